@@ -70,9 +70,9 @@ def report(
 
 def compared(table: Table, columns: Sequence[str] | None) -> tuple[Document, str]:
     """Return the comparisons of every two lines of a table, as a document and as CSV."""
-    from klr_bench.report import pairwise, render
+    from klr_bench.report import pairwise
 
     metrics = pairwise.chosen_metrics(table, columns)
     data_sets = [found for metric in metrics for found in pairwise.on_data_sets(table, metric)]
     over = [pairwise.over_data_sets(table, metric) for metric in metrics]
-    return render.statistics_document(table, data_sets, over), render.statistics_csv(data_sets, over)
+    return pairwise.statistics_document(table, data_sets, over), pairwise.statistics_csv(data_sets, over)

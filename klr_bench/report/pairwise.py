@@ -1,7 +1,8 @@
-"""Every two lines of an experiment compared: on each data set over the repeats, and over all data sets."""
+"""Every two methods of an experiment compared, on each data set over the repeats, and over all data sets."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,100 +11,73 @@ from itertools import combinations
 import numpy as np
 
 from klr_bench.metrics.metric import Metric
+from klr_bench.printing import no_formula
+from klr_bench.report.labels import NONE, UNITS, counted, line_label
 from klr_bench.report.manifest import Column
-from klr_bench.report.significance import LEVEL, MOST_LINES, Marks, Pair, Sample, is_marked, pairs, samples
+from klr_bench.report.render.document import Document, Grid, aligned
+from klr_bench.report.significance import LEVEL, MOST_LINES, ROPE, Marks, Pair, is_marked, pairs, samples
 from klr_bench.report.statistics import across
-from klr_bench.report.statistics.paired import Array, correlated_t
 from klr_bench.report.table import Block, Line, Table
 
-ROPE = 0.01
-"""Mean differences of rates of at most one percentage point count as equivalent; other metrics have no such region."""
 MOST_METHODS = 30
-"""Lines that are compared over data sets."""
-
-
-@dataclass(frozen=True)
-class Compared:
-    """Two lines on one data set: the mean of first minus second, in the unit of records.csv; NaN for what is not known.
-
-    `worse`, `equivalent` and `better` are the probabilities that the first is so, in the direction of the metric.
-    """
-
-    first: Column
-    second: Column
-    pair: Pair
-    worse: float
-    equivalent: float
-    better: float
+"""Methods that are compared over data sets."""
+LEAST_DATA_SETS = 6
+"""The smallest two-sided p-value of Wilcoxon's test on n data sets is 2 / 2^n: 0.06 for five, 0.03 for six."""
+MOST_PAIRS = 120
+"""Pairs that a grid lists; of more pairs those with the best method are listed."""
+CSV_COLUMNS = (
+    *("test", "dataset", "metric", "algorithm", "variant", "other_algorithm", "other_variant", "n", "difference"),
+    *("low", "high", "p", "p_holm", "worse", "equivalent", "better", "rank", "other_rank", "statistic"),
+)
 
 
 @dataclass(frozen=True)
 class OnDataset:
-    """All pairs on one data set for one metric, and the marks, which say what is missing."""
+    """All pairs on one data set for one metric."""
 
     block: Block
     metric: Metric
-    pairs: Sequence[Compared]
-    marks: Marks
+    pairs: Sequence[Pair]
 
 
 @dataclass(frozen=True)
 class OverDatasets:
-    """Lines compared over data sets for one metric, the best average rank first; without them where `missing` says why.
+    """Methods compared over data sets for one metric, the best average rank first; none if `missing` says why.
 
-    `groups` are numbers of lines that are not distinguishable from each other by Wilcoxon's test with Holm.
+    `groups` are places of methods that are not distinguishable from each other by Wilcoxon's test with Holm.
     """
 
     metric: Metric
     n: int
+    missing: str
+    left_out: Sequence[Line]
     lines: Sequence[Line] = ()
     ranks: Sequence[float] = ()
     friedman: across.Friedman | None = None
     wilcoxon: across.Pairwise | None = None
     groups: Sequence[Sequence[int]] = ()
-    nemenyi: float = math.nan
-    left_out: Sequence[Line] = ()
-    missing: str = ""
 
 
-def chosen_metrics(table: Table, asked: Sequence[str] | None) -> list[Metric]:
-    """Return those of the asked metrics that have a best, else the first of the table that has one."""
-    found = [metric for metric in table.shown.values() if is_marked(metric)]
-    return found if asked else found[:1]
+def chosen_metrics(table: Table, names: Sequence[str] | None) -> list[Metric]:
+    """Return the metrics of the table that have a best; unless some were asked for, the first one only."""
+    marked = [metric for metric in table.shown.values() if is_marked(metric)]
+    return marked if names else marked[:1]
 
 
 def on_data_sets(table: Table, metric: Metric) -> list[OnDataset]:
-    """Return the pairs of each data set on which some line has the metric."""
-    found = []
+    """Return the pairs of each data set on which some method has the metric."""
+    comparisons = []
     for block in table.blocks:
-        columns, resampled = [line.column for line in block.lines], block.resampled
-        of_block = samples(block.groups, columns, metric.name, resampled=resampled, by=table.columns)
-        made = [pair for sample in of_block if len(sample.columns) <= MOST_LINES for pair in _pairs(sample, metric)]
+        columns = [line.column for line in block.lines]
+        of_block = samples(block.groups, columns, metric.name, resampled=block.resampled, by=table.columns)
+        compared = [pair for one in of_block if len(one.columns) <= MOST_LINES for pair in pairs(one, metric)]
         if of_block:
-            found.append(OnDataset(block, metric, made, block.marks.get(metric.name, Marks(corrected=resampled))))
-    return found
-
-
-def _pairs(sample: Sample, metric: Metric) -> list[Compared]:
-    if len(sample.columns) < 2:
-        return []
-    found = pairs(sample)
-    first, second = [pair.first for pair in found], [pair.second for pair in found]
-    sign = 1 if metric.better == "higher" else -1
-    ratio = np.maximum(sample.ratio[first], sample.ratio[second])
-    with np.errstate(invalid="ignore", over="ignore"):
-        differences: Array = sign * (sample.values[first] - sample.values[second])
-        correlation = np.where(np.isfinite(ratio), ratio / (1 + ratio), 0.0)
-    shares = correlated_t(differences, correlation, ROPE if metric.unit == "percent" else 0.0)
-    known = np.where(np.isnan([pair.p for pair in found]), np.nan, shares)
-    return [
-        Compared(sample.columns[pair.first], sample.columns[pair.second], pair, *of_pair)
-        for pair, of_pair in zip(found, known.T.tolist(), strict=True)
-    ]
+            comparisons.append(OnDataset(block, metric, compared))
+    return comparisons
 
 
 def over_data_sets(table: Table, metric: Metric) -> OverDatasets:
-    """Compare the lines that have a mean of the metric on every data set, by these means."""
+    """Compare the methods that have a mean of the metric on every data set, by these means."""
     means: dict[Column, dict[str, float]] = {}
     lines: dict[Column, Line] = {}
     for block in table.blocks:
@@ -112,32 +86,161 @@ def over_data_sets(table: Table, metric: Metric) -> OverDatasets:
             mean = line.entries[metric.name].mean if line.n_ok else None
             if mean is not None and math.isfinite(mean):
                 means.setdefault(line.column, {})[block.dataset] = mean
-    data_sets = {dataset for found in means.values() for dataset in found}
-    compared = [column for column, found in means.items() if len(found) == len(data_sets)]
+    data_sets = sorted({dataset for of_line in means.values() for dataset in of_line})
+    compared = [column for column, of_line in means.items() if len(of_line) == len(data_sets)]
     left_out = [line for column, line in lines.items() if column not in compared]
-    missing = across.missing(len(data_sets), len(compared))
-    if not missing and len(compared) > MOST_METHODS:
-        missing = f"{len(compared):,} lines; at most {MOST_METHODS} are compared over data sets"
+    n, k, missing = len(data_sets), len(compared), ""
+    if not 2 <= k <= MOST_METHODS:
+        missing = f"{counted(k, 'method')} with a value on each data set; expected 2 to {MOST_METHODS}"
+    elif n < LEAST_DATA_SETS:
+        missing = f"{counted(n, 'data set')}; a comparison over data sets needs at least {LEAST_DATA_SETS}"
     if missing:
-        return OverDatasets(metric, len(data_sets), left_out=left_out, missing=missing)
+        return OverDatasets(metric, n, missing, left_out)
     sign = 1 if metric.better == "higher" else -1
-    scores = sign * np.array([[means[column][dataset] for column in compared] for dataset in sorted(data_sets)])
+    scores = sign * np.array([[means[column][dataset] for column in compared] for dataset in data_sets])
     order = np.argsort(across.ranks(scores), kind="stable")
     scores = scores[:, order]
     ranks, wilcoxon = across.ranks(scores), across.wilcoxon(scores)
     return OverDatasets(
         metric,
-        len(data_sets),
+        n,
+        missing,
+        left_out,
         [lines[compared[place]] for place in order],
         ranks.tolist(),
         across.friedman(scores),
         wilcoxon,
         across.groups(ranks, wilcoxon.p_holm >= 1 - LEVEL),
-        across.nemenyi(len(order), len(data_sets), LEVEL),
-        left_out,
     )
 
 
-def pairs_of(found: OverDatasets) -> list[tuple[int, int]]:
-    """Return the numbers of every two lines that are compared over data sets."""
-    return list(combinations(range(len(found.lines)), 2))
+def statistics_document(table: Table, data_sets: Sequence[OnDataset], over: Sequence[OverDatasets]) -> Document:
+    """Return the texts of all comparisons."""
+    grids = [_pairs_grid(one) for one in data_sets] + [grid for one in over for grid in _over_grids(one)]
+    sentences = _caption(data_sets) + [sentence for one in over for sentence in _over_sentences(one)]
+    nothing = "No metric of this table has a direction, so that nothing is compared."
+    return Document(f"{table.title or table.experiment}: comparisons", grids, sentences or [nothing])
+
+
+def _pairs_grid(comparison: OnDataset) -> Grid:
+    labels = {line.column: line_label(line) for line in comparison.block.lines}
+    is_rate = comparison.metric.unit == "percent"
+    points = " (points)" if is_rate else UNITS[comparison.metric.unit].head
+    header = [f"{comparison.block.label}: {comparison.metric.title.lower()}", "repeats", f"difference{points}"]
+    header += [f"interval ({100 * LEVEL:.0f} %)", "p", "p Holm", "P worse", *["P equivalent"] * is_rate, "P better"]
+    listed, marks = list(comparison.pairs), comparison.block.marks.get(comparison.metric.name, Marks())
+    notes = [f"not compared with the best: {marks.missing}"] if marks.missing else []
+    if len(listed) > MOST_PAIRS:
+        best = {column for column, mark in marks.lines.items() if mark.place == "best"}
+        listed = [pair for pair in listed if pair.first in best or pair.second in best][:MOST_PAIRS]
+        notes.append(
+            f"{len(comparison.pairs):,} pairs, of which those with the best method are listed; format=csv has all"
+        )
+    rows = []
+    for pair in listed:
+        difference, low, high = (
+            _difference(value, comparison.metric) for value in (pair.difference, pair.low, pair.high)
+        )
+        shares = [pair.worse, *[pair.equivalent] * is_rate, pair.better]
+        row = [f"{labels[pair.first]} - {labels[pair.second]}", str(pair.n), difference]
+        row += [NONE if NONE in (low, high) else f"{low} to {high}", _p(pair.p), _p(pair.p_holm)]
+        rows.append(row + [NONE if math.isnan(share) else f"{share:.2f}" for share in shares])
+    return aligned(header, rows, notes)
+
+
+def _difference(value: float, metric: Metric) -> str:
+    if not math.isfinite(value):
+        return NONE
+    text = f"{value * UNITS[metric.unit].scale:{'+.2f' if metric.unit == 'percent' else '+.3g'}}"
+    return text if float(text) else text[1:]  # no "-0.00"
+
+
+def _p(value: float) -> str:
+    return NONE if math.isnan(value) else "<0.0001" if value < 1e-4 else f"{value:.4f}"
+
+
+def _over_grids(over: OverDatasets) -> list[Grid]:
+    if over.wilcoxon is None:
+        return []
+    head, labels = f"{over.n} data sets: {over.metric.title.lower()}", [line_label(line) for line in over.lines]
+    letters = [
+        "".join(chr(ord("a") + number % 26) for number, group in enumerate(over.groups) if place in group)
+        for place in range(len(labels))
+    ]
+    ranks = [
+        [label, f"{rank:.2f}", group or NONE] for label, rank, group in zip(labels, over.ranks, letters, strict=True)
+    ]
+    places = list(combinations(range(len(labels)), 2))
+    rows = [[f"{labels[i]} - {labels[j]}", *(_p(part[i, j]) for part in over.wilcoxon)] for i, j in places[:MOST_PAIRS]]
+    more = f"{len(places):,} pairs, of which the first {MOST_PAIRS} are listed; format=csv has all"
+    notes = [more] if len(places) > MOST_PAIRS else []
+    return [aligned([head, "average rank", "group"], ranks), aligned([head, "p", "p Holm"], rows, notes)]
+
+
+def _caption(data_sets: Sequence[OnDataset]) -> list[str]:
+    if not any(comparison.pairs for comparison in data_sets):
+        return []
+    is_tested = any(not math.isnan(pair.p) for comparison in data_sets for pair in comparison.pairs)
+    sentences = [
+        "difference: the mean over the repeats that both methods have, first minus second.",
+        "interval and p: of a paired t test, with the variance of Nadeau and Bengio if repeats split the same set "
+        "again; if they differ in the order of the rows and the seed alone, it does not hold for other rows. p Holm: "
+        "adjusted over all pairs of a data set, or of a column if the columns of the table are values of a parameter.",
+        "P: the probability that the first method is worse than, equivalent to, or better than the second, by the "
+        f"Bayesian correlated t test; equivalent: rates at most {100 * ROPE:g} percentage point apart.",
+    ]
+    return sentences if is_tested else sentences[:1]
+
+
+def _over_sentences(over: OverDatasets) -> list[str]:
+    name, k = over.metric.title.lower(), len(over.lines)
+    if over.missing:
+        return [f"Over data sets nothing is compared for {name}: {over.missing}."]
+    assert over.friedman is not None
+    sentences = [
+        f"Over data sets, {name}: rank 1 is the best; methods that share a letter are not distinguishable at "
+        f"{100 * (1 - LEVEL):.0f} % by Wilcoxon's signed-rank test of their means, adjusted by Holm over all pairs. "
+        f"Nemenyi's critical difference of two average ranks is {across.nemenyi(k, over.n, LEVEL):.2f}."
+    ]
+    if not math.isnan(over.friedman.p):
+        sentences.append(
+            f"Friedman's test that all methods are the same: chi^2 = {over.friedman.statistic:.2f} with {k - 1} "
+            f"degrees of freedom, p {'' if over.friedman.p < 1e-4 else '= '}{_p(over.friedman.p)}."
+        )
+    least = across.smallest_p(over.n, k)
+    if least >= 1 - LEVEL:
+        sentences.append(
+            f"With {over.n} data sets and {counted(k * (k - 1) // 2, 'pair')} no p-value after Holm can be below "
+            f"{least:.2g}: no pair is distinguishable, whatever the results are; add data sets or leave methods out."
+        )
+    if over.left_out:
+        names = ", ".join(line_label(line) for line in over.left_out)
+        sentences.append(f"Left out, because they have no value on some data set: {names}.")
+    return sentences
+
+
+def statistics_csv(data_sets: Sequence[OnDataset], over: Sequence[OverDatasets]) -> str:
+    """Return all comparisons as CSV, with all digits, in the units of records.csv."""
+    import pandas as pd
+
+    rows: list[dict[str, object]] = []
+    for data_set in data_sets:
+        where = {"test": "paired_t", "dataset": no_formula(data_set.block.dataset), "metric": data_set.metric.name}
+        rows += [where | pair._asdict() | _names(pair.first, pair.second) for pair in data_set.pairs]
+    for one in over:
+        if one.friedman is None or one.wilcoxon is None:
+            continue
+        metric = {"metric": one.metric.name, "n": one.n}
+        rows.append({"test": "friedman", **metric, "p": one.friedman.p, "statistic": one.friedman.statistic})
+        for i, j in combinations(range(len(one.lines)), 2):
+            values = {"p": one.wilcoxon.p[i, j], "p_holm": one.wilcoxon.p_holm[i, j]}
+            values |= {"rank": one.ranks[i], "other_rank": one.ranks[j]}
+            names = _names(one.lines[i].column, one.lines[j].column)
+            rows.append({"test": "wilcoxon", **metric, **values, **names})
+    return pd.DataFrame(rows, columns=list(CSV_COLUMNS)).to_csv(index=False)
+
+
+def _names(first: Column, second: Column) -> dict[str, object]:
+    sides = ("", first), ("other_", second)
+    names: dict[str, object] = {f"{side}algorithm": no_formula(algorithm) for side, (algorithm, _) in sides}
+    return names | {f"{side}variant": json.dumps(dict(variant)) for side, (_, variant) in sides}

@@ -9,8 +9,10 @@ from typing import Any
 
 from rich.console import Console
 
+from klr_bench.console import PlainConsole
 from klr_bench.report import report
 from klr_bench.report.load import read_results
+from klr_bench.report.render import Document, show_all
 from klr_bench.report.table import Table, beside_papers
 from klr_bench.results.migrate import parse_variant
 from klr_bench.results.store import IDENTITY, Bin, CellFile, Checkpoint, Record, Store
@@ -58,6 +60,13 @@ def shown(folder: Path, **options: Any) -> str:
     """Return what a report prints."""
     file = io.StringIO()
     report(folder, console=Console(file=file, **options))
+    return file.getvalue()
+
+
+def printed(*documents: Document) -> str:
+    """Return what is printed of some documents on a very wide console."""
+    file = io.StringIO()
+    show_all(documents, PlainConsole(file=file, width=400))
     return file.getvalue()
 
 

@@ -403,36 +403,6 @@ def test_records_of_before_there_were_all_columns(make: Make) -> None:
     assert table(folder).blocks[0].lines[0].entries["last_accuracy"].mean is None
 
 
-def test_the_report_says_where_another_method_finds_more(make: Make) -> None:
-    def said(folder: Path) -> list[str]:
-        return [sentence for sentence in caption(table(folder)) if "the other methods have" in sentence]
-
-    assert said(make()) == []
-    found = {
-        ("sbcw", 10): 0.2,
-        ("sbcw", 30): 0.6,
-        ("fgm", 10): 0.2,
-        ("fgm", 20): 0.41,
-        ("sofs", 30): 0.1,
-        ("fgm", 40): 1.0,
-    }
-    rows = [
-        row(name, f"n_features_to_select={p}", 0, n_selected=p, relevant_found=share)
-        for (name, p), share in found.items()
-    ]
-    algorithms = {"sbcw": {"label": "SBCW"}, "fgm": {"label": "FGM"}, "sofs": {"label": "SOFS"}}
-    sweep = {name: {"n_features_to_select": [10, 20, 30, 40]} for name in algorithms}
-    config = {"algorithms": algorithms, "sweep": sweep, "experiment": "demo"}
-    begin = (
-        "MAGIC: the other methods have 3 points from 10 to 30 features. With the same number of features, SBCW finds "
-        "at least as many of the relevant ones as"
-    )
-    folder = make(rows, only=True, **config)
-    assert said(folder) == [f"{begin} 2 of these points, and fewer than 1: FGM at 20 (41.0 against 40.0 %)."]
-    rows[3] = row("fgm", "n_features_to_select=20", 0, n_selected=20, relevant_found=0.4)
-    assert said(make(rows, only=True, **config)) == [f"{begin} 3 of these points, and fewer than 0."]
-
-
 def test_parameters_have_the_names_of_the_estimator(make: Make) -> None:
     algorithms = {"auxiliary": {"label": "Auxiliary"}}
     rows = [row("auxiliary", "aux_gamma=2; R=1", 0)]

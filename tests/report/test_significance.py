@@ -1,4 +1,4 @@
-"""The best of a column and what is not distinguishable from it are marked as the records say, in every format."""
+"""Methods of an experiment compared: marks of the best in every format, and with `statistics=true` all pairs."""
 
 from __future__ import annotations
 
@@ -11,14 +11,18 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import baycomp
+import numpy as np
 import pytest
 from rich.console import Console
+from scipy import stats
 
+from klr_bench.cli import main
 from klr_bench.parsing import parse
 from klr_bench.report import report
 from klr_bench.report.load import read_results
-from klr_bench.report.manifest import Column
 from klr_bench.report.measured import measure
+from klr_bench.report.pairwise import chosen_metrics, on_data_sets, over_data_sets, statistics_document
 from klr_bench.report.papers.match import Source
 from klr_bench.report.papers.model import Paper
 from klr_bench.report.render.caption import caption
@@ -33,26 +37,27 @@ ACCURACIES = {
     "margin": [0.899, 0.907, 0.892, 0.915, 0.906],
     "oskl": [0.80, 0.83, 0.79, 0.81, 0.80],
 }
-"""The second is alike, the third is not."""
+"""The second method is not distinguishable from the first, the third one is."""
 PAPER = {"title": "A paper", "authors": "Me", "venue": "Here", "year": 2026, "reference": "Me (2026)"}
 SIZES = {"n_train": 80, "n_test": 20}
-SPLIT = {"test_size": 0.2}
 
 
-def rows(values: dict[str, Sequence[float | None]], metric: str = "accuracy", **more: Any) -> list[Record]:
+def rows(values: Any, metric: str = "accuracy", lam: str = "", dataset: str = "moons", **more: Any) -> list[Record]:
+    """Return a record for each method and value; a value may be missing, None or NaN."""
+    shared = SIZES | {"dataset": dataset}
     return [
-        record(
-            algorithm, "", repeat, **({"dataset": "moons", metric: value, "fit_time_s": 0.5 + repeat} | SIZES | more)
-        )
-        for algorithm, of_repeats in values.items()
-        for repeat, value in enumerate(of_repeats)
+        record(name, lam, n, **(shared | {"key": f"{dataset}-{name}-{lam}-{n}", "fit_time_s": n, metric: value} | more))
+        for name, of_repeats in values.items()
+        for n, value in enumerate(of_repeats)
+        if value is None or not math.isnan(value)
     ]
 
 
-def made(folder: Path, records: Sequence[Record], split: dict[str, Any] | None = SPLIT, **config: Any) -> Path:
-    asked: dict[str, Any] = {"title": "Marks", "repeats": 5, "algorithms": {}, "sweep": {}, "experiment": "demo"}
+def folder_of(folder: Path, records: Sequence[Record], split: dict[str, Any] | None = None, **config: Any) -> Path:
+    """Write results; by default the manifest does not say how they are split, which counts as split again."""
     datasets = {"moons": {"label": "Moons"} | ({"split": split} if split else {})}
-    return write(folder / "demo", records, asked | {"datasets": datasets} | config)
+    asked = {"title": "Marks", "repeats": 5, "datasets": datasets, "algorithms": {}, "sweep": {}, "experiment": "demo"}
+    return write(folder / "demo", records, asked | config)
 
 
 def marks(built: Table, metric: str = "accuracy") -> dict[str, Mark]:
@@ -60,8 +65,8 @@ def marks(built: Table, metric: str = "accuracy") -> dict[str, Mark]:
     return {algorithm: mark for (algorithm, _), mark in block.marks.get(metric, Marks()).lines.items()}
 
 
-def places(folder: Path, metric: str = "accuracy") -> dict[str, str]:
-    return {algorithm: mark.place for algorithm, mark in marks(table(folder), metric).items()}
+def places(built: Table, metric: str = "accuracy") -> dict[str, str]:
+    return {algorithm: mark.place for algorithm, mark in marks(built, metric).items()}
 
 
 @pytest.mark.parametrize(
@@ -78,160 +83,121 @@ def places(folder: Path, metric: str = "accuracy") -> dict[str, str]:
     ],
 )
 def test_marks_are_those_of_a_slow_reference(tmp_path: Path, split: dict[str, Any] | None, ratio: float) -> None:
-    found = marks(table(made(tmp_path, rows(ACCURACIES), split)))
+    result = marks(table(folder_of(tmp_path, rows(ACCURACIES), split)))
     pairs = list(combinations(ACCURACIES, 2))
     compared = [
         reference.interval([a - b for a, b in zip(ACCURACIES[i], ACCURACIES[j], strict=True)], ratio, 0.95)
         for i, j in pairs
     ]
     adjusted = reference.holm([p for *_, p in compared])
-    assert found.pop("nc") == Mark("best")
+    assert result.pop("nc") == Mark("best")
     for (i, other), (mean, low, high, p), p_holm in zip(pairs, compared, adjusted, strict=True):
         if i == "nc":
-            mark = found.pop(other)
+            mark = result.pop(other)
             assert mark.place == ("alike" if p_holm >= 0.05 else "")
             numbers = (mark.n, mark.difference, mark.low, mark.high, mark.p, mark.p_holm)
             assert numbers == pytest.approx((5, -mean, -high, -low, p, p_holm), rel=1e-9)
-    assert found == {}
+    assert result == {}
 
 
-def test_of_a_loss_the_lowest_is_the_best(tmp_path: Path) -> None:
-    folder = made(tmp_path, rows(ACCURACIES, "log_loss"))
-    assert places(folder, "log_loss") == {"oskl": "best", "margin": "", "nc": ""}
-    assert all((mark.difference or 0) >= 0 for mark in marks(table(folder), "log_loss").values())
+def test_the_lowest_loss_is_the_best(tmp_path: Path) -> None:
+    built = table(folder_of(tmp_path, rows(ACCURACIES, "log_loss")))
+    assert places(built, "log_loss") == {"oskl": "best", "margin": "", "nc": ""}
+    assert all((mark.difference or 0) >= 0 for mark in marks(built, "log_loss").values())
 
 
-def test_times_and_memory_and_what_has_no_direction_have_no_marks(tmp_path: Path) -> None:
+def test_times_memory_and_metrics_without_a_direction_have_no_marks(tmp_path: Path) -> None:
     unmarked = ["fit_time_s", "n_updates", "peak_memory_mb", "load", "objective", "setup_time_s"]
     records = rows(ACCURACIES, pass_time_s=0.1)
     for number, one in enumerate(records):  # no column is constant
-        one.metrics.update({"n_updates": number, "peak_memory_mb": 20.0 + number, "load": 0.01 * number})
-        one.metrics.update({"objective": 3.0 + number, "fit_time_s": 0.5 + number})
-    built = table(made(tmp_path, records, metrics=[*unmarked, "accuracy"]))
+        one.metrics.update({name: number for name in ("fit_time_s", "n_updates", "peak_memory_mb", "objective")})
+        one.metrics["load"] = 0.01 * number
+    built = table(folder_of(tmp_path, records, metrics=[*unmarked, "accuracy"]))
     assert list(built.shown) == [*unmarked, "accuracy"]
     assert list(built.blocks[0].marks) == ["accuracy"]
 
 
-@pytest.mark.parametrize(("n", "repeats"), [(1, "1 repeat"), (2, "2 repeats")])
-def test_too_few_repeats_are_said_and_nothing_is_told_apart(tmp_path: Path, n: int, repeats: str) -> None:
-    folder = made(tmp_path, rows({name: values[:n] for name, values in ACCURACIES.items()}))
-    built = table(folder)
-    assert places(folder) == {"nc": "best", "margin": "", "oskl": ""}
-    assert {mark.p for mark in marks(built).values()} == {None}
-    sentence = (
-        "‡ (bold): the best mean of a column. What is not distinguishable from it cannot be told: "
-        f"{repeats}; a comparison needs at least 3."
-    )
-    assert sentence in caption(built)
+SOME = [0.9, 0.8, 0.7]
 
 
-def test_one_line_or_a_constant_column_has_no_marks(tmp_path: Path) -> None:
-    assert places(made(tmp_path / "one", rows({"nc": ACCURACIES["nc"]}))) == {}
-    constant = {name: [0.5, 0.6, 0.7] for name in ACCURACIES}
-    built = table(made(tmp_path / "constant", rows(constant)))
-    assert built.blocks[0].marks == {}
-    assert not any("‡" in line for line in caption(built))
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({"nc": SOME}, {}),
+        ({"nc": SOME, "oskl": SOME}, {}),
+        ({"nc": SOME, "oskl": SOME, "margin": [0.9, 0.8, 0.6]}, {"nc": "best", "oskl": "best", "margin": "alike"}),
+    ],
+)
+def test_equal_means_are_all_the_best_but_not_in_a_constant_column(tmp_path: Path, values: Any, expected: Any) -> None:
+    built = table(folder_of(tmp_path, rows(values)))
+    assert places(built) == expected
+    assert any("‡" in line for line in caption(built)) == bool(expected)
 
 
-def test_equal_means_are_both_the_best(tmp_path: Path) -> None:
-    values = {"nc": [0.9, 0.8, 0.7], "oskl": [0.9, 0.8, 0.7], "margin": [0.9, 0.8, 0.6]}
-    assert places(made(tmp_path, rows(values))) == {"nc": "best", "oskl": "best", "margin": "alike"}
+OTHER_SEED = [*rows({"nc": ACCURACIES["nc"]}, seed=0), *rows({"oskl": ACCURACIES["oskl"]}, seed=1)]
 
 
-def test_only_repeats_that_both_ended_well_are_compared(tmp_path: Path) -> None:
-    records = rows(ACCURACIES)
-    records += [record("nc", "", 5, dataset="moons", accuracy=0.1, **SIZES)]  # that no other has
-    failed = [
-        record("oskl", "", repeat, dataset="moons", status="timeout", accuracy=0.9, **SIZES) for repeat in (0, 1, 2)
-    ]
-    built = table(made(tmp_path, [*records, *failed]))
-    found = marks(built)
-    assert found["margin"].place == "best"
-    assert (found["nc"].n, found["oskl"].n) == (5, 2)
-    assert found["nc"].difference == pytest.approx(0.0012)
-    assert (found["oskl"].place, found["oskl"].p) == ("", None)
-    sentence = "Not compared with the best: 1 of 2 lines (2 repeats; a comparison needs at least 3)."
-    assert sentence in caption(built)
+@pytest.mark.parametrize(
+    ("records", "reason"),
+    [
+        (rows({name: values[:1] for name, values in ACCURACIES.items()}), "1 repeat in common; a comparison needs"),
+        (rows({name: values[:2] for name, values in ACCURACIES.items()}), "2 repeats in common; a comparison needs"),
+        (OTHER_SEED, "0 repeats in common; a comparison needs at least 3"),
+        (rows({"nc": [0.3, 0.4, 0.5], "oskl": [0.3, math.inf, 0.9]}, "log_loss"), "some values are infinite"),
+        (rows(ACCURACIES, n_train=None), "the numbers of training and test rows are not known"),
+        (
+            [one for G in range(MOST_LINES + 1) for one in rows({"nc": [0.5 + 0.001 * G] * 3}, lam=f"G={G}")],
+            f"{MOST_LINES + 1} methods; at most {MOST_LINES} are compared",
+        ),
+    ],
+)
+def test_what_cannot_be_compared_has_a_reason(tmp_path: Path, records: list[Record], reason: str) -> None:
+    built = table(folder_of(tmp_path, records))
+    ((_, of_metric),) = built.blocks[0].marks.items()
+    result = list(of_metric.lines.values())
+    assert sorted(mark.place for mark in result) == [*[""] * (len(result) - 1), "best"]
+    assert {mark.p for mark in result} == {None}
+    sentences = caption(built)
+    assert "‡ (bold): the best mean of a column." in sentences
+    assert any(line.startswith(f"Not compared with the best on Moons: {reason}") for line in sentences)
 
 
-def test_repeats_of_other_seeds_are_other_splits(tmp_path: Path) -> None:
-    records = rows({"nc": ACCURACIES["nc"]}, seed=0) + rows({"oskl": ACCURACIES["oskl"]}, seed=1)
-    built = table(made(tmp_path, records))
-    assert marks(built)["oskl"] == Mark("")
-    assert any("no repeat in common; a comparison needs at least 3" in line for line in caption(built))
+def test_only_repeats_that_succeeded_for_both_are_compared(tmp_path: Path) -> None:
+    records = rows(ACCURACIES | {"nc": [*ACCURACIES["nc"], 0.1]})
+    failed = rows({"oskl": [0.9] * 3}, status="timeout")
+    keys = {one.key for one in failed}
+    built = table(folder_of(tmp_path, [*(one for one in records if one.key not in keys), *failed]))
+    result = marks(built)
+    assert result["margin"].place == "best"
+    assert (result["nc"].n, result["oskl"].n) == (5, 2)
+    assert result["nc"].difference == pytest.approx(0.0012)
+    assert (result["oskl"].place, result["oskl"].p) == ("", None)
+    reason = "1 of 2 methods (2 repeats in common; a comparison needs at least 3)"
+    assert f"Not compared with the best on Moons: {reason}." in caption(built)
 
 
-def test_infinite_values_are_not_compared(tmp_path: Path) -> None:
-    values = {"nc": [0.3, 0.4, 0.5], "oskl": [0.3, math.inf, 0.9]}
-    built = table(made(tmp_path, rows(values, "log_loss")))
-    assert marks(built, "log_loss")["nc"].place == "best"
-    assert (marks(built, "log_loss")["oskl"].place, marks(built, "log_loss")["oskl"].p) == ("", None)
-    assert any("some values are infinite" in line for line in caption(built))
-
-
-def test_without_the_numbers_of_rows_nothing_is_corrected_nor_compared(tmp_path: Path) -> None:
-    built = table(made(tmp_path, rows(ACCURACIES, n_train=None)))
-    assert marks(built)["oskl"].p is None
-    assert any("the numbers of training and test rows are not known" in line for line in caption(built))
-
-
-def test_too_many_lines_are_not_compared(tmp_path: Path) -> None:
-    records = [
-        record("oskl", f"G={number}", repeat, dataset="moons", accuracy=0.5 + 0.001 * number, **SIZES)
-        for number in range(MOST_LINES + 1)
-        for repeat in range(3)
-    ]
-    built = table(made(tmp_path, records))
-    places = [mark.place for mark in built.blocks[0].marks["accuracy"].lines.values()]
-    assert (places.count("best"), places.count("")) == (1, MOST_LINES)
-    assert any(f"{MOST_LINES + 1} lines; at most {MOST_LINES} are compared" in line for line in caption(built))
-
-
-def test_in_a_table_with_a_column_a_value_lines_are_compared_in_their_column(tmp_path: Path) -> None:
-    def column(lam: str, shift: float) -> list[Record]:
-        return [
-            record(name, lam, repeat, dataset="moons", accuracy=value - shift, **SIZES)
-            for name, values in ACCURACIES.items()
-            for repeat, value in enumerate(values)
-        ]
-
-    results = read_results(made(tmp_path, column("lam=0.5", 0.3) + column("lam=0.2", 0.0)))
+def test_in_a_table_of_parameter_values_methods_are_compared_in_their_column(tmp_path: Path) -> None:
+    worse = {name: [value - 0.3 for value in values] for name, values in ACCURACIES.items()}
+    results = read_results(folder_of(tmp_path, rows(worse, lam="lam=0.5") + rows(ACCURACIES, lam="lam=0.2")))
     by_lam = parse(Paper, PAPER | {"tables": {"1": {"title": "Results", "columns": "lam"}}})
     built = build(measure(results), [Source("a paper", by_lam, [], ["1"])])
-    found: dict[Column, Mark] = dict(built.blocks[0].marks["accuracy"].lines)
-    assert {(name, variant["lam"]): mark.place for (name, variant), mark in found.items()} == {
-        (name, lam): place for name, place in zip(ACCURACIES, ("best", "alike", ""), strict=True) for lam in (0.5, 0.2)
+    result = {
+        (name, variant["lam"]): mark.place for (name, variant), mark in built.blocks[0].marks["accuracy"].lines.items()
     }
+    expected = zip(ACCURACIES, ("best", "alike", ""), strict=True)
+    assert result == {(name, lam): place for name, place in expected for lam in (0.5, 0.2)}
     assert any(line.startswith("‡ (bold): the best mean of a metric in its column; †") for line in caption(built))
 
 
-TESTS = {
-    "corrected": (
-        {"test_size": 0.2},
-        ", corrected for repeats that split one set again (Nadeau and Bengio), with Holm",
-    ),
-    "plain": ({"official": True}, ", which differ in the order of the rows and the seed alone, with Holm's"),
-}
-
-
-@pytest.mark.parametrize("kind", TESTS)
-def test_the_caption_names_the_test(tmp_path: Path, kind: str) -> None:
-    split, words = TESTS[kind]
-    (said,) = [line for line in caption(table(made(tmp_path, rows(ACCURACIES), split))) if "‡" in line]
-    assert said.startswith("‡ (bold): the best mean of a column; †: not distinguishable from it at 5 % by a paired t")
-    assert words in said
-    assert said.endswith("over all pairs of lines. Times are not marked.")
-
-
-def test_the_marks_stand_in_every_format(tmp_path: Path) -> None:
-    folder = made(tmp_path, rows(ACCURACIES))
+def test_the_marks_are_in_every_format(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, rows(ACCURACIES))
     report(folder, console=quiet(), formats=["md", "tex", "csv"])
     files = {kind: (folder / "report" / f"table.{kind}").read_text(encoding="utf-8") for kind in ("md", "tex", "csv")}
     text = shown(folder)
     for line in (r"nc +5/5 +90\.5 ± 1\.1‡ ", r"margin +5/5 +90\.4 ± 0\.9† ", r"oskl +5/5 +80\.6 ± 1\.5  "):
         assert re.search(line, text), line
-    for cell in ("| **90.5 ± 1.1‡** |", "|  90.4 ± 0.9† |", "|   80.6 ± 1.5 |"):
-        assert re.sub(" +", " ", cell) in re.sub(" +", " ", files["md"])
+    for cell in ("| **90.5 ± 1.1‡** |", "| 90.4 ± 0.9† |", "| 80.6 ± 1.5 |"):
+        assert cell in re.sub(" +", " ", files["md"])
     for cell in (r"& \textbf{90.5 $\pm$ 1.1$^\ddagger$} &", r"& 90.4 $\pm$ 0.9$^\dagger$ &", r"& 80.6 $\pm$ 1.5 &"):
         assert cell in files["tex"]
     assert not re.search("[†‡]", files["tex"])
@@ -244,18 +210,149 @@ def test_the_marks_stand_in_every_format(tmp_path: Path) -> None:
 
 
 def test_on_a_terminal_the_marks_are_more_than_a_style(tmp_path: Path) -> None:
-    text = shown(made(tmp_path, rows(ACCURACIES)), force_terminal=True, color_system="standard", width=120)
-    assert "\x1b[1m90.5 ± 1.1‡\x1b[0m" in text
-    assert "\x1b[4m90.4 ± 0.9†\x1b[0m" in text
-
-
-def test_an_encoding_without_daggers_has_other_marks(tmp_path: Path) -> None:
     class Ascii(io.StringIO):
         encoding = "ascii"
 
+    folder = folder_of(tmp_path, rows(ACCURACIES))
+    text = shown(folder, force_terminal=True, color_system="standard", width=120)
+    assert "\x1b[1m90.5 ± 1.1‡\x1b[0m" in text
+    assert "\x1b[4m90.4 ± 0.9†\x1b[0m" in text
     file = Ascii()
-    report(made(tmp_path, rows(ACCURACIES)), console=Console(file=file, width=120))
+    report(folder, console=Console(file=file, width=120))
     text = " ".join(file.getvalue().split())
-    assert "90.5 +- 1.1^ " in text
-    assert "90.4 +- 0.9= " in text
-    assert "^ (bold): the best mean of a column; =: not distinguishable" in text
+    for words in ("90.5 +- 1.1^ ", "90.4 +- 0.9= ", "^ (bold): the best mean of a column; =: not distinguishable"):
+        assert words in text
+
+
+def scores(n_data_sets: int) -> dict[str, np.ndarray]:
+    """Return accuracies (methods, repeats) by data set: the later methods are better."""
+    random = np.random.default_rng(0)
+    quality = np.array([0.70, 0.75, 0.752])[:, None]
+    return {
+        f"set{i:02}": quality + random.normal(0, 0.01, (3, 1)) + random.normal(0, 0.01, (3, 5))
+        for i in range(n_data_sets)
+    }
+
+
+def table_of(folder: Path, values: dict[str, np.ndarray], metric: str = "accuracy") -> Table:
+    by_name = {name: dict(zip(ACCURACIES, of_set.tolist(), strict=True)) for name, of_set in values.items()}
+    records = [one for name, of_set in by_name.items() for one in rows(of_set, metric, dataset=name)]
+    datasets = {name: {"split": {"folds": 5}} for name in values}
+    return table(folder_of(folder, records, datasets=datasets, algorithms={name: {} for name in ACCURACIES}))
+
+
+@pytest.mark.parametrize(("metric", "sign", "rope"), [("accuracy", 1, 0.01), ("log_loss", -1, 0.0)])
+def test_the_pairs_of_a_data_set_are_those_of_the_references(
+    tmp_path: Path, metric: str, sign: int, rope: float
+) -> None:
+    values = scores(1)
+    built = table_of(tmp_path, values, metric)
+    (result,) = on_data_sets(built, *chosen_metrics(built, None))
+    assert (result.metric.name, len(result.pairs)) == (metric, 3)
+    by_name = dict(zip([*ACCURACIES], values["set00"], strict=True))
+    compared = []
+    for pair in result.pairs:
+        ours, others = by_name[pair.first[0]], by_name[pair.second[0]]
+        compared.append(reference.interval((ours - others).tolist(), 0.25, 0.95))
+        assert (pair.difference, pair.low, pair.high, pair.p) == pytest.approx(compared[-1], rel=1e-9)
+        shares = (pair.worse, pair.equivalent, pair.better) if rope else (pair.worse, pair.better)
+        assert shares == pytest.approx(baycomp.two_on_single(sign * others, sign * ours, rope=rope), abs=1e-9)
+    adjusted = reference.holm([p for *_, p in compared])
+    assert [pair.p_holm for pair in result.pairs] == pytest.approx(adjusted, rel=1e-9)
+
+
+def test_over_data_sets(tmp_path: Path) -> None:
+    values = scores(9)
+    built = table_of(tmp_path, values)
+    result = over_data_sets(built, built.shown["accuracy"])
+    means = np.array([of_set.mean(axis=1) for of_set in values.values()])
+    ranks = dict(zip([*ACCURACIES], reference.ranks(means.tolist()), strict=True))
+    assert {line.algorithm: rank for line, rank in zip(result.lines, result.ranks, strict=True)} == pytest.approx(ranks)
+    assert list(result.ranks) == sorted(result.ranks)
+    assert result.friedman is not None
+    assert result.friedman.p == pytest.approx(stats.friedmanchisquare(*means.T).pvalue)
+    assert result.wilcoxon is not None
+    columns = [[*ACCURACIES].index(line.algorithm) for line in result.lines]
+    first = stats.wilcoxon(means[:, columns[0]], means[:, columns[2]]).pvalue
+    assert result.wilcoxon.p[0, 2] == pytest.approx(first)
+    assert result.wilcoxon.p_holm[0, 2] == pytest.approx(0.0078125 * 1.5)  # 2 / 2^9, times 3
+    assert (result.n, result.missing, result.left_out, result.groups) == (9, "", [], [(0, 1)])
+
+
+@pytest.mark.parametrize(
+    ("n", "missing"),
+    [(1, "1 data set; a comparison over data sets needs at least 6"), (5, "5 data sets; a comparison over"), (6, "")],
+)
+def test_fewer_than_six_data_sets_are_not_compared(tmp_path: Path, n: int, missing: str) -> None:
+    built = table_of(tmp_path, scores(n))
+    metric = built.shown["accuracy"]
+    result = over_data_sets(built, metric)
+    assert result.missing.startswith(missing)
+    assert (result.friedman is None) == bool(missing)
+    document = statistics_document(built, on_data_sets(built, metric), [result])
+    assert len(document.grids) == n + (0 if missing else 2)
+    text = " ".join(document.caption)
+    assert (f"Over data sets nothing is compared for accuracy: {missing}" in text) == bool(missing)
+    assert ("With 6 data sets and 3 pairs no p-value after Holm can be below 0.094: no pair" in text) == (n == 6)
+
+
+def test_a_method_without_a_value_on_some_data_set_is_left_out_and_named(tmp_path: Path) -> None:
+    values = scores(8)
+    values["set03"][0] = np.nan
+    built = table_of(tmp_path, values)
+    result = over_data_sets(built, built.shown["accuracy"])
+    assert {line.algorithm for line in result.lines} == {"margin", "oskl"}
+    caption = statistics_document(built, [], [result]).caption
+    assert "Left out, because they have no value on some data set: nc." in caption
+    assert not any("Friedman" in line for line in caption), "it is not a test of two methods"
+
+
+@pytest.mark.parametrize(("n_methods", "of"), [(3, ""), (1, "1 of 2 methods (")])
+def test_one_repeat_has_differences_and_no_p_values(tmp_path: Path, n_methods: int, of: str) -> None:
+    values = scores(1)
+    values["set00"][:n_methods, 1:] = np.nan
+    built = table_of(tmp_path, values)
+    result = on_data_sets(built, built.shown["accuracy"])
+    document = statistics_document(built, result, [])
+    (grid,) = document.grids
+    reason = "1 repeat in common; a comparison needs at least 3"
+    assert grid.notes == [f"not compared with the best: {of}{reason}{')' if of else ''}"]
+    assert [math.isnan(pair.better) for pair in result[0].pairs] == [True, True, n_methods == 3]
+    assert [row[4].strip() == "-" for row in grid.rows] == [True, True, n_methods == 3]
+    only = ["difference: the mean over the repeats that both methods have, first minus second."]
+    assert (document.caption == only) == (n_methods == 3)
+
+
+def test_the_command_writes_what_it_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table_of(tmp_path, scores(9))
+    folder = tmp_path / "demo"
+    arguments = ["report", "experiment=demo", f"results_dir={tmp_path}"]
+    assert not any("statistics" in path.name for path in report(folder, console=quiet(), formats=["md", "csv"]))
+    assert main([*arguments, "statistics=true", "format=terminal,md,tex,csv"]) == 0
+    printed = capsys.readouterr().out
+    files = {kind: folder / "report" / f"statistics.{kind}" for kind in ("md", "tex", "csv")}
+    for text in (printed, files["md"].read_text(), files["tex"].read_text()):
+        assert "nc - margin" in text
+        assert "9 data sets: accuracy" in text
+        assert "Friedman" in text
+    assert all(str(path) in printed for path in files.values())
+    rows = list(csv.DictReader(files["csv"].read_text().splitlines()))
+    assert [row["test"] for row in rows] == ["paired_t"] * 27 + ["friedman"] + ["wilcoxon"] * 3
+    assert all(float(row["low"]) < float(row["difference"]) < float(row["high"]) for row in rows[:27])
+    assert {row["p_holm"] == "" for row in rows if row["test"] != "friedman"} == {False}
+    assert main([*arguments, "statistics=true", "columns=n_train,accuracy"]) == 0
+    assert "set00: accuracy" in capsys.readouterr().out
+    assert main([*arguments, "statistics=true", "columns=n_train"]) == 0
+    assert "No metric of this table has a direction, so that nothing is compared." in capsys.readouterr().out
+    assert main(["report", "paper=zhang2013icml", "statistics=true"]) == 2
+    assert "a whole paper has no statistics" in capsys.readouterr().err
+
+
+def test_of_very_many_pairs_those_with_the_best_method_are_listed(tmp_path: Path) -> None:
+    values = np.random.default_rng(0).random((20, 3)).tolist()
+    records = [one for G, of_line in enumerate(values) for one in rows({"oskl": of_line}, lam=f"G={G}")]
+    built = table(folder_of(tmp_path, records))
+    result = on_data_sets(built, built.shown["accuracy"])
+    (grid,) = statistics_document(built, result, []).grids
+    assert (len(result[0].pairs), len(grid.rows)) == (190, 19)
+    assert grid.notes == ["190 pairs, of which those with the best method are listed; format=csv has all"]

@@ -1,1 +1,1 @@
-"""Two runs compared: other seeds, another version, another machine, or another experiment with the same methods."""
+"""Compare two runs: other seeds, another version, another machine, or another experiment with the same methods."""

@@ -1,196 +1,209 @@
-"""The comparison of two runs as documents and as CSV: what differs, what became of the numbers, and each number."""
+"""The comparison of two runs as documents and as CSV."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Collection, Sequence
+import math
+from collections.abc import Sequence
+from itertools import chain
 
 from klr_bench.errors import shown
 from klr_bench.printing import no_formula
-from klr_bench.report.compare.comparison import Comparison
-from klr_bench.report.compare.numbers import Block, Number, Outcome, Shared, numbers_of
-from klr_bench.report.compare.runs import Run
-from klr_bench.report.compare.wording import (
-    cells_sentences,
-    conflict_sentence,
-    difference_text,
-    p_text,
-    parameter_sentences,
-    setting_sentences,
-    significance_sentences,
-    time_sentences,
-    verdict,
-)
-from klr_bench.report.labels import NONE, counted, listed, number, title_of
-from klr_bench.report.render.document import Document, Grid, right_aligned
+from klr_bench.report.compare.comparison import Comparison, Number, Outcome
+from klr_bench.report.compare.runs import Pairing
+from klr_bench.report.labels import NONE, UNITS, counted, listed, number, title_of
+from klr_bench.report.measured import BUSY
+from klr_bench.report.render.document import Document, Grid, aligned
+from klr_bench.report.significance import LEAST_REPEATS
 from klr_bench.report.writing import csv_text
 
 CSV_COLUMNS = (
     *("dataset", "algorithm", "variant", "metric", "n_a", "mean_a", "std_a", "n_b", "mean_b", "std_b"),
     *("difference", "ratio", "repeats", "low", "high", "p", "p_holm", "significant", "outcome"),
 )
-MOST_CONFLICTS = 8
-MOST_SETTINGS = 60
+MOST_ROWS = 60
 SIDES = ("A", "B")
-HEADS_OF_NUMBERS = ("repeats", *SIDES, "A-B", "p", "significant")
-TIME_HEADS = ("repeats", *SIDES, "A/B")
-VERDICTS = ("equal", "A better", "B better", "A larger", "B larger", "no", "not tested")
-MEANINGS = {"no": "no significant difference"}
 
 
 def documents(two: Comparison) -> list[Document]:
-    """Return what two runs have in common and what not; what matters most stands first."""
-    title = f"{two.first.name} (A) against {two.second.name} (B): {headline(two)}"
+    """Return what two runs have in common and what differs, the most important first."""
+    title = f"{two.first.name} (A) compared with {two.second.name} (B): {_headline(two)}"
+    minor = [f"{key} ({shown(one, 30)}; {shown(other, 30)})" for key, one, other, effect in two.settings if not effect]
+    also = [f"Also different, with an effect on times at most: {listed(minor, most=8)}."] if minor else []
     if two.identical:
-        said = ["The two runs are identical: equal cells, keys and numbers, but for times and memory."]
-        return [Document(title, [_setting(two)], [*said, *setting_sentences(two)])]
-    said = [*conflict_sentence(two), *cells_sentences(two), *parameter_sentences(two), *setting_sentences(two)]
-    found = [Document(title, [*_conflicts(two), _setting(two), *_parameters(two)], said)]
+        identical = "The two runs are identical: equal cells, keys and numbers, except times and memory."
+        return [Document(title, [_settings(two)], [identical, *also])]
+    grids = [
+        _shortened(["Equal keys, different numbers", "repeat", "metric", *SIDES], two.cells.conflicts),
+        _settings(two),
+        _shortened(["Parameter", *SIDES, "of"], [[*key, listed(of, most=2)] for key, of in two.parameters.items()]),
+    ]
+    pages = [Document(title, [grid for grid in grids if grid.rows], [*_cell_sentences(two), *also])]
     if not two.equal_numbers:
-        found.append(Document("What became of the numbers", [_summary(two)], significance_sentences(two)))
-        found.append(Document("Number by number", *_numbers(two)))
-    if two.times:
-        grids = (_grid(block, TIME_HEADS, times=True) for block in two.blocks)
-        found.append(Document("Times", [grid for grid in grids if grid.rows], time_sentences(two)))
-    return found
+        grids = _grids(two, two.numbers, ["repeats", *SIDES, "A-B", "p", "significant"])
+        legend = (
+            "A-B: of percentages in percentage points. p: after Holm's correction for all comparisons of a metric; "
+            "significant: p below 0.05. Numbers that are equal in each repeat are left out."
+        )
+        pages.append(Document("Numbers", grids, [*_test_sentences(two), legend]))
+    if times := [one for one in two.all_numbers if one.outcome is Outcome.MACHINE]:
+        pages.append(Document("Times", _grids(two, times, ["repeats", *SIDES, "A/B"]), _time_sentences(two)))
+    return pages
 
 
 def comma_separated(two: Comparison) -> str:
     """Return a row for each number of each method that both have, in the units of records.csv, with all digits."""
     rows = []
-    for block in two.blocks:
-        for column in block.columns:
-            name = [no_formula(block.dataset), no_formula(column.algorithm), json.dumps(dict(column.variant))]
-            for one in column.numbers:
-                sides = [value for side in (one.first, one.second) for value in (side.n, side.mean, side.std)]
-                significant = None if one.p is None else one.significant
-                test = [one.low, one.high, one.p_raw, one.p, significant, one.outcome.value]
-                rows.append([*name, one.metric.name, *sides, one.difference, one.ratio, block.pairing.kind, *test])
+    for one in two.all_numbers:
+        dataset, (algorithm, variant) = one.method
+        name = [no_formula(dataset), no_formula(algorithm), json.dumps(dict(variant)), one.metric.name]
+        sides = [value for side in (one.first, one.second) for value in (side.n, side.mean, side.std)]
+        significant = None if one.p is None else one.significant
+        test = [one.low, one.high, one.p_raw, one.p, significant, one.outcome.value]
+        rows.append([*name, *sides, one.difference, one.ratio, two.pairings[dataset].kind, *test])
     return csv_text(CSV_COLUMNS, rows)
 
 
-def headline(two: Comparison) -> str:
-    """Return in some words what a reader is to know first."""
-    conflicts, numbers = two.cells.conflicts, two.numbers
-    if conflicts:
-        return f"{len(conflicts):,} of {counted(two.cells.n_equal_keys, 'equal key')} with other numbers"
+def _dataset(two: Comparison, one: Number) -> str:
+    return two.first.manifest.dataset_label(one.method[0])
+
+
+def _headline(two: Comparison) -> str:
+    cells, tested = two.cells, [one for one in two.numbers if one.p is not None]
+    n_equal = sum(one.outcome is Outcome.EQUAL for one in two.numbers)
+    if cells.conflicts:
+        return f"{len(cells.conflicts):,} of {counted(cells.n_equal_keys, 'equal key')} with different numbers"
     if two.identical:
         return "identical"
     if two.equal_numbers:
-        both, equal = two.cells.n_both, two.cells.n_equal_numbers
-        return f"equal numbers in {'all' if equal == both else f'{equal:,} of'} {counted(both, 'cell')} that both have"
-    tested = [one for one in numbers if one.p is not None]
-    if not tested:
-        return f"{counted(sum(one.outcome is not Outcome.EQUAL for one in numbers), 'number')} not equal, none tested"
-    differ = sum(one.significant for one in tested)
-    of = counted(len(tested), "comparison")
-    equal = sum(one.outcome is Outcome.EQUAL for one in numbers)
-    more = f", {equal:,} more with equal numbers" if equal else ""
-    return f"{f'{differ:,} of {of} significant' if differ else f'no significant difference in {of}'}{more}"
+        of = "all" if cells.n_equal_numbers == cells.n_both else f"{cells.n_equal_numbers:,} of"
+        return f"equal numbers in {of} {counted(cells.n_both, 'cell')} of both"
+    n_significant, n_different = sum(one.significant for one in tested), len(two.numbers) - n_equal
+    significant = f"{n_significant:,} of {len(tested):,} tested ones significantly" if tested else "none tested"
+    return f"{counted(n_different, 'number')} not equal, {significant}"
 
 
-def _conflicts(two: Comparison) -> list[Grid]:
-    rows = [
-        [
-            f"{two.first.label(one.column)} on {two.first.manifest.dataset_label(one.dataset)}",
-            str(one.repeat),
-            shown(one.mismatch.metric),
-            *(value if isinstance(value, str) else f"{value:.6g}" for value in one.mismatch[1:]),
-        ]
-        for one in two.cells.conflicts[:MOST_CONFLICTS]
-    ]
-    more = len(two.cells.conflicts) - len(rows)
-    notes = [f"{more:,} more are left out here"] if more else []
-    return [Grid(["Equal keys, other numbers", "repeat", "number", *SIDES], rows, notes=notes)] if rows else []
+def _shortened(header: list[str], rows: Sequence[list[str]]) -> Grid:
+    more = len(rows) - MOST_ROWS
+    return Grid(header, rows[:MOST_ROWS], notes=[f"{more:,} more are left out here"] if more > 0 else [])
 
 
-def _setting(two: Comparison) -> Grid:
-    runs = (two.first, two.second)
+def _settings(two: Comparison) -> Grid:
+    runs = two.first, two.second
     rows = [
         ["results", *(shown(run.folder) for run in runs)],
-        ["last run", *map(_when, runs)],
-        ["cells", f"{two.cells.n_first:,}", f"{two.cells.n_second:,}"],
+        ["last run", *(shown(run.content.get("updated", NONE))[:16].replace("T", " ") for run in runs)],
+        ["cells", *(f"{len(run.results.records):,}" for run in runs)],
     ]
-    parameters = {one.parameter for one in two.fixed}  # of the fits themselves, in a table of their own
-    changed = [one for one in two.setting if one.has_effect and not _sets(one.key, parameters)]
-    rows += [[one.key, one.first, one.second] for one in changed[:MOST_SETTINGS]]
-    more = len(changed) - MOST_SETTINGS
-    return Grid(["Setting", *SIDES], rows, notes=[f"{more:,} more settings that differ"] if more > 0 else [])
+    rows += [[*one[:3]] for one in two.settings if one.has_effect]
+    return _shortened(["Setting", *SIDES], rows)
 
 
-def _sets(key: str, parameters: Collection[str]) -> bool:
-    """Say whether a key sets one of these parameters of an algorithm."""
-    before, _, name = key.rpartition(".estimator.")
-    return before.startswith("algorithms.") and name in parameters
+def _cell_sentences(two: Comparison) -> list[str]:
+    cells, sentences, partly = two.cells, [], []
+    if cells.conflicts:
+        keys = [one.key for one in two.settings if one.key.startswith(("versions.", "machine"))]
+        also = f" Also different: {listed(keys)}." if keys else ""
+        sentences.append(
+            f"Not reproducible: {len(cells.conflicts):,} of {counted(cells.n_equal_keys, 'cell')} with equal keys have "
+            f"different numbers, although equal keys mean equal data, split, parameters, seed and code.{also}"
+        )
+    sentences.append(
+        f"{counted(cells.n_both, 'cell')} in both: {cells.n_equal_keys:,} with equal keys (data, split, parameters, "
+        f"seed and code), {cells.n_equal_numbers:,} with equal numbers (except times and memory)."
+    )
+    in_tables = {one.metric.name for one in two.numbers}
+    others = {shown(name): count for name, count in cells.discrepancies.items() if name not in in_tables}
+    if others:
+        counts = listed([f"{name} ({counted(count, 'cell')})" for name, count in others.items()])
+        sentences.append(f"Different with equal seed, data and split, but not in the tables: {counts}.")
+    for side, unmatched, measured in zip(SIDES, cells.unmatched, cells.measured, strict=True):
+        if unmatched:
+            names = shown(listed([f"{name} ({count:,})" for name, count in unmatched.items()]), 500)
+            sentences.append(f"Only in {side}, {counted(sum(unmatched.values()), 'cell')}: {names}.")
+        if measured:
+            sentences.append(f"Measured in {side} only: {shown(listed(measured))}.")
+    for method in two.times_differ:
+        for side, run in zip(SIDES, (two.first, two.second), strict=True):
+            statuses = [row["status"] for row in run.methods[method].values()]
+            if (n_ok := statuses.count("ok")) < len(statuses):
+                partly.append(f"{run.label(method)} ({n_ok:,} of {counted(len(statuses), 'repeat')} of {side})")
+    end = "Only successful repeats enter a mean, or if there are none those at the time limit"
+    return sentences + ([f"{end}: {listed(partly)}."] if partly else [])
 
 
-def _when(run: Run) -> str:
-    """Return the minute in which a run last wrote its manifest."""
-    return shown(run.content.get("updated", NONE))[:16].replace("T", " ")
+def _test_sentences(two: Comparison) -> list[str]:
+    """Return how differences are tested, and why others are not, each with the data sets."""
+    labels_of: dict[str, dict[str, None]] = {}
+    for one in two.numbers:
+        if one.outcome is not Outcome.EQUAL:
+            labels_of.setdefault(_test(one, two.pairings[one.method[0]]), {})[_dataset(two, one)] = None
+    return [f"{sentence}: {listed(list(labels))}." for sentence, labels in labels_of.items()]
 
 
-def _parameters(two: Comparison) -> list[Grid]:
-    rows = []
-    n_columns = sum(len(block.columns) for block in two.blocks)
-    for one in two.fixed[:MOST_SETTINGS]:
-        every = len(one.methods) == n_columns > 2
-        of = f"all {n_columns} columns" if every else listed(one.methods, most=2)
-        rows.append([one.parameter, one.first, one.second, of])
-    more = len(two.fixed) - MOST_SETTINGS
-    notes = [f"{more:,} more parameters that differ"] if more > 0 else []
-    return [Grid(["Parameter", *SIDES, "of"], rows, notes=notes)] if rows else []
+def _test(one: Number, pairing: Pairing) -> str:
+    if one.outcome is Outcome.FEW:
+        return f"No p-value (fewer than {LEAST_REPEATS} repeats in a run; use repeats={LEAST_REPEATS} or more)"
+    if one.outcome is not Outcome.TESTED:
+        return f"No p-value ({pairing.because if pairing.kind == 'unknown' else one.outcome.value})"
+    if pairing.kind == "unpaired":
+        return f"Not paired, because {pairing.because}, so that Welch's t test is used"
+    assumed = "" if pairing.proved else " (assumed: both versions of klr-bench split in the same way)"
+    test = "a t test (variance factor 1/n, as the test rows are fixed: it holds for these test rows)"
+    if pairing.resampled:
+        test = "the corrected resampled t test (Nadeau and Bengio; variance factor 1/n + n_test/n_train)"
+    return f"Paired over the repeats, as {pairing.because}{assumed}, with {test}"
 
 
-def _summary(two: Comparison) -> Grid:
-    metrics = {one.metric.name: one.metric for one in two.numbers}
-    counts = {name: Counter(verdict(one) for one in two.numbers if one.metric.name == name) for name in metrics}
-    heads = [head for head in VERDICTS if any(count[head] for count in counts.values())]
-    rows = [
-        [metric.title, str(counts[name].total()), *(str(counts[name][head] or "-") for head in heads)]
-        for name, metric in metrics.items()
-    ]
-    return Grid(["Metric", "compared", *(MEANINGS.get(head, head) for head in heads)], rows)
+def _time_sentences(two: Comparison) -> list[str]:
+    reasons = dict.fromkeys(filter(None, two.times_differ.values()))
+    legend = (
+        "A/B: time or memory of A divided by that of B, both on the same machine, of which other processes used at "
+        f"most {100 * BUSY:.0f} % when fits began, as far as the records say."
+    )
+    sentences = [legend] if any(one.ratio is not None for one in two.all_numbers) else []
+    return sentences + [f"Times cannot be compared where {reason}." for reason in reasons]
 
 
-def _numbers(two: Comparison) -> tuple[list[Grid], list[str]]:
-    """Return the tables of the numbers that differ, and what is to be said of them."""
-    said = ["A-B: of percentages in percentage points. p: after Holm's correction; significant: p below 0.05."]
-    left_out = [
-        f"{counted(count, 'number')} on {block.label}"
-        for block in two.blocks
-        if (count := sum(one.outcome is Outcome.EQUAL for one in numbers_of([block])))
-    ]
-    said += [f"Left out, because they are equal in each repeat: {listed(left_out)}."] if left_out else []
-    grids = (_grid(block, HEADS_OF_NUMBERS, times=False) for block in two.blocks)
-    return [grid for grid in grids if grid.rows], said
-
-
-def _grid(block: Block, heads: Sequence[str], *, times: bool) -> Grid:
-    """Return the numbers of a data set that differ, the times or all others: the columns of the runs below each metric.
+def _grids(two: Comparison, numbers: Sequence[Number], heads: list[str]) -> list[Grid]:
+    """Return the numbers that differ: a grid per data set, a group of rows per metric.
 
     MAGIC              repeats           A           B    A-B      p  significant
     Accuracy (%)
       Baseline               5  85.4 ± 0.5  85.0 ± 0.5  +0.44  0.275           no
       OSKL G=1               5  84.9 ± 0.4  84.9 ± 0.3  +0.02  0.901           no
     """
-    found = [
-        (one.metric, column, one)
-        for column in block.columns
-        for one in column.numbers
-        if one.outcome is not Outcome.EQUAL and (one.outcome is Outcome.MACHINE) == times
-    ]
-    rows: list[list[str]] = []
-    for metric in dict.fromkeys(metric for metric, _, _ in found):
-        rows.append([title_of(metric), *("" for _ in heads)])
-        rows += [_row(column, one)[: len(heads) + 1] for of, column, one in found if of == metric]
-    header = [block.label, *heads]
-    return right_aligned(header, rows)
+    groups: dict[str, dict[str, list[list[str]]]] = {}
+    for one in numbers:
+        if one.outcome is not Outcome.EQUAL:
+            titles = groups.setdefault(_dataset(two, one), {})
+            rows = titles.setdefault(title_of(one.metric), [[title_of(one.metric), *("" for _ in heads)]])
+            rows.append([f"  {two.first.method_label(one.method)}", *_texts(one)[: len(heads)]])
+    return [aligned([label, *heads], [*chain.from_iterable(titles.values())]) for label, titles in groups.items()]
 
 
-def _row(column: Shared, one: Number) -> list[str]:
+def _texts(one: Number) -> list[str]:
     repeats = " and ".join(dict.fromkeys(str(entry.n) for entry in (one.first, one.second)))
     means = [number(entry.mean, entry.std, one.metric) for entry in (one.first, one.second)]
-    said = verdict(one)
-    found = [difference_text(one), p_text(one), NONE if said == "not tested" else said]
-    return [f"  {column.label}", repeats, *means, *found]
+    p = NONE if one.p is None else "<0.001" if one.p < 0.001 else f"{one.p:.3f}"
+    return [repeats, *means, _difference(one), p, _verdict(one)]
+
+
+def _difference(one: Number) -> str:
+    """Return a difference with two significant digits, in the unit of print; for times their ratio."""
+    if one.outcome is Outcome.MACHINE:
+        return NONE if one.ratio is None else f"{one.ratio:.2f}x"
+    if one.difference is None or not math.isfinite(one.difference):
+        return NONE
+    value = one.difference * UNITS[one.metric.unit].scale
+    decimals = 1 - math.floor(math.log10(abs(value))) if value else 0
+    return f"{value:+.1e}" if decimals > 5 else f"{value:+,.{max(0, decimals)}f}"
+
+
+def _verdict(one: Number) -> str:
+    if not one.significant:
+        return NONE if one.p is None else "no"
+    larger, smaller = "AB" if (one.difference or 0.0) > 0 else "BA"
+    if not one.metric.better:
+        return f"{larger} larger"
+    return f"{larger if one.metric.better == 'higher' else smaller} better"

@@ -1,7 +1,7 @@
-"""From the table of an experiment to texts: a grid a data set.
+"""From the table of an experiment to texts: one grid per data set.
 
-Under each line of ours stands the paper's, so that the two can be compared by the eye.  Where the published table has
-the values of a parameter as its columns, so has the grid, with a row for each metric of an algorithm:
+Published numbers are below the measured ones.  If the published table has the values of a parameter as its columns, so
+has the grid, with a row for each metric of an algorithm:
 
 MNIST 3                        lam=0.5      lam=0.2
 CGD: Accuracy (%)           84.8 ± 0.5   88.9 ± 0.4
@@ -13,8 +13,7 @@ CGD: Training time (s)   0.175 ± 0.010        0.256
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -22,10 +21,10 @@ from klr_bench.metrics.metric import Metric
 from klr_bench.printing import no_formula
 from klr_bench.report.labels import NONE, PLUS_MINUS, UNITS, column_label, line_label, number, three_digits, title_of
 from klr_bench.report.papers.match import Match
-from klr_bench.report.papers.model import Printed
 from klr_bench.report.papers.verdicts import mark_of, marks_of
 from klr_bench.report.render.caption import caption, failures_of
-from klr_bench.report.render.document import ALIKE, BEST, Document, Grid, aligned, right_aligned
+from klr_bench.report.render.document import ALIKE, BEST, Document, Grid, aligned
+from klr_bench.report.significance import Mark
 from klr_bench.report.table import Block, Line, Table
 from klr_bench.report.writing import csv_text
 from klr_bench.results.variants import as_number, value_text
@@ -43,104 +42,90 @@ Causes = Mapping[str, str]
 
 def document(table: Table) -> Document:
     """Return the texts of the table of an experiment."""
-    causes = marks_of(table.causes)
-    by = table.columns
-    grids = [crossed(block, by, causes) if by else grid(block, causes) for block in table.blocks]
+    causes, by = marks_of(table.causes), table.columns
+    grids = [_crossed(block, by, causes) if by else _plain(block, causes) for block in table.blocks]
     return Document(table.title or table.experiment, grids, caption(table))
 
 
-def grid(block: Block, causes: Causes) -> Grid:
-    """Lay out a block; the numbers of a column are aligned at their plus-minus signs."""
-    compared = any(not one.stand_in for one in block.matches)
-    columns: list[tuple[str, list[str], list[str]]] = [
-        ("ok", [f"{line.n_ok}/{line.n_repeats}" for line in block.lines], [""] * len(block.lines))
-    ]
+def _plain(block: Block, causes: Causes) -> Grid:
+    """Lay out a block with a column per metric."""
+    header, rows, papers = [block.label, "ok"], list[list[str]](), list[int]()
+    is_compared = any(not one.stand_in for one in block.matches)
+    differences = {
+        metric.name: _with_marks([_comparison(line.matches.get(metric.name), metric, causes) for line in block.lines])
+        for metric in block.metrics
+        if is_compared and metric.compared
+    }
     for metric in block.metrics:
-        matches = [line.matches.get(metric.name) for line in block.lines]
-        ours = [_measured(block, line, metric) for line in block.lines]
-        columns.append((title_of(metric), ours, [_printed(one, metric) for one in matches]))
-        if compared and metric.compared:
-            texts = _with_marks([_comparison(one, metric, causes) for one in matches])
-            columns.append((COMPARISONS[metric.compared], texts, [""] * len(texts)))
-    names: list[str] = []
-    papers: list[int] = []
-    shown: list[tuple[int, bool]] = []
+        header += [title_of(metric), *([COMPARISONS[metric.compared]] if metric.name in differences else [])]
     for place, line in enumerate(block.lines):
-        names.append(line_label(line))
-        shown.append((place, False))
+        ours, paper = [line_label(line), f"{line.n_ok}/{line.n_repeats}"], ["  paper", ""]
+        for metric in block.metrics:
+            ours.append(_measured(block, line, metric))
+            paper.append(_published(line.matches.get(metric.name), metric))
+            if metric.name in differences:
+                ours.append(differences[metric.name][place])
+                paper.append("")
+        rows.append(ours)
         if any(metric.name in line.matches for metric in block.metrics):
-            papers.append(len(names))
-            names.append("  paper")
-            shown.append((place, True))
-    cells = [
-        aligned([(theirs if is_paper else ours)[place] for place, is_paper in shown], head)
-        for head, ours, theirs in columns
-    ]
-    rows = [list(row) for row in zip(names, *cells, strict=True)]
-    return Grid([block.label, *(head for head, _, _ in columns)], rows, papers, failures_of(block))
+            papers.append(len(rows))
+            rows.append(paper)
+    return aligned(header, rows, failures_of(block), papers)
 
 
-def crossed(block: Block, parameter: str, causes: Causes) -> Grid:
-    """Lay out a block with a column for each value of `parameter`, a group of rows for all else of a line."""
-    values: dict[Any, None] = {}
+def _crossed(block: Block, parameter: str, causes: Causes) -> Grid:
+    """Lay out a block with a column per value of `parameter`, and a group of rows for the rest of a method."""
     groups: dict[str, dict[Any, Line]] = {}
     for line in block.lines:
-        value = line.variant.get(parameter, NONE)
-        values.setdefault(value)
-        groups.setdefault(column_label(line.algorithm_label, line.variant.without(parameter)), {})[value] = line
+        label = column_label(line.algorithm_label, line.variant.without(parameter))
+        groups.setdefault(label, {})[line.variant.get(parameter, NONE)] = line
+    values = dict.fromkeys(value for by_value in groups.values() for value in by_value)
     order = sorted(values, key=lambda value: -(as_number(value) or 0.0))
-    header = [block.label, *(f"{parameter}={value_text(value)}" for value in order)]
     rows: list[list[str]] = []
     papers: list[int] = []
     for label, by_value in groups.items():
         lines = [by_value.get(value) for value in order]
         for place, metric in enumerate(block.metrics):
-            if place and not any(_has(line, metric) for line in lines):
+            matches = [line.matches.get(metric.name) if line else None for line in lines]
+            measured = any(line and line.entries[metric.name].mean is not None for line in lines)
+            if place and not measured and not any(matches):
                 continue
             ours = [_measured(block, line, metric) if line else NONE for line in lines]
             rows.append([f"{label}: {title_of(metric)}", *ours])
-            matches = [line.matches.get(metric.name) if line else None for line in lines]
-            for beside in _published(metric, matches, causes):
-                papers.append(len(rows))
-                rows.append(beside)
-    return replace(right_aligned(header, rows, failures_of(block)), papers=papers)
+            below = [["  paper", *(_published(one, metric) for one in matches)]] if any(matches) else []
+            if metric.compared and any(one and not one.stand_in for one in matches):
+                texts = ("".join(_comparison(one, metric, causes)) for one in matches)
+                below.append([f"  {COMPARISONS[metric.compared]}", *texts])
+            papers += range(len(rows), len(rows) + len(below))
+            rows += below
+    header = [block.label, *(f"{parameter}={value_text(value)}" for value in order)]
+    return aligned(header, rows, failures_of(block), papers)
 
 
-def _has(line: Line | None, metric: Metric) -> bool:
-    return line is not None and (line.entries[metric.name].mean is not None or metric.name in line.matches)
-
-
-def _published(metric: Metric, matches: Sequence[Match | None], causes: Causes) -> Iterator[list[str]]:
-    """Yield the rows below ours: what is published, and how far ours is from it."""
-    if any(matches):
-        yield ["  paper", *(_printed(one, metric) for one in matches)]
-    if metric.compared and any(one and not one.stand_in for one in matches):
-        texts = ("".join(_comparison(one, metric, causes)) for one in matches)
-        yield [f"  {COMPARISONS[metric.compared]}", *texts]
+def _mark(block: Block, line: Line, metric: Metric) -> Mark | None:
+    marks = block.marks.get(metric.name)
+    return marks.lines.get(line.column) if marks else None
 
 
 def _measured(block: Block, line: Line, metric: Metric) -> str:
-    entry, marks = line.entries[metric.name], block.marks.get(metric.name)
-    found = marks.lines.get(line.column) if marks else None
-    return number(entry.mean, entry.std, metric) + (SIGNS[found.place] if found else "")
+    entry, mark = line.entries[metric.name], _mark(block, line, metric)
+    return number(entry.mean, entry.std, metric) + (SIGNS[mark.place] if mark else "")
 
 
-def _printed(match: Match | None, metric: Metric) -> str:
-    return NONE if match is None else as_published(match.printed, metric)
-
-
-def as_published(line: Printed, metric: Metric) -> str:
-    """Print a published number as the paper does; a fraction as percent where ours are percents."""
-    numbers = [number for number in (line.mean, line.std) if number]
+def _published(match: Match | None, metric: Metric) -> str:
+    """Return a published number as the paper prints it; a fraction as percent if ours are percents."""
+    if match is None:
+        return NONE
+    numbers = [number for number in (match.printed.mean, match.printed.std) if number]
     if metric.unit == "count":
         numbers[0] = f"{Decimal(numbers[0]):,}"
-    elif metric.unit == "percent" and line.unit == "fraction":
+    elif metric.unit == "percent" and match.printed.unit == "fraction":
         numbers = [f"{Decimal(number).scaleb(2):f}" for number in numbers]
     return PLUS_MINUS.join(numbers)
 
 
 def _comparison(match: Match | None, metric: Metric, causes: Causes) -> tuple[str, str]:
-    """Return how far ours is from the published value, and the mark of the verdict; a ratio has none."""
+    """Return how far ours is from the published value, and the mark of the verdict; a ratio has no mark."""
     if match is not None and metric.compared == "ratio" and match.ratio is not None:
         return f"{match.ratio:,.{max(0, three_digits(match.ratio) - 1)}f}x", ""
     if match is None or metric.compared == "ratio" or match.difference is None:
@@ -157,23 +142,24 @@ def _with_marks(texts: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def comma_separated(table: Table) -> str:
-    """Return a table as CSV: a row a metric of a line, in the units of records.csv, with all digits."""
+    """Return a table as CSV: a row per metric of a method, in the units of records.csv, with all digits."""
     rows = []
     for block in table.blocks:
         for line in block.lines:
             name = [no_formula(block.dataset), no_formula(line.algorithm), json.dumps(dict(line.variant))]
             for metric in block.metrics:
-                entry, match = line.entries[metric.name], line.matches.get(metric.name)
+                entry, match, mark = (
+                    line.entries[metric.name],
+                    line.matches.get(metric.name),
+                    _mark(block, line, metric),
+                )
+                ours = [metric.name, line.n_ok, line.n_repeats, entry.n, entry.mean, entry.std]
                 paper: list[object] = [None] * 6
                 if match:
-                    difference = match.difference if metric.compared != "ratio" else None
-                    ratio = match.ratio if metric.compared == "ratio" else None
-                    outside = match.outside if metric.compared == "difference" else None
-                    printed = [match.printed.value, match.printed.spread]
-                    paper = [*printed, difference, ratio, outside, match.verdict.value]
-                marks = block.marks.get(metric.name)
-                mark = marks.lines.get(line.column) if marks else None
+                    is_ratio, is_difference = metric.compared == "ratio", metric.compared == "difference"
+                    paper = [match.printed.value, match.printed.spread, None if is_ratio else match.difference]
+                    paper += [match.ratio if is_ratio else None, match.outside if is_difference else None]
+                    paper.append(match.verdict.value)
                 best = [mark.place, mark.difference, mark.low, mark.high, mark.p_holm] if mark else [None] * 5
-                ours = [metric.name, line.n_ok, line.n_repeats, entry.n, entry.mean, entry.std]
                 rows.append([*name, *ours, *paper, *best])
     return csv_text(CSV_COLUMNS, rows)

@@ -1,4 +1,4 @@
-"""A table on the terminal, as wide as it is, or as plain text."""
+"""Print documents on a terminal, as wide as it is, or as plain text."""
 
 from __future__ import annotations
 
@@ -15,10 +15,14 @@ if TYPE_CHECKING:
 
 PLAIN = {"±": "+-", BEST: "^", ALIKE: "="}
 """Signs for an encoding that does not have them."""
+STYLES = {BEST: "bold", ALIKE: "underline", "*": "bold red", "]": "yellow", "~": "cyan"}
+"""Styles of numbers by their last sign: the best, not distinguishable from it, or a verdict."""
 MOST_GRIDS = 200
 """Grids that are printed: rich takes some milliseconds for each, and nobody reads thousands."""
-PLAIN_WIDTH = 120  # of what is no terminal, at least: numbers are never cut off there
-MOST_WIDE = 2 * PLAIN_WIDTH
+PLAIN_WIDTH = 120
+"""The least width of plain text, in which numbers are never cut off."""
+IMPLIED = ("ok", "Support vectors", "ratio")
+"""Columns that are left out first if a terminal is too narrow: others imply them."""
 
 
 def show_all(documents: Iterable[Document], console: Console) -> None:
@@ -29,92 +33,79 @@ def show_all(documents: Iterable[Document], console: Console) -> None:
 
 
 def show(document: Document, console: Console) -> None:
-    """Print a document; wide enough for all numbers where the width is not limited."""
-    from rich.text import Text
-
+    """Print a document, wide enough for all numbers if the width is not limited."""
     width, left_out, unlimited = console.width, dict[str, None](), is_unlimited(console)
-    if unlimited:
-        console.width = max(PLAIN_WIDTH, width)
+    page_width = max(PLAIN_WIDTH, width) if unlimited else width
     try:
-        console.print(Text(_for(console, document.title), style="bold"))
-        for block in document.grids[:MOST_GRIDS]:
+        console.width = page_width
+        console.print(_text(document.title, console, "bold"))
+        for whole in document.grids[:MOST_GRIDS]:
             console.print()
-            narrow = _fitting(block, console.width)
-            wide = console.width
+            grid = _fitting(whole, page_width)
             if unlimited:
-                console.width = max(wide, min(sum(_widths(narrow)), MOST_WIDE))
-            console.print(_rich_table(narrow, console))
-            console.width = wide
-            left_out |= dict.fromkeys(head for head in block.header[1:] if head not in narrow.header)
-            for note in block.notes:
-                console.print(Text(_for(console, f"! {note}"), style="yellow"))
+                console.width = max(page_width, min(sum(_widths(grid)), 2 * PLAIN_WIDTH))
+            console.print(_rich_table(grid, console))
+            console.width = page_width
+            left_out |= dict.fromkeys(head for head in whole.header if head not in grid.header)
+            for note in whole.notes:
+                console.print(_text(f"! {note}", console, "yellow"))
         console.print()
-        if len(document.grids) > MOST_GRIDS:
-            rest = len(document.grids) - MOST_GRIDS
-            console.print(f"{rest:,} more tables are left out here. format=md writes all.")
-        for line in document.caption:
-            console.print(Text(_for(console, line), style="dim"))
-        if left_out:
-            message = (
-                f"Left out, because the terminal is too narrow: {', '.join(left_out)}. format=md shows all columns."
-            )
-            console.print(Text(message, style="dim"))
+        more = len(document.grids) - MOST_GRIDS
+        if more > 0:
+            console.print(f"{more:,} more tables are left out here. format=md writes all.")
+        narrow = f"Left out, because the terminal is too narrow: {', '.join(left_out)}. format=md shows all columns."
+        for line in [*document.caption, *([narrow] if left_out else [])]:
+            console.print(_text(line, console, "dim"))
     finally:
         console.width = width
 
 
-def _fitting(block: Grid, width: int) -> Grid:
-    """Leave out columns that others imply until a block fits into a width: no number is broken in two."""
-
-    widths = _widths(block)
-    kept = list(block.header)
-    for name in ("ok", "Support vectors", "ratio"):
-        incomplete = name == "ok" and block.notes
-        total = sum(size for size, head in zip(widths, block.header, strict=True) if head in kept)
-        if total > width and name in kept and not incomplete:
-            kept.remove(name)
-    places = [place for place, head in enumerate(block.header) if head in kept]
-    rows = [[row[place] for place in places] for row in block.rows]
-    return Grid([block.header[place] for place in places], rows, block.papers, block.notes)
+def _fitting(grid: Grid, width: int) -> Grid:
+    """Leave out columns that others imply until a grid fits into a width: no number is broken in two."""
+    widths = dict(enumerate(_widths(grid)))
+    for name in IMPLIED:
+        is_needed = name == "ok" and grid.notes
+        if sum(widths.values()) > width and name in grid.header and not is_needed:
+            widths = {place: size for place, size in widths.items() if grid.header[place] != name}
+    rows = [[row[place] for place in widths] for row in grid.rows]
+    return Grid([grid.header[place] for place in widths], rows, grid.papers, grid.notes)
 
 
-def _widths(block: Grid) -> list[int]:
-    """Return how wide the columns are, with the two spaces behind each."""
-    heads = [[block.header[0]], *(head.split(" ", 1) for head in block.header[1:])]
-    columns = zip(*block.rows, strict=True) if block.rows else [()] * len(heads)
+def _widths(grid: Grid) -> list[int]:
+    """Return the widths of the columns, with the two spaces behind each."""
+    heads = [[grid.header[0]], *(head.split(" ", 1) for head in grid.header[1:])]
+    columns = zip(*grid.rows, strict=True) if grid.rows else [()] * len(heads)
     return [max(map(len, [*words, *texts])) + 2 for words, texts in zip(heads, columns, strict=True)]
 
 
-def _rich_table(block: Grid, console: Console) -> RichTable:
+def _rich_table(grid: Grid, console: Console) -> RichTable:
     from rich import box
     from rich.table import Table as RichTable
+
+    table = RichTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    for number, head in enumerate(grid.header):
+        # Heads of two words have two lines: the numbers decide how wide a column is.
+        text = head.replace(" ", "\n", 1) if " " in head and number else f"\n{head}"
+        title = _text(text, console, "bold")
+        title.justify = "right" if number else "left"
+        table.add_column(title, overflow="fold")
+    for number, row in enumerate(grid.rows):
+        texts = [_text(row[0], console), *(_styled(text, console) for text in row[1:])]
+        table.add_row(*texts, style="dim" if number in grid.papers else "")
+    return table
+
+
+def _styled(text: str, console: Console) -> Text:
+    parts = [_text(part, console, STYLES.get(part.rstrip()[-1:], "")) for part in text.split(SEPARATOR)]
+    return _text(SEPARATOR, console).join(parts)
+
+
+def _text(text: str, console: Console, style: str = "") -> Text:
+    """Return a text in the characters that a console can write."""
     from rich.text import Text
 
-    shown = RichTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    for number, head in enumerate(block.header):
-        # Two lines for a head of two words: the numbers decide how wide a column is.
-        text = "\n".join(head.split(" ", 1)) if " " in head and number else f"\n{head}"
-        title = Text(_for(console, text), style="bold", justify="right" if number else "left")
-        shown.add_column(title, overflow="fold")
-    for number, row in enumerate(block.rows):
-        texts = [Text(_for(console, row[0])), *(_styled(console, text) for text in row[1:])]
-        shown.add_row(*texts, style="dim" if number in block.papers else "")
-    return shown
-
-
-def _styled(console: Console, text: str) -> Text:
-    """Return a cell whose numbers are styled by their marks: the best, not distinguishable from it, or a verdict."""
-    from rich.text import Text
-
-    styles = {BEST: "bold", ALIKE: "underline", "*": "bold red", "]": "yellow", "~": "cyan"}
-    parts = text.split(SEPARATOR)
-    return Text(SEPARATOR).join(Text(_for(console, part), styles.get(part.rstrip()[-1:], "")) for part in parts)
-
-
-def _for(console: Console, text: str) -> str:
-    """Return a text in what the console can write."""
-    if console.encoding.startswith("utf"):
-        return text
-    for sign, plain in PLAIN.items():
-        text = text.replace(sign, plain)
-    return text.encode(console.encoding, "backslashreplace").decode(console.encoding)
+    if not console.encoding.startswith("utf"):
+        for sign, plain in PLAIN.items():
+            text = text.replace(sign, plain)
+        text = text.encode(console.encoding, "backslashreplace").decode(console.encoding)
+    return Text(text, style)

@@ -1,10 +1,10 @@
 """Several methods over several data sets, as Demsar (JMLR 7, 2006) compares them: ranks, Friedman, Wilcoxon, groups.
 
-Scores are arrays (n_data_sets, n_methods), a higher score is better.  A data set on which some method has no score, a
-NaN, is left out of everything.
+Scores are arrays (n_data_sets, n_methods), a higher score is better.  A data set on which a method has no score, a NaN,
+is left out of everything.
 
 Performance profiles of solvers (Dolan and More, Mathematical Programming 91, 2002) are functions of times, arrays
-(n_problems, n_solvers), infinite where a solver never solves the problem.
+(n_problems, n_solvers), infinite if a solver never solves the problem.
 """
 
 from __future__ import annotations
@@ -15,11 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
+from scipy.spatial.distance import squareform
 
 from klr_bench.report.statistics.paired import Array, holm
-
-LEAST_DATA_SETS = 6
-"""The smallest two-sided p-value of Wilcoxon's test on n data sets is 2 / 2^n: 0.06 for five, 0.03 for six."""
 
 
 class Friedman(NamedTuple):
@@ -38,63 +36,37 @@ class Pairwise(NamedTuple):
 
 
 def complete(scores: ArrayLike) -> Array:
-    """Return the rows without a NaN; ValueError for anything but a matrix."""
+    """Return the rows of a matrix without a NaN."""
     values: Array = np.asarray(scores, dtype=float)
-    if values.ndim != 2:
-        message = f"scores: expected an array (n_data_sets, n_methods), got one of shape {values.shape}"
-        raise ValueError(message)
     known: Array = values[~np.isnan(values).any(axis=1)]
     return known
 
 
-def missing(n_data_sets: int, n_methods: int) -> str:
-    """Say what is missing for a comparison over data sets, "" for nothing."""
-    if n_methods < 2:
-        return (
-            f"{n_methods} of the lines {'has' if n_methods == 1 else 'have'} a value on each data set; two are needed"
-        )
-    if n_data_sets < LEAST_DATA_SETS:
-        sets = "1 data set" if n_data_sets == 1 else f"{n_data_sets} data sets"
-        return f"{sets}; a comparison over data sets needs at least {LEAST_DATA_SETS}"
-    return ""
-
-
 def ranks(scores: ArrayLike) -> Array:
     """Return the average rank of each method, (n_methods,): 1 is the best, tied methods share their mean rank."""
-    values = complete(scores)
-    found: Array = stats.rankdata(-values, axis=1).mean(axis=0)
-    return found
+    average: Array = stats.rankdata(-complete(scores), axis=1).mean(axis=0)
+    return average
 
 
 def friedman(scores: ArrayLike) -> Friedman:
-    """Return Friedman's test, corrected for ties; of fewer than three methods NaN, where all are tied p = 1."""
+    """Return Friedman's test, corrected for ties; NaN for fewer than three methods, p = 1 if all are tied."""
     values = complete(scores)
     if values.shape[1] < 3 or len(values) < 2:
         return Friedman(len(values), np.nan, np.nan)
     if (values == values[:, :1]).all():
         return Friedman(len(values), 0.0, 1.0)
-    found = stats.friedmanchisquare(*values.T)
-    return Friedman(len(values), float(found.statistic), float(found.pvalue))
+    return Friedman(len(values), *map(float, stats.friedmanchisquare(*values.T)))
 
 
 def wilcoxon(scores: ArrayLike) -> Pairwise:
     """Return Wilcoxon's signed-rank test of each pair, two-sided, and its p-values after Holm over all pairs.
 
-    Data sets on which the two are equal do not count; where they are equal on all, p = 1.
+    Data sets on which both methods are equal do not count; if they are equal on all, p = 1.
     """
-    values = complete(scores)
-    k = values.shape[1]
-    pairs = list(combinations(range(k), 2))
-    found = [_signed_rank(values[:, i] - values[:, j]) for i, j in pairs]
-    p, adjusted = np.eye(k), np.eye(k)
-    for (i, j), raw, after in zip(pairs, found, holm(found), strict=True):
-        p[i, j] = p[j, i] = raw
-        adjusted[i, j] = adjusted[j, i] = after
-    return Pairwise(p, adjusted)
-
-
-def _signed_rank(differences: Array) -> float:
-    return float(stats.wilcoxon(differences).pvalue) if differences.any() else 1.0
+    values = complete(scores).T
+    differences = [one - other for one, other in combinations(values, 2)]
+    p = np.array([stats.wilcoxon(d).pvalue if d.any() else 1.0 for d in differences])
+    return Pairwise(*(squareform(adjusted) + np.eye(len(values)) for adjusted in (p, holm(p))))
 
 
 def smallest_p(n_data_sets: int, n_methods: int) -> float:
@@ -115,46 +87,33 @@ def groups(average_ranks: ArrayLike, alike: NDArray[np.bool_]) -> list[tuple[int
     is alike to no other is in none.  A group need not hold all methods whose ranks lie between those of two of its own.
     """
     order = np.argsort(np.asarray(average_ranks), kind="stable")
-    near = [{int(j) for j in np.flatnonzero(row) if j != i} for i, row in enumerate(alike)]
-    place = {int(method): number for number, method in enumerate(order)}
-    found: list[tuple[int, ...]] = []
-
-    def grow(group: set[int], candidates: set[int], done: set[int]) -> None:  # Bron and Kerbosch, with a pivot
-        if not candidates and not done:
-            found.append(tuple(sorted(group, key=place.__getitem__)))
-            return
-        pivot = max(sorted(candidates | done), key=lambda method: len(near[method] & candidates))
-        for method in sorted(candidates - near[pivot]):
-            grow(group | {method}, candidates & near[method], done & near[method])
-            candidates, done = candidates - {method}, done | {method}
-
-    grow(set(), set(range(len(near))), set())
-    return sorted((group for group in found if len(group) > 1), key=lambda group: [place[i] for i in group])
+    near = [set(np.flatnonzero(row).tolist()) - {place} for place, row in enumerate(alike[order][:, order])]
+    cliques: set[frozenset[int]] = {frozenset()}
+    for place, neighbors in enumerate(near):
+        larger = cliques | {(clique & neighbors) | {place} for clique in cliques}
+        cliques = {one for one in larger if not any(one < other for other in larger)}
+    return [tuple(int(order[place]) for place in clique) for clique in sorted(map(sorted, cliques)) if len(clique) > 1]
 
 
 def ratios(times: ArrayLike) -> Array:
     """Return each time over that of the fastest solver of its problem, (n_problems, n_solvers).
 
-    Where the fastest needs no time, all that need none have 1 and others infinity; so has every solver of a problem
-    that none solves.  ValueError for a negative time.
+    If the fastest needs no time, all that need none have 1 and others infinity; so has every solver of a problem that
+    none solves.
     """
     values = complete(times)
-    if (values < 0).any():
-        message = f"times: expected numbers of at least 0, got {values.min()}"
-        raise ValueError(message)
     fastest = values.min(axis=1, keepdims=True, initial=np.inf)
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = values / fastest
-    found = np.where(values == fastest, 1.0, found)
-    return np.where(np.isinf(values), np.inf, found)
+        quotients = np.where(values == fastest, 1.0, values / fastest)
+    return np.where(np.isinf(values), np.inf, quotients)
 
 
-def profile(found: ArrayLike, factors: ArrayLike) -> Array:
+def profile(time_ratios: ArrayLike, factors: ArrayLike) -> Array:
     """Return the share of problems that each solver solves within a factor of the fastest, (n_factors, n_solvers).
 
-    `found` are the ratios, `factors` numbers of at least 1.  Without any problem the shares are NaN.
+    Factors are numbers of at least 1.  Without any problem the shares are NaN.
     """
-    values, factor = np.asarray(found, dtype=float), np.asarray(factors, dtype=float)
+    values, factor = np.asarray(time_ratios, dtype=float), np.asarray(factors, dtype=float)
     if not len(values):
         return np.full((len(factor), values.shape[1]), np.nan)
     within: Array = (values[None] <= factor[:, None, None]).mean(axis=1)

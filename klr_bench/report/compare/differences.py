@@ -1,0 +1,181 @@
+"""What differs between two runs apart from their means: settings, parameters of the fits, and cells."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from klr_bench.errors import shown
+from klr_bench.metrics.metric import Metric
+from klr_bench.report.compare.runs import Pairing, Run, cells_of_both, flat
+from klr_bench.report.labels import NONE, listed
+from klr_bench.report.measured import conditions_of
+from klr_bench.results.merge import ROUNDING
+from klr_bench.results.record import COLUMNS, FINISHED
+
+LONGEST = 60
+"""Characters of a value that is shown."""
+SECTIONS = {"datasets": "left_out", "algorithms": "sweep"}
+"""Sections of the configuration whose entries have names, and another section with the same names."""
+SHOWN_ELSEWHERE = re.compile(r"experiment|started|updated|config\.(seed|name|experiment|results_dir)|labels\b.*")
+"""Keys of a manifest that are reported in another way, or do not describe results."""
+NO_EFFECT = re.compile(
+    r"config\.(title|n_jobs|shard|force|figures|metrics\b.*|against\b.*|parallel\b.*|data\.(mirror|cache|path|test_path)"
+    r"|(datasets|algorithms)\.[^.]*\.(label|reference)"
+    r"|datasets\.[^.]*\.source\.(name|reference|path|test_path|.*\.?(url|max_bytes)))"
+)
+"""Keys of a manifest on which no number but a time depends."""
+
+
+class Setting(NamedTuple):
+    """A setting that differs: its dotted key, and both values as texts."""
+
+    key: str
+    first: str
+    second: str
+    has_effect: bool
+    """Whether a number may depend on it."""
+
+
+def setting_differences(first: Run, second: Run) -> list[Setting]:
+    """Return the settings that differ, those of the configuration later, and those without an effect last."""
+    one, other = (flat(run.content) for run in (first, second))
+    hidden = []
+    records = [[row for rows in run.methods.values() for row in rows.values()] for run in (first, second)]
+    seeds = [{f"{row['seed']:g}" for row in rows} for rows in records]
+    machines = [{", ".join(filter(None, machine)) for machine in conditions_of(rows).machines} for rows in records]
+    names = {"seed": seeds, "machine of the records": machines}
+    pairs = {name: ("; ".join(sorted(ours)), "; ".join(sorted(theirs))) for name, (ours, theirs) in names.items()}
+    for section, other_section in SECTIONS.items():
+        ours, theirs = (getattr(run.manifest.config, section) for run in (first, second))
+        alone = [name for name in ours if name not in theirs], [name for name in theirs if name not in ours]
+        hidden += [f"config.{part}.{name}." for part in (section, other_section) for names in alone for name in names]
+        pairs[f"{section} in one run only"] = ", ".join(alone[0]) or NONE, ", ".join(alone[1]) or NONE
+    for key in sorted(dict.fromkeys([*one, *other]), key=lambda key: key.startswith("config.")):
+        if not SHOWN_ELSEWHERE.fullmatch(key) and not f"{key}.".startswith(tuple(hidden)):
+            pairs[key] = _text(one.get(key)), _text(other.get(key))
+    settings = [
+        Setting(shown(key.removeprefix("config."), LONGEST), *_cut(*texts), has_effect=not NO_EFFECT.fullmatch(key))
+        for key, texts in pairs.items()
+        if texts[0] != texts[1]
+    ]
+    return sorted(settings, key=lambda setting: not setting.has_effect)
+
+
+def _text(value: Any) -> str:
+    """Return a value as YAML has it on one line, a dash if it is missing or empty."""
+    if value is None or value in ([], {}):
+        return NONE
+    if isinstance(value, float):
+        return f"{value:.9g}"
+    return value if isinstance(value, str) else json.dumps(value, default=str, skipkeys=True)
+
+
+def _cut(first: str, second: str) -> tuple[str, str]:
+    """Cut two texts at the end, and at the start if they differ late only."""
+    common = next((at for at, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), 0)
+    if max(len(first), len(second)) > LONGEST and common > LONGEST // 2:
+        first, second = (f"...{text[common - 10 :]}" for text in (first, second))
+    return shown(first, LONGEST), shown(second, LONGEST)
+
+
+def parameter_differences(
+    first: Run, second: Run, pairings: Mapping[str, Pairing]
+) -> dict[tuple[str, str, str], list[str]]:
+    """Return the parameters of the fits that differ, with the values in both runs, and the methods of each.
+
+    If repeats are pairs, the values of each repeat are compared, otherwise all values of a method.
+    """
+    parameters: dict[tuple[str, str, str], list[str]] = {}
+    for method, rows in first.methods.items():
+        others = second.methods.get(method, {})
+        if not others:
+            continue
+        both = sorted(rows.keys() & others.keys()) if pairings[method[0]].kind == "paired" else []
+        params = [[side[repeat]["params"] for repeat in both or side] for side in (rows, others)]
+        for name in dict.fromkeys(name for side in params for values in side for name in values):
+            ours, theirs = ([_text(values.get(name)) for values in side] for side in params)
+            if ours != theirs if both else set(ours) != set(theirs):
+                texts = (listed(list(dict.fromkeys(side)), most=3) for side in (ours, theirs))
+                one, other = (shown(text, LONGEST) for text in texts)
+                parameters.setdefault((shown(name, LONGEST), one, other), []).append(first.label(method))
+    return parameters
+
+
+@dataclass
+class Cells:
+    """The cells of two runs; a cell is (data set, algorithm, variant, repeat)."""
+
+    unmatched: tuple[Mapping[str, int], Mapping[str, int]]
+    """For each run, the numbers of cells that the other run does not have, by method or data set."""
+    measured: tuple[Sequence[str], Sequence[str]]
+    """For each run, the metrics that the other run has not measured."""
+    n_both: int = 0
+    n_equal_keys: int = 0
+    n_equal_numbers: int = 0
+    """Cells of both whose numbers are equal up to rounding, except times and memory."""
+    conflicts: list[list[str]] = field(default_factory=list)
+    """Method, repeat, metric and both values of cells with equal keys and different numbers.
+
+    Without those that a time limit ended, because they depend on the speed of the machine.
+    """
+    discrepancies: Counter[str] = field(default_factory=Counter)
+    """By metric, or "status": the cells with equal seed, data and split in which it differs."""
+
+    @property
+    def equal(self) -> bool:
+        """Whether both runs have the same cells with the same keys and numbers."""
+        same = self.n_both == self.n_equal_keys == self.n_equal_numbers
+        return same and not any((*self.unmatched, *self.measured))
+
+
+def compare_cells(first: Run, second: Run, pairings: Mapping[str, Pairing]) -> Cells:
+    """Return which cells are in both runs or in one only, and which ones are equal."""
+    ours, theirs = _measured(first), _measured(second)
+    unmatched = _unmatched(first, second), _unmatched(second, first)
+    cells = Cells(unmatched, (sorted(ours - theirs), sorted(theirs - ours)))
+    for method, repeat, one, other in cells_of_both(first, second):
+        equal_keys, same_status = one["key"] == other["key"], one["status"] == other["status"]
+        names = sorted(ours & theirs) if one["status"] in FINISHED else []
+        different = [name for name in names if not is_equal(one[name], other[name])] if same_status else ["status"]
+        cells.n_both += 1
+        cells.n_equal_keys += equal_keys
+        cells.n_equal_numbers += not different
+        if pairings[method[0]].kind == "paired":
+            cells.discrepancies.update(different)
+        if different and equal_keys and same_status and one["status"] != "timeout":
+            name = different[0]
+            values = f"{one[name]:.6g}", f"{other[name]:.6g}"
+            cells.conflicts.append([first.label(method), str(repeat), shown(name), *values])
+    return cells
+
+
+def is_machine_metric(metric: Metric | None) -> bool:
+    """Return True if a metric describes the machine: a time, memory, or its load."""
+    return metric is not None and (metric.unit in ("s", "min", "MB") or metric.name == "load")
+
+
+def is_equal(one: float, other: float) -> bool:
+    """Return True if two values are equal up to rounding, or both are missing."""
+    return (math.isnan(one) and math.isnan(other)) or math.isclose(one, other, rel_tol=ROUNDING, abs_tol=ROUNDING)
+
+
+def _measured(run: Run) -> set[str]:
+    """Return the names of the metrics that some record has, except those that describe the machine."""
+    frame, known = run.results.records, run.manifest.metrics
+    names = [name for name in frame.columns if name in known or name not in COLUMNS]
+    return {name for name in names if not is_machine_metric(known.get(name)) and frame[name].notna().any()}
+
+
+def _unmatched(run: Run, other: Run) -> Counter[str]:
+    datasets = {dataset for dataset, _ in other.methods}
+    counts: Counter[str] = Counter()
+    for method, rows in run.methods.items():
+        label = run.label(method) if method[0] in datasets else f"data set {run.manifest.dataset_label(method[0])}"
+        counts[label] += len(rows.keys() - other.methods.get(method, {}).keys())
+    return +counts
