@@ -56,8 +56,8 @@ def test_regret_is_beside_the_comparator_of_the_same_repeat(tmp_path: Path) -> N
     assert curve["regret_of_zero"].tolist() == pytest.approx([N / 2 * math.log(2) - 1_000, N * math.log(2) - 2_000])
     expected = bounds.nc_loss_bound(np.array([N // 2, N]), np.array([1_000, 2_000]), NORM, 3 / math.sqrt(N))
     assert curve["regret_bound"].tolist() == pytest.approx((expected - [1_000, 2_000]).tolist())
-    assert not found["nc"].has("support_bound")
-    assert found["nc"].support_from is None
+    assert not found["nc"].curve["support_bound"].notna().any()
+    assert found["nc"].starts["support_bound"] is None
 
 
 def test_each_learner_has_its_own_bound(tmp_path: Path) -> None:
@@ -81,10 +81,10 @@ def test_each_learner_has_its_own_bound(tmp_path: Path) -> None:
 def test_from_where_on_a_bound_says_something(tmp_path: Path) -> None:
     """A loss of 0.2 per example: Margin's bound is below T log(2) from  T (log(2) - 0.8/3) = 6.25/0.75  on."""
     found, _ = curves_of(tmp_path, *(fit(name, 2_500) for name in PARAMS))
-    assert found["margin"].regret_from == math.ceil(6.25 / 0.75 / (math.log(2) - 0.8 / 3))
-    assert found["margin"].support_from == 1
-    assert found["auxiliary"].support_from is None, "a loss of 0.25 is more than log(1.1)"
-    start = found["oskl"].support_from
+    assert found["margin"].starts["regret_bound"] == math.ceil(6.25 / 0.75 / (math.log(2) - 0.8 / 3))
+    assert found["margin"].starts["support_bound"] == 1
+    assert found["auxiliary"].starts["support_bound"] is None, "a loss of 0.25 is more than log(1.1)"
+    start = found["oskl"].starts["support_bound"]
     before, at = (float(bounds.oskl_support_bound(T, 0.25 * T, 1.0, DELTA)) for T in (start - 1, start))
     assert before >= start - 1
     assert at < start
@@ -92,14 +92,14 @@ def test_from_where_on_a_bound_says_something(tmp_path: Path) -> None:
 
 def test_auxiliary_is_compared_by_its_own_h(tmp_path: Path) -> None:
     found, _ = curves_of(tmp_path, fit("auxiliary", 2_500, aux_gamma=2.0), fit("hindsight"))
-    assert found["auxiliary"].has("regret")
-    assert not found["auxiliary"].has("regret_bound"), "the sum is that of another h"
-    assert found["auxiliary"].regret_from is None
+    assert found["auxiliary"].curve["regret"].notna().any()
+    assert not found["auxiliary"].curve["regret_bound"].notna().any(), "the sum is that of another h"
+    assert found["auxiliary"].starts["regret_bound"] is None
     (tmp_path / "both").mkdir()
     found, _ = curves_of(
         tmp_path / "both", fit("auxiliary", 2_500, aux_gamma=2.0), fit("hindsight"), fit("hindsight", aux_gamma=2.0)
     )
-    assert found["auxiliary"].has("regret_bound")
+    assert found["auxiliary"].curve["regret_bound"].notna().any()
 
 
 @pytest.mark.parametrize(
@@ -118,8 +118,8 @@ def test_where_a_theorem_does_not_hold_there_is_no_bound(algorithm: str, params:
 
 def test_without_a_comparator_support_vectors_are_drawn(tmp_path: Path) -> None:
     found, inputs = curves_of(tmp_path, fit("oskl", 2_500))
-    assert not found["oskl"].has("regret")
-    assert found["oskl"].has("support_bound")
+    assert not found["oskl"].curve["regret"].notna().any()
+    assert found["oskl"].curve["support_bound"].notna().any()
     drawn = draw_all(inputs, ["bound_examples"])
     assert set(drawn.files) == {"bound_examples.png", "bound_examples.svg"}
 
@@ -127,7 +127,7 @@ def test_without_a_comparator_support_vectors_are_drawn(tmp_path: Path) -> None:
 def test_the_legend_says_from_where_on(tmp_path: Path) -> None:
     _, inputs = curves_of(tmp_path, *(fit(name, 2_500) for name in PARAMS))
     assert draw_all(inputs, ["bound_examples"]).notes == []
-    drawing: Any = FIGURE.drawings(inputs)
+    drawing: Any = FIGURE.draw(inputs)
     regret, support = ([text.get_text() for text in axes.get_legend().get_texts()] for axes in drawing.axes)
     assert "margin: T = 20" in regret
     assert {"auxiliary: no T", "margin: every T"} < set(support)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from klr_bench.report.figures.core.labels import MOST_LABELS, Label, shared, together, write_labels
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
 from klr_bench.report.figures.core.drawing import scale_axis
-from klr_bench.report.figures.core.labels import MOST_LABELS, Label, shared, together, write_labels
 from klr_bench.report.figures.core.plot import SUPPORT
 from klr_bench.results.variants import Variant
 

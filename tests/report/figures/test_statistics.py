@@ -99,11 +99,11 @@ def test_profiles_count_the_problems_within_a_factor(tmp_path: Path) -> None:
         solver("oskl", 1, [(3.0, 0.2)]),
         solver("nc", 2, [(1.0, 0.001)]),  # that the other was not run on
     ]
-    found = profiles_of(made.read(made.write(tmp_path, cells)))
-    assert [name for name, _ in found.solvers] == ["nc", "oskl"]
-    np.testing.assert_array_equal(found.ratios[0.1], [[2.0, 1.0], [1.0, np.inf]])
-    np.testing.assert_array_equal(found.ratios[0.01], [[1.0, 2.0], [1.0, np.inf]])
-    np.testing.assert_array_equal(found.ratios[0.001], [[1.0, np.inf], [np.inf, np.inf]])
+    solvers, ratios = profiles_of(made.read(made.write(tmp_path, cells)))
+    assert [name for name, _ in solvers] == ["nc", "oskl"]
+    np.testing.assert_array_equal(ratios[0.1], [[2.0, 1.0], [1.0, np.inf]])
+    np.testing.assert_array_equal(ratios[0.01], [[1.0, 2.0], [1.0, np.inf]])
+    np.testing.assert_array_equal(ratios[0.001], [[1.0, np.inf], [np.inf, np.inf]])
 
 
 def test_without_a_gap_the_excess_over_the_best_objective_counts(tmp_path: Path) -> None:
@@ -111,10 +111,10 @@ def test_without_a_gap_the_excess_over_the_best_objective_counts(tmp_path: Path)
         solver("nc", 0, [(1.0, 12.0), (2.0, 10.05), (8.0, 10.0)], "objective"),
         solver("oskl", 0, [(1.0, 10.9), (6.0, 10.02)], "objective"),
     ]
-    found = profiles_of(made.read(made.write(tmp_path, cells)))
-    np.testing.assert_allclose(found.ratios[0.1], [[2.0, 1.0]])
-    np.testing.assert_allclose(found.ratios[0.01], [[1.0, 3.0]])
-    np.testing.assert_allclose(found.ratios[0.001], [[1.0, np.inf]])
+    solvers, ratios = profiles_of(made.read(made.write(tmp_path, cells)))
+    np.testing.assert_allclose(ratios[0.1], [[2.0, 1.0]])
+    np.testing.assert_allclose(ratios[0.01], [[1.0, 3.0]])
+    np.testing.assert_allclose(ratios[0.001], [[1.0, np.inf]])
 
 
 def test_times_of_two_machines_are_not_compared(tmp_path: Path) -> None:
@@ -124,8 +124,8 @@ def test_times_of_two_machines_are_not_compared(tmp_path: Path) -> None:
             cell = solver(name, repeat, [(1.0, 0.05)])
             cell.record.host = "elsewhere" if (name, repeat) == ("nc", 1) else "here"
             cells.append(cell)
-    found = profiles_of(made.read(made.write(tmp_path, cells)))
-    assert {len(values) for values in found.ratios.values()} == {1}
+    solvers, ratios = profiles_of(made.read(made.write(tmp_path, cells)))
+    assert {len(values) for values in ratios.values()} == {1}
 
 
 def test_one_solver_has_no_profile(tmp_path: Path) -> None:
