@@ -87,7 +87,8 @@ def _plot(inputs: Inputs) -> Plot | None:
         for curve, (points, starts) in here.items():
             series.append(_series(curve, looks[curve], points, axis.metric))
             if points[bound].notna().any():
-                look = replace(looks[curve], label=f"{looks[curve].label}, bound", dashes=":")
+                probable = f" with probability {1 - 2 * DELTA:g}" if curve[0] == "oskl" else ""
+                look = replace(looks[curve], label=f"{looks[curve].label}, bound{probable}", dashes=":")
                 start = "never" if starts[bound] is None else f"from T = {starts[bound]:,} on"
                 series.append(_series(curve, look, points, bound, f"{look.label}, {start} below {TRIVIAL.label}"))
         facets.append(Facet(block.label, axis, series))

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from klr_bench.estimators.online import bounds
-from klr_bench.report.figures import Inputs, draw_all
-from klr_bench.report.figures.bound_examples import DELTA, FIGURE, bounded, bounds_of
+from klr_bench.report.figures import Inputs, draw_all, find
+from klr_bench.report.figures.bound_examples import DELTA, TRIVIAL, bounded, bounds_of
 from klr_bench.results.record import CellFile
 from tests.report.figures import made
 
@@ -120,15 +120,18 @@ def test_without_a_comparator_support_vectors_are_drawn(tmp_path: Path) -> None:
     found, inputs = curves_of(tmp_path, fit("oskl", 2_500))
     assert not found["oskl"].curve["regret"].notna().any()
     assert found["oskl"].curve["support_bound"].notna().any()
-    drawn = draw_all(inputs, ["bound_examples"])
-    assert set(drawn.files) == {"bound_examples.png", "bound_examples.svg"}
+    assert set(draw_all(inputs, ["bound_examples"]).files) == {"bound_examples.png", "bound_examples.svg"}
 
 
-def test_the_legend_says_from_where_on(tmp_path: Path) -> None:
+def test_the_points_of_a_bound_say_from_where_on_it_holds(tmp_path: Path) -> None:
     _, inputs = curves_of(tmp_path, *(fit(name, 2_500) for name in PARAMS))
-    assert draw_all(inputs, ["bound_examples"]).notes == []
-    drawing: Any = FIGURE.draw(inputs)
-    regret, support = ([text.get_text() for text in axes.get_legend().get_texts()] for axes in drawing.axes)
-    assert "margin: T = 20" in regret
-    assert {"auxiliary: no T", "margin: every T"} < set(support)
-    assert {line.split(":")[0] for line in support} == {"margin", "auxiliary", "oskl"}, "of NC nothing is known"
+    regret, support = (
+        {name for one in facet.series for name in one.names} for facet in find("bound_examples").plot(inputs).facets
+    )
+    assert "margin, bound, from T = 20 on below f = 0; every example" in regret
+    never, always = (
+        f"auxiliary, bound, never below {TRIVIAL.label}",
+        f"margin, bound, from T = 1 on below {TRIVIAL.label}",
+    )
+    assert {never, always, "nc"} < support
+    assert not any(name.startswith("nc, bound") for name in support), "no theorem bounds the support vectors of NC"

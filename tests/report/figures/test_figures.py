@@ -12,21 +12,13 @@ import yaml
 
 from klr_bench.config.locations import config_dir
 from klr_bench.errors import KlrBenchError
-from klr_bench.report.figures import Needs, check_names, draw_all, find, names
-from klr_bench.report.figures.core import plot
+from klr_bench.report.figures import Inputs, Needs, check_names, draw_all, find, names
 from klr_bench.report.figures.curves import excess_objectives
 from klr_bench.report.labels import along_path, path_of
 from klr_bench.results.variants import Variant
 from tests.report.figures import made
 
-SHIPPED = names()
-
-
-def needed(needs: Needs) -> list[tuple[str, str]]:
-    """Return each thing that is needed: the field of Needs, and a name."""
-    found = [("metrics", name) for name in needs.metrics] + [("traces", name) for name in needs.traces]
-    found += [("parameter", needs.parameter)] if needs.parameter else []
-    return found + [(kind, "") for kind in ("bins", "rows") if getattr(needs, kind)]
+SHIPPED, USUAL = names(), {"accuracy_support", "accuracy_examples", "support_examples"}
 
 
 WORDS = {
@@ -38,24 +30,31 @@ WORDS = {
 }
 
 
+def needed(needs: Needs) -> list[tuple[str, str]]:
+    """Return each thing that is needed: the field of Needs, and a name."""
+    found = [("metrics", name) for name in needs.metrics] + [("traces", name) for name in needs.traces]
+    found += [("parameter", needs.parameter)] if needs.parameter else []
+    return found + [(kind, "") for kind in ("bins", "rows") if getattr(needs, kind)]
+
+
 def test_the_shipped_figures() -> None:
-    """Each needs something and has a title; three are drawn without being asked for."""
     assert len(SHIPPED) == 22
-    assert {name for name in SHIPPED if find(name).usual} == {
-        "accuracy_support",
-        "accuracy_examples",
-        "support_examples",
-    }
+    assert {name for name in SHIPPED if find(name).usual} == USUAL
     for name in SHIPPED:
         assert needed(find(name).needs)
         assert find(name).title
 
 
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory: pytest.TempPathFactory) -> Inputs:
+    """Return inputs of all figures, with labels that look like formulas."""
+    label = {"label": r"$\bad{ 50% _x^$"}
+    return made.everything(tmp_path_factory.mktemp("made"), datasets={"magic": label}, algorithms={"all": label})
+
+
 @pytest.mark.parametrize("name", [name for name in SHIPPED if name != "critical_difference"])
-def test_a_figure_is_drawn(name: str, tmp_path: Path) -> None:
-    label = r"$\bad{ 50% _x^"  # no formula of matplotlib
-    datasets, algorithms = {"magic": {"label": label + "$"}}, {"all": {"label": label + "$"}}
-    drawn = draw_all(made.everything(tmp_path, datasets=datasets, algorithms=algorithms), [name])
+def test_a_figure_is_drawn(name: str, everything: Inputs) -> None:
+    drawn = draw_all(everything, [name])
     fits = {"prototypes_magic_1_0.1_2_5_50.png", "prototypes_magic_2_0.2_4_10_100.png"}
     assert set(drawn.files) == (fits if name == "prototype_pictures" else {f"{name}.png", f"{name}.svg"})
     assert drawn.notes == []
@@ -63,35 +62,37 @@ def test_a_figure_is_drawn(name: str, tmp_path: Path) -> None:
         assert content.startswith(b"\x89PNG" if file.endswith("png") else b"<?xml")
 
 
-@pytest.mark.parametrize(
-    ("name", "thing"),
-    [(name, thing) for name in SHIPPED for thing in needed(find(name).needs)],
-    ids=lambda value: value if isinstance(value, str) else "-".join(filter(None, value)),
-)
-def test_what_is_missing_is_said(name: str, thing: tuple[str, str], tmp_path: Path) -> None:
-    drawn = draw_all(made.everything(tmp_path, without=thing), [name])
-    assert drawn.files == {}
-    (note,) = drawn.notes
-    assert note.startswith(f"figure {name}: needs {WORDS[thing[0]].format(thing[1])}; none of all on magic has any.")
+@pytest.mark.parametrize("thing", sorted({thing for name in SHIPPED for thing in needed(find(name).needs)}), ids=str)
+def test_what_is_missing_is_said(thing: tuple[str, str], tmp_path: Path) -> None:
+    inputs = made.everything(tmp_path, without=thing)
+    for name in [name for name in SHIPPED if thing in needed(find(name).needs)]:
+        drawn = draw_all(inputs, [name])
+        assert drawn.files == {}
+        (note,) = drawn.notes
+        expected = f"needs {WORDS[thing[0]].format(thing[1])}; none of all on magic has any."
+        assert note.startswith(f"figure {name}: {expected}")
 
 
-def test_the_note_says_of_whom_and_what_to_do(tmp_path: Path) -> None:
+def test_a_note_names_the_methods_and_what_to_do(tmp_path: Path) -> None:
     cells = [made.cell(name, dataset=data) for data in ("magic", "adult") for name in ("oskl", "nc")]
     inputs = made.read(made.write(tmp_path / "none", [*cells, made.cell("ogd", dataset="zoo")]))
     who = "none of nc, oskl on adult, magic; ogd on zoo has any."
+    again = "Run with trace.points=15 (or another number of checkpoints); fits without them are then done anew."
     for name, needs, advice in (
-        ("log_loss_time", "checkpoints of log_loss in traces.csv", "Run with trace.points=15 (or another number of "
-         "checkpoints); fits without them are then done anew."),
+        ("log_loss_time", "checkpoints of log_loss in traces.csv", again),
         ("lambda_panels", "a sweep of lam", "Run with some values of it, as in sweep.nc.lam=[...]."),
-    ):  # fmt: skip
+    ):
         assert draw_all(inputs, [name]).notes == [f"figure {name}: needs {needs}; {who} {advice}"]
     (note,) = draw_all(inputs, ["prototype_pictures"]).notes
     assert note.endswith("Run the experiment again with trace.rows=true; the data must have two columns.")
     traced = made.cell(traced={"accuracy": 0.5, "n_support": 4.0})
-    assert draw_all(made.read(made.write(tmp_path / "some", [traced])), ["log_loss_time"]).notes == [
-        "figure log_loss_time: needs checkpoints of log_loss in traces.csv; none of nc on magic has any. "
-        "The checkpoints hold accuracy, n_support."
-    ]
+    (note,) = draw_all(made.read(made.write(tmp_path / "some", [traced])), ["log_loss_time"]).notes
+    assert note.endswith("none of nc on magic has any. The checkpoints hold accuracy, n_support.")
+    cells = [made.cell("nc", metrics={"accuracy": 0.5}), made.cell("pa", metrics={"n_selected": 3.0})]
+    (note,) = draw_all(made.read(made.write(tmp_path / "two", cells)), ["accuracy_selected"]).notes
+    assert note.endswith(
+        "needs n_selected in records.csv and accuracy in records.csv; none of nc, pa on magic has all."
+    )
 
 
 def test_curves_over_several_repeats_have_a_band(tmp_path: Path) -> None:
@@ -120,15 +121,6 @@ def test_what_is_partly_missing_is_drawn_and_said(tmp_path: Path) -> None:
     assert "oskl" not in svg
 
 
-def test_two_things_that_nobody_has_both_of(tmp_path: Path) -> None:
-    cells = [made.cell("nc", metrics={"accuracy": 0.5}), made.cell("pa", metrics={"n_selected": 3.0})]
-    drawn = draw_all(made.read(made.write(tmp_path, cells)), ["accuracy_selected"])
-    assert drawn.notes == [
-        "figure accuracy_selected: needs n_selected in records.csv and accuracy in records.csv; "
-        "none of nc, pa on magic has all."
-    ]
-
-
 def test_zeros_alone_are_no_figure(tmp_path: Path) -> None:
     inputs = made.read(made.write(tmp_path, [made.cell(metrics={"accuracy": 0.5, "n_support": 0.0})]))
     assert draw_all(inputs, None).files == {}, "zero has no place on a logarithmic axis"
@@ -137,13 +129,13 @@ def test_zeros_alone_are_no_figure(tmp_path: Path) -> None:
     ]
 
 
-def test_the_usual_figures_are_drawn_where_there_is_something_and_say_nothing(tmp_path: Path) -> None:
-    usual = ("accuracy_examples", "accuracy_support", "support_examples")
-    drawn = draw_all(made.everything(tmp_path / "all"), None)
-    assert set(drawn.files) == {f"{name}.{kind}" for name in usual for kind in ("png", "svg")}
-    drawn = draw_all(made.read(made.write(tmp_path / "none", [made.cell(metrics={"accuracy": 0.5})])), None)
+def test_the_usual_figures_are_drawn_if_there_is_something_and_have_no_notes(
+    everything: Inputs, tmp_path: Path
+) -> None:
+    assert set(draw_all(everything, None).files) == {f"{name}.{kind}" for name in USUAL for kind in ("png", "svg")}
+    assert draw_all(everything, []).files == {}
+    drawn = draw_all(made.read(made.write(tmp_path, [made.cell(metrics={"accuracy": 0.5})])), None)
     assert (drawn.files, drawn.notes) == ({}, [])
-    assert draw_all(made.everything(tmp_path / "asked"), []).files == {}
 
 
 @pytest.mark.parametrize("figures", [None, [], ["reliability"]])
@@ -158,12 +150,12 @@ def test_the_diagram_comes_with_the_calibration_error(figures: list[str] | None,
     assert bool(draw_all(without, figures).notes) == bool(figures)
 
 
-def test_the_same_rows_give_the_same_bytes(tmp_path: Path) -> None:
+def test_the_same_rows_give_the_same_bytes(everything: Inputs) -> None:
     asked = ["accuracy_support", "accuracy_time"]
-    one, two = (draw_all(made.everything(tmp_path / place), asked) for place in ("a", "b"))
-    assert one.files == two.files
-    assert len(one.files) == 2 * len(asked)
-    assert not any(b"<dc:date>" in content for content in one.files.values())
+    files = draw_all(everything, asked).files
+    assert files == draw_all(everything, asked).files
+    assert len(files) == 2 * len(asked)
+    assert not any(b"<dc:date>" in content for content in files.values())
 
 
 def test_one_panel_per_data_set(tmp_path: Path) -> None:
@@ -184,15 +176,6 @@ def test_a_diagram_leaves_out_who_has_no_probabilities(tmp_path: Path) -> None:
         "figure reliability: drawn without ogd, pa on magic, for want of ece in records.csv and bins of probabilities "
         "in reliability.csv."
     ]
-
-
-def test_a_hollow_marker_is_a_published_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    inputs = made.everything(tmp_path)
-    without = draw_all(inputs, ["accuracy_support"]).files["accuracy_support.svg"]
-    monkeypatch.setattr(plot, "published", lambda line, metric: {"n_support": 50.0, "accuracy": 0.9}[metric])
-    beside = draw_all(inputs, ["accuracy_support"]).files["accuracy_support.svg"]
-    assert b"<!-- published -->" in beside
-    assert b"<!-- published -->" not in without
 
 
 def test_the_panels_over_lambda_have_their_axes_named_and_published_values(tmp_path: Path) -> None:

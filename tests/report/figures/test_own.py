@@ -61,11 +61,8 @@ def test_a_figure_from_a_file_stands_in_a_report(own: Path, tmp_path: Path) -> N
     ("content", "note"),
     [
         (MINE.replace("drawing = Drawing()", "1 / 0"), "ZeroDivisionError: division by zero"),
-        (MINE.replace("return drawing", "return 5"), "AttributeError: 'int' object has no attribute 'savefig'"),
         ("import nothing_like_it", "cannot be imported (ModuleNotFoundError: No module named 'nothing_like_it')."),
-        ("FIGURE = (", "cannot be imported (SyntaxError: "),
         ("FIGURE = 5", "expected FIGURE = klr_bench.report.figures.Figure(needs=..., draw=...), got 5."),
-        ("", "expected FIGURE = klr_bench.report.figures.Figure(needs=..., draw=...), got None."),
     ],
 )
 def test_one_that_fails_is_named_and_the_others_are_drawn(own: Path, tmp_path: Path, content: str, note: str) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.figure import Figure as Drawing
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from klr_bench.printing import shortened
 from klr_bench.report.figures.core.plot import Axis, Facet, Plot, Series
@@ -25,8 +25,6 @@ STYLE = {
     **{"errorbar.capsize": 2.0, "svg.hashsalt": "klr-bench", "legend.frameon": False},
 }
 PANELS_PER_ROW = 3
-MOST_VALUES = 7
-"""A logarithmic axis over so few different values has its ticks at these."""
 LONGEST_LABEL = 80
 """Characters."""
 LIGHT_GREY = "#999999"
@@ -76,7 +74,7 @@ def _draw_facet(axes: Axes, plot: Plot, facet: Facet) -> None:
         elif series.kind == "published":
             (hollow,) = axes.plot(series.x, series.y, color=series.look.colour, linestyle="none")
             hollow.set(marker=series.look.marker, markersize=8, mfc="none")
-    scale_axis(axes.xaxis, plot.x, {x for one in facet.series if one.kind == "mean" for x in one.x})
+    scale_axis(axes.xaxis, plot.x)
     scale_axis(axes.yaxis, facet.y)
     if plot.diagonal:
         axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
@@ -96,8 +94,8 @@ def _draw_means(axes: Axes, series: Series, *, band: bool) -> None:
         axes.fill_between(series.x, up - spread, up + spread, color=look.colour, alpha=0.15, linewidth=0)
 
 
-def scale_axis(side: XAxis | YAxis, axis: Axis, values: set[float] | None = None) -> None:
-    """Make an axis logarithmic, if it is to be, with few ticks; an axis of few different `values` has a tick at each.
+def scale_axis(side: XAxis | YAxis, axis: Axis) -> None:
+    """Make an axis logarithmic, if it is to be, with few ticks that are written out.
 
     An axis of less than 0.8 decades has evenly spaced ticks: powers of ten times 1, 2 and 5 would be too few.
     """
@@ -106,9 +104,7 @@ def scale_axis(side: XAxis | YAxis, axis: Axis, values: set[float] | None = None
     (side.axes.set_xscale if side.axis_name == "x" else side.axes.set_yscale)("log")
     low, high = side.get_view_interval()
     decades = math.log10(high / low)
-    if values and len(values) <= MOST_VALUES:
-        side.set_major_locator(FixedLocator(sorted(values)))
-    elif decades < 0.8:
+    if decades < 0.8:
         side.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
     else:
         steps = (1.0, 2.0, 5.0) if decades < 1 else (1.0, 3.0) if decades < 2.7 else (1.0,)
