@@ -196,7 +196,6 @@ def matches_of(sources: Sequence[Source], measured: Measured) -> dict[tuple[str,
 
 def sources_of(
     experiment: str,
-    keys: Collection[tuple[str, str]],
     metrics: Mapping[str, Metric],
     searched: Sequence[Path],
     results_dir: Path | None = None,
@@ -204,25 +203,18 @@ def sources_of(
 ) -> list[Source]:
     """Return the tables that are matched with an experiment: those whose paper.yaml names it, or the one asked for.
 
-    `keys` are the data sets and algorithms of the experiment.  Raises KlrBenchError if the paper has no such table, or
-    none with numbers of theirs.
+    Raises KlrBenchError if no paper that names the experiment has the table that is asked for.
     """
     sources = []
+    known: set[str] = set()
     for name, folder in paper_files(searched).items():
         paper = read_paper(folder, searched)
         tables = [number for number, entry in paper.tables.items() if experiment in entry.experiments]
         if tables:
+            known.update(paper.tables)
             lines = read_lines(folder, paper, metrics, searched)
+            tables = tables if table is None else [number for number in paper.tables if number == table]
             sources.append(Source(name, paper, lines, tables, results_dir, metrics))
-    if table is None:
-        return sources
-    every: list[Source] = []
-    for source in sources:
-        theirs = {(source.paper.published_name(dataset), algorithm) for dataset, algorithm in keys}
-        numbers = {*source.tables, *(line.table for line in source.lines if (line.dataset, line.algorithm) in theirs)}
-        every += [replace(source, tables=[number]) for number in sorted(numbers)]
-    asked = [source for source in every if source.tables == [table]]
-    if not asked:
-        known = [number for source in every for number in source.tables]
-        fail(f"table={table}: expected a table of a paper with numbers of {experiment}.{nearest(table, known)}")
-    return asked
+    if table is not None and table not in known:
+        fail(f"table={table}: expected a table of a paper that names {experiment}.{nearest(table, known)}")
+    return [source for source in sources if source.tables]
