@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import ge, gt, le, lt
 from typing import Any
 
 from klr_bench.metrics.metric import Metric
@@ -15,12 +15,7 @@ from klr_bench.results.variants import as_number
 
 CLAIM_VERDICTS = HOLDS, FAILS, OPEN = "holds", "does not hold here", "cannot be judged here"
 MOST_LISTED = 4
-RELATIONS = {
-    "above": (operator.gt, -1),
-    "below": (operator.lt, 1),
-    "at least": (operator.ge, -1),
-    "at most": (operator.le, 1),
-}
+RELATIONS = {"above": (gt, -1), "below": (lt, 1), "at least": (ge, -1), "at most": (le, 1)}
 """The comparison of each relation, and the sign of `within` on its right."""
 Candidates = Sequence[tuple[str, Method]]
 """Methods on one data set, with their experiments."""

@@ -14,12 +14,8 @@ from klr_bench.parsing import DISTINCT, PRINTABLE, Check, FileName, Model, Text,
 PARTS = ("dataset", "algorithm", "label", "params", "metric")
 """What the rows and columns of a printed table may represent, besides a parameter such as lam."""
 SCALES = {
-    "percent": Decimal("0.01"),
-    "fraction": Decimal(1),
-    "count": Decimal(1),
-    "s": Decimal(1),
-    "min": Decimal(60),
-    "": Decimal(1),
+    **{"percent": Decimal("0.01"), "fraction": Decimal(1), "count": Decimal(1)},
+    **{"s": Decimal(1), "min": Decimal(60), "": Decimal(1)},
 }
 """One printed unit in the unit of records.csv."""
 NUMBER = r"[0-9]{1,30}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,2})?"

@@ -108,9 +108,8 @@ def mark_sentences(verdicts: Iterable[Verdict]) -> list[str]:
 
 def counts(matches: Sequence[Match]) -> dict[str, int]:
     """Return the row of a scoreboard, by column."""
-    found = Counter(COUNTED[one.verdict] for one in matches)
-    found["numbers"] = len(matches)
-    found["beside ours"] = sum(one.entry is not None for one in matches)
-    found["near"] = sum(one.near is True for one in matches)
-    found["compared"] = sum(one.near is not None for one in matches)
-    return {name: found[name] for name in SCOREBOARD}
+    verdicts = Counter(COUNTED[one.verdict] for one in matches)
+    beside_ours = sum(one.entry is not None for one in matches)
+    near = [one.near for one in matches if one.near is not None]
+    others = {"numbers": len(matches), "beside ours": beside_ours, "near": sum(near), "compared": len(near)}
+    return {name: others.get(name, verdicts[name]) for name in SCOREBOARD}
