@@ -95,17 +95,6 @@ def test_a_comparison_with_a_baseline_is_the_mean_of_that_of_each_repeat(
         assert any(one.startswith(sentence) for one in caption(built))
 
 
-def test_the_gain_of_a_second_stage_has_its_published_number(make: Make) -> None:
-    rows = [row("l1_multiscale_fista", f"two_stage={stage}; lam=0.5", 0) for stage in ("False", "True")]
-    sweep = {"l1_multiscale_fista": {"two_stage": [False, True], "lam": [0.5]}}
-    against = {"accuracy_gain": {"two_stage": False}}
-    config = {"metrics": ["accuracy", "accuracy_gain"], "sweep": sweep, "against": against}
-    one, two = table(make(rows, experiment="l1_two_stage", **config)).blocks[0].lines[:2]
-    assert "accuracy" not in one.matches
-    assert two.matches["accuracy_gain"].printed.value == pytest.approx(0.003)
-    assert two.matches["accuracy"].printed.value == pytest.approx(0.849)
-
-
 def test_where_time_ends_every_repeat_the_numbers_are_those_at_its_limit(make: Make) -> None:
     limited = [row("l1_prox_newton", "lam=0.5", n, status="timeout", accuracy=0.7, message="after 9 s") for n in (0, 1)]
     mixed = [row("l1_prox_newton", "lam=0.2", 0), row("l1_prox_newton", "lam=0.2", 1, status="timeout", accuracy=0.1)]

@@ -42,8 +42,9 @@ def names() -> list[str]:
 
 def check_names(asked: Iterable[Any]) -> None:
     """Raise KlrBenchError, with the nearest name, for the first name without a figure."""
+    known = list(_files())
     for name in asked:
-        check_choice("figures", name, _files())
+        check_choice("figures", name, known)
 
 
 def find(name: str) -> Figure:

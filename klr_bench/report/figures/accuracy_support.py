@@ -69,7 +69,7 @@ def _draw(inputs: Inputs) -> Drawing | None:
 def write_labels(
     axes: Axes, labels: Sequence[Label], points: Iterable[tuple[float, float]], bars: Iterable[Bbox]
 ) -> None:
-    """Write labels next to their points, inside the axes, where they cover no point, bar or other label if they can.
+    """Write labels next to their points, if possible where they cover nothing.
 
     `points` and `bars` are in the coordinates of the data.  The axes must have their final size.
     """

@@ -62,11 +62,12 @@ class Bounds(NamedTuple):
 
 
 class Bounded(NamedTuple):
-    """The curve of a method, and by column the first T with a bound below the value that needs no theorem, or None.
+    """The curve of a method, and by bound the first T from which on it is useful, or None.
 
-    The curve has one row per checkpoint, means over the repeats, NaN if missing: t, own (cumulative loss), loss, h and
-    norm (of the comparator on the first t examples), regret = own - loss, regret_bound, regret_of_zero (that of f = 0),
-    n_support, support_bound.  For any T the losses are those of the average example.
+    A bound is useful if it is below the value that needs no theorem; for any T the losses are those of the average
+    example.  The curve has one row per checkpoint, means over the repeats, NaN if missing: t, own (cumulative loss),
+    loss, h and norm (of the comparator on the first t examples), regret = own - loss, regret_bound, regret_of_zero
+    (that of f = 0), n_support, support_bound.
     """
 
     curve: pd.DataFrame
@@ -137,7 +138,7 @@ def bounds_of(algorithm: str, params: Parameters, n_train: float) -> Bounds | No
 
 
 def bounded(traces: pd.DataFrame, records: pd.DataFrame) -> dict[Place, Bounded]:
-    """Return the curves of each data set, algorithm and variant that has checkpoints of its cumulative loss."""
+    """Return the curves of each method with checkpoints of its cumulative loss."""
     wide = wide_traces(traces, TRACED).rename(columns=TRACED).dropna(subset=["loss"])
     checkpoints = dict(iter(wide.groupby("key")))
     finished = records[records["status"].isin(FINISHED) & records["key"].isin(checkpoints)].to_dict("records")
@@ -171,7 +172,7 @@ def _bounded(fits: Sequence[Fit], compared: Sequence[Fit], checkpoints: Mapping[
 def _curve(
     fit: Fit, its: Bounds | None, compared: Sequence[Fit], checkpoints: Mapping[Any, pd.DataFrame]
 ) -> pd.DataFrame:
-    """Return the curve of one fit, numbered from 0, next to its comparator; for Auxiliary preferably one of its h."""
+    """Return the curve of one fit and its comparator; for Auxiliary preferably one of its h."""
     own = checkpoints[fit["key"]]
     others = [one for one in compared if (one["dataset"], one["repeat"]) == (fit["dataset"], fit["repeat"])]
     same_h = [one for one in others if fit["algorithm"] != "auxiliary" or _shape(one) == _shape(fit)]

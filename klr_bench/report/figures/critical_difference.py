@@ -28,16 +28,16 @@ def _draw(inputs: Inputs) -> Drawing | None:
     metrics = chosen_metrics(inputs.table, None)
     if not metrics:
         return None
-    found = over_data_sets(inputs.table, metrics[0])
-    if found.missing:
-        fail(f"{found.missing}.")
-    k = len(found.lines)
+    ranking = over_data_sets(inputs.table, metrics[0])
+    if ranking.missing:
+        fail(f"{ranking.missing}.")
+    k = len(ranking.lines)
     left = math.ceil(k / 2)
-    names = [plain(line_label(line)) for line in found.lines]
+    names = [plain(line_label(line)) for line in ranking.lines]
     side = 0.07 * max(map(len, names)) + 0.6  # inches, for a label
     across = min(max(4.2, 0.5 * (k - 1)), 9.0)
     width = across + 2 * side
-    above, below = 0.95, ROW * (len(found.groups) + left + 1.2)
+    above, below = 0.95, ROW * (len(ranking.groups) + left + 1.2)
     drawing = Drawing(figsize=(width, above + below))
     axes = drawing.add_axes((side / width, 0.0, across / width, below / (above + below)))
     axes.set(xlim=(1, k), ylim=(-below, 0.0), xticks=range(1, k + 1), yticks=[])
@@ -46,16 +46,16 @@ def _draw(inputs: Inputs) -> Drawing | None:
     axes.grid(visible=False)
     axes.xaxis.tick_top()
     meaning = f"bar: its dots are not distinguishable (Wilcoxon, Holm, {100 * (1 - LEVEL):.0f} %)"
-    if smallest_p(found.n, k) >= 1 - LEVEL:
+    if smallest_p(ranking.n, k) >= 1 - LEVEL:
         meaning = "too few data sets for so many lines: none can be distinguished"
-    title = f"Average rank over {found.n} data sets, {found.metric.title.lower()} (1 is the best)"
+    title = f"Average rank over {ranking.n} data sets, {ranking.metric.title.lower()} (1 is the best)"
     drawing.text(0.5, 1 - 0.12 / (above + below), f"{plain(title)}\n{meaning}", ha="center", va="top")
-    for number, group in enumerate(found.groups):
+    for number, group in enumerate(ranking.groups):
         y = -ROW * (number + 1)
-        ranks = [found.ranks[place] for place in group]
+        ranks = [ranking.ranks[place] for place in group]
         axes.plot(ranks, [y] * len(ranks), "o-", color=COLOURS[1], lw=3, ms=6, solid_capstyle="round", clip_on=False)
-    gap, lowest = 0.06 * (k - 1) / across, -ROW * (len(found.groups) + 1)
-    for number, (name, rank) in enumerate(zip(names, found.ranks, strict=True)):
+    gap, lowest = 0.06 * (k - 1) / across, -ROW * (len(ranking.groups) + 1)
+    for number, (name, rank) in enumerate(zip(names, ranking.ranks, strict=True)):
         on_left = number < left
         y = lowest - ROW * ((number if on_left else k - 1 - number) + 0.3)
         end = 1 if on_left else k

@@ -47,13 +47,13 @@ SELECTED = Axis("n_selected", "Selected features", logarithmic=True)
 
 
 def traced(x: Axis, y: Axis, title: str, *, usual: bool = False) -> Figure:
-    """Return the figure of y against x, both at checkpoints; one curve and its band for each line of the table."""
+    """Return the figure of y against x at checkpoints, with a curve for each method."""
     metrics = tuple(axis.metric for axis in (x, y) if axis not in (EXAMPLES, TIME))
     return Figure(needs=Needs(traces=metrics), plot=partial(plot_traces, x=x, y=y), title=title, usual=usual)
 
 
 def swept(x: Axis, y: Axis, title: str) -> Figure:
-    """Return the figure of y, on a logarithmic axis, against the parameter x; a curve for each other variation."""
+    """Return the figure of y, on a logarithmic axis, against the parameter x."""
 
     return Figure(
         needs=Needs(metrics=(y.metric,), parameter=x.metric),
@@ -63,7 +63,7 @@ def swept(x: Axis, y: Axis, title: str) -> Figure:
 
 
 def against_selected(y: Axis, title: str) -> Figure:
-    """Return the figure of y against the number of selected features, as figure 1 of Tan et al. (AAAI 2016)."""
+    """Return the figure of y against the number of selected features (Tan et al., AAAI 2016)."""
     return Figure(
         needs=Needs(metrics=(SELECTED.metric, y.metric)),
         plot=lambda inputs: means(inputs, SELECTED, [y], path_of),
@@ -125,7 +125,7 @@ def plot_reliability(inputs: Inputs) -> Plot | None:
 
 
 def plot_sparsity(inputs: Inputs) -> Plot | None:
-    """Return sparsity, and accuracy relative to that at gamma = 1, against gamma - 1 of the auxiliary function."""
+    """Return sparsity, and accuracy relative to gamma = 1, against gamma - 1 of Auxiliary."""
     fits, facets = fits_of(inputs), []
     for block in inputs.table.blocks:
         points = []
@@ -148,14 +148,14 @@ def plot_sparsity(inputs: Inputs) -> Plot | None:
 
 
 def excess_objectives(traces: pd.DataFrame, records: pd.DataFrame) -> pd.DataFrame:
-    """Return checkpoints of F / F* - 1, where F* is the smallest objective on the same data set and repeat.
+    """Return checkpoints of F / F* - 1 of the objective F, if it is positive.
 
-    The checkpoint that has the smallest itself is left out: a logarithmic axis has no place for it.
+    F* is the smallest objective on the same data set and repeat.
     """
-    found = traces[traces["metric"] == "objective"].merge(records[["key", "dataset", "repeat"]], on="key")
-    smallest = found.groupby(["dataset", "repeat"])["value"].transform("min")
-    found = found.assign(value=found["value"] / smallest - 1, metric="excess_objective")
-    return found.loc[found["value"] > 0, list(traces.columns)]
+    excess = traces[traces["metric"] == "objective"].merge(records[["key", "dataset", "repeat"]], on="key")
+    smallest = excess.groupby(["dataset", "repeat"])["value"].transform("min")
+    excess = excess.assign(value=excess["value"] / smallest - 1, metric="excess_objective")
+    return excess.loc[excess["value"] > 0, list(traces.columns)]
 
 
 def _plot_excess(inputs: Inputs) -> Plot | None:

@@ -55,7 +55,7 @@ class Match:
 
     @property
     def ratio(self) -> float | None:
-        """Published divided by measured, None for other data or conditions: of times, how many times faster ours is."""
+        """Published divided by measured, None for other data or conditions."""
         comparable = self.entry is not None and self.entry.alike and not self.stand_in
         return self.printed.value / self.mean if self.mean and comparable else None
 
@@ -118,7 +118,7 @@ class Source:
 
 
 def match(source: Source, measured: Measured) -> list[Match]:
-    """Return all pairs of a printed number of some tables and a measured one of an experiment, with verdicts.
+    """Return the printed numbers of some tables with those that an experiment measured.
 
     All parameters of a printed number must be among those of the method, with the same value.  Of several that fit, the
     one with the most parameters is taken.
@@ -167,9 +167,9 @@ def _printed(
 
 
 def best_lines(lines: Iterable[Printed], values: Parameters) -> dict[str, Printed]:
-    """Return the numbers that fit the parameters of a method, by metric, each the one with the most parameters.
+    """Return the numbers that fit the parameters of a method, by metric.
 
-    true does not fit 1.
+    Of several, the one with the most parameters is taken.  true does not fit 1.
     """
     best: dict[str, Printed] = {}
     for line in sorted(lines, key=lambda line: -len(line.params)):
@@ -201,9 +201,9 @@ def sources_of(
     results_dir: Path | None = None,
     table: str | None = None,
 ) -> list[Source]:
-    """Return the tables that are matched with an experiment: those whose paper.yaml names it, or the one asked for.
+    """Return the tables of papers that name an experiment, or `table` of these papers.
 
-    Raises KlrBenchError if no paper that names the experiment has the table that is asked for.
+    Raises KlrBenchError if no paper that names the experiment has this table.
     """
     sources = []
     known: set[str] = set()

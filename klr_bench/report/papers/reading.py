@@ -57,13 +57,13 @@ def chosen_papers(name: str) -> dict[str, Path]:
 
 
 def experiments_of(name: str) -> list[str]:
-    """Return all experiments that a paper names, such as those of its tables; with "all" those of all papers."""
+    """Return the experiments that a paper names, with "all" those of all papers."""
     papers = [read_paper(folder, locations.folders()) for folder in chosen_papers(name).values()]
     return list(dict.fromkeys(experiment for paper in papers for experiment in paper.named()))
 
 
 def read_paper(folder: Path, searched: Sequence[Path]) -> Paper:
-    """Return a paper.yaml; raise KlrBenchError if it is not well formed or names an unknown experiment or data set."""
+    """Return a paper.yaml; refuse unknown experiments and data sets."""
     path = folder / "paper.yaml"
     content = read_yaml(path)
     with located(path):
@@ -78,7 +78,7 @@ def read_paper(folder: Path, searched: Sequence[Path]) -> Paper:
 
 
 def check_numbers(paper: Paper, lines: Sequence[Printed], metrics: Mapping[str, Metric]) -> None:
-    """Refuse a paper.yaml whose claims or tables have unknown names, or whose causes have no number in tables.csv."""
+    """Refuse unknown names in claims and tables, and causes without a number in tables.csv."""
     algorithms = locations.names("algorithm", locations.folders())
     content = paper.model_dump()
     _check_names(content["claims"], "claims", {"metric": metrics, "than_metric": metrics, "algorithms": algorithms})
@@ -109,7 +109,7 @@ def _check_names(content: Any, where: str, known: Mapping[str, Collection[str]])
 
 
 def read_lines(folder: Path, paper: Paper, metrics: Mapping[str, Metric], searched: Sequence[Path]) -> list[Printed]:
-    """Return the lines of a tables.csv, [] if there is no such file; KlrBenchError names a line that is wrong."""
+    """Return the lines of a tables.csv, [] without such a file; an error names its line."""
     path = folder / "tables.csv"
     try:
         text = read_regular(path, LARGEST_TABLES).decode()

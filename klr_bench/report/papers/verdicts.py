@@ -82,7 +82,7 @@ def standard_error(entry: Entry, printed_spread: float | None, printed_repeats: 
 
 
 def is_near(mean: float, printed: Printed) -> bool:
-    """Return True if a mean is within two published deviations, one percentage point, or 4 % of any other number."""
+    """Return True if a mean is within two published deviations, one percentage point or 4 %."""
     allowed = NEAR_POINTS if printed.unit in ("percent", "fraction") else NEAR_SHARE * abs(printed.value)
     return abs(mean - printed.value) <= max(printed.tolerance, allowed) * (1 + 1e-9)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Inputs:
-    """What figures are drawn from: the table of an experiment, and the files of its results folder as frames.
+    """What figures are drawn from: the table and the files of an experiment.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Drawn:
-    """Files of figures by name, figures as plain data by name, and notes on figures that are missing or incomplete."""
+    """Files of figures and figures as plain data by name, and notes on missing figures."""
 
     files: dict[str, bytes] = field(default_factory=dict)
     plots: dict[str, Plot] = field(default_factory=dict)

@@ -37,7 +37,7 @@ SMALLEST, LARGEST = 1e-30, 1e30
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis: a metric, a parameter, or "t" or "elapsed_s" of a checkpoint; values are multiplied by `factor`."""
+    """One axis of a metric, a parameter, or "t" or "elapsed_s"; values are shown times `factor`."""
 
     metric: str
     label: str
@@ -83,7 +83,7 @@ def looks_of(labels: Mapping[Curve, str], *, dashed: bool = False) -> dict[Curve
 
 @dataclass
 class Series:
-    """Points that look alike, in the units of their axes: means over repeats, one repeat, or published values."""
+    """Points that look alike: means over repeats, single repeats, or published values."""
 
     curve: Curve
     look: Look
@@ -192,7 +192,7 @@ def fits_of(inputs: Inputs) -> dict[Place, list[Row]]:
 
 
 def wide_traces(traces: pd.DataFrame, metrics: Iterable[str]) -> pd.DataFrame:
-    """Return one row per checkpoint: key, t, elapsed_s, and the drawable values of these metrics, NaN if missing."""
+    """Return one row per checkpoint: key, t, elapsed_s and these metrics, NaN if missing."""
     traces = traces[traces["value"].map(drawable).notna()]
     wide = traces.pivot_table(index=["key", "t", "elapsed_s"], columns="metric", values="value").reset_index()
     return wide.reindex(columns=list(dict.fromkeys(["key", "t", "elapsed_s", *metrics])))
@@ -244,7 +244,7 @@ def means(
 
 
 def _x_of(line: Line, x: Axis, row: Row | None = None) -> float | None:
-    """Return the place of a method, or of one of its fits, on the horizontal axis: a parameter or a metric."""
+    """Return the parameter or the metric of a method, or of one of its fits, or None."""
     if x.metric in line.variant:
         return drawable(as_number(line.variant.get(x.metric)))
     return mean(line, x.metric) if row is None else drawable(row.get(x.metric))
