@@ -6,7 +6,7 @@ Labels are placed where they cover nothing, if there is such a place.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.transforms import Bbox
@@ -38,14 +38,6 @@ OUTSIDE = 10.0
 """How much worse a label outside of the axes is than one that covers something."""
 
 
-class Label(NamedTuple):
-    """A text for a point, in the coordinates of the data."""
-
-    x: float
-    y: float
-    text: str
-
-
 def _plot(inputs: Inputs) -> Plot | None:
     return means(inputs, SUPPORT, [ACCURACY], connected=False)
 
@@ -60,14 +52,14 @@ def _draw(inputs: Inputs) -> Drawing | None:
     for axes, facet in zip(drawing.axes, plot.facets, strict=True):
         series = [one for one in facet.series if one.kind == "mean"]
         points = [point for one in series for point in zip(one.y, one.x, one.names, strict=True)]
-        labels = [Label(x, y, plain(texts[name])) for y, x, name in sorted(points, reverse=True) if texts[name]]
+        labels = [(x, y, plain(texts[name])) for y, x, name in sorted(points, reverse=True) if texts[name]]
         markers = [at for one in facet.series if one.kind != "repeat" for at in zip(one.x, one.y, strict=True)]
         write_labels(axes, labels, markers, [bar for one in series for bar in _bars(one)])
     return drawing
 
 
 def write_labels(
-    axes: Axes, labels: Sequence[Label], points: Iterable[tuple[float, float]], bars: Iterable[Bbox]
+    axes: Axes, labels: Sequence[tuple[float, float, str]], points: Iterable[tuple[float, float]], bars: Iterable[Bbox]
 ) -> None:
     """Write labels next to their points, if possible where they cover nothing.
 
@@ -77,8 +69,8 @@ def write_labels(
     half = MARKER * axes.figure.dpi / 72
     taken = [Bbox([at - half, at + half]) for at in map(to_pixels, points)]
     taken += [Bbox(to_pixels(bar.get_points())).padded(half / 4) for bar in bars]
-    for label in labels:
-        text = axes.annotate(label.text, (label.x, label.y), (0.0, 0.0), textcoords="offset points", fontsize=SIZE)
+    for x, y, label in labels:
+        text = axes.annotate(label, (x, y), (0.0, 0.0), textcoords="offset points", fontsize=SIZE)
         text.set_in_layout(False)
         boxes = [_moved(text, place) for place in PLACES]
         covered = [_covered(box, taken, axes.bbox) for box in boxes]

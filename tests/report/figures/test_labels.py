@@ -6,7 +6,7 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
-from klr_bench.report.figures.accuracy_support import MOST_LABELS, Label, write_labels
+from klr_bench.report.figures.accuracy_support import MOST_LABELS, write_labels
 from klr_bench.report.figures.core.drawing import scale_axis
 from klr_bench.report.figures.core.plot import SUPPORT
 
@@ -20,7 +20,7 @@ def count_labels(points: list[tuple[float, float]], bars: list[Bbox], *, apart: 
     axes = drawing.add_subplot(xscale="log")
     axes.plot(*zip(*points, strict=True), "o")
     drawing.draw_without_rendering()
-    write_labels(axes, [Label(x, y, f"budget={100 * x:.0f}") for x, y in points], points, bars)
+    write_labels(axes, [(x, y, f"budget={100 * x:.0f}") for x, y in points], points, bars)
     taken = [Bbox([at - 2, at + 2]) for at in map(axes.transData.transform, points)]
     taken += [Bbox(axes.transData.transform(bar.get_points())) for bar in bars]
     for label in (text.get_window_extent() for text in axes.texts if apart):
