@@ -42,26 +42,22 @@ LINES = [
     "2,adult,nc,,accuracy,85.0,,percent,Baseline",
     "2,covtype,nc,,accuracy,79.0,,percent,Baseline",
 ]
-PAPER: dict[str, Any] = {
-    "title": "A paper",
-    "authors": "Somebody",
-    "venue": "Somewhere",
-    "year": 2020,
-    "reference": "Somebody (2020)",
-    "tables": {
-        "1": {"title": "Data", "layout": {"blocks": [], "rows": ["dataset"], "columns": ["metric"]}},
-        "2": {"title": "Results", "experiments": ["mine"], "layout": {"rows": ["metric"], "columns": ["label"]}},
-    },
-    "stand_ins": {"moons": "magic"},
-    "causes": [
-        {
-            "numbers": {"table": ["2"], "algorithm": ["oskl"], "params": {"G": [2]}},
-            "because": "The paper scales by two.",
-            "shown_by": ["mine"],
-        }
-    ],
-    "absent": [{"numbers": {"dataset": ["adult"]}, "because": "It was never published."}],
-}
+PAPER: dict[str, Any] = yaml.safe_load("""
+title: A paper
+authors: Somebody
+venue: Somewhere
+year: 2020
+reference: Somebody (2020)
+tables:
+  "1": {title: Data, layout: {blocks: [], rows: [dataset], columns: [metric]}}
+  "2": {title: Results, experiments: [mine], layout: {rows: [metric], columns: [label]}}
+stand_ins: {moons: magic}
+causes:
+- {numbers: {table: ["2"], algorithm: [oskl], params: {G: [2]}}, because: The paper scales by two., shown_by: [mine]}
+absent:
+- {numbers: {dataset: [adult]}, because: It was never published.}
+""")
+CAUSE, ABSENT = PAPER["causes"][0], PAPER["absent"][0]
 CONFIG: dict[str, Any] = {
     "experiment": "mine",
     "title": "Mine",
@@ -136,14 +132,14 @@ def test_properties_of_a_data_set_are_compared_with_those_of_the_records(make: M
 
 def test_a_cause_counts_if_the_experiments_that_show_it_were_run(make: Make) -> None:
     assert verdicts(make(causes=[], absent=[]).judged["2"])[2::3] == ["OFF", "OPEN"]
-    cause = {**PAPER["causes"][0], "shown_by": ["mine", "other"]}
+    cause = CAUSE | {"shown_by": ["mine", "other"]}
     assert make(causes=[cause]).judged["2"][2].verdict is Verdict.OFF
     write(Path("results/other"), [record("nc", "", 0, dataset="digits")], CONFIG)
     assert make(causes=[cause]).judged["2"][2].verdict is Verdict.EXPLAINED
 
 
 def test_what_was_tried_is_no_cause(make: Make) -> None:
-    tried = {**PAPER["causes"][0], "because": "Scaling changed nothing."}
+    tried = CAUSE | {"because": "Scaling changed nothing."}
     whole = make(causes=[], tried=[tried])
     judged = whole.judged["2"][2]
     assert (judged.verdict, judged.reason, judged.shown_by) == (Verdict.OFF, "Scaling changed nothing.", ("mine",))
@@ -155,7 +151,7 @@ def test_what_was_tried_is_no_cause(make: Make) -> None:
 
 
 def test_a_paper_says_what_each_experiment_is_for(make: Make) -> None:
-    named = make(tried=[{**PAPER["causes"][0], "shown_by": ["other"]}]).paper.named()
+    named = make(tried=[CAUSE | {"shown_by": ["other"]}]).paper.named()
     assert named == {"mine": ["table 2", "a cause"], "other": ["a cause"]}
     assert experiments_of("own") == [*named]
 
@@ -226,13 +222,10 @@ def test_figures_show_the_published_points_of_the_tables_that_name_the_experimen
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"causes": [{**PAPER["causes"][0], "shown_by": ["mien"]}]}, r"causes\[0\].shown_by.*'mien'.*'mine'"),
-        (
-            {"causes": [{**PAPER["causes"][0], "numbers": {"table": ["9"]}}]},
-            r"causes\[0\].numbers: expected numbers of",
-        ),
-        ({"causes": [{**PAPER["causes"][0], "because": "no sentence"}]}, r"because: expected a sentence"),
-        ({"absent": [{**PAPER["absent"][0], "numbers": {"metric": ["acuracy"]}}]}, r"absent\[0\].numbers"),
+        ({"causes": [CAUSE | {"shown_by": ["mien"]}]}, r"causes\[0\].shown_by.*'mien'.*'mine'"),
+        ({"causes": [CAUSE | {"numbers": {"table": ["9"]}}]}, r"causes\[0\].numbers: expected numbers of"),
+        ({"causes": [CAUSE | {"because": "no sentence"}]}, r"because: expected a sentence"),
+        ({"absent": [ABSENT | {"numbers": {"metric": ["acuracy"]}}]}, r"absent\[0\].numbers"),
         ({"tables": {"2": {"title": "x", "layout": {"rows": ["metrics"]}}}}, "layout.rows.*Did you mean 'metric'"),
         ({"tables": {"2": {"title": "x", "counterparts": {"osk1": {"G": 1}}}}}, "counterparts.*Did you mean 'oskl'"),
     ],
