@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
 
 from klr_bench.config.locations import folders
 from klr_bench.errors import KlrBenchError
@@ -130,9 +129,7 @@ def check_shown(table: Table, names: Sequence[str] | None) -> None:
 def beside_papers(results: Results, table: str | None = None) -> Table:
     """Make the table of an experiment beside the published tables that name it, or the one that is asked for."""
     manifest, measured = results.manifest, measure(results)
-    keys = set(product(manifest.config.datasets, manifest.config.algorithms))
-    keys |= set(zip(results.records["dataset"], results.records["algorithm"], strict=True))
-    sources = sources_of(manifest.chosen, keys, manifest.metrics, folders(), measured.results_dir, table)
+    sources = sources_of(manifest.chosen, manifest.metrics, folders(), measured.results_dir, table)
     return build(measured, sources, only_published=table is not None)
 
 

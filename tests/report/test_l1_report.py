@@ -1,4 +1,4 @@
-"""The tables and figures of qin2011: cells as the paper prints them, gains and ratios by repeat, figures by lambda."""
+"""The tables of qin2011: cells as the paper prints them, comparisons with a baseline, time limits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from klr_bench.report.labels import line_label
 from klr_bench.report.render.caption import caption
 from klr_bench.report.render.layout import document
 from klr_bench.results.store import Record
-from klr_bench.results.variants import Variant
 from tests.report.folders import Make, record, shown, table, write
 
 CONFIG: dict[str, Any] = {
@@ -72,45 +71,28 @@ def test_a_metric_is_a_row_beside_that_of_the_paper(make: Make) -> None:
     assert (grid.papers, grid.notes) == ([1, 2, 4, 5, 7, 8], [])
 
 
-def test_a_column_that_was_not_run_is_empty(make: Make) -> None:
-    grid = document(table(make(both()[:2], sweep={"l1_multiscale_fista": {"lam": [0.5, 0.2]}}))).grids[0]
-    assert [text.strip() for text in grid.rows[0]] == ["FISTA: Accuracy (%)", "-", "85.0 ± 0.0", "-"]
-    assert grid.rows[-1][0] == "prox-Newton: Accuracy (%)"
-    assert grid.notes == ["FISTA lam=0.5: 0 of 2 repeats ok; 2 not run", "prox-Newton: 0 of 2 repeats ok; 2 not run"]
-
-
-def test_the_gain_of_a_second_stage_is_taken_repeat_by_repeat(make: Make) -> None:
-    rows = [
-        row("l1_multiscale_fista", f"two_stage={stage}; lam=0.5", repeat, accuracy=accuracy)
-        for stage, accuracies in (("False", (0.8, 0.9)), ("True", (0.82, 0.89, 0.5)))
-        for repeat, accuracy in enumerate(accuracies)
-    ]
-    against = {"accuracy_gain": {"two_stage": False}}
-    sweep = {"l1_multiscale_fista": {"two_stage": [False, True], "lam": [0.5]}}
-    config = {"metrics": ["accuracy", "accuracy_gain"], "sweep": sweep, "against": against}
-    config["experiment"] = "l1_two_stage"
-    one, two = table(make(rows, **config)).blocks[0].lines[:2]
-    assert one.entries["accuracy_gain"].mean is None
-    assert "accuracy" not in one.matches
-    gain = two.entries["accuracy_gain"]
-    assert (gain.n, gain.mean) == (2, pytest.approx(0.005))
-    assert two.matches["accuracy_gain"].printed.value == pytest.approx(0.003)
-    assert two.matches["accuracy"].printed.value == pytest.approx(0.849)
-
-
-def test_the_ratio_of_iterations_is_against_the_algorithm_named(make: Make) -> None:
-    rows = [row("l1_fista", "lam=0.05", repeat, n_iter=n) for repeat, n in enumerate((100, 200))]
-    rows += [
-        row("l1_multiscale_fista", f"hessian={kind}; lam=0.05", repeat, n_iter=n)
-        for kind, counts in (("decreasing", (50, 120)), ("current", (100, 100)))
-        for repeat, n in enumerate(counts)
-    ]
-    against = {"n_iter_ratio": {"algorithm": "l1_fista"}}
-    lines = table(make(rows, experiment="l1_iterations", against=against)).blocks[0].lines
-    ratios = {(line.algorithm, line.variant): line.entries["n_iter_ratio"].mean for line in lines}
-    assert ratios["l1_fista", Variant({"lam": 0.05})] is None
-    assert ratios["l1_multiscale_fista", Variant({"hessian": "decreasing", "lam": 0.05})] == pytest.approx(0.55)
-    assert ratios["l1_multiscale_fista", Variant({"hessian": "current", "lam": 0.05})] == pytest.approx(0.75)
+@pytest.mark.parametrize(
+    ("metric", "of", "baseline", "values", "expected"),
+    [
+        ("accuracy_gain", "accuracy", (0.8, 0.9), (0.82, 0.89, 0.5), 0.005),
+        ("n_iter_ratio", "n_iter", (100, 200), (50, 120, 7), 0.55),
+        ("log_loss_ratio", "log_loss", (0.2, 0.4), (0.1, 0.1, 0.1), 0.375),
+    ],
+)
+def test_a_comparison_with_a_baseline_is_the_mean_of_that_of_each_repeat(
+    make: Make, metric: str, of: str, baseline: Sequence[float], values: Sequence[float], expected: float
+) -> None:
+    """A third repeat, which the baseline lacks, does not count."""
+    sides = (("l1_fista", baseline), ("l1_prox_newton", values))
+    rows = [row(name, "lam=0.5", n, **{of: value}) for name, side in sides for n, value in enumerate(side)]
+    config = {"metrics": [of, metric], "experiment": "demo", "against": {metric: {"algorithm": "l1_fista"}}}
+    built = table(make(rows, **config))
+    entries = {line_label(line): line.entries[metric] for line in built.blocks[0].lines}
+    assert entries["l1_fista lam=0.5"].mean is None
+    assert (entries["prox-Newton lam=0.5"].n, entries["prox-Newton lam=0.5"].mean) == (2, pytest.approx(expected))
+    if metric == "log_loss_ratio":
+        sentence = "Log loss ratio: the log loss divided by that of l1_fista, repeat"
+        assert any(one.startswith(sentence) for one in caption(built))
 
 
 def test_where_time_ends_every_repeat_the_numbers_are_those_at_its_limit(make: Make) -> None:
@@ -124,16 +106,3 @@ def test_where_time_ends_every_repeat_the_numbers_are_those_at_its_limit(make: M
     text = shown(folder, width=150)
     assert "Where no repeat ended within its time limit, the numbers are those at the limit." in text
     assert "timeout (repeat 0, 1): after 9 s" in text
-
-
-def test_a_ratio_of_log_losses_is_that_of_each_repeat_and_the_caption_says_of_what(make: Make) -> None:
-    rows = [row("l1_multiscale_fista", "lam=0.5", r, log_loss=loss) for r, loss in enumerate((0.2, 0.4))]
-    rows += [row("l1_prox_newton", "lam=0.5", repeat, log_loss=loss) for repeat, loss in enumerate((0.1, 0.1))]
-    against = {"log_loss_ratio": {"algorithm": "l1_multiscale_fista"}}
-    built = table(make(rows, metrics=["log_loss", "log_loss_ratio"], experiment="demo", against=against))
-    cells = {line_label(line): line.entries["log_loss_ratio"] for line in built.blocks[0].lines}
-    assert cells["FISTA lam=0.5"].mean is None
-    assert cells["prox-Newton lam=0.5"].mean == pytest.approx((0.1 / 0.2 + 0.1 / 0.4) / 2)
-    sentences = caption(built)
-    assert any(s.startswith("Log loss ratio: the log loss divided by that of FISTA, repeat") for s in sentences)
-    assert not any("Training times" in s for s in sentences)

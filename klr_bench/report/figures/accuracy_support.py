@@ -1,70 +1,114 @@
-"""Test accuracy against the number of support vectors, with a label for each variant."""
+"""Test accuracy against the number of support vectors, with a label for each variant.
+
+Labels are placed where they cover nothing, if there is such a place.
+"""
 
 from __future__ import annotations
 
-import math
-from functools import partial
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
 from matplotlib.transforms import Bbox
 
 from klr_bench.report.figures.core.drawing import draw_plot, plain
 from klr_bench.report.figures.core.figure import Figure, Inputs, Needs
-from klr_bench.report.figures.core.labels import Label, shared, write_labels
-from klr_bench.report.figures.core.plot import ACCURACY, SUPPORT, Facet, Plot, Series, algorithm_of, means
+from klr_bench.report.figures.core.plot import ACCURACY, SUPPORT, Plot, Series, means
 from klr_bench.report.labels import line_label
+from klr_bench.results.variants import variant_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
+    from matplotlib.text import Annotation
+    from matplotlib.transforms import BboxBase
 
-    from klr_bench.results.variants import Variant
+SIZE, MARKER = 7.0, 3.5
+"""Font size of a label, and half of the side of a marker, in points."""
+PLACES = [
+    (sign * across, rise * (up if sign else up + 5.0), side, edge)
+    for across, up in ((5.0, 2.0), (6.0, 8.0), (6.0, 14.0), (14.0, 2.0))
+    for side, sign in (("left", 1), ("right", -1), ("center", 0))
+    for edge, rise in (("bottom", 1), ("top", -1))
+]
+"""Offsets of a label from its point in points, and alignments, the best first."""
+MOST_LABELS = 12
+"""Of more labels in a panel, only those that cover nothing are written."""
+OUTSIDE = 10.0
+"""How much worse a label outside of the axes is than one that covers something."""
 
 
 def _plot(inputs: Inputs) -> Plot | None:
-    return means(inputs, SUPPORT, [ACCURACY], algorithm_of, lambda line: line.algorithm_label, connected=False)
+    return means(inputs, SUPPORT, [ACCURACY], connected=False)
 
 
 def _draw(inputs: Inputs) -> Drawing | None:
     plot = _plot(inputs)
-    lines = [line for block in inputs.table.blocks for line in block.lines]
-    variants = {(line.algorithm, line_label(line)): line.variant for line in lines}
-    return draw_plot(plot, partial(_label, variants=variants)) if plot is not None else None
+    drawing = draw_plot(plot) if plot is not None else None
+    if plot is None or drawing is None:
+        return None
+    texts = {line_label(line): variant_text(line.variant) for block in inputs.table.blocks for line in block.lines}
+    drawing.draw_without_rendering()  # gives the axes their size
+    for axes, facet in zip(drawing.axes, plot.facets, strict=True):
+        series = [one for one in facet.series if one.kind == "mean"]
+        points = [point for one in series for point in zip(one.y, one.x, one.names, strict=True)]
+        labels = [(x, y, plain(texts[name])) for y, x, name in sorted(points, reverse=True) if texts[name]]
+        markers = [at for one in facet.series if one.kind != "repeat" for at in zip(one.x, one.y, strict=True)]
+        write_labels(axes, labels, markers, [bar for one in series for bar in _bars(one)])
+    return drawing
 
 
-def _label(axes: Axes, facet: Facet, variants: Mapping[tuple[str, str], Variant]) -> None:
-    """Write the variants beside the points of each algorithm that has some, the most accurate first."""
-    means = sorted((one for one in facet.series if one.kind == "mean"), key=lambda one: -max(one.y))
-    everywhere = [(math.log10(x), y) for one in means for x, y in zip(one.x, one.y, strict=True)]
-    labels = []
-    for series in means:
-        algorithm = series.curve[0]
-        points = zip(series.y, series.x, (variants[algorithm, name] for name in series.names), strict=True)
-        named = sorted(
-            ((y, x, variant) for y, x, variant in points if variant), key=lambda point: (-point[0], -point[1])
-        )
-        places = [(math.log10(x), y) for y, x, _ in named]
-        for number, text in shared(places, [variant for *_, variant in named], everywhere):
-            y, x, _ = named[number]
-            labels.append(Label(x, y, plain(text)))
-    markers = [at for one in facet.series if one.kind != "repeat" for at in zip(one.x, one.y, strict=True)]
-    write_labels(axes, labels, markers, [bar for one in means for bar in _bars(one)])
+def write_labels(
+    axes: Axes, labels: Sequence[tuple[float, float, str]], points: Iterable[tuple[float, float]], bars: Iterable[Bbox]
+) -> None:
+    """Write labels next to their points, if possible where they cover nothing.
+
+    `points` and `bars` are in the coordinates of the data.  The axes must have their final size.
+    """
+    to_pixels = axes.transData.transform
+    half = MARKER * axes.figure.dpi / 72
+    taken = [Bbox([at - half, at + half]) for at in map(to_pixels, points)]
+    taken += [Bbox(to_pixels(bar.get_points())).padded(half / 4) for bar in bars]
+    for x, y, label in labels:
+        text = axes.annotate(label, (x, y), (0.0, 0.0), textcoords="offset points", fontsize=SIZE)
+        text.set_in_layout(False)
+        boxes = [_moved(text, place) for place in PLACES]
+        covered = [_covered(box, taken, axes.bbox) for box in boxes]
+        best = int(np.argmin(covered))
+        if len(labels) > MOST_LABELS and covered[best] > 0:
+            text.remove()
+        else:
+            taken.append(_moved(text, PLACES[best]))
 
 
-def _bars(series: Series) -> list[Bbox]:
-    """Return the error bars of the points; across only as far as a logarithmic axis can show."""
-    bars = []
+def _moved(text: Annotation, place: tuple[float, float, str, str]) -> Bbox:
+    """Move a text to a place and return what it covers, in pixels."""
+    across, up, side, edge = place
+    text.set(position=(across, up), ha=side, va=edge)
+    return text.get_window_extent()
+
+
+def _covered(box: Bbox, taken: Sequence[Bbox], inside: BboxBase) -> float:
+    """Return how bad a place is: the area that is covered twice, and more for what is outside of the axes."""
+
+    def common(other: BboxBase) -> float:
+        overlap = Bbox.intersection(box, other)
+        return overlap.width * overlap.height if overlap else 0.0
+
+    return OUTSIDE * (box.width * box.height - common(inside)) + sum(map(common, taken))
+
+
+def _bars(series: Series) -> Iterator[Bbox]:
+    """Yield the error bars of the points, across only as far as a logarithmic axis can show."""
     for x, y, across, up in zip(series.x, series.y, series.x_spread, series.spread, strict=True):
-        bars += [Bbox([[x, y - up], [x, y + up]]), Bbox([[max(x - across, x / 10), y], [x + across, y]])]
-    return bars
+        yield Bbox([[x, y - up], [x, y + up]])
+        yield Bbox([[max(x - across, x / 10), y], [x + across, y]])
 
 
 FIGURE = Figure(
     needs=Needs(metrics=("n_support", "accuracy")),
     draw=_draw,
     plot=_plot,
-    title="Test accuracy against the number of support vectors, beside the published values",
+    title="Test accuracy against the number of support vectors, with the published values",
     usual=True,
 )

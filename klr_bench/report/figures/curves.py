@@ -4,149 +4,163 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from klr_bench.report.figures.core.figure import Figure, Inputs, Needs
 from klr_bench.report.figures.core.plot import (
     ACCURACY,
+    COLOURS,
     EXAMPLES,
-    FIT_TIME,
-    LOG_LOSS,
-    NONZERO,
     SUPPORT,
-    TIME,
     Axis,
-    Curve,
     Facet,
     Look,
     Plot,
     Series,
-    algorithm_of,
+    connected,
     curve_of,
     drawable,
+    fits_of,
     looks_of,
+    mean,
     means,
+    spread,
+    wide_traces,
 )
-from klr_bench.report.labels import line_label, path_label, path_of
-from klr_bench.report.table import Line
+from klr_bench.report.labels import line_label, path_of
 from klr_bench.results.store import FINISHED
-from klr_bench.results.variants import variant_text
+from klr_bench.results.variants import Variant, as_number
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from numpy.typing import NDArray
-
-ALWAYS = ("t", "elapsed_s")
-"""What every checkpoint has: its place and its time."""
-COLUMN = ["dataset", "algorithm", "variant"]
+PLACE = ["dataset", "algorithm", "variant"]
+TIME = Axis("elapsed_s", "Training time (s)", logarithmic=True)
+FIT_TIME = Axis("fit_time_s", TIME.label, logarithmic=True)
+NONZERO = Axis("nonzero_fraction", "Non-zero coefficients (%)", 100.0)
+LOG_LOSS = Axis("log_loss", "Log loss on test rows")
 LAMBDA = Axis("lam", "lambda / lambda_max", logarithmic=True)
-SELECTED = Axis("n_selected", "Selected features", counted=True)
+AUX_GAMMA = "aux_gamma"
+SPARSITY, RELATIVE = Look("Sparsity", "o", "-", COLOURS[1]), Look("Relative accuracy", "s", "--", COLOURS[2])
+LEAST = 20
+PREDICTED, OBSERVED = Axis("predicted", "Predicted probability"), Axis("positive", "Observed share")
+SELECTED = Axis("n_selected", "Selected features", logarithmic=True)
 
 
 def traced(x: Axis, y: Axis, title: str, *, usual: bool = False) -> Figure:
-    """Return the figure of y against x, both at checkpoints; one curve and its band for each line of the table."""
-    metrics = tuple(axis.metric for axis in (x, y) if axis.metric not in ALWAYS)
+    """Return the figure of y against x at checkpoints, with a curve for each method."""
+    metrics = tuple(axis.metric for axis in (x, y) if axis not in (EXAMPLES, TIME))
     return Figure(needs=Needs(traces=metrics), plot=partial(plot_traces, x=x, y=y), title=title, usual=usual)
 
 
 def swept(x: Axis, y: Axis, title: str) -> Figure:
-    """Return the figure of y, on a logarithmic axis, against the parameter x; a curve for each other variation."""
-
-    def curve(line: Line) -> Curve:
-        return curve_of(line, x.metric)
-
-    def label(line: Line) -> str:
-        return f"{line.algorithm_label} {variant_text(curve(line)[1])}".strip()
+    """Return the figure of y, on a logarithmic axis, against the parameter x."""
 
     return Figure(
         needs=Needs(metrics=(y.metric,), parameter=x.metric),
-        plot=lambda inputs: means(inputs, x, [replace(y, logarithmic=True)], curve, label),
+        plot=lambda inputs: means(inputs, x, [replace(y, logarithmic=True)], lambda line: curve_of(line, x.metric)),
         title=title,
     )
 
 
 def against_selected(y: Axis, title: str) -> Figure:
-    """Return the figure of y against the number of selected features, as figure 1 of Tan et al. (AAAI 2016)."""
+    """Return the figure of y against the number of selected features (Tan et al., AAAI 2016)."""
     return Figure(
         needs=Needs(metrics=(SELECTED.metric, y.metric)),
-        plot=lambda inputs: means(inputs, SELECTED, [y], path_of, path_label),
+        plot=lambda inputs: means(inputs, SELECTED, [y], path_of),
         title=title,
     )
 
 
 def plot_traces(inputs: Inputs, x: Axis, y: Axis) -> Plot | None:
-    """Return y against x, both at checkpoints: the means and, with several repeats, each of them."""
-    finished = inputs.records[inputs.records["status"].isin(FINISHED)]
-    checkpoints = _checkpoints(inputs.traces, [x.metric, y.metric]).merge(finished, on="key")
-    groups: dict[Any, pd.DataFrame] = dict(iter(checkpoints.groupby(COLUMN, sort=False)))
-    blocks = [block for block in inputs.table.blocks if any(block.dataset == column[0] for column in groups)]
+    """Return y against x, both at checkpoints: the means and, with several repeats, each of them.
+
+    The k-th checkpoints of all repeats are averaged.
+    """
+    wide = wide_traces(inputs.traces, [x.metric, y.metric])
+    points = pd.DataFrame({"key": wide["key"], "x": x.factor * wide[x.metric], "y": y.factor * wide[y.metric]}).dropna()
+    finished = inputs.records.loc[inputs.records["status"].isin(FINISHED), ["key", *PLACE]]
+    places: dict[Any, pd.DataFrame] = dict(iter(points.merge(finished, on="key").groupby(PLACE, sort=False)))
+    blocks = [block for block in inputs.table.blocks if any(block.dataset == dataset for dataset, *_ in places)]
     looks = looks_of({curve_of(line): line_label(line) for block in blocks for line in block.lines})
     facets = []
     for block in blocks:
-        series = [
-            one
-            for curve, look in looks.items()
-            if (block.dataset, *curve) in groups
-            for one in _traced_series(groups[(block.dataset, *curve)], curve, look, x, y)
-        ]
+        series = []
+        for curve, look in looks.items():
+            if (block.dataset, *curve) in places:
+                rows = places[block.dataset, *curve]
+                fits = {str(key): fit for key, fit in rows.groupby("key", sort=False)}
+                together = rows.groupby(rows.groupby("key").cumcount())
+                average = connected(curve, look, together["x"].mean(), together["y"].mean(), list(fits))
+                series.append(replace(average, spread=together["y"].std().fillna(0.0).tolist()))
+                repeats = [connected(curve, look, fit["x"], fit["y"], [key]) for key, fit in fits.items()]
+                series += [replace(one, kind="repeat") for one in repeats if len(repeats) > 1]
         facets.append(Facet(block.label, y, series))
     return Plot(x, facets, band=True) if facets else None
 
 
-def _checkpoints(traces: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
-    """Return one row per checkpoint that has all of these: key, and a column trace_<metric> for each."""
-    traces = traces[traces["value"].map(drawable).notna()]
-    wide = traces.pivot_table(index=["key", "t", "elapsed_s"], columns="metric", values="value").reset_index()
-    wide["trace_t"], wide["trace_elapsed_s"] = wide["t"], wide["elapsed_s"]
-    wide = wide.rename(columns={metric: f"trace_{metric}" for metric in traces["metric"].unique()})
-    return wide.reindex(columns=["key", *(f"trace_{metric}" for metric in metrics)]).dropna()
+def plot_reliability(inputs: Inputs) -> Plot | None:
+    """Return the share of positive test rows against the predicted probability, bin by bin.
 
-
-def _traced_series(checkpoints: pd.DataFrame, curve: Curve, look: Look, x: Axis, y: Axis) -> list[Series]:
-    """Return the mean of one line of the table over its repeats, and each repeat."""
-    fits = {str(key): group for key, group in checkpoints.groupby("key", sort=False)}
-    across, up, spread = (values.tolist() for values in _average(checkpoints, x, y))
-    ours = Series(curve, look, connected=True, x=across, y=up, spread=spread)
-    ours.keys, ours.names = [list(fits) for _ in up], [look.label for _ in up]
-    found = [ours]
-    for key, fit in fits.items() if len(fits) > 1 else ():
-        one = Series(curve, look, "repeat", connected=True)
-        xs, ys = ((axis.factor * fit[f"trace_{axis.metric}"]).tolist() for axis in (x, y))
-        for place, value in zip(xs, ys, strict=True):
-            one.add(place, value, [key], look.label)
-        found.append(one)
-    return found
-
-
-def _average(checkpoints: pd.DataFrame, x: Axis, y: Axis) -> tuple[NDArray[Any], ...]:
-    """Return mean x, mean y and the standard deviation of y (0 with one repeat) at each checkpoint.
-
-    The k-th checkpoints of all repeats are taken together.
+    The rows of all repeats are counted together; the area of a marker is their share of the test rows, and bins with
+    fewer than LEAST rows are left out.
     """
-    together = checkpoints.groupby(checkpoints.groupby("key").cumcount())
-    across, up = (axis.factor * together[f"trace_{axis.metric}"].mean().to_numpy() for axis in (x, y))
-    return across, up, y.factor * together[f"trace_{y.metric}"].std().fillna(0.0).to_numpy()
+    bins, fits = inputs.reliability, fits_of(inputs)
+    bins = bins.assign(predicted=bins["n"] * bins["predicted"], positive=bins["n"] * bins["positive"])
+    lines = [line for block in inputs.table.blocks for line in block.lines if mean(line, "ece") is not None]
+    facets = []
+    for block in inputs.table.blocks:
+        series = []
+        for curve, look in looks_of({curve_of(line): line_label(line) for line in lines}, dashed=True).items():
+            keys = [str(row["key"]) for row in fits.get((block.dataset, *curve), [])]
+            sums = bins[bins["key"].isin(keys)].groupby("bin")[["n", "predicted", "positive"]].sum()
+            sums = sums[sums["n"] >= LEAST]
+            if len(sums):
+                one = Series(curve, look, connected=True, sizes=(14 + 70 * sums["n"] / sums["n"].sum()).tolist())
+                for n, predicted, positive in sums.itertuples(index=False):
+                    one.add(predicted / n, positive / n, keys, f"{look.label}, {n:,.0f} test rows")
+                series.append(one)
+        if series:
+            facets.append(Facet(block.label, OBSERVED, series))
+    return Plot(PREDICTED, facets, diagonal=True) if facets else None
+
+
+def plot_sparsity(inputs: Inputs) -> Plot | None:
+    """Return sparsity, and accuracy relative to gamma = 1, against gamma - 1 of Auxiliary."""
+    fits, facets = fits_of(inputs), []
+    for block in inputs.table.blocks:
+        points = []
+        for line in block.lines:
+            gamma, accuracy = drawable(as_number(line.variant.get(AUX_GAMMA))), mean(line, "accuracy")
+            if gamma and accuracy:
+                points.append((gamma, accuracy, line))
+        points.sort(key=lambda point: point[:2])
+        base = next((accuracy for gamma, accuracy, _ in points if gamma == 1), points[0][1] if points else 1.0)
+        sparsity, relative = (Series((look.label, Variant()), look, connected=True) for look in (SPARSITY, RELATIVE))
+        for gamma, accuracy, line in points:
+            if gamma > 1:
+                keys, name = [str(row["key"]) for row in fits.get((block.dataset, *line.column), [])], line_label(line)
+                share, away = 100 * (mean(line, "sparsity") or 0.0), 100 * spread(line, "sparsity")
+                sparsity.add(gamma - 1, share, keys, name, away)
+                relative.add(gamma - 1, 100 * accuracy / base, keys, name, 100 * spread(line, "accuracy") / base)
+        if sparsity.x:
+            facets.append(Facet(block.label, Axis("sparsity", "%"), [sparsity, relative]))
+    return Plot(Axis(AUX_GAMMA, "gamma - 1", logarithmic=True), facets) if facets else None
 
 
 def excess_objectives(traces: pd.DataFrame, records: pd.DataFrame) -> pd.DataFrame:
-    """Return checkpoints of F / F* - 1, where F* is the smallest objective on the same data set and repeat.
+    """Return checkpoints of F / F* - 1 of the objective F, if it is positive.
 
-    The checkpoint that has the smallest itself is left out: a logarithmic axis has no place for it.
+    F* is the smallest objective on the same data set and repeat.
     """
-    found = traces[traces["metric"] == "objective"].merge(records[["key", "dataset", "repeat"]], on="key")
-    smallest = found.groupby(["dataset", "repeat"])["value"].transform("min")
-    found = found.assign(value=found["value"] / smallest - 1, metric="excess_objective")
-    return found.loc[found["value"] > 0, list(traces.columns)]
+    excess = traces[traces["metric"] == "objective"].merge(records[["key", "dataset", "repeat"]], on="key")
+    smallest = excess.groupby(["dataset", "repeat"])["value"].transform("min")
+    excess = excess.assign(value=excess["value"] / smallest - 1, metric="excess_objective")
+    return excess.loc[excess["value"] > 0, list(traces.columns)]
 
 
 def _plot_excess(inputs: Inputs) -> Plot | None:
     y = Axis("excess_objective", "Objective / smallest objective - 1", logarithmic=True)
     return plot_traces(replace(inputs, traces=excess_objectives(inputs.traces, inputs.records)), TIME, y)
-
-
-def _plot_lambda(inputs: Inputs) -> Plot | None:
-    sides = [ACCURACY, NONZERO, FIT_TIME]
-    return means(inputs, LAMBDA, sides, algorithm_of, lambda line: line.algorithm_label, dashed=True)
 
 
 FIGURES: dict[str, Figure] = {
@@ -157,7 +171,7 @@ FIGURES: dict[str, Figure] = {
     ),
     "accuracy_time": traced(TIME, ACCURACY, "Test accuracy against training time"),
     "error_components": swept(
-        Axis("n_components", "Features", counted=True),
+        Axis("n_components", "Features", logarithmic=True),
         Axis("kernel_error", "Largest error of a kernel value"),
         "The error of approximate kernel features against their number, as theorem 2 of Qin et al. (2011) bounds it",
     ),
@@ -173,18 +187,29 @@ FIGURES: dict[str, Figure] = {
     ),
     "lambda_panels": Figure(
         needs=Needs(metrics=(ACCURACY.metric,), parameter=LAMBDA.metric),
-        plot=_plot_lambda,
+        plot=partial(means, x=LAMBDA, sides=[ACCURACY, NONZERO, FIT_TIME], dashed=True),
         title="Accuracy, non-zero coefficients and training time against lambda, relative to lambda_max",
     ),
     "log_loss_prototypes": swept(
-        Axis("n_prototypes", "Prototypes", counted=True), LOG_LOSS, "Log loss against the number of prototypes"
+        Axis("n_prototypes", "Prototypes", logarithmic=True), LOG_LOSS, "Log loss against the number of prototypes"
     ),
     "log_loss_time": traced(TIME, LOG_LOSS, "Log loss on the test rows against training time"),
     "nonzero_time": traced(TIME, NONZERO, "The share of non-zero coefficients against training time"),
     "objective_time": traced(TIME, Axis("objective", "Objective"), "The objective against training time"),
+    "reliability": Figure(
+        needs=Needs(metrics=("ece",), bins=True),
+        plot=plot_reliability,
+        title="The share of positive test rows against the predicted probability, bin by bin",
+        comes_with="ece",
+    ),
     "relevant_selected": against_selected(
         Axis("relevant_found", "Relevant features found (%)", 100.0),
         "The share of the relevant features that were found, against the number of selected features",
+    ),
+    "sparsity_gamma": Figure(
+        needs=Needs(metrics=("accuracy", "sparsity"), parameter=AUX_GAMMA),
+        plot=plot_sparsity,
+        title="Sparsity, and accuracy relative to that at gamma = 1, against gamma - 1 of the auxiliary function",
     ),
     "support_examples": traced(EXAMPLES, SUPPORT, "Support vectors against the examples seen", usual=True),
     "time_selected": against_selected(FIT_TIME, "Training time against the number of selected features"),

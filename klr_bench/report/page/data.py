@@ -76,7 +76,7 @@ def plain_plot(name: str, plot: Plot, table: str, rows: Mapping[str, int]) -> Pl
 
 
 def _axis(axis: Axis) -> Plain:
-    return {"label": axis.label, "log": axis.counted or axis.logarithmic}
+    return {"label": axis.label, "log": axis.logarithmic}
 
 
 def _series(series: Series, rows: Mapping[str, int]) -> Plain:

@@ -1,9 +1,10 @@
-"""The claims of a paper, judged by measured means: each comparison that a claim consists of, and what follows."""
+"""The claims of a paper, judged by measured means: the comparisons that a claim consists of, and a verdict."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import ge, gt, le, lt
 from typing import Any
 
 from klr_bench.metrics.metric import Metric
@@ -14,29 +15,24 @@ from klr_bench.results.variants import as_number
 
 CLAIM_VERDICTS = HOLDS, FAILS, OPEN = "holds", "does not hold here", "cannot be judged here"
 MOST_LISTED = 4
-RELATIONS: dict[str, Callable[[float, float, float], bool]] = {
-    "above": lambda left, right, within: left > right - within,
-    "below": lambda left, right, within: left < right + within,
-    "at least": lambda left, right, within: left >= right - within,
-    "at most": lambda left, right, within: left <= right + within,
-}
+RELATIONS = {"above": (gt, -1), "below": (lt, 1), "at least": (ge, -1), "at most": (le, 1)}
+"""The comparison of each relation, and the sign of `within` on its right."""
 Candidates = Sequence[tuple[str, Method]]
 """Methods on one data set, with their experiments."""
 
 
 @dataclass(frozen=True)
 class Compared:
-    """One comparison: two numbers, and whether they stand to each other as the claim says."""
+    """One comparison of two numbers, each with the print name of its method."""
 
     dataset: str
     left: str
-    """The print name of the method, and its number."""
     right: str
     holds: bool
     metric: str
     """The print name of what is compared."""
     relation: str
-    """How the left number has to stand to the right one: "at most, within 0.5 points"."""
+    """The required relation of the left number to the right one: "at most, within 0.5 points"."""
 
 
 @dataclass(frozen=True)
@@ -46,43 +42,42 @@ class JudgedClaim:
     claim: Claim
     compared: Sequence[Compared]
     missing: Sequence[str]
-    """Experiments that it needs and that were not run."""
+    """Experiments of the claim that were not run."""
     n_unlike: int = 0
     """Pairs of times that are left out: of different machines, or of a busy one."""
 
     @property
     def verdict(self) -> str:
-        """What became of the claim: it holds if all comparisons do, or as many of them as it says."""
+        """HOLDS if all comparisons do, or the share that the claim requires."""
         if not self.compared:
             return OPEN
-        right = sum(one.holds for one in self.compared)
-        return HOLDS if right >= self.claim.share * len(self.compared) else FAILS
+        return HOLDS if self._n_right >= self.claim.share * len(self.compared) else FAILS
+
+    @property
+    def _n_right(self) -> int:
+        return sum(one.holds for one in self.compared)
 
     def count(self) -> str:
         """Return how many of the comparisons hold."""
-        return f"{sum(one.holds for one in self.compared)} of {len(self.compared)}" if self.compared else "-"
+        return f"{self._n_right} of {len(self.compared)}" if self.compared else "-"
 
     def sentence(self) -> str:
         """Return the verdict with the numbers that decide it."""
-        said = f"{self.claim.says} ({self.claim.where}) {self.verdict[0].upper()}{self.verdict[1:]}"
+        left_out = [f"Not run: {', '.join(self.missing)}."] if self.missing else []
+        if self.n_unlike:
+            left_out.append(f"Left out: {self.n_unlike} comparisons of times of different machines, or of a busy one.")
+        verdict = f"{self.claim.says} ({self.claim.where}) {self.verdict[0].upper()}{self.verdict[1:]}"
         if not self.compared:
-            return f"{said}. {self.claim.open or self._left_out() or 'No such columns.'}"
+            return f"{verdict}. {self.claim.open or ' '.join(left_out) or 'No such columns.'}"
         wrong = [one for one in self.compared if not one.holds]
         decisive, word = (wrong, "Against it") if wrong else (self.compared, "For it")
         listed = "; ".join(f"{one.dataset}: {one.left} against {one.right}" for one in decisive[:MOST_LISTED])
-        more = f"; and {len(decisive) - MOST_LISTED} more." if len(decisive) > MOST_LISTED else "."
-        return f"{said}: {self.count()} comparisons. {word}: {listed}{more} {self._left_out()}".strip()
-
-    def _left_out(self) -> str:
-        """Return a sentence for what could not be compared."""
-        said = [f"Not run: {', '.join(self.missing)}."] if self.missing else []
-        if self.n_unlike:
-            said.append(f"Left out: {self.n_unlike} comparisons of times of different machines, or of a busy one.")
-        return " ".join(said)
+        more = f"; and {len(decisive) - MOST_LISTED} more" if len(decisive) > MOST_LISTED else ""
+        return " ".join([f"{verdict}: {self.count()} comparisons. {word}: {listed}{more}.", *left_out])
 
 
 def judge(claim: Claim, measured: Mapping[str, Measured], metrics: Mapping[str, Metric]) -> JudgedClaim:
-    """Judge a claim by its experiments, by name; those that were not run are not among them.
+    """Return the verdict on a claim, judged by the experiments that were run, by name.
 
     Methods of several experiments on one data set are compared with each other.
     """
@@ -90,15 +85,15 @@ def judge(claim: Claim, measured: Mapping[str, Measured], metrics: Mapping[str, 
     for name in claim.experiments:
         for dataset in measured[name].datasets if name in measured else ():
             if claim.datasets is None or dataset.name in claim.datasets:
-                found = candidates.setdefault((dataset.name, dataset.label), [])
-                found.extend((name, method) for method in dataset.methods)
+                methods = candidates.setdefault((dataset.name, dataset.label), [])
+                methods.extend((name, method) for method in dataset.methods)
     pairs = [
-        one
+        pair
         for (_, label), methods in candidates.items()
         for statement in claim.statements
-        for one in _compared(statement, label, methods, metrics)
+        for pair in _compared(statement, label, methods, metrics)
     ]
-    compared = [one for one in pairs if one is not None]
+    compared = [pair for pair in pairs if pair is not None]
     missing = [name for name in claim.experiments if name not in measured]
     return JudgedClaim(claim, compared, missing, n_unlike=len(pairs) - len(compared))
 
@@ -107,50 +102,50 @@ def _compared(
     statement: Statement, dataset: str, candidates: Candidates, metrics: Mapping[str, Metric]
 ) -> Iterator[Compared | None]:
     """Yield the comparisons of a statement, None for two times that cannot be compared."""
-    metric = metrics[statement.metric]
-    other = metrics[statement.than_metric or statement.metric]
+    metric, other = metrics[statement.metric], metrics[statement.than_metric or statement.metric]
     are_times = {metric.name, other.name} <= TIMES
     title = " and ".join(dict.fromkeys([metric.title, other.title]))
+    compare, sign = RELATIONS[statement.relation]
+    relation = str(statement.relation)
+    if statement.within:
+        points = " points" if metric.unit == "percent" else _unit(metric)
+        relation += f", within {statement.within * UNITS[metric.unit].scale:g}{points}"
     for left in _chosen(statement.of, candidates):
-        for right_name, right, method in _right(statement, left, candidates, other):
-            entry, right = (_compared_number(statement, one) for one in (left.entries[metric.name], right))
-            if entry.mean is None or right.mean is None:
+        rights: list[tuple[str, Entry, Method | None]] = [
+            (line_label(right), right.entries[other.name], right) for right in _rights(statement, left, candidates)
+        ]
+        if statement.value is not None:
+            rights = [("", Entry(1, statement.value, None), None)]
+        for name, entry, right in rights:
+            ours, theirs = _number(left.entries[metric.name], statement), _number(entry, statement)
+            if ours is None or theirs is None:
                 continue
-            if method is not None and are_times and not left.conditions.alike(method.conditions):
+            if are_times and right is not None and not left.conditions.alike(right.conditions):
                 yield None
                 continue
-            holds = RELATIONS[statement.relation](entry.mean, right.mean * statement.times, statement.within)
+            holds = compare(ours, theirs * statement.times + sign * statement.within)
             factor = "" if statement.times == 1 else f"{statement.times:g} times "
-            sign = "±" if statement.spread else ""
-            left_name = f"{line_label(left)} {sign}{_text(entry, metric)}"
-            right_name = f"{factor}{right_name} {sign}{_text(right, other)}".strip()
-            yield Compared(dataset, left_name, right_name, holds, title, _relation(statement, metric))
+            left_text = f"{line_label(left)} {_text(ours, metric, statement)}"
+            right_text = f"{factor}{name} {_text(theirs, other, statement)}".strip()
+            yield Compared(dataset, left_text, right_text, holds, title, relation)
 
 
-def _compared_number(statement: Statement, entry: Entry) -> Entry:
-    """Return what is compared: the mean, or the spread in its place."""
-    return Entry(entry.n, entry.std, None) if statement.spread and entry.n > 1 else entry
+def _number(entry: Entry, statement: Statement) -> float | None:
+    """Return the mean, or the standard deviation if that is compared."""
+    return entry.std if statement.spread and entry.n > 1 else entry.mean
 
 
-def _right(
-    statement: Statement, left: Method, candidates: Candidates, metric: Metric
-) -> Iterator[tuple[str, Entry, Method | None]]:
-    """Yield the name and the number of all that a method is compared with, and its method; a value has none."""
-    if statement.value is not None:
-        yield "", Entry(1, statement.value, None), None
-        return
-    others: list[Method] = []
+def _rights(statement: Statement, left: Method, candidates: Candidates) -> list[Method]:
+    """Return the methods that a method is compared with."""
     if statement.along is not None:
-        others = _next_smaller(statement.along, left, [method for _, method in candidates])
-    elif statement.than is not None:
-        others = [
-            right
-            for right in _chosen(statement.than, candidates)
-            if all(_value(left, name) == _value(right, name) for name in statement.same)
-            and (right is not left or statement.than_metric)
-        ]
-    for right in others:
-        yield line_label(right), right.entries[metric.name], right
+        return _next_smaller(statement.along, left, candidates)
+    rights = _chosen(statement.than, candidates) if statement.than is not None else []
+    return [
+        right
+        for right in rights
+        if all(_value(left, name) == _value(right, name) for name in statement.same)
+        and (right is not left or statement.than_metric)
+    ]
 
 
 def _value(method: Method, parameter: str) -> Any:
@@ -167,27 +162,21 @@ def _chosen(chosen: Columns, candidates: Candidates) -> list[Method]:
     ]
 
 
-def _next_smaller(parameter: str, left: Method, methods: Sequence[Method]) -> list[Method]:
-    """Return the method with the next smaller value of a parameter and the same variant otherwise, if there is one."""
+def _next_smaller(parameter: str, left: Method, candidates: Candidates) -> list[Method]:
+    """Return the method with the next smaller value of a parameter and the same variant otherwise, if any."""
     here, rest = as_number(left.variant.get(parameter)), left.variant.without(parameter)
-    below = [
-        (value, one)
-        for one in methods
-        if one.algorithm == left.algorithm and one.variant.without(parameter) == rest and here is not None
-        if (value := as_number(one.variant.get(parameter))) is not None and value < here
-    ]
-    return [max(below, key=lambda pair: pair[0])[1]] if below else []
+    by_value = {
+        value: method
+        for _, method in reversed(candidates)
+        if method.algorithm == left.algorithm and method.variant.without(parameter) == rest
+        if (value := as_number(method.variant.get(parameter))) is not None
+    }
+    smaller = [value for value in by_value if here is not None and value < here]
+    return [by_value[max(smaller)]] if smaller else []
 
 
-def _relation(statement: Statement, metric: Metric) -> str:
-    if not statement.within:
-        return statement.relation
-    unit = " points" if metric.unit == "percent" else _unit(metric)
-    return f"{statement.relation}, within {statement.within * UNITS[metric.unit].scale:g}{unit}"
-
-
-def _text(entry: Entry, metric: Metric) -> str:
-    return number(entry.mean, None, metric) + _unit(metric)
+def _text(value: float, metric: Metric, statement: Statement) -> str:
+    return f"{'±' if statement.spread else ''}{number(value, None, metric)}{_unit(metric)}"
 
 
 def _unit(metric: Metric) -> str:

@@ -1,4 +1,4 @@
-"""Each printed number of a paper beside the measured one: of equal data set, algorithm and parameters, with a verdict.
+"""Published numbers matched with measured ones of the same data set, algorithm and parameters, each with a verdict.
 
 Tables, printed tables, scoreboards, figures and pages take published numbers and verdicts from here.
 """
@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
-from typing import Any
 
-from klr_bench.errors import KlrBenchError
+from klr_bench.errors import fail, nearest
 from klr_bench.instantiate import Parameters
 from klr_bench.metrics.labels import METRICS
 from klr_bench.metrics.metric import Metric
@@ -20,13 +20,12 @@ from klr_bench.report.measured import Entry, Measured, MeasuredDataset, Method
 from klr_bench.report.papers.model import Paper, Printed
 from klr_bench.report.papers.reading import paper_files, read_lines, read_paper
 from klr_bench.report.papers.verdicts import Verdict, is_near, verdict_of
-
-NOT_COMPARED = (Verdict.TIME, Verdict.STAND_IN, Verdict.ABSENT, Verdict.OPEN)
+from klr_bench.results.variants import as_number
 
 
 @dataclass(frozen=True)
 class Match:
-    """A printed number, the measured one if there is one, and the verdict."""
+    """A printed number, its measured counterpart if any, and the verdict."""
 
     printed: Printed
     verdict: Verdict = Verdict.OPEN
@@ -34,11 +33,11 @@ class Match:
     dataset: str = ""
     """The data set that was measured."""
     column: Column | None = None
-    """The algorithm and variant; None for a fact about the data set itself."""
+    """The algorithm and variant; None for a property of the data set itself."""
     entry: Entry | None = None
     """The measured mean and spread."""
     stand_in: bool = False
-    """Whether the measured data set replaces that of the paper, so that the two numbers cannot be compared."""
+    """True if the measured data set replaces that of the paper; the two numbers are not compared then."""
     reason: str = ""
     """The cause of a difference, what was tried to find one, or why there is no measured number."""
     shown_by: tuple[str, ...] = ()
@@ -56,26 +55,28 @@ class Match:
 
     @property
     def ratio(self) -> float | None:
-        """Published divided by measured: of times, how many times faster ours is."""
-        comparable = self.mean and self.entry and self.entry.alike and not self.stand_in
+        """Published divided by measured, None for other data or conditions."""
+        comparable = self.entry is not None and self.entry.alike and not self.stand_in
         return self.printed.value / self.mean if self.mean and comparable else None
 
     @property
     def outside(self) -> bool | None:
-        """Whether the measured mean lies outside the published spread."""
+        """True if the measured mean lies outside the published spread, None for other data."""
         return None if self.mean is None or self.stand_in else self.printed.outside(self.mean)
 
     @property
     def near(self) -> bool | None:
-        """Whether it is near by the plain rule: two deviations, one point, or 4 %; None if they are not compared."""
-        return None if self.verdict in NOT_COMPARED or self.mean is None else is_near(self.mean, self.printed)
+        """True if near: within two deviations, one point, or 4 %; None if not compared."""
+        compared = self.verdict in (Verdict.WITHIN, Verdict.COMPATIBLE, Verdict.EXPLAINED, Verdict.OFF)
+        return is_near(self.mean, self.printed) if compared and self.mean is not None else None
 
 
 @dataclass(frozen=True)
 class Source:
-    """The tables of a paper that are matched with an experiment, and all lines of the paper.
+    """Tables of a paper that are matched with an experiment.
 
-    `results_dir` is the folder of the experiments that show causes; None: none of them was run.
+    `lines` are all numbers of the paper.  `results_dir` is the folder of the experiments that show causes; None: none
+    of them was run.
     """
 
     name: str
@@ -87,18 +88,18 @@ class Source:
 
     @property
     def of_tables(self) -> list[Printed]:
-        """The lines of these tables."""
+        """The numbers of these tables."""
         return [line for line in self.lines if line.table in self.tables]
 
     def facts(self, dataset: str) -> list[Printed]:
-        """Return what these tables say of a data set, or of the one that it replaces."""
+        """Return the properties of a data set, or of the one that it replaces, in these tables."""
         name = self.paper.published_name(dataset)
         return [line for line in self.of_tables if line.dataset == name and not line.algorithm]
 
     def judged(self, match: Match) -> Match:
-        """Return a pair with its verdict.
+        """Return a match with its verdict.
 
-        A cause, or what was tried without finding one, counts if the experiments that show it were run.
+        A cause, or what was tried to find one, counts if the experiments that show it were run.
         """
         line = match.printed
         if match.entry is None or match.entry.mean is None:
@@ -108,145 +109,112 @@ class Source:
             return replace(match, verdict=Verdict.STAND_IN)
         metric = self.metrics[line.metric] if line.algorithm else None
         verdict = verdict_of(match.entry, line, metric, self.paper.tables[line.table].repeats)
-        if verdict is Verdict.OFF:
-            for off, found in ((Verdict.EXPLAINED, self.paper.causes), (Verdict.OFF, self.paper.tried)):
-                said = next((one for one in found if one.numbers.holds(line)), None)
-                if said is not None and self._were_run(said.shown_by):
-                    return replace(match, verdict=off, reason=said.because, shown_by=tuple(said.shown_by))
+        off = ((Verdict.EXPLAINED, self.paper.causes), (Verdict.OFF, self.paper.tried))
+        for explained, causes in off if verdict is Verdict.OFF else ():
+            cause = next((one for one in causes if one.numbers.holds(line)), None)
+            if cause and self.results_dir and all(was_run(self.results_dir / name) for name in cause.shown_by):
+                return replace(match, verdict=explained, reason=cause.because, shown_by=tuple(cause.shown_by))
         return replace(match, verdict=verdict)
-
-    def _were_run(self, names: Iterable[str]) -> bool:
-        return self.results_dir is not None and all(was_run(self.results_dir / name) for name in names)
 
 
 def match(source: Source, measured: Measured) -> list[Match]:
-    """Return every pair of a printed number of some tables and a measured one of an experiment, with its verdict.
+    """Return the printed numbers of some tables with those that an experiment measured.
 
-    All parameters of a printed line must be among those of the method, with the same value.  Where several lines of a
-    table fit, the one with the most parameters is meant.
+    All parameters of a printed number must be among those of the method, with the same value.  Of several that fit, the
+    one with the most parameters is taken.
     """
-    found = []
-    for table in source.tables:
-        lines: dict[tuple[str, str], list[Printed]] = {}
-        for line in source.lines:
-            if line.table == table:
-                lines.setdefault((line.dataset, line.algorithm), []).append(line)
-        for dataset in measured.datasets:
-            name = source.paper.published_name(dataset.name)
-            pairs: list[tuple[Printed, Column | None, Entry]] = []
-            pairs += [
-                (line, None, entry)
-                for line in lines.get((name, ""), [])
-                if (entry := dataset.fact(line.metric, line.value))
-            ]
-            pairs += [
-                (line, method.column, method.entries[line.metric])
-                for method in dataset.methods
-                for line in _printed(method, dataset, lines.get((name, method.algorithm), []), measured)
-            ]
-            stand_in = dataset.name in source.paper.stand_ins
-            found += [
-                source.judged(Match(line, Verdict.OPEN, measured.name, dataset.name, column, entry, stand_in))
-                for line, column, entry in pairs
-            ]
-    return found
+    lines: dict[tuple[str, str, str], list[Printed]] = {}
+    for line in source.lines:
+        lines.setdefault((line.table, line.dataset, line.algorithm), []).append(line)
+    matches = []
+    for table, dataset in product(source.tables, measured.datasets):
+        name, stand_in = source.paper.published_name(dataset.name), dataset.name in source.paper.stand_ins
+        pairs: list[tuple[Printed, Column | None, Entry | None]] = [
+            (line, None, dataset.fact(line.metric, line.value)) for line in lines.get((table, name, ""), [])
+        ]
+        for method in dataset.methods:
+            printed = _printed(method, dataset, lines.get((table, name, method.algorithm), []), measured)
+            pairs += [(line, method.column, method.entries[metric]) for metric, line in printed.items()]
+        matches += [
+            source.judged(Match(line, Verdict.OPEN, measured.name, dataset.name, column, entry, stand_in))
+            for line, column, entry in pairs
+            if entry is not None
+        ]
+    return matches
 
 
 def _printed(
     method: Method, dataset: MeasuredDataset, lines: Sequence[Printed], measured: Measured
-) -> Iterable[Printed]:
-    """Return the lines that a method belongs to, at most one for each metric; none for one of another sweep."""
-    if method.other_sweep or not lines:
-        return []
+) -> dict[str, Printed]:
+    """Return the printed numbers of a method by metric; none if it comes from another sweep.
+
+    If a run takes its budgets from other results, the paper's budgets are its own numbers of support vectors; the
+    largest is matched with the largest, if there are as many.
+    """
     values = method.params
-    if measured.manifest.borrowed and "budget" in values:  # the paper's are the support vectors of its own run
-        same = [one.variant for one in dataset.methods if one.algorithm == method.algorithm]
-        ours = {variant["budget"] for variant in same if "budget" in variant}
-        budgets = _by_rank(ours, {line.params["budget"] for line in lines if "budget" in line.params})
-        values = {**values, "budget": budgets.get(values["budget"], values["budget"])}
-    return best_lines(lines, values).values()
+    if method.other_sweep:
+        return {}
+    if measured.manifest.borrowed and as_number(values.get("budget")) is not None:
+        variants = [one.variant for one in dataset.methods if one.algorithm == method.algorithm]
+        ours, theirs = (
+            sorted({params["budget"] for params in side if as_number(params.get("budget")) is not None})
+            for side in (variants, [line.params for line in lines])
+        )
+        if len(ours) == len(theirs):
+            by_rank = dict(zip(ours, theirs, strict=True))
+            values = {**values, "budget": by_rank.get(values["budget"], values["budget"])}
+    return best_lines(lines, values)
 
 
 def best_lines(lines: Iterable[Printed], values: Parameters) -> dict[str, Printed]:
-    """Return the lines that fit the parameters of a method, by metric, each the one with the most parameters."""
+    """Return the numbers that fit the parameters of a method, by metric.
+
+    Of several, the one with the most parameters is taken.  true does not fit 1.
+    """
     best: dict[str, Printed] = {}
-    for line in lines:
-        if fits(line, values):
-            rival = best.get(line.metric)
-            if rival is None or len(line.params) > len(rival.params):
-                best[line.metric] = line
+    for line in sorted(lines, key=lambda line: -len(line.params)):
+        if all(
+            name in values and values[name] == value and isinstance(values[name], bool) == isinstance(value, bool)
+            for name, value in line.params.items()
+        ):
+            best.setdefault(line.metric, line)
     return best
 
 
-def _by_rank(ours: Collection[Any], theirs: Collection[Any]) -> dict[Any, Any]:
-    """Return the printed value for each of ours, the largest for the largest; nothing unless there are as many."""
-    numbers = all(isinstance(value, int | float) for value in (*ours, *theirs))
-    return dict(zip(sorted(ours), sorted(theirs), strict=True)) if len(ours) == len(theirs) and numbers else {}
-
-
-def fits(line: Printed, values: Parameters) -> bool:
-    """Return True if all parameters of a line are among the values; true is not 1."""
-    return all(
-        name in values and values[name] == value and (type(values[name]) is bool) == (type(value) is bool)
-        for name, value in line.params.items()
-    )
-
-
 def matches_of(sources: Sequence[Source], measured: Measured) -> dict[tuple[str, Column], dict[str, Match]]:
-    """Return the published number beside each number of a method, by data set, column and metric.
+    """Return the published counterparts of the numbers of each method, by data set, column and metric.
 
-    Of several papers the first that has one is meant, of several of its lines the one with the most parameters.
+    Of several papers the first is taken, of several numbers of a paper the one with the most parameters.
     """
-    found: dict[tuple[str, Column], dict[str, Match]] = {}
+    matches: dict[tuple[str, Column], dict[str, Match]] = {}
     for source in sources:
-        rank = {id(line): (-len(line.params), place) for place, line in enumerate(source.lines)}
-        best: dict[tuple[str, Column, str], Match] = {}
-        for one in sorted(match(source, measured), key=lambda one: rank[id(one.printed)]):
+        for one in sorted(match(source, measured), key=lambda one: -len(one.printed.params)):
             if one.column is not None:
-                best.setdefault((one.dataset, one.column, one.printed.metric), one)
-        for (dataset, column, metric), one in best.items():
-            found.setdefault((dataset, column), {}).setdefault(metric, one)
-    return found
+                matches.setdefault((one.dataset, one.column), {}).setdefault(one.printed.metric, one)
+    return matches
 
 
 def sources_of(
     experiment: str,
-    keys: Collection[tuple[str, str]],
     metrics: Mapping[str, Metric],
     searched: Sequence[Path],
     results_dir: Path | None = None,
     table: str | None = None,
 ) -> list[Source]:
-    """Return the tables that are matched with an experiment: those whose paper.yaml names it, or the one asked for.
+    """Return the tables of papers that name an experiment, or `table` of these papers.
 
-    `keys` are the data sets and algorithms of the experiment.  KlrBenchError where `table` says nothing about them.
+    Raises KlrBenchError if no paper that names the experiment has this table.
     """
     sources = []
+    known: set[str] = set()
     for name, folder in paper_files(searched).items():
         paper = read_paper(folder, searched)
         tables = [number for number, entry in paper.tables.items() if experiment in entry.experiments]
         if tables:
+            known.update(paper.tables)
             lines = read_lines(folder, paper, metrics, searched)
+            tables = tables if table is None else [number for number in paper.tables if number == table]
             sources.append(Source(name, paper, lines, tables, results_dir, metrics))
-    if table is None:
-        return sources
-    if not sources:
-        message = f"table={table}: the experiment {experiment} is in no table of a paper.yaml; leave `table` out."
-        raise KlrBenchError(message)
-    asked = [replace(source, tables=[table]) for source in sources if _speaks(source, table, keys)]
-    if not asked:
-        known = {number for source in sources for number in source.paper.tables if _speaks(source, number, keys)}
-        message = (
-            f"table={table}: expected a table of {' or '.join(s.name for s in sources)} that says something about the "
-            f"data sets and algorithms of this experiment: {', '.join(sorted(known))}."
-        )
-        raise KlrBenchError(message)
-    return asked
-
-
-def _speaks(source: Source, table: str, keys: Collection[tuple[str, str]]) -> bool:
-    """Return True if a table has a number of one of these data sets and algorithms, or is made by the experiment."""
-    theirs = {(source.paper.published_name(dataset), algorithm) for dataset, algorithm in keys}
-    return table in source.tables or any(
-        line.table == table and (line.dataset, line.algorithm) in theirs for line in source.lines
-    )
+    if table is not None and table not in known:
+        fail(f"table={table}: expected a table of a paper that names {experiment}.{nearest(table, known)}")
+    return [source for source in sources if source.tables]

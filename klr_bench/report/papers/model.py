@@ -1,8 +1,7 @@
-"""What a paper says: the models of paper.yaml and of the lines of tables.csv."""
+"""The models of paper.yaml and of the lines of tables.csv."""
 
 from __future__ import annotations
 
-import re
 from decimal import Decimal
 from typing import Annotated, Literal
 
@@ -10,24 +9,16 @@ from pydantic import Field
 
 from klr_bench.config.models import Parameter
 from klr_bench.instantiate import Parameters
-from klr_bench.parsing import DISTINCT, PRINTABLE, Check, FileName, Model, Text, Words, above, between, some
+from klr_bench.parsing import DISTINCT, PRINTABLE, Check, FileName, Model, Text, Words, above, between, matching, some
 
 PARTS = ("dataset", "algorithm", "label", "params", "metric")
-"""What the rows and columns of a printed table may stand for, besides a parameter such as lam."""
+"""What the rows and columns of a printed table may represent, besides a parameter such as lam."""
 SCALES = {
-    "percent": Decimal("0.01"),
-    "fraction": Decimal(1),
-    "count": Decimal(1),
-    "s": Decimal(1),
-    "min": Decimal(60),
-    "": Decimal(1),
+    **{"percent": Decimal("0.01"), "fraction": Decimal(1), "count": Decimal(1)},
+    **{"s": Decimal(1), "min": Decimal(60), "": Decimal(1)},
 }
 """One printed unit in the unit of records.csv."""
-NUMBER = re.compile(r"[+-]?[0-9]{1,30}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,2})?")
-
-
-def _is_spread(text: str) -> bool:
-    return not text or (NUMBER.fullmatch(text) is not None and Decimal(text) >= 0)
+NUMBER = r"[0-9]{1,30}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,2})?"
 
 
 Sentence = Annotated[str, Check("a sentence that ends in a full stop", lambda text: text.strip().endswith("."))]
@@ -36,8 +27,8 @@ Values = Annotated[list[Parameter], some("the values")]
 ExperimentNames = Annotated[list[FileName], some("the experiments")]
 TableNumber = Annotated[Text, PRINTABLE]
 """The number or name of a table or figure: 3, "4.1", "C.2"."""
-Number = Annotated[str, Check("a number as printed", lambda text: NUMBER.fullmatch(text) is not None)]
-Spread = Annotated[str, Check("a number of at least 0 as printed, or nothing", _is_spread)]
+Number = Annotated[str, matching("a number as printed", f"[+-]?{NUMBER}")]
+Spread = Annotated[str, matching("a number of at least 0 as printed, or nothing", rf"(\+?{NUMBER})?")]
 
 
 class Printed(Model):
@@ -64,7 +55,7 @@ class Printed(Model):
 
     @property
     def spread(self) -> float | None:
-        """The standard deviation, None where none is printed."""
+        """The standard deviation, or None."""
         return float(Decimal(self.std) * SCALES[self.unit]) if self.std else None
 
     @property
@@ -75,7 +66,7 @@ class Printed(Model):
 
     @property
     def tolerance(self) -> float:
-        """How far from the published mean is within the published spread: max(2 std, half a unit)."""
+        """The largest difference from the published mean within the published spread: max(2 std, half a unit)."""
         return max(2 * (self.spread or 0.0), self.half_unit)
 
     def outside(self, mean: float) -> bool:
@@ -84,9 +75,9 @@ class Printed(Model):
 
 
 class Layout(Model):
-    """How a table is printed: a block, a row and a column stand for the values of these parts.
+    """How a table is printed: blocks, rows and columns are the values of these parts, PARTS or parameters.
 
-    A part is one of PARTS or a parameter.  Numbers that differ in nothing but their metric share a cell.
+    Numbers that differ in their metric alone share a cell.
     """
 
     blocks: list[Words] = Field(default_factory=lambda: ["dataset"])
@@ -95,7 +86,7 @@ class Layout(Model):
 
 
 class Numbers(Model):
-    """A set of printed numbers: those that have one of the listed values wherever there is a list."""
+    """A set of printed numbers: those with one of the listed values of each part that has a list."""
 
     table: Names | None = None
     dataset: Names | None = None
@@ -105,8 +96,8 @@ class Numbers(Model):
 
     def holds(self, line: Printed) -> bool:
         """Return True if a printed number is in the set."""
-        named = [(names, getattr(line, part)) for part, names in self if part != "params"]
-        return all(names is None or value in names for names, value in named) and all(
+        parts = {part: names for part, names in self if part != "params" and names is not None}
+        return all(getattr(line, part) in names for part, names in parts.items()) and all(
             line.params.get(name) in values for name, values in self.params.items()
         )
 
@@ -118,11 +109,9 @@ class Absent(Model):
     because: Sentence
 
 
-class Cause(Model):
+class Cause(Absent):
     """Why numbers differ, and the experiments that show it."""
 
-    numbers: Numbers
-    because: Sentence
     shown_by: ExperimentNames
 
 
@@ -136,11 +125,11 @@ class Columns(Model):
 
 
 class Statement(Model):
-    """Each method of `of` stands in a relation to each method of `than`, to a `value`, or to its neighbour.
+    """A relation of each method of `of` to each method of `than`, to a `value`, or to its neighbor.
 
     The number on the right is multiplied by `times`, and the relation may be missed by `within`.  With `same` only
-    methods are compared that agree in these parameters; "algorithm" stands for the algorithm.  With `along` a method
-    is compared with that of the next smaller value of this parameter, all else equal.
+    methods are compared that agree in these parameters, or in "algorithm".  With `along` a method is compared with the
+    one of the next smaller value of this parameter, all else equal.
     """
 
     metric: Words
@@ -160,7 +149,7 @@ class Statement(Model):
 
 
 class Claim(Model):
-    """What a paper asserts in words, where it does, and what has to be true for it to hold."""
+    """A sentence of a paper, where it is, and the statements that must be true for it to hold."""
 
     says: Sentence
     where: Words
@@ -224,16 +213,13 @@ class Paper(Model):
         return self.stand_ins.get(dataset, dataset)
 
     def named(self) -> dict[str, list[str]]:
-        """Return all experiments that the paper names, and what each is for: tables, figures, claims, causes."""
-        found: dict[str, list[str]] = {}
-        parts = [(f"table {number}", table.experiments) for number, table in self.tables.items()]
-        parts += [
-            (f"figure {number}" if number[0].isdigit() else number, figure.experiments)
+        """Return what each experiment that the paper names is for: its tables, figures, claims and causes."""
+        parts = {f"table {number}": table.experiments for number, table in self.tables.items()}
+        parts |= {
+            f"figure {number}" if number[0].isdigit() else number: figure.experiments
             for number, figure in self.figures.items()
-        ]
-        parts += [(f"claim {place}", claim.experiments) for place, claim in enumerate(self.claims, 1)]
-        parts += [("a cause", cause.shown_by) for cause in (*self.causes, *self.tried)]
-        for what, experiments in parts:
-            for name in experiments:
-                found.setdefault(name, []).append(what)
-        return found
+        }
+        parts |= {f"claim {number}": claim.experiments for number, claim in enumerate(self.claims, 1)}
+        parts["a cause"] = [name for cause in (*self.causes, *self.tried) for name in cause.shown_by]
+        names = dict.fromkeys(name for experiments in parts.values() for name in experiments)
+        return {name: [what for what, experiments in parts.items() if name in experiments] for name in names}

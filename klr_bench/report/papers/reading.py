@@ -9,14 +9,14 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from klr_bench.config import locations
-from klr_bench.errors import KlrBenchError, located, nearest
+from klr_bench.errors import KlrBenchError, fail, located, nearest
 from klr_bench.files import read_regular
 from klr_bench.instantiate import TARGET
 from klr_bench.metrics.metric import Metric
@@ -26,11 +26,11 @@ from klr_bench.yaml_file import read_yaml
 
 ALL = "all"
 UNITS = {"percent": ("percent", "fraction"), "count": ("count",), "s": ("s", "min")}
-"""Units that a number may be printed in, for each unit of a metric; for others, "fraction" or none."""
+"""Units that a number may be printed in, by the unit of its metric; for others, "fraction" or none."""
 LARGEST_TABLES = 10**7
 """Bytes of a tables.csv: 100,000 printed numbers."""
 FACTS = ("n_train", "n_test", "n_features", "n_examples", "nnz_per_instance", "lam")
-"""What tables say of a data set itself, in lines without an algorithm."""
+"""Properties of a data set itself, in lines without an algorithm."""
 KERNEL = ("kernel", "gamma", "degree", "coef0")
 """Parameters that a run gives to any algorithm with a kernel."""
 USER_FILE = re.compile(r".+-[0-9a-f]{6}")
@@ -39,48 +39,38 @@ USER_FILE = re.compile(r".+-[0-9a-f]{6}")
 
 def paper_files(searched: Sequence[Path]) -> dict[str, Path]:
     """Return the folders of all papers by name; those that ship with klr-bench first."""
-    found: dict[str, Path] = {}
-    for folder in searched:
-        for path in sorted(folder.glob("paper/*/paper.yaml")):
-            name = path.parent.name
-            if name in found:
-                message = f"two papers called {name!r}: {found[name]} and {path.parent}. Give yours another name."
-                raise KlrBenchError(message)
-            found[name] = path.parent
-    return found
+    folders: dict[str, Path] = {}
+    for path in (path for folder in searched for path in sorted(folder.glob("paper/*/paper.yaml"))):
+        name = path.parent.name
+        if name in folders:
+            fail(f"two papers called {name!r}: {folders[name]} and {path.parent}. Give yours another name.")
+        folders[name] = path.parent
+    return folders
 
 
 def chosen_papers(name: str) -> dict[str, Path]:
     """Return the folder of the paper of this name, or with "all" those of all papers."""
-    found = paper_files(locations.folders())
-    if name not in (*found, ALL):
-        message = f"paper={name}: expected a paper of configs/paper, or all.{nearest(name, found)}"
-        raise KlrBenchError(message)
-    return found if name == ALL else {name: found[name]}
+    folders = paper_files(locations.folders())
+    if name not in (*folders, ALL):
+        fail(f"paper={name}: expected a paper of configs/paper, or all.{nearest(name, folders)}")
+    return folders if name == ALL else {name: folders[name]}
 
 
 def experiments_of(name: str) -> list[str]:
-    """Return all experiments that a paper names, such as those of its tables; with "all" those of all papers."""
+    """Return the experiments that a paper names, with "all" those of all papers."""
     papers = [read_paper(folder, locations.folders()) for folder in chosen_papers(name).values()]
-    return list(dict.fromkeys(one for paper in papers for one in paper.named()))
+    return list(dict.fromkeys(experiment for paper in papers for experiment in paper.named()))
 
 
 def read_paper(folder: Path, searched: Sequence[Path]) -> Paper:
-    """Return a paper.yaml; KlrBenchError if it is not well formed or names an experiment or data set unknown here."""
+    """Return a paper.yaml; refuse unknown experiments and data sets."""
     path = folder / "paper.yaml"
     content = read_yaml(path)
     with located(path):
         paper = parse(Paper, content)
-        named: list[tuple[str, Sequence[str]]] = []
-        for kind in ("tables", "figures"):
-            named += [(f"{kind}.{number}.experiments", one.experiments) for number, one in getattr(paper, kind).items()]
-        for kind in ("causes", "tried"):
-            named += [(f"{kind}[{place}].shown_by", one.shown_by) for place, one in enumerate(getattr(paper, kind))]
-        named += [(f"claims[{place}].experiments", claim.experiments) for place, claim in enumerate(paper.claims)]
         experiments, datasets = locations.names("experiment", searched), locations.names("dataset", searched)
-        for where, names in named:
-            for name in names:
-                check_choice(where, name, experiments)
+        for key, value in paper.model_dump().items():
+            _check_names(value, key, {"experiments": experiments, "shown_by": experiments})
         for ours, theirs in paper.stand_ins.items():
             check_choice("stand_ins", ours, datasets)
             check_choice(f"stand_ins.{ours}", theirs, datasets)
@@ -88,116 +78,110 @@ def read_paper(folder: Path, searched: Sequence[Path]) -> Paper:
 
 
 def check_numbers(paper: Paper, lines: Sequence[Printed], metrics: Mapping[str, Metric]) -> None:
-    """Refuse what a paper.yaml says of numbers that are not among the lines of tables.csv."""
+    """Refuse unknown names in claims and tables, and causes without a number in tables.csv."""
+    algorithms = locations.names("algorithm", locations.folders())
+    content = paper.model_dump()
+    _check_names(content["claims"], "claims", {"metric": metrics, "than_metric": metrics, "algorithms": algorithms})
     for number, table in paper.tables.items():
         of_table = [line for line in lines if line.table == number]
         parts = sorted({*PARTS, *(name for line in of_table for name in line.params)})
-        for key in ("blocks", "rows", "columns"):
-            for part in getattr(table.layout, key):
-                check_choice(f"tables.{number}.layout.{key}", part, parts)
+        known = {"blocks": parts, "rows": parts, "columns": parts}
+        _check_names(content["tables"][number]["layout"], f"tables.{number}.layout", known)
         for algorithm in table.counterparts:
             check_choice(f"tables.{number}.counterparts", algorithm, {line.algorithm for line in of_table})
-    known = locations.names("algorithm", locations.folders())
-    for place, claim in enumerate(paper.claims):
-        where = f"claims[{place}].statements"
-        for statement in claim.statements:
-            for metric in filter(None, (statement.metric, statement.than_metric)):
-                check_choice(f"{where}.metric", metric, metrics)
-            for algorithm in [*statement.of.algorithms, *(statement.than.algorithms if statement.than else ())]:
-                check_choice(f"{where}.algorithms", algorithm, known)
     for kind in ("causes", "tried", "absent"):
         for place, one in enumerate(getattr(paper, kind)):
             if not any(one.numbers.holds(line) for line in lines):
                 refuse(f"{kind}[{place}].numbers", "numbers of tables.csv", one.numbers.model_dump())
 
 
+def _check_names(content: Any, where: str, known: Mapping[str, Collection[str]]) -> None:
+    """Refuse an unknown name under one of the keys of `known`, at any depth."""
+    if isinstance(content, list):
+        for place, value in enumerate(content):
+            _check_names(value, f"{where}[{place}]", known)
+    elif isinstance(content, dict):
+        for key, value in content.items():
+            _check_names(value, f"{where}.{key}", known)
+            if key in known and value is not None:
+                for name in value if isinstance(value, list) else [value]:
+                    check_choice(f"{where}.{key}", name, known[key])
+
+
 def read_lines(folder: Path, paper: Paper, metrics: Mapping[str, Metric], searched: Sequence[Path]) -> list[Printed]:
-    """Return the lines of a tables.csv, [] if there is none; KlrBenchError names a line that is wrong."""
+    """Return the lines of a tables.csv, [] without such a file; an error names its line."""
     path = folder / "tables.csv"
     try:
         text = read_regular(path, LARGEST_TABLES).decode()
-        rows = list(csv.reader(StringIO(text, newline=""), strict=True))
+        header, *rows = list(csv.reader(StringIO(text, newline=""), strict=True)) or [[]]
     except FileNotFoundError:
         return []
     except (ValueError, csv.Error) as error:
         message = f"{path}: expected a CSV file, got something that cannot be read ({error})."
         raise KlrBenchError(message) from error
-    header, expected = (rows[0] if rows else []), list(Printed.model_fields)
+    expected = list(Printed.model_fields)
     if header != expected:
-        message = f"{path}: expected the columns {', '.join(expected)}, got {', '.join(header) or 'none'}."
-        raise KlrBenchError(message)
+        fail(f"{path}: expected the columns {', '.join(expected)}, got {', '.join(header) or 'none'}.")
     known = {
         "table": [*map(str, paper.tables)],
         "dataset": locations.names("dataset", searched),
         "algorithm": ["", *locations.names("algorithm", searched)],
     }
     lines: dict[str, tuple[int, Printed]] = {}
-    for number, row in enumerate(rows[1:], 2):
+    for number, row in enumerate(rows, 2):
         with located(f"{path}, line {number}"):
             if len(row) != len(header):
-                message = f"expected {len(header)} values, got {len(row)}."
-                raise KlrBenchError(message)
-            line = _line(dict(zip(header, row, strict=True)))
-            _check_line(line, known, metrics)
+                fail(f"expected {len(header)} values, got {len(row)}.")
+            line = _line(dict(zip(header, row, strict=True)), known, metrics)
             same = {"mean": "", "std": "", "label": ""} if line.algorithm else {}
             place = json.dumps(line.model_dump() | same, sort_keys=True)
             if place in lines:
-                message = f"expected another number of the table, got that of {line.metric} again."
-                raise KlrBenchError(message)
+                fail(f"expected another number of the table, got that of {line.metric} again.")
             lines[place] = number, line
     _check_params(dict(lines.values()), path, searched)
     return [line for _, line in lines.values()]
 
 
-def _line(values: Mapping[str, str]) -> Printed:
+def _line(values: Mapping[str, str], known: Mapping[str, list[str]], metrics: Mapping[str, Metric]) -> Printed:
+    """Return a line; refuse unknown names, and a unit or a value that the metric cannot have."""
     try:
         params = json.loads(values["params"] or "{}")
     except (ValueError, RecursionError):
         refuse("params", 'JSON such as {"lam": 0.1} with double quotes, or nothing', values["params"])
-    return parse(Printed, {**values, "params": params})
-
-
-def _check_line(line: Printed, known: Mapping[str, list[str]], metrics: Mapping[str, Metric]) -> None:
-    """Refuse unknown names, and a unit or a value that the metric cannot have."""
+    line = parse(Printed, {**values, "params": params})
     for key, choices in {**known, "metric": [*(metrics if line.algorithm else FACTS)]}.items():
-        value = getattr(line, key)
-        if not (key == "dataset" and USER_FILE.fullmatch(value)):
-            check_choice(key, value, choices)
+        if not (key == "dataset" and USER_FILE.fullmatch(line.dataset)):
+            check_choice(key, getattr(line, key), choices)
     if line.algorithm:
-        metric = metrics[line.metric]
+        metric = replace(metrics[line.metric], whole=False)  # the mean of whole numbers need not be whole
         units = UNITS.get(metric.unit, ("", "fraction"))
         if line.unit not in units:
             refuse("unit", f"{' or '.join(map(repr, units))} for {line.metric}", line.unit)
-        if not replace(metric, whole=False).possible(line.value):  # the mean of whole numbers need not be whole
-            refuse(
-                "mean", f"{replace(metric, whole=False).range}, in the unit of records.csv",
-                f"{line.mean} {line.unit}".strip(),
-            )  # fmt: skip
+        if not metric.possible(line.value):
+            refuse("mean", f"{metric.range}, in the unit of records.csv", f"{line.mean} {line.unit}".strip())
+    return line
 
 
 def _check_params(lines: Mapping[int, Printed], path: Path, searched: Sequence[Path]) -> None:
-    """Refuse a parameter that no run can have: neither its algorithm's YAML file nor an experiment names it.
-
-    `lines` are those of `path`, by their numbers.
-    """
-    named: dict[str, set[str]] = {}
-    for algorithm in {line.algorithm for line in lines.values() if line.params} - {""}:
+    """Refuse a parameter that neither the YAML file of the algorithm nor an experiment names."""
+    known: dict[str, set[str]] = {}
+    for algorithm in {line.algorithm for line in lines.values() if line.algorithm and line.params}:
         content = locations.read(locations.find("algorithm", algorithm, searched))
-        named[algorithm] = {*KERNEL, *_keys(content, "estimator"), *_keys(content, "grid")} - {TARGET}
-    unknown = [number for number, line in lines.items() if line.params.keys() - named.get(line.algorithm, line.params)]
+        known[algorithm] = {*KERNEL, *_keys(content, "estimator"), *_keys(content, "grid")} - {TARGET}
+    unknown = [number for number, line in lines.items() if line.params.keys() - known.get(line.algorithm, line.params)]
     for name in locations.names("experiment", searched) if unknown else ():
         content = locations.read(locations.find("experiment", name, searched))
-        for algorithm, known in named.items():
-            known |= _keys(content, "sweep", algorithm)
-            for section in ("estimator", "grid"):
-                known |= set(_keys(content, "algorithms", algorithm, section))
+        for algorithm, names in known.items():
+            names |= _keys(content, "sweep", algorithm)
+            names |= _keys(content, "algorithms", algorithm, "estimator")
+            names |= _keys(content, "algorithms", algorithm, "grid")
     for number in unknown:
         with located(f"{path}, line {number}"):
-            refuse_unknown(lines[number].params, sorted(named[lines[number].algorithm]), "params.")
+            refuse_unknown(lines[number].params, sorted(known[lines[number].algorithm]), "params.")
 
 
 def _keys(content: Any, *path: str) -> set[str]:
-    """Return the keys of a section, or nothing if there is no such section."""
+    """Return the keys of a section, if there is such a section."""
     for name in path:
         content = content.get(name) if isinstance(content, Mapping) else None
     return {*content} if isinstance(content, Mapping) else set()

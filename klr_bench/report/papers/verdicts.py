@@ -1,10 +1,10 @@
-"""The verdict on one printed number: how far the measured one is from it, and what that means."""
+"""Verdicts on printed numbers: how far the measured number is from the printed one, and what that means."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ NEAR_POINTS, NEAR_SHARE = 0.01, 0.04
 
 
 class Verdict(Enum):
-    """What became of a printed number."""
+    """The result of comparing a printed number."""
 
     WITHIN = "within the published spread"
     COMPATIBLE = "statistically compatible"
@@ -32,8 +32,13 @@ class Verdict(Enum):
     OPEN = "not run"
 
 
+COUNTED = dict(
+    zip(Verdict, ("within", "compatible", "explained", "off", "times", "other data", "absent", "not run"), strict=True)
+)
+SCOREBOARD = ("numbers", "beside ours", *COUNTED.values(), "near", "compared")
+"""The columns of a scoreboard."""
 MARKS = {Verdict.COMPATIBLE: "~", Verdict.OFF: "*"}
-"""What stands behind a number; behind one whose difference is explained stands the number of the cause."""
+"""What follows a number; a number whose difference is explained is followed by the index of the cause."""
 COMPATIBLE = (
     "the means differ by at most twice the standard error of their difference; where one "
     "side has no spread, that of the other stands for it"
@@ -49,9 +54,9 @@ MEANINGS = (
 
 
 def verdict_of(entry: Entry, printed: Printed, metric: Metric | None, printed_repeats: int | None) -> Verdict:
-    """Return the verdict on a number of the same data, before its causes are considered; a data set's size: no metric.
+    """Return the verdict on a number of the same data, before causes are considered.
 
-    A paper that does not say how many repeats its numbers are of is taken to have one.
+    `metric` is None for a property of a data set.  If a paper does not give its number of repeats, one is assumed.
     """
     assert entry.mean is not None
     if metric is not None and metric.unit == "s":
@@ -64,10 +69,10 @@ def verdict_of(entry: Entry, printed: Printed, metric: Metric | None, printed_re
 
 
 def standard_error(entry: Entry, printed_spread: float | None, printed_repeats: int | None) -> float | None:
-    """Return the standard error of the difference of the measured and the printed mean, None if no spread is known.
+    """Return the standard error of the difference of the measured and the printed mean, or None.
 
-    sqrt(s^2 / n + s'^2 / n') with the standard deviations s, s' over n, n' repeats.  Where one side has no spread, that
-    of the other stands for it.
+    It is sqrt(s^2 / n + s'^2 / n') with the standard deviations s, s' over n, n' repeats.  If one side has no spread,
+    that of the other is used; if neither has, the result is None.
     """
     ours = printed_spread if entry.std is None else entry.std
     theirs = entry.std if printed_spread is None else printed_spread
@@ -77,52 +82,34 @@ def standard_error(entry: Entry, printed_spread: float | None, printed_repeats: 
 
 
 def is_near(mean: float, printed: Printed) -> bool:
-    """Return True if a mean is within two published deviations, one percentage point, or 4 % of any other number."""
+    """Return True if a mean is within two published deviations, one percentage point or 4 %."""
     allowed = NEAR_POINTS if printed.unit in ("percent", "fraction") else NEAR_SHARE * abs(printed.value)
     return abs(mean - printed.value) <= max(printed.tolerance, allowed) * (1 + 1e-9)
 
 
 def marks_of(causes: Iterable[Cause]) -> dict[str, str]:
-    """Return the mark of a number with an explained difference, by cause: its number in brackets."""
+    """Return the mark of a number with an explained difference, by cause: its index in brackets."""
     return {cause.because: f" [{number}]" for number, cause in enumerate(causes, 1)}
 
 
 def mark_of(match: Match, causes: Mapping[str, str]) -> str:
-    """Return what stands behind a number; `causes` are the marks of the causes."""
+    """Return what follows a number; `causes` are the marks of the causes."""
     return causes[match.reason] if match.verdict is Verdict.EXPLAINED else MARKS.get(match.verdict, "")
 
 
 def mark_sentences(verdicts: Iterable[Verdict]) -> list[str]:
-    """Return what the marks of some verdicts mean."""
-    found = set(verdicts)
-    said = [f"~ statistically compatible: {COMPATIBLE}."] if Verdict.COMPATIBLE in found else []
-    if found & {Verdict.OFF, Verdict.EXPLAINED}:
-        said.append("* off: neither within the published spread nor statistically compatible; [1] with its cause.")
-    return said
-
-
-def _is(verdict: Verdict) -> Callable[[Match], bool]:
-    return lambda one: one.verdict is verdict
-
-
-SCOREBOARD: dict[str, Callable[[Match], bool]] = {
-    "numbers": lambda one: True,
-    "beside ours": lambda one: one.entry is not None,
-    "within": _is(Verdict.WITHIN),
-    "compatible": _is(Verdict.COMPATIBLE),
-    "explained": _is(Verdict.EXPLAINED),
-    "off": _is(Verdict.OFF),
-    "times": _is(Verdict.TIME),
-    "other data": _is(Verdict.STAND_IN),
-    "absent": _is(Verdict.ABSENT),
-    "not run": _is(Verdict.OPEN),
-    "near": lambda one: one.near is True,
-    "compared": lambda one: one.near is not None,
-}
-"""For each column of a scoreboard, the condition on the matches that it counts."""
+    """Return the meaning of the marks of some verdicts."""
+    verdicts = set(verdicts)
+    sentences = [f"~ statistically compatible: {COMPATIBLE}."] if Verdict.COMPATIBLE in verdicts else []
+    if verdicts & {Verdict.OFF, Verdict.EXPLAINED}:
+        sentences.append("* off: neither within the published spread nor statistically compatible; [1] with its cause.")
+    return sentences
 
 
 def counts(matches: Sequence[Match]) -> dict[str, int]:
-    """Return the numbers of a scoreboard's line."""
-    found = Counter(name for one in matches for name, counted in SCOREBOARD.items() if counted(one))
-    return {name: found[name] for name in SCOREBOARD}
+    """Return the row of a scoreboard, by column."""
+    verdicts = Counter(COUNTED[one.verdict] for one in matches)
+    beside_ours = sum(one.entry is not None for one in matches)
+    near = [one.near for one in matches if one.near is not None]
+    others = {"numbers": len(matches), "beside ours": beside_ours, "near": sum(near), "compared": len(near)}
+    return {name: others.get(name, verdicts[name]) for name in SCOREBOARD}

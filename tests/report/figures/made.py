@@ -29,14 +29,7 @@ PARAMETERS = {
     **{"aux_gamma": (1.0, 2.0), "lam": (0.1, 0.2), "n_prototypes": (2, 4), "n_features_to_select": (5, 10)},
     **{"n_components": (50, 100)},
 }
-CONFIG: dict[str, Any] = {
-    "name": "made",
-    "title": "Made up",
-    "repeats": 1,
-    "datasets": {},
-    "algorithms": {},
-    "sweep": {},
-}
+CONFIG = {"name": "made", "title": "Made up", "repeats": 1, "datasets": {}, "algorithms": {}, "sweep": {}}
 
 
 def cell(
@@ -76,15 +69,13 @@ def read(folder: Path) -> Inputs:
 
 def everything(folder: Path, without: tuple[str, str] = ("", ""), **config: Any) -> Inputs:
     """Return inputs of which each figure can be drawn, but for one thing, such as ("metrics", "accuracy")."""
-    kind, _ = without
-
-    def left(of: str, values: Mapping[str, Any]) -> dict[str, Any]:
-        return {key: value for key, value in values.items() if (of, key) != without}
-
+    kind, name = without
+    values = {"parameter": PARAMETERS, "metrics": METRICS, "traces": TRACED}
+    rest = {part: {key: one for key, one in of.items() if (part, key) != (kind, name)} for part, of in values.items()}
     cells = []
     for number in range(2):
-        variant = {key: values[number] for key, values in left("parameter", PARAMETERS).items()}
-        metrics = {key: (1 + 0.1 * number) * value for key, value in left("metrics", METRICS).items()}
+        variant = {key: pair[number] for key, pair in rest["parameter"].items()}
+        metrics = {key: (1 + 0.1 * number) * value for key, value in rest["metrics"].items()}
         bins, rows = () if kind == "bins" else BINS, () if kind == "rows" else ROWS
-        cells.append(cell("all", variant, metrics=metrics, traced=left("traces", TRACED), bins=bins, rows=rows))
+        cells.append(cell("all", variant, metrics=metrics, traced=rest["traces"], bins=bins, rows=rows))
     return read(write(folder, cells, **config))

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from klr_bench.estimators.online import bounds
-from klr_bench.report.figures import Inputs, draw_all
-from klr_bench.report.figures.bound_examples import DELTA, FIGURE, bounded, bounds_of
+from klr_bench.report.figures import Inputs, draw_all, find
+from klr_bench.report.figures.bound_examples import DELTA, TRIVIAL, Bounded, bounded, bounds_of
 from klr_bench.results.record import CellFile
 from tests.report.figures import made
 
@@ -41,65 +41,82 @@ def fit(algorithm: str, own: float = 0.0, repeat: int = 0, **params: Any) -> Cel
     return replace(cell, record=record, checkpoints=points)
 
 
-def curves_of(folder: Path, *cells: CellFile) -> tuple[dict[str, Any], Inputs]:
-    inputs = made.read(made.write(folder, cells))
-    return {place[1]: curves for place, curves in bounded(inputs.traces, inputs.records).items()}, inputs
+def read(folder: Path, *cells: CellFile) -> Inputs:
+    return made.read(made.write(folder, cells))
 
 
-def test_regret_is_beside_the_comparator_of_the_same_repeat(tmp_path: Path) -> None:
-    found, _ = curves_of(
-        tmp_path, fit("nc", 2_100), fit("nc", 2_300, repeat=1), *(fit("hindsight", repeat=i) for i in (0, 1))
-    )
-    curve = found["nc"].curve
-    assert curve["t"].tolist() == [N // 2, N]
-    assert curve["regret"].tolist() == pytest.approx([100, 200])
-    assert curve["regret_of_zero"].tolist() == pytest.approx([N / 2 * math.log(2) - 1_000, N * math.log(2) - 2_000])
-    expected = bounds.nc_loss_bound(np.array([N // 2, N]), np.array([1_000, 2_000]), NORM, 3 / math.sqrt(N))
-    assert curve["regret_bound"].tolist() == pytest.approx((expected - [1_000, 2_000]).tolist())
-    assert not found["nc"].has("support_bound")
-    assert found["nc"].support_from is None
+def curves_of(inputs: Inputs) -> dict[str, Bounded]:
+    return {algorithm: one for (_, algorithm, _), one in bounded(inputs.traces, inputs.records).items()}
 
 
-def test_each_learner_has_its_own_bound(tmp_path: Path) -> None:
-    found, _ = curves_of(tmp_path, *(fit(name, 2_500) for name in PARAMS))
-    assert set(found) == {"nc", "margin", "auxiliary", "oskl"}
-    expected = {
-        "margin": (bounds.margin_loss_bound(LOSS, NORM, 0.5), bounds.margin_support_bound(N, 2_500, 0.5)),
-        "auxiliary": (
-            bounds.auxiliary_loss_bound(N, H, NORM, 0.2), bounds.auxiliary_support_bound(2_500, "log_gamma", 1.1)
-        ),
-        "oskl": (
-            bounds.oskl_loss_bound(N, LOSS, 3.0, 0.3, 1.0, DELTA), bounds.oskl_support_bound(N, 2_500, 1.0, DELTA)
-        ),
-    }  # fmt: skip
-    for name, (loss, support) in expected.items():
-        last = found[name].curve.iloc[-1]
+def has(one: Bounded, column: str) -> bool:
+    return bool(one.curve[column].notna().any())
+
+
+@pytest.fixture(scope="module")
+def learners(tmp_path_factory: pytest.TempPathFactory) -> Inputs:
+    """Return a fit of each learner with a loss of 0.25 per example, and of the comparator."""
+    return read(tmp_path_factory.mktemp("learners"), *(fit(name, 2_500) for name in PARAMS))
+
+
+def test_regret_is_that_against_the_comparator_of_the_same_repeat(tmp_path: Path) -> None:
+    comparators = [fit("hindsight", repeat=repeat) for repeat in (0, 1)]
+    nc = curves_of(read(tmp_path, fit("nc", 2_100), fit("nc", 2_300, repeat=1), *comparators))["nc"]
+    T, loss = np.array([N // 2, N]), np.array([1_000, 2_000])
+    assert nc.curve["t"].tolist() == T.tolist()
+    np.testing.assert_allclose(nc.curve["regret"], [100, 200])
+    np.testing.assert_allclose(nc.curve["regret_of_zero"], T * math.log(2) - loss)
+    np.testing.assert_allclose(nc.curve["regret_bound"], bounds.nc_loss_bound(T, loss, NORM, 3 / math.sqrt(N)) - loss)
+    assert not has(nc, "support_bound")
+    assert nc.starts["support_bound"] is None
+
+
+def test_each_learner_has_its_own_bound(learners: Inputs) -> None:
+    curves = curves_of(learners)
+    loss_bounds = {
+        "margin": bounds.margin_loss_bound(LOSS, NORM, 0.5),
+        "auxiliary": bounds.auxiliary_loss_bound(N, H, NORM, 0.2),
+        "oskl": bounds.oskl_loss_bound(N, LOSS, 3.0, 0.3, 1.0, DELTA),
+    }
+    support_bounds = {
+        "margin": bounds.margin_support_bound(N, 2_500, 0.5),
+        "auxiliary": bounds.auxiliary_support_bound(2_500, "log_gamma", 1.1),
+        "oskl": bounds.oskl_support_bound(N, 2_500, 1.0, DELTA),
+    }
+    assert set(curves) == {"nc", *loss_bounds}
+    for name, loss in loss_bounds.items():
+        last = curves[name].curve.iloc[-1]
         assert last["regret_bound"] == pytest.approx(float(loss) - LOSS)
-        assert last["support_bound"] == pytest.approx(float(support))
+        assert last["support_bound"] == pytest.approx(float(support_bounds[name]))
 
 
-def test_from_where_on_a_bound_says_something(tmp_path: Path) -> None:
-    """A loss of 0.2 per example: Margin's bound is below T log(2) from  T (log(2) - 0.8/3) = 6.25/0.75  on."""
-    found, _ = curves_of(tmp_path, *(fit(name, 2_500) for name in PARAMS))
-    assert found["margin"].regret_from == math.ceil(6.25 / 0.75 / (math.log(2) - 0.8 / 3))
-    assert found["margin"].support_from == 1
-    assert found["auxiliary"].support_from is None, "a loss of 0.25 is more than log(1.1)"
-    start = found["oskl"].support_from
+def test_from_where_on_a_bound_is_useful(learners: Inputs) -> None:
+    """A comparator's loss of 0.2: Margin's bound is below T log(2) from T (log(2) - 0.8/3) = 6.25/0.75 on."""
+    starts = {name: one.starts for name, one in curves_of(learners).items()}
+    assert starts["margin"]["regret_bound"] == math.ceil(6.25 / 0.75 / (math.log(2) - 0.8 / 3)) == 20
+    assert starts["margin"]["support_bound"] == 1
+    assert starts["auxiliary"]["support_bound"] is None, "a loss of 0.25 is more than log(1.1)"
+    start = starts["oskl"]["support_bound"]
+    assert start is not None
     before, at = (float(bounds.oskl_support_bound(T, 0.25 * T, 1.0, DELTA)) for T in (start - 1, start))
     assert before >= start - 1
     assert at < start
+    plot: Any = find("bound_examples").plot(learners)  # type: ignore[misc]
+    regret, support = ({name for one in facet.series for name in one.names} for facet in plot.facets)
+    assert f"margin, bound, from T = 20 on below {TRIVIAL.label}" in regret
+    never = f"auxiliary, bound, never below {TRIVIAL.label}"
+    assert {never, f"margin, bound, from T = 1 on below {TRIVIAL.label}", "nc"} < support
+    assert not any(name.startswith("nc, bound") for name in support), "no theorem bounds the support vectors of NC"
 
 
 def test_auxiliary_is_compared_by_its_own_h(tmp_path: Path) -> None:
-    found, _ = curves_of(tmp_path, fit("auxiliary", 2_500, aux_gamma=2.0), fit("hindsight"))
-    assert found["auxiliary"].has("regret")
-    assert not found["auxiliary"].has("regret_bound"), "the sum is that of another h"
-    assert found["auxiliary"].regret_from is None
-    (tmp_path / "both").mkdir()
-    found, _ = curves_of(
-        tmp_path / "both", fit("auxiliary", 2_500, aux_gamma=2.0), fit("hindsight"), fit("hindsight", aux_gamma=2.0)
-    )
-    assert found["auxiliary"].has("regret_bound")
+    cells = [fit("auxiliary", 2_500, aux_gamma=2.0), fit("hindsight")]
+    other = curves_of(read(tmp_path / "other", *cells))["auxiliary"]
+    assert has(other, "regret")
+    assert not has(other, "regret_bound"), "the sum is that of another h"
+    assert other.starts["regret_bound"] is None
+    same = curves_of(read(tmp_path / "same", *cells, fit("hindsight", aux_gamma=2.0)))["auxiliary"]
+    assert has(same, "regret_bound")
 
 
 @pytest.mark.parametrize(
@@ -117,18 +134,7 @@ def test_where_a_theorem_does_not_hold_there_is_no_bound(algorithm: str, params:
 
 
 def test_without_a_comparator_support_vectors_are_drawn(tmp_path: Path) -> None:
-    found, inputs = curves_of(tmp_path, fit("oskl", 2_500))
-    assert not found["oskl"].has("regret")
-    assert found["oskl"].has("support_bound")
-    drawn = draw_all(inputs, ["bound_examples"])
-    assert set(drawn.files) == {"bound_examples.png", "bound_examples.svg"}
-
-
-def test_the_legend_says_from_where_on(tmp_path: Path) -> None:
-    _, inputs = curves_of(tmp_path, *(fit(name, 2_500) for name in PARAMS))
-    assert draw_all(inputs, ["bound_examples"]).notes == []
-    drawing: Any = FIGURE.drawings(inputs)
-    regret, support = ([text.get_text() for text in axes.get_legend().get_texts()] for axes in drawing.axes)
-    assert "margin: T = 20" in regret
-    assert {"auxiliary: no T", "margin: every T"} < set(support)
-    assert {line.split(":")[0] for line in support} == {"margin", "auxiliary", "oskl"}, "of NC nothing is known"
+    inputs = read(tmp_path, fit("oskl", 2_500))
+    oskl = curves_of(inputs)["oskl"]
+    assert (has(oskl, "regret"), has(oskl, "support_bound")) == (False, True)
+    assert set(draw_all(inputs, ["bound_examples"]).files) == {"bound_examples.png", "bound_examples.svg"}

@@ -12,21 +12,13 @@ import yaml
 
 from klr_bench.config.locations import config_dir
 from klr_bench.errors import KlrBenchError
-from klr_bench.report.figures import Needs, check_names, draw_all, find, names
-from klr_bench.report.figures.core import plot
+from klr_bench.report.figures import Drawn, Inputs, Needs, check_names, draw_all, find, names
 from klr_bench.report.figures.curves import excess_objectives
-from klr_bench.report.labels import along_path, path_of
-from klr_bench.results.variants import Variant
+from klr_bench.report.labels import along_path
+from klr_bench.results.record import CellFile
 from tests.report.figures import made
 
-SHIPPED = names()
-
-
-def needed(needs: Needs) -> list[tuple[str, str]]:
-    """Return each thing that is needed: the field of Needs, and a name."""
-    found = [("metrics", name) for name in needs.metrics] + [("traces", name) for name in needs.traces]
-    found += [("parameter", needs.parameter)] if needs.parameter else []
-    return found + [(kind, "") for kind in ("bins", "rows") if getattr(needs, kind)]
+SHIPPED, USUAL = names(), {"accuracy_support", "accuracy_examples", "support_examples"}
 
 
 WORDS = {
@@ -38,24 +30,31 @@ WORDS = {
 }
 
 
+def needed(needs: Needs) -> list[tuple[str, str]]:
+    """Return each thing that is needed: the field of Needs, and a name."""
+    found = [("metrics", name) for name in needs.metrics] + [("traces", name) for name in needs.traces]
+    found += [("parameter", needs.parameter)] if needs.parameter else []
+    return found + [(kind, "") for kind in ("bins", "rows") if getattr(needs, kind)]
+
+
 def test_the_shipped_figures() -> None:
-    """Each needs something and has a title; three are drawn without being asked for."""
     assert len(SHIPPED) == 22
-    assert {name for name in SHIPPED if find(name).usual} == {
-        "accuracy_support",
-        "accuracy_examples",
-        "support_examples",
-    }
+    assert {name for name in SHIPPED if find(name).usual} == USUAL
     for name in SHIPPED:
         assert needed(find(name).needs)
         assert find(name).title
 
 
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory: pytest.TempPathFactory) -> Inputs:
+    """Return inputs of all figures, with labels that look like formulas."""
+    label = {"label": r"$\bad{ 50% _x^$"}
+    return made.everything(tmp_path_factory.mktemp("made"), datasets={"magic": label}, algorithms={"all": label})
+
+
 @pytest.mark.parametrize("name", [name for name in SHIPPED if name != "critical_difference"])
-def test_a_figure_is_drawn(name: str, tmp_path: Path) -> None:
-    label = r"$\bad{ 50% _x^"  # no formula of matplotlib
-    datasets, algorithms = {"magic": {"label": label + "$"}}, {"all": {"label": label + "$"}}
-    drawn = draw_all(made.everything(tmp_path, datasets=datasets, algorithms=algorithms), [name])
+def test_a_figure_is_drawn(name: str, everything: Inputs) -> None:
+    drawn = draw_all(everything, [name])
     fits = {"prototypes_magic_1_0.1_2_5_50.png", "prototypes_magic_2_0.2_4_10_100.png"}
     assert set(drawn.files) == (fits if name == "prototype_pictures" else {f"{name}.png", f"{name}.svg"})
     assert drawn.notes == []
@@ -63,136 +62,110 @@ def test_a_figure_is_drawn(name: str, tmp_path: Path) -> None:
         assert content.startswith(b"\x89PNG" if file.endswith("png") else b"<?xml")
 
 
-@pytest.mark.parametrize(
-    ("name", "thing"),
-    [(name, thing) for name in SHIPPED for thing in needed(find(name).needs)],
-    ids=lambda value: value if isinstance(value, str) else "-".join(filter(None, value)),
-)
-def test_what_is_missing_is_said(name: str, thing: tuple[str, str], tmp_path: Path) -> None:
-    drawn = draw_all(made.everything(tmp_path, without=thing), [name])
-    assert drawn.files == {}
-    (note,) = drawn.notes
-    assert note.startswith(f"figure {name}: needs {WORDS[thing[0]].format(thing[1])}; none of all on magic has any.")
+@pytest.mark.parametrize("thing", sorted({thing for name in SHIPPED for thing in needed(find(name).needs)}), ids=str)
+def test_what_is_missing_is_said(thing: tuple[str, str], tmp_path: Path) -> None:
+    inputs = made.everything(tmp_path, without=thing)
+    for name in [name for name in SHIPPED if thing in needed(find(name).needs)]:
+        drawn = draw_all(inputs, [name])
+        assert drawn.files == {}
+        (note,) = drawn.notes
+        expected = f"needs {WORDS[thing[0]].format(thing[1])}; none of all on magic has any."
+        assert note.startswith(f"figure {name}: {expected}")
 
 
-def test_the_note_says_of_whom_and_what_to_do(tmp_path: Path) -> None:
+def test_a_note_names_the_methods_and_what_to_do(tmp_path: Path) -> None:
     cells = [made.cell(name, dataset=data) for data in ("magic", "adult") for name in ("oskl", "nc")]
     inputs = made.read(made.write(tmp_path / "none", [*cells, made.cell("ogd", dataset="zoo")]))
     who = "none of nc, oskl on adult, magic; ogd on zoo has any."
+    again = "Run with trace.points=15 (or another number of checkpoints); fits without them are then done anew."
     for name, needs, advice in (
-        ("log_loss_time", "checkpoints of log_loss in traces.csv", "Run with trace.points=15 (or another number of "
-         "checkpoints); fits without them are then done anew."),
+        ("log_loss_time", "checkpoints of log_loss in traces.csv", again),
         ("lambda_panels", "a sweep of lam", "Run with some values of it, as in sweep.nc.lam=[...]."),
-    ):  # fmt: skip
+    ):
         assert draw_all(inputs, [name]).notes == [f"figure {name}: needs {needs}; {who} {advice}"]
     (note,) = draw_all(inputs, ["prototype_pictures"]).notes
     assert note.endswith("Run the experiment again with trace.rows=true; the data must have two columns.")
     traced = made.cell(traced={"accuracy": 0.5, "n_support": 4.0})
-    assert draw_all(made.read(made.write(tmp_path / "some", [traced])), ["log_loss_time"]).notes == [
-        "figure log_loss_time: needs checkpoints of log_loss in traces.csv; none of nc on magic has any. "
-        "The checkpoints hold accuracy, n_support."
-    ]
+    (note,) = draw_all(made.read(made.write(tmp_path / "some", [traced])), ["log_loss_time"]).notes
+    assert note.endswith("none of nc on magic has any. The checkpoints hold accuracy, n_support.")
+    cells = [made.cell("nc", metrics={"accuracy": 0.5}), made.cell("pa", metrics={"n_selected": 3.0})]
+    (note,) = draw_all(made.read(made.write(tmp_path / "two", cells)), ["accuracy_selected"]).notes
+    assert note.endswith(
+        "needs n_selected in records.csv and accuracy in records.csv; none of nc, pa on magic has all."
+    )
+
+
+def read(folder: Path, *cells: CellFile, **config: Any) -> Inputs:
+    return made.read(made.write(folder, cells, **config))
+
+
+def svg(inputs: Inputs, name: str) -> str:
+    return draw_all(inputs, [name]).files[f"{name}.svg"].decode()
 
 
 def test_curves_over_several_repeats_have_a_band(tmp_path: Path) -> None:
-    def svg(*accuracies: float) -> str:
-        cells = [made.cell(repeat=place, traced={"accuracy": one}) for place, one in enumerate(accuracies)]
-        folder = made.write(tmp_path / str(len(accuracies)), cells)
-        return draw_all(made.read(folder), ["accuracy_examples"]).files["accuracy_examples.svg"].decode()
-
-    assert "PolyCollection" in svg(0.4, 0.6)
-    assert "PolyCollection" not in svg(0.4)
+    cells = [made.cell(repeat=repeat, traced={"accuracy": 0.4 + 0.2 * repeat}) for repeat in (0, 1)]
+    assert "PolyCollection" not in svg(read(tmp_path / "one", cells[0]), "accuracy_examples")
+    assert "PolyCollection" in svg(read(tmp_path / "two", *cells), "accuracy_examples")
 
 
 def test_what_is_partly_missing_is_drawn_and_said(tmp_path: Path) -> None:
     cells = [
-        made.cell("nc", traced={"log_loss": 0.4}),
-        made.cell("oskl", {"G": 1}, traced={"accuracy": 0.4}),
-        made.cell("ogd"),
+        made.cell("nc", traced={"log_loss": 0.4}, bins=made.BINS),
+        made.cell("oskl", {"G": 1}, traced={"accuracy": 0.4}, metrics={"accuracy": 0.5}),
+        made.cell("ogd", metrics={"accuracy": 0.5}),
         made.cell("killed", status="killed", metrics={}),
     ]
-    drawn = draw_all(made.read(made.write(tmp_path, cells)), ["log_loss_time"])
-    assert set(drawn.files) == {"log_loss_time.png", "log_loss_time.svg"}
-    want = "for want of checkpoints of log_loss in traces.csv."
-    assert drawn.notes == [f"figure log_loss_time: drawn without ogd, oskl on magic, {want}"], "who failed: the table"
-    svg = drawn.files["log_loss_time.svg"].decode()
-    assert "<!-- nc -->" in svg
-    assert "oskl" not in svg
-
-
-def test_two_things_that_nobody_has_both_of(tmp_path: Path) -> None:
-    cells = [made.cell("nc", metrics={"accuracy": 0.5}), made.cell("pa", metrics={"n_selected": 3.0})]
-    drawn = draw_all(made.read(made.write(tmp_path, cells)), ["accuracy_selected"])
-    assert drawn.notes == [
-        "figure accuracy_selected: needs n_selected in records.csv and accuracy in records.csv; "
-        "none of nc, pa on magic has all."
-    ]
+    inputs = read(tmp_path, *cells)
+    for name, words in (
+        ("log_loss_time", "checkpoints of log_loss in traces.csv"),
+        ("reliability", "ece in records.csv and bins of probabilities in reliability.csv"),
+    ):
+        note = f"figure {name}: drawn without ogd, oskl on magic, for want of {words}."
+        assert draw_all(inputs, [name]).notes == [note], "failed methods are named in the table"
+        assert "<!-- nc -->" in svg(inputs, name)
+        assert "oskl" not in svg(inputs, name)
+    assert "<!-- calibrated -->" in svg(inputs, "reliability")
 
 
 def test_zeros_alone_are_no_figure(tmp_path: Path) -> None:
-    inputs = made.read(made.write(tmp_path, [made.cell(metrics={"accuracy": 0.5, "n_support": 0.0})]))
-    assert draw_all(inputs, None).files == {}, "zero has no place on a logarithmic axis"
-    assert draw_all(inputs, ["accuracy_support"]).notes == [
-        "figure accuracy_support: there is no value that can be drawn."
-    ]
+    inputs = read(tmp_path, made.cell(metrics={"accuracy": 0.5, "n_support": 0.0}))
+    drawn = draw_all(inputs, ["accuracy_support"])
+    assert (drawn.files, drawn.notes) == ({}, ["figure accuracy_support: there is no value that can be drawn."])
 
 
-def test_the_usual_figures_are_drawn_where_there_is_something_and_say_nothing(tmp_path: Path) -> None:
-    usual = ("accuracy_examples", "accuracy_support", "support_examples")
-    drawn = draw_all(made.everything(tmp_path / "all"), None)
-    assert set(drawn.files) == {f"{name}.{kind}" for name in usual for kind in ("png", "svg")}
-    drawn = draw_all(made.read(made.write(tmp_path / "none", [made.cell(metrics={"accuracy": 0.5})])), None)
+def test_the_usual_figures_are_drawn_if_there_is_something_and_have_no_notes(
+    everything: Inputs, tmp_path: Path
+) -> None:
+    assert set(draw_all(everything, None).files) == {f"{name}.{kind}" for name in USUAL for kind in ("png", "svg")}
+    assert draw_all(everything, []).files == {}
+    drawn = draw_all(read(tmp_path, made.cell(metrics={"accuracy": 0.5})), None)
     assert (drawn.files, drawn.notes) == ({}, [])
-    assert draw_all(made.everything(tmp_path / "asked"), []).files == {}
 
 
 @pytest.mark.parametrize("figures", [None, [], ["reliability"]])
 def test_the_diagram_comes_with_the_calibration_error(figures: list[str] | None, tmp_path: Path) -> None:
-    diagram = {"reliability.png", "reliability.svg"}
-    asked = draw_all(made.everything(tmp_path / "asked", metrics=["accuracy", "ece"]), figures)
-    assert set(asked.files) >= diagram
-    assert asked.notes == []
-    other = draw_all(made.everything(tmp_path / "other", metrics=["accuracy", "brier"]), figures)
-    assert (set(other.files) >= diagram) == bool(figures), "asked for by its own name"
-    without = made.everything(tmp_path / "without", ("bins", ""), metrics=["accuracy", "ece"])
-    assert bool(draw_all(without, figures).notes) == bool(figures)
+    def drawn(metric: str, kind: str = "") -> Drawn:
+        return draw_all(
+            made.everything(tmp_path / f"{metric}{kind}", (kind, ""), metrics=["accuracy", metric]), figures
+        )
+
+    assert "reliability.svg" in drawn("ece").files
+    assert ("reliability.svg" in drawn("brier").files) == bool(figures), "asked for by its own name"
+    assert bool(drawn("ece", "bins").notes) == bool(figures)
 
 
-def test_the_same_rows_give_the_same_bytes(tmp_path: Path) -> None:
+def test_the_same_rows_give_the_same_bytes(everything: Inputs) -> None:
     asked = ["accuracy_support", "accuracy_time"]
-    one, two = (draw_all(made.everything(tmp_path / place), asked) for place in ("a", "b"))
-    assert one.files == two.files
-    assert len(one.files) == 2 * len(asked)
-    assert not any(b"<dc:date>" in content for content in one.files.values())
+    files = draw_all(everything, asked).files
+    assert files == draw_all(everything, asked).files
+    assert len(files) == 2 * len(asked)
+    assert not any(b"<dc:date>" in content for content in files.values())
 
 
 def test_one_panel_per_data_set(tmp_path: Path) -> None:
-    cells = [made.cell(dataset=f"set{number}") for number in range(5)]
-    files = draw_all(made.read(made.write(tmp_path, cells)), ["accuracy_support"]).files
-    assert files["accuracy_support.svg"].count(b'<g id="axes_') == 5
-
-
-def test_a_diagram_leaves_out_who_has_no_probabilities(tmp_path: Path) -> None:
-    metrics = {"accuracy": 0.5}
-    cells = [made.cell("nc", bins=made.BINS), made.cell("pa", metrics=metrics), made.cell("ogd", metrics=metrics)]
-    drawn = draw_all(made.read(made.write(tmp_path, cells)), ["reliability"])
-    svg = drawn.files["reliability.svg"].decode()
-    assert "<!-- nc -->" in svg
-    assert "<!-- calibrated -->" in svg
-    assert "<!-- pa -->" not in svg
-    assert drawn.notes == [
-        "figure reliability: drawn without ogd, pa on magic, for want of ece in records.csv and bins of probabilities "
-        "in reliability.csv."
-    ]
-
-
-def test_a_hollow_marker_is_a_published_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    inputs = made.everything(tmp_path)
-    without = draw_all(inputs, ["accuracy_support"]).files["accuracy_support.svg"]
-    monkeypatch.setattr(plot, "published", lambda line, metric: {"n_support": 50.0, "accuracy": 0.9}[metric])
-    beside = draw_all(inputs, ["accuracy_support"]).files["accuracy_support.svg"]
-    assert b"<!-- published -->" in beside
-    assert b"<!-- published -->" not in without
+    inputs = read(tmp_path, *(made.cell(dataset=f"set{number}") for number in range(5)))
+    assert svg(inputs, "accuracy_support").count('<g id="axes_') == 5
 
 
 def test_the_panels_over_lambda_have_their_axes_named_and_published_values(tmp_path: Path) -> None:
@@ -200,26 +173,16 @@ def test_the_panels_over_lambda_have_their_axes_named_and_published_values(tmp_p
     cells = [made.cell("l1_cgd", {"lam": lam}, dataset="mnist10k") for lam in (0.5, 0.2)]
     for one in cells:
         one.record.params.update(lam_relative=True, features="fourier")
-    folder = made.write(tmp_path, cells, experiment="l1_mnist10k")
-    svg = draw_all(made.read(folder), ["lambda_panels"]).files["lambda_panels.svg"].decode()
+    drawing = svg(read(tmp_path, *cells, experiment="l1_mnist10k"), "lambda_panels")
     for label in ("Test accuracy (%)", "Non-zero coefficients (%)", "Training time (s)", "published"):
-        assert svg.count(f"<!-- {label} -->") == 1
-
-
-@pytest.mark.parametrize("value", ["../../evil", "a b: *?", "..", "x" * 400])
-def test_no_name_leads_elsewhere(value: str, tmp_path: Path) -> None:
-    stored: dict[str, Any] = {"traced": made.TRACED, "rows": made.ROWS}
-    cells = [made.cell(name, {"init": value}, **stored) for name in ("one", "two")]
-    drawn = draw_all(made.read(made.write(tmp_path, cells)), ["prototype_pictures"])
-    assert len(drawn.files) == 2, "also where two have the same variant"
-    assert all(re.fullmatch(r"[A-Za-z0-9_=+-][A-Za-z0-9_.=+-]{0,130}\.png", name) for name in drawn.files)
+        assert drawing.count(f"<!-- {label} -->") == 1
 
 
 @pytest.mark.parametrize(
     ("name", "near"),
     [
         ("accuracy_suport", " Did you mean 'accuracy_support'?"),
-        *(("core", " Known: accuracy_examples, "), ("curves", " Known: "), ("__init__", " Known: "), (5, " Known: ")),
+        *(("core", " Known: accuracy_examples, "), ("curves", " Known: "), (5, " Known: ")),
         ("../figures/reliability", " Did you mean 'reliability'?"),
     ],
 )
@@ -237,36 +200,30 @@ def test_the_figures_of_the_experiments_exist() -> None:
 
 
 def test_curves_against_selected_features(tmp_path: Path) -> None:
-    def selected(algorithm: str, variant: dict[str, Any], number: float, share: float, repeat: int = 0) -> Any:
-        metrics = {"n_selected": number, "relevant_found": share}
-        return made.cell(algorithm, variant, metrics=metrics, repeat=repeat)
+    def selected(algorithm: str, variant: dict[str, Any], number: float, share: float, repeat: int = 0) -> CellFile:
+        return made.cell(algorithm, variant, metrics={"n_selected": number, "relevant_found": share}, repeat=repeat)
 
-    sizes = (20, 5, 10)
-    cells = [selected("sbcw", {"n_features_to_select": p}, p, 0.01 * p, repeat) for p in sizes for repeat in (0, 1)]
+    cells = [
+        selected("sbcw", {"n_features_to_select": p}, p, 0.01 * p, repeat) for p in (20, 5, 10) for repeat in (0, 1)
+    ]
     cells += [selected("l1svm", {"C": C, "q": 2}, number, 0.5) for C, number in ((0.1, 0), (1.0, 7))]
-    inputs = made.read(made.write(tmp_path, cells))
-    lines = inputs.table.blocks[0].lines
-    sbcw, svm = ([line for line in lines if line.algorithm == name] for name in ("sbcw", "l1svm"))
-    assert {path_of(line) for line in sbcw} == {("sbcw", Variant())}
-    found = along_path(sbcw, "relevant_found", 100.0)
-    assert [(x, y) for x, y, _ in found] == [pytest.approx((x, x)) for x in (5, 10, 20)]
-    assert {path_of(line) for line in svm} == {("l1svm", Variant({"q": 2}))}
-    assert [x for x, _, _ in along_path(svm, "relevant_found")] == [7.0], "zero features are no point"
-    svg = draw_all(inputs, ["relevant_selected"]).files["relevant_selected.svg"].decode()
-    assert svg.count("<!-- l1svm q=2 -->") == svg.count("<!-- sbcw -->") == 1, "an entry of the legend each"
+    inputs = read(tmp_path, *cells)
+    (facet,) = find("relevant_selected").plot(inputs).facets
+    points = {one.look.label: list(zip(one.x, one.y, strict=True)) for one in facet.series}
+    assert points["sbcw"] == [pytest.approx((x, x)) for x in (5, 10, 20)]
+    assert points["l1svm q=2"] == [pytest.approx((7.0, 50.0))], "zero features are no point"
+    lines = [line for line in inputs.table.blocks[0].lines if line.algorithm == "sbcw"]
+    assert [one[:2] for one in along_path(lines, "relevant_found", 100.0)] == points["sbcw"]
 
 
 def test_the_excess_is_above_the_smallest_objective_of_the_same_data_and_repeat() -> None:
-    def points(key: str, *values: float) -> list[tuple[str, int, float, str, float]]:
-        return [(key, t, float(t), "objective", value) for t, value in enumerate(values, 1)]
-
-    traces = pd.DataFrame(
-        [*points("a", 8.0, 5.0, 4.0), *points("b", 6.0, 4.4), *points("c", 3.0, 2.0), ("a", 1, 1.0, "accuracy", 0.5)],
-        columns=["key", "t", "elapsed_s", "metric", "value"],
-    )
+    objectives = {"a": [8.0, 5.0, 4.0], "b": [6.0, 4.4], "c": [3.0, 2.0]}
+    rows = [
+        (key, t, float(t), "objective", value) for key, values in objectives.items() for t, value in enumerate(values)
+    ]
+    traces = pd.DataFrame([*rows, ("a", 1, 1.0, "accuracy", 0.5)], columns=["key", "t", "elapsed_s", "metric", "value"])
     records = pd.DataFrame({"key": ["a", "b", "c"], "dataset": ["one", "one", "two"], "repeat": [0, 0, 0]})
     found = excess_objectives(traces, records)
     assert list(found.columns) == list(traces.columns)
-    assert set(found["metric"]) == {"excess_objective"}
     by_key = {key: list(group["value"].round(9)) for key, group in found.groupby("key")}
     assert by_key == {"a": [1.0, 0.25], "b": [0.5, 0.1], "c": [0.5]}

@@ -61,11 +61,8 @@ def test_a_figure_from_a_file_stands_in_a_report(own: Path, tmp_path: Path) -> N
     ("content", "note"),
     [
         (MINE.replace("drawing = Drawing()", "1 / 0"), "ZeroDivisionError: division by zero"),
-        (MINE.replace("return drawing", "return 5"), "AttributeError: 'int' object has no attribute 'savefig'"),
         ("import nothing_like_it", "cannot be imported (ModuleNotFoundError: No module named 'nothing_like_it')."),
-        ("FIGURE = (", "cannot be imported (SyntaxError: "),
         ("FIGURE = 5", "expected FIGURE = klr_bench.report.figures.Figure(needs=..., draw=...), got 5."),
-        ("", "expected FIGURE = klr_bench.report.figures.Figure(needs=..., draw=...), got None."),
     ],
 )
 def test_one_that_fails_is_named_and_the_others_are_drawn(own: Path, tmp_path: Path, content: str, note: str) -> None:
@@ -79,17 +76,13 @@ def test_one_that_fails_is_named_and_the_others_are_drawn(own: Path, tmp_path: P
     assert "Traceback" not in text
 
 
-def test_one_is_run_only_if_it_is_asked_for_and_allowed(own: Path, tmp_path: Path) -> None:
+def test_one_is_run_only_if_it_is_asked_for_and_allowed_and_hides_no_shipped_one(own: Path, tmp_path: Path) -> None:
     (own / "mine.py").write_text("open('was_run', 'w')")
     inputs = made.everything(tmp_path / "all")
     assert draw_all(inputs, None, own=True).files
     note = f"figure mine: {own / 'mine.py'} is code; add own_figures=true to have it run and drawn."
     assert draw_all(inputs, ["mine"]).notes == [note]
     assert not (tmp_path / "was_run").exists()
-
-
-@pytest.mark.parametrize("name", ["accuracy_time", "reliability"])
-def test_one_with_the_name_of_a_shipped_one_is_refused(own: Path, name: str) -> None:
-    (own / f"{name}.py").write_text(MINE)
-    with pytest.raises(KlrBenchError, match=rf"two figures are called {name}: .*\.py would hide .*\. Rename yours"):
+    (own / "reliability.py").write_text(MINE)
+    with pytest.raises(KlrBenchError, match=r"two figures are called reliability: .* would hide .*\. Rename yours"):
         check_names(["accuracy_support"])

@@ -9,7 +9,6 @@ import matplotlib.style
 import numpy as np
 import pytest
 
-from klr_bench.errors import KlrBenchError
 from klr_bench.report.figures import draw_all, find
 from klr_bench.report.figures.core.drawing import STYLE
 from klr_bench.report.figures.performance_profile import profiles_of
@@ -18,63 +17,59 @@ from klr_bench.results.store import CellFile
 from tests.report.figures import made
 
 
-def ranked(folder: Path, n_data_sets: int, n_lines: int = 3, **config: Any) -> Any:
+def ranked(folder: Path, scores: Any, **config: Any) -> Any:
+    """Return inputs with these accuracies (n_data_sets, n_methods)."""
     cells = [
-        made.cell(
-            "nc", {"G": line}, dataset=f"set{number}", metrics={"accuracy": 0.5 + 0.01 * line + 0.001 * number * line}
-        )
-        for number in range(n_data_sets)
-        for line in range(n_lines)
+        made.cell("nc", {"G": method}, dataset=f"set{number}", metrics={"accuracy": float(score)})
+        for number, row in enumerate(scores)
+        for method, score in enumerate(row)
     ]
     return made.read(made.write(folder, cells, **config))
 
 
-def test_the_diagram_has_a_place_for_each_line_and_a_bar_for_each_group(tmp_path: Path) -> None:
-    inputs = ranked(tmp_path, 7)
-    found = over_data_sets(inputs.table, inputs.table.shown["accuracy"])
-    drawing = find("critical_difference").draw(inputs)
-    (axes,) = drawing.axes
+def ordered(n_data_sets: int, n_methods: int) -> Any:
+    """Return accuracies by which each method is better than the one before it, on all data sets."""
+    return 0.5 + np.outer(1 + 0.1 * np.arange(n_data_sets), 0.01 * np.arange(n_methods))
+
+
+def bars(axes: Any) -> list[Any]:
+    return [line for line in axes.lines if line.get_linewidth() == 3]
+
+
+def test_the_diagram_has_a_place_for_each_method_and_a_bar_for_each_group(tmp_path: Path) -> None:
+    (axes,) = find("critical_difference").draw(ranked(tmp_path / "apart", ordered(7, 3))).axes
     assert [text.get_text() for text in axes.texts] == ["nc G=2 1.00", "nc G=1 2.00", "3.00 nc G=0"]
-    bars = [line for line in axes.lines if line.get_linewidth() == 3]
-    assert [tuple(bar.get_xdata()) for bar in bars] == [tuple(found.ranks[i] for i in group) for group in found.groups]
-    assert found.groups == []  # each is above the next on all seven sets: p = 3 / 64
+    assert bars(axes) == []  # each is above the next on all seven sets: p = 3 / 64
+    inputs = ranked(tmp_path / "alike", 0.5 + 0.1 * np.random.default_rng(0).random((8, 4)))
+    found = over_data_sets(inputs.table, inputs.table.shown["accuracy"])
+    (bar,) = bars(find("critical_difference").draw(inputs).axes[0])
+    assert tuple(bar.get_xdata()) == tuple(found.ranks[place] for place in found.groups[0])
+    assert len(found.groups[0]) == 4
 
 
-def test_lines_that_are_alike_are_joined(tmp_path: Path) -> None:
-    random = np.random.default_rng(0)
-    cells = [
-        made.cell("nc", {"G": line}, dataset=f"set{number}", metrics={"accuracy": float(0.5 + 0.1 * random.random())})
-        for number in range(8)
-        for line in range(4)
-    ]
-    drawing = find("critical_difference").draw(made.read(made.write(tmp_path, cells)))
-    (bar,) = [line for line in drawing.axes[0].lines if line.get_linewidth() == 3]
-    assert len(bar.get_xdata()) == 4
-
-
-@pytest.mark.parametrize("n_lines", [2, 30])
-def test_no_label_of_the_diagram_covers_another(tmp_path: Path, n_lines: int) -> None:
+@pytest.mark.parametrize("n_methods", [2, 30])
+def test_no_label_of_the_diagram_covers_another(tmp_path: Path, n_methods: int) -> None:
     label = r"A name $\bad{ that is long 50% _x^ <&"
-    inputs = ranked(tmp_path, 7, n_lines, algorithms={"nc": {"label": label}})
-    figure = find("critical_difference")
+    inputs = ranked(tmp_path, ordered(7, n_methods), algorithms={"nc": {"label": label}})
     with matplotlib.style.context(["default", STYLE]):
-        drawing = figure.draw(inputs)
+        drawing = find("critical_difference").draw(inputs)
         drawing.draw_without_rendering()
-    boxes = [text.get_window_extent() for text in [*drawing.axes[0].texts, *drawing.texts]]
-    ticks = [text.get_window_extent() for text in drawing.axes[0].get_xticklabels()]
-    for number, box in enumerate(boxes):
-        assert not any(box.overlaps(other) for other in [*boxes[:number], *ticks])
-        assert box.x0 >= 0
-        assert box.x1 <= drawing.bbox.x1
-        assert box.y0 >= 0
-        assert box.y1 <= drawing.bbox.y1
+    taken = [text.get_window_extent() for text in drawing.axes[0].get_xticklabels()]
+    for box in (text.get_window_extent() for text in [*drawing.axes[0].texts, *drawing.texts]):
+        assert not any(box.overlaps(other) for other in taken)
+        assert 0 <= box.x0 <= box.x1 <= drawing.bbox.x1
+        assert 0 <= box.y0 <= box.y1 <= drawing.bbox.y1
+        taken.append(box)
 
 
-def test_with_too_few_data_sets_the_diagram_says_so(tmp_path: Path) -> None:
-    drawn = draw_all(ranked(tmp_path, 5), ["critical_difference"])
-    assert [name for name in drawn.files if name.startswith("critical")] == []
+def test_with_too_few_data_sets_or_solvers_nothing_is_drawn(tmp_path: Path) -> None:
+    drawn = draw_all(ranked(tmp_path / "sets", ordered(5, 3)), ["critical_difference"])
+    assert not any(name.startswith("critical") for name in drawn.files)
     note = "figure critical_difference: not drawn: 5 data sets; a comparison over data sets needs at least 6."
     assert drawn.notes == [note]
+    drawn = draw_all(made.read(made.write(tmp_path / "one", [solver("nc", 0, [(1.0, 0.05)])])), ["performance_profile"])
+    note = "not drawn: 1 of the lines with checkpoints can be timed; two are needed."
+    assert (drawn.files, drawn.notes) == ({}, [f"figure performance_profile: {note}"])
 
 
 def solver(
@@ -97,13 +92,13 @@ def test_profiles_count_the_problems_within_a_factor(tmp_path: Path) -> None:
         solver("oskl", 0, [(1.0, 0.05), (4.0, 0.02), (6.0, 0.005)]),
         solver("nc", 1, [(1.0, 0.05), (2.0, 0.01)]),
         solver("oskl", 1, [(3.0, 0.2)]),
-        solver("nc", 2, [(1.0, 0.001)]),  # that the other was not run on
+        solver("nc", 2, [(1.0, 0.001)]),  # the other solver was not run on this problem
     ]
-    found = profiles_of(made.read(made.write(tmp_path, cells)))
-    assert [name for name, _ in found.solvers] == ["nc", "oskl"]
-    np.testing.assert_array_equal(found.ratios[0.1], [[2.0, 1.0], [1.0, np.inf]])
-    np.testing.assert_array_equal(found.ratios[0.01], [[1.0, 2.0], [1.0, np.inf]])
-    np.testing.assert_array_equal(found.ratios[0.001], [[1.0, np.inf], [np.inf, np.inf]])
+    solvers, ratios = profiles_of(made.read(made.write(tmp_path, cells)))
+    assert [name for name, _ in solvers] == ["nc", "oskl"]
+    np.testing.assert_array_equal(ratios[0.1], [[2.0, 1.0], [1.0, np.inf]])
+    np.testing.assert_array_equal(ratios[0.01], [[1.0, 2.0], [1.0, np.inf]])
+    np.testing.assert_array_equal(ratios[0.001], [[1.0, np.inf], [np.inf, np.inf]])
 
 
 def test_without_a_gap_the_excess_over_the_best_objective_counts(tmp_path: Path) -> None:
@@ -111,10 +106,10 @@ def test_without_a_gap_the_excess_over_the_best_objective_counts(tmp_path: Path)
         solver("nc", 0, [(1.0, 12.0), (2.0, 10.05), (8.0, 10.0)], "objective"),
         solver("oskl", 0, [(1.0, 10.9), (6.0, 10.02)], "objective"),
     ]
-    found = profiles_of(made.read(made.write(tmp_path, cells)))
-    np.testing.assert_allclose(found.ratios[0.1], [[2.0, 1.0]])
-    np.testing.assert_allclose(found.ratios[0.01], [[1.0, 3.0]])
-    np.testing.assert_allclose(found.ratios[0.001], [[1.0, np.inf]])
+    _, ratios = profiles_of(made.read(made.write(tmp_path, cells)))
+    np.testing.assert_allclose(ratios[0.1], [[2.0, 1.0]])
+    np.testing.assert_allclose(ratios[0.01], [[1.0, 3.0]])
+    np.testing.assert_allclose(ratios[0.001], [[1.0, np.inf]])
 
 
 def test_times_of_two_machines_are_not_compared(tmp_path: Path) -> None:
@@ -124,11 +119,5 @@ def test_times_of_two_machines_are_not_compared(tmp_path: Path) -> None:
             cell = solver(name, repeat, [(1.0, 0.05)])
             cell.record.host = "elsewhere" if (name, repeat) == ("nc", 1) else "here"
             cells.append(cell)
-    found = profiles_of(made.read(made.write(tmp_path, cells)))
-    assert {len(values) for values in found.ratios.values()} == {1}
-
-
-def test_one_solver_has_no_profile(tmp_path: Path) -> None:
-    inputs = made.read(made.write(tmp_path, [solver("nc", 0, [(1.0, 0.05)])]))
-    with pytest.raises(KlrBenchError, match=r"^1 of the lines with checkpoints can be timed; two are needed\.$"):
-        find("performance_profile").draw(inputs)
+    _, ratios = profiles_of(made.read(made.write(tmp_path, cells)))
+    assert {len(values) for values in ratios.values()} == {1}

@@ -1,34 +1,33 @@
-"""The papers' numbers: found by what a column is, in the units of records.csv, with their last digits."""
+"""Published numbers: their units, the methods that they are matched with, and the rules of verdicts."""
 
 from __future__ import annotations
 
 import csv
+import math
 import os
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import ttest_ind_from_stats
 
 from klr_bench.config.locations import config_dir
 from klr_bench.metrics.labels import METRICS
 from klr_bench.parsing import parse
+from klr_bench.report.measured import Entry
 from klr_bench.report.papers.match import Source, best_lines, sources_of
-from klr_bench.report.papers.model import Printed
+from klr_bench.report.papers.model import Numbers, Printed, PrintedTable
 from klr_bench.report.papers.reading import FACTS, paper_files, read_lines, read_paper
+from klr_bench.report.papers.verdicts import standard_error
 
 SHIPPED = [config_dir()]
 PAPERS = paper_files(SHIPPED)
 TRANSCRIPTION = Path(__file__).resolve().parents[4] / "shared" / "paper_tables"
-
-
-def beside(experiment: str, table: str | None = None) -> list[Source]:
-    """Return the tables beside an experiment that has a data set and an algorithm of each."""
-    every = [(line.dataset, line.algorithm) for paper in PAPERS for line in lines(paper)]
-    return sources_of(experiment, every, METRICS, SHIPPED, table=table)
 
 
 @cache
@@ -36,22 +35,22 @@ def lines(paper: str) -> list[Printed]:
     return read_lines(PAPERS[paper], read_paper(PAPERS[paper], SHIPPED), METRICS, SHIPPED)
 
 
-def published(experiment: str, dataset: str, algorithm: str, **values: Any) -> dict[str, Printed]:
-    """Return the printed numbers of a method, by metric."""
-    (source,) = beside(experiment)
+def sources(experiment: str, table: str | None = None) -> list[Source]:
+    return sources_of(experiment, METRICS, SHIPPED, table=table)
+
+
+def published(experiment: str, dataset: str, algorithm: str, **values: Any) -> Mapping[str, str]:
+    """Return the printed means of a method, by metric."""
+    (source,) = sources(experiment)
     key = source.paper.published_name(dataset), algorithm
-    return best_lines([line for line in source.of_tables if (line.dataset, line.algorithm) == key], values)
+    of_method = [line for line in source.of_tables if (line.dataset, line.algorithm) == key]
+    return {metric: line.mean for metric, line in best_lines(of_method, values).items()}
 
 
-def found(experiment: str, dataset: str, algorithm: str, **values: Any) -> Mapping[str, str]:
-    """Return the means as printed, by metric."""
-    return {metric: line.mean for metric, line in published(experiment, dataset, algorithm, **values).items()}
-
-
-def printed(mean: str, std: str = "", unit: str = "percent") -> Printed:
-    """Return a published number as if it stood in a paper."""
-    line = {"table": "1", "dataset": "data", "algorithm": "learner", "params": {}, "metric": "accuracy"}
-    return parse(Printed, line | {"mean": mean, "std": std, "unit": unit, "label": ""})
+def printed(mean: str, std: str = "", unit: str = "percent", **values: Any) -> Printed:
+    """Return a published number."""
+    line = {"table": "1", "dataset": "data", "algorithm": "learner", "params": {}, "metric": "accuracy", "label": ""}
+    return parse(Printed, line | {"mean": mean, "std": std, "unit": unit} | values)
 
 
 @pytest.mark.parametrize(
@@ -73,51 +72,38 @@ def test_a_number_in_the_units_of_the_records(
 
 
 def test_parameters_are_compared_by_value_and_must_all_be_there() -> None:
-    assert found("oskl_magic", "magic", "oskl", G=1.0, loss="logit")["accuracy"] == "85.5"
-    assert found("oskl_magic", "magic", "oskl", G=True) == {}, "true is not 1"
-    assert found("oskl_magic", "magic", "oskl", G=3) == {}
-    assert found("oskl_magic", "magic", "oskl") == {}
-    assert found("budget_magic", "magic", "forgetron", budget=962)["last_accuracy"] == "76.3"
+    assert published("oskl_magic", "magic", "oskl", G=1.0, loss="logit")["accuracy"] == "85.5"
+    assert published("oskl_magic", "magic", "oskl", G=True) == {}, "true is not 1"
+    assert published("oskl_magic", "magic", "oskl", G=3) == published("oskl_magic", "magic", "oskl") == {}
+    assert "last_accuracy" not in published("oskl_magic", "magic", "nc")
+    every = published("oskl_magic", "magic", "pegasos", lam="cv")
+    assert every == published("oskl_magic", "magic", "pegasos", lam=1e-4) != {}, "a number without parameters"
     two_stage = {"features": "fourier", "lam": 0.5}
-    assert found("l1_two_stage", "mnist10k", "l1_cgd", **two_stage, two_stage=True)["accuracy_gain"] == "0.4"
-    assert found("l1_two_stage", "mnist10k", "l1_cgd", **two_stage, two_stage=False) == {}
-    assert found("l1_mnist10k", "mnist10k", "l1_cgd", **two_stage)["accuracy"] == "84.8"
-    assert found("l1_mnist10k_kernel", "mnist10k", "l1_cgd", features="kernel", lam=0.5)["accuracy"] == "85.4"
+    assert published("l1_two_stage", "mnist10k", "l1_cgd", **two_stage, two_stage=True)["accuracy_gain"] == "0.4"
+    assert published("l1_two_stage", "mnist10k", "l1_cgd", **two_stage, two_stage=False) == {}
+    assert published("l1_mnist10k", "mnist10k", "l1_cgd", **two_stage)["accuracy"] == "84.8"
+    assert published("l1_mnist10k_kernel", "mnist10k", "l1_cgd", features="kernel", lam=0.5)["accuracy"] == "85.4"
 
 
-def test_of_one_fit_the_paper_prints_the_last_and_the_average_classifier() -> None:
-    both = found("budget_magic", "magic", "forgetron", budget=962)
+def test_several_numbers_of_one_fit() -> None:
+    of_both = published("budget_magic", "magic", "forgetron", budget=962)
     expected = {"last_accuracy": "76.3", "fit_time_s": "3.1", "accuracy": "82.9", "sparsity": "72.9"}
-    assert both == expected | {"n_support": "4129"}
-    assert "last_accuracy" not in found("oskl_magic", "magic", "nc")
-
-
-def test_a_time_that_is_printed_in_two_parts() -> None:
-    numbers = found("cw_covtype", "covtype_450k", "bcw1")
+    assert of_both == expected | {"n_support": "4129"}
+    numbers = published("cw_covtype", "covtype_450k", "bcw1")
     assert numbers == {"setup_time_s": "0.41", "pass_time_s": "0.06", "error_rate": "0.2402"}
-    assert found("cw_covtype", "covtype_450k", "arow") == {"error_rate": "0.2461", "fit_time_s": "21.72"}
+    assert published("cw_covtype", "covtype_450k", "arow") == {"error_rate": "0.2461", "fit_time_s": "21.72"}
 
 
-def test_what_a_paper_says_of_a_data_set() -> None:
-    facts = [
-        (fact.metric, fact.mean, fact.label) for source in beside("cw_covtype") for fact in source.facts("covtype_450k")
-    ]
-    expected = [("n_features", "54"), ("n_train", "581012"), ("nnz_per_instance", "12")]
-    assert facts == [(*fact, "covtype") for fact in expected]
-    assert beside("cw_covtype", "2")[0].facts("covtype_450k") == []
-
-
-def test_a_line_without_parameters_belongs_to_every_variant() -> None:
-    assert found("oskl_magic", "magic", "pegasos", lam="cv") == found("oskl_magic", "magic", "pegasos", lam=1e-4) != {}
+def test_properties_of_a_data_set() -> None:
+    facts = [(fact.metric, fact.mean) for source in sources("cw_covtype") for fact in source.facts("covtype_450k")]
+    assert facts == [("n_features", "54"), ("n_train", "581012"), ("nnz_per_instance", "12")]
+    assert sources("cw_covtype", "2")[0].facts("covtype_450k") == []
 
 
 def test_a_stand_in_has_the_numbers_of_the_other_data_set() -> None:
     params = {"features": "fourier", "lam": 0.5}
-    assert published("l1_mnist49", "mnist49", "l1_cgd", **params) == published(
-        "l1_gisette", "gisette", "l1_cgd", **params
-    )
-    (source,) = beside("l1_mnist49")
-    assert (source.paper.published_name("mnist49"), source.paper.published_name("gisette")) == ("gisette", "gisette")
+    numbers = published("l1_mnist49", "mnist49", "l1_cgd", **params)
+    assert numbers == published("l1_gisette", "gisette", "l1_cgd", **params) != {}
 
 
 @pytest.mark.parametrize(
@@ -131,17 +117,13 @@ def test_a_stand_in_has_the_numbers_of_the_other_data_set() -> None:
         ("cw_epsilon50k", "tan2016aaai", ["1", "2"], None),
     ],
 )
-def test_which_tables_stand_beside_an_experiment(
+def test_which_tables_are_matched_with_an_experiment(
     experiment: str, paper: str, tables: list[str], columns: str | None
 ) -> None:
-    (source,) = beside(experiment)
+    assert not sources("quickstart")
+    (source,) = sources(experiment)
     assert (source.name, source.tables) == (paper, tables)
     assert {source.paper.tables[table].columns for table in tables} == {columns}
-
-
-@pytest.mark.parametrize("experiment", ["klr_rcv1_subset", "klr_peers", "quickstart", "nothing"])
-def test_an_experiment_that_no_paper_names_stands_alone(experiment: str) -> None:
-    assert not beside(experiment)
 
 
 @pytest.mark.parametrize("paper", PAPERS)
@@ -190,17 +172,66 @@ def test_no_number_is_lost() -> None:
 digits = st.decimals(0, 100, places=1)
 
 
-@given(mean=digits, std=digits, ours=st.floats(0, 1))
-def test_the_mark_is_the_rule(mean: Any, std: Any, ours: float) -> None:
+@given(mean=digits, std=digits, ours=st.floats(0, 1), side=st.sampled_from([-1, 1]))
+def test_the_mark_is_the_rule_and_the_edge_is_inside(mean: Any, std: Any, ours: float, side: int) -> None:
     number = printed(str(mean), str(std))
     far = abs(100 * ours - float(mean)) - max(2 * float(std), 0.05)
     if abs(far) > 1e-9:
         assert number.outside(ours) is (far > 0)
-
-
-@given(mean=digits, std=digits, side=st.sampled_from([-1, 1]))
-def test_on_the_edge_is_within_whatever_the_rounding(mean: Any, std: Any, side: int) -> None:
-    number = printed(str(mean), str(std))
-    edge = number.value + side * number.tolerance
-    assert not number.outside(edge)
+    assert not number.outside(number.value + side * number.tolerance)
     assert number.outside(number.value + side * (number.tolerance + 1e-6))
+
+
+@given(st.lists(st.floats(0.5, 1.0), min_size=2, max_size=30), st.floats(0.001, 0.05), st.integers(2, 30))
+def test_the_standard_error_is_that_of_welch_s_test(values: list[float], std: float, repeats: int) -> None:
+    mean, ours = float(np.mean(values)), float(np.std(values, ddof=1))
+    error = standard_error(Entry(len(values), mean, ours), std, repeats)
+    welch = ttest_ind_from_stats(mean, ours, len(values), 0.4, std, repeats, equal_var=False)
+    assert (mean - 0.4) / error == pytest.approx(welch.statistic)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("std", "printed_std", "repeats", "error"),
+    [
+        (0.01, None, None, math.sqrt(0.01**2 / 4 + 0.01**2)),  # one run, whose spread is taken from ours
+        (0.01, None, 4, math.sqrt(2 * 0.01**2 / 4)),
+        (None, 0.01, 4, math.sqrt(2 * 0.01**2 / 4)),
+        (0.01, 0.0, 4, 0.005),
+        (None, None, 4, None),
+    ],
+)
+def test_if_one_side_has_no_spread_that_of_the_other_is_used(
+    std: float | None, printed_std: float | None, repeats: int | None, error: float | None
+) -> None:
+    expected = None if error is None else pytest.approx(error)
+    assert standard_error(Entry(4, 0.9, std), printed_std, repeats) == expected
+
+
+@pytest.mark.parametrize(
+    ("numbers", "holds"),
+    [
+        ({}, True),
+        ({"table": ["2"]}, True),
+        ({"table": ["3"]}, False),
+        ({"dataset": ["magic", "adult"], "metric": ["sparsity"]}, True),
+        ({"algorithm": ["nc"]}, False),
+        ({"params": {"G": [1, 2]}}, True),
+        ({"params": {"G": [4]}}, False),
+        ({"params": {"R": [1]}}, False),
+    ],
+)
+def test_a_set_of_numbers(numbers: dict[str, Any], holds: bool) -> None:
+    values = {"table": "2", "dataset": "magic", "algorithm": "oskl", "params": {"G": 2}, "metric": "sparsity"}
+    assert parse(Numbers, numbers).holds(printed("1", **values)) is holds
+
+
+def test_a_variant_is_meant_by_the_values_it_varies() -> None:
+    def meant(chosen: Any, variant: dict[str, Any]) -> bool:
+        table = parse(PrintedTable, {"title": "A table", "counterparts": {"nc": {"lam": chosen}}})
+        return table.is_counterpart("nc", variant)
+
+    assert meant(1e-4, {"lam": 1e-4})
+    assert not meant(1e-4, {"lam": "cv"})
+    assert meant(1e-4, {})
+    assert meant([1e-4, 1e-5], {"lam": 1e-5})
+    assert not meant([1e-4, 1e-5], {"lam": "cv"})
