@@ -139,7 +139,7 @@ def _write_page(values: Mapping[str, str], formats: Sequence[str]) -> None:
     check_formats(formats)
     folders, names, columns = results_dirs(values), experiments(values), _columns(values)
     target, opened = _page_file(values, formats, folders[0], names), _flag(values, "open")
-    from klr_bench.report.page.write import page_against, write_page
+    from klr_bench.report.page.html import page_against, write_page
 
     if _two_runs(values):
         pairs = [(folders[0] / name, other_run(values, folders, name)) for name in names]
@@ -174,7 +174,7 @@ def site(arguments: Sequence[str]) -> int:
     if words or "output" not in values:
         fail(f"site: expected output=FOLDER, got {' '.join(words) or 'none'}. Try klr-bench site output=site")
     opened = _flag(values, "open")
-    from klr_bench.report.page.write import write_site
+    from klr_bench.report.page.html import write_site
 
     *_, first = write_site(Path(values["output"]), Path(values.get("results_dir", "results")))
     _print_paths([first], opened=opened)

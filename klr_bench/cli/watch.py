@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -25,12 +26,11 @@ def main(arguments: Sequence[str]) -> int:
         message = f"watch: expected experiment=<name>, got {got}. Try klr-bench watch experiment=oskl_magic"
         raise KlrBenchError(message)
     port, opened = _port(values.get("port", "0")), is_true("open", values.get("open", "false"))
-    from klr_bench.report.watch.server import LOOPBACK, Server, yield_to_fits
-    from klr_bench.report.watch.state import Watched
+    from klr_bench.report.watch import LOOPBACK, NICENESS, Server
 
     folder = Path(values.get("results_dir", "results")) / name
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
-    with Server(Watched(folder), values.get("host", LOOPBACK), port) as server:
+    with Server(folder, values.get("host", LOOPBACK), port) as server:
         _say(f"{folder} at {server.url}  (Ctrl-C ends it)")
         if not server.is_loopback:
             _say(f"Everybody who reaches this machine by host={values['host']} can read it.")
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str]) -> int:
             _say(f"There are no results yet. Start them with: klr-bench run experiment={name}{_hint(name)}")
         if opened:
             _open(server.url)
-        yield_to_fits()
+        os.nice(NICENESS)
         try:
             server.serve_forever()
         except KeyboardInterrupt:
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str]) -> int:
 @contextmanager
 def watching(folder: Path, port: int) -> Iterator[int]:
     """Serve the page of a run on this machine while the block runs; yield its port, or 0 if it cannot be served."""
-    from klr_bench.report.watch.server import serve_beside
+    from klr_bench.report.watch import serve_beside
 
     with serve_beside(folder, port) as url:
         if url:

@@ -245,7 +245,7 @@ class Store:
             content = read_yaml(path)
         except KlrBenchError:
             return {}
-        _refuse_newer(content, path)
+        refuse_newer(content, path)
         return content if isinstance(content, dict) else {}
 
 
@@ -264,7 +264,7 @@ def _without_collections() -> Iterator[None]:
 def _read(path: str, key: str) -> tuple[Stamp | None, CellFile | None]:
     """Return what a file is known by, and its cell, None where it holds none."""
     stamp, content = read_stamped_json(path)
-    _refuse_newer(content, path)
+    refuse_newer(content, path)
     return stamp, parse_cell(content, key)
 
 
@@ -278,7 +278,7 @@ def _remove_stale(entry: os.DirEntry[str]) -> None:
         Path(entry.path).unlink(missing_ok=True)
 
 
-def _refuse_newer(content: Any, path: str | Path) -> None:
+def refuse_newer(content: Any, path: str | Path) -> None:
     """Refuse what a later version has written: it is neither understood nor to be overwritten."""
     version = content.get("schema_version") if isinstance(content, dict) else None
     if type(version) is int and version > SCHEMA_VERSION:

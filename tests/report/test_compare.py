@@ -451,7 +451,7 @@ def test_bad_input_has_one_clear_message(make: Make, tmp_path: Path, capsys: pyt
         ([f"{where},{tmp_path},{tmp_path}/x"], "expected one folder, or two as in results_dir=X,Y, got 3"),
         ([where, "against=rings", "table=3"], "table: has no effect beside against=rings"),
         ([where, "against=rings", "format=pdf"], "format=pdf: has no effect beside against=rings"),
-        ([where, "against=rings", "format=word"], "format=word: expected some of"),
+        ([where, "against=rings", "format=word"], "format: unknown value 'word'"),
         ([where, "against=rings", "columns=aux"], "columns"),
     ):
         assert command("experiment=demo", *arguments) == 2, arguments

@@ -99,33 +99,6 @@ def test_lines_are_in_the_order_of_the_configuration_and_the_unknown_after_them(
     assert list(lines(folder)) == [*labels, "forgetron"]
 
 
-@pytest.mark.parametrize("last", [CONFIG["sweep"], {}], ids=["configured", "~sweep"])
-def test_a_run_with_another_sweep_is_named_and_has_no_published_numbers(make: Make, last: dict[str, Any]) -> None:
-    names = [("oskl", "G=1"), ("oskl", ""), ("oskl", "G=1; R=9"), ("pegasos", "lam=cv; project=True"), ("pegasos", "")]
-    rows = [row(*name, 0, params={"G": 1} if name[0] == "oskl" else {}) for name in names]
-    compared = {label: "accuracy" in line.matches for label, line in lines(make(rows, sweep=last)).items()}
-    pegasos = {name: has for name, has in compared.items() if name.startswith("Pegasos")}
-    assert pegasos.pop("Pegasos lam=cv; project=True")
-    assert pegasos == {
-        "Pegasos (lam, project not swept)": False,
-        "Pegasos (project not swept) lam=0.0001": False,
-        "Pegasos (project not swept) lam=cv": False,
-    }
-    oskl = {name: has for name, has in compared.items() if name.startswith("OSKL")}
-    assert oskl == {"OSKL G=1": True, "OSKL G=10": True, "OSKL (G not swept)": False, "OSKL (R swept) G=1; R=9": False}
-
-
-def test_a_run_with_another_sweep_alone_has_the_published_numbers(make: Make) -> None:
-    folder = make([row("oskl", "", 0, params={"G": 1})], only=True, sweep={})
-    assert "accuracy" in lines(folder)["OSKL"].matches
-
-
-def test_an_experiment_may_take_its_sweep_from_another(make: Make) -> None:
-    rows = [row("forgetron", variant, 0, params={"budget": 9}) for variant in ("", "budget=9")]
-    found = lines(make(rows, only=True, experiment="budget_oskl_adult", sweep={}, algorithms={"forgetron": {}}))
-    assert list(found) == ["forgetron (budget not swept)", "forgetron budget=9"]
-
-
 def test_a_cell_is_mean_and_std_beside_the_published_number(make: Make) -> None:
     line = lines(make())["OSKL G=1"]
     cell, match = line.entries["accuracy"], line.matches["accuracy"]
@@ -370,7 +343,7 @@ def test_what_cannot_be_reported_is_refused(make: Make, tmp_path: Path) -> None:
         report(folder.with_name("demos"), console=quiet())
     with pytest.raises(KlrBenchError, match=r"no rows in it\. Make some with: klr-bench run experiment=empty"):
         report(empty, console=quiet())
-    formats = r"format=texx: expected some of terminal, md, tex, csv, pdf, html\. Did you mean 'tex'\?"
+    formats = r"format: unknown value 'texx'\. Did you mean 'tex'\?"
     with pytest.raises(KlrBenchError, match=formats):
         report(folder, console=quiet(), formats=["md", "texx"])
     assert not (folder / "report").exists()

@@ -22,10 +22,9 @@ import pytest
 from klr_bench.cli import main
 from klr_bench.errors import KlrBenchError
 from klr_bench.files import write_json
+from klr_bench.report import watch as watch_module
 from klr_bench.report.page.html import SHARED, asset
-from klr_bench.report.watch import state as state_module
-from klr_bench.report.watch.server import Server, is_loopback_name, serve_beside
-from klr_bench.report.watch.state import Watched, describe, span
+from klr_bench.report.watch import Server, Watched, describe, is_loopback_name, serve_beside, span
 from klr_bench.results.progress import NAME, Count, Failed, Progress, Running, birth
 from tests.report.folders import record, write
 from tests.runner.test_interruptions import LEARNERS, Workplace, patiently
@@ -60,7 +59,7 @@ LIVE = Progress(
 @contextmanager
 def served(folder: Path, **options: Any) -> Iterator[Server]:
     """Serve the page of a folder while the block runs."""
-    with Server(Watched(folder), **options) as server:
+    with Server(folder, **options) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         thread.start()
         yield server
@@ -175,7 +174,7 @@ def test_a_request_that_is_none_is_refused_and_the_server_goes_on(
     server: Server, capfd: pytest.CaptureFixture[str]
 ) -> None:
     for request in (b"\x16\x03\x01\x00", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"GET /" + b"x" * 70000, b""):
-        with socket.create_connection(("127.0.0.1", server.server_port), timeout=30) as connection:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
             connection.sendall(request + b"\r\n\r\n")
             connection.shutdown(socket.SHUT_WR)
             assert not connection.recv(100).startswith(b"HTTP/1.0 200")
@@ -236,7 +235,7 @@ def test_a_folder_that_is_removed_while_it_is_read_has_a_message(demo: Path, mon
     def vanish(folder: Path) -> None:
         raise FileNotFoundError(2, "gone", str(folder))
 
-    monkeypatch.setattr("klr_bench.report.page.content.experiment_part", vanish)
+    monkeypatch.setattr("klr_bench.report.watch.experiment_part", vanish)
     assert "FileNotFoundError" in Watched(demo).results()["message"]
 
 
@@ -289,7 +288,7 @@ def test_the_page_waits_for_the_first_result_and_fills(tmp_path: Path) -> None:
 
 def test_tables_are_made_seldom_beside_a_run(demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While a run goes on a version is not told before its table is due; when it has ended the last one is made."""
-    monkeypatch.setattr(state_module, "INTERVAL_S", 3600.0)
+    monkeypatch.setattr(watch_module, "INTERVAL_S", 3600.0)
     write_json(demo / NAME, LIVE.model_dump())
     watched = Watched(demo)
     first = watched.results()
@@ -310,7 +309,7 @@ def test_a_run_at_work_in_words() -> None:
     }  # fmt: skip
     assert found["running"] == [(f"nc on {HOSTILE}, repeat 1", "95 s")]
     assert found["more_running"] == 100
-    assert "9 of 20 folds and cells. No word for 30 s" in found["sentence"]
+    assert "9 of 20 folds and cells. No update for 30 s" in found["sentence"]
 
 
 ELSEWHERE = LIVE.model_dump() | {"host": "another", "running": [], "failures": [], "cells": Count(failed=1)}
@@ -321,11 +320,16 @@ HERE = {"host": LIVE.host}
     ("changes", "after", "standing", "said"),
     [
         ({}, 10, "running", "Running for"),
-        ({}, 30, "silent", "No word for 30 s from process"),
-        (HERE, 30, "running", "No word for 30 s: a fit keeps it"),
-        (HERE | {"born": 1}, 3, "killed", "was killed after 2 min, 3 s ago at the most. Run the same command again"),
-        ({"state": "finished"}, 7200, "finished", "The run has ended after 2 min, 2 h 0 min ago. Run the same command"),
-        ({"state": "interrupted", "message": "No space."}, 3, "interrupted", "after 2 min, 3 s ago. No space. Run the"),
+        ({}, 30, "silent", "No update for 30 s from process"),
+        (HERE, 30, "running", "No update for 30 s: a fit blocks it"),
+        (HERE | {"born": 1}, 3, "killed", "Killed after 2 min, at most 3 s ago"),
+        ({"state": "finished"}, 7200, "finished", "Finished after 2 min, 2 h 0 min ago. Run the same command"),
+        (
+            {"state": "interrupted", "message": "No space."},
+            3,
+            "interrupted",
+            "Stopped after 2 min, 3 s ago. No space. Run the",
+        ),
     ],
 )
 def test_how_a_run_stands(changes: dict[str, Any], after: float, standing: str, said: str) -> None:
@@ -353,21 +357,21 @@ def test_nothing_but_the_loopback_listens(server: Server, monkeypatch: pytest.Mo
     assert server.socket.getsockname()[0] == "127.0.0.1"
     assert ask(server, "/")[0] == 200
     with pytest.raises(OSError, match="refused"):
-        socket.create_connection(("127.0.0.2", server.server_port), timeout=30)
+        socket.create_connection(("127.0.0.2", server.port), timeout=30)
 
 
 def test_an_address_that_cannot_be_had_has_a_message(demo: Path, server: Server) -> None:
-    with pytest.raises(KlrBenchError, match=rf"port={server.server_port}: cannot be served \(Address already in use\)"):
-        Server(Watched(demo), port=server.server_port)
+    with pytest.raises(KlrBenchError, match=rf"port={server.port}: cannot be served \(Address already in use\)"):
+        Server(demo, port=server.port)
     for host in ("no.such.host.invalid", "203.0.113.1", "a" * 300, "\udcff"):
         with pytest.raises(KlrBenchError, match="Expected an address of this machine"):
-            Server(Watched(demo), host)
+            Server(demo, host)
 
 
 def test_all_addresses_are_served_only_if_asked_for(demo: Path) -> None:
     with served(demo, host="0.0.0.0") as server:
         assert not server.is_loopback
-        assert ask(f"http://127.0.0.1:{server.server_port}/", "/", Host="my.machine.example")[0] == 200
+        assert ask(f"http://127.0.0.1:{server.port}/", "/", Host="my.machine.example")[0] == 200
 
 
 @pytest.mark.parametrize(
@@ -496,7 +500,7 @@ def test_a_dry_run_is_not_watched(tmp_path: Path) -> None:
 @pytest.mark.exhaustive
 def test_the_page_ends_with_a_run_that_is_killed(tmp_path: Path) -> None:
     code = (
-        "import sys, time; from pathlib import Path; from klr_bench.report.watch.server import serve_beside\n"
+        "import sys, time; from pathlib import Path; from klr_bench.report.watch import serve_beside\n"
         "with serve_beside(Path(sys.argv[1])) as url: print(url, flush=True); time.sleep(600)"
     )
     run = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True, cwd=ROOT)
@@ -519,6 +523,6 @@ def test_the_page_ends_with_a_run_that_is_killed(tmp_path: Path) -> None:
 def test_a_page_that_cannot_be_served_leaves_the_block_alone(
     tmp_path: Path, server: Server, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    with serve_beside(tmp_path, server.server_port) as url:
+    with serve_beside(tmp_path, server.port) as url:
         assert url == ""
-    assert f"port={server.server_port}: cannot be served" in capfd.readouterr().err
+    assert f"port={server.port}: cannot be served" in capfd.readouterr().err

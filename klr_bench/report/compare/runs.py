@@ -78,8 +78,7 @@ class Run:
 
     def split(self, dataset: str) -> SplitSpec | None:
         """Return how a data set is split, None if the manifest does not say it."""
-        asked = self.manifest.asked(dataset)
-        return None if asked is None or isinstance(asked.split, str) else asked.split
+        return self.manifest.split(dataset)
 
     def source_of_rows(self, dataset: str) -> Any:
         """Return what the rows of a data set depend on; in schema version 1 the source is part of the data set."""

@@ -155,9 +155,7 @@ def match(source: Source, measured: Measured) -> list[Match]:
 def _printed(
     method: Method, dataset: MeasuredDataset, lines: Sequence[Printed], measured: Measured
 ) -> Iterable[Printed]:
-    """Return the lines that a method belongs to, at most one for each metric; none for one of another sweep."""
-    if method.other_sweep or not lines:
-        return []
+    """Return the lines that a method belongs to, at most one for each metric."""
     values = method.params
     if measured.manifest.borrowed and "budget" in values:  # the paper's are the support vectors of its own run
         same = [one.variant for one in dataset.methods if one.algorithm == method.algorithm]

@@ -18,9 +18,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page
 
 from klr_bench.report.load import read_texts
-from klr_bench.report.page.write import write_page, write_site
-from klr_bench.report.watch.server import Server
-from klr_bench.report.watch.state import Watched
+from klr_bench.report.page.html import write_page, write_site
+from klr_bench.report.watch import Server
 from klr_bench.results.store import Record
 from tests.report.folders import record, write
 from tests.report.page.conftest import Open
@@ -397,7 +396,7 @@ def test_a_page_that_watches_a_run_fills_and_keeps_what_was_chosen(open_page: Op
         ]  # fmt: skip
 
     folder = write(tmp_path / "demo", fits(0), config)
-    with Server(Watched(folder)) as server:
+    with Server(folder) as server:
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
         opened = open_page(server.url)
         page, table = opened.page, table_of(opened.page, "demo")

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from klr_bench.cli import main
 from klr_bench.report.load import read_texts
-from klr_bench.report.page.data import DataTable, script_json
-from klr_bench.report.page.html import SCRIPTS
-from klr_bench.report.page.write import html_page
+from klr_bench.report.page.content import data_table
+from klr_bench.report.page.html import SCRIPTS, html_page, script_json
 from tests.report.folders import record, write
 
 REFERENCE = Path(__file__).resolve().parents[3] / "results" / "reference"
@@ -116,7 +115,7 @@ def test_no_text_ends_the_script_that_holds_it(content: object) -> None:
 
 def test_a_column_is_of_numbers_where_all_of_its_texts_are() -> None:
     rows = [["1", "a", ""], ["", "2", ""], ["-3e-5", "", "inf"]]
-    table = DataTable("t", "T", ["x", "y", "z"], rows, ["y"]).plain()
+    table = data_table("t", "T", ["x", "y", "z"], rows, ["y"], {})
     assert [column["numeric"] for column in table["columns"]] == [True, False, True]
     assert table["shown"] == [1]
 
