@@ -45,7 +45,7 @@ def _write_site(app: Sphinx, error: Exception | None) -> None:
     with _only_where_changed(target) as changed:
         if changed:
             log.info("writing the pages to look into ...")
-            write_site(target, RESULTS, drawn=True)
+            write_site(target, RESULTS)
 
 
 @contextmanager

@@ -89,7 +89,7 @@ class StoredAlgorithm(OpenModel):
 
 
 class StoredConfig(OpenModel):
-    """The part of a run's configuration that a report needs."""
+    """The part of a run's configuration that a report needs; None for figures and metrics: the usual ones."""
 
     title: Words
     repeats: Annotated[int, between(1, MOST_REPEATS)]
@@ -99,9 +99,7 @@ class StoredConfig(OpenModel):
     experiment: Words | None = None
     seed: Any = None
     figures: list[Words] | None = None
-    """Names of the figures; None: the usual ones."""
     metrics: list[Words] | None = None
-    """Names of the metrics of the table; None: the usual ones."""
     against: dict[str, dict[str, Parameter]] | None = None
     """The parameter changes that lead to the baseline, by metric that compares two methods."""
     budget: list[Budget] | Words | Budget | None = None

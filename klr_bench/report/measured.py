@@ -32,8 +32,7 @@ Row = dict[Hashable, Any]
 Groups = Mapping[Column, Sequence[Row]]
 """The records of a data set by method."""
 SIZES = ("n_train", "n_test", "n_features")
-SETTLED = 0.005
-"""A settled accuracy is at most this far below its final value: half a point."""
+SETTLED = 0.005  # a settled accuracy is at most half a point below its final value
 
 
 class Machine(NamedTuple):
@@ -94,8 +93,7 @@ class Entry:
         return cls(known.size, float(known.mean()), float(known.std(ddof=1)) if spread else None, alike)
 
 
-@dataclass(frozen=True)
-class Failures:
+class Failures(NamedTuple):
     """Repeats that failed with one status, and the message of the first."""
 
     status: str
@@ -109,7 +107,6 @@ class Method:
 
     algorithm: str
     algorithm_label: str
-    """Its print name."""
     variant: Variant
     n_ok: int
     n_repeats: int
@@ -120,7 +117,6 @@ class Method:
     timed_out: bool = False
     """True if no repeat succeeded; the values are then those of repeats that the time limit stopped."""
     conditions: Conditions = field(default_factory=Conditions)
-    """Machines and load of its fits."""
     params: Parameters = field(default_factory=dict)
     """Its variant, and the parameters that all of its records share; without records, the configured ones."""
 
@@ -225,7 +221,7 @@ def _methods(dataset: str, groups: dict[Column, list[Row]], manifest: Manifest, 
         for name, metric in manifest.metrics.items():
             values = [row.get(name, math.nan) for row in counting]
             if metric.compares:
-                values = _compared(groups, column, metric, manifest)
+                values = _compared(groups, column, metric, (manifest.config.against or {}).get(name, {}))
             entries[name] = Entry.of(values, alike=name not in TIMES or alike)
         method = Method(
             algorithm,
@@ -267,28 +263,20 @@ def _failures(rows: Sequence[Row]) -> list[Failures]:
     return failures
 
 
-def _compared(groups: Groups, column: Column, metric: Metric, manifest: Manifest) -> list[float]:
+def _compared(groups: Groups, column: Column, metric: Metric, changes: Parameters) -> list[float]:
     """Return the comparisons of a method with its baseline, for each repeat that both have."""
-    baseline = _baseline(groups, column, (manifest.config.against or {}).get(metric.name))
-    if baseline in (None, column) or column not in groups:
-        return []
-    name = metric.compares
-    base = {row["repeat"]: row[name] for row in groups[baseline] if row["status"] == "ok"}
-    rows = [row for row in groups[column] if row["status"] == "ok" and row["repeat"] in base]
-    pairs = [(row[name], base[row["repeat"]]) for row in rows]
-    if metric.name.endswith("_ratio"):
-        return [float(ours / theirs) if theirs else math.nan for ours, theirs in pairs]
-    return [float(ours - theirs) for ours, theirs in pairs]
-
-
-def _baseline(groups: Groups, column: Column, changes: Parameters | None) -> Column | None:
-    if not changes:
-        return None
     algorithm = str(changes.get("algorithm", column[0]))
     other = algorithm != column[0]
     wanted = dict(column[1]) | {name: value for name, value in changes.items() if name in column[1] or other}
-    for known in groups:
-        fits = known[1].items() <= wanted.items() and (other or known[1].keys() == wanted.keys())
-        if known[0] == algorithm and fits:
-            return known
-    return None
+    candidates = [known for known in groups if known[0] == algorithm and known[1].items() <= wanted.items()]
+    baseline = next((known for known in candidates if other or known[1].keys() == wanted.keys()), column)
+    if baseline == column or column not in groups:
+        return []
+    ours, theirs = (
+        {row["repeat"]: row[metric.compares] for row in groups[one] if row["status"] == "ok"}
+        for one in (column, baseline)
+    )
+    pairs = [(value, theirs[repeat]) for repeat, value in ours.items() if repeat in theirs]
+    if metric.name.endswith("_ratio"):
+        return [float(one / two) if two else math.nan for one, two in pairs]
+    return [float(one - two) for one, two in pairs]

@@ -64,7 +64,6 @@ class Table:
     """The published tables that the experiment is compared with."""
     machine: str
     figures: list[str] | None
-    """Names of the requested figures; None: the usual ones."""
     absent: list[str]
     """Requested data sets without a record."""
     baselines: Mapping[str, str]
@@ -135,6 +134,11 @@ def build(measured: Measured, sources: Sequence[Source] = (), *, only_published:
     """Return a table of measured and published numbers; with `only_published`, of the published metrics, if any."""
     manifest, config = measured.manifest, measured.manifest.config
     present = {dataset.name for dataset in measured.datasets}
+    baselines = {}
+    for name, changes in (config.against or {}).items():
+        label = [manifest.algorithm_label(str(changes["algorithm"]))] if changes.get("algorithm") is not None else []
+        rest = variant_text({key: value for key, value in changes.items() if key != "algorithm"})
+        baselines[name] = "; ".join([*label, *([rest] if rest else [])])
     table = Table(
         experiment=manifest.experiment,
         title=config.title,
@@ -144,7 +148,7 @@ def build(measured: Measured, sources: Sequence[Source] = (), *, only_published:
         figures=config.figures,
         absent=[name for name, entry in config.datasets.items() if name not in present and not entry.own_file],
         measured_on=measured.machine,
-        baselines={name: _baseline_label(changes, manifest) for name, changes in (config.against or {}).items()},
+        baselines=baselines,
     )
     matches = matches_of(sources, measured)
     for dataset in measured.datasets:
@@ -167,12 +171,6 @@ def build(measured: Measured, sources: Sequence[Source] = (), *, only_published:
         )
         table.blocks.append(block)
     return table
-
-
-def _baseline_label(changes: Mapping[str, object], manifest: Manifest) -> str:
-    label = manifest.algorithm_label(str(changes["algorithm"])) if changes.get("algorithm") is not None else ""
-    rest = variant_text({name: value for name, value in changes.items() if name != "algorithm"})
-    return "; ".join(filter(None, [label, rest]))
 
 
 def _metrics(lines: list[Line], manifest: Manifest, *, compared: bool, only_published: bool) -> list[Metric]:

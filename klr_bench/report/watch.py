@@ -44,8 +44,6 @@ FILES = ("records.csv", "traces.csv", "reliability.csv", "rows.csv", "manifest.y
 INTERVAL_S, SHARE = 2.0, 0.05
 """During a run: the least seconds between two reports, and the largest share of a processor that reports use."""
 LONGEST_LINE = 10**6
-BROKEN = (KlrBenchError, OSError, ValueError, RecursionError, MemoryError)
-"""Errors from files that are damaged, replaced or removed while a report reads them."""
 PROGRAM = "import sys; sys.path[:] = {!r}; from klr_bench.report.watch import serve; serve({!r}, {}, {})"
 TICK_S = 0.2
 OPEN_S, GRACE_S = 5.0, 4.0
@@ -93,7 +91,7 @@ class Watched:
                         self._results["html"] = fragment([experiment_part(self.folder)], self.folder.name)
                     else:
                         self._results["message"] = "Waiting for the first result."
-                except BROKEN as error:
+                except Exception as error:  # of files that are damaged, replaced or removed meanwhile
                     message = str(error) if isinstance(error, KlrBenchError) else raised(error)
                     self._results |= {"version": "", "message": message}
                 self._due = time.monotonic() + max(INTERVAL_S, (time.thread_time() - start) / SHARE)
@@ -116,25 +114,18 @@ class Watched:
 def describe(progress: Progress, now: float) -> dict[str, Any]:
     """Return what the header of the page shows of a run; `now` is in seconds since 1970."""
     stands = standing(progress, now)
-    cells, is_alive = progress.cells, stands == "running"
+    is_alive = stands == "running"
     left = progress.left_s if is_alive else None
-    running = [(task.what, span(now - task.started)) for task in progress.running] if is_alive else []
     return {
         "standing": stands,
         "sentence": _sentence(progress, now),
-        "numbers": {
-            "cells done": f"{cells.done:,} of {cells.total:,}",
-            "cells failed": f"{cells.failed:,}",
-            "tasks running": f"{progress.n_running:,}" if is_alive else "-",
-            "time left": f"about {span(left - (now - progress.updated))}" if left is not None else "-",
-        },
-        "done": cells.done,
-        "failed": cells.failed,
-        "total": cells.total,
-        "running": running,
-        "more_running": max(0, progress.n_running - len(running)) if is_alive else 0,
+        "done": progress.cells.done,
+        "failed": progress.cells.failed,
+        "total": progress.cells.total,
+        "n_running": progress.n_running if is_alive else 0,
+        "left": "-" if left is None else f"about {span(left - (now - progress.updated))}",
+        "running": [(task.what, span(now - task.started)) for task in progress.running if is_alive],
         "failures": [(failure.what, failure.status, failure.message) for failure in progress.failures],
-        "more_failures": max(0, cells.failed - len(progress.failures)),
     }
 
 

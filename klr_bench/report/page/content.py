@@ -17,6 +17,7 @@ from klr_bench.report import compared
 from klr_bench.report import paper_pages as pages
 from klr_bench.report.figures import Inputs, draw_all
 from klr_bench.report.figures.core.plot import Axis, Plot, Series
+from klr_bench.report.labels import listed
 from klr_bench.report.load import read_results
 from klr_bench.report.manifest import Manifest
 from klr_bench.report.papers.reproduction import WholePaper
@@ -36,10 +37,7 @@ MACHINE = {
     **{"cpu": "Processor", "cores": "Cores", "workers": "Workers", "threads_per_worker": "Threads a worker"},
     **{"memory_gb": "Memory (GB)", "platform": "Platform"},
 }
-MOST_CHANGED = 5
-"""Changed files that are named."""
-COLORS = 64
-"""Colors of a picture on a page."""
+COLORS = 64  # of a picture on a page
 MEDIA = {"svg": "image/svg+xml", "png": "image/png"}
 SYMBOLS = {
     **{"o": "circle", "s": "square", "^": "triangle-up", "D": "diamond", "v": "triangle-down", "P": "cross", "X": "x"},
@@ -95,18 +93,10 @@ def experiment_part(
     own_figures: bool = False,
     statistics: bool = False,
     links: Mapping[str, str] | None = None,
-    drawn: bool = False,
 ) -> Part:
     """Return the content of a results folder.  Raises KlrBenchError as `klr_bench.report.report` does.
 
-    Parameters
-    ----------
-    folder : the results folder
-    columns : the metrics of the table; None: those of the run
-    own_figures : draw figures from the user's own code
-    statistics : compare each pair of methods
-    links : titles and addresses of related pages of a site
-    drawn : use the PNG files of the folder's report, if any, instead of drawing figures that are not interactive
+    `columns`, `own_figures` and `statistics` are as in that report; `links` lead to related pages of a site.
     """
     results = read_results(folder)
     built = beside_papers(results, columns=columns)
@@ -122,10 +112,8 @@ def experiment_part(
         algorithm={name: manifest.algorithm_label(name) for name in {*results.records["algorithm"]}},
         dataset={name: manifest.dataset_label(name) for name in {*results.records["dataset"]}},
     )
-    ready = {path.name: path.read_bytes() for path in sorted((folder / "report").glob("*.png"))} if drawn else {}
     inputs = Inputs(built, results.records, results.traces, results.reliability, results.rows)
-    figures = draw_all(inputs, built.figures, own=own_figures, explored=True, pictures=not ready)
-    pictures = {name: content for name, content in ready.items() if Path(name).stem not in figures.plots}
+    figures = draw_all(inputs, built.figures, own=own_figures, explored=True)
     places = {row[header.index("key")]: place for place, row in enumerate(rows)}
     return Part(
         kind="experiment",
@@ -139,7 +127,7 @@ def experiment_part(
             _plot(f"{word(folder.name)}-{word(name)}", plot, records["name"], places)
             for name, plot in figures.plots.items()
         ],
-        pictures=dict(_picture(name, content) for name, content in (figures.files or pictures).items()),
+        pictures=dict(_picture(name, content) for name, content in figures.files.items()),
         notes=figures.notes,
         links=links or {},
     )
@@ -186,12 +174,8 @@ def data_table(
 ) -> Plain:
     """Return a table that readers sort, filter and save as a CSV file, as values of JSON.
 
-    Parameters
-    ----------
-    columns, rows : the header and the texts of the CSV file
-    shown : the columns that are visible at first
-    titles : print names of some columns
-    labels : print names of some texts, by column
+    `columns` and `rows` are the content of the CSV file, and `shown` are the columns that are visible at first.
+    `titles` are print names of columns, and `labels` print names of texts, by column.
     """
     numeric = [all(map(_is_number, column)) for column in zip(*rows, strict=True)] or [False] * len(columns)
     return {
@@ -258,11 +242,10 @@ def _rounded(numbers: Sequence[float]) -> list[float | None]:
 
 def _facts(manifest: Manifest) -> dict[str, str]:
     """Return names and values of the time, the source, the machine and the versions of a run, if known."""
-    changed, commit = manifest.changed or [], manifest.git_commit
-    names = ", ".join(map(str, changed[:MOST_CHANGED])) + (" and more" if len(changed) > MOST_CHANGED else "")
+    changes = f", with changes in {listed(list(map(str, manifest.changed)))}" if manifest.changed else ""
     facts = {
         "Run": " to ".join(dict.fromkeys(str(time) for time in (manifest.started, manifest.updated) if time)),
-        "Source": f"commit {commit}" + (f", with changes in {names}" if changed else "") if commit else None,
+        "Source": f"commit {manifest.git_commit}{changes}" if manifest.git_commit else None,
         "Seed": manifest.config.seed,
         "Repeats": manifest.config.repeats,
         **{title: getattr(manifest.machine, name, None) for name, title in MACHINE.items()},
@@ -273,10 +256,7 @@ def _facts(manifest: Manifest) -> dict[str, str]:
 
 def _commands(folder: Path, manifest: Manifest) -> list[str]:
     """Return the commands that reproduce the results and the table."""
-    words = manifest.command
-    if words is None:  # written by an earlier version
-        words = [f"experiment={manifest.chosen}", f"repeats={manifest.config.repeats}"]
-    run = ["klr-bench", "run", *map(str, words)]
+    run = ["klr-bench", "run", *map(str, manifest.command or [f"experiment={manifest.chosen}"])]
     if manifest.experiment != manifest.chosen and not any(word.startswith("name=") for word in run):
         run.append(f"name={manifest.experiment}")
     report = ["klr-bench", "report", f"experiment={folder.name}", f"results_dir={folder.parent}"]

@@ -63,15 +63,10 @@ def script_json(content: Any) -> str:
 
 
 def layout(content: str, title: str, *, shared: str = "", home: str = "", watched: bool = False) -> str:
-    """Return a page as HTML.
+    """Return a page with content that `fragment` made.
 
-    Parameters
-    ----------
-    content : HTML that `fragment` made
-    title : the title of the page
-    shared : the address of the folder of scripts and style; "": the page holds them
-    home : the address of the first page of a site, if any
-    watched : whether the page fetches its content from the server of a live view
+    `shared` is the address of the folder of scripts and style (none: the page holds them), and `home` that of the first
+    page of a site.  A `watched` page fetches its content from the server of a live view.
     """
     template = ENVIRONMENT.get_template("layout.html")
     return template.render(
@@ -117,19 +112,13 @@ ENVIRONMENT.globals.update(
 )
 
 
-def html_page(
-    experiments: Sequence[Path], papers: Sequence[str] = (), results_dir: Path = Path("results"), **options: Any
-) -> str:
-    """Return one page that holds everything: papers, then experiments.
+def write_page(
+    target: Path, experiments: Sequence[Path], papers: Sequence[str] = (), results_dir: Path = Path(), **options: Any
+) -> Path:
+    """Write one page that holds everything, papers and then results folders; return its path.
 
-    Parameters
-    ----------
-    experiments : results folders
-    papers : names of papers, or "all"; with all of their experiments in `results_dir`
-    results_dir : the folder of the experiments of the papers
-    options : arguments of `experiment_part`
-
-    Raises KlrBenchError for a folder without readable results, and for an unknown paper.
+    `papers` are names, or "all"; their experiments in `results_dir` are on the page, too.  `options` are arguments of
+    `experiment_part`.  Raises KlrBenchError for a folder without valid results, and for an unknown paper.
     """
     chosen = {name: folder for words in papers for name, folder in chosen_papers(words).items()}
     whole = [WholePaper(name, folder, results_dir) for name, folder in chosen.items()]
@@ -143,13 +132,7 @@ def html_page(
             part = paper_part(paper, numbers=sorted(compared))
             parts += [part] if part.tables else []
     title = ", ".join([paper.paper.reference for paper in whole] or [path.name for path in experiments])
-    return layout(fragment(parts, title), title)
-
-
-def write_page(target: Path, experiments: Sequence[Path], **options: Any) -> Path:
-    """Write the page of `html_page` to a file and return its path."""
-    write_atomic(target, html_page(experiments, **options).encode())
-    return target
+    return _write(target, parts, title)
 
 
 def page_against(target: Path, pairs: Sequence[tuple[Path, Path]], columns: Sequence[str] | None = None) -> Path:
@@ -159,16 +142,19 @@ def page_against(target: Path, pairs: Sequence[tuple[Path, Path]], columns: Sequ
         name = f"{first.name} against {second.name if second.name != first.name else second.parent.name}"
         compared = documents(compare(first, second, columns))
         parts.append(Part("against", name, compared[0].title, compared))
-    title = ", ".join(part.name for part in parts)
+    return _write(target, parts, ", ".join(part.name for part in parts))
+
+
+def _write(target: Path, parts: Sequence[Part], title: str) -> Path:
     write_atomic(target, layout(fragment(parts, title), title).encode())
     return target
 
 
-def write_site(target: Path, results_dir: Path, *, drawn: bool = False) -> list[Path]:
+def write_site(target: Path, results_dir: Path) -> list[Path]:
     """Write a site of all experiments in `results_dir`, and of all papers with some of them; return the paths.
 
-    The pages share scripts and style in `assets`; the last path is the first page.  With `drawn`, pictures are those of
-    the folders' reports.  Raises KlrBenchError if there are no results, or a file is damaged.
+    The pages share scripts and style in `assets`; the last path is the first page.  Raises KlrBenchError if there are
+    no results, or a file is damaged.
     """
     experiments = sorted(path.parent for path in results_dir.glob("*/records.csv"))
     if not experiments:
@@ -181,7 +167,7 @@ def write_site(target: Path, results_dir: Path, *, drawn: bool = False) -> list[
     for folder in experiments:
         related = [whole for whole in papers if folder.name in whole.results]
         links = {f"Compared with {one.paper.reference}": f"../{paper_paths[one.name]}" for one in related}
-        pages[paths[folder.name]] = experiment_part(folder, links=links, drawn=drawn)
+        pages[paths[folder.name]] = experiment_part(folder, links=links)
     links = {whole.paper.reference: paper_paths[whole.name] for whole in papers}
     index = [Part("site", "papers", "Papers", [all_papers_page(papers)] if papers else [], links=links)]
     links = {f"{part.name}: {part.title}": path for path, part in pages.items()}
