@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from klr_bench.config.locations import config_dir
-from klr_bench.report.page.content import experiment_part
 from klr_bench.report.paper_pages import table_page
 from klr_bench.report.papers.reading import paper_files
 from klr_bench.report.papers.reproduction import WholePaper
@@ -89,14 +88,6 @@ def test_claims_are_those_of_the_report(pages: Path) -> None:
     assert found == [(one.verdict[0].upper() + one.verdict[1:], one.count()) for one in whole.claims]
     assert any(verdict.startswith("Does not hold") for verdict, _ in found)
     assert {"at most", "at most, within 0.5 points"} <= {*cells(page)}
-
-
-def test_pictures_of_a_report_are_taken_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("klr_bench.report.figures._drawn", None)  # or it would raise
-    part = experiment_part(REFERENCE / "prototypes_2d", drawn=True)
-    files = (REFERENCE / "prototypes_2d" / "report").glob("*.png")
-    assert set(part.pictures) == {path.stem.replace("_", " ") for path in files}
-    assert not experiment_part(REFERENCE / "oskl_magic", drawn=True).pictures
 
 
 def test_all_experiments_are_listed(pages: Path) -> None:
