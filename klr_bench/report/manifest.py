@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import product
 from math import prod
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
@@ -44,41 +44,17 @@ def _metric(content: Any) -> Metric:
         raise PydanticCustomError("message", "{text}", {"text": str(error)}) from error
 
 
-class Machine(OpenModel):
-    """The machine of a run."""
-
-    cpu: Words = ""
-    cores: Any = None
-    workers: Any = None
-    threads_per_worker: Any = None
-    memory_gb: Any = None
-    platform: Any = None
-
-
-class Labels(Model):
-    """Print names of all runs so far."""
-
-    algorithms: dict[FileName, Words] = Field(default_factory=dict)
-    datasets: dict[FileName, Words] = Field(default_factory=dict)
-
-
-class StoredSource(OpenModel):
-    """The source of a data set."""
-
-    format: Words | None = None
-
-
 class StoredDataset(OpenModel):
     """A data set of the configuration."""
 
     label: Words | None = None
-    source: StoredSource | Words | None = None
+    source: dict[str, Any] | Words | None = None
     split: Annotated[SplitSpec | Words | None, BeforeValidator(_known_split)] = None
 
     @property
     def own_file(self) -> bool:
         """Whether it is the user's own file, whose rows carry the name and the hash of the file."""
-        return isinstance(self.source, StoredSource) and self.source.format == FILE
+        return isinstance(self.source, dict) and self.source.get("format") == FILE
 
 
 class StoredAlgorithm(OpenModel):
@@ -113,8 +89,9 @@ class Manifest(Model):
     """The name of the results folder."""
     config: StoredConfig
     schema_version: Annotated[int, between(1, SCHEMA_VERSION)] = SCHEMA_VERSION
-    machine: Machine | None = None
-    labels: Labels | None = None
+    machine: dict[str, Words | int | float | None] | None = None
+    labels: dict[Literal["algorithms", "datasets"], dict[FileName, Words]] | None = None
+    """Print names of all runs so far."""
     own_metrics: dict[str, Annotated[Any, AfterValidator(_metric)]] = Field(default_factory=dict)
     git_commit: Any = None
     changed: list[Any] | None = None
@@ -160,13 +137,13 @@ class Manifest(Model):
 
     def algorithm_label(self, algorithm: str) -> str:
         """Return the print name of an algorithm."""
-        entry, labels = self.config.algorithms.get(algorithm), self.labels or Labels()
-        return (entry and entry.label) or labels.algorithms.get(algorithm) or algorithm
+        entry, labels = self.config.algorithms.get(algorithm), (self.labels or {}).get("algorithms", {})
+        return (entry and entry.label) or labels.get(algorithm) or algorithm
 
     def dataset_label(self, dataset: str) -> str:
         """Return the print name of a data set."""
-        entry, labels = self.config.datasets.get(dataset), self.labels or Labels()
-        return (entry and entry.label) or labels.datasets.get(dataset) or dataset
+        entry, labels = self.config.datasets.get(dataset), (self.labels or {}).get("datasets", {})
+        return (entry and entry.label) or labels.get(dataset) or dataset
 
     def configured_name(self, dataset: str) -> str:
         """Return the name of a data set in the configuration; records have another one for a user's file."""

@@ -83,11 +83,6 @@ class Table:
         return {metric.name: metric for block in self.blocks for metric in block.metrics}
 
     @property
-    def matches(self) -> list[Match]:
-        """All published numbers that match a line."""
-        return [match for block in self.blocks for match in block.matches]
-
-    @property
     def compared(self) -> list[Match]:
         """The published numbers whose difference the table shows."""
         return [
@@ -144,7 +139,7 @@ def build(measured: Measured, sources: Sequence[Source] = (), *, only_published:
         title=config.title,
         blocks=[],
         sources=sources,
-        machine=manifest.machine.cpu if manifest.machine else "",
+        machine=str((manifest.machine or {}).get("cpu") or ""),
         figures=config.figures,
         absent=[name for name, entry in config.datasets.items() if name not in present and not entry.own_file],
         measured_on=measured.machine,

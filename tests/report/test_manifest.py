@@ -64,26 +64,15 @@ def test_a_metric_of_the_user_is_described_once(tmp_path: Path, monkeypatch: pyt
         read_manifest(folder)
 
 
-@pytest.mark.parametrize(
-    ("split", "resampled"),
-    [
-        ({"test_size": 0.2, "stratify": True}, True),
-        ({"folds": 5}, True),
-        ({"n_test": 10}, True),
-        ({"official": True, "n_train": 10}, False),
-        ({"n_train": 10}, False),
-        ({"stream": True, "window": 10}, False),
-        ({"test_size": 2.0}, None),
-        ({"folds": 5, "official": True}, None),
-        ("official", None),
-        (None, None),
-    ],
-)
-def test_whether_each_repeat_splits_a_data_set_again(split: Any, resampled: bool | None) -> None:
-    datasets = {"moons": {"split": split}, "file": {"source": {"format": "file"}, "split": split}}
-    config = {"title": "", "repeats": 3, "datasets": datasets, "algorithms": {}, "sweep": {}}
-    asked = parse(Manifest, {"experiment": "demo", "config": config})
-    assert asked.resampled("moons") is resampled
-    assert asked.resampled("mine-1a2b3c") is resampled, "the user's own file has another name in the records"
-    known = parse(Manifest, {"experiment": "demo", "config": config | {"datasets": {"moons": {"split": split}}}})
-    assert known.resampled("digits") is None
+def test_whether_each_repeat_splits_a_data_set_again() -> None:
+    splits: list[tuple[Any, bool | None]] = [
+        *(({"test_size": 0.2, "stratify": True}, True), ({"folds": 5}, True), ({"n_test": 10}, True)),
+        *(({"official": True, "n_train": 10}, False), ({"n_train": 10}, False), ({"stream": True}, False)),
+        *(({"test_size": 2.0}, None), ({"folds": 5, "official": True}, None), ("official", None), (None, None)),
+    ]
+    for split, resampled in splits:
+        datasets = {"moons": {"split": split}, "file": {"source": {"format": "file"}, "split": split}}
+        config = {"title": "", "repeats": 3, "datasets": datasets, "algorithms": {}, "sweep": {}}
+        manifest = parse(Manifest, {"experiment": "demo", "config": config})
+        assert manifest.resampled("moons") is resampled
+        assert manifest.resampled("mine-1a2b3c") is resampled, "records have another name of the user's own file"

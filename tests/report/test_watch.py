@@ -101,28 +101,17 @@ def values(url: str, path: str) -> dict[str, Any]:
 # Requests
 
 
-@pytest.mark.parametrize(
-    ("path", "kind"),
-    [
-        ("/", "text/html; charset=utf-8"),
-        ("/state.json", "application/json"),
-        ("/results.json", "application/json"),
-        ("/nothing", "text/plain; charset=utf-8"),
-        ("/assets/watch.js", "text/javascript; charset=utf-8"),
-        ("/assets/watch.css", "text/css; charset=utf-8"),
-    ],
-)
-def test_no_answer_is_cached_or_sniffed(server: Server, path: str, kind: str) -> None:
-    _, headers, text = request(server.url, path)
-    assert headers["Content-Type"] == kind
-    assert headers["Cache-Control"] == "no-store"
-    assert headers["X-Content-Type-Options"] == "nosniff"
-    assert headers["Content-Security-Policy"].startswith("default-src 'none'")
-    assert "Access-Control-Allow-Origin" not in headers
-    assert not path.startswith("/assets") or text == asset(Path(path).name)
-
-
-def test_the_page_loads_its_own_files_alone(server: Server) -> None:
+def test_answers_are_not_cached_or_sniffed_and_load_own_files_alone(server: Server) -> None:
+    kinds = {"/": "text/html", "/state.json": "application/json", "/results.json": "application/json"}
+    kinds |= {"/nothing": "text/plain", "/assets/watch.js": "text/javascript", "/assets/watch.css": "text/css"}
+    for path, kind in kinds.items():
+        _, headers, text = request(server.url, path)
+        assert headers["Content-Type"].partition(";")[0] == kind
+        assert headers["Cache-Control"] == "no-store"
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert headers["Content-Security-Policy"].startswith("default-src 'none'")
+        assert "Access-Control-Allow-Origin" not in headers
+        assert not path.startswith("/assets") or text == asset(Path(path).name)
     _, headers, text = request(server.url, "/")
     addresses = set(re.findall(r'(?:src|href|srcset|action)="([^"]*)"', text))
     assert addresses - {"data:,", "#content"} == {f"/assets/{name}" for name in (*SHARED, "watch.js", "watch.css")}
@@ -151,12 +140,8 @@ def test_another_site_whose_name_resolves_to_this_machine_reads_nothing(server: 
         status, _, text = request(server.url, path, Host=host)
         assert status == 403
         assert "demo" not in text
-
-
-@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]", "127.0.0.2"])
-def test_names_of_this_machine(host: str) -> None:
-    assert is_loopback_name(host)
-    assert is_loopback_name(f"{host}:8765")
+    for host in ("localhost", "127.0.0.1", "[::1]:8765", "127.0.0.2"):
+        assert is_loopback_name(host)
 
 
 def test_a_malformed_request_is_refused_and_the_server_continues(
@@ -332,13 +317,9 @@ def test_durations() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["watch"], "watch: expected experiment=<name>, got none."),
         (["watch", "experiment=../other"], "watch: expected experiment=<name>, got '../other'."),
         (["watch", "experiment=tiny", "port=65536"], "port: expected a whole number from 0"),
-        (["watch", "experiment=tiny", "open=yes"], "open: expected true or false, got 'yes'."),
-        (["watch", "experiment=tiny", "prot=1"], "unknown key 'prot'. Did you mean 'port'?"),
         (["run", "--dry-run", "watch=yes"], "watch: expected true or false, got 'yes'."),
-        (["run", "--dry-run", "watch=true", "watch=false"], "watch: expected it once, got 'true' and 'false'."),
     ],
 )
 def test_mistakes_on_the_command_line(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:

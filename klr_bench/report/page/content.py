@@ -50,17 +50,11 @@ DIGITS = 6
 
 @dataclass(frozen=True)
 class Part:
-    """A paper or an experiment on a page.
+    """A paper or an experiment on a page; `kind` is "paper", "experiment", "against" or "site".
 
-    Parameters
-    ----------
-    kind : "paper", "experiment", "against" or "site"
-    tables : tables for the script of the page, as values of JSON
-    facts : names and values of the time, the source, the machine and the versions of a run
-    commands : commands that reproduce its results and its tables
-    plots : interactive figures, as values of JSON
-    pictures : names of other figures, and their content as data: addresses
-    links : titles and addresses of related pages of a site
+    `tables` and `plots` are values of JSON for the script of the page, and `pictures` other figures as data: addresses,
+    by name.  `facts` are the time, source, machine and versions of a run, by name, `commands` reproduce it, and `links`
+    lead to related pages of a site, by title.
     """
 
     kind: str
@@ -248,7 +242,7 @@ def _facts(manifest: Manifest) -> dict[str, str]:
         "Source": f"commit {manifest.git_commit}{changes}" if manifest.git_commit else None,
         "Seed": manifest.config.seed,
         "Repeats": manifest.config.repeats,
-        **{title: getattr(manifest.machine, name, None) for name, title in MACHINE.items()},
+        **{title: (manifest.machine or {}).get(name) for name, title in MACHINE.items()},
         "Versions": ", ".join(f"{name} {version}" for name, version in manifest.versions.items()),
     }
     return {name: str(value) for name, value in facts.items() if value not in (None, "")}

@@ -92,13 +92,13 @@ def policy(*, shared: bool, watched: bool = False) -> str:
 
     Styles are free, because plotly.js sets some on its elements.
     """
-    own = "'self'" if shared else ""
     digests = (hashlib.sha256(asset(name).encode()).digest() for name in SCRIPTS)
     hashes = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
+    scripts, styles = ("'self'", "'self' 'unsafe-inline'") if shared else (hashes, "'unsafe-inline'")
     allowed = [
         "default-src 'none'",
-        f"script-src {own or hashes}",
-        f"style-src {own} 'unsafe-inline'",
+        f"script-src {scripts}",
+        f"style-src {styles}",
         "img-src data: blob:",
         "base-uri 'none'",
         "form-action 'none'",
