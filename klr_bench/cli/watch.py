@@ -49,9 +49,9 @@ def main(arguments: Sequence[str]) -> int:
 @contextmanager
 def watching(folder: Path, port: int) -> Iterator[int]:
     """Serve the page of a run on this machine while the block runs; yield its port, or 0 if it cannot be served."""
-    from klr_bench.report.watch import serve_beside
+    from klr_bench.report.watch import serve_in_background
 
-    with serve_beside(folder, port) as url:
+    with serve_in_background(folder, port) as url:
         if url:
             _say(f"Watch it at {url}")
         yield int(url.rstrip("/").rpartition(":")[2]) if url else 0

@@ -42,10 +42,10 @@ def report(
     from klr_bench.report import render
     from klr_bench.report.figures import Inputs, draw_all
     from klr_bench.report.load import read_results
-    from klr_bench.report.table import beside_papers
+    from klr_bench.report.table import results_table
 
     results = read_results(folder)
-    built = beside_papers(results, table, columns)
+    built = results_table(results, table, columns)
     document = render.document(built)
     texts = render.table_files(built, document, formats, placing)
     if "terminal" in formats:

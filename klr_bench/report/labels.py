@@ -39,12 +39,12 @@ def number(mean: float | None, std: float | None, metric: Metric) -> str:
     """Return a mean and its spread in print: percents with one decimal, times with three digits."""
     if mean is None:
         return NONE
-    shown = mean * UNITS[metric.unit].scale
+    scaled = mean * UNITS[metric.unit].scale
     if metric.unit == "small":
-        return f"{shown:.1e}"
-    decimals = {"percent": 1, "count": 0, "": 3}.get(metric.unit, three_digits(shown))
+        return f"{scaled:.1e}"
+    decimals = {"percent": 1, "count": 0, "": 3}.get(metric.unit, three_digits(scaled))
     spread = "" if std is None else f"{PLUS_MINUS}{std * UNITS[metric.unit].scale:,.{decimals}f}"
-    return f"{shown:,.{decimals}f}{spread}"
+    return f"{scaled:,.{decimals}f}{spread}"
 
 
 def three_digits(number: float) -> int:

@@ -106,23 +106,20 @@ def read_results(folder: Path) -> Results:
     records = _frame(path, texts, [*record.COLUMNS, *more])
     if records.empty:
         fail(f"{path}: no rows in it. Make some with: klr-bench run experiment={folder.name}.")
-    for columns in (["key"], ["dataset", "algorithm", "variant", "repeat"]):
-        again = records.duplicated(columns)
+    for identity in (["key"], ["dataset", "algorithm", "variant", "repeat"]):
+        again = records.duplicated(identity)
         if again.any():
-            _refuse(path, int(again.argmax()) + 1, "", f"another {', '.join(columns)} in each row", "one again")
+            _refuse(path, int(again.argmax()) + 1, "", f"another {', '.join(identity)} in each row", "one again")
     if manifest.schema_version == 1:
         records["algorithm"] = records["algorithm"].map(algorithm_name)
-    paths = {name: folder / f"{name}.csv" for name in FILES}
-    empty = {name: (columns, ()) for name, columns in FILES.items()}
-    frames = {
-        name: _frame(path, read_texts(path) if os.path.lexists(path) else empty[name], FILES[name])
-        for name, path in paths.items()
-    }
+    frames = {}
+    for name, columns in FILES.items():
+        path = folder / f"{name}.csv"
+        frames[name] = _frame(path, read_texts(path) if os.path.lexists(path) else (columns, ()), columns)
     for row, (name, value) in enumerate(zip(frames["traces"]["metric"], frames["traces"]["value"], strict=True), 1):
         if not record.possible(name, value):
-            _refuse(
-                paths["traces"], row, "value", f"{record.RANGES.get(name, record.ANY).range} for {name}", repr(value)
-            )
+            expected = f"{record.RANGES.get(name, record.ANY).range} for {name}"
+            _refuse(folder / "traces.csv", row, "value", expected, repr(value))
     return Results(manifest, records, **frames, texts=texts, folder=folder)
 
 
@@ -156,15 +153,14 @@ def _frame(path: Path, texts: Texts, columns: Sequence[str]) -> pd.DataFrame:
     frame = {}
     for name in columns:
         place = header.index(name) if name in header else None
+        expected = EXPECTED.get(name) or record.RANGES.get(name, record.ANY).range
         values = []
         for number, row in enumerate(rows, 1):
             text = "" if place is None else row[place]
             try:
                 values.append(_value(name, text))
             except (ValueError, TypeError, RecursionError, OverflowError):
-                _refuse(
-                    path, number, name, EXPECTED.get(name) or record.RANGES.get(name, record.ANY).range, repr(text[:80])
-                )
+                _refuse(path, number, name, expected, repr(text[:80]))
         frame[name] = pd.Series(values, dtype="object" if name in EXPECTED else "float64")
     return pd.DataFrame(frame)
 

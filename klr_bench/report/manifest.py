@@ -89,7 +89,7 @@ class Manifest(Model):
     """The name of the results folder."""
     config: StoredConfig
     schema_version: Annotated[int, between(1, SCHEMA_VERSION)] = SCHEMA_VERSION
-    machine: dict[str, Words | int | float | None] | None = None
+    machine: dict[str, Words | bool | int | float | None] | None = None
     labels: dict[Literal["algorithms", "datasets"], dict[FileName, Words]] | None = None
     """Print names of all runs so far."""
     own_metrics: dict[str, Annotated[Any, AfterValidator(_metric)]] = Field(default_factory=dict)

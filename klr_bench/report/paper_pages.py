@@ -183,9 +183,9 @@ def scoreboard(title: str, lines: Mapping[str, Sequence[Match]]) -> Grid:
     """Return the numbers of each verdict in each line and in all of them; columns of zeros are left out."""
     rows = {name: counts(judged) for name, judged in lines.items()}
     rows["all"] = counts([match for judged in lines.values() for match in judged])
-    shown = [column for column in SCOREBOARD if rows["all"][column] or column == "numbers"]
-    texts = [[name, *(f"{row[column]:,}" if row[column] else "-" for column in shown)] for name, row in rows.items()]
-    return Grid([title, *shown], texts)
+    columns = [column for column in SCOREBOARD if rows["all"][column] or column == "numbers"]
+    texts = [[name, *(f"{row[column]:,}" if row[column] else "-" for column in columns)] for name, row in rows.items()]
+    return Grid([title, *columns], texts)
 
 
 def numbers_and_claims(papers: Sequence[WholePaper]) -> tuple[Grid, Grid]:

@@ -101,7 +101,7 @@ class Table:
         return [cause for because, cause in causes.items() if because in reasons]
 
 
-def beside_papers(results: Results, table: str | None = None, columns: Sequence[str] | None = None) -> Table:
+def results_table(results: Results, table: str | None = None, columns: Sequence[str] | None = None) -> Table:
     """Return the table of an experiment, compared with the published tables that name it, or with one `table`.
 
     `columns` are names of metrics, in this order; None: those of the run.  Raises KlrBenchError for an unknown table or

@@ -115,7 +115,7 @@ def describe(progress: Progress, now: float) -> dict[str, Any]:
     """Return what the header of the page shows of a run; `now` is in seconds since 1970."""
     stands = standing(progress, now)
     is_alive = stands == "running"
-    left = progress.left_s if is_alive else None
+    remaining = progress.left_s if is_alive else None
     return {
         "standing": stands,
         "sentence": _sentence(progress, now),
@@ -123,7 +123,7 @@ def describe(progress: Progress, now: float) -> dict[str, Any]:
         "failed": progress.cells.failed,
         "total": progress.cells.total,
         "n_running": progress.n_running if is_alive else 0,
-        "left": "-" if left is None else f"about {span(left - (now - progress.updated))}",
+        "left": "-" if remaining is None else f"about {span(remaining - (now - progress.updated))}",
         "running": [(task.what, span(now - task.started)) for task in progress.running if is_alive],
         "failures": [(failure.what, failure.status, failure.message) for failure in progress.failures],
     }
@@ -244,7 +244,7 @@ def is_loopback_name(host: str) -> bool:
 
 
 @contextmanager
-def serve_beside(folder: Path, port: int = 0) -> Iterator[str]:
+def serve_in_background(folder: Path, port: int = 0) -> Iterator[str]:
     """Serve the page of a results folder in another process while the block runs; yield its address.
 
     A page that is open when the block ends has some seconds to show the end of the run.  If the page cannot be served,

@@ -19,7 +19,7 @@ from klr_bench.report import report
 from klr_bench.report.load import read_results
 from klr_bench.report.pairwise import chosen_metrics, on_data_sets, over_data_sets
 from klr_bench.report.render import statistics_document
-from klr_bench.report.table import beside_papers
+from klr_bench.report.table import results_table
 from klr_bench.results.store import Record
 from tests.report.folders import quiet, record, write
 from tests.report.statistics import reference
@@ -62,7 +62,7 @@ def made(folder: Path, values: dict[str, np.ndarray], metric: str = "accuracy", 
 
 def test_the_pairs_of_a_data_set_are_those_of_the_references(tmp_path: Path) -> None:
     values = scores(1)
-    table = beside_papers(read_results(made(tmp_path, values)))
+    table = results_table(read_results(made(tmp_path, values)))
     (metric,) = chosen_metrics(table, None)
     (found,) = on_data_sets(table, metric)
     accuracies = dict(zip(ALGORITHMS, values["set00"], strict=True))
@@ -83,7 +83,7 @@ def test_the_pairs_of_a_data_set_are_those_of_the_references(tmp_path: Path) -> 
 
 def test_of_a_loss_the_lower_is_the_better_and_there_is_no_region(tmp_path: Path) -> None:
     values = scores(1)
-    table = beside_papers(read_results(made(tmp_path, values, "log_loss")))
+    table = results_table(read_results(made(tmp_path, values, "log_loss")))
     (metric,) = chosen_metrics(table, None)
     assert metric.name == "log_loss"
     pair = on_data_sets(table, metric)[0].pairs[0]
@@ -95,7 +95,7 @@ def test_of_a_loss_the_lower_is_the_better_and_there_is_no_region(tmp_path: Path
 
 def test_over_data_sets(tmp_path: Path) -> None:
     values = scores(9)
-    table = beside_papers(read_results(made(tmp_path, values)))
+    table = results_table(read_results(made(tmp_path, values)))
     found = over_data_sets(table, table.shown["accuracy"])
     means = np.array([of_set.mean(axis=1) for of_set in values.values()])
     ranks = dict(zip(ALGORITHMS, reference.ranks(means.tolist()), strict=True))
@@ -117,7 +117,7 @@ def test_over_data_sets(tmp_path: Path) -> None:
     [(1, "1 data set; a comparison over data sets needs at least 6"), (5, "5 data sets; a comparison over"), (6, "")],
 )
 def test_with_fewer_than_six_data_sets_it_says_what_is_missing(tmp_path: Path, n: int, missing: str) -> None:
-    table = beside_papers(read_results(made(tmp_path, scores(n))))
+    table = results_table(read_results(made(tmp_path, scores(n))))
     metric = table.shown["accuracy"]
     found = over_data_sets(table, metric)
     assert found.missing.startswith(missing)
@@ -133,7 +133,7 @@ def test_with_fewer_than_six_data_sets_it_says_what_is_missing(tmp_path: Path, n
 def test_a_line_without_a_value_on_some_data_set_is_left_out_and_named(tmp_path: Path) -> None:
     values = scores(8)
     values["set03"][0] = np.nan
-    table = beside_papers(read_results(made(tmp_path, values)))
+    table = results_table(read_results(made(tmp_path, values)))
     found = over_data_sets(table, table.shown["accuracy"])
     assert {line.algorithm for line in found.lines} == {"margin", "oskl"}
     assert [line.algorithm for line in found.left_out] == ["nc"]
@@ -143,7 +143,7 @@ def test_a_line_without_a_value_on_some_data_set_is_left_out_and_named(tmp_path:
 
 
 def test_one_repeat_has_differences_and_no_p_values(tmp_path: Path) -> None:
-    table = beside_papers(read_results(made(tmp_path, {name: of_set[:, :1] for name, of_set in scores(1).items()})))
+    table = results_table(read_results(made(tmp_path, {name: of_set[:, :1] for name, of_set in scores(1).items()})))
     found = on_data_sets(table, table.shown["accuracy"])
     assert all(
         math.isnan(value)
@@ -199,7 +199,7 @@ def test_a_key_of_an_experiment_is_refused_for_a_paper(capsys: pytest.CaptureFix
 def test_a_line_with_too_few_repeats_is_named_beside_those_that_are_compared(tmp_path: Path) -> None:
     values = scores(1)
     values["set00"][0, 1:] = np.nan
-    table = beside_papers(read_results(made(tmp_path, values)))
+    table = results_table(read_results(made(tmp_path, values)))
     found = on_data_sets(table, table.shown["accuracy"])
     (grid,) = statistics_document(table, found, []).grids
     assert grid.notes == ["not compared with the best: 1 of 2 lines (1 repeat; a comparison needs at least 3)"]
@@ -214,7 +214,7 @@ def test_of_very_many_pairs_those_with_the_best_line_are_listed(tmp_path: Path) 
         for repeat in range(3)
     ]
     config = {"title": "Pairs", "repeats": 3, "datasets": {"set00": {"split": {"folds": 3}}}, "experiment": "demo"}
-    table = beside_papers(read_results(write(tmp_path / "demo", rows, config | {"algorithms": {}, "sweep": {}})))
+    table = results_table(read_results(write(tmp_path / "demo", rows, config | {"algorithms": {}, "sweep": {}})))
     found = on_data_sets(table, table.shown["accuracy"])
     (grid,) = statistics_document(table, found, []).grids
     assert len(found[0].pairs) == 190

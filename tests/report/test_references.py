@@ -12,7 +12,7 @@ from klr_bench.report import FORMATS
 from klr_bench.report.load import read_results
 from klr_bench.report.papers.reproduction import origin, source_of
 from klr_bench.report.render import document, table_files
-from klr_bench.report.table import beside_papers
+from klr_bench.report.table import results_table
 from tests.report.folders import table
 
 REFERENCE = Path(__file__).resolve().parents[2] / "results" / "reference"
@@ -36,7 +36,7 @@ def test_a_reference_names_its_commit_and_machine_and_has_the_tables_of_its_reco
     (sentence,) = origin({folder.name: results})
     assert f"One commit: {commit}. One machine: " in sentence
     assert "not known" not in sentence
-    built = beside_papers(results)
+    built = results_table(results)
     for name, text in table_files(built, document(built), FORMATS).items():
         committed = folder / "report" / name
         assert text == committed.read_text(encoding="utf-8"), (

@@ -131,7 +131,7 @@ ELSEWHERE = (
 
 
 @pytest.mark.parametrize(
-    ("one_repeat", "said"),
+    ("one_repeat", "sentence"),
     [
         (HERE | {"host": "there"}, f"{ELSEWHERE} (there, A CPU, 1 thread)."),
         ({}, f"{ELSEWHERE} (a machine that the records do not name)."),
@@ -143,13 +143,13 @@ ELSEWHERE = (
     ],
 )
 def test_times_of_other_conditions_have_no_ratio_and_are_named(
-    make: Make, one_repeat: dict[str, Any], said: str
+    make: Make, one_repeat: dict[str, Any], sentence: str
 ) -> None:
     folder = make([*of_all(**HERE), row("nc", "", 2, **one_repeat)])
     assert lines(folder)["Baseline"].matches["fit_time_s"].ratio is None
     assert lines(folder)["Baseline"].matches["accuracy"].difference is not None
     assert lines(folder)["OSKL G=1"].matches["fit_time_s"].ratio is not None
-    assert said in caption(table(folder))
+    assert sentence in caption(table(folder))
 
 
 def test_times_are_in_the_unit_of_the_paper_and_one_repeat_has_no_deviation(make: Make) -> None:
@@ -313,10 +313,10 @@ def test_the_import_is_quick() -> None:
 @given(st.lists(st.one_of(st.integers(1, 1000), st.just("cv")), min_size=1, max_size=6, unique=True))
 def test_variants_keep_the_order_of_the_sweep(values: list[int | str]) -> None:
     manifest = parse(Manifest, {"experiment": "demo", "config": CONFIG | {"sweep": {"oskl": {"G": values}}}})
-    asked = manifest.columns()
-    assert sorted(asked[::-1], key=manifest.order) == asked
+    methods = manifest.columns()
+    assert sorted(methods[::-1], key=manifest.order) == methods
     unknown = [("oskl", Variant({"G": 2000})), ("oskl", Variant({"G": 10000})), ("zzz", Variant())]
-    assert sorted([*unknown, *asked], key=manifest.order) == [*asked, *unknown]
+    assert sorted([*unknown, *methods], key=manifest.order) == [*methods, *unknown]
 
 
 def test_earlier_records_lack_columns(make: Make) -> None:
@@ -328,14 +328,14 @@ def test_earlier_records_lack_columns(make: Make) -> None:
 
 
 def test_the_report_says_where_another_method_finds_more(make: Make) -> None:
-    def said(folder: Path) -> list[str]:
+    def sentences(folder: Path) -> list[str]:
         return [sentence for sentence in caption(table(folder)) if "the other methods have" in sentence]
 
-    assert said(make()) == []
-    found = {("sbcw", 10): 0.2, ("sbcw", 30): 0.6, ("fgm", 10): 0.2, ("fgm", 20): 0.41, ("sofs", 30): 0.1}
+    assert sentences(make()) == []
+    shares = {("sbcw", 10): 0.2, ("sbcw", 30): 0.6, ("fgm", 10): 0.2, ("fgm", 20): 0.41, ("sofs", 30): 0.1}
     rows = [
         row(name, f"n_features_to_select={p}", 0, n_selected=p, relevant_found=share)
-        for (name, p), share in found.items()
+        for (name, p), share in shares.items()
     ]
     algorithms = {"sbcw": {"label": "SBCW"}, "fgm": {"label": "FGM"}, "sofs": {"label": "SOFS"}}
     sweep = {name: {"n_features_to_select": [10, 20, 30, 40]} for name in algorithms}
@@ -345,9 +345,9 @@ def test_the_report_says_where_another_method_finds_more(make: Make) -> None:
         "at least as many of the relevant ones as"
     )
     folder = make(rows, only=True, **config)
-    assert said(folder) == [f"{begin} 2 of these points, and fewer than 1: FGM at 20 (41.0 against 40.0 %)."]
+    assert sentences(folder) == [f"{begin} 2 of these points, and fewer than 1: FGM at 20 (41.0 against 40.0 %)."]
     rows[3] = row("fgm", "n_features_to_select=20", 0, n_selected=20, relevant_found=0.4)
-    assert said(make(rows, only=True, **config)) == [f"{begin} 3 of these points, and fewer than 0."]
+    assert sentences(make(rows, only=True, **config)) == [f"{begin} 3 of these points, and fewer than 0."]
 
 
 def test_the_time_to_final_accuracy(make: Make) -> None:

@@ -24,7 +24,7 @@ from klr_bench.errors import KlrBenchError
 from klr_bench.files import write_json
 from klr_bench.report import watch
 from klr_bench.report.page.html import SHARED, asset
-from klr_bench.report.watch import Server, Watched, describe, is_loopback_name, serve_beside, span
+from klr_bench.report.watch import Server, Watched, describe, is_loopback_name, serve_in_background, span
 from klr_bench.results.progress import NAME, Count, Failed, Progress, Running, birth
 from tests.report.folders import record, write
 from tests.runner.test_interruptions import LEARNERS, Workplace, patiently
@@ -168,7 +168,7 @@ def test_an_unavailable_address_has_a_message(demo: Path, server: Server, capfd:
     for host in ("no.such.host.invalid", "203.0.113.1", "a" * 300):
         with pytest.raises(KlrBenchError, match="Expected an address of this machine"):
             Server(demo, host)
-    with serve_beside(demo, server.port) as url:
+    with serve_in_background(demo, server.port) as url:
         assert url == ""
     assert f"port={server.port}: cannot be served (Address already in use)" in capfd.readouterr().err
 
@@ -412,8 +412,8 @@ def test_a_run_serves_its_own_page_and_ends_it(tmp_path: Path) -> None:
 @pytest.mark.exhaustive
 def test_the_page_ends_with_a_run_that_is_killed(tmp_path: Path) -> None:
     code = (
-        "import sys, time; from pathlib import Path; from klr_bench.report.watch import serve_beside\n"
-        "with serve_beside(Path(sys.argv[1])) as url: print(url, flush=True); time.sleep(600)"
+        "import sys, time; from pathlib import Path; from klr_bench.report.watch import serve_in_background\n"
+        "with serve_in_background(Path(sys.argv[1])) as url: print(url, flush=True); time.sleep(600)"
     )
     run = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True, cwd=ROOT)
     assert run.stdout

@@ -22,7 +22,7 @@ from klr_bench.report.load import read_results
 from klr_bench.report.manifest import Manifest
 from klr_bench.report.papers.reproduction import WholePaper
 from klr_bench.report.render import Document, document
-from klr_bench.report.table import beside_papers
+from klr_bench.report.table import results_table
 
 FIRST_COLUMNS = ("dataset", "algorithm", "variant", "repeat", "status")
 NUMBERS_SHOWN = (
@@ -93,7 +93,7 @@ def experiment_part(
     `columns`, `own_figures` and `statistics` are as in that report; `links` lead to related pages of a site.
     """
     results = read_results(folder)
-    built = beside_papers(results, columns=columns)
+    built = results_table(results, columns=columns)
     manifest, (header, rows) = results.manifest, results.texts
     message = ["message"] if any(row[header.index("message")] for row in rows) else []
     records = data_table(
@@ -162,13 +162,13 @@ def data_table(
     title: str,
     columns: Sequence[str],
     rows: Sequence[Sequence[str]],
-    shown: Sequence[str],
+    visible: Sequence[str],
     titles: Mapping[str, str],
     **labels: Mapping[str, str],
 ) -> Plain:
     """Return a table that readers sort, filter and save as a CSV file, as values of JSON.
 
-    `columns` and `rows` are the content of the CSV file, and `shown` are the columns that are visible at first.
+    `columns` and `rows` are the content of the CSV file, and `visible` are the columns that are shown at first.
     `titles` are print names of columns, and `labels` print names of texts, by column.
     """
     numeric = [all(map(_is_number, column)) for column in zip(*rows, strict=True)] or [False] * len(columns)
@@ -181,7 +181,7 @@ def data_table(
             for column, number in zip(columns, numeric, strict=True)
         ],
         "rows": rows,
-        "shown": [columns.index(column) for column in shown if column in columns],
+        "shown": [columns.index(column) for column in visible if column in columns],
         "labels": labels,
     }
 

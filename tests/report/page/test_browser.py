@@ -73,8 +73,8 @@ def saved(page: Page, press: Locator) -> str:
 
 def serious_faults(page: Page) -> dict[str, str]:
     """Return what an accessibility checker finds serious."""
-    found = Axe().run(page).response["violations"]
-    return {fault["id"]: fault["nodes"][0]["html"] for fault in found if fault["impact"] in ("serious", "critical")}
+    faults = Axe().run(page).response["violations"]
+    return {fault["id"]: fault["nodes"][0]["html"] for fault in faults if fault["impact"] in ("serious", "critical")}
 
 
 CUT = """[...document.querySelectorAll('button, h1, h2, h3, summary, .legend li')].filter(one => {
@@ -96,7 +96,7 @@ def test_a_page_is_quiet_fits_and_is_accessible(
         assert opened.requests == [path.as_uri()]
     folders = {Path(url.removeprefix("file://")).parent for url in opened.requests}
     assert folders <= {path.parent, site / "assets"}
-    assert opened.said == []
+    assert opened.messages == []
     assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
     assert opened.page.evaluate(CUT) == []
     assert serious_faults(opened.page) == {}
@@ -199,9 +199,9 @@ def hover(page: Page, facet: int, wanted: Callable[[dict[str, Any]], bool]) -> t
 
 def number_in(text: str, name: str) -> float:
     """Return the number after the name of a column in the text of a point."""
-    found = re.search(rf"^{name} (\S+)", text, re.MULTILINE)
-    assert found, (name, text)
-    return float(found[1].replace(",", ""))
+    match = re.search(rf"^{name} (\S+)", text, re.MULTILINE)
+    assert match, (name, text)
+    return float(match[1].replace(",", ""))
 
 
 @pytest.mark.parametrize(
@@ -291,10 +291,10 @@ def test_hostile_names_stay_text(open_page: Open, tmp_path: Path) -> None:
     folder = write(tmp_path / "demo", rows, config)
     page = write_page(tmp_path / "page.html", [folder])
     opened = open_page(page)
-    opened.page.on("dialog", lambda dialog: opened.said.append("dialog"))
+    opened.page.on("dialog", lambda dialog: opened.messages.append("dialog"))
     opened.see_all()
     hover(opened.page, 0, lambda one: True)
-    assert opened.said == []
+    assert opened.messages == []
     assert opened.requests == [page.as_uri()]
     assert opened.page.locator("img").count() == 0
     assert opened.page.locator("main b").count() == 0
@@ -370,7 +370,7 @@ def test_a_page_that_watches_a_run_fills_and_keeps_what_was_chosen(open_page: Op
         assert "30/60" in page.locator("table.printed").inner_text()
         assert page.locator("figure.plot .main-svg").count() > 0
         assert serious_faults(page) == {}
-        assert opened.said == []
+        assert opened.messages == []
         assert {url.split("?")[0].rpartition("/")[0] for url in opened.requests} <= {
             server.url.rstrip("/"),
             f"{server.url}assets",
