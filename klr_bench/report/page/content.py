@@ -81,17 +81,9 @@ def word(text: str) -> str:
 
 
 def experiment_part(
-    folder: Path,
-    *,
-    columns: Sequence[str] | None = None,
-    own_figures: bool = False,
-    statistics: bool = False,
-    links: Mapping[str, str] | None = None,
+    folder: Path, *, columns: Sequence[str] | None = None, own_figures: bool = False, statistics: bool = False
 ) -> Part:
-    """Return the content of a results folder.  Raises KlrBenchError as `klr_bench.report.report` does.
-
-    `columns`, `own_figures` and `statistics` are as in that report; `links` lead to related pages of a site.
-    """
+    """Return the content of a results folder; arguments and errors are those of `klr_bench.report.report`."""
     results = read_results(folder)
     built = results_table(results, columns=columns)
     manifest, (header, rows) = results.manifest, results.texts
@@ -123,13 +115,10 @@ def experiment_part(
         ],
         pictures=dict(_picture(name, content) for name, content in figures.files.items()),
         notes=figures.notes,
-        links=links or {},
     )
 
 
-def paper_part(
-    whole: WholePaper, *, numbers: Sequence[str] | None = None, links: Mapping[str, str] | None = None
-) -> Part:
+def paper_part(whole: WholePaper, numbers: Sequence[str] | None = None) -> Part:
     """Return the content of a paper: its tables as printed, the scoreboard, the claims, and every number.
 
     With `numbers`, names of experiments, only the numbers that are compared with theirs.
@@ -153,7 +142,6 @@ def paper_part(
         documents=documents,
         tables=[table] if rows else [],
         commands=[f"klr-bench report paper={whole.name}"],
-        links=links or {},
     )
 
 

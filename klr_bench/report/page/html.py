@@ -9,6 +9,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
@@ -113,7 +114,11 @@ ENVIRONMENT.globals.update(
 
 
 def write_page(
-    target: Path, experiments: Sequence[Path], papers: Sequence[str] = (), results_dir: Path = Path(), **options: Any
+    target: Path,
+    experiments: Sequence[Path],
+    papers: Sequence[str] = (),
+    results_dir: Path = Path("results"),
+    **options: Any,
 ) -> Path:
     """Write one page that holds everything, papers and then results folders; return its path.
 
@@ -129,7 +134,7 @@ def write_page(
         compared = set(experiments_of(name)) & {path.name for path in experiments}
         if compared and name not in chosen:
             paper = WholePaper(name, folder, experiments[0].parent, only=compared)
-            part = paper_part(paper, numbers=sorted(compared))
+            part = paper_part(paper, sorted(compared))
             parts += [part] if part.tables else []
     title = ", ".join([paper.paper.reference for paper in whole] or [path.name for path in experiments])
     return _write(target, parts, title)
@@ -167,14 +172,14 @@ def write_site(target: Path, results_dir: Path) -> list[Path]:
     for folder in experiments:
         related = [whole for whole in papers if folder.name in whole.results]
         links = {f"Compared with {one.paper.reference}": f"../{paper_paths[one.name]}" for one in related}
-        pages[paths[folder.name]] = experiment_part(folder, links=links)
+        pages[paths[folder.name]] = replace(experiment_part(folder), links=links)
     links = {whole.paper.reference: paper_paths[whole.name] for whole in papers}
     index = [Part("site", "papers", "Papers", [all_papers_page(papers)] if papers else [], links=links)]
     links = {f"{part.name}: {part.title}": path for path, part in pages.items()}
     index.append(Part("site", "experiments", "Experiments", [], links=links))
     for whole in papers:
         links = {name: f"../{paths[name]}" for name in whole.results}
-        pages[paper_paths[whole.name]] = paper_part(whole, links=links)
+        pages[paper_paths[whole.name]] = replace(paper_part(whole), links=links)
     files = {f"assets/{name}": asset(name) for name in SHARED}
     for path, part in pages.items():
         files[path] = layout(fragment([part], part.title), part.title, shared="../assets/", home="../index.html")
