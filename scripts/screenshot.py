@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 from playwright.sync_api import sync_playwright
 
-from klr_bench.report.page.write import write_page
+from klr_bench.report.page.html import write_page
 
 ROOT = Path(__file__).resolve().parents[1]
 POINT = """panel => {

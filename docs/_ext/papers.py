@@ -18,7 +18,7 @@ from sphinx.util import logging
 from sphinx.util.typing import ExtensionMetadata
 
 from klr_bench.files import write_atomic
-from klr_bench.report.page.write import write_site
+from klr_bench.report.page.html import write_site
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "results" / "reference"
@@ -45,7 +45,7 @@ def _write_site(app: Sphinx, error: Exception | None) -> None:
     with _only_where_changed(target) as changed:
         if changed:
             log.info("writing the pages to look into ...")
-            write_site(target, RESULTS, drawn=True)
+            write_site(target, RESULTS)
 
 
 @contextmanager

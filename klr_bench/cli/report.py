@@ -141,7 +141,7 @@ def _write_page(values: Values, formats: Sequence[str]) -> None:
     check_formats(formats)
     folder, names, columns = _results_dirs(values)[0], _experiments(values), _columns(values)
     target, in_browser = _page_file(values, formats, folder, names), is_true("open", values)
-    from klr_bench.report.page.write import page_against, write_page
+    from klr_bench.report.page.html import page_against, write_page
 
     if _two_runs(values):
         page = page_against(target, [(folder / name, _other_run(values, name)) for name in names], columns)
@@ -175,7 +175,7 @@ def site(arguments: Sequence[str]) -> int:
     if words or "output" not in values:
         fail(f"site: expected output=FOLDER, got {' '.join(words) or 'none'}. Try klr-bench site output=site")
     in_browser = is_true("open", values)
-    from klr_bench.report.page.write import write_site
+    from klr_bench.report.page.html import write_site
 
     *_, first = write_site(Path(values["output"]), Path(values.get("results_dir", "results")))
     _print_paths([first], in_browser=in_browser)

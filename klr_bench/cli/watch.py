@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -27,12 +28,11 @@ def watch(arguments: Sequence[str]) -> int:
         fail(f"port: expected a whole number from 0 (any that is free) to {LARGEST_PORT}, got {port!r}.")
     in_browser = is_true("open", values)
     from klr_bench.config.locations import folders, names
-    from klr_bench.report.watch.server import LOOPBACK, Server, yield_to_fits
-    from klr_bench.report.watch.state import Watched
+    from klr_bench.report.watch import LOOPBACK, NICENESS, Server
 
     folder = Path(values.get("results_dir", "results")) / name
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
-    with Server(Watched(folder), values.get("host", LOOPBACK), int(port)) as server:
+    with Server(folder, values.get("host", LOOPBACK), int(port)) as server:
         _say(f"{folder} at {server.url}  (Ctrl-C ends it)")
         if not server.is_loopback:
             _say(f"Everybody who reaches this machine by host={values['host']} can read it.")
@@ -45,7 +45,7 @@ def watch(arguments: Sequence[str]) -> int:
 
             if not webbrowser.open(server.url):
                 _say("There is no browser to open here; open the address yourself.")
-        yield_to_fits()
+        os.nice(NICENESS)
         try:
             server.serve_forever()
         except KeyboardInterrupt:
@@ -56,9 +56,9 @@ def watch(arguments: Sequence[str]) -> int:
 @contextmanager
 def watching(folder: Path, port: int) -> Iterator[int]:
     """Serve the page of a run on this machine while the block runs; yield its port, or 0 if it cannot be served."""
-    from klr_bench.report.watch.server import serve_beside
+    from klr_bench.report.watch import serve_in_background
 
-    with serve_beside(folder, port) as url:
+    with serve_in_background(folder, port) as url:
         if url:
             _say(f"Watch it at {url}")
         yield int(url.rstrip("/").rpartition(":")[2]) if url else 0

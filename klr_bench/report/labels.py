@@ -1,4 +1,4 @@
-"""Print names of methods and curves, and numbers as they are printed."""
+"""Print names of methods and curves, and numbers in print."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from klr_bench.results.variants import Variant, variant_text
 
 NONE = "-"
 PLUS_MINUS = " ± "
-MOST_NAMED = 5
-"""Names in a sentence."""
+MOST_NAMED = 5  # names in a sentence
 PATH = ("n_features_to_select", "C", "l1")
-"""Parameters that the points of a curve over the number of features differ in."""
+"""Parameters that vary along a curve over the number of features."""
 
 
 class Unit(NamedTuple):
-    """How numbers of a unit are printed: multiplied by `scale`, with `head` behind the title of the metric."""
+    """Factor of printed numbers, and the suffix of the title of a metric."""
 
     scale: float
     head: str
@@ -37,19 +36,19 @@ UNITS = {
 
 
 def number(mean: float | None, std: float | None, metric: Metric) -> str:
-    """Print a mean and its spread: percents with one decimal as the papers, times with three digits."""
+    """Return a mean and its spread in print: percents with one decimal, times with three digits."""
     if mean is None:
         return NONE
-    shown = mean * UNITS[metric.unit].scale
+    scaled = mean * UNITS[metric.unit].scale
     if metric.unit == "small":
-        return f"{shown:.1e}"
-    decimals = {"percent": 1, "count": 0, "": 3}.get(metric.unit, three_digits(shown))
+        return f"{scaled:.1e}"
+    decimals = {"percent": 1, "count": 0, "": 3}.get(metric.unit, three_digits(scaled))
     spread = "" if std is None else f"{PLUS_MINUS}{std * UNITS[metric.unit].scale:,.{decimals}f}"
-    return f"{shown:,.{decimals}f}{spread}"
+    return f"{scaled:,.{decimals}f}{spread}"
 
 
 def three_digits(number: float) -> int:
-    """Return the decimals that show three digits of a positive number, three at the most."""
+    """Return the decimals, at most three, that show three digits of a positive number."""
     if not 0 < number < math.inf:
         return 1
     return min(3, max(0, 2 - math.floor(math.log10(number))))
@@ -71,7 +70,7 @@ def line_label(line: Method) -> str:
 
 
 def listed(names: Sequence[str], *, most: int = MOST_NAMED, of: str = "more") -> str:
-    """Return the first names of a list, and how many more there are."""
+    """Return the first names of a list, and the number of the others."""
     more = [f"and {len(names) - most:,} {of}"] if len(names) > most else []
     return ", ".join([*names[:most], *more])
 
@@ -81,16 +80,8 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-class Selected(NamedTuple):
-    """How many features were selected, and a number that was measured with them, with its spread."""
-
-    n_features: float
-    value: float
-    spread: float
-
-
 def path_of(line: Method) -> tuple[str, Variant]:
-    """Return the curve of a method: its algorithm, and the part of its variant that is not the place on the curve."""
+    """Return the curve of a method: its algorithm, and its variant without the place on the curve."""
     return line.algorithm, line.variant.without(*PATH)
 
 
@@ -99,11 +90,11 @@ def path_label(line: Method) -> str:
     return column_label(line.algorithm_label, path_of(line)[1])
 
 
-def along_path(lines: Sequence[Method], metric: str, factor: float = 1.0) -> list[Selected]:
-    """Return the methods that have selected features and this metric, shown times `factor`, in ascending order."""
-    found = []
-    for line in lines:
-        n_features, entry = line.entries["n_selected"].mean, line.entries[metric]
-        if n_features and entry.mean is not None:
-            found.append(Selected(n_features, factor * entry.mean, factor * (entry.std or 0.0)))
-    return sorted(found)
+def along_path(lines: Sequence[Method], metric: str, factor: float = 1.0) -> list[tuple[float, float, float]]:
+    """Return the number of selected features, the mean and the spread of each method with a metric, in order."""
+    points = [(line.entries["n_selected"].mean, line.entries[metric]) for line in lines]
+    return sorted(
+        (n_features, factor * entry.mean, factor * (entry.std or 0.0))
+        for n_features, entry in points
+        if n_features and entry.mean is not None
+    )

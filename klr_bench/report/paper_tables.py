@@ -1,7 +1,7 @@
 """A table of a paper as the paper prints it: ours, with as many digits, above the printed numbers.
 
-Forgetron      budget=3443  budget=1821      a block a data set, as `Layout` says
-Accuracy (%)   78.9 ± 2.1   77.3 ± 3.0 ~     a mark says what the difference means
+Forgetron      budget=3443  budget=1821      blocks, rows and columns as in `Layout`
+Accuracy (%)   78.9 ± 2.1   77.3 ± 3.0 ~     the mark of a verdict
   paper        78.2 ± 3.9   76.7 ± 5.4
 """
 
@@ -28,69 +28,55 @@ FACT_TITLES = {
     "nnz_per_instance": "Non-zero per row",
     "lam": "lambda / lambda_max",
 }
-Key = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Block:
-    """A block of a printed table: its title, the titles of its columns, and for each row its title and its cells.
-
-    A cell holds numbers that differ in nothing but their metric.
-    """
+    """A block of a printed table; a cell holds numbers that differ only in their metric."""
 
     title: str
     columns: Sequence[str]
     rows: Sequence[tuple[str, Sequence[Sequence[Match]]]]
+    """The title and the cells of each row."""
 
 
 def blocks_of(judged: Sequence[Match], layout: Layout) -> list[Block]:
     """Return the blocks of a table as the paper prints it."""
-    blocks: dict[Key, list[Match]] = {}
-    for one in judged:
-        blocks.setdefault(_key(one.printed, layout.blocks), []).append(one)
-    return [_block(" ".join(key), numbers, layout) for key, numbers in blocks.items()]
+    blocks = []
+    for title, matches in _grouped(judged, layout.blocks).items():
+        if "metric" not in {*layout.blocks, *layout.rows, *layout.columns}:  # a cell holds several metrics
+            metrics = SEPARATOR.join(dict.fromkeys(_part(match.printed, "metric") for match in matches))
+            title = f"{title}: {metrics}" if title else metrics
+        columns = list(_grouped(matches, layout.columns))
+        by_row = {row: _grouped(cells, layout.columns) for row, cells in _grouped(matches, layout.rows).items()}
+        rows = [(row, [cells.get(column, []) for column in columns]) for row, cells in by_row.items()]
+        blocks.append(Block(title, columns, rows))
+    return blocks
 
 
 def as_printed(judged: Sequence[Match], layout: Layout, causes: Sequence[Cause]) -> list[Grid]:
-    """Return the blocks of a table; a number that is off for a cause has the number of the cause in brackets."""
-    return [_grid(block, marks_of(causes)) for block in blocks_of(judged, layout)]
+    """Return the blocks of a table as grids; `causes` are numbered, and the numbers mark explained differences."""
+    marks, grids = marks_of(causes), []
+    for block in blocks_of(judged, layout):
+        rows = []
+        for title, cells in block.rows:
+            rows.append([title, *(SEPARATOR.join(ours(match, marks) for match in cell) or NONE for cell in cells)])
+            published = [SEPARATOR.join(theirs(match.printed) for match in cell) or NONE for cell in cells]
+            rows.append(["  paper", *published])
+        grids.append(Grid([block.title, *block.columns], rows, papers=[*range(1, len(rows), 2)]))
+    return grids
 
 
-def _block(title: str, judged: Sequence[Match], layout: Layout) -> Block:
-    cells: dict[Key, dict[Key, list[Match]]] = {}
-    columns: dict[Key, None] = {}
-    for one in judged:
-        row, column = _key(one.printed, layout.rows), _key(one.printed, layout.columns)
-        columns.setdefault(column)
-        cells.setdefault(row, {}).setdefault(column, []).append(one)
-    rows = [(" ".join(row), [found.get(column, []) for column in columns]) for row, found in cells.items()]
-    return Block(_with_cell_titles(title, judged, layout), [" ".join(column) for column in columns], rows)
-
-
-def _grid(block: Block, marks: Mapping[str, str]) -> Grid:
-    rows: list[list[str]] = []
-    papers = []
-    for title, cells in block.rows:
-        rows.append([title, *(SEPARATOR.join(ours(one, marks) for one in cell) or NONE for cell in cells)])
-        papers.append(len(rows))
-        rows.append(["  paper", *(SEPARATOR.join(theirs(one.printed) for one in cell) or NONE for cell in cells)])
-    return Grid([block.title, *block.columns], rows, papers)
-
-
-def _with_cell_titles(title: str, judged: Sequence[Match], layout: Layout) -> str:
-    """Return the title of a block; where a cell holds several metrics, with their names."""
-    if "metric" in {*layout.blocks, *layout.rows, *layout.columns}:
-        return title
-    titles = SEPARATOR.join(dict.fromkeys(_part(one.printed, "metric") for one in judged))
-    return f"{title}: {titles}" if title else titles
-
-
-def _key(line: Printed, parts: Sequence[str]) -> Key:
-    return tuple(filter(None, (_part(line, part) for part in parts)))
+def _grouped(matches: Sequence[Match], parts: Sequence[str]) -> dict[str, list[Match]]:
+    groups: dict[str, list[Match]] = {}
+    for match in matches:
+        title = " ".join(filter(None, (_part(match.printed, part) for part in parts)))
+        groups.setdefault(title, []).append(match)
+    return groups
 
 
 def _part(line: Printed, part: str) -> str:
-    """Return what a row or a column says of a line, as the paper names it where it does."""
+    """Return one part of the title of a number, in the words of the paper if it has some."""
     if part == "label":
         return line.label
     if part == "algorithm":
@@ -106,13 +92,13 @@ def _part(line: Printed, part: str) -> str:
 
 
 def ours(match: Match, causes: Mapping[str, str]) -> str:
-    """Print the measured number with the digits of the printed one, and the mark of the verdict."""
+    """Return the measured number with the digits of the printed one, and the mark of the verdict."""
     text = measured_text(match)
     return text if text == NONE else text + mark_of(match, causes)
 
 
 def measured_text(match: Match) -> str:
-    """Print the measured number with the digits of the printed one."""
+    """Return the measured number with the digits of the printed one."""
     line, entry = match.printed, match.entry
     if entry is None or entry.mean is None:
         return NONE
@@ -132,12 +118,12 @@ def _decimals(number: str) -> int:
 
 
 def theirs(line: Printed) -> str:
-    """Print a published number as the paper does, with commas in large counts."""
+    """Return a published number as the paper prints it, with commas in large counts."""
     mean = f"{Decimal(line.mean):,}" if line.unit == "count" else line.mean
     return mean + (f"{PLUS_MINUS}{line.std}" if line.std else "")
 
 
 def described(match: Match) -> str:
-    """Return which number of a table it is, in words: "magic, OSKL, G 10, Support vectors"."""
+    """Return the place of a number in words: "magic, OSKL, G 10, Support vectors"."""
     line = match.printed
     return ", ".join(dict.fromkeys([line.dataset, line.label, _part(line, "metric")]))

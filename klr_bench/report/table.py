@@ -1,4 +1,4 @@
-"""The table of an experiment as values: a block a data set, a line a method, beside the published numbers."""
+"""The table of an experiment as values: one block per data set, one line per method, with the published numbers."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from klr_bench.config.locations import folders
-from klr_bench.errors import KlrBenchError
+from klr_bench.errors import fail
 from klr_bench.metrics.labels import METRICS
 from klr_bench.metrics.metric import Metric
 from klr_bench.parsing import check_choice
 from klr_bench.report.load import Results
 from klr_bench.report.manifest import Manifest
-from klr_bench.report.measured import UNKNOWN, Groups, Machine, Measured, MeasuredDataset, Method, measure
+from klr_bench.report.measured import Groups, Machine, Measured, Method, measure
 from klr_bench.report.papers.match import Match, Source, matches_of, sources_of
 from klr_bench.report.papers.model import Cause, Printed
 from klr_bench.report.papers.verdicts import Verdict
@@ -22,7 +22,7 @@ from klr_bench.results.variants import variant_text
 
 @dataclass(frozen=True)
 class Line(Method):
-    """A method, and by metric the published numbers beside its own."""
+    """A method, and the published numbers that match its own, by metric."""
 
     matches: Mapping[str, Match] = field(default_factory=dict)
 
@@ -35,166 +35,146 @@ class Block:
     label: str
     lines: list[Line]
     metrics: list[Metric]
-    sizes: Mapping[str, float] = field(default_factory=dict)
-    """The numbers of rows and features of the first fit."""
-    facts: Sequence[Printed] = ()
-    """What the published tables say of the data set itself."""
-    stands_for: str | None = None
-    """The data set of the paper that this one replaces."""
-    marks: Mapping[str, Marks] = field(default_factory=dict)
+    sizes: Mapping[str, float]
+    facts: Sequence[Printed]
+    """Published numbers about the data set itself."""
+    stands_for: str | None
+    """The published data set that this one replaces, if any."""
+    marks: Mapping[str, Marks]
     """By metric, the best line and those that are not distinguishable from it."""
-    groups: Groups = field(default_factory=dict)
-    """The records by line."""
-    resampled: bool = True
-    """Whether each repeat splits the data set again; True if the manifest does not say it."""
+    groups: Groups
+    resampled: bool
+    """Whether each repeat splits the data set again; True if unknown."""
 
     @property
     def matches(self) -> list[Match]:
-        """All published numbers beside those of the lines."""
-        return [one for line in self.lines for one in line.matches.values()]
+        """All published numbers that match a line."""
+        return [match for line in self.lines for match in line.matches.values()]
 
 
 @dataclass(frozen=True)
 class Table:
-    """All of an experiment."""
+    """The table of an experiment."""
 
     experiment: str
     title: str
     blocks: list[Block]
     sources: Sequence[Source]
-    """The published tables beside the results."""
+    """The published tables that the experiment is compared with."""
     machine: str
     figures: list[str] | None
-    """Names of the figures that were asked for; None: the usual ones."""
     absent: list[str]
-    """Data sets that were asked for and have no row yet."""
-    baselines: Mapping[str, str] = field(default_factory=dict)
-    """For metrics that compare two methods, the print name of the baseline: "FISTA; two_stage=False"."""
-    measured_on: Machine = UNKNOWN
+    """Requested data sets without a record."""
+    baselines: Mapping[str, str]
+    """Print name of the baseline, "FISTA; two_stage=False", by metric that compares two methods."""
+    measured_on: Machine
     """The machine of most fits; times of other machines have no ratio."""
 
     @property
     def columns(self) -> str | None:
         """The parameter whose values are the columns, if all published tables have the same one."""
-        found = {source.paper.tables[table].columns for source in self.sources for table in source.tables}
-        return found.pop() if len(found) == 1 else None
+        parameters = {source.paper.tables[table].columns for source in self.sources for table in source.tables}
+        return parameters.pop() if len(parameters) == 1 else None
 
     @property
     def shown(self) -> dict[str, Metric]:
-        """The metrics that some block shows."""
+        """The metrics of all blocks."""
         return {metric.name: metric for block in self.blocks for metric in block.metrics}
-
-    @property
-    def matches(self) -> list[Match]:
-        """All published numbers beside those of the lines."""
-        return [one for block in self.blocks for one in block.matches]
 
     @property
     def compared(self) -> list[Match]:
         """The published numbers whose difference the table shows."""
         return [
-            one
+            match
             for block in self.blocks
             for line in block.lines
             for metric in block.metrics
-            if metric.compared == "difference" and (one := line.matches.get(metric.name))
+            if metric.compared == "difference" and (match := line.matches.get(metric.name))
         ]
 
     @property
     def causes(self) -> list[Cause]:
         """The causes that explain differences that the table shows."""
-        reasons = {one.reason for one in self.compared if one.verdict is Verdict.EXPLAINED}
-        found = {cause.because: cause for source in self.sources for cause in source.paper.causes}
-        return [cause for because, cause in found.items() if because in reasons]
+        reasons = {match.reason for match in self.compared if match.verdict is Verdict.EXPLAINED}
+        causes = {cause.because: cause for source in self.sources for cause in source.paper.causes}
+        return [cause for because, cause in causes.items() if because in reasons]
 
 
-def with_columns(results: Results, names: Sequence[str] | None) -> Results:
-    """Return results whose table has the metrics of these names, in this order; None: as the run has it."""
-    if names is None:
-        return results
-    for name in names:
-        check_choice("columns", name, results.manifest.metrics)
-    return replace(results, manifest=results.manifest.with_metrics(list(names)))
+def results_table(results: Results, table: str | None = None, columns: Sequence[str] | None = None) -> Table:
+    """Return the table of an experiment, compared with the published tables that name it, or with one `table`.
 
-
-def check_shown(table: Table, names: Sequence[str] | None) -> None:
-    """Refuse a metric that is asked for and has no value in the table."""
-    for name in names or ():
-        if name not in table.shown:
-            has = ", ".join(table.shown) or "none of those that are asked for"
-            message = f"columns: no record of {table.experiment} has {name}; it has {has}. Leave it out."
-            raise KlrBenchError(message)
-
-
-def beside_papers(results: Results, table: str | None = None) -> Table:
-    """Make the table of an experiment beside the published tables that name it, or the one that is asked for."""
-    manifest, measured = results.manifest, measure(results)
+    `columns` are names of metrics, in this order; None: those of the run.  Raises KlrBenchError for an unknown table or
+    metric, and for a metric without values.
+    """
+    manifest = results.manifest
+    for name in columns or ():
+        check_choice("columns", name, manifest.metrics)
+    if columns is not None:
+        config = manifest.config.model_copy(update={"metrics": list(columns)})
+        results = replace(results, manifest=manifest.model_copy(update={"config": config}))
+    measured = measure(results)
     sources = sources_of(manifest.chosen, manifest.metrics, folders(), measured.results_dir, table)
-    return build(measured, sources, only_published=table is not None)
+    built = build(measured, sources, only_published=table is not None)
+    for name in columns or ():
+        if name not in built.shown:
+            has = ", ".join(built.shown) or "none of the requested ones"
+            fail(f"columns: no record of {built.experiment} has {name}; it has {has}. Leave it out.")
+    return built
 
 
 def build(measured: Measured, sources: Sequence[Source] = (), *, only_published: bool = False) -> Table:
-    """Make a table of measured and published numbers.
-
-    `only_published`: the metrics that the published table has, and no others, if it has some.
-    """
+    """Return a table of measured and published numbers; with `only_published`, of the published metrics, if any."""
     manifest, config = measured.manifest, measured.manifest.config
-    there = {dataset.name for dataset in measured.datasets}
+    present = {dataset.name for dataset in measured.datasets}
+    baselines = {}
+    for name, changes in (config.against or {}).items():
+        label = [manifest.algorithm_label(str(changes["algorithm"]))] if changes.get("algorithm") is not None else []
+        rest = variant_text({key: value for key, value in changes.items() if key != "algorithm"})
+        baselines[name] = "; ".join([*label, *([rest] if rest else [])])
     table = Table(
         experiment=manifest.experiment,
         title=config.title,
         blocks=[],
         sources=sources,
-        machine=manifest.machine.cpu if manifest.machine else "",
+        machine=str((manifest.machine or {}).get("cpu") or ""),
         figures=config.figures,
-        absent=[name for name, asked in config.datasets.items() if name not in there and not asked.own_file],
+        absent=[name for name, entry in config.datasets.items() if name not in present and not entry.own_file],
         measured_on=measured.machine,
-        baselines={name: _baseline_label(changes, manifest) for name, changes in (config.against or {}).items()},
+        baselines=baselines,
     )
     matches = matches_of(sources, measured)
     for dataset in measured.datasets:
         lines = [Line(**vars(one), matches=matches.get((dataset.name, one.column), {})) for one in dataset.methods]
-        table.blocks.append(_block(dataset, lines, manifest, table, only_published=only_published))
+        metrics = _metrics(lines, manifest, compared=bool(sources), only_published=only_published)
+        stands_for = (source.paper.stand_ins.get(dataset.name) for source in sources)
+        resampled = manifest.resampled(dataset.name) is not False
+        columns = [line.column for line in lines]
+        block = Block(
+            dataset.name,
+            dataset.label,
+            lines,
+            metrics,
+            sizes=dataset.sizes,
+            facts=[fact for source in sources for fact in source.facts(dataset.name)],
+            stands_for=next(filter(None, stands_for), None),
+            marks=marks(dataset.groups, columns, metrics, resampled=resampled, by=table.columns),
+            groups=dataset.groups,
+            resampled=resampled,
+        )
+        table.blocks.append(block)
     return table
 
 
-def _baseline_label(changes: Mapping[str, object], manifest: Manifest) -> str:
-    label = manifest.algorithm_label(str(changes["algorithm"])) if changes.get("algorithm") is not None else ""
-    rest = variant_text({name: value for name, value in changes.items() if name != "algorithm"})
-    return "; ".join(filter(None, [label, rest]))
-
-
-def _block(
-    dataset: MeasuredDataset, lines: list[Line], manifest: Manifest, table: Table, *, only_published: bool
-) -> Block:
-    metrics = _metrics(lines, manifest, compared=bool(table.sources), only_published=only_published)
-    stands_for = (source.paper.stand_ins.get(dataset.name) for source in table.sources)
-    resampled = manifest.resampled(dataset.name) is not False
-    columns = [line.column for line in lines]
-    return Block(
-        dataset.name,
-        dataset.label,
-        lines,
-        metrics,
-        sizes=dataset.sizes,
-        facts=[fact for source in table.sources for fact in source.facts(dataset.name)],
-        stands_for=next(filter(None, stands_for), None),
-        marks=marks(dataset.groups, columns, metrics, resampled=resampled, by=table.columns),
-        groups=dataset.groups,
-        resampled=resampled,
-    )
-
-
 def _metrics(lines: list[Line], manifest: Manifest, *, compared: bool, only_published: bool) -> list[Metric]:
-    """Return those of the asked metrics that some line has, times in the unit in which they are published.
+    """Return the requested metrics that some line has; times in the unit in which they are published.
 
-    The usual ones do not include the log loss beside a paper: none prints it.
+    Next to a paper the usual ones leave out the log loss, which none prints.
     """
     usual = [m.name for m in METRICS.values() if m.usual and not (m.name == "log_loss" and compared)]
     units: dict[str, set[str]] = {}
     for line in lines:
-        for name, one in line.matches.items():
-            units.setdefault(name, set()).add(one.printed.unit)
+        for name, match in line.matches.items():
+            units.setdefault(name, set()).add(match.printed.unit)
     measured = {name for line in lines for name, entry in line.entries.items() if entry.mean is not None}
     present = set(units) if units and only_published else measured | set(units)
     return [

@@ -227,14 +227,14 @@ class Store:
             content = read_yaml(path)
         except KlrBenchError:
             return {}
-        _refuse_newer(content, path)
+        refuse_newer(content, path)
         return content if isinstance(content, dict) else {}
 
 
 def _read(path: str, key: str) -> tuple[Stamp | None, CellFile | None]:
     """Return the stamp of a file and the cell in it, or None if the file is absent or damaged."""
     stamp, content = read_stamped_json(path)
-    _refuse_newer(content, path)
+    refuse_newer(content, path)
     return stamp, parse_cell(content, key)
 
 
@@ -245,7 +245,8 @@ def _remove_stale(path: str) -> None:
             os.unlink(path)
 
 
-def _refuse_newer(content: Any, path: str | Path) -> None:
+def refuse_newer(content: Any, path: str | Path) -> None:
+    """Refuse what a later version has written: it is neither understood nor to be overwritten."""
     version = content.get("schema_version") if isinstance(content, dict) else None
     if type(version) is int and version > SCHEMA_VERSION:
         fail(

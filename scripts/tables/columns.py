@@ -8,7 +8,7 @@ from klr_bench.metrics.labels import METRICS
 from klr_bench.report.load import read_results
 from klr_bench.report.render.document import Grid, pipe_table
 from klr_bench.report.render.layout import document
-from klr_bench.report.table import beside_papers, with_columns
+from klr_bench.report.table import results_table
 from klr_bench.results.record import COLUMNS, IDENTITY, RELIABILITY_COLUMNS, ROWS_COLUMNS, TRACE_COLUMNS
 
 UNITS = {"percent": "fraction, 0 to 1", "count": "number", "s": "s", "MB": "MB", "small": "", "": ""}
@@ -95,7 +95,7 @@ def _unbroken(table: str) -> str:
 
 def part(name: str, folder: Path, columns: tuple[str, ...], dataset: str | None = None) -> dict[str, str]:
     """Return the report's table of some columns of a results folder, of one data set, by a name."""
-    built = beside_papers(with_columns(read_results(folder), columns))
+    built = results_table(read_results(folder), columns=columns)
     (grid,) = [one for one in document(built).grids if dataset in (None, one.header[0])]
     return {name: _unbroken(pipe_table(grid))}
 
@@ -107,7 +107,7 @@ def quickstart(folder: Path) -> dict[str, str]:
 
 def magic(folder: Path) -> dict[str, str]:
     """Return the lines of three learners on MAGIC beside the paper's numbers."""
-    table = beside_papers(with_columns(read_results(folder), ("accuracy", "n_support")))
+    table = results_table(read_results(folder), columns=("accuracy", "n_support"))
     (whole,) = document(table).grids
     kept = [n for n, row in enumerate(whole.rows) if n not in whole.papers and row[0].startswith(("Base", "OSKL"))]
     places = sorted([*kept, *(n + 1 for n in kept)])

@@ -13,7 +13,7 @@ from klr_bench.console import PlainConsole
 from klr_bench.report import report
 from klr_bench.report.load import read_results
 from klr_bench.report.render import Document, show_all
-from klr_bench.report.table import Table, beside_papers
+from klr_bench.report.table import Table, results_table
 from klr_bench.results.migrate import parse_variant
 from klr_bench.results.store import IDENTITY, Bin, CellFile, Checkpoint, Record, Store
 from klr_bench.results.variants import Variant
@@ -23,10 +23,10 @@ Make = Callable[..., Path]
 
 def record(algorithm: str, variant: str, repeat: int, **values: Any) -> Record:
     """Return a record; `variant` as text such as "G=1; R=2", metrics among the values; None: no such metric."""
-    given: dict[str, Any] = {"key": f"{algorithm}-{variant}-{repeat}".replace("/", ":"), "status": "ok", "params": {}}
-    given |= {"experiment": "demo", "seed": None} | values
-    metrics = {name: value for name, value in given.items() if name not in IDENTITY and value is not None}
-    identity = {name: value for name, value in given.items() if name in IDENTITY}
+    fields: dict[str, Any] = {"key": f"{algorithm}-{variant}-{repeat}".replace("/", ":"), "status": "ok", "params": {}}
+    fields |= {"experiment": "demo", "seed": None} | values
+    metrics = {name: value for name, value in fields.items() if name not in IDENTITY and value is not None}
+    identity = {name: value for name, value in fields.items() if name in IDENTITY}
     return Record(
         algorithm=algorithm, variant=Variant(parse_variant(variant)), repeat=repeat, metrics=metrics, **identity
     )
@@ -53,7 +53,7 @@ def write(
 
 def table(folder: Path, number: str | None = None) -> Table:
     """Return the table of a results folder."""
-    return beside_papers(read_results(folder), number)
+    return results_table(read_results(folder), number)
 
 
 def shown(folder: Path, **options: Any) -> str:

@@ -37,24 +37,29 @@ CONFIG = {
 }
 
 
-def test_a_paper_of_ones_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    paper = tmp_path / "configs" / "paper" / "mine"
-    paper.mkdir(parents=True)
-    (paper / "paper.yaml").write_text(PAPER, encoding="utf-8")
+def write_own_paper(root: Path, name: str, paper_yaml: str = PAPER, comment: str = "") -> tuple[Path, Path]:
+    """Write a paper, an experiment, and its results as results/<name>; return the folder and the experiment."""
+    paper, experiment = root / "configs" / "paper" / "mine", root / "configs" / "experiment" / "my_experiment.yaml"
+    for folder in (paper, experiment.parent):
+        folder.mkdir(parents=True)
+    (paper / "paper.yaml").write_text(paper_yaml, encoding="utf-8")
     (paper / "tables.csv").write_text(TABLES, encoding="utf-8")
-    experiment = tmp_path / "configs" / "experiment" / "my_experiment.yaml"
-    experiment.parent.mkdir()
-    experiment.write_text("# @package _global_\n", encoding="utf-8")
+    experiment.write_text(f"# @package _global_\n{comment}", encoding="utf-8")
     sizes = {"n_train": 80, "n_test": 20, "n_features": 2}
     rows = [
         record("nc", "", 0, dataset="moons", accuracy=0.86, fit_time_s=1.0, **sizes),
         record("oskl", "", 0, dataset="moons", accuracy=0.9, fit_time_s=60.0, params={"G": 4}, **sizes),
         record("nc", "", 0, key="c", dataset="checkerboard", accuracy=0.5, **sizes),
     ]
-    write(tmp_path / "results" / "a_name_of_its_own", rows, CONFIG)
+    write(root / "results" / name, rows, CONFIG)
+    return paper, experiment
+
+
+def test_a_paper_of_ones_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    paper, experiment = write_own_paper(tmp_path, "a_name_of_its_own")
     assert main(["report", "experiment=a_name_of_its_own"]) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert "NC 1/1 86.0 +0.2 " in text

@@ -10,14 +10,12 @@ from pathlib import Path
 import pytest
 
 from klr_bench.config.locations import config_dir
-from klr_bench.report.page.content import experiment_part
 from klr_bench.report.paper_pages import table_page
 from klr_bench.report.papers.reading import paper_files
 from klr_bench.report.papers.reproduction import WholePaper
 from klr_bench.report.papers.verdicts import Verdict
 from tests.extensions import extension
-from tests.report.folders import record, write
-from tests.report.test_own_paper import CONFIG, PAPER, TABLES
+from tests.report.test_own_paper import PAPER, write_own_paper
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = ROOT / "results" / "reference"
@@ -53,14 +51,11 @@ def cells(page: str) -> list[str]:
     return [unescape(re.sub(r"<[^>]*>", "", cell)) for cell in found]
 
 
-def test_each_paper_has_a_page_and_nothing_else_is_left(pages: Path) -> None:
+def test_each_paper_has_a_page_with_its_pictures_and_nothing_else_is_left(pages: Path) -> None:
     written = {path.stem for path in pages.glob("[!_]*.md")}
     assert written == {*paper_files([config_dir()]), "experiments"}
     for name in written - {"experiments"}:
         assert f"<generated/{name}>" in (pages / "_contents.md").read_text(encoding="utf-8")
-
-
-def test_each_picture_of_a_page_is_there(pages: Path) -> None:
     shown = {name for path in pages.glob("*.md") for name in re.findall(r"{figure} (\S+)", path.read_text("utf-8"))}
     assert len(shown) > 20
     assert shown == {path.name for path in pages.glob("*.png")}
@@ -91,14 +86,6 @@ def test_claims_are_those_of_the_report(pages: Path) -> None:
     assert {"at most", "at most, within 0.5 points"} <= {*cells(page)}
 
 
-def test_pictures_of_a_report_are_taken_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("klr_bench.report.figures._drawn", None)  # or it would raise
-    part = experiment_part(REFERENCE / "prototypes_2d", drawn=True)
-    files = (REFERENCE / "prototypes_2d" / "report").glob("*.png")
-    assert set(part.pictures) == {path.stem.replace("_", " ") for path in files}
-    assert not experiment_part(REFERENCE / "oskl_magic", drawn=True).pictures
-
-
 def test_all_experiments_are_listed(pages: Path) -> None:
     page = (pages / "experiments.md").read_text(encoding="utf-8")
     listed = {text for text in cells(page)}
@@ -112,19 +99,8 @@ def test_a_paper_of_ones_own_has_a_page(
     write_pages: WritePages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    paper = tmp_path / "configs" / "paper" / "mine"
-    paper.mkdir(parents=True)
-    (paper / "paper.yaml").write_text(PAPER.replace("Me (2026)", "Me & <you> (2026)") + OWN_CLAIM, encoding="utf-8")
-    (paper / "tables.csv").write_text(TABLES, encoding="utf-8")
-    experiment = tmp_path / "configs" / "experiment" / "my_experiment.yaml"
-    experiment.parent.mkdir()
-    experiment.write_text("# @package _global_\n# Half of the rows are left out.\n", encoding="utf-8")
-    sizes = {"n_train": 80, "n_test": 20, "n_features": 2}
-    rows = [
-        record("nc", "", 0, dataset="moons", accuracy=0.86, fit_time_s=1.0, **sizes),
-        record("oskl", "", 0, dataset="moons", accuracy=0.9, fit_time_s=60.0, params={"G": 4}, **sizes),
-    ]
-    write(tmp_path / "results" / "my_experiment", rows, CONFIG)
+    paper_yaml = PAPER.replace("Me (2026)", "Me & <you> (2026)") + OWN_CLAIM
+    write_own_paper(tmp_path, "my_experiment", paper_yaml, "# Half of the rows are left out.\n")
     write_pages(tmp_path / "pages", tmp_path / "results")
     page = (tmp_path / "pages" / "mine.md").read_text(encoding="utf-8")
     assert page.startswith("# Me \\& \\<you\\> (2026)\n")

@@ -1,6 +1,5 @@
-"""Reports that one looks into: one self-contained HTML file, or a small static site that shares its script.
+"""Interactive reports: one self-contained HTML file, or a static site whose pages share scripts and style.
 
-`content` says what is on a page, `data` holds the tables and plots that its script shows, `html` makes HTML of both,
-and `write` makes files of it.  Pages load nothing: they hold all data, and no text of a name, label or message becomes
-markup or script.
+`content` collects the content of a page, and `html` writes it as files.  Pages load nothing from elsewhere: they hold
+all data, and no text of a name, label or message becomes markup or script.
 """

@@ -1,107 +1,187 @@
-"""From parts to HTML: texts are escaped, whoever wrote them; scripts and styles are ours and stand as they are."""
+"""Pages as HTML files: one that holds everything, or a static site whose pages share scripts and style.
+
+Jinja2 escapes all texts; only our own scripts and styles, and HTML that `fragment` made, are inserted as they are.
+"""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import json
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
 import klr_bench
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
-
-    from klr_bench.report.page.content import Part
+from klr_bench.config.locations import folders
+from klr_bench.errors import fail
+from klr_bench.files import write_atomic
+from klr_bench.report.compare.comparison import compare
+from klr_bench.report.compare.pages import documents
+from klr_bench.report.page.content import Part, experiment_part, paper_part, word
+from klr_bench.report.paper_pages import all_papers_page
+from klr_bench.report.papers.reading import chosen_papers, experiments_of, paper_files
+from klr_bench.report.papers.reproduction import WholePaper
+from klr_bench.report.writing import write_changed
 
 SCRIPTS = ("plotly-basic.min.js", "common.js", "tables.js", "figures.js", "page.js")
-"""In the order in which a page runs them."""
-STYLE, LICENCE = "page.css", "plotly-LICENSE.txt"
-SHARED = (*SCRIPTS, STYLE, LICENCE)
-"""What the pages of a site share."""
+"""Scripts in the order in which a page runs them."""
+STYLE, LICENSE = "page.css", "plotly-LICENSE.txt"
+SHARED = (*SCRIPTS, STYLE, LICENSE)
+"""Files that the pages of a site share."""
+SITE_TITLE = "Published numbers, and ours"
 MARKS = {"*": "off", "~": "compatible", "]": "explained", "‡": "best", "†": "alike"}
-"""The class of a table entry, by its last character."""
+"""CSS class of a table entry, by its last character."""
+
+
+ENVIRONMENT = Environment(
+    loader=PackageLoader("klr_bench.report.page"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
 
 
 def fragment(parts: Sequence[Part], title: str) -> str:
-    """Return the content of a page of this title: its parts, and the data that its script shows."""
-    from klr_bench.report.page.data import script_json
-
-    tables = {table.name: table.plain() for part in parts for table in part.tables}
+    """Return the content of a page as HTML: its parts, and the data for its script."""
+    tables = {table["name"]: table for part in parts for table in part.tables}
     plots = {plot["name"]: plot for part in parts for plot in part.plots}
     data = script_json({"tables": tables, "plots": plots})
-    return _environment().get_template("fragment.html").render(parts=parts, title=title, data=data)
+    return ENVIRONMENT.get_template("fragment.html").render(parts=parts, title=title, data=data)
+
+
+def script_json(content: Any) -> str:
+    """Return JSON that is safe inside a script element: no text ends the element or starts markup."""
+    text = json.dumps(content, allow_nan=False, ensure_ascii=True, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def layout(content: str, title: str, *, shared: str = "", home: str = "", watched: bool = False) -> str:
-    """Return a page.
+    """Return a page with content that `fragment` made.
 
-    Parameters
-    ----------
-    content : HTML that `fragment` has made
-    title : its title
-    shared : the address of the folder of the script and the style, "" for a page that holds them
-    home : the address of the first page of a site
-    watched : whether the page shows a run and fetches its content
+    `shared` is the address of the folder of scripts and style (none: the page holds them), and `home` that of the first
+    page of a site.  A `watched` page fetches its content from the server of a live view.
     """
-    return (
-        _environment()
-        .get_template("layout.html")
-        .render(
-            content=content,
-            title=title,
-            shared=shared,
-            home=home,
-            watched=watched,
-            policy=policy(shared=bool(shared), watched=watched),
-            made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        )
+    template = ENVIRONMENT.get_template("layout.html")
+    return template.render(
+        content=content,
+        title=title,
+        shared=shared,
+        home=home,
+        watched=watched,
+        policy=policy(shared=bool(shared), watched=watched),
+        made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
     )
 
 
 @cache
 def asset(name: str) -> str:
-    """Return the text of a script, a style or a licence."""
+    """Return the text of a script, a style or a license."""
     return files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
 
 
 @cache
 def policy(*, shared: bool, watched: bool = False) -> str:
-    """Return what a page may load: nothing but its own scripts, by their hashes; of a server or site, their own files.
+    """Return the content security policy: a page runs its own scripts alone, and loads nothing else.
 
-    Styles are free, since plotly.js sets some on its elements.
+    Styles are free, because plotly.js sets some on its elements.
     """
-    scripts = "'self'" if shared else " ".join(_hash(asset(name)) for name in SCRIPTS)
+    digests = (hashlib.sha256(asset(name).encode()).digest() for name in SCRIPTS)
+    hashes = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
+    scripts, styles = ("'self'", "'self' 'unsafe-inline'") if shared else (hashes, "'unsafe-inline'")
     allowed = [
         "default-src 'none'",
         f"script-src {scripts}",
-        "style-src 'self' 'unsafe-inline'" if shared else "style-src 'unsafe-inline'",
+        f"style-src {styles}",
         "img-src data: blob:",
         "base-uri 'none'",
         "form-action 'none'",
+        *(["connect-src 'self'"] if watched else []),
     ]
-    return "; ".join([*allowed, "connect-src 'self'"] if watched else allowed)
+    return "; ".join(allowed)
 
 
-@cache
-def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("klr_bench.report.page"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals.update(
-        asset=asset, marks=MARKS, version=klr_bench.__version__, SCRIPTS=SCRIPTS, STYLE=STYLE, LICENCE=LICENCE
-    )
-    return environment
+ENVIRONMENT.globals.update(
+    asset=asset, marks=MARKS, version=klr_bench.__version__, SCRIPTS=SCRIPTS, STYLE=STYLE, LICENSE=LICENSE
+)
 
 
-def _hash(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+def write_page(
+    target: Path,
+    experiments: Sequence[Path],
+    papers: Sequence[str] = (),
+    results_dir: Path = Path("results"),
+    **options: Any,
+) -> Path:
+    """Write one page that holds everything, papers and then results folders; return its path.
+
+    `papers` are names, or "all"; their experiments in `results_dir` are on the page, too.  `options` are arguments of
+    `experiment_part`.  Raises KlrBenchError for a folder without valid results, and for an unknown paper.
+    """
+    chosen = {name: folder for words in papers for name, folder in chosen_papers(words).items()}
+    whole = [WholePaper(name, folder, results_dir) for name, folder in chosen.items()]
+    experiments = list(dict.fromkeys([*experiments, *(results_dir / name for one in whole for name in one.results)]))
+    parts = [paper_part(paper) for paper in whole]
+    parts += [experiment_part(folder, **options) for folder in experiments]
+    for name, folder in paper_files(folders()).items():
+        compared = set(experiments_of(name)) & {path.name for path in experiments}
+        if compared and name not in chosen:
+            paper = WholePaper(name, folder, experiments[0].parent, only=compared)
+            part = paper_part(paper, sorted(compared))
+            parts += [part] if part.tables else []
+    title = ", ".join([paper.paper.reference for paper in whole] or [path.name for path in experiments])
+    return _write(target, parts, title)
+
+
+def page_against(target: Path, pairs: Sequence[tuple[Path, Path]], columns: Sequence[str] | None = None) -> Path:
+    """Write a page that compares pairs of results folders; return its path.  Raises KlrBenchError as `compare`."""
+    parts = []
+    for first, second in pairs:
+        name = f"{first.name} against {second.name if second.name != first.name else second.parent.name}"
+        compared = documents(compare(first, second, columns))
+        parts.append(Part("against", name, compared[0].title, compared))
+    return _write(target, parts, ", ".join(part.name for part in parts))
+
+
+def _write(target: Path, parts: Sequence[Part], title: str) -> Path:
+    write_atomic(target, layout(fragment(parts, title), title).encode())
+    return target
+
+
+def write_site(target: Path, results_dir: Path) -> list[Path]:
+    """Write a site of all experiments in `results_dir`, and of all papers with some of them; return the paths.
+
+    The pages share scripts and style in `assets`; the last path is the first page.  Raises KlrBenchError if there are
+    no results, or a file is damaged.
+    """
+    experiments = sorted(path.parent for path in results_dir.glob("*/records.csv"))
+    if not experiments:
+        fail(f"{results_dir}: expected results folders, got none. Make some with: klr-bench run experiment=...")
+    papers = [WholePaper(name, folder, results_dir) for name, folder in paper_files(folders()).items()]
+    papers = [whole for whole in papers if whole.results]
+    paths = {folder.name: f"experiments/{word(folder.name)}.html" for folder in experiments}
+    paper_paths = {whole.name: f"papers/{word(whole.name)}.html" for whole in papers}
+    pages: dict[str, Part] = {}
+    for folder in experiments:
+        related = [whole for whole in papers if folder.name in whole.results]
+        links = {f"Compared with {one.paper.reference}": f"../{paper_paths[one.name]}" for one in related}
+        pages[paths[folder.name]] = replace(experiment_part(folder), links=links)
+    links = {whole.paper.reference: paper_paths[whole.name] for whole in papers}
+    index = [Part("site", "papers", "Papers", [all_papers_page(papers)] if papers else [], links=links)]
+    links = {f"{part.name}: {part.title}": path for path, part in pages.items()}
+    index.append(Part("site", "experiments", "Experiments", [], links=links))
+    for whole in papers:
+        links = {name: f"../{paths[name]}" for name in whole.results}
+        pages[paper_paths[whole.name]] = replace(paper_part(whole), links=links)
+    files = {f"assets/{name}": asset(name) for name in SHARED}
+    for path, part in pages.items():
+        files[path] = layout(fragment([part], part.title), part.title, shared="../assets/", home="../index.html")
+    files["index.html"] = layout(fragment(index, SITE_TITLE), SITE_TITLE, shared="assets/", home="index.html")
+    return write_changed(target, {path: text.encode() for path, text in files.items()})

@@ -9,7 +9,7 @@ from typing import Any
 
 from klr_bench.report.figures import Inputs
 from klr_bench.report.load import read_results
-from klr_bench.report.table import beside_papers
+from klr_bench.report.table import results_table
 from klr_bench.results.store import CellFile, Record, Store
 from klr_bench.results.variants import Variant
 
@@ -64,7 +64,7 @@ def write(folder: Path, cells: Iterable[CellFile], **config: Any) -> Path:
 def read(folder: Path) -> Inputs:
     """Return what figures are drawn from."""
     results = read_results(folder)
-    return Inputs(beside_papers(results), results.records, results.traces, results.reliability, results.rows)
+    return Inputs(results_table(results), results.records, results.traces, results.reliability, results.rows)
 
 
 def everything(folder: Path, without: tuple[str, str] = ("", ""), **config: Any) -> Inputs:

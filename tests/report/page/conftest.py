@@ -22,11 +22,11 @@ QUIET = (
 
 @dataclass
 class Opened:
-    """A page, and what it asked for and said."""
+    """A page, its requests, and its messages and errors."""
 
     page: Page
     requests: list[str] = field(default_factory=list)
-    said: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
 
     def see_all(self) -> None:
         """Go down the page, so that each figure comes into sight and is drawn."""
@@ -40,16 +40,16 @@ Open = Callable[..., Opened]
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    path = next((found for name in NAMES if (found := shutil.which(name))), None)
+    path = next(filter(None, map(shutil.which, NAMES)), None)
     if path is None:
         reason = f"no browser: expected one of {', '.join(NAMES)}, as apt-get install chromium has it"
         if os.environ.get("CI") == "true":
             pytest.fail(reason)
         pytest.skip(reason)
     with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=path, args=QUIET)
-        yield found
-        found.close()
+        chromium = playwright.chromium.launch(executable_path=path, args=QUIET)
+        yield chromium
+        chromium.close()
 
 
 @pytest.fixture
@@ -67,13 +67,13 @@ def open_page(browser: Browser) -> Iterator[Open]:
             accept_downloads=True,
         )
         contexts.append(context)
-        found = Opened(context.new_page())
-        found.page.on("request", lambda request: found.requests.append(request.url))
-        found.page.on("console", lambda message: found.said.append(message.text))
-        found.page.on("pageerror", lambda error: found.said.append(str(error)))
-        found.page.goto((path.as_uri() if isinstance(path, Path) else path) + hash)
-        found.page.wait_for_selector("html[data-ready]")
-        return found
+        result = Opened(context.new_page())
+        result.page.on("request", lambda request: result.requests.append(request.url))
+        result.page.on("console", lambda message: result.messages.append(message.text))
+        result.page.on("pageerror", lambda error: result.messages.append(str(error)))
+        result.page.goto((path.as_uri() if isinstance(path, Path) else path) + hash)
+        result.page.wait_for_selector("html[data-ready]")
+        return result
 
     yield opened
     for context in contexts:

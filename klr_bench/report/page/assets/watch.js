@@ -1,15 +1,15 @@
 "use strict";
-// Asks every two seconds how the run stands, and then tells the page below, by the event "klr-results", the version of
-// the results.  Every text is set as text, whoever wrote it.
+// Requests the state of the run every two seconds, and passes the version of the results to the page by the event
+// "klr-results".  Every text is set as text, never as markup.
 (() => {
   const EVERY_MS = 2000;
   const PATIENCE_MS = 10000;
   const SAID = {
     running: "running",
-    finished: "the run has ended",
+    finished: "finished",
     interrupted: "stopped",
     killed: "killed",
-    silent: "no word",
+    silent: "no update",
     none: "no run",
     unknown: "unknown",
     gone: "no answer from the watcher",
@@ -47,7 +47,17 @@
     write(part("sentence"), state.sentence);
     write(part("problem"), state.problem);
     part("problem").hidden = !state.problem;
-    const numbers = Object.entries(state.numbers ?? {});
+    const count = (number) => (number ?? 0).toLocaleString("en");
+    const numbers = Object.entries(
+      state.total === undefined
+        ? {}
+        : {
+            "cells done": `${count(state.done)} of ${count(state.total)}`,
+            "cells failed": count(state.failed),
+            "tasks running": count(state.n_running),
+            "time left": state.left,
+          },
+    );
     const shown = part("numbers");
     if (shown.children.length !== numbers.length) {
       shown.replaceChildren(
@@ -67,12 +77,11 @@
     bar.max = state.total || 1;
     bar.value = state.done || 0;
     const running = (state.running ?? []).map(([what, since]) => [what, `for ${since}`]);
-    const title = `Running now (${running.length + (state.more_running ?? 0)})`;
-    if (state.more_running) running.push([`and ${state.more_running} more`, ""]);
-    list("at-work", title, running);
     const failures = (state.failures ?? []).map(([what, status, message]) => [`${status}: ${what}`, message]);
-    if (state.more_failures) failures.push([`and ${state.more_failures} more`, ""]);
-    list("failures", `Failed (${state.failed ?? 0})`, failures);
+    const withRest = (entries, total) =>
+      total > entries.length ? [...entries, [`and ${count(total - entries.length)} more`, ""]] : entries;
+    list("at-work", `Running now (${count(state.n_running)})`, withRest(running, state.n_running));
+    list("failures", `Failed (${count(state.failed)})`, withRest(failures, state.failed));
     document.title = state.total ? `${state.done}/${state.total} ${state.experiment}` : state.experiment;
     ended = ["finished", "interrupted", "killed"].includes(state.standing);
     document.dispatchEvent(new CustomEvent("klr-results", { detail: state.version }));
