@@ -117,8 +117,8 @@ def pairing_of(dataset: str, first: Run, second: Run) -> Pairing:
 
     Equal keys prove it; otherwise it is assumed that both versions split in the same way.
     """
-    splits = [getattr(run.manifest.asked(dataset), "split", None) for run in (first, second)]
-    if any(split is None or isinstance(split, str) for split in splits):
+    splits = [run.manifest.split(dataset) for run in (first, second)]
+    if None in splits:
         return Pairing("unknown", "a manifest does not say how the data are split")
     resampled = any(isinstance(split, RESAMPLING) for split in splits)
     pairs = [(one, other) for method, _, one, other in cells_of_both(first, second) if method[0] == dataset]

@@ -146,14 +146,12 @@ def match(source: Source, measured: Measured) -> list[Match]:
 def _printed(
     method: Method, dataset: MeasuredDataset, lines: Sequence[Printed], measured: Measured
 ) -> dict[str, Printed]:
-    """Return the printed numbers of a method by metric; none if it comes from another sweep.
+    """Return the printed numbers of a method by metric.
 
     If a run takes its budgets from other results, the paper's budgets are its own numbers of support vectors; the
     largest is matched with the largest, if there are as many.
     """
     values = method.params
-    if method.other_sweep:
-        return {}
     if measured.manifest.borrowed and as_number(values.get("budget")) is not None:
         variants = [one.variant for one in dataset.methods if one.algorithm == method.algorithm]
         ours, theirs = (

@@ -32,8 +32,9 @@ def caption(table: Table) -> list[str]:
     counts = "" if table.columns else " (ok: successful repeats / requested repeats)"
     spread = f"Mean ± standard deviation over the repeats{counts}."
     sentences = [spread if any(line.n_ok > 1 for line in lines) else "One repeat, so no standard deviation."]
-    is_compared = any(not one.stand_in for one in table.matches)
-    sentences += _sources(table, is_compared=is_compared)
+    matches = [match for block in table.blocks for match in block.matches]
+    is_compared = any(not match.stand_in for match in matches)
+    sentences += _sources(table, is_compared=is_compared) if matches else []
     sentences += _best(table)
     sentences += [
         f"{block.label} stands in for the paper's {block.stands_for}: the paper's numbers are of other data, so there "
@@ -73,8 +74,6 @@ def failures_of(block: Block) -> list[str]:
 
 def _sources(table: Table, *, is_compared: bool) -> list[str]:
     """Return which tables the published numbers are from, and what the differences and their marks mean."""
-    if not table.sources or not table.matches:
-        return []
     papers = "; ".join(
         f"{source.name}, {'table' if len(source.tables) == 1 else 'tables'} {' and '.join(source.tables)}"
         for source in table.sources
