@@ -71,8 +71,7 @@ def fetch_(names: Sequence[str], config_dirs: Sequence[Path], cache: Path, mirro
     if not names:
         known = ", ".join(datasets(config_dirs))
         fail(f"klr-bench data fetch: expected the names of data sets, got none. Known: {known}.")
-    chosen = {name: read_dataset(name, config_dirs) for name in names}
-    for name, dataset in chosen.items():
+    for name, dataset in {name: read_dataset(name, config_dirs) for name in names}.items():
         entries = files(dataset)
         with progress(console) as report:
             paths = [fetch(entry, cache=cache, mirror=mirror, progress=report) for entry in entries]
