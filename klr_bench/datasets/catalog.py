@@ -25,7 +25,6 @@ from klr_bench.datasets.download import UNKNOWN, cached_path, fetch, files, veri
 from klr_bench.errors import fail
 from klr_bench.files import no_file
 
-BAD_INPUT = 2  # exit status
 UNLIMITED = 200
 """Width of a table that is not written to a terminal."""
 
@@ -106,7 +105,7 @@ def verify_(names: Sequence[str], config_dirs: Sequence[Path], cache: Path, cons
     corrupt = sum(state == "corrupt" for state, _, _ in states)
     if corrupt:
         _line(console, f"{corrupt} corrupt; the next run, or klr-bench data fetch, brings each of them anew.")
-    return BAD_INPUT if corrupt else 0
+    return 2 if corrupt else 0
 
 
 def info(name: str, config_dirs: Sequence[Path], cache: Path, console: Console) -> int:
