@@ -25,9 +25,6 @@ from klr_bench.datasets.download import UNKNOWN, cached_path, fetch, files, veri
 from klr_bench.errors import fail
 from klr_bench.files import no_file
 
-UNLIMITED = 200
-"""Width of a table that is not written to a terminal."""
-
 
 def datasets(config_dirs: Sequence[Path]) -> dict[str, DatasetConfig]:
     """Return every data set of configs/dataset by name, sorted."""
@@ -59,7 +56,7 @@ def list_(config_dirs: Sequence[Path], cache: Path, console: Console) -> int:
         counts = _count(dataset.declared_rows()), _count(dataset.source.n_features)
         table.add_row(name, dataset.label or name, *counts, size, state)
     if is_unlimited(console):
-        console.width = max(console.width, UNLIMITED)
+        console.width = max(console.width, 200)
     console.print(table)
     _line(console, f"cache: {cache}")
     return 0
