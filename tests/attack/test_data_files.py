@@ -94,7 +94,7 @@ def slow_csv(content: bytes) -> list[list[float]] | None:
     """Return the numbers of comma-separated text, read in the plainest way; None where that is not possible."""
     text = content.decode("utf-8-sig", "backslashreplace")
     table = [line.split(",") for line in re.split("\r\n|\n|\r", text) if line.strip()]
-    if all(class_labels.number(field) is None for field in table[0]):
+    if "class" in table[0] or all(class_labels.number(field) is None for field in table[0]):
         table = table[1:]
     if len({len(row) for row in table}) != 1:
         return None

@@ -69,7 +69,7 @@ def _plain_rows(block: Block, layout: Layout, labels: Labels) -> Chunk | None:
         "quoting": csv.QUOTE_NONE,
         **EXACT,
     }
-    options |= {"header": None, "names": range(n), "index_col": False, "na_filter": False, "skipinitialspace": True}
+    options |= {"header": None, "names": range(n), "na_filter": False, "skipinitialspace": True}
     types = {column: str if column == label else np.float64 for column in range(n)}
     try:
         table = pd.read_csv(io.BytesIO(text), dtype=types, **options)
