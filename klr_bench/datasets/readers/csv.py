@@ -47,10 +47,9 @@ def read_chunks(path: Path, layout: Layout, labels: Labels) -> Iterator[Chunk]:
             block = replace(block, first=open_row.line, text=open_row.text + block.text)
         chunk, open_row = None if header else _plain_rows(block, layout, labels), None
         if chunk is None:
-            chunk, open_row = _any_rows(block, layout, labels, header=header)
+            chunk, open_row, header = _any_rows(block, layout, labels, header=header)
         if open_row and len(open_row.text) > LONGEST_LINE:
             break
-        header = header and open_row is not None and open_row.line == block.first
         empty = empty and not len(chunk.codes)
         yield chunk
     if open_row:
@@ -87,8 +86,10 @@ def _plain_rows(block: Block, layout: Layout, labels: Labels) -> Chunk | None:
     return Chunk(codes[codes >= 0], X[codes >= 0], 0, n - 2)
 
 
-def _any_rows(block: Block, layout: Layout, labels: Labels, *, header: bool) -> tuple[Chunk, OpenQuoteError | None]:
-    """Return the rows of a block, and if the last one has an open quote the error about it."""
+def _any_rows(
+    block: Block, layout: Layout, labels: Labels, *, header: bool
+) -> tuple[Chunk, OpenQuoteError | None, bool]:
+    """Return the rows of a block, the error about a last row with an open quote, and if the header is to come."""
     n, label, where = layout.n_columns, layout.label, f"{block.path}, line"
     lines = block.text.splitlines(keepends=True)
     codes, rows, open_row = [], [], None
@@ -118,4 +119,4 @@ def _any_rows(block: Block, layout: Layout, labels: Labels, *, header: bool) -> 
     except csv.Error as error:
         raise not_delimited(block.path, error) from error
     X = np.array(rows, dtype=np.float64).reshape(len(rows), n - 1).astype(np.float32)
-    return Chunk(np.array(codes, dtype=np.int32), X, 0, n - 2), open_row
+    return Chunk(np.array(codes, dtype=np.int32), X, 0, n - 2), open_row, header
