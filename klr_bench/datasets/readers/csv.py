@@ -1,7 +1,6 @@
 """Chunks of numbers from delimited text (CSV and similar); quoted fields may span lines.
 
-pandas reads blocks in which all rows are plain: numbers and a label, without quotes.  Others are read row by row, so
-that messages name the line.
+pandas reads blocks of plain rows: numbers and a label, without quotes.  Others are read row by row, to name the line.
 """
 
 from __future__ import annotations
