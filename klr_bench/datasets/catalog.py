@@ -25,10 +25,6 @@ from klr_bench.datasets.download import UNKNOWN, cached_path, fetch, files, veri
 from klr_bench.errors import fail
 from klr_bench.files import no_file
 
-BAD_INPUT = 2  # exit status
-UNLIMITED = 200
-"""Width of a table that is not written to a terminal."""
-
 
 def datasets(config_dirs: Sequence[Path]) -> dict[str, DatasetConfig]:
     """Return every data set of configs/dataset by name, sorted."""
@@ -60,7 +56,7 @@ def list_(config_dirs: Sequence[Path], cache: Path, console: Console) -> int:
         counts = _count(dataset.declared_rows()), _count(dataset.source.n_features)
         table.add_row(name, dataset.label or name, *counts, size, state)
     if is_unlimited(console):
-        console.width = max(console.width, UNLIMITED)
+        console.width = max(console.width, 200)
     console.print(table)
     _line(console, f"cache: {cache}")
     return 0
@@ -71,8 +67,7 @@ def fetch_(names: Sequence[str], config_dirs: Sequence[Path], cache: Path, mirro
     if not names:
         known = ", ".join(datasets(config_dirs))
         fail(f"klr-bench data fetch: expected the names of data sets, got none. Known: {known}.")
-    chosen = {name: read_dataset(name, config_dirs) for name in names}
-    for name, dataset in chosen.items():
+    for name, dataset in {name: read_dataset(name, config_dirs) for name in names}.items():
         entries = files(dataset)
         with progress(console) as report:
             paths = [fetch(entry, cache=cache, mirror=mirror, progress=report) for entry in entries]
@@ -107,7 +102,7 @@ def verify_(names: Sequence[str], config_dirs: Sequence[Path], cache: Path, cons
     corrupt = sum(state == "corrupt" for state, _, _ in states)
     if corrupt:
         _line(console, f"{corrupt} corrupt; the next run, or klr-bench data fetch, brings each of them anew.")
-    return BAD_INPUT if corrupt else 0
+    return 2 if corrupt else 0
 
 
 def info(name: str, config_dirs: Sequence[Path], cache: Path, console: Console) -> int:

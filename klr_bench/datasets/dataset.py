@@ -90,9 +90,9 @@ def load(
     n, declared, n_train = len(arrays.y), config.declared_rows(), arrays.n_train_official
     if declared not in {None, n}:
         fail(f"{name}: n_samples is declared as {declared}, got {n}; correct configs/dataset/{name}.yaml.")
-    if _has_first_rows(config):
+    if config.source.n_train is not None and not config.source.test:  # the first rows are the official training part
         n_train = config.source.n_train
-        if n_train is None or not 0 < n_train < n:
+        if not 0 < n_train < n:
             fail(f"{name}: n_train: expected a whole number from 1 to {n - 1}, got {n_train}; correct {name}.yaml.")
     return Dataset(full_name, arrays.X, arrays.y, arrays.classes, n_train, key, arrays.relevant, arrays.said)
 
@@ -167,7 +167,7 @@ def dataset_hash(name: str, config: DatasetConfig) -> str:
     The scaling and the split are not part of it.  Of the user's own files the content is hashed, of a stream a sample.
     """
     source, reading = config.source, _reading(config).content()
-    parts: dict[str, object] = {"n_train": source.n_train} if _has_first_rows(config) else {}
+    parts: dict[str, object] = {} if source.n_train is None or source.test else {"n_train": source.n_train}
     if config.derive:
         parts |= {"derive": config.derive, "code": source_hash(config.derive[TARGET])}
     if source.generator:
@@ -179,11 +179,6 @@ def dataset_hash(name: str, config: DatasetConfig) -> str:
         unknown = {file.name: f"{UNKNOWN}: {file.url or file.name}" for file in files(config) if file.sha256 == UNKNOWN}
         sha256s = [unknown.get(file.name, file.sha256) for file in files(config)]
     return content_hash({"reader": READER_VERSION, "sha256": sha256s, "reading": reading} | parts)
-
-
-def _has_first_rows(config: DatasetConfig) -> bool:
-    """Return True if the first rows of the one file, or of generated data, are the official training part."""
-    return config.source.n_train is not None and not config.source.test
 
 
 def _reading(config: DatasetConfig) -> Reading:

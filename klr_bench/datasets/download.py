@@ -147,7 +147,7 @@ def _unpack(source: Path, entry: LabelsFile, target: Path, progress: Progress) -
             for chunk, position in plain_chunks(source):
                 sha256.update(chunk)
                 out.write(chunk)
-                check_size(out.tell(), entry.max_bytes or MOST_BYTES)
+                check_size(out.tell(), entry.max_bytes or MOST_BYTES, suffixed(target, ".part"))
                 progress(position, size, f"{entry.name}: unpacking")
         if not _matches(sha256.hexdigest(), entry.sha256):
             raise TransferError(_wrong_content(sha256.hexdigest(), entry.sha256) + "; not kept")

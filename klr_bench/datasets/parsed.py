@@ -9,6 +9,7 @@ import os
 import shutil
 import zlib
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
@@ -44,13 +45,12 @@ def verify(folder: Path) -> tuple[Literal["ok", "corrupt"], str]:
 
     Corrupt ones are removed, so that the next use parses anew.  Raises KlrBenchError if they cannot be removed.
     """
-    try:
+    name = "arrays"
+    with suppress(Exception):  # damaged arrays raise many kinds
         meta = read_checked_json(folder / "meta.json")
-        if all(_crc32(folder / file) == crc for file, crc in meta["files"].items()):
-            return "ok", str(meta["name"])
         name = str(meta["name"])
-    except Exception:  # damaged arrays raise many kinds
-        name = "arrays"
+        if all(_crc32(folder / file) == crc for file, crc in meta["files"].items()):
+            return "ok", name
     with disk_errors(folder):
         _remove(folder)
     return "corrupt", name

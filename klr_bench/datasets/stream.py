@@ -27,7 +27,6 @@ from klr_bench.files import expanded, matching
 
 logger = logging.getLogger(__name__)
 
-FORMATS = ("svmlight", "csv")
 Paths = str | Path | Sequence[str | Path]
 
 
@@ -107,7 +106,7 @@ def stream(
     try:
         check_text(paths)
         kind = format or sniffed_format(paths[0])
-        if kind not in FORMATS:
+        if kind not in ("svmlight", "csv"):
             fail(f"format={shown(repr(kind))}: expected 'svmlight', 'csv' or None.")
         if kind == "csv":
             width = layout_of(paths[0], label_column).n_columns - 1

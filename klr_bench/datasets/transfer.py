@@ -72,9 +72,10 @@ def _reason(error: Exception) -> str:
     return "no answer in time" if isinstance(error, requests.Timeout) else "no connection"
 
 
-def check_size(size: int, limit: int) -> None:
-    """Refuse a file that is larger than the limit."""
+def check_size(size: int, limit: int, part: Path) -> None:
+    """Refuse a file that is larger than the limit, and discard its part."""
     if size > limit:
+        discard(part)
         message = f"more than {limit:,} bytes; if that is right, give the file a larger max_bytes in configs/source"
         raise TransferError(message)
 
@@ -111,9 +112,7 @@ def _attempt(url: str, part: Path, progress: Progress, description: str, limit: 
             progress(done, total, description)
             for piece in response.raw.stream(CHUNK, decode_content=False):
                 done += len(piece)
-                if max(done, total or 0) > limit:
-                    discard(part)
-                    check_size(max(done, total or 0), limit)
+                check_size(max(done, total or 0), limit, part)
                 out.write(piece)
                 progress(done, total, description)
     if total is not None and done != total:

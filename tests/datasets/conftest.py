@@ -31,7 +31,7 @@ def cache(tmp_path: Path) -> Path:
     return tmp_path / "cache"
 
 
-@pytest.fixture(params=[3, 64, 1 << 21], ids=lambda size: f"blocks of {size}")
+@pytest.fixture(params=[17, 64, 1 << 21], ids=lambda size: f"blocks of {size}")
 def block(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Read text in blocks of some size."""
     monkeypatch.setattr(chunks, "BLOCK", request.param)

@@ -325,29 +325,6 @@ def test_earlier_records_lack_columns(make: Make) -> None:
     assert lines(folder)["Baseline"].entries["last_accuracy"].mean is None
 
 
-def test_the_report_says_where_another_method_finds_more(make: Make) -> None:
-    def sentences(folder: Path) -> list[str]:
-        return [sentence for sentence in caption(table(folder)) if "the other methods have" in sentence]
-
-    assert sentences(make()) == []
-    shares = {("sbcw", 10): 0.2, ("sbcw", 30): 0.6, ("fgm", 10): 0.2, ("fgm", 20): 0.41, ("sofs", 30): 0.1}
-    rows = [
-        row(name, f"n_features_to_select={p}", 0, n_selected=p, relevant_found=share)
-        for (name, p), share in shares.items()
-    ]
-    algorithms = {"sbcw": {"label": "SBCW"}, "fgm": {"label": "FGM"}, "sofs": {"label": "SOFS"}}
-    sweep = {name: {"n_features_to_select": [10, 20, 30, 40]} for name in algorithms}
-    config = {"algorithms": algorithms, "sweep": sweep, "experiment": "demo"}
-    begin = (
-        "MAGIC: the other methods have 3 points from 10 to 30 features. With the same number of features, SBCW finds "
-        "at least as many of the relevant ones as"
-    )
-    folder = make(rows, only=True, **config)
-    assert sentences(folder) == [f"{begin} 2 of these points, and fewer than 1: FGM at 20 (41.0 against 40.0 %)."]
-    rows[3] = row("fgm", "n_features_to_select=20", 0, n_selected=20, relevant_found=0.4)
-    assert sentences(make(rows, only=True, **config)) == [f"{begin} 3 of these points, and fewer than 0."]
-
-
 def test_the_time_to_final_accuracy(make: Make) -> None:
     rises, wavers = (0.5, 0.796, 0.795, 0.8), (0.8, 0.79, 0.7, 0.71)  # 0.795 is within half a point, 0.794 is not
     for repeat, accuracies in enumerate((rises, wavers)):

@@ -1,7 +1,6 @@
 """Chunks of numbers from delimited text (CSV and similar); quoted fields may span lines.
 
-pandas reads blocks in which all rows are plain: numbers and a label, without quotes.  Others are read row by row, so
-that messages name the line.
+pandas reads blocks of plain rows: numbers and a label, without quotes.  Others are read row by row, to name the line.
 """
 
 from __future__ import annotations
@@ -47,10 +46,9 @@ def read_chunks(path: Path, layout: Layout, labels: Labels) -> Iterator[Chunk]:
             block = replace(block, first=open_row.line, text=open_row.text + block.text)
         chunk, open_row = None if header else _plain_rows(block, layout, labels), None
         if chunk is None:
-            chunk, open_row = _any_rows(block, layout, labels, header=header)
+            chunk, open_row, header = _any_rows(block, layout, labels, header=header)
         if open_row and len(open_row.text) > LONGEST_LINE:
             break
-        header = header and open_row is not None and open_row.line == block.first
         empty = empty and not len(chunk.codes)
         yield chunk
     if open_row:
@@ -69,7 +67,7 @@ def _plain_rows(block: Block, layout: Layout, labels: Labels) -> Chunk | None:
         "quoting": csv.QUOTE_NONE,
         **EXACT,
     }
-    options |= {"header": None, "names": range(n), "index_col": False, "na_filter": False, "skipinitialspace": True}
+    options |= {"header": None, "names": range(n), "na_filter": False, "skipinitialspace": True}
     types = {column: str if column == label else np.float64 for column in range(n)}
     try:
         table = pd.read_csv(io.BytesIO(text), dtype=types, **options)
@@ -87,8 +85,10 @@ def _plain_rows(block: Block, layout: Layout, labels: Labels) -> Chunk | None:
     return Chunk(codes[codes >= 0], X[codes >= 0], 0, n - 2)
 
 
-def _any_rows(block: Block, layout: Layout, labels: Labels, *, header: bool) -> tuple[Chunk, OpenQuoteError | None]:
-    """Return the rows of a block, and if the last one has an open quote the error about it."""
+def _any_rows(
+    block: Block, layout: Layout, labels: Labels, *, header: bool
+) -> tuple[Chunk, OpenQuoteError | None, bool]:
+    """Return the rows of a block, the error about a last row with an open quote, and if the header is to come."""
     n, label, where = layout.n_columns, layout.label, f"{block.path}, line"
     lines = block.text.splitlines(keepends=True)
     codes, rows, open_row = [], [], None
@@ -118,4 +118,4 @@ def _any_rows(block: Block, layout: Layout, labels: Labels, *, header: bool) -> 
     except csv.Error as error:
         raise not_delimited(block.path, error) from error
     X = np.array(rows, dtype=np.float64).reshape(len(rows), n - 1).astype(np.float32)
-    return Chunk(np.array(codes, dtype=np.int32), X, 0, n - 2), open_row
+    return Chunk(np.array(codes, dtype=np.int32), X, 0, n - 2), open_row, header

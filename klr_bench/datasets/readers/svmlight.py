@@ -17,8 +17,6 @@ from klr_bench.errors import fail, shown
 
 SHORTEST_ENTRY = 4
 """Bytes of an entry such as `` 1:2``."""
-MOST_DIGITS = 100
-"""Largest number of digits of an index, with leading zeros."""
 EXPECTED = "lines like '+1 3:0.5 7:1' are expected."
 
 
@@ -104,7 +102,7 @@ class _BlockReader:
             return f"{shown(repr(token))} is not index:value"
         if not (name.isascii() and name.isdigit()):
             return f"{shown(repr(name))} in {shown(repr(token))} is not an index, a whole number from 0 or 1"
-        if len(name) > MOST_DIGITS or not self.lowest <= int(name) <= self.highest:
+        if len(name) > 100 or not self.lowest <= int(name) <= self.highest:
             between = f"the index {shown(name)} is not between {self.lowest} and {self.highest}"
             return f"{between}; set {SET_FEATURES} if it is right"
         if int(name) <= previous:

@@ -294,7 +294,7 @@ def test_a_number_has_one_verdict_in_tables_printed_tables_scoreboard_csv_and_pa
     for experiment in whole.results:
         source = whole.source([number for number, one in whole.paper.tables.items() if experiment in one.experiments])
         table = build(whole.measured[experiment], [source])
-        for match in table.matches:
+        for match in (match for block in table.blocks for match in block.matches):
             same = chosen.get((id(match.printed), match.experiment, match.dataset, match.column))
             shared += same is not None
             assert same is None or (match.verdict, match.reason) == (same.verdict, same.reason)
