@@ -92,7 +92,7 @@ def test_claims_are_those_of_the_report(pages: Path) -> None:
 
 
 def test_pictures_of_a_report_are_taken_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("klr_bench.report.figures._drawn", None)  # or it would raise
+    monkeypatch.setattr("klr_bench.report.figures._free_name", None)  # or it would raise
     part = experiment_part(REFERENCE / "prototypes_2d", drawn=True)
     files = (REFERENCE / "prototypes_2d" / "report").glob("*.png")
     assert set(part.pictures) == {path.stem.replace("_", " ") for path in files}
