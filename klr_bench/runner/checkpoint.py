@@ -151,7 +151,7 @@ class _Decoder:
 
 def _own_class(module: str, name: str) -> type:
     """Return a class of an imported module of klr-bench's estimators."""
-    found = getattr(sys.modules[module], name) if module.startswith(OWN) else None
-    if not isinstance(found, type) or found.__module__ != module:
+    kind = getattr(sys.modules[module], name) if module.startswith(OWN) else None
+    if not isinstance(kind, type) or kind.__module__ != module:
         raise CheckpointError("it has a class that is not of klr-bench")
-    return found
+    return kind

@@ -1,4 +1,4 @@
-"""What runs the tasks of a run: joblib's processes (the default), this process, or a dask cluster.
+"""Executors of tasks: joblib's processes (the default), this process, or a dask cluster.
 
 All executors have the interface of `Executor`; code outside this package never asks which one is active.  A new
 executor is one module here, which has a function `open_executor`, and a file in configs/parallel.
@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol, Self
 from klr_bench.config.models import ParallelConfig
 from klr_bench.errors import KlrBenchError
 from klr_bench.metrics.clock import KilledError, TimeLimitError
+from klr_bench.printing import shortened
 
 Say = Callable[[str], None]
 """Prints a line."""
@@ -57,14 +58,15 @@ def open_executor(parallel: ParallelConfig, n_jobs: int | None, say: Say) -> Exe
 
 
 LONGEST = 2000
-"""Characters of a message."""
+"""Maximum length of a message."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a task has no result."""
+    """The reason why a task has no result."""
 
-    status: str  # error, killed, timeout
+    status: str
+    """error, killed or timeout"""
     message: str
 
 
@@ -83,9 +85,8 @@ def guarded(task: Callable[[], Any], *, through: tuple[type[BaseException], ...]
 
 
 def described(error: BaseException) -> str:
-    """Return the message of an exception; its class stands before it unless it is a KlrBenchError."""
+    """Return the message of an exception, with its class unless it is a KlrBenchError."""
     text = str(error) if isinstance(error, KlrBenchError) else f"{type(error).__name__}: {error}"
     if isinstance(error, SystemExit):
         text += ". Take the call of exit out of the estimator, or out of the metric."
-    text = text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
-    return text.encode("utf-8", "backslashreplace").decode()
+    return shortened(text, LONGEST).encode("utf-8", "backslashreplace").decode()

@@ -1,10 +1,10 @@
-"""What a worker on another machine does: check that it has the same code, find its data, run the task."""
+"""The part of a task that runs on a worker of a cluster: check its code, find its data, run the task."""
 
 from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,41 +14,31 @@ from klr_bench.datasets.dataset import OWN_PATHS, fetched
 from klr_bench.datasets.download import cached_path, files
 from klr_bench.errors import KlrBenchError
 from klr_bench.runner import machine
-from klr_bench.runner.executors import guarded
+from klr_bench.runner.executors import Failure, guarded
 from klr_bench.runner.plan import Cell, Fold, Source
 
-
-@dataclass(frozen=True)
-class MissingData:
-    """The result of a task for which a worker does not have the data and cannot fetch them."""
-
-    message: str
-
-
-@dataclass(frozen=True)
-class OtherCode:
-    """The result of a task that a worker would compute with other code than the run."""
-
-    message: str
+OTHER_CODE, NO_DATA = "other code", "no data"
+"""Status of a task that a worker cannot run: its code differs, or it does not have the data and cannot fetch them."""
 
 
 def run_here(item: Fold | Cell, call: partial[Any]) -> Any:
-    """Run a call whose first argument is `item` with the data of this machine.
+    """Return the result of a call whose first argument is `item`, with the data of this machine, or a Failure.
 
-    Returns its result or a Failure, or MissingData or OtherCode if this worker cannot run it.
+    The status of the failure is OTHER_CODE or NO_DATA if another worker may be able to run the call.
     """
     machine.follow(os.getppid())  # the parent of all workers that were started together
     try:
-        key = replace(item).key  # computed again, of the code that is here
+        key = replace(item).key  # computed again, from the code of this worker
     except KlrBenchError as error:
-        return OtherCode(f"{error} Give it what the run has, and start it again.")
+        return Failure(OTHER_CODE, f"{error} Give it what the run has, and start it again.")
     if key != item.key:
-        return OtherCode("its code differs from that of the run. Give it the same code, and start it again.")
+        message = "its code differs from that of the run. Give it the same code, and start it again."
+        return Failure(OTHER_CODE, message)
     source = _of_this_machine(item.source)
     try:
         fetched(source.spec, cache=source.cache, mirror=source.mirror, progress=None)
     except KlrBenchError as error:
-        return MissingData(str(error))
+        return Failure(NO_DATA, str(error))
     if source == item.source:
         return guarded(call)
     there = replace(item, source=source)
@@ -58,7 +48,7 @@ def run_here(item: Fold | Cell, call: partial[Any]) -> Any:
 
 
 def _of_this_machine(source: Source) -> Source:
-    """Return a source with the cache of this machine, and with a user's file that has been sent to it."""
+    """Return a source with the cache of this machine, and with the user's file that was sent to it, if any."""
     cache = source.cache if source.cache.is_dir() else default_cache()
     spec = source.spec
     if spec.source.is_own_file and not _has(source):
@@ -68,20 +58,20 @@ def _of_this_machine(source: Source) -> Source:
 
 
 def _has(source: Source) -> bool:
-    """Return True if a user's file is here, with the same content."""
+    """Return True if the user's file is on this machine, with the same content."""
     with suppress(KlrBenchError):
         return dataset_hash(source.stem, source.spec) == source.data_key
     return False
 
 
 def _own_places(source: Source) -> dict[str, Path]:
-    """Return where in a cache a user's files are sent to, by their keys in the spec."""
-    given = {key: path for key in OWN_PATHS if (path := getattr(source.spec.source, key))}
-    return {key: Path("sent", source.data_key, key, Path(path).name) for key, path in given.items()}
+    """Return the places in a cache for the user's files, by their keys in the spec."""
+    paths = {key: path for key in OWN_PATHS if (path := getattr(source.spec.source, key))}
+    return {key: Path("sent", source.data_key, key, Path(path).name) for key, path in paths.items()}
 
 
 def files_to_send(source: Source) -> dict[Path, Path]:
-    """Return the files of a data set, by where in a cache they belong."""
+    """Return the files of a data set, by their places in a cache."""
     if source.spec.source.is_own_file:
         paths = fetched(source.spec, cache=source.cache, mirror=source.mirror, progress=None)
         return dict(zip(_own_places(source).values(), paths, strict=True))

@@ -23,7 +23,7 @@ from uuid import uuid4
 from klr_bench.config.models import ParallelConfig
 from klr_bench.errors import KlrBenchError, StoppedError, fail, shown
 from klr_bench.runner.executors import Failure, Say, Task
-from klr_bench.runner.executors._dask_worker import MissingData, OtherCode, files_to_send, receive, run_here
+from klr_bench.runner.executors._dask_worker import NO_DATA, OTHER_CODE, files_to_send, receive, run_here
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -152,11 +152,12 @@ class DaskExecutor:
         except Exception:  # the worker has died with its result, or dask has given the task up
             yield from self._retry(attempt)
             return
-        if isinstance(result, OtherCode):
+        status = result.status if isinstance(result, Failure) else ""
+        if status == OTHER_CODE:
             self._refused[worker] = f"worker {worker} is not used: {result.message}"
             self._say(self._refused[worker])
             result = None
-        elif isinstance(result, MissingData):
+        elif status == NO_DATA:
             result = self._send_data(worker, attempt.task, result.message)
         if result is None:
             self._waiting.append(attempt)
