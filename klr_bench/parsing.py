@@ -6,6 +6,7 @@ Models convert nothing, except whole numbers where a number is expected, and num
 from __future__ import annotations
 
 import re
+import reprlib
 from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Annotated, Any, NoReturn, TypeVar
@@ -30,6 +31,9 @@ T = TypeVar("T")
 Plain = dict[str, Any]
 """Keys and values of YAML, JSON or a command line before they are parsed."""
 STRICT = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
+SHORT = reprlib.Repr()
+"""Short representation of nested lists and mappings, which may be huge because of YAML aliases."""
+SHORT.maxlevel, SHORT.maxlist, SHORT.maxdict, SHORT.maxstring, SHORT.maxother = 3, 20, 20, 100, 100
 TYPES = {
     "bool_type": "true or false",
     "int_type": "a whole number",
@@ -198,7 +202,8 @@ def _place(error: Any, value: Any) -> list[str]:
 
 def refuse(key: str, expected: str, got: Any) -> NoReturn:
     """Raise the KlrBenchError of an invalid value."""
-    text = repr(got)
+    parts = got if isinstance(got, list) else got.values() if isinstance(got, dict) else ()
+    text = SHORT.repr(got) if any(isinstance(part, list | dict) for part in parts) else repr(got)
     fail(f"{key}: expected {expected}, got {text if len(text) <= 200 else text[:200] + '...'}.")
 
 

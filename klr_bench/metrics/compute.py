@@ -36,7 +36,7 @@ def f1(predictions: Predictions) -> float:
     labels = predictions.classes if len(predictions.classes) > 2 else predictions.classes[1:]
     pairs = [(predictions.predicted == label, predictions.y == label) for label in labels]
     counts = [(int((predicted & actual).sum()), int(predicted.sum() + actual.sum())) for predicted, actual in pairs]
-    return sum(2 * both / total if total else 0.0 for both, total in counts) / len(labels)
+    return sum(2 * both / either if either else 0.0 for both, either in counts) / len(labels)
 
 
 def log_loss(predictions: Predictions) -> float | None:

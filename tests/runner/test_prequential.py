@@ -313,13 +313,13 @@ def test_a_report_and_its_figures(place, capsys):
         (["algorithm=[projectron]", "algorithms.projectron.grid=null", f"{SPLIT}test=rows"], CANNOT_SAY),
         ([*OSKL, f"{SPLIT}test=cells"], "split.test"),
         (["algorithm=[oskl]"], "combinations of values to choose from, but the stream stream has no selection"),
-        ([*OSKL, "trace.points=10"], "has no effect on the data set stream"),
+        ([*OSKL, "trace.points=10"], "has no effect on the stream stream"),
         ([*OSKL, f"{SPLIT}window=50"], "at least as many rows as a chunk has, 100"),
         ([*OSKL, "data.test_size=0.2"], "data.test_size=0.2: has no effect on a stream"),
         ([*OSKL, "data.path=nothing-*.svm"], "does not exist"),
         ([*OSKL, f"{SPLIT}chunks=50"], "Did you mean 'chunk'?"),
         ([*OSKL, "parallel=dask"], "read on one machine"),
-        (["dataset=[moons]", "data.path=null", *OSKL, MOONS], "expected rows in files"),
+        (["dataset=[moons]", "data.path=null", *OSKL, MOONS], "expected one of the formats"),
     ],
 )
 def test_what_a_stream_cannot_have_is_one_message(place, capsys, given, message):
