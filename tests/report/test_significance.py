@@ -65,10 +65,6 @@ def marks(built: Table, metric: str = "accuracy") -> dict[str, Mark]:
     return {algorithm: mark for (algorithm, _), mark in block.marks.get(metric, Marks()).lines.items()}
 
 
-def places(built: Table, metric: str = "accuracy") -> dict[str, str]:
-    return {algorithm: mark.place for algorithm, mark in marks(built, metric).items()}
-
-
 @pytest.mark.parametrize(
     ("split", "ratio"),
     [
@@ -100,12 +96,6 @@ def test_marks_are_those_of_a_slow_reference(tmp_path: Path, split: dict[str, An
     assert result == {}
 
 
-def test_the_lowest_loss_is_the_best(tmp_path: Path) -> None:
-    built = table(folder_of(tmp_path, rows(ACCURACIES, "log_loss")))
-    assert places(built, "log_loss") == {"oskl": "best", "margin": "", "nc": ""}
-    assert all((mark.difference or 0) >= 0 for mark in marks(built, "log_loss").values())
-
-
 def test_times_memory_and_metrics_without_a_direction_have_no_marks(tmp_path: Path) -> None:
     unmarked = ["fit_time_s", "n_updates", "peak_memory_mb", "load", "objective", "setup_time_s"]
     records = rows(ACCURACIES, pass_time_s=0.1)
@@ -121,16 +111,26 @@ SOME = [0.9, 0.8, 0.7]
 
 
 @pytest.mark.parametrize(
-    ("values", "expected"),
+    ("values", "metric", "expected"),
     [
-        ({"nc": SOME}, {}),
-        ({"nc": SOME, "oskl": SOME}, {}),
-        ({"nc": SOME, "oskl": SOME, "margin": [0.9, 0.8, 0.6]}, {"nc": "best", "oskl": "best", "margin": "alike"}),
+        ({"nc": SOME}, "accuracy", {}),
+        ({"nc": SOME, "oskl": SOME}, "accuracy", {}),
+        (
+            {"nc": SOME, "oskl": SOME, "margin": [0.9, 0.8, 0.6]},
+            "accuracy",
+            {"nc": "best", "oskl": "best", "margin": "alike"},
+        ),
+        (ACCURACIES, "log_loss", {"oskl": "best", "margin": "", "nc": ""}),
     ],
+    ids=["one method", "constant", "equal", "the lowest loss"],
 )
-def test_equal_means_are_all_the_best_but_not_in_a_constant_column(tmp_path: Path, values: Any, expected: Any) -> None:
-    built = table(folder_of(tmp_path, rows(values)))
-    assert places(built) == expected
+def test_equal_means_are_all_the_best_but_not_in_a_constant_column(
+    tmp_path: Path, values: Any, metric: str, expected: dict[str, str]
+) -> None:
+    built = table(folder_of(tmp_path, rows(values, metric)))
+    by_method = marks(built, metric)
+    assert {name: mark.place for name, mark in by_method.items()} == expected
+    assert all((mark.difference or 0) >= 0 for mark in by_method.values()) or metric == "accuracy"
     assert any("‡" in line for line in caption(built)) == bool(expected)
 
 
@@ -203,10 +203,9 @@ def test_the_marks_are_in_every_format(tmp_path: Path) -> None:
     assert not re.search("[†‡]", files["tex"])
     values = {row["algorithm"]: row for row in csv.DictReader(io.StringIO(files["csv"])) if row["metric"] == "accuracy"}
     assert [values[name]["best"] for name in ACCURACIES] == ["best", "alike", ""]
-    mark = marks(table(folder))["oskl"]
-    numbers = [float(values["oskl"][name]) for name in ("difference_to_best", "low", "high", "p_holm")]
-    assert numbers == [mark.difference, mark.low, mark.high, mark.p_holm]
-    assert {values["nc"][name] for name in ("difference_to_best", "low", "high", "p_holm")} == {""}
+    mark, columns = marks(table(folder))["oskl"], ("difference_to_best", "low", "high", "p_holm")
+    assert [float(values["oskl"][name]) for name in columns] == [mark.difference, mark.low, mark.high, mark.p_holm]
+    assert {values["nc"][name] for name in columns} == {""}
 
 
 def test_on_a_terminal_the_marks_are_more_than_a_style(tmp_path: Path) -> None:

@@ -64,16 +64,6 @@ def test_wilcoxon_with_holm_is_that_of_scikit_posthocs(seed: int, n: int, k: int
     np.testing.assert_allclose(result.p_holm, adjusted, atol=1e-9)
 
 
-@settings(max_examples=10, deadline=None)
-@given(SCORES, st.randoms())
-def test_the_order_of_data_sets_and_methods_does_not_matter(scores: np.ndarray, random) -> None:
-    rows, columns = (random.sample(range(size), size) for size in scores.shape)
-    moved = scores[rows][:, columns]
-    np.testing.assert_allclose(across.ranks(moved), across.ranks(scores)[columns])
-    assert across.friedman(moved) == pytest.approx(across.friedman(scores))
-    np.testing.assert_allclose(across.wilcoxon(moved).p_holm, across.wilcoxon(scores).p_holm[columns][:, columns])
-
-
 @given(arrays.arrays(bool, st.integers(1, 6).map(lambda k: (k, k))), st.randoms())
 def test_groups_are_the_largest_sets_of_which_every_two_are_alike(relation: np.ndarray, random) -> None:
     alike = relation | relation.T

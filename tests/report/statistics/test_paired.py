@@ -31,17 +31,6 @@ def test_the_interval_is_that_of_the_formula(differences: list[float], ratio: fl
     assert corrected_interval(differences).p == pytest.approx(stats.ttest_1samp(differences, 0.0).pvalue, abs=1e-12)
 
 
-def test_each_of_many_comparisons_is_that_of_itself() -> None:
-    rows = np.random.default_rng(0).normal(size=(2, 3, 6))
-    rows[1, 2, 4:] = np.nan
-    ratios = np.array([[0.0, 0.25, 1.0], [0.5, 0.1, 0.2]])
-    for test in (corrected_interval, lambda *arguments: correlated_t(*arguments, 0.3)):
-        together = test(rows, ratios)
-        for place in np.ndindex(2, 3):
-            alone = test(rows[place], ratios[place])
-            np.testing.assert_array_equal([part[place] for part in together], np.array(alone))
-
-
 @pytest.mark.parametrize(("folds", "runs"), [(2, 3), (5, 1), (10, 3)])
 @pytest.mark.parametrize("rope", [0.0, 0.01, 0.1])
 def test_the_shares_are_those_of_baycomp(folds: int, runs: int, rope: float) -> None:
