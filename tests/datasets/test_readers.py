@@ -221,7 +221,10 @@ def test_indices_beyond_the_declared_features(write: Write) -> None:
 
 REFUSED_FILES: list[tuple[str, bytes | str, str]] = [
     *(("svmlight", text, "no rows") for text in ("", "\n\n", "\ufeff", "# comment\n")),
-    *(("csv", text, "no rows") for text in ("", "\n\n \n", "\ufeff", "only,a,long,header\n", gzip.compress(b""))),
+    *(
+        ("csv", text, "no rows")
+        for text in ("", "\n\n \n", "\ufeff", "only,a,long,header\n", gzip.compress(b"", mtime=0))
+    ),
     ("svmlight", "1\n-1\n", "no row has a feature; lines like '+1 3:0.5 7:1' are expected."),
     ("csv", "a\nb\n", "one column, 'a'; features and a label are expected"),
     ("csv", "1,a\n", "1 class in the training file; 2 to 100 are expected."),
@@ -248,8 +251,8 @@ REFUSED_FILES: list[tuple[str, bytes | str, str]] = [
         )
         for kind in READ
     ),
-    ("csv", gzip.compress(bz2.compress(b"1,a\n2,b\n")), "compressed twice"),
-    ("csv", gzip.compress(b"1,a\n2,b\n") + b"rubbish", "truncated or corrupted"),
+    ("csv", gzip.compress(bz2.compress(b"1,a\n2,b\n"), mtime=0), "compressed twice"),
+    ("csv", gzip.compress(b"1,a\n2,b\n", mtime=0) + b"rubbish", "truncated or corrupted"),
     ("csv", "1,a\n" + "1,\n" * 400_000, "line 2: '' is not a label"),  # less than two bytes for each field
     ("csv", 'x,c\n1,a\n2,b\n"' + '\n","' * 1_100_000, "not delimited text (a quote that opens in line 4"),
 ]
@@ -439,7 +442,7 @@ def test_a_row_is_not_a_header(write: Write, rows: str) -> None:
         ("0,1,2,3,class\n5,6,7,8,a\n6,7,8,9,b\n", None, ("a", "b"), [[5, 6, 7, 8], [6, 7, 8, 9]]),
         ("x,x,c\n1,2,a\n3,4,b\n", None, ("a", "b"), [[1, 2], [3, 4]]),
         (b"1,\xe4\n2,\xf6\n", None, ("\\xe4", "\\xf6"), [[1], [2]]),
-        (gzip.compress(b"x,c\n1,a\n") + gzip.compress(b"2,b\n"), None, ("a", "b"), [[1], [2]]),
+        (gzip.compress(b"x,c\n1,a\n", mtime=0) + gzip.compress(b"2,b\n", mtime=0), None, ("a", "b"), [[1], [2]]),
         *(("class,x1,x2\na,1,2\nb,3,4\n", c, ("a", "b"), [[1, 2], [3, 4]]) for c in ("class", 0, "0", -3, "-3")),
     ],
 )
