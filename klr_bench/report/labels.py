@@ -85,11 +85,6 @@ def path_of(line: Method) -> tuple[str, Variant]:
     return line.algorithm, line.variant.without(*PATH)
 
 
-def path_label(line: Method) -> str:
-    """Return the print name of the curve over the number of features that a method is a point of."""
-    return column_label(line.algorithm_label, path_of(line)[1])
-
-
 def along_path(lines: Sequence[Method], metric: str, factor: float = 1.0) -> list[tuple[float, float, float]]:
     """Return the number of selected features, the mean and the spread of each method with a metric, in order."""
     points = [(line.entries["n_selected"].mean, line.entries[metric]) for line in lines]

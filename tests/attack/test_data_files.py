@@ -156,7 +156,7 @@ NO_FILES: dict[str, tuple[Callable[[Path], None], str]] = {
     "folder": (Path.mkdir, "is a folder"),
     "zeros": (lambda path: path.symlink_to("/dev/zero"), "is a device"),
     "dangling": (lambda path: path.symlink_to("nowhere"), "is a link that leads nowhere"),
-    "loop": (lambda path: path.symlink_to(path.name), "cannot be read (Too many levels of symbolic links)"),
+    "loop": (lambda path: path.symlink_to(path.name), "is a link that leads to itself"),
 }
 
 

@@ -85,7 +85,8 @@ def hostile(place: Path) -> None:
     config["datasets"] = {"moons": CALL | {"source": CALL | {"format": "generated"}, "split": CALL}}
     config["algorithms"] = {"nc": {"estimator": CALL, "grid": {"R": [1]}}}
     config |= {"kernel": CALL, "data": CALL, "trace": CALL, "figures": ["mine"]}
-    content |= {"versions": CALL, "machine": {"cpu": "x"} | CALL}
+    texts = {name: value for name, value in CALL.items() if isinstance(value, str)}
+    content |= {"versions": texts, "machine": {"cpu": "x"} | texts}
     path.write_text(yaml.safe_dump(content), encoding="utf-8")
     paper = place / "configs" / "paper" / "own"
     paper.mkdir(parents=True)

@@ -76,7 +76,6 @@ def draw_all(
     own: bool = False,
     also: Sequence[str] = (),
     explored: bool = False,
-    pictures: bool = True,
 ) -> Drawn:
     """Draw figures.
 
@@ -89,7 +88,6 @@ def draw_all(
     own : run and draw the user's own figures; without it a note explains how
     also : further formats of the files
     explored : return figures that can be explored as plain data, and the others as one file each, of low resolution
-    pictures : whether those others are drawn
     """
     check_names(asked or ())
     drawn = Drawn()
@@ -110,7 +108,7 @@ def draw_all(
         try:
             if name in shipped or own:
                 figure = shipped.get(name) or find(name)
-                notes = _add(drawn, name, figure, inputs, also, explored=explored, pictures=pictures)
+                notes = _add(drawn, name, figure, inputs, also, explored=explored)
             else:
                 notes = [f"{files[name]} is code; add own_figures=true to have it run and drawn."]
         except Exception as error:
@@ -145,7 +143,6 @@ def _add(
     also: Sequence[str],
     *,
     explored: bool,
-    pictures: bool,
 ) -> list[str]:
     """Draw one figure, add its files or its plot to those that are drawn, and return notes."""
     import matplotlib.style
@@ -160,7 +157,6 @@ def _add(
         plot = figure.plot(inputs) if figure.plot else None
         if plot is not None:
             drawn.plots[name] = plot
-        if plot is not None or not pictures:
             return []
     with matplotlib.style.context(["default", STYLE]), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about letters that no font has, and axes without positive values
