@@ -7,7 +7,6 @@ import gzip
 import lzma
 import os
 import re
-import socket
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -26,12 +25,7 @@ from klr_bench.errors import KlrBenchError
 from tests.attack.promise import check_message, rejected
 from tests.config.composing import dataset_of
 
-PACK: dict[str, Callable[[bytes], bytes]] = {
-    "plain": bytes,
-    "gz": lambda content: gzip.compress(content, 1),
-    "xz": lambda content: lzma.compress(content, preset=0),
-    "bz2": bz2.compress,
-}
+PACK: list[Callable[[bytes], bytes]] = [bytes, gzip.compress, lzma.compress, bz2.compress]
 TOKENS = [
     *(b"nan", b"inf", b"-inf", b"1e400", b"-0", b"0x1f", b"1_000", b"1,5", b"\xd9\xa5", b"9" * 400, b"1e-400", b"1d5"),
     *(b"\0", b"\r", b"\r\n", b"\n", b"\n\n", b'"', b'"\n', b"'", b"\x1b[31m", b"\xef\xbb\xbf", b"\xff\xfe", b"\x85"),
@@ -116,9 +110,9 @@ def slow_svmlight(content: bytes) -> list[dict[int, float]]:
 @pytest.mark.exhaustive
 @pytest.mark.drawn(0.16)
 def test_a_damaged_text_file(draw: Random, tmp_path: Path) -> None:
-    path, packing, kind = tmp_path / "a", draw.choice(list(PACK)), draw.choice(["csv", "svmlight"])
+    path, pack, kind = tmp_path / "a", draw.choice(PACK), draw.choice(["csv", "svmlight"])
     content = damaged(text(kind, draw), draw)
-    path.write_bytes(PACK[packing](content))
+    path.write_bytes(pack(content))
     arrays = answered([path], {"format": kind})
     if arrays is None:
         return
@@ -140,23 +134,12 @@ def test_a_damaged_text_file(draw: Random, tmp_path: Path) -> None:
 # -- what is no file -------------------------------------------------------------------------------------
 
 
-def make_socket(path: Path) -> None:
-    here = os.getcwd()
-    os.chdir(path.parent)  # the address of a socket is short
-    try:
-        with socket.socket(socket.AF_UNIX) as listening:
-            listening.bind(path.name)
-    finally:
-        os.chdir(here)
-
-
 NO_FILES: dict[str, tuple[Callable[[Path], None], str]] = {
     "FIFO": (os.mkfifo, "is a named pipe"),
-    "socket": (make_socket, "is a socket"),
     "folder": (Path.mkdir, "is a folder"),
     "zeros": (lambda path: path.symlink_to("/dev/zero"), "is a device"),
     "dangling": (lambda path: path.symlink_to("nowhere"), "is a link that leads nowhere"),
-    "loop": (lambda path: path.symlink_to(path.name), "cannot be read (Too many levels of symbolic links)"),
+    "loop": (lambda path: path.symlink_to(path.name), "is a link that leads to itself"),
 }
 
 
@@ -170,7 +153,6 @@ PATHS = {
     "a\0b": "cannot be read",
     "/" + "a" * 5000: "cannot be read (File name too long)",
     "/dev/null/a.csv": "cannot be read (Not a directory)",
-    "": "data.path=FILE",
 }
 
 
@@ -180,16 +162,17 @@ PATHS = {
 def test_what_is_no_file_is_no_data(kind: str, key: str, tmp_path: Path) -> None:
     right, wrong, cache = tmp_path / "right.csv", tmp_path / "wrong.csv", tmp_path / "cache"
     right.write_text("1,a\n2,b\n")
-    reason = PATHS.get(kind) or NO_FILES[kind][1]
-    if kind in NO_FILES:
-        NO_FILES[kind][0](wrong)
-    elif key == "test_path" and not kind:
-        return
+    make, reason = NO_FILES.get(kind) or (lambda path: None, PATHS[kind])
+    make(wrong)
     spec = own_file(right)
     spec.source.__dict__[key] = str(wrong) if kind in NO_FILES else kind
     for call in (lambda: load("file", spec, cache=cache, mirror=None), lambda: dataset_hash("file", spec)):
         rejected(call, reason)
     assert not cache.exists()
+
+
+def test_a_file_of_ones_own_needs_a_path(tmp_path: Path) -> None:
+    rejected(lambda: load("file", own_file(""), cache=tmp_path, mirror=None), "data.path=FILE")
 
 
 @pytest.mark.parametrize("change", ["rewritten", "removed"])
@@ -228,10 +211,8 @@ BOMBS: dict[str, tuple[Callable[[], bytes], str]] = {
     "rows.bz2": (lambda: bz2.compress(ROW * 2**15) * 2000, BOMB),
     "zeros.gz": (lambda: zipped_zeros(2**32, b"\0"), "not a text file"),
     "twice.gz": (lambda: gzip.compress(zipped_zeros(2**30, ROW)), "compressed twice"),
-    "svmlight.gz": (lambda: zipped_zeros(2**32, b"1 1:1\n-1 1:2\n"), BOMB),
     "line.csv": (lambda: b"1," * 2**22, "line 1: more than 4,194,304 characters"),
     "line.svm": (lambda: b"1 1:1\n-1 " + b"1:1 " * 2**21, "line 2: more than 4,194,304 characters"),
-    "columns.csv": (lambda: b"1," * 1_000_000 + b"a\n1,b\n", "2 columns, the first line has 1000001"),
     "quote.csv": (lambda: b'x,c\n1,a\n"' + b"2,b\n" * 2**22, "not delimited text"),
     "index.svm": (lambda: b"1 2147483647:1\n-1 1:1\n", "index 2147483647 is not between 0 and 100000000"),
     "sparse.csv": (lambda: b"", "not a text file in UTF-8"),
