@@ -171,10 +171,6 @@ def test_what_is_no_file_is_no_data(kind: str, key: str, tmp_path: Path) -> None
     assert not cache.exists()
 
 
-def test_a_file_of_ones_own_needs_a_path(tmp_path: Path) -> None:
-    rejected(lambda: load("file", own_file(""), cache=tmp_path, mirror=None), "data.path=FILE")
-
-
 @pytest.mark.parametrize("change", ["rewritten", "removed"])
 def test_a_file_that_changes_while_it_is_read(change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, layout = tmp_path / "a.csv", readers.layout_of
