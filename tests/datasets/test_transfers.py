@@ -54,35 +54,24 @@ def check_beside_a_right_place(server: Server, cache: Path, odd: Behaviour) -> N
 CHUNKED = "Transfer-Encoding: chunked"
 REFUSED: dict[str, tuple[bytes, str]] = {
     "nothing": (b"", "no connection (2 attempts)"),
-    "rubbish": (b"\x16\x03\x01\x02\0\x01\0\x01\xfc" * 50, ""),
     "a header without end": (b"HTTP/1.1 200 OK\r\nX: " + b"a" * 2**18, ""),
-    "a thousand headers": (whole(*(f"X-{i}: {i}" for i in range(1000))), ""),
     "control characters in the status": (whole(status="403 \x1b[31mred\x07"), "HTTP 403 \\x1b[31mred\\x07"),
     "204": (whole(status="204 No Content", body=b""), "HTTP 204 No Content"),
     "206 without a range": (whole(status="206 Partial"), "the server continued another file"),
-    "416": (whole(status="416 Range Not Satisfiable"), "HTTP 416"),
     "a length that is too long": (answer(length=999_999, body=PLAIN), "(2 attempts)"),
     "chunks of no number": (answer(CHUNKED, body=b"zz\r\nabc\r\n"), "(2 attempts)"),
-    "a chunk that is cut": (answer(CHUNKED, body=b"ffff\r\nabc"), "(2 attempts)"),
     "other bytes": (whole(body=PLAIN[::-1]), "wrong content: sha256 is"),
     "an xz that is cut": (whole(body=lzma.compress(PLAIN)[:-100]), "truncated or corrupted"),
-    "rubbish behind a gz": (whole(body=gzip.compress(PLAIN) + b"rubbish"), "truncated or corrupted"),
     "a compressed bomb": (whole(body=gzip.compress(bytes(2**25)) * 4), "more than 1,000,000 bytes"),
     "a declared length beyond the limit": (answer(length=1_000_001, body=PLAIN), "more than 1,000,000 bytes"),
-    "a declared length beyond 64 bits": (answer(length=10**30, body=PLAIN), ""),
     "a circle": (answer("Location: /up", status="301 Moved", length=0), "not a usable address"),
 }
-PLACES = [
-    *("http://", "http://[", "http://a..b/", "http://127.0.0.1:99999/", "http://\x01/", "file:///etc/passwd", "//"),
-    *("ftp://127.0.0.1/a", "javascript:1", "data:,a", "http://" + "a" * 300, "\x1b[31m", "http://\xff/", "?", ""),
-]
+PLACES = ["http://[", "http://127.0.0.1:99999/", "file:///etc/passwd", "ftp://127.0.0.1/a", "\x1b[31m", "//", ""]
 REFUSED |= {f"a redirect to {place[:30]!a}": (whole(f"Location: {place}", status="302 Found"), "") for place in PLACES}
 ACCEPTED: dict[str, bytes] = {
-    "a length in words": answer("Content-Length: many", body=PLAIN),
     "no length": answer(body=PLAIN),
     "gzip as Content-Encoding": whole("Content-Encoding: gzip", body=gzip.compress(PLAIN)),
     "a wrong Content-Encoding": whole("Content-Encoding: br"),
-    "a validator of control characters": whole('ETag: "\x01\x1b"'),
     "chunks": answer(CHUNKED, body=b"".join(b"1\r\n%c\r\n" % byte for byte in PLAIN) + b"0\r\n\r\n"),
     "206 of the whole": whole(f"Content-Range: bytes 0-{len(PLAIN) - 1}/{len(PLAIN)}", status="206 Partial Content"),
     "a hundred 100 Continue": b"HTTP/1.1 100 Continue\r\n\r\n" * 50 + whole(),
@@ -142,7 +131,7 @@ def test_https_on_a_plain_port(server: Server, cache: Path) -> None:
     rejected(lambda: fetch(address, cache=cache), "no secure connection")
 
 
-@pytest.mark.parametrize("mirror", ["http://", "http://[", "https://a..b", "", " ", "\0", "ftp://a"])
+@pytest.mark.parametrize("mirror", ["http://[", "https://a..b", "", "\0", "ftp://a"])
 def test_odd_mirrors(mirror: str, server: Server, cache: Path) -> None:
     server.replies["/right"] = [sends(whole())]
     assert fetch(entry(server, "/right"), cache=cache, mirror=mirror).read_bytes() == PLAIN
