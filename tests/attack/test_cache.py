@@ -65,9 +65,6 @@ def folder(cache: Path, mirror: str) -> Path:
     return cache / "parsed" / load(cache, mirror).hash
 
 
-# -- parsed arrays ---------------------------------------------------------------------------------------
-
-
 def test_a_damaged_download_whose_stamp_fits_is_not_parsed(cache: Path, mirror: str, folder: Path) -> None:
     shutil.rmtree(folder)
     path = cache / NAME
@@ -104,9 +101,6 @@ def test_pickled_objects_in_the_cache_are_not_loaded(cache: Path, mirror: str, f
     np.load(folder / "X.npy")  # whole again
 
 
-# -- stamps and raw files --------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("sha256", [SHA256, "unknown"], ids=["known", "unknown"])
 @pytest.mark.parametrize("stamp", ["", "[" * 100_000, '{"sha256": 5}', '{"state": [1, 2], "sha256": "%s"}'])
 def test_an_odd_stamp(stamp: str, sha256: str, cache: Path, mirror: str) -> None:
@@ -128,9 +122,6 @@ def test_an_edited_file_of_unknown_content_is_noticed(cache: Path, mirror: str) 
     (cache / NAME).write_bytes(PLAIN)
     assert verify(entry("unknown"), cache=cache) == "corrupt"
     assert not (cache / NAME).exists()
-
-
-# -- what is no file -------------------------------------------------------------------------------------
 
 
 PLACES = [

@@ -66,9 +66,6 @@ def data(sparse: bool) -> Prepared:
     return prepare(dataset, Split(ROWS, ROWS), None)  # type: ignore[arg-type]
 
 
-# rows are not changed
-
-
 class Spoiling(Nearest):
     """Changes X and y in place."""
 
@@ -107,9 +104,6 @@ def test_read_only_rows_give_the_same_fit_and_compile_nothing_more(cls: Any, spa
 DISPATCHERS = [entry for entry in gc.get_objects() if type(entry) is Dispatcher or isinstance(entry, Dispatcher)]
 
 
-# classes
-
-
 class Raising(Nearest):
     def __init__(self) -> None:
         raise RuntimeError("no\n" * 1000)
@@ -132,9 +126,6 @@ def test_a_class_that_cannot_be_constructed_is_one_message(name: str) -> None:
 
     with pytest.raises(KlrBenchError, match=r"algorithms\.mine\.estimator"):
         check()
-
-
-# answers
 
 
 def result(**attributes: Any) -> dict[str, float]:
@@ -197,9 +188,6 @@ def test_lists_and_sparse_matrices_of_weights_are_counted() -> None:
         measured = result(coef_=coef, n_features_in_=4)
         assert (measured["nonzero_fraction"], measured["n_selected"]) == (0.5, 2)
     assert result(selected_features_=[3, 0, 0])["n_selected"] == 2
-
-
-# scores, and metrics of the user
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

@@ -139,9 +139,6 @@ def test_nonsense_is_refused(key: Key, values: list[Any]) -> None:
         assert refusal(key, value), value
 
 
-# generators
-
-
 CONFIGS = [config_files.config_dir()]
 GENERATED = {
     stem: dataset
@@ -190,9 +187,6 @@ def test_a_data_set_of_the_user_is_read_strictly_and_its_module_not_imported(
     for source in ("5", "{format: csv, train: {name: ../x, sha256: unknown}}", "nothing"):
         path.write_text(f"{header}{source}\n")
         refused(capsys, ["data", "list"], f"{path}: ")
-
-
-# keys of an experiment's file that have no effect
 
 
 @pytest.mark.parametrize(

@@ -127,12 +127,6 @@ def test_odd_rows_and_labels_are_learned_or_refused(name: str) -> None:
         assert expected == EITHER or (actual == FITS) == (expected == FITS), (case, actual)
 
 
-def test_many_classes_are_learned() -> None:
-    data, labels = np.random.RandomState(0).standard_normal((600, 3)), np.arange(600) % 300
-    for name in ("KernelPegasos", "AROW", "NonConservativeKLR", "DualCDKLR", "Forgetron"):
-        assert outcome(small(name), data, labels) == FITS
-
-
 @pytest.mark.parametrize("name", having("kernel"))
 def test_extreme_parameters_are_learned_or_refused(name: str) -> None:
     for kernel in ("rbf", "poly", "linear"):

@@ -6,11 +6,9 @@ import csv
 import io
 import re
 import sys
-import xml.etree.ElementTree as xml
 from pathlib import Path
 from random import Random
 
-import matplotlib.text
 import pytest
 from rich.table import Table as RichTable
 from rich.text import Text
@@ -18,8 +16,7 @@ from rich.text import Text
 from klr_bench.cli import main
 from klr_bench.console import PlainConsole
 from klr_bench.printing import MOST_CHARACTERS, MOST_LINES, error_message, no_formula, printable
-from klr_bench.report import FORMATS, report
-from klr_bench.report.figures.core.drawing import LONGEST_LABEL, plain
+from klr_bench.report import FORMATS
 from klr_bench.report.render import document, table_files
 from klr_bench.runner.progress_file import Display
 from tests.report.folders import printed, record, table, write
@@ -47,15 +44,6 @@ def console(**options: object) -> tuple[PlainConsole, io.StringIO]:
 
 def is_harmless(text: str) -> bool:
     return all(one.isprintable() or one == "\n" for one in text)
-
-
-@pytest.mark.drawn(0.03)
-def test_a_console_prints_a_text_as_it_is(draw: Random) -> None:
-    text = odd(draw)
-    shown, file = console()
-    shown.print(text, soft_wrap=True)
-    assert file.getvalue() == printable(text) + "\n"
-    assert is_harmless(file.getvalue())
 
 
 @pytest.mark.parametrize("text", [*MARKUP, *CONTROL])
@@ -122,18 +110,6 @@ def check_latex(text: str) -> None:
     assert re.search(r"\\\\\s*[\[*]", body) is None
     signs = ("backslash", "asciitilde", "asciicircum", "less", "greater", "bar", "quotedbl", "asciigrave")
     assert set(re.findall(r"\\([a-zA-Z]+)", body)) <= {"midrule", "quad", "pm", *(f"text{sign}" for sign in signs)}
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("text", ["[/b] :smile: <b>&amp;</b> ]]>", "$\\frac$ $x \\ %_^~#{}", "x" * 10**4])
-def test_a_picture_with_odd_labels(tmp_path: Path, text: str) -> None:
-    paths = report(labelled(tmp_path / "mine", text, drawn=True), console=console()[0], formats=("md", "tex", "csv"))
-    (picture,) = [path for path in paths if path.suffix == ".svg"]
-    xml.fromstring(picture.read_text(encoding="utf-8"))
-    assert picture.stat().st_size < 10**6
-    drawn = matplotlib.text.Text(text=plain(text))
-    assert drawn._preprocess_math(plain(text))[1] is False
-    assert len(plain(text)) <= 2 * LONGEST_LABEL
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", "\t=1", "\r=1", '=HYPERLINK("x")'])

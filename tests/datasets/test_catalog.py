@@ -67,8 +67,6 @@ NOT_HERE = ("rcv1", "gisette", "epsilon", "epsilon_50k", "real_sim", "news20", "
 FROM_A_MIRROR = ("rcv1_subset", "url", "url_days", "url_day0_day1", "astro_ph")
 """Data sets without an address of files in a format that is read: made from others, or asked for from their authors."""
 
-# -- the YAML files --------------------------------------------------------------------------------------
-
 
 @pytest.mark.parametrize("name", SPECS)
 def test_every_file_says_what_a_data_set_needs(name: str) -> None:
@@ -99,9 +97,7 @@ def test_sets_without_files_have_the_declared_size(name: str, cache: Path) -> No
     made = load(name, spec, cache=cache, mirror=None)
     assert made.X.shape == (spec.source.n_samples, spec.source.n_features)
     assert made.X.dtype == np.float32
-    assert sp.issparse(made.X) == (
-        name.startswith("sparse") or name in ("rcv1_like", "gisette_like", "correlated_blocks")
-    )
+    assert sp.issparse(made.X) == name.startswith(("sparse", "rcv1_like", "gisette_like", "correlated_blocks"))
     assert made.n_train_official == spec.source.n_train
     if len(made.classes) > 2:
         assert set(made.y.tolist()) == set(range(len(made.classes)))
@@ -120,6 +116,7 @@ REAL = [
     ("ijcnn1", (141691, 22), 4853 + 8712, ("-1", "1"), 49990),
     ("cod_rna", (331152, 8), 19845 + 90539, ("-1", "1"), 59535),
     ("mnist10k", (70000, 784), 6131 + 1010, ("not 3", "3"), 60000),
+    ("mnist", (70000, 784), 6742 + 1135, tuple("0123456789"), 60000),
     ("mnist49", (13782, 784), 5842 + 982, ("9", "4"), 5842 + 5949),
     ("rcv1_subset", (23748, 47236), 11829, ("-1", "1"), 20000),
 ]
@@ -131,6 +128,7 @@ def test_real_sets_from_the_mirror(mirror: Path, cache: Path, expected: tuple[An
     name = expected[0]
     real = load(name, SPECS[name], cache=cache, mirror=str(mirror))
     assert real.X.dtype == np.float32
+    assert (real.X.min(), real.X.max()) == (0, 1) or not name.startswith("mnist")
     assert sp.isspmatrix_csr(real.X) if name == "rcv1_subset" else real.X.flags.c_contiguous
     assert (name, real.X.shape, (real.y == 1).sum(), real.classes, real.n_train_official) == expected
     assert real.hash == dataset_hash(name, SPECS[name])
@@ -148,9 +146,6 @@ def test_bent_digits_from_the_mirror(mirror: Path, cache: Path) -> None:
     assert 0.1 < made.X.nnz / (3000 * 784) < 0.3
     others = (SPECS["mnist8m"], small, having(SPECS["mnist"], positive="8", multiclass=False))
     assert len({dataset_hash("mnist8m", one) for one in others}) == 3
-
-
-# -- load and its cache ----------------------------------------------------------------------------------
 
 
 def check(loaded: Dataset) -> None:
@@ -238,9 +233,6 @@ def test_a_full_disk_leaves_no_parsed_arrays(
     check(load("set", spec, cache=cache, mirror=mirror))
 
 
-# -- keys ------------------------------------------------------------------------------------------------
-
-
 def test_keys_depend_on_content_alone() -> None:
     magic, rcv1, moons = SPECS["magic"], SPECS["rcv1"], SPECS["moons"]
     same: list[dict[str, Any]] = [{"label": "x"}, {"scale": None}, {"split": Share(test_size=0.5)}, {"reference": ""}]
@@ -299,9 +291,6 @@ def test_the_versions_of_readers_are_part_of_the_key(tmp_path: Path, monkeypatch
     assert keys()[1] != before[1]
 
 
-# -- the user's own file ---------------------------------------------------------------------------------
-
-
 def test_an_own_file_is_named_by_stem_and_hash(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     path = tmp_path / "mine.txt.gz"
@@ -326,9 +315,6 @@ def test_the_key_of_an_own_file_follows_its_content(tmp_path: Path, cache: Path)
     third = load("file", own(path, test_path=str(tmp_path / "test.svm")), cache=cache, mirror=None)
     assert len({(one.hash, one.name) for one in (first, second, third)}) == 3
     assert third.n_train_official == 2
-
-
-# -- the verbs -------------------------------------------------------------------------------------------
 
 
 def run(verb: Any, *args: Any, terminal: bool = False) -> tuple[int, str]:

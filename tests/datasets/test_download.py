@@ -55,9 +55,6 @@ def refused(entry: FileEntry, cache: Path, *parts: str, mirror: str | None = Non
     return message
 
 
-# -- sources ---------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("suffix", PACKED)
 @pytest.mark.parametrize("source", ["by hand", "folder", "prefix", "upstream"])
 def test_each_source_serves_plain_and_compressed_files(
@@ -105,6 +102,7 @@ def test_all_sources_are_named_and_what_to_do(server: Server, cache: Path) -> No
     missing = "not there (HTTP 404 Not Found)"
     lines = refused(entry(server), cache, mirror=server.url + "/pre").splitlines()
     assert lines[1:3] == [f"  {server.url}/pre/{NAME}[.xz|.gz|.bz2]: {missing}", f"  {server.url}/up: {missing}"]
+    assert len(server.requests) == 5, "a refusal is final"
     server.replies["/up"] = [Reply(OTHER)]
     assert refused(entry(server), cache).splitlines() == [
         f"The data file {NAME} cannot be had. Tried:",
@@ -116,16 +114,6 @@ def test_all_sources_are_named_and_what_to_do(server: Server, cache: Path) -> No
     nobody = entry().model_copy(update={"url": "http://127.0.0.1:9/a9a"})  # the discard port
     refused(nobody, cache, "http://127.0.0.1:9/a9a: no connection (4 attempts)", "no mirror: none is set")
     assert "Connect" not in refused(entry(), cache, "It has no address upstream. Set KLR_BENCH_MIRROR")
-
-
-# -- HTTP ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("status", "reason"), [(404, "not there (HTTP 404 Not Found)"), (403, "HTTP 403 Forbidden")])
-def test_a_refusal_of_the_server_is_final(server: Server, cache: Path, status: int, reason: str) -> None:
-    server.replies["/up"] = [Reply(status=status)]
-    refused(entry(server), cache, f"{server.url}/up: {reason}")
-    assert len(server.requests) == 1
 
 
 def test_500_is_tried_again_and_given_up_after_growing_waits(
@@ -207,9 +195,6 @@ def test_a_part_that_does_not_fit_is_not_used(
     fetch(entry(server), cache=cache)
     check_complete(cache)
     assert [request.status for request in server.requests] == statuses
-
-
-# -- the cache -------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -301,8 +286,6 @@ def test_a_cache_that_cannot_be_written_is_refused(
     monkeypatch.setattr("klr_bench.datasets.download.os.replace", denied)
     refused(entry(server), tmp_path, "could not be written: Permission denied. Make its folder writable")
 
-
-# -- several processes -----------------------------------------------------------------------------------
 
 CHILD = """
 import sys

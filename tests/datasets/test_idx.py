@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from klr_bench.config.datasets import read_dataset
-from klr_bench.datasets import dataset_hash, load
+from klr_bench.datasets import dataset_hash
 from klr_bench.datasets.readers import Arrays, Reading, read
 from klr_bench.errors import KlrBenchError
 
@@ -111,14 +111,3 @@ def test_selecting_is_part_of_the_key() -> None:
     keys = {dataset_hash("mnist", MNIST.model_copy(update=change)) for change in changes}
     assert len(keys) == 3
     assert dataset_hash("mnist", MNIST.model_copy(update={"only": None})) == dataset_hash("mnist", MNIST)
-
-
-@pytest.mark.mirror("mnist")
-def test_mnist_from_the_mirror(mirror: Path, tmp_path: Path) -> None:
-    real = load("mnist", MNIST, cache=tmp_path, mirror=str(mirror))
-    assert (real.X.shape, real.X.dtype, real.n_train_official) == ((70_000, 784), np.float32, 60_000)
-    assert real.classes == tuple("0123456789")
-    assert real.y[:5].tolist() == [5, 0, 4, 1, 9]
-    assert np.bincount(real.y[60_000:]).tolist() == [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
-    assert np.count_nonzero(real.X[:60_000]) == 8_994_156
-    assert (real.X.min(), real.X.max()) == (0, 1)

@@ -18,15 +18,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from klr_bench import stream
-from klr_bench.datasets import readers
-from klr_bench.datasets.readers import Arrays, Reading, read, sniffed_format, stored
-from klr_bench.datasets.readers import csv as csv_reader
-from klr_bench.datasets.readers import svmlight as svmlight_reader
+from klr_bench.datasets.readers import Arrays, Reading, read, sniffed_format
 from klr_bench.datasets.readers.layout import layout_of
 from klr_bench.errors import KlrBenchError
 from tests.attack.promise import rejected
 from tests.datasets.conftest import Write
-from tests.datasets.samples import csv_text, rows_of, svmlight_text
+from tests.datasets.samples import rows_of
 
 
 def svmlight(*paths: Path, **spec: Any) -> Arrays:
@@ -42,8 +39,6 @@ KINDS = pytest.mark.parametrize("kind", READ)
 ROW = {"svmlight": "{} 1:3\n", "csv": "3,{}\n"}
 GOOD = {"svmlight": "+1 1:0.5 3:2\n-1 2:1\n", "csv": "0.5,0,2,1\n0,1,0,-1\n"}
 GOOD_X = [[0.5, 0, 2], [0, 1, 0]]
-
-# -- what text may look like, in memory and as a stream ---------------------------------------------------
 
 ACCEPTED = [
     *(GOOD["svmlight"], GOOD["svmlight"].rstrip("\n"), "\ufeff" + GOOD["svmlight"]),
@@ -118,17 +113,6 @@ def test_numbers_are_those_of_python_rounded_to_float32(
     np.testing.assert_array_equal(X[:, 0], np.array([float(text) for text in texts]).astype(np.float32))
 
 
-def test_plain_numbers_are_not_left_to_python(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*args: Any, **options: Any) -> None:
-        pytest.fail("a line was left to Python")
-
-    monkeypatch.setattr(svmlight_reader._BlockReader, "_read_line", refuse)
-    monkeypatch.setattr(csv_reader, "_any_rows", refuse)
-    X = rows_of(stream(write(svmlight_text(2000))))[0]
-    for delimiter in ",; \t":
-        np.testing.assert_array_equal(X, rows_of(stream(write(csv_text(2000, delimiter=delimiter), "csv")))[0])
-
-
 COMPRESS: list[Callable[[bytes], bytes]] = [lzma.compress, gzip.compress, bz2.compress]
 
 
@@ -158,8 +142,6 @@ def test_the_format_is_found_out(write: Write) -> None:
     for content in SVMLIGHT + CSV:
         assert sniffed_format(write(content)) == ("svmlight" if content in SVMLIGHT else "csv"), content
 
-
-# -- what is refused, in memory and as a stream ---------------------------------------------------------------
 
 RANGE = "is not a number between -1e+18 and 1e+18"
 REFUSED_SVMLIGHT = {
@@ -245,9 +227,6 @@ def test_a_file_that_is_refused(write: Write, kind: str, content: bytes | str, r
         READ[kind](good, path)
 
 
-# -- svmlight --------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "content", ["+1 3:1 9000:0 9001:2\n-1 1:1\n", f"{'0,' * 9000}2,1\n1,{'0,' * 8999}1,-1\n"], ids=READ
 )
@@ -256,18 +235,6 @@ def test_many_features_stay_sparse(write: Write, content: str) -> None:
     assert sp.issparse(X)
     assert (X.dtype, X.shape, X.has_sorted_indices) == (np.float32, (2, 9001), True)
     assert (X.nnz, X[0, 9000]) == (3, 2), "without the explicit zero"
-
-
-@pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
-def test_a_large_matrix_is_dense_where_that_is_no_larger(layout: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readers, "DENSE_BYTES", 1)
-    X = np.arange(40.0).reshape(8, 5) * ([1, 1, 1, 0, 0] * np.ones((8, 1)))
-    assert isinstance(stored(layout(X)), np.ndarray), "23 of 40 numbers"
-    X[:, 2] = 0
-    assert sp.issparse(stored(layout(X))), "15 of 40"
-
-
-# -- labels and classes ----------------------------------------------------------------------------------
 
 
 @KINDS
@@ -301,8 +268,6 @@ def test_three_classes(write: Write, kind: str) -> None:
     assert (alone.classes, alone.y.tolist()) == (("10", "8"), [-1, 1])
     rejected(lambda: READ[kind](path, positive="88"), "no row has the label '88' (data.positive). Did you mean '8'?")
 
-
-# -- a training and a test file ------------------------------------------------------------------------------
 
 TRAIN = {"svmlight": GOOD["svmlight"], "csv": "x1,x2,class\n1,2,1\n3,4,0\n"}
 
@@ -344,8 +309,6 @@ def test_one_class_is_refused_for_training_only(write: Write, kind: str) -> None
     rejected(lambda: READ[kind](one, two), "train: 2 classes, and none of ['-1'] in the training file; 2 to 100 are")
     assert READ[kind](two, one).y.tolist() == [1, -1, 1, 1]
 
-
-# -- delimited text --------------------------------------------------------------------------------------
 
 ROWS = [["1", "2.5", "a"], ["-3", "4e2", "b"], ["0", "0", "a"]]
 

@@ -36,9 +36,6 @@ def check_lengths(chunks: list[Any], chunk_rows: int) -> None:
     assert [len(y) for _, y in chunks] == [min(chunk_rows, N_ROWS - i) for i in range(0, N_ROWS, chunk_rows)]
 
 
-# -- the same rows as other readers ----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("zero_based", [False, True])
 @pytest.mark.parametrize("chunk_rows", [1, 7, 1000])
 def test_svmlight_is_what_scikit_learn_reads(write: Write, block: None, chunk_rows: int, zero_based: bool) -> None:
@@ -93,9 +90,6 @@ def test_labels_and_columns(
     assert (found[1].tolist(), rows.classes.tolist(), rows.n_features) == (y, classes, len(X[0]))
 
 
-# -- files ------------------------------------------------------------------------------------------------
-
-
 @TEXTS
 def test_chunks_run_on_across_files(write: Write, tmp_path: Path, text: bytes) -> None:
     lines = text.splitlines(keepends=True)
@@ -134,9 +128,6 @@ def test_memory_stays_bounded(write: Write, monkeypatch: pytest.MonkeyPatch) -> 
     tracemalloc.stop()
     assert path.stat().st_size > 1e7
     assert peak < 1e6
-
-
-# -- the cache ----------------------------------------------------------------------------------------------
 
 
 def forbid_parsing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,8 +224,6 @@ def test_two_passes_at_once_share_a_cache(write: Write, tmp_path: Path) -> None:
         np.testing.assert_array_equal(rows_of(parts)[0], expected[0])
 
 
-# -- refusals -----------------------------------------------------------------------------------------------
-
 GOOD = "+1 1:0.5 3:2\n# comment\n-1 2:1\n"
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
     (GOOD, {"n_features": 2}, "train, line 1: the index 3 is not between 1 and 2; set data.n_features= (n_features="),
@@ -265,9 +254,6 @@ def test_refusals(
 def test_numbers_out_of_range_are_refused(write: Write, parameters: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=rf"{next(iter(parameters))} == -?\d+, must be "):
         stream(write(GOOD), **parameters)
-
-
-# -- with an estimator -------------------------------------------------------------------------------------
 
 
 def test_a_stopped_fit_goes_on_and_is_the_fit_of_all_rows(write: Write) -> None:
