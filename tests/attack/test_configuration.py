@@ -189,21 +189,20 @@ def test_a_data_set_of_the_user_is_read_strictly_and_its_module_not_imported(
         refused(capsys, ["data", "list"], f"{path}: ")
 
 
-@pytest.mark.parametrize(
-    ("lines", "named"),
-    [
-        ("trace: {points: 0, spacing: log}", "trace.spacing=log: has no effect, because trace.points=0"),
-        ("n_jobs: 2", "n_jobs=2: has no effect"),
-        ("budget: [5]", "budget=[5]: has no effect, because no learner of this run has a budget"),
-        ("datasets: {digits: {split: {folds: 5}}}", "there is test_size=0.2 already"),
-    ],
-)
+WITHOUT_EFFECT = {
+    "trace: {points: 0, spacing: log}": "trace.spacing=log: has no effect, because trace.points=0",
+    "n_jobs: 2": "n_jobs=2: has no effect",
+    "budget: [5]": "budget=[5]: has no effect, because no learner of this run has a budget",
+}
+
+
 def test_a_key_of_a_file_without_effect_is_refused(
-    lines: str, named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = tmp_path / "configs" / "experiment"
-    folder.mkdir(parents=True)
-    base = "  - quickstart\n  - override /parallel: serial\n  - override /algorithm: [nc]\n  - _self_\n"
-    (folder / "mine.yaml").write_text(f"# @package _global_\ndefaults:\n{base}sweep: null\n{lines}\n")
     monkeypatch.chdir(tmp_path)
-    refused(capsys, ["run", "--dry-run", "experiment=mine"], named)
+    path = Path("configs/experiment/mine.yaml")
+    path.parent.mkdir(parents=True)
+    base = "[quickstart, override /parallel: serial, override /algorithm: [nc], _self_]"
+    for lines, named in WITHOUT_EFFECT.items():
+        path.write_text(f"# @package _global_\ndefaults: {base}\nsweep: null\n{lines}\n")
+        refused(capsys, ["run", "--dry-run", "experiment=mine"], named)

@@ -19,6 +19,7 @@ from pathlib import Path
 from select import select
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -243,11 +244,7 @@ def test_a_read_only_cache_that_is_complete_serves(
 ) -> None:
     (cache / f"{NAME}.stamp").unlink()
 
-    def fails(*args: Any) -> None:
-        message = "read-only"
-        raise KlrBenchError(message)
-
-    monkeypatch.setattr(cache_module, "write_json", fails)
+    monkeypatch.setattr(cache_module, "write_json", Mock(side_effect=KlrBenchError("read-only")))
     assert fetch(entry(server), cache=cache) == fetched
 
 
@@ -263,9 +260,9 @@ def test_a_full_disk_is_refused_with_nothing_half_written(
             return open_file(Path("/dev/full"), mode, *args, **kwargs)
         return open_file(path, mode, *args, **kwargs)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "open", opened)
-        refused(entry(server), cache, f"{cache / NAME} could not be written: the disk is full.")
+    monkeypatch.setattr(Path, "open", opened)
+    refused(entry(server), cache, f"{cache / NAME} could not be written: the disk is full.")
+    monkeypatch.setattr(Path, "open", open_file)
     assert not (cache / NAME).exists()
     fetch(entry(server), cache=cache)
     check_complete(cache)
@@ -279,11 +276,8 @@ def test_a_cache_that_cannot_be_written_is_refused(
     inside = tmp_path / "occupied" / "cache"
     refused(entry(server), inside, f"{inside / NAME} could not be written: Not a directory", "data.cache=FOLDER")
     assert server.requests == []
-
-    def denied(*args: Any) -> None:
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-
-    monkeypatch.setattr("klr_bench.datasets.download.os.replace", denied)
+    denied = PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    monkeypatch.setattr("klr_bench.datasets.download.os.replace", Mock(side_effect=denied))
     refused(entry(server), tmp_path, "could not be written: Permission denied. Make its folder writable")
 
 
@@ -323,14 +317,12 @@ def test_of_several_processes_one_downloads(server: Server, cache: Path) -> None
 def test_a_killed_download_is_resumed_by_the_next_run(server: Server, cache: Path) -> None:
     gate = threading.Event()
     server.replies["/up"] = [Reply(PLAIN, gate=gate, free=120_000), Reply(PLAIN)]
-    read_end, write_end = os.pipe()
-    process = child(entry(server), cache, write_end)
-    os.close(write_end)
+    process = child(entry(server), cache, subprocess.PIPE)
     part = cache / f"{NAME}.part"
-    with open(read_end) as lines:
-        assert any(part.exists() and part.stat().st_size > 90_000 for _ in lines)
+    assert process.stdout
+    assert any(part.exists() and part.stat().st_size > 90_000 for _ in process.stdout)
     process.send_signal(signal.SIGKILL)
-    process.wait(timeout=10)
+    process.communicate(timeout=10)
     gate.set()
     kept = part.stat().st_size
     assert not (cache / NAME).exists()
