@@ -21,15 +21,17 @@ from klr_bench.datasets import Dataset, catalog, dataset, dataset_hash, default_
 from klr_bench.datasets.download import files
 from klr_bench.datasets.readers import Arrays
 from klr_bench.errors import KlrBenchError
+from tests.datasets.conftest import Patch
 
 ROOT = Path(__file__).parents[2]
 DIRS = [ROOT / "configs"]
 SPECS = catalog.datasets(DIRS)
+Mirrored = tuple[DatasetConfig, str]
 SVM = "+1 1:0.5 3:2\n-1 2:1\n"
 
 
 @pytest.fixture
-def mirrored(tmp_path: Path) -> tuple[DatasetConfig, str]:
+def mirrored(tmp_path: Path) -> Mirrored:
     """A spec with a training and a test file, and the mirror that has them."""
     return spec_with_files(tmp_path / "mirror", SVM, "-1 1:7\n"), str(tmp_path / "mirror")
 
@@ -154,7 +156,7 @@ def check(loaded: Dataset) -> None:
     assert (loaded.classes, loaded.n_train_official) == (("-1", "+1"), 2)
 
 
-def counted(monkeypatch: pytest.MonkeyPatch) -> list[Arrays]:
+def counted(monkeypatch: Patch) -> list[Arrays]:
     """Return the list to which every parsing adds what it returned."""
     parsings: list[Arrays] = []
 
@@ -166,9 +168,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[Arrays]:
     return parsings
 
 
-def test_files_are_parsed_once_and_mapped(
-    mirrored: tuple[DatasetConfig, str], cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_are_parsed_once_and_mapped(mirrored: Mirrored, cache: Path, monkeypatch: Patch) -> None:
     spec, mirror = mirrored
     parsings = counted(monkeypatch)
     for _ in range(3):
@@ -199,9 +199,7 @@ def flip(path: Path) -> None:
 
 @pytest.mark.parametrize("damage", [Path.unlink, flip])
 @pytest.mark.parametrize("name", ["X.npy", "y.npy", "meta.json"])
-def test_damaged_parsed_arrays_are_made_anew(
-    mirrored: tuple[DatasetConfig, str], cache: Path, monkeypatch: pytest.MonkeyPatch, name: str, damage: Any
-) -> None:
+def test_damaged_arrays_are_remade(mirrored: Mirrored, cache: Path, monkeypatch: Patch, name: str, damage: Any) -> None:
     spec, mirror = mirrored
     folder = cache / "parsed" / load("set", spec, cache=cache, mirror=mirror).hash
     damage(folder / name)
@@ -213,9 +211,7 @@ def test_damaged_parsed_arrays_are_made_anew(
 
 
 @pytest.mark.parametrize("midway", [False, True])
-def test_a_full_disk_leaves_no_parsed_arrays(
-    mirrored: tuple[DatasetConfig, str], cache: Path, monkeypatch: pytest.MonkeyPatch, midway: bool
-) -> None:
+def test_a_full_disk_leaves_no_parsed_arrays(mirrored: Mirrored, cache: Path, monkeypatch: Patch, midway: bool) -> None:
     spec, mirror = mirrored
     save = np.save
 
@@ -265,7 +261,7 @@ def test_data_parsed_earlier_are_found() -> None:
     assert {name: dataset_hash(name, SPECS[name]) for name in KEYS} == KEYS
 
 
-def test_the_first_rows_of_one_file_may_be_the_training_set(mirrored: tuple[DatasetConfig, str], cache: Path) -> None:
+def test_the_first_rows_of_one_file_may_be_the_training_set(mirrored: Mirrored, cache: Path) -> None:
     spec, mirror = mirrored
     one = with_source(spec, test=None)
     assert load("set", one, cache=cache, mirror=mirror).n_train_official is None
@@ -278,7 +274,7 @@ def test_the_first_rows_of_one_file_may_be_the_training_set(mirrored: tuple[Data
         load("set", with_source(spec, n_samples=99), cache=cache, mirror=mirror)
 
 
-def test_the_versions_of_readers_are_part_of_the_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_versions_of_readers_are_part_of_the_key(tmp_path: Path, monkeypatch: Patch) -> None:
     (tmp_path / "mine.csv").write_text("x,class\n1,no\n2,yes\n")
 
     def keys() -> list[str]:
@@ -291,7 +287,7 @@ def test_the_versions_of_readers_are_part_of_the_key(tmp_path: Path, monkeypatch
     assert keys()[1] != before[1]
 
 
-def test_an_own_file_is_named_by_stem_and_hash(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_own_file_is_named_by_stem_and_hash(tmp_path: Path, cache: Path, monkeypatch: Patch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     path = tmp_path / "mine.txt.gz"
     path.write_text("class;x\n3;1\n4;2\n5;2\n")
@@ -324,7 +320,7 @@ def run(verb: Any, *args: Any, terminal: bool = False) -> tuple[int, str]:
 
 
 @pytest.fixture
-def configs(mirrored: tuple[DatasetConfig, str], tmp_path: Path) -> list[Path]:
+def configs(mirrored: Mirrored, tmp_path: Path) -> list[Path]:
     """A folder of configs with a set `little` that has files, and one that has none."""
     folder = tmp_path / "configs"
     (folder / "dataset").mkdir(parents=True)
@@ -351,9 +347,7 @@ def test_list_and_info_describe_every_set(cache: Path) -> None:
 
 
 @pytest.mark.parametrize("terminal", [False, True])
-def test_fetch_verify_and_list_follow_a_file(
-    configs: list[Path], mirrored: tuple[DatasetConfig, str], cache: Path, terminal: bool
-) -> None:
+def test_the_verbs_follow_a_file(configs: list[Path], mirrored: Mirrored, cache: Path, terminal: bool) -> None:
     assert run(catalog.verify_, ["little"], configs, cache)[1].count("missing  little: ") == 2
     status, text = run(catalog.fetch_, ["little", "moons"], configs, cache, mirrored[1], terminal=terminal)
     assert status == 0
@@ -374,7 +368,7 @@ def test_fetch_verify_and_list_follow_a_file(
     assert "1 corrupt; the next run, or klr-bench data fetch, brings each of them anew." in text
 
 
-def test_verify_reads_parsed_arrays(configs: list[Path], mirrored: tuple[DatasetConfig, str], cache: Path) -> None:
+def test_verify_reads_parsed_arrays(configs: list[Path], mirrored: Mirrored, cache: Path) -> None:
     spec = config_datasets.read_dataset("little", configs)
     folder = cache / "parsed" / load("little", spec, cache=cache, mirror=mirrored[1]).hash
     for names in ([], ["little"]):
@@ -394,7 +388,7 @@ def test_fetch_needs_names_that_are_known(cache: Path) -> None:
     assert not cache.exists()
 
 
-def test_the_cache_of_a_checkout_is_its_data_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_cache_of_a_checkout_is_its_data_folder(monkeypatch: Patch, tmp_path: Path) -> None:
     assert default_cache() == ROOT / "data"
     elsewhere = tmp_path / "klr_bench" / "experiment" / "data" / "cache.py"
     monkeypatch.setattr("klr_bench.datasets.cache.__file__", str(elsewhere))

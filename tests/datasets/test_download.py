@@ -29,6 +29,7 @@ from klr_bench.datasets import transfer
 from klr_bench.datasets.download import fetch, verify
 from klr_bench.errors import KlrBenchError
 from tests.attack.promise import rejected
+from tests.datasets.conftest import Patch
 from tests.datasets.server import Reply, Server
 
 PLAIN = random.Random(0).randbytes(300_000)
@@ -58,9 +59,7 @@ def refused(entry: FileEntry, cache: Path, *parts: str, mirror: str | None = Non
 
 @pytest.mark.parametrize("suffix", PACKED)
 @pytest.mark.parametrize("source", ["by hand", "folder", "prefix", "upstream"])
-def test_each_source_serves_plain_and_compressed_files(
-    server: Server, tmp_path: Path, cache: Path, source: str, suffix: str
-) -> None:
+def test_each_source_may_be_compressed(server: Server, tmp_path: Path, cache: Path, source: str, suffix: str) -> None:
     folder = {"by hand": cache, "folder": tmp_path / "mirror"}.get(source)
     if folder:
         (folder / NAME).parent.mkdir(parents=True)
@@ -76,9 +75,7 @@ def test_each_source_serves_plain_and_compressed_files(
 
 
 @pytest.mark.parametrize("first", [Reply(b"<html>nothing here</html>"), Reply(status=403), Reply(status=503)])
-def test_an_http_mirror_that_does_not_say_404_is_asked_on_unless_it_fails(
-    server: Server, cache: Path, first: Reply
-) -> None:
+def test_a_mirror_that_does_not_say_404_is_asked_on_unless_it_fails(server: Server, cache: Path, first: Reply) -> None:
     server.replies |= {"/up": [Reply(PLAIN)], f"/{NAME}": [first], f"/{NAME}.xz": [Reply(PACKED[".xz"])]}
     assert fetch(entry(server), cache=cache, mirror=server.url).read_bytes() == PLAIN
     paths = [f"/{NAME}"] * transfer.ATTEMPTS + ["/up"] if first.status == 503 else [f"/{NAME}", f"/{NAME}.xz"]
@@ -117,9 +114,7 @@ def test_all_sources_are_named_and_what_to_do(server: Server, cache: Path) -> No
     assert "Connect" not in refused(entry(), cache, "It has no address upstream. Set KLR_BENCH_MIRROR")
 
 
-def test_500_is_tried_again_and_given_up_after_growing_waits(
-    server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_500_is_tried_again_and_given_up_after_growing_waits(server: Server, cache: Path, monkeypatch: Patch) -> None:
     waits: list[float] = []
     monkeypatch.setattr(transfer, "BACKOFF_S", 0.5)
     monkeypatch.setattr(transfer, "time", SimpleNamespace(sleep=waits.append, monotonic=time.monotonic))
@@ -132,7 +127,7 @@ def test_500_is_tried_again_and_given_up_after_growing_waits(
     assert [request.status for request in server.requests[4:]] == [500, 503, 200]
 
 
-def test_a_server_that_hangs_is_given_up(server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_hangs_is_given_up(server: Server, cache: Path, monkeypatch: Patch) -> None:
     monkeypatch.setattr(transfer, "TIMEOUT_S", (0.1, 0.05))
     monkeypatch.setattr(transfer, "ATTEMPTS", 2)
     gate = threading.Event()
@@ -167,9 +162,7 @@ def test_a_broken_download_is_resumed_where_it_stopped(server: Server, cache: Pa
     ],
     ids=["no ranges", "no validator", "weak ETag", "changed", "changed, If-Range ignored", "from another place"],
 )
-def test_a_download_that_cannot_go_on_is_begun_anew(
-    server: Server, cache: Path, replies: list[Reply], statuses: list[int]
-) -> None:
+def test_what_cannot_resume_begins_anew(server: Server, cache: Path, replies: list[Reply], statuses: list[int]) -> None:
     server.replies["/up"] = [*replies]
     fetch(entry(server), cache=cache)
     check_complete(cache)
@@ -186,9 +179,7 @@ NOTE = '{"url": "URL/up", "validator": "\\"one\\""}'
         *((PLAIN[:1000], note, [200]) for note in ("", "[]", '{"url": 3}', NOTE.replace("/up", "/elsewhere"))),
     ],
 )
-def test_a_part_that_does_not_fit_is_not_used(
-    server: Server, cache: Path, content: bytes, note: str, statuses: list[int]
-) -> None:
+def test_a_wrong_part_is_not_used(server: Server, cache: Path, content: bytes, note: str, statuses: list[int]) -> None:
     server.replies["/up"] = [Reply(PLAIN)]
     (cache / "set").mkdir(parents=True)
     (cache / f"{NAME}.part").write_bytes(content)
@@ -204,9 +195,7 @@ def fetched(server: Server, cache: Path) -> Path:
     return fetch(entry(server), cache=cache)
 
 
-def test_a_cached_file_is_neither_fetched_nor_hashed_again(
-    server: Server, cache: Path, fetched: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_is_fetched_and_hashed_once(server: Server, cache: Path, fetched: Path, monkeypatch: Patch) -> None:
     os.utime(fetched, ns=(1, 1))
     fetch(entry(server), cache=cache)  # hashed once more
     monkeypatch.setattr(cache_module, "sha256_of", lambda path: pytest.fail("hashed again"))
@@ -239,9 +228,7 @@ def test_verify_looks_at_the_content_and_not_at_the_stamp(server: Server, cache:
     assert fetch(file, cache=cache).read_bytes() == PLAIN
 
 
-def test_a_read_only_cache_that_is_complete_serves(
-    server: Server, cache: Path, fetched: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_complete_read_only_cache_serves(server: Server, cache: Path, fetched: Path, monkeypatch: Patch) -> None:
     (cache / f"{NAME}.stamp").unlink()
 
     monkeypatch.setattr(cache_module, "write_json", Mock(side_effect=KlrBenchError("read-only")))
@@ -249,9 +236,7 @@ def test_a_read_only_cache_that_is_complete_serves(
 
 
 @pytest.mark.parametrize("full", ["part", "tmp"])
-def test_a_full_disk_is_refused_with_nothing_half_written(
-    server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch, full: str
-) -> None:
+def test_a_full_disk_leaves_nothing_half_written(server: Server, cache: Path, monkeypatch: Patch, full: str) -> None:
     server.replies["/up"] = [Reply(PLAIN)]
     open_file = Path.open
 
@@ -268,9 +253,7 @@ def test_a_full_disk_is_refused_with_nothing_half_written(
     check_complete(cache)
 
 
-def test_a_cache_that_cannot_be_written_is_refused(
-    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cache_that_cannot_be_written_is_refused(server: Server, tmp_path: Path, monkeypatch: Patch) -> None:
     server.replies["/up"] = [Reply(PLAIN)]
     (tmp_path / "occupied").write_text("a file, not a folder")
     inside = tmp_path / "occupied" / "cache"

@@ -118,9 +118,7 @@ COMPRESS: list[Callable[[bytes], bytes]] = [lzma.compress, gzip.compress, bz2.co
 
 @KINDS
 @pytest.mark.parametrize("compress", COMPRESS)
-def test_compressed_files_are_known_by_their_content(
-    write: Write, kind: str, compress: Callable[[bytes], bytes]
-) -> None:
+def test_compression_is_known_by_the_content(write: Write, kind: str, compress: Callable[[bytes], bytes]) -> None:
     np.testing.assert_array_equal(READ[kind](write(compress(GOOD[kind].encode()), "train.csv")).X, GOOD_X)
     text = "".join(f"{i % 2} 1:{i * 0.37}\n" if kind == "svmlight" else f"{i * 0.37},{i % 2}\n" for i in range(9999))
     packed = compress(text.encode())
@@ -282,9 +280,7 @@ TRAIN = {"svmlight": GOOD["svmlight"], "csv": "x1,x2,class\n1,2,1\n3,4,0\n"}
         (TRAIN["csv"], "1,2,1\n", [[1, 2], [3, 4], [1, 2]], [1, -1, 1]),
     ],
 )
-def test_a_test_file_has_the_columns_of_the_training_file(
-    write: Write, train: str, test: str, X: list[list[float]], y: list[int]
-) -> None:
+def test_a_test_file_has_the_columns_for_training(write: Write, train: str, test: str, X: Any, y: Any) -> None:
     arrays = read([write(train), write(test, "test")], Reading(positive=1))
     np.testing.assert_array_equal(arrays.X, X)
     assert (arrays.n_train_official, arrays.y.tolist()) == (2, y)
@@ -324,9 +320,7 @@ def test_delimiter_header_and_line_ends_are_found_out(write: Write, delimiter: s
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
-def test_quoted_fields_may_hold_delimiters_and_line_ends(
-    write: Write, block: None, delimiter: str, newline: str
-) -> None:
+def test_quoted_fields_hold_delimiters_and_line_ends(write: Write, block: None, delimiter: str, newline: str) -> None:
     content = f'"a{newline}1"{delimiter}class{newline}' + "".join(
         f'{i}{delimiter}"yes,{newline}{newline}""sure"""{newline}{i}{delimiter}no{newline}' for i in range(30)
     )

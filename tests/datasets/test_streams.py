@@ -17,7 +17,7 @@ from klr_bench import AROW, stream
 from klr_bench.datasets.readers import chunks as reader_chunks
 from klr_bench.datasets.readers import csv, svmlight
 from tests.attack.promise import rejected
-from tests.datasets.conftest import Write
+from tests.datasets.conftest import Patch, Write
 from tests.datasets.samples import csv_text, rows_of, svmlight_text
 
 N_ROWS = 200
@@ -116,7 +116,7 @@ def test_rows_may_be_skipped(write: Write, tmp_path: Path, block: None, skip_row
         check_rows(rows_of(chunks), (X[skip_rows:], y[skip_rows:]))
 
 
-def test_memory_stays_bounded(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_stays_bounded(write: Write, monkeypatch: Patch) -> None:
     """However long the file, some blocks and one chunk are in memory."""
     monkeypatch.setattr(reader_chunks, "BLOCK", 1 << 16)
     path = write(csv_text(500, 20) * 100)
@@ -130,7 +130,7 @@ def test_memory_stays_bounded(write: Write, monkeypatch: pytest.MonkeyPatch) -> 
     assert peak < 1e6
 
 
-def forbid_parsing(monkeypatch: pytest.MonkeyPatch) -> None:
+def forbid_parsing(monkeypatch: Patch) -> None:
     """Make every later reading of text fail."""
     for reader in (svmlight, csv):
         monkeypatch.setattr(reader, "blocks", lambda path, **options: pytest.fail("text was read again"))
@@ -139,7 +139,7 @@ def forbid_parsing(monkeypatch: pytest.MonkeyPatch) -> None:
 @TEXTS
 @KNOWN
 def test_a_second_pass_reads_the_cache(
-    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: None, text: bytes, known: dict[str, Any]
+    write: Write, tmp_path: Path, monkeypatch: Patch, block: None, text: bytes, known: dict[str, Any]
 ) -> None:
     path, cache = write(text), tmp_path / "cache"
     plain = rows_of(stream(path, **known))
@@ -153,7 +153,7 @@ def test_a_second_pass_reads_the_cache(
     check_rows(rows_of(stream(path, cache=cache, **known)), plain)
 
 
-def test_the_cache_serves_other_parameters(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_serves_other_parameters(write: Write, tmp_path: Path, monkeypatch: Patch) -> None:
     path, cache = write("1 2:1\n0 1:3\nno 3:1\n"), tmp_path / "cache"
     rows_of(stream(path, cache=cache))
     for parameters, reason in (
@@ -195,9 +195,7 @@ def test_a_file_that_is_rewritten_with_its_size_is_read_again(write: Write, tmp_
 
 
 @TEXTS
-def test_no_damage_in_the_cache_changes_a_row(
-    write: Write, tmp_path: Path, text: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_damage_in_the_cache_changes_a_row(write: Write, tmp_path: Path, text: bytes, monkeypatch: Patch) -> None:
     monkeypatch.setattr(reader_chunks, "BLOCK", 2000)
     path, cache = write(text), tmp_path / "cache"
     expected = rows_of(stream(path, cache=cache))
@@ -243,7 +241,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("text", "parameters", "reason"), REFUSED, ids=str)
 def test_refusals(
-    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, parameters: dict[str, Any], reason: str
+    write: Write, tmp_path: Path, monkeypatch: Patch, text: str, parameters: dict[str, Any], reason: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     write(text)

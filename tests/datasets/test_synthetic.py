@@ -17,6 +17,7 @@ from klr_bench.datasets import bundled, synthetic
 from klr_bench.datasets import deformed as module
 from klr_bench.datasets.deformed import deformed
 from klr_bench.datasets.readers import Arrays
+from tests.datasets.conftest import Patch
 
 N_CLASSES = {"gaussian_mixtures": 3, "sparse_binary": 5}
 SETS: dict[str, Callable[[int, int], tuple[Any, Any]]] = {
@@ -102,7 +103,7 @@ def images(n: int = 30) -> Arrays:
     return Arrays(X.reshape(n, -1), np.where(np.arange(n) % 3, -1, 1).astype(np.int8), ("not 8", "8"), 24)
 
 
-def test_bent_images_are_as_many_of_each_class_and_the_same_for_the_same_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bent_images_are_as_many_of_each_class_for_each_seed(monkeypatch: Patch) -> None:
     monkeypatch.setattr(module, "BLOCK", 40)
     made = deformed(images(), n_samples=300, seed=1)
     assert (made.X.shape, made.X.dtype, made.classes) == ((300, 144), np.float32, ("not 8", "8"))
@@ -115,7 +116,7 @@ def test_bent_images_are_as_many_of_each_class_and_the_same_for_the_same_seed(mo
     assert (deformed(images(), n_samples=300, seed=2).X.toarray() != rows).any()
 
 
-def test_bent_images_are_moved_along_their_slopes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bent_images_are_moved_along_their_slopes(monkeypatch: Patch) -> None:
     for name in ("SHIFT", "THICKNESS"):
         monkeypatch.setattr(module, name, 0.0)
     base = images()
