@@ -27,11 +27,9 @@ from klr_bench.datasets.splits import Prepared, Split, prepare
 from klr_bench.errors import KlrBenchError
 from klr_bench.metrics.labels import METRICS
 from klr_bench.metrics.quality import at_checkpoint, fitted, last, measure
-from klr_bench.runner.bandwidth import resolve_kernel
 from klr_bench.runner.plan import check_candidates
 from klr_bench.runner.scores import is_score
 from klr_bench.runner.selection import choose, score_fold
-from tests.attack.promise import rejected
 from tests.config.composing import composed_values
 
 RANDOM = np.random.RandomState(0)
@@ -188,13 +186,6 @@ def test_lists_and_sparse_matrices_of_weights_are_counted() -> None:
         measured = result(coef_=coef, n_features_in_=4)
         assert (measured["nonzero_fraction"], measured["n_selected"]) == (0.5, 2)
     assert result(selected_features_=[3, 0, 0])["n_selected"] == 2
-
-
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("scale", [1e-200, 1e200])
-def test_a_width_that_is_no_gamma_is_one_message(scale: float) -> None:
-    kernel = {"kernel": "rbf", "percentile": 20.0}
-    rejected(lambda: resolve_kernel(kernel, X.astype(np.float64) * scale, 0), "kernel.percentile=20: ")
 
 
 class Failing(Nearest):

@@ -118,9 +118,3 @@ def test_an_answer_without_end_is_refused(
 def test_https_on_a_plain_port(server: Server, cache: Path) -> None:
     address = entry(server).model_copy(update={"url": server.url.replace("http:", "https:") + "/right"})
     rejected(lambda: fetch(address, cache=cache), "no secure connection")
-
-
-@pytest.mark.parametrize("mirror", ["http://[", "https://a..b", "", "\0", "ftp://a"])
-def test_odd_mirrors(mirror: str, server: Server, cache: Path) -> None:
-    server.replies["/right"] = [sends(whole())]
-    assert fetch(entry(server, "/right"), cache=cache, mirror=mirror).read_bytes() == PLAIN
