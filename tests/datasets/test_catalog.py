@@ -7,6 +7,7 @@ import io
 import re
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -19,7 +20,6 @@ from klr_bench.config.models import DatasetConfig
 from klr_bench.config.splitting import Share
 from klr_bench.datasets import Dataset, catalog, dataset, dataset_hash, default_cache, load, readers
 from klr_bench.datasets.download import files
-from klr_bench.datasets.readers import Arrays
 from klr_bench.errors import KlrBenchError
 from tests.datasets.conftest import Patch
 
@@ -156,28 +156,23 @@ def check(loaded: Dataset) -> None:
     assert (loaded.classes, loaded.n_train_official) == (("-1", "+1"), 2)
 
 
-def counted(monkeypatch: Patch) -> list[Arrays]:
-    """Return the list to which every parsing adds what it returned."""
-    parsings: list[Arrays] = []
-
-    def counting(*args: Any) -> Arrays:
-        parsings.append(readers.read(*args))
-        return parsings[-1]
-
-    monkeypatch.setattr(dataset, "read", counting)
-    return parsings
+def counted(monkeypatch: Patch) -> Mock:
+    """Return what counts the parsings from now on."""
+    parsing = Mock(wraps=readers.read)
+    monkeypatch.setattr(dataset, "read", parsing)
+    return parsing
 
 
 def test_files_are_parsed_once_and_mapped(mirrored: Mirrored, cache: Path, monkeypatch: Patch) -> None:
     spec, mirror = mirrored
-    parsings = counted(monkeypatch)
+    parsing = counted(monkeypatch)
     for _ in range(3):
         loaded = load("set", spec, cache=cache, mirror=mirror)
         check(loaded)
         assert isinstance(loaded.X.base, np.memmap)
         assert type(loaded.X) is np.ndarray
         assert not loaded.X.flags.writeable
-    assert len(parsings) == 1
+    assert parsing.call_count == 1
 
 
 def test_sparse_arrays_are_mapped_without_a_copy(cache: Path, tmp_path: Path) -> None:
@@ -203,10 +198,10 @@ def test_damaged_arrays_are_remade(mirrored: Mirrored, cache: Path, monkeypatch:
     spec, mirror = mirrored
     folder = cache / "parsed" / load("set", spec, cache=cache, mirror=mirror).hash
     damage(folder / name)
-    parsings = counted(monkeypatch)
+    parsing = counted(monkeypatch)
     for _ in range(2):
         check(load("set", spec, cache=cache, mirror=mirror))
-    assert len(parsings) == 1
+    assert parsing.call_count == 1
     assert sorted(path.name for path in folder.iterdir()) == ["X.npy", "meta.json", "y.npy"]
 
 
