@@ -236,11 +236,9 @@ def test_many_features_stay_sparse(write: Write, content: str) -> None:
 
 
 @KINDS
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [("0", "1"), ("2", "4"), ("-1", "+1"), ("9", "10"), ("ham", "spam"), ("1", "no"), ("straße", "weg")],
-)
-def test_labels_of_any_kind(write: Write, kind: str, first: str, second: str) -> None:
+@pytest.mark.parametrize("labels", ["0 1", "2 4", "-1 +1", "9 10", "ham spam", "1 no", "straße weg"])
+def test_labels_of_any_kind(write: Write, kind: str, labels: str) -> None:
+    first, second = labels.split()
     path = write(ROW[kind].format(second) + ROW[kind].format(first))
     arrays, turned = READ[kind](path), READ[kind](path, positive=first)
     assert (arrays.classes, arrays.y.tolist()) == ((first, second), [1, -1])

@@ -5,9 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from pathlib import Path
-from typing import Any
 
-from klr_bench.config.models import DatasetConfig
 from klr_bench.datasets import dataset_hash, dataset_name
 from klr_bench.datasets.cache import N_PIECES, PIECE, sampled_sha256
 from tests.config.composing import dataset_of
@@ -24,10 +22,6 @@ def large(path: Path, *changed: int, size: int = LARGE) -> Path:
             file.seek(place)
             file.write(b"x")
     return path
-
-
-def spec(path: Path, split: dict[str, Any]) -> DatasetConfig:
-    return dataset_of({"source": {"format": "file", "path": str(path)}, "split": split})
 
 
 def test_the_size_and_each_piece_of_the_sample_count_and_nothing_else(tmp_path: Path) -> None:
@@ -51,7 +45,7 @@ def test_only_a_stream_has_a_key_of_a_sample(tmp_path: Path) -> None:
     for content in (text, between):
         (tmp_path / "rows.svm").write_bytes(content)
         for split in ({"stream": True}, {"test_size": 0.2}):
-            one = spec(tmp_path / "rows.svm", split)
+            one = dataset_of({"source": {"format": "file", "path": str(tmp_path / "rows.svm")}, "split": split})
             keys.setdefault(str(split), set()).add((dataset_hash("own", one), dataset_name("own", one)))
         assert f"rows-{hashlib.sha256(content).hexdigest()[:6]}" == dataset_name("own", one)
     assert [len(found) for found in keys.values()] == [1, 2]
