@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from klr_bench.errors import KlrBenchError
 
 MOST_LINES = 5
 LONGEST = 3000
-EXPECTATION = re.compile(r"expected |unknown |Did you mean |Known: |has no effect|cannot |are both given|there is no ")
 
 
 def check_message(message: str, *parts: str) -> None:

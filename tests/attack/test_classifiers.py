@@ -25,17 +25,13 @@ from klr_bench.config import locations as config_files
 from klr_bench.config.resolve import resolve_run
 from klr_bench.datasets.splits import Prepared, Split, prepare
 from klr_bench.errors import KlrBenchError
-from klr_bench.instantiate import build
 from klr_bench.metrics.labels import METRICS
 from klr_bench.metrics.quality import at_checkpoint, fitted, last, measure
-from klr_bench.runner.bandwidth import resolve_kernel
 from klr_bench.runner.plan import check_candidates
 from klr_bench.runner.scores import is_score
 from klr_bench.runner.selection import choose, score_fold
-from tests.attack.promise import rejected
 from tests.config.composing import composed_values
 
-HERE = __name__
 RANDOM = np.random.RandomState(0)
 X = RANDOM.standard_normal((120, 4)).astype(np.float32)
 Y = np.where(X[:, 0] + 0.3 * RANDOM.standard_normal(120) > 0, 1, -1).astype(np.int8)
@@ -68,9 +64,6 @@ def data(sparse: bool) -> Prepared:
     return prepare(dataset, Split(ROWS, ROWS), None)  # type: ignore[arg-type]
 
 
-# rows are not changed
-
-
 class Spoiling(Nearest):
     """Changes X and y in place."""
 
@@ -83,7 +76,7 @@ class Spoiling(Nearest):
 def test_a_learner_that_changes_x_in_selection_spoils_no_other() -> None:
     nc, options = {"_target_": "klr_bench.NonConservativeKLR"}, {"folds": 3, "seed": 0}
     alone = score_fold([nc], None, data(False), 0, **options)  # type: ignore[arg-type]
-    both = score_fold([{"_target_": f"{HERE}.Spoiling"}, nc], None, data(False), 0, **options)  # type: ignore[arg-type]
+    both = score_fold([{"_target_": f"{__name__}.Spoiling"}, nc], None, data(False), 0, **options)  # type: ignore[arg-type]
     assert both == [None, *alone]
 
 
@@ -100,20 +93,13 @@ def test_read_only_rows_give_the_same_fit_and_compile_nothing_more(cls: Any, spa
     expected = clone(estimator).fit(rows, Y).predict(rows)
     protocols.warm_up(estimator, sparse=sparse)
     lent = data(sparse).lent()
-    before = n_compiled()
+    before = [len(entry.overloads) for entry in DISPATCHERS]
     found = clone(estimator).fit(lent.X_train, lent.y_train).predict(lent.X_test)
-    assert n_compiled() == before
+    assert [len(entry.overloads) for entry in DISPATCHERS] == before
     np.testing.assert_array_equal(found, expected)
 
 
-def n_compiled() -> int:
-    return sum(len(entry.overloads) for entry in DISPATCHERS)
-
-
 DISPATCHERS = [entry for entry in gc.get_objects() if type(entry) is Dispatcher or isinstance(entry, Dispatcher)]
-
-
-# classes
 
 
 class Raising(Nearest):
@@ -126,29 +112,18 @@ class Needing(Nearest):
         self.a = a
 
 
-def checked(name: str) -> Any:
-    """Check the spec of a class of this module as a run does; return the estimator."""
-    spec = {"_target_": f"{HERE}.{name}"}
-    plain = composed_values("algorithm=[nc]", "dataset=[moons]") | {"sweep": {}}
-    plain["algorithms"] = {"mine": {"estimator": spec}}
-    resolve_run(plain, set(), config_files.folders())
-    check_candidates("mine", [spec], construct=True)
-    return build(spec)
-
-
-def test_a_class_without_scikit_learns_base_is_taken() -> None:
-    estimator = checked("Nearest")
-    assert protocols.takes_many_classes(estimator)
-    assert not protocols.takes_callback(estimator)
-
-
 @pytest.mark.parametrize("name", ["Raising", "Needing"])
 def test_a_class_that_cannot_be_constructed_is_one_message(name: str) -> None:
+    spec = {"_target_": f"{__name__}.{name}"}
+    plain = composed_values("algorithm=[nc]", "dataset=[moons]")
+    plain |= {"sweep": {}, "algorithms": {"mine": {"estimator": spec}}}
+
+    def check() -> None:
+        resolve_run(plain, set(), config_files.folders())
+        check_candidates("mine", [spec], construct=True)
+
     with pytest.raises(KlrBenchError, match=r"algorithms\.mine\.estimator"):
-        checked(name)
-
-
-# answers
+        check()
 
 
 def result(**attributes: Any) -> dict[str, float]:
@@ -213,23 +188,6 @@ def test_lists_and_sparse_matrices_of_weights_are_counted() -> None:
     assert result(selected_features_=[3, 0, 0])["n_selected"] == 2
 
 
-# scores, and metrics of the user
-
-
-@pytest.mark.parametrize("score", [True, [1], "0.9", math.nan, 7, -5])
-def test_a_score_file_is_believed_only_where_the_metric_can_have_it(score: Any) -> None:
-    assert not is_score(score, METRICS["accuracy"])
-    assert not is_score(score, METRICS["error_rate"])
-    assert not is_score(score, METRICS["log_loss"]) or score == -5  # the negative of a loss of 5
-
-
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("scale", [1e-200, 1e200])
-def test_a_width_that_is_no_gamma_is_one_message(scale: float) -> None:
-    kernel = {"kernel": "rbf", "percentile": 20.0}
-    rejected(lambda: resolve_kernel(kernel, X.astype(np.float64) * scale, 0), "kernel.percentile=20: ")
-
-
 class Failing(Nearest):
     """Raises an error for all choices but the last."""
 
@@ -244,11 +202,13 @@ class Failing(Nearest):
 
 def test_a_candidate_whose_code_fails_is_one_candidate() -> None:
     """The others count; where all fail, the row says why; and what is stored is believed."""
-    learners = [{"_target_": "tests.attack.test_classifiers.Failing", "choice": choice} for choice in range(3)]
+    learners = [{"_target_": f"{__name__}.Failing", "choice": choice} for choice in range(3)]
     scores = [score_fold(learners, None, data(False), fold, folds=2, seed=0) for fold in range(2)]
     assert scores[0][:2] == [{"failed": f"TypeError: choice {choice} is none"} for choice in range(2)]
     by_candidate = [*zip(*scores, strict=True)]
     assert choose(by_candidate) == 2
     assert choose(by_candidate[:2]) is None
     assert all(is_score(score, METRICS["accuracy"]) for row in scores for score in row)
-    assert not is_score({"failed": 5}, METRICS["accuracy"])
+    for score in ({"failed": 5}, True, [1], "0.9", math.nan, 7, -5):
+        assert not any(is_score(score, METRICS[name]) for name in ("accuracy", "error_rate"))
+        assert not is_score(score, METRICS["log_loss"]) or score == -5  # the negative of a loss of 5

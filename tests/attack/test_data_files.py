@@ -7,7 +7,6 @@ import gzip
 import lzma
 import os
 import re
-import socket
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -26,12 +25,7 @@ from klr_bench.errors import KlrBenchError
 from tests.attack.promise import check_message, rejected
 from tests.config.composing import dataset_of
 
-PACK: dict[str, Callable[[bytes], bytes]] = {
-    "plain": bytes,
-    "gz": lambda content: gzip.compress(content, 1),
-    "xz": lambda content: lzma.compress(content, preset=0),
-    "bz2": bz2.compress,
-}
+PACK: list[Callable[[bytes], bytes]] = [bytes, gzip.compress, lzma.compress, bz2.compress]
 TOKENS = [
     *(b"nan", b"inf", b"-inf", b"1e400", b"-0", b"0x1f", b"1_000", b"1,5", b"\xd9\xa5", b"9" * 400, b"1e-400", b"1d5"),
     *(b"\0", b"\r", b"\r\n", b"\n", b"\n\n", b'"', b'"\n', b"'", b"\x1b[31m", b"\xef\xbb\xbf", b"\xff\xfe", b"\x85"),
@@ -116,9 +110,9 @@ def slow_svmlight(content: bytes) -> list[dict[int, float]]:
 @pytest.mark.exhaustive
 @pytest.mark.drawn(0.16)
 def test_a_damaged_text_file(draw: Random, tmp_path: Path) -> None:
-    path, packing, kind = tmp_path / "a", draw.choice(list(PACK)), draw.choice(["csv", "svmlight"])
+    path, pack, kind = tmp_path / "a", draw.choice(PACK), draw.choice(["csv", "svmlight"])
     content = damaged(text(kind, draw), draw)
-    path.write_bytes(PACK[packing](content))
+    path.write_bytes(pack(content))
     arrays = answered([path], {"format": kind})
     if arrays is None:
         return
@@ -137,22 +131,8 @@ def test_a_damaged_text_file(draw: Random, tmp_path: Path) -> None:
             assert arrays.X[i, index - base] == np.float32(value)
 
 
-# -- what is no file -------------------------------------------------------------------------------------
-
-
-def make_socket(path: Path) -> None:
-    here = os.getcwd()
-    os.chdir(path.parent)  # the address of a socket is short
-    try:
-        with socket.socket(socket.AF_UNIX) as listening:
-            listening.bind(path.name)
-    finally:
-        os.chdir(here)
-
-
 NO_FILES: dict[str, tuple[Callable[[Path], None], str]] = {
     "FIFO": (os.mkfifo, "is a named pipe"),
-    "socket": (make_socket, "is a socket"),
     "folder": (Path.mkdir, "is a folder"),
     "zeros": (lambda path: path.symlink_to("/dev/zero"), "is a device"),
     "dangling": (lambda path: path.symlink_to("nowhere"), "is a link that leads nowhere"),
@@ -165,28 +145,15 @@ def own_file(path: object) -> DatasetConfig:
     return dataset_of({"source": {"format": "file", "path": str(path)}})
 
 
-PATHS = {
-    "~nosuchuser/a.csv": "no home folder of '~nosuchuser'",
-    "a\0b": "cannot be read",
-    "/" + "a" * 5000: "cannot be read (File name too long)",
-    "/dev/null/a.csv": "cannot be read (Not a directory)",
-    "": "data.path=FILE",
-}
-
-
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("key", ["path", "test_path"])
-@pytest.mark.parametrize("kind", [*NO_FILES, *PATHS], ids=lambda kind: kind[:20])
+@pytest.mark.parametrize("kind", NO_FILES)
 def test_what_is_no_file_is_no_data(kind: str, key: str, tmp_path: Path) -> None:
-    right, wrong, cache = tmp_path / "right.csv", tmp_path / "wrong.csv", tmp_path / "cache"
-    right.write_text("1,a\n2,b\n")
-    reason = PATHS.get(kind) or NO_FILES[kind][1]
-    if kind in NO_FILES:
-        NO_FILES[kind][0](wrong)
-    elif key == "test_path" and not kind:
-        return
-    spec = own_file(right)
-    spec.source.__dict__[key] = str(wrong) if kind in NO_FILES else kind
+    cache, paths = tmp_path / "cache", {"path": tmp_path / "right.csv", key: tmp_path / "wrong.csv"}
+    (tmp_path / "right.csv").write_text("1,a\n2,b\n")
+    make, reason = NO_FILES[kind]
+    make(tmp_path / "wrong.csv")
+    spec = dataset_of({"source": {"format": "file", **{name: str(path) for name, path in paths.items()}}})
     for call in (lambda: load("file", spec, cache=cache, mirror=None), lambda: dataset_hash("file", spec)):
         rejected(call, reason)
     assert not cache.exists()
@@ -213,9 +180,6 @@ def test_a_file_that_changes_while_it_is_read(change: str, tmp_path: Path, monke
     assert load("file", own_file(path), cache=tmp_path / "cache", mirror=None).X.shape == (3, 1)
 
 
-# -- bombs -----------------------------------------------------------------------------------------------
-
-
 def zipped_zeros(n: int, piece: bytes) -> bytes:
     """Return a gz whose content is a piece, repeated up to n bytes: its members are equal."""
     return gzip.compress(piece * (2**24 // len(piece))) * (n >> 24)
@@ -228,10 +192,8 @@ BOMBS: dict[str, tuple[Callable[[], bytes], str]] = {
     "rows.bz2": (lambda: bz2.compress(ROW * 2**15) * 2000, BOMB),
     "zeros.gz": (lambda: zipped_zeros(2**32, b"\0"), "not a text file"),
     "twice.gz": (lambda: gzip.compress(zipped_zeros(2**30, ROW)), "compressed twice"),
-    "svmlight.gz": (lambda: zipped_zeros(2**32, b"1 1:1\n-1 1:2\n"), BOMB),
     "line.csv": (lambda: b"1," * 2**22, "line 1: more than 4,194,304 characters"),
     "line.svm": (lambda: b"1 1:1\n-1 " + b"1:1 " * 2**21, "line 2: more than 4,194,304 characters"),
-    "columns.csv": (lambda: b"1," * 1_000_000 + b"a\n1,b\n", "2 columns, the first line has 1000001"),
     "quote.csv": (lambda: b'x,c\n1,a\n"' + b"2,b\n" * 2**22, "not delimited text"),
     "index.svm": (lambda: b"1 2147483647:1\n-1 1:1\n", "index 2147483647 is not between 0 and 100000000"),
     "sparse.csv": (lambda: b"", "not a text file in UTF-8"),
@@ -247,14 +209,3 @@ def test_bombs_are_refused_quickly(name: str, tmp_path: Path) -> None:
     if name == "sparse.csv":
         os.truncate(path, 2**39)
     rejected(lambda: load("file", own_file(path), cache=tmp_path / "cache", mirror=None), str(path), reason)
-
-
-# -- a run -----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("spread", [1e300, 1e30])
-def test_generated_numbers_that_no_float32_holds_are_refused(spread: float) -> None:
-    call = {"_target_": "klr_bench.datasets.synthetic.moons", "n_samples": 50, "noise": spread, "seed": 0}
-    spec = dataset_of({"source": {"format": "generated", "generator": call}})
-    rejected(lambda: load("x", spec, cache=Path("none"), mirror=None), "x: ")

@@ -6,29 +6,25 @@ import csv
 import io
 import re
 import sys
-import xml.etree.ElementTree as xml
 from pathlib import Path
 from random import Random
 
 import pytest
+from rich.table import Table as RichTable
 from rich.text import Text
 
 from klr_bench.cli import main
 from klr_bench.console import PlainConsole
 from klr_bench.printing import MOST_CHARACTERS, MOST_LINES, error_message, no_formula, printable
-from klr_bench.report import FORMATS, report
-from klr_bench.report.figures.core.drawing import LONGEST_LABEL, plain
+from klr_bench.report import FORMATS
 from klr_bench.report.render import document, table_files
 from klr_bench.runner.progress_file import Display
 from tests.report.folders import printed, record, table, write
 
 MARKUP = ["[/b]", "a[/b]", "[a].csv", "[red]x", "[link=file:///etc]y", ":smile:", "[[x]]", "\\[b]", "[@click=x]"]
 CONTROL = ["\x1b[31m", "\x1b]0;title\x07", "a\rb", "a\x08b", "\x00", "\x85", "\u202e", "\ud800", "\x9b31m", "\x7f"]
-SIGNS = [
-    *"$&%#_{}~^\\<>|\"`*[]=+-@!'",
-    *("\\frac{1}{2}", "$\\frac$", "$x$", "--", "]]>", "&lt;", "<b>", "\\input{x}", "日本"),
-]
-PIECES = [*MARKUP, *CONTROL, *SIGNS, "x", " ", "word"]
+SIGNS = ["\\frac{1}{2}", "$\\frac$", "$x$", "--", "]]>", "&lt;", "<b>", "\\input{x}", "日本"]
+PIECES = [*MARKUP, *CONTROL, *SIGNS, *"$&%#_{}~^\\<>|\"`*[]=+-@!'", "x", " ", "word"]
 
 
 def odd(draw: Random) -> str:
@@ -50,19 +46,8 @@ def is_harmless(text: str) -> bool:
     return all(one.isprintable() or one == "\n" for one in text)
 
 
-@pytest.mark.drawn(0.03)
-def test_a_console_prints_a_text_as_it_is(draw: Random) -> None:
-    text = odd(draw)
-    shown, file = console()
-    shown.print(text, soft_wrap=True)
-    assert file.getvalue() == printable(text) + "\n"
-    assert is_harmless(file.getvalue())
-
-
 @pytest.mark.parametrize("text", [*MARKUP, *CONTROL])
 def test_text_in_tables_and_bars(text: str) -> None:
-    from rich.table import Table as RichTable
-
     shown, file = console()
     grid = RichTable(text)
     grid.add_row(text, Text(text))
@@ -127,20 +112,6 @@ def check_latex(text: str) -> None:
     assert set(re.findall(r"\\([a-zA-Z]+)", body)) <= {"midrule", "quad", "pm", *(f"text{sign}" for sign in signs)}
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("text", ["[/b] :smile: <b>&amp;</b> ]]>", "$\\frac$ $x \\ %_^~#{}", "x" * 10**4])
-def test_a_picture_with_odd_labels(tmp_path: Path, text: str) -> None:
-    import matplotlib.text
-
-    paths = report(labelled(tmp_path / "mine", text, drawn=True), console=console()[0], formats=("md", "tex", "csv"))
-    (picture,) = [path for path in paths if path.suffix == ".svg"]
-    xml.fromstring(picture.read_text(encoding="utf-8"))
-    assert picture.stat().st_size < 10**6
-    drawn = matplotlib.text.Text(text=plain(text))
-    assert drawn._preprocess_math(plain(text))[1] is False
-    assert len(plain(text)) <= 2 * LONGEST_LABEL
-
-
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", "\t=1", "\r=1", '=HYPERLINK("x")'])
 def test_no_text_is_a_formula_of_a_spreadsheet(tmp_path: Path, text: str) -> None:
     assert no_formula(text) == f"'{text}"
@@ -148,14 +119,6 @@ def test_no_text_is_a_formula_of_a_spreadsheet(tmp_path: Path, text: str) -> Non
     folder = labelled(tmp_path / "mine", "x", message=text)
     with (folder / "records.csv").open(encoding="utf-8", newline="") as file:
         assert no_formula(printable(text)) in [row["message"] for row in csv.DictReader(file)]
-
-
-@pytest.mark.parametrize("text", ["a[/b]", ":smile:", "a b", "ü"])
-def test_names_of_folders(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str) -> None:
-    labelled(tmp_path / text / text.replace("/", "-"), "x", message=text)
-    arguments = ["report", f"experiment=[{text.replace('/', '-')}]", f"results_dir={text}", "format=terminal,md"]
-    assert main(arguments) == 0
-    assert text in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])

@@ -16,18 +16,18 @@ import yaml
 
 from klr_bench.cli import main
 from klr_bench.config.locations import folders
-from klr_bench.errors import KlrBenchError
 from klr_bench.metrics.labels import METRICS
 from klr_bench.metrics.metric import Metric
 from klr_bench.parsing import parse
 from klr_bench.report.load import read_results
-from klr_bench.report.manifest import Manifest, read_manifest
+from klr_bench.report.manifest import read_manifest
 from klr_bench.report.papers.model import Paper, Printed
 from klr_bench.report.papers.reading import read_lines, read_paper
 from klr_bench.report.render.terminal import MOST_GRIDS
+from tests.attack import promise
 from tests.report.folders import record, write
 
-Place = tuple[str, ...]
+Place = tuple[str | int, ...]
 
 CONFIG: dict[str, Any] = {
     "experiment": "mine",
@@ -104,29 +104,19 @@ def _csv(lines: list[dict[str, str]]) -> str:
     return text.getvalue()
 
 
+def check_clear(message: str) -> None:
+    """Check that a message has what was expected and what there is, or the names that are known."""
+    assert ("expected" in message and "got" in message) or re.search("unknown (key|value) ", message), message
+    assert "unknown " not in message or "Did you mean" in message or "Known: " in message, message
+
+
 def refused(capsys: pytest.CaptureFixture[str], *words: str) -> None:
-    """Make the report; assert that it is refused with a message that has these words."""
-    capsys.readouterr()
-    status = main(["report", "experiment=mine"])
-    out = capsys.readouterr()
-    assert status == 2, f"accepted: {out.out}"
-    assert out.err.startswith("error: ")
-    assert "Traceback" not in out.err
-    assert_clear(out.err, words)
+    """Make the report; check that it is refused with a message that has these words."""
+    check_clear(promise.refused(capsys, ["report", "experiment=mine"], *words))
 
 
 def rejected(read: Callable[[], object], *words: str) -> None:
-    """Read something; assert that it is refused with a message that has these words: the command line prints it."""
-    with pytest.raises(KlrBenchError) as error:
-        read()
-    assert_clear(str(error.value), words)
-
-
-def assert_clear(message: str, words: tuple[str, ...]) -> None:
-    assert ("expected" in message and "got" in message) or re.search("unknown (key|value) ", message), message
-    assert "unknown " not in message or "Did you mean" in message or "Known: " in message, message
-    for word in words:
-        assert word in message, message
+    check_clear(promise.rejected(read, *words))
 
 
 def own_lines(place: Path) -> list[Printed]:
@@ -136,7 +126,7 @@ def own_lines(place: Path) -> list[Printed]:
 
 def changed(content: Mapping[str, Any], place: Place, value: Any) -> dict[str, Any]:
     new: dict[str, Any] = copy.deepcopy(dict(content))
-    inner = new
+    inner: Any = new
     for key in place[:-1]:
         inner = inner[key]
     inner[place[-1]] = value
@@ -150,72 +140,51 @@ def test_the_right_values_are_accepted(place: Path, capsys: pytest.CaptureFixtur
     assert "Trees" in out
 
 
-def cases(content: Mapping[str, Any], *found: tuple[Place, Any]) -> list[Any]:
-    return [pytest.param(changed(content, place, value), place, id=f"{place}={value!r}") for place, value in found]
+STATEMENT = {"metric": 5, "of": {}, "relation": "over", "value": "x", "within": -1, "spreads": True}
+WRONG: dict[str, list[tuple[Place, list[Any]]]] = {
+    "manifest.yaml": [
+        (("experiment",), [5, None, "", "../x", "a\x1b[31mb"]),
+        (("schema_version",), [0, 3, "2", 2.0, None, True]),
+        (("config",), [[], "x", None]),
+        (("config", "repeats"), [0, 2.5, "x", float("nan")]),
+        (("config", "datasets"), [[], {"a/b": {}}, {"moons": 5}]),
+        (("config", "algorithms", "nc", "label"), [5, [], "a\x1b[31mb"]),
+        (("config", "sweep", "nc"), [5, {"R": 1.0}, {"R": [{}]}]),
+        *((("config", name), [5, [5], ["acuracy\x1b"]]) for name in ("figures", "metrics")),
+        (("config", "against"), [[], {"accuracy": {}}]),
+        (("machines",), [{}]),
+        (("machine", "cpu"), ["a\x1b[31mb"]),
+        (("labels", "algorithms"), [[], {"nc": 5}]),
+        *((("own_metrics", "n_trees", key), [5, "x"]) for key in ("name", "unit", "better", "whole")),
+    ],
+    "paper.yaml": [
+        *(((name,), [5, None, "a\x1b[31mb"]) for name in ("title", "reference")),
+        (("year",), ["2020", 10, 2020.5, None]),
+        (("tables",), [[], {"1": 5}, {"1": {"title": "One", "rows": 3}}]),
+        *((("tables", "1", key), [0]) for key in ("layout", "repeats", "counterparts", "columns")),
+        (("tables", "1", "experiments"), [0, ["mien"], "mine", ["../mine"]]),
+        (("stand_ins",), [{"monos": "digits"}, {"moons": "digit"}, {"moons": "../x"}, []]),
+        (("causes",), [5, [5], [{"numbers": {}}], [CAUSE | {"because": "no sentence"}]]),
+        (("causes", 0, "shown_by"), [[], ["mien"], "mine"]),
+        (("causes", 0, "numbers"), [5, {"tables": ["1"]}, {"dataset": []}]),
+        (("claims",), [5, [{}], [PAPER["claims"][0] | {"share": 0}]]),
+        *((("claims", 0, "statements", 0, key), [value]) for key, value in STATEMENT.items()),
+        (("abuot",), ["A sentence."]),
+    ],
+}
 
 
 @pytest.mark.parametrize(
-    ("content", "where"),
-    cases(
-        MANIFEST,
-        *((("experiment",), value) for value in (5, None, "", "../x", "a\x1b[31mb")),
-        *((("schema_version",), value) for value in (0, 3, "2", 2.0, None, True)),
-        *((("config",), value) for value in ([], "x", None)),
-        *((("config", "repeats"), value) for value in (0, 2.5, "x", float("nan"))),
-        *((("config", "datasets"), value) for value in ([], {"a/b": {}}, {"moons": 5})),
-        *((("config", "algorithms", "nc", "label"), value) for value in (5, [], "a\x1b[31mb")),
-        *((("config", "sweep", "nc"), value) for value in (5, {"R": 1.0}, {"R": [{}]})),
-        *((("config", name), value) for name in ("figures", "metrics") for value in (5, [5], ["acuracy\x1b"])),
-        (("config", "metrics"), ["acuracy"]),
-        *((("config", "against"), value) for value in ([], {"accuracy": {}})),
-        (("machines",), {}),
-        (("machine", "cpu"), "a\x1b[31mb"),
-        *((("labels", "algorithms"), value) for value in ([], {"nc": 5})),
-        *(
-            (("own_metrics", "n_trees", key), value)
-            for key in ("name", "unit", "better", "whole")
-            for value in (5, "x")
-        ),
-    ),
+    ("name", "where", "value"),
+    [(name, where, value) for name, keys in WRONG.items() for where, values in keys for value in values],
+    ids=lambda value: ascii(value)[:40],
 )
-def test_a_wrong_manifest(place: Path, content: dict[str, Any], where: Place) -> None:
-    path = place / "results" / "mine" / "manifest.yaml"
-    path.write_text(yaml.safe_dump(content, allow_unicode=True), encoding="utf-8")
-    rejected(lambda: read_manifest(path.parent), "manifest.yaml", where[-1])
-
-
-@pytest.mark.parametrize(
-    ("content", "where"),
-    cases(
-        PAPER,
-        *(((name,), value) for name in ("title", "reference") for value in (5, None, "a\x1b[31mb")),
-        *((("year",), value) for value in ("2020", 10, 2020.5, None)),
-        *((("tables",), value) for value in ([], {"1": 5}, {"1": {"title": "One", "rows": 3}})),
-        *((("tables", "1", key), 0) for key in ("experiments", "layout", "repeats", "counterparts", "columns")),
-        *((("tables", "1", "experiments"), value) for value in (["mien"], "mine", ["../mine"])),
-        *((("stand_ins",), value) for value in ({"monos": "digits"}, {"moons": "digit"}, {"moons": "../x"}, [])),
-        *((("causes",), value) for value in (5, [5], [{"numbers": {}}], [CAUSE | {"because": "no sentence"}])),
-        *((("causes",), [CAUSE | {"shown_by": value}]) for value in ([], ["mien"], "mine")),
-        *((("causes",), [CAUSE | {"numbers": value}]) for value in (5, {"tables": ["1"]}, {"dataset": []})),
-        *((("claims",), value) for value in (5, [{}], [PAPER["claims"][0] | {"share": 0}])),
-        (("abuot",), "A sentence."),
-    ),
-)
-def test_a_wrong_paper(place: Path, content: dict[str, Any], where: Place) -> None:
-    path = place / "configs" / "paper" / "own" / "paper.yaml"
-    path.write_text(yaml.safe_dump(content), encoding="utf-8")
-    rejected(lambda: read_paper(path.parent, folders()), "paper.yaml", where[-1])
-
-
-@pytest.mark.parametrize(
-    "change",
-    [{"metric": 5}, {"of": {}}, {"relation": "over"}, {"value": "x"}, {"within": -1}, {"spreads": True}],
-    ids=str,
-)
-def test_a_wrong_statement_of_a_claim(change: dict[str, Any]) -> None:
-    claim = PAPER["claims"][0]
-    content = PAPER | {"claims": [claim | {"statements": [claim["statements"][0] | change]}]}
-    rejected(lambda: parse(Paper, content), f"claims[0].statements[0].{next(iter(change))}")
+def test_a_wrong_value_in_a_manifest_or_a_paper(place: Path, name: str, where: Place, value: Any) -> None:
+    folder = place / ("results/mine" if name == "manifest.yaml" else "configs/paper/own")
+    content = changed(MANIFEST if name == "manifest.yaml" else PAPER, where, value)
+    (folder / name).write_text(yaml.safe_dump(content, allow_unicode=True), encoding="utf-8")
+    read = read_manifest if name == "manifest.yaml" else lambda folder: read_paper(folder, folders())
+    rejected(lambda: read(folder), name, str(where[-1]))
 
 
 LINES = {
@@ -224,7 +193,7 @@ LINES = {
     "algorithm": ["ncc", "nc\x1b[31m", "7"],
     "params": ["{", "[1]", "5", "'a'", "{'R': 1}", "lam=0.1", "[" * 100_000],
     "metric": ["acuracy", "", "n_features", "5"],
-    "mean": ["", "x", "nan", "inf", "1,000", "8_5", "1e999999999", "85.8 ", "\u0665"],
+    "mean": ["", "x", "nan", "inf", "1,000", "8_5", "1e999999999", "85.8 ", "-50", "101"],
     "std": ["-0.1", "x", "nan", "inf", "0,4"],
     "unit": ["", "percents", "s", "count", "%"],
     "label": ["a\x1b[31mb"],
@@ -241,103 +210,62 @@ def test_a_wrong_line_of_a_paper(place: Path, column: str, value: str) -> None:
     rejected(lambda: own_lines(place), f"tables.csv, line 2: {named}: ")
 
 
-@pytest.mark.parametrize(
-    "content", ["", "table\n1\n", "a,b\n1,2\n", _csv([LINE]) + "1,2\n", '"unclosed', "\0", "\ufeff" + _csv([LINE])]
-)
-def test_a_tables_csv_of_another_shape(place: Path, capsys: pytest.CaptureFixture[str], content: str) -> None:
-    (place / "configs" / "paper" / "own" / "tables.csv").write_text(content, encoding="utf-8")
-    refused(capsys, "tables.csv")
-
-
-WRONG_VALUES = {
-    "records": {
-        "status": ["", "okay"],
-        "variant": ["{", "[1]", '{"G": "a\\u001b[31m"}', "{" * 100_000],
-        "params": ["{", "[1]", "[" * 100_000],
-        "repeat": ["-1", "0.5", "1e400", "9" * 5000],
-        "accuracy": ["x", "nan", "1_0", "\u0665", "0x1f", "1,5", "1.9"],
-        **{name: ["a\x1b[31mb", "../x"] for name in ("key", "dataset", "algorithm")},
-    },
-    "traces": {"key": ["../x"], "t": ["-1", ""], "metric": ["a\x1b[31mb"], "value": ["x"]},
-    "reliability": {"bin": ["-1", "0.5", ""], "n": ["inf"], "positive": ["x"]},
-    "rows": {"x1": ["x", "nan"], "label": ["0.5"]},
-}
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize(
-    ("name", "column", "value"),
-    [
-        (name, column, value)
-        for name, columns in WRONG_VALUES.items()
-        for column in columns
-        for value in columns[column]
-    ],
-    ids=lambda text: ascii(text)[:20],
-)
-def test_a_wrong_value_in_a_table(place: Path, name: str, column: str, value: str) -> None:
-    path = place / "results" / "mine" / f"{name}.csv"
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    rows[0][column] = value
-    path.write_text(_csv(rows), encoding="utf-8")
-    rejected(lambda: read_results(path.parent), f"{name}.csv: row 1, {column}:")
-
-
-@pytest.mark.parametrize("content", ["", "\0\0", "key\nx\n", "key,key\n1,2,3\n"])
-@pytest.mark.parametrize("name", ["records", "traces", "reliability", "rows"])
-def test_a_table_of_another_shape(place: Path, capsys: pytest.CaptureFixture[str], name: str, content: str) -> None:
-    (place / "results" / "mine" / f"{name}.csv").write_text(content, encoding="utf-8")
-    refused(capsys, f"{name}.csv")
-
-
-COMMAND = "touch ran"
-TAGS = [
-    f"!!python/object/apply:os.system ['{COMMAND}']",
-    f"!!python/object/new:os.system ['{COMMAND}']",
-    "!!python/name:os.system",
-    "!own tag",
-    "[" * 1000,
-    "9" * 5000,
-    "&a [*a]",
-    "{a: b",
+OTHER_SHAPES = [
+    *(("configs/paper/own/tables.csv", content) for content in ("", "table\n1\n", "a,b\n1,2\n", '"unclosed', "\0")),
+    *(("configs/paper/own/tables.csv", _csv([LINE, LINE]) + end) for end in ("", "1,2\n")),
+    *(
+        (f"results/mine/{name}.csv", content)
+        for name in ("records", "traces", "reliability", "rows")
+        for content in ("", "\0\0", "key\nx\n", "key,key\n1,2,3\n")
+    ),
 ]
 
 
-@pytest.mark.parametrize("text", TAGS, ids=lambda text: text[:30])
+@pytest.mark.parametrize(("path", "content"), OTHER_SHAPES)
+def test_a_table_of_another_shape(place: Path, capsys: pytest.CaptureFixture[str], path: str, content: str) -> None:
+    (place / path).write_text(content, encoding="utf-8")
+    refused(capsys, Path(path).name)
+
+
+WRONG_VALUES: list[tuple[str, str, list[str]]] = [
+    ("records", "status", ["", "okay"]),
+    ("records", "variant", ["{", "[1]", '{"G": "a\\u001b[31m"}', "{" * 100_000]),
+    ("records", "params", ["{", "[1]", "[" * 100_000]),
+    ("records", "repeat", ["-1", "0.5", "1e400", "9" * 5000]),
+    ("records", "accuracy", ["x", "nan", "1_0", "\u0665", "0x1f", "1,5", "1.9"]),
+    *(("records", name, ["a\x1b[31mb", "../x"]) for name in ("key", "dataset", "algorithm")),
+    *(("traces", *more) for more in (("key", ["../x"]), ("t", ["-1"]), ("metric", ["a\x1b[31mb"]), ("value", ["x"]))),
+    *(("reliability", *more) for more in (("bin", ["-1", "0.5", ""]), ("n", ["inf"]), ("positive", ["x"]))),
+    *(("rows", *more) for more in (("x1", ["x", "nan"]), ("label", ["0.5"]))),
+]
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(("name", "column", "values"), WRONG_VALUES)
+def test_wrong_values_in_a_table(place: Path, name: str, column: str, values: list[str]) -> None:
+    path = place / "results" / "mine" / f"{name}.csv"
+    rows = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))
+    for value in values:
+        path.write_text(_csv([rows[0] | {column: value}, *rows[1:]]), encoding="utf-8")
+        rejected(lambda: read_results(path.parent), f"{name}.csv: row 1, {column}:")
+
+
 @pytest.mark.parametrize("path", ["results/mine/manifest.yaml", "configs/paper/own/paper.yaml"])
-def test_tags_and_bombs_are_refused(place: Path, capsys: pytest.CaptureFixture[str], path: str, text: str) -> None:
-    content = (place / path).read_text(encoding="utf-8")
-    (place / path).write_text(f"{content}\ntitle: {text}\n", encoding="utf-8")
+def test_a_tag_runs_nothing(place: Path, capsys: pytest.CaptureFixture[str], path: str) -> None:
+    with (place / path).open("a", encoding="utf-8") as file:
+        file.write("\ntitle: !!python/object/apply:os.system ['touch ran']\n")
     refused(capsys, Path(path).name)
     assert not (place / "ran").exists()
 
 
-def test_a_hostile_manifest_runs_nothing(place: Path) -> None:
-    call = {"_target_": "os.system", "command": COMMAND, "_partial_": False}
-    content = copy.deepcopy(MANIFEST)
-    config = content["config"]
-    config["datasets"]["moons"] |= call | {"source": call, "split": call, "derive": call, "format": "generated"}
-    config["algorithms"]["nc"] |= call | {"estimator": call, "grid": {"R": [call]}}
-    config["against"] = {"accuracy_gain": call}
-    config["figures"] = ["prototype_pictures", "accuracy_support"]
-    config["kernel"] = config["selection"] = call
-    content["machine"] |= call
-    for version in (1, 2):
-        content["schema_version"] = version
-        (place / "results" / "mine" / "manifest.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
-        assert main(["report", "experiment=mine", "format=terminal,md,tex,csv"]) == 0
-    assert not (place / "ran").exists()
-
-
 def test_no_file_is_written_outside_of_the_report(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    before = {path for path in place.rglob("*") if path.is_file()}
     path = place / "results" / "mine" / "records.csv"
     rows = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))
     for name in ("../../evil", "/tmp/evil", "..", ".hidden", "a\\b", " "):
         path.write_text(_csv([rows[0] | {"dataset": name}]), encoding="utf-8")
+        before = promise.files_in(place)
         refused(capsys, "dataset")
-    assert {path for path in place.rglob("*") if path.is_file()} == before
+        assert promise.files_in(place) == before
 
 
 def test_a_sweep_of_endless_columns_is_refused(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -345,30 +273,6 @@ def test_a_sweep_of_endless_columns_is_refused(place: Path, capsys: pytest.Captu
     content = changed(MANIFEST, ("config", "sweep"), sweep)
     (place / "results" / "mine" / "manifest.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
     refused(capsys, "config.sweep: expected at most 100,000 variants, got 1,000,000,000,000")
-
-
-@pytest.mark.parametrize(
-    "change",
-    [{}, {"mean": "-50"}, {"mean": "101"}, {"mean": "7", "unit": "fraction"}, {"mean": "1e99"}],
-    ids=str,
-)
-def test_a_number_that_no_paper_prints(place: Path, change: dict[str, str]) -> None:
-    """An accuracy of -50 percent, and the same number of a table twice."""
-    path = place / "configs" / "paper" / "own" / "tables.csv"
-    lines = [LINE | change] if change else [LINE, LINE | {"mean": "80.1"}]
-    path.write_text(_csv(lines), encoding="utf-8")
-    rejected(lambda: own_lines(place), f"tables.csv, line {2 if change else 3}: ", "expected ", "got ")
-
-
-@pytest.mark.parametrize("key", ["title", "sweep", "repeats", "figures"])
-def test_aliases_that_would_fill_the_memory_are_refused_at_once(place: Path, key: str) -> None:
-    lines = ["a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]"]
-    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]
-    bomb = yaml.safe_load("\n".join(lines))["a11"]
-    content = copy.deepcopy(MANIFEST)
-    content["config"][key] = {"nc": {"R": bomb}} if key == "sweep" else bomb
-    with pytest.raises(KlrBenchError, match=rf"config\.{key}.*: expected"):
-        parse(Manifest, content)
 
 
 def test_two_papers_of_one_name_are_refused(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

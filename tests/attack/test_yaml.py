@@ -15,11 +15,7 @@ from tests.attack.promise import refused, rejected
 TENS = "[" + ", ".join(["*a{0}"] * 10) + "]"
 NESTED = "".join(f"a{n}: &a{n} {TENS.format(n - 1)}\n" for n in range(1, 12))
 MERGED = "".join(f"a{n}: &a{n} {{<<: {TENS.format(n - 1)}}}\n" for n in range(1, 12))
-COUNT = f"at most {MOST_NODES:,} values"
-DEPTH = f"at most {DEEPEST} lists and mappings"
-SIZE = f"at most {LARGEST:,} bytes"
-TAGS = "expected values without a tag"
-TWICE = "comes twice"
+COUNT, DEPTH = f"at most {MOST_NODES:,} values", f"at most {DEEPEST} lists and mappings"
 REASON = "expected a YAML file, got something that cannot be read"
 BOMBS: dict[str, tuple[bytes, str]] = {
     "aliases of lists": (f"a0: &a0 [1]\n{NESTED}".encode(), COUNT),
@@ -27,19 +23,17 @@ BOMBS: dict[str, tuple[bytes, str]] = {
     "an alias of itself": (b"a: &a [*a]", "inside itself"),
     "an alias of nothing": (b"a: *a", REASON),
     "a hundred thousand brackets": (b"a: " + b"[" * 10**5, DEPTH),
-    "a hundred thousand dashes": (b"- " * 10**5, DEPTH),
     "deep indentation": ("".join(f"{' ' * n}a:\n" for n in range(500)).encode(), DEPTH),
-    "a value of megabytes": (b"a: " + b"x" * LARGEST, SIZE),
+    "a value of megabytes": (b"a: " + b"x" * LARGEST, f"at most {LARGEST:,} bytes"),
     "many keys": ("".join(f"{n}: 1\n" for n in range(MOST_NODES)).encode(), COUNT),
     "several documents": (b"a: 1\n---\nb: 2\n", REASON),
-    "a key twice": (b"a: 1\na: 2\n", TWICE),
-    "a list for a key": (b"? [a]\n: 1", REASON),
+    "a key twice": (b"a: 1\na: 2\n", "comes twice"),
     "latin-1": (b"a: \xe9", REASON),
     "an escape character": (b"a: \x1b[31m", REASON),
     "hexadecimal digits without end": (b"a: 0x" + b"f" * 5000, REASON),
     "an open quote": (b'a: "b', REASON),
     **{
-        f"the tag {tag.decode()}": (b"a: " + tag, TAGS)
+        f"the tag {tag.decode()}": (b"a: " + tag, "expected values without a tag")
         for tag in (b"!!python/object/apply:os.system ['touch ran']", b"!own x", b"! x", b"!!str 5")
     },
 }
@@ -68,9 +62,6 @@ def test_a_bomb_needs_little_memory_and_time(tmp_path: Path) -> None:
     assert int(done.stdout.split()[-1]) < 500
 
 
-# Mistakes in a user's own files
-
-
 @pytest.mark.parametrize("group", sorted({*config_files.GROUPS, *config_files.KINDS}))
 def test_a_mistake_in_a_file_of_the_user_is_found_before_anything_else_reads_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], group: str
@@ -82,7 +73,6 @@ def test_a_mistake_in_a_file_of_the_user_is_found_before_anything_else_reads_it(
     for mistake in ("a key twice", "several documents", "an open quote", "latin-1"):
         path.write_bytes(header.encode() + b"\n" + BOMBS[mistake][0])
         refused(capsys, ["run", "--dry-run"], f"{group}/mine.yaml: ", "expected ")
-    refused(capsys, ["run", "--config-dir=configs", "--dry-run"], "mine.yaml")
     path.unlink()
     path.mkdir()
     refused(capsys, ["data", "list"], f"{group}/mine.yaml: expected a regular file, got a folder")

@@ -11,6 +11,7 @@ from klr_bench.datasets import transfer
 from klr_bench.datasets.readers import chunks
 from tests.datasets.server import Server
 
+Patch = pytest.MonkeyPatch
 Write = Callable[..., Path]
 
 
@@ -32,13 +33,13 @@ def cache(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(params=[17, 64, 1 << 21], ids=lambda size: f"blocks of {size}")
-def block(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def block(request: pytest.FixtureRequest, monkeypatch: Patch) -> None:
     """Read text in blocks of some size."""
     monkeypatch.setattr(chunks, "BLOCK", request.param)
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+def server(monkeypatch: Patch) -> Iterator[Server]:
     """Return a server on the loopback, which is asked again at once."""
     monkeypatch.setattr(transfer, "BACKOFF_S", 0.001)
     monkeypatch.setenv("NO_PROXY", "*")

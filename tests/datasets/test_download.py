@@ -19,6 +19,7 @@ from pathlib import Path
 from select import select
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -28,6 +29,7 @@ from klr_bench.datasets import transfer
 from klr_bench.datasets.download import fetch, verify
 from klr_bench.errors import KlrBenchError
 from tests.attack.promise import rejected
+from tests.datasets.conftest import Patch
 from tests.datasets.server import Reply, Server
 
 PLAIN = random.Random(0).randbytes(300_000)
@@ -55,14 +57,9 @@ def refused(entry: FileEntry, cache: Path, *parts: str, mirror: str | None = Non
     return message
 
 
-# -- sources ---------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("suffix", PACKED)
 @pytest.mark.parametrize("source", ["by hand", "folder", "prefix", "upstream"])
-def test_each_source_serves_plain_and_compressed_files(
-    server: Server, tmp_path: Path, cache: Path, source: str, suffix: str
-) -> None:
+def test_each_source_may_be_compressed(server: Server, tmp_path: Path, cache: Path, source: str, suffix: str) -> None:
     folder = {"by hand": cache, "folder": tmp_path / "mirror"}.get(source)
     if folder:
         (folder / NAME).parent.mkdir(parents=True)
@@ -78,9 +75,7 @@ def test_each_source_serves_plain_and_compressed_files(
 
 
 @pytest.mark.parametrize("first", [Reply(b"<html>nothing here</html>"), Reply(status=403), Reply(status=503)])
-def test_an_http_mirror_that_does_not_say_404_is_asked_on_unless_it_fails(
-    server: Server, cache: Path, first: Reply
-) -> None:
+def test_a_mirror_that_does_not_say_404_is_asked_on_unless_it_fails(server: Server, cache: Path, first: Reply) -> None:
     server.replies |= {"/up": [Reply(PLAIN)], f"/{NAME}": [first], f"/{NAME}.xz": [Reply(PACKED[".xz"])]}
     assert fetch(entry(server), cache=cache, mirror=server.url).read_bytes() == PLAIN
     paths = [f"/{NAME}"] * transfer.ATTEMPTS + ["/up"] if first.status == 503 else [f"/{NAME}", f"/{NAME}.xz"]
@@ -105,6 +100,7 @@ def test_all_sources_are_named_and_what_to_do(server: Server, cache: Path) -> No
     missing = "not there (HTTP 404 Not Found)"
     lines = refused(entry(server), cache, mirror=server.url + "/pre").splitlines()
     assert lines[1:3] == [f"  {server.url}/pre/{NAME}[.xz|.gz|.bz2]: {missing}", f"  {server.url}/up: {missing}"]
+    assert len(server.requests) == 5, "a refusal is final"
     server.replies["/up"] = [Reply(OTHER)]
     assert refused(entry(server), cache).splitlines() == [
         f"The data file {NAME} cannot be had. Tried:",
@@ -118,19 +114,7 @@ def test_all_sources_are_named_and_what_to_do(server: Server, cache: Path) -> No
     assert "Connect" not in refused(entry(), cache, "It has no address upstream. Set KLR_BENCH_MIRROR")
 
 
-# -- HTTP ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("status", "reason"), [(404, "not there (HTTP 404 Not Found)"), (403, "HTTP 403 Forbidden")])
-def test_a_refusal_of_the_server_is_final(server: Server, cache: Path, status: int, reason: str) -> None:
-    server.replies["/up"] = [Reply(status=status)]
-    refused(entry(server), cache, f"{server.url}/up: {reason}")
-    assert len(server.requests) == 1
-
-
-def test_500_is_tried_again_and_given_up_after_growing_waits(
-    server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_500_is_tried_again_and_given_up_after_growing_waits(server: Server, cache: Path, monkeypatch: Patch) -> None:
     waits: list[float] = []
     monkeypatch.setattr(transfer, "BACKOFF_S", 0.5)
     monkeypatch.setattr(transfer, "time", SimpleNamespace(sleep=waits.append, monotonic=time.monotonic))
@@ -143,7 +127,7 @@ def test_500_is_tried_again_and_given_up_after_growing_waits(
     assert [request.status for request in server.requests[4:]] == [500, 503, 200]
 
 
-def test_a_server_that_hangs_is_given_up(server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_hangs_is_given_up(server: Server, cache: Path, monkeypatch: Patch) -> None:
     monkeypatch.setattr(transfer, "TIMEOUT_S", (0.1, 0.05))
     monkeypatch.setattr(transfer, "ATTEMPTS", 2)
     gate = threading.Event()
@@ -178,9 +162,7 @@ def test_a_broken_download_is_resumed_where_it_stopped(server: Server, cache: Pa
     ],
     ids=["no ranges", "no validator", "weak ETag", "changed", "changed, If-Range ignored", "from another place"],
 )
-def test_a_download_that_cannot_go_on_is_begun_anew(
-    server: Server, cache: Path, replies: list[Reply], statuses: list[int]
-) -> None:
+def test_what_cannot_resume_begins_anew(server: Server, cache: Path, replies: list[Reply], statuses: list[int]) -> None:
     server.replies["/up"] = [*replies]
     fetch(entry(server), cache=cache)
     check_complete(cache)
@@ -197,9 +179,7 @@ NOTE = '{"url": "URL/up", "validator": "\\"one\\""}'
         *((PLAIN[:1000], note, [200]) for note in ("", "[]", '{"url": 3}', NOTE.replace("/up", "/elsewhere"))),
     ],
 )
-def test_a_part_that_does_not_fit_is_not_used(
-    server: Server, cache: Path, content: bytes, note: str, statuses: list[int]
-) -> None:
+def test_a_wrong_part_is_not_used(server: Server, cache: Path, content: bytes, note: str, statuses: list[int]) -> None:
     server.replies["/up"] = [Reply(PLAIN)]
     (cache / "set").mkdir(parents=True)
     (cache / f"{NAME}.part").write_bytes(content)
@@ -209,18 +189,13 @@ def test_a_part_that_does_not_fit_is_not_used(
     assert [request.status for request in server.requests] == statuses
 
 
-# -- the cache -------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def fetched(server: Server, cache: Path) -> Path:
     server.replies["/up"] = [Reply(PLAIN)]
     return fetch(entry(server), cache=cache)
 
 
-def test_a_cached_file_is_neither_fetched_nor_hashed_again(
-    server: Server, cache: Path, fetched: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_is_fetched_and_hashed_once(server: Server, cache: Path, fetched: Path, monkeypatch: Patch) -> None:
     os.utime(fetched, ns=(1, 1))
     fetch(entry(server), cache=cache)  # hashed once more
     monkeypatch.setattr(cache_module, "sha256_of", lambda path: pytest.fail("hashed again"))
@@ -253,23 +228,15 @@ def test_verify_looks_at_the_content_and_not_at_the_stamp(server: Server, cache:
     assert fetch(file, cache=cache).read_bytes() == PLAIN
 
 
-def test_a_read_only_cache_that_is_complete_serves(
-    server: Server, cache: Path, fetched: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_complete_read_only_cache_serves(server: Server, cache: Path, fetched: Path, monkeypatch: Patch) -> None:
     (cache / f"{NAME}.stamp").unlink()
 
-    def fails(*args: Any) -> None:
-        message = "read-only"
-        raise KlrBenchError(message)
-
-    monkeypatch.setattr(cache_module, "write_json", fails)
+    monkeypatch.setattr(cache_module, "write_json", Mock(side_effect=KlrBenchError("read-only")))
     assert fetch(entry(server), cache=cache) == fetched
 
 
 @pytest.mark.parametrize("full", ["part", "tmp"])
-def test_a_full_disk_is_refused_with_nothing_half_written(
-    server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch, full: str
-) -> None:
+def test_a_full_disk_leaves_nothing_half_written(server: Server, cache: Path, monkeypatch: Patch, full: str) -> None:
     server.replies["/up"] = [Reply(PLAIN)]
     open_file = Path.open
 
@@ -278,31 +245,24 @@ def test_a_full_disk_is_refused_with_nothing_half_written(
             return open_file(Path("/dev/full"), mode, *args, **kwargs)
         return open_file(path, mode, *args, **kwargs)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "open", opened)
-        refused(entry(server), cache, f"{cache / NAME} could not be written: the disk is full.")
+    monkeypatch.setattr(Path, "open", opened)
+    refused(entry(server), cache, f"{cache / NAME} could not be written: the disk is full.")
+    monkeypatch.setattr(Path, "open", open_file)
     assert not (cache / NAME).exists()
     fetch(entry(server), cache=cache)
     check_complete(cache)
 
 
-def test_a_cache_that_cannot_be_written_is_refused(
-    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cache_that_cannot_be_written_is_refused(server: Server, tmp_path: Path, monkeypatch: Patch) -> None:
     server.replies["/up"] = [Reply(PLAIN)]
     (tmp_path / "occupied").write_text("a file, not a folder")
     inside = tmp_path / "occupied" / "cache"
     refused(entry(server), inside, f"{inside / NAME} could not be written: Not a directory", "data.cache=FOLDER")
     assert server.requests == []
-
-    def denied(*args: Any) -> None:
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-
-    monkeypatch.setattr("klr_bench.datasets.download.os.replace", denied)
+    denied = PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    monkeypatch.setattr("klr_bench.datasets.download.os.replace", Mock(side_effect=denied))
     refused(entry(server), tmp_path, "could not be written: Permission denied. Make its folder writable")
 
-
-# -- several processes -----------------------------------------------------------------------------------
 
 CHILD = """
 import sys
@@ -340,14 +300,12 @@ def test_of_several_processes_one_downloads(server: Server, cache: Path) -> None
 def test_a_killed_download_is_resumed_by_the_next_run(server: Server, cache: Path) -> None:
     gate = threading.Event()
     server.replies["/up"] = [Reply(PLAIN, gate=gate, free=120_000), Reply(PLAIN)]
-    read_end, write_end = os.pipe()
-    process = child(entry(server), cache, write_end)
-    os.close(write_end)
+    process = child(entry(server), cache, subprocess.PIPE)
     part = cache / f"{NAME}.part"
-    with open(read_end) as lines:
-        assert any(part.exists() and part.stat().st_size > 90_000 for _ in lines)
+    assert process.stdout
+    assert any(part.exists() and part.stat().st_size > 90_000 for _ in process.stdout)
     process.send_signal(signal.SIGKILL)
-    process.wait(timeout=10)
+    process.communicate(timeout=10)
     gate.set()
     kept = part.stat().st_size
     assert not (cache / NAME).exists()

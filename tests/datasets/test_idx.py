@@ -13,13 +13,12 @@ import pytest
 from numpy.typing import NDArray
 
 from klr_bench.config.datasets import read_dataset
-from klr_bench.datasets import dataset_hash, load
+from klr_bench.datasets import dataset_hash
 from klr_bench.datasets.readers import Arrays, Reading, read
 from klr_bench.errors import KlrBenchError
 
 ROOT = Path(__file__).parents[2]
 MNIST = read_dataset("mnist", [ROOT / "configs"])
-CHANGES: list[dict[str, Any]] = [{}, {"multiclass": False}, {"only": ["4", "9"]}]
 CODES = {"u1": 0x08, "i1": 0x09, "i2": 0x0B, "i4": 0x0C, "f4": 0x0D, "f8": 0x0E}
 DIGITS = np.array([3, 1, 10, 3, 1], dtype=np.uint8)
 
@@ -79,16 +78,13 @@ def test_one_class_against_the_rest_and_some_classes_alone(tmp_path: Path) -> No
     ("which", "content", "message"),
     [
         (0, b"\x89PNG\r\n", r"images: begins with '89 50 4e 47', which no idx file does; get the file again"),
-        (0, b"\0\0\x08\xff" + b"\xff" * 1020, r"begins with '00 00 08 ff'"),
         (0, b"\0\0\x08\2" + (10**9).to_bytes(4, "big") * 2 + b"1234", r"4 bytes or more .*, expected 10{9,} for"),
         (1, bz2.compress(b"\0\0\x08\2" + bytes(8)), r"labels: 0 bytes .*, expected 0 for an array of \(0, 0\); get"),
         (0, idx(images())[:-1], r"29 bytes .*, expected 30 for an array of \(5, 2, 3\); get the file again"),
-        (0, idx(images()) + b"\0", r"31 bytes or more behind its head, expected 30"),
         (0, gzip.compress(idx(images()), mtime=0)[:-9], r"images: truncated or corrupted"),
         (0, idx(DIGITS), r"images: an array of \(5,\), expected an example a row"),
         (0, idx(np.where(np.arange(30) == 7, np.nan, 1.0).reshape(5, 6)), r"images: has values that are not numbers"),
         (1, idx(DIGITS[:4]), r"labels: an array of \(4,\) \(uint8\), expected 5 whole numbers, as .*images has rows"),
-        (1, idx(images()), r"labels: an array of \(5, 2, 3\) \(uint8\), expected 5 whole numbers"),
         (1, idx(DIGITS.astype("f4")), r"labels: an array of \(5,\) \(float32\), expected 5 whole numbers"),
         (1, idx(DIGITS * 0), r"1 class in the training file; 2 to 100 are expected"),
     ],
@@ -111,17 +107,7 @@ def test_settings_that_do_not_fit_are_refused(tmp_path: Path) -> None:
 
 
 def test_selecting_is_part_of_the_key() -> None:
-    keys = {dataset_hash("mnist", MNIST.model_copy(update=change)) for change in CHANGES}
+    changes: list[dict[str, Any]] = [{}, {"multiclass": False}, {"only": ["4", "9"]}]
+    keys = {dataset_hash("mnist", MNIST.model_copy(update=change)) for change in changes}
     assert len(keys) == 3
     assert dataset_hash("mnist", MNIST.model_copy(update={"only": None})) == dataset_hash("mnist", MNIST)
-
-
-@pytest.mark.mirror("mnist")
-def test_mnist_from_the_mirror(mirror: Path, tmp_path: Path) -> None:
-    real = load("mnist", MNIST, cache=tmp_path, mirror=str(mirror))
-    assert (real.X.shape, real.X.dtype, real.n_train_official) == ((70_000, 784), np.float32, 60_000)
-    assert real.classes == tuple("0123456789")
-    assert real.y[:5].tolist() == [5, 0, 4, 1, 9]
-    assert np.bincount(real.y[60_000:]).tolist() == [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
-    assert np.count_nonzero(real.X[:60_000]) == 8_994_156
-    assert (real.X.min(), real.X.max()) == (0, 1)

@@ -18,15 +18,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from klr_bench import stream
-from klr_bench.datasets import readers
-from klr_bench.datasets.readers import Arrays, Reading, read, sniffed_format, stored
-from klr_bench.datasets.readers import csv as csv_reader
-from klr_bench.datasets.readers import svmlight as svmlight_reader
+from klr_bench.datasets.readers import Arrays, Reading, read, sniffed_format
 from klr_bench.datasets.readers.layout import layout_of
 from klr_bench.errors import KlrBenchError
 from tests.attack.promise import rejected
 from tests.datasets.conftest import Write
-from tests.datasets.samples import csv_text, rows_of, svmlight_text
+from tests.datasets.samples import rows_of
 
 
 def svmlight(*paths: Path, **spec: Any) -> Arrays:
@@ -37,17 +34,11 @@ def delimited(*paths: Path, **spec: Any) -> Arrays:
     return read(paths, Reading(**{"format": "csv"} | spec))
 
 
-def refusal(read: Callable[..., Arrays], *paths: Path, **spec: Any) -> str:
-    return rejected(lambda: read(*paths, **spec))
-
-
 READ = {"svmlight": svmlight, "csv": delimited}
 KINDS = pytest.mark.parametrize("kind", READ)
 ROW = {"svmlight": "{} 1:3\n", "csv": "3,{}\n"}
 GOOD = {"svmlight": "+1 1:0.5 3:2\n-1 2:1\n", "csv": "0.5,0,2,1\n0,1,0,-1\n"}
 GOOD_X = [[0.5, 0, 2], [0, 1, 0]]
-
-# -- what text may look like, in memory and as a stream ---------------------------------------------------
 
 ACCEPTED = [
     *(GOOD["svmlight"], GOOD["svmlight"].rstrip("\n"), "\ufeff" + GOOD["svmlight"]),
@@ -86,12 +77,11 @@ def test_odd_text_that_is_right(write: Write, block: None, content: str) -> None
     assert y.tolist() == [1, -1]
 
 
-NUMBERS = [
-    "0", "-0.0", "+1", "1.", ".5", "-.5e-3", "1e18", "-1E+18", "1e-400", "0e999", "1e-45", "7.1e-46", "1.4e-45",
-    "0.1", "123456789012345678", "123456789012345678.90", "1.00000005960464477539", "1.000000059604644775390625",
-    "1.0000000596046447753906250000000001", "8.692932128906250000e-01", "16777217", "33554434.9999999999", "4.9e-324",
-    "0.000000000000000000000000000000000000000001", "00000000000000000000000000001.5", "1e0000000000000000000000000001",
-]  # fmt: skip
+NUMBERS = """
+0 -0.0 +1 1. .5 -.5e-3 1e18 -1E+18 1e-400 0e999 1e-45 7.1e-46 1.4e-45 0.1 123456789012345678 123456789012345678.90
+1.00000005960464477539 1.000000059604644775390625 1.0000000596046447753906250000000001 8.692932128906250000e-01 16777217
+33554434.9999999999 4.9e-324 0.000000000000000000000000000000000000000001 00000000000000000000000000001.5 1e00000001
+"""
 
 
 def near_a_tie(value: float, more: str) -> str:
@@ -105,14 +95,14 @@ FLOATS = st.one_of(
     st.floats(-(2.0**56), 2.0**56, width=32).map(repr),
     st.from_regex(r"[+-]?([0-9]{1,25}(\.[0-9]{0,25})?|\.[0-9]{1,25})([eE][+-]?[0-9]{1,2})?", fullmatch=True),
     st.builds(near_a_tie, st.floats(2.0**-10, 2.0**20, width=32), st.sampled_from(["", "1", "00000000000000000001"])),
-    st.sampled_from(NUMBERS),
+    st.sampled_from(NUMBERS.split()),
 )
 
 
 @KINDS
 @settings(max_examples=300, deadline=None)
 @given(texts=st.lists(FLOATS.filter(lambda text: abs(float(text)) < 9e17), min_size=1, max_size=20))
-@example(texts=NUMBERS)
+@example(texts=NUMBERS.split())
 def test_numbers_are_those_of_python_rounded_to_float32(
     tmp_path_factory: pytest.TempPathFactory, kind: str, texts: list[str]
 ) -> None:
@@ -123,33 +113,20 @@ def test_numbers_are_those_of_python_rounded_to_float32(
     np.testing.assert_array_equal(X[:, 0], np.array([float(text) for text in texts]).astype(np.float32))
 
 
-def test_plain_numbers_are_not_left_to_python(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*args: Any, **options: Any) -> None:
-        pytest.fail("a line was left to Python")
-
-    monkeypatch.setattr(svmlight_reader._BlockReader, "_read_line", refuse)
-    monkeypatch.setattr(csv_reader, "_any_rows", refuse)
-    X = rows_of(stream(write(svmlight_text(2000))))[0]
-    for delimiter in ",; \t":
-        np.testing.assert_array_equal(X, rows_of(stream(write(csv_text(2000, delimiter=delimiter), "csv")))[0])
-
-
 COMPRESS: list[Callable[[bytes], bytes]] = [lzma.compress, gzip.compress, bz2.compress]
 
 
 @KINDS
 @pytest.mark.parametrize("compress", COMPRESS)
-def test_compressed_files_are_known_by_their_content(
-    write: Write, kind: str, compress: Callable[[bytes], bytes]
-) -> None:
+def test_compression_is_known_by_the_content(write: Write, kind: str, compress: Callable[[bytes], bytes]) -> None:
     np.testing.assert_array_equal(READ[kind](write(compress(GOOD[kind].encode()), "train.csv")).X, GOOD_X)
     text = "".join(f"{i % 2} 1:{i * 0.37}\n" if kind == "svmlight" else f"{i * 0.37},{i % 2}\n" for i in range(9999))
     packed = compress(text.encode())
     path = write(packed[:-30])
-    assert f"{path}: truncated or corrupted" in refusal(READ[kind], path)
+    rejected(lambda: READ[kind](path), f"{path}: truncated or corrupted")
     middle = len(packed) // 2
-    path = write(packed[:middle] + bytes(64) + packed[middle + 64 :])
-    assert str(path) in refusal(READ[kind], path)
+    write(packed[:middle] + bytes(64) + packed[middle + 64 :])
+    rejected(lambda: READ[kind](path), str(path))
 
 
 SVMLIGHT = [
@@ -159,12 +136,10 @@ SVMLIGHT = [
 CSV = ["1,2,a\n", "1 2 3\n", "x1 x2 y\n1 2 3\n", "2024-01-01 12:30:00,1,2\n", "1\n2\n"]
 
 
-@pytest.mark.parametrize("content", SVMLIGHT + CSV)
-def test_the_format_is_found_out(write: Write, content: str) -> None:
-    assert sniffed_format(write(content)) == ("svmlight" if content in SVMLIGHT else "csv")
+def test_the_format_is_found_out(write: Write) -> None:
+    for content in SVMLIGHT + CSV:
+        assert sniffed_format(write(content)) == ("svmlight" if content in SVMLIGHT else "csv"), content
 
-
-# -- what is refused, in memory and as a stream ---------------------------------------------------------------
 
 RANGE = "is not a number between -1e+18 and 1e+18"
 REFUSED_SVMLIGHT = {
@@ -211,9 +186,8 @@ def test_a_line_is_refused_by_its_number(write: Write, block: None, kind: str, l
 
 def test_indices_beyond_the_declared_features(write: Write) -> None:
     path = write("1 1:1\n\n-1 2:1 4:1\n")
-    rejected(
-        lambda: svmlight(path, n_features=3), f"{path}, line 3: the index 4 is not between 0 and 3", "data.n_features="
-    )
+    reasons = f"{path}, line 3: the index 4 is not between 0 and 3", "data.n_features="
+    rejected(lambda: svmlight(path, n_features=3), *reasons)
     rejected(lambda: svmlight(write("1 0:1\n-1 2:1 3:1\n"), n_features=3), "the index 3 is not between 0 and 2")
     X = svmlight(write("1 100000000:1\n-1 1:1\n")).X
     assert (X.shape, X.nnz) == ((2, 100_000_000), 2)
@@ -232,25 +206,11 @@ REFUSED_FILES: list[tuple[str, bytes | str, str]] = [
     ("csv", ",x,class\n0,1,a\n1,2,b\n", "the first column has no name, so it is likely the row numbers"),
     ("csv", '"x,class\n1,a\n2,b\n', "not delimited text (a quote that opens in"),
     ("csv", 'x,class\n1,a\n"2,b\n' + "3,a\n" * 100, "not delimited text (a quote that opens in line 3"),
-    ("csv", 'x,class\n1,a\n2,"b', "not delimited text (a quote that opens in line 3"),
-    ("csv", "x," + "c" * 131_073 + "\n1,a\n2,b\n", "line 1: a field has more than 131,072 characters"),
     ("csv", "x,c\n1,a\n" + "1" * 140_000 + ",b\n", "line 3: a field has more than 131,072"),
     ("csv", "".join(f"{i},L{str(i) * 900}\n" for i in range(1, 9)), "8 classes"),
-    (
-        "csv",
-        "".join(f"1,{i}\n" for i in range(6_000)),
-        "6000 classes (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ...), two are needed",
-    ),
-    *(
-        (kind, content, "not a text file in UTF-8")
-        for content in (
-            GOOD["csv"].encode("utf-16"),
-            b"x,class\n1,a\n\0\0,b\n",
-            b"PK\x03\x04\0\0",
-            b"\x80\x04\x95\0\0\0",
-        )
-        for kind in READ
-    ),
+    ("csv", "".join(f"1,{i}\n" for i in range(6_000)), "6000 classes (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ...), two are "),
+    *((kind, GOOD["csv"].encode("utf-16"), "not a text file in UTF-8") for kind in READ),
+    *((kind, b"x,class\n1,a\n\0\0,b\n", "not a text file in UTF-8") for kind in READ),
     ("csv", gzip.compress(bz2.compress(b"1,a\n2,b\n"), mtime=0), "compressed twice"),
     ("csv", gzip.compress(b"1,a\n2,b\n", mtime=0) + b"rubbish", "truncated or corrupted"),
     ("csv", "1,a\n" + "1,\n" * 400_000, "line 2: '' is not a label"),  # less than two bytes for each field
@@ -268,38 +228,20 @@ def test_a_file_that_is_refused(write: Write, kind: str, content: bytes | str, r
         READ[kind](good, path)
 
 
-# -- svmlight --------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
-    ("kind", "content", "d"),
-    [("svmlight", "+1 3:1 9000:0 9001:2\n-1 1:1\n", 9001), ("csv", f"{'0,' * 9000}2,1\n1,{'0,' * 8999}1,-1\n", 9001)],
+    "content", ["+1 3:1 9000:0 9001:2\n-1 1:1\n", f"{'0,' * 9000}2,1\n1,{'0,' * 8999}1,-1\n"], ids=READ
 )
-def test_many_features_stay_sparse(write: Write, kind: str, content: str, d: int) -> None:
-    X = READ[kind](write(content)).X
+def test_many_features_stay_sparse(write: Write, content: str) -> None:
+    X = read([write(content)], Reading()).X
     assert sp.issparse(X)
-    assert (X.dtype, X.shape, X.has_sorted_indices) == (np.float32, (2, d), True)
+    assert (X.dtype, X.shape, X.has_sorted_indices) == (np.float32, (2, 9001), True)
     assert (X.nnz, X[0, 9000]) == (3, 2), "without the explicit zero"
 
 
-@pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
-def test_a_large_matrix_is_dense_where_that_is_no_larger(layout: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readers, "DENSE_BYTES", 1)
-    X = np.arange(40.0).reshape(8, 5) * ([1, 1, 1, 0, 0] * np.ones((8, 1)))
-    assert isinstance(stored(layout(X)), np.ndarray), "23 of 40 numbers"
-    X[:, 2] = 0
-    assert sp.issparse(stored(layout(X))), "15 of 40"
-
-
-# -- labels and classes ----------------------------------------------------------------------------------
-
-
 @KINDS
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [("0", "1"), ("2", "4"), ("-1", "+1"), ("9", "10"), ("ham", "spam"), ("1", "no"), ("straße", "weg")],
-)
-def test_labels_of_any_kind(write: Write, kind: str, first: str, second: str) -> None:
+@pytest.mark.parametrize("labels", ["0 1", "2 4", "-1 +1", "9 10", "ham spam", "1 no", "straße weg"])
+def test_labels_of_any_kind(write: Write, kind: str, labels: str) -> None:
+    first, second = labels.split()
     path = write(ROW[kind].format(second) + ROW[kind].format(first))
     arrays, turned = READ[kind](path), READ[kind](path, positive=first)
     assert (arrays.classes, arrays.y.tolist()) == ((first, second), [1, -1])
@@ -323,12 +265,8 @@ def test_three_classes(write: Write, kind: str) -> None:
     assert (arrays.classes, arrays.y.dtype, arrays.y.tolist()) == (("8", "9", "10"), np.int8, [2, 1, 0, 1])
     alone = READ[kind](path, positive="8", only=["8", "10"], multiclass=True)
     assert (alone.classes, alone.y.tolist()) == (("10", "8"), [-1, 1])
-    rejected(
-        lambda: READ[kind](path, positive="88"), "train: no row has the label '88' (data.positive). Did you mean '8'?"
-    )
+    rejected(lambda: READ[kind](path, positive="88"), "no row has the label '88' (data.positive). Did you mean '8'?")
 
-
-# -- a training and a test file ------------------------------------------------------------------------------
 
 TRAIN = {"svmlight": GOOD["svmlight"], "csv": "x1,x2,class\n1,2,1\n3,4,0\n"}
 
@@ -343,9 +281,7 @@ TRAIN = {"svmlight": GOOD["svmlight"], "csv": "x1,x2,class\n1,2,1\n3,4,0\n"}
         (TRAIN["csv"], "1,2,1\n", [[1, 2], [3, 4], [1, 2]], [1, -1, 1]),
     ],
 )
-def test_a_test_file_has_the_columns_of_the_training_file(
-    write: Write, train: str, test: str, X: list[list[float]], y: list[int]
-) -> None:
+def test_a_test_file_has_the_columns_for_training(write: Write, train: str, test: str, X: Any, y: Any) -> None:
     arrays = read([write(train), write(test, "test")], Reading(positive=1))
     np.testing.assert_array_equal(arrays.X, X)
     assert (arrays.n_train_official, arrays.y.tolist()) == (2, y)
@@ -371,27 +307,21 @@ def test_one_class_is_refused_for_training_only(write: Write, kind: str) -> None
     assert READ[kind](two, one).y.tolist() == [1, -1, 1, 1]
 
 
-# -- delimited text --------------------------------------------------------------------------------------
-
 ROWS = [["1", "2.5", "a"], ["-3", "4e2", "b"], ["0", "0", "a"]]
 
 
-@pytest.mark.parametrize("header", [[], [["x1", "x2", "class"]]], ids=["no header", "header"])
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|", " ", ", ", "   "])
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
-def test_delimiter_header_and_line_ends_are_found_out(
-    write: Write, header: list[list[str]], delimiter: str, newline: str
-) -> None:
-    arrays = delimited(write("".join(delimiter.join(row) + newline for row in header + ROWS)))
-    np.testing.assert_array_equal(arrays.X, [[1, 2.5], [-3, 400], [0, 0]])
-    assert (arrays.y.tolist(), arrays.classes) == ([-1, 1, -1], ("a", "b"))
+def test_delimiter_header_and_line_ends_are_found_out(write: Write, delimiter: str, newline: str) -> None:
+    for rows in (ROWS, [["x1", "x2", "class"], *ROWS]):
+        arrays = delimited(write("".join(delimiter.join(row) + newline for row in rows)))
+        np.testing.assert_array_equal(arrays.X, [[1, 2.5], [-3, 400], [0, 0]])
+        assert (arrays.y.tolist(), arrays.classes) == ([-1, 1, -1], ("a", "b"))
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
-def test_quoted_fields_may_hold_delimiters_and_line_ends(
-    write: Write, block: None, delimiter: str, newline: str
-) -> None:
+def test_quoted_fields_hold_delimiters_and_line_ends(write: Write, block: None, delimiter: str, newline: str) -> None:
     content = f'"a{newline}1"{delimiter}class{newline}' + "".join(
         f'{i}{delimiter}"yes,{newline}{newline}""sure"""{newline}{i}{delimiter}no{newline}' for i in range(30)
     )
@@ -400,9 +330,10 @@ def test_quoted_fields_may_hold_delimiters_and_line_ends(
     assert arrays.classes == ("no", f'yes,{newline}{newline}"sure"')
     np.testing.assert_array_equal(arrays.X[:, 0], np.repeat(np.arange(30), 2))
     np.testing.assert_array_equal(rows_of(stream(path))[0], arrays.X)
-    assert "line 124, column 1" in refusal(delimited, write(content + f"{newline}x{delimiter}no{newline}"))
-    path = write(content + f'1{delimiter}"no\n1,no')
-    assert "a quote that opens in line 123 is not closed" in refusal(delimited, path)
+    write(content + f"{newline}x{delimiter}no{newline}")
+    rejected(lambda: delimited(path), "line 124, column 1")
+    write(content + f'1{delimiter}"no\n1,no')
+    rejected(lambda: delimited(path), "a quote that opens in line 123 is not closed")
 
 
 HEADERS = [
@@ -457,11 +388,7 @@ def test_odd_delimited_text_that_is_right(
 @pytest.mark.parametrize(
     ("content", "spec", "reason"),
     [
-        (
-            "x,class\n1,a\n",
-            {"label_column": "clas"},
-            "no column 'clas' for the labels (data.label); its columns are ['",
-        ),
+        ("x,class\n1,a\n", {"label_column": "clas"}, "no column 'clas' for the labels (data.label); its columns are "),
         ("x,class\n1,a\n", {"label_column": 2}, "no column 2 for the labels (data.label); with 2 columns, 0 to 1 or -"),
         ("1,a\n2,b\n", {"label_column": "class"}, "it has no header: give a number."),
         ("1,2,a\n", {"n_features": 5}, "2 columns of features, expected n_features=5; leave data.n_features="),

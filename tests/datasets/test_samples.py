@@ -5,11 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from pathlib import Path
-from typing import Any
 
-import pytest
-
-from klr_bench.config.models import DatasetConfig
 from klr_bench.datasets import dataset_hash, dataset_name
 from klr_bench.datasets.cache import N_PIECES, PIECE, sampled_sha256
 from tests.config.composing import dataset_of
@@ -28,22 +24,15 @@ def large(path: Path, *changed: int, size: int = LARGE) -> Path:
     return path
 
 
-def spec(path: Path, split: dict[str, Any]) -> DatasetConfig:
-    return dataset_of({"source": {"format": "file", "path": str(path)}, "split": split})
-
-
-@pytest.mark.parametrize("size", [0, 1, N_PIECES * PIECE])
-def test_a_file_no_larger_than_the_sample_is_hashed_as_a_whole(tmp_path: Path, size: int) -> None:
-    path = large(tmp_path / "a", *([size // 2] if size else []), size=size)
-    assert sampled_sha256(path) == hashlib.sha256(path.read_bytes()).hexdigest()
-
-
 def test_the_size_and_each_piece_of_the_sample_count_and_nothing_else(tmp_path: Path) -> None:
     starts = [piece * (LARGE - PIECE) // (N_PIECES - 1) for piece in range(N_PIECES)]
     changes = [place for start in starts for place in (start, start + PIECE - 1)]
     hashes = {sampled_sha256(large(tmp_path / "a", place)) for place in changes}
     one = sampled_sha256(large(tmp_path / "one"))
     assert len(hashes | {one, sampled_sha256(large(tmp_path / "longer", size=LARGE + 1))}) == len(changes) + 2
+    for size in (0, 1, N_PIECES * PIECE):  # no larger than the sample: hashed as a whole
+        small = large(tmp_path / "small", *([size // 2] if size else []), size=size)
+        assert sampled_sha256(small) == hashlib.sha256(small.read_bytes()).hexdigest()
     copy = large(tmp_path / "copy", 2 * PIECE)
     os.utime(copy, (0, 0))
     assert sampled_sha256(copy) == one
@@ -56,7 +45,7 @@ def test_only_a_stream_has_a_key_of_a_sample(tmp_path: Path) -> None:
     for content in (text, between):
         (tmp_path / "rows.svm").write_bytes(content)
         for split in ({"stream": True}, {"test_size": 0.2}):
-            one = spec(tmp_path / "rows.svm", split)
+            one = dataset_of({"source": {"format": "file", "path": str(tmp_path / "rows.svm")}, "split": split})
             keys.setdefault(str(split), set()).add((dataset_hash("own", one), dataset_name("own", one)))
         assert f"rows-{hashlib.sha256(content).hexdigest()[:6]}" == dataset_name("own", one)
     assert [len(found) for found in keys.values()] == [1, 2]

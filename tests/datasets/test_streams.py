@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import os
 import tracemalloc
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from klr_bench import AROW, stream
 from klr_bench.datasets.readers import chunks as reader_chunks
 from klr_bench.datasets.readers import csv, svmlight
 from tests.attack.promise import rejected
-from tests.datasets.conftest import Write
+from tests.datasets.conftest import Patch, Write
 from tests.datasets.samples import csv_text, rows_of, svmlight_text
 
 N_ROWS = 200
@@ -37,9 +36,6 @@ def check_lengths(chunks: list[Any], chunk_rows: int) -> None:
     assert [len(y) for _, y in chunks] == [min(chunk_rows, N_ROWS - i) for i in range(0, N_ROWS, chunk_rows)]
 
 
-# -- the same rows as other readers ----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("zero_based", [False, True])
 @pytest.mark.parametrize("chunk_rows", [1, 7, 1000])
 def test_svmlight_is_what_scikit_learn_reads(write: Write, block: None, chunk_rows: int, zero_based: bool) -> None:
@@ -49,9 +45,7 @@ def test_svmlight_is_what_scikit_learn_reads(write: Write, block: None, chunk_ro
     chunks = list(rows)
     check_lengths(chunks, chunk_rows)
     for part, _ in chunks:
-        assert part.dtype == np.float32
-        assert part.indices.dtype == np.int32
-        assert part.has_sorted_indices
+        assert (part.dtype, part.indices.dtype, part.has_sorted_indices) == (np.float32, np.int32, True)
         assert (np.concatenate([np.diff(row) for row in np.split(part.indices, part.indptr[1:-1])]) > 0).all()
         assert part.shape[1] == rows.n_features == 9
     np.testing.assert_array_equal(rows_of(chunks)[0], X.toarray())
@@ -79,11 +73,9 @@ def test_csv_is_what_numpy_reads(write: Write, block: None, chunk_rows: int, del
         ("g,1,2\nh,3,4\n7,5,6\n", {"label_column": 0}, [[1, 2], [3, 4], [5, 6]], ["g", "h", "7"], ["7", "g", "h"]),
         ("a,label,b\n1,0,2\n3,1,4\n", {"label_column": "label"}, [[1, 2], [3, 4]], [0, 1], [0, 1]),
         ("spam 1:1\nham 1:2\nspam\n", {}, [[1], [2], [0]], ["spam", "ham", "spam"], ["ham", "spam"]),
-        ("+1 1:1\n-1.0 1:2\n1e0 1:3\n", {"classes": [1, -1]}, [[1], [2], [3]], [1, -1, 1], [-1, 1]),
         ("+1 1:1\n-1.0 1:2\n1e0 1:3\n", {"positive": -1}, [[1], [2], [3]], [-1, 1, -1], [-1, 1]),
         ("1 2:1\n0 0:3\n", {}, [[0, 0, 1], [3, 0, 0]], [1, 0], [0, 1]),
         ("1 2:1\n0 0:3\n", ZERO_BASED, [[0, 0, 1, 0], [3, 0, 0, 0]], [1, 0], [0, 1]),
-        ("1 2:1\n0 1:3\n", {"zero_based": True}, [[0, 0, 1], [0, 3, 0]], [1, 0], [0, 1]),
         # lines that are left to Python count for the width
         ("1 1:2\n0 4:1.00000005960464477539\n", {}, [[2, 0, 0, 0], [0, 0, 0, 1]], [1, 0], [0, 1]),
         ("1 1:2\n0 0:1.00000005960464477539 1:1e-70\n", {}, [[0, 2], [1, 0]], [1, 0], [0, 1]),
@@ -96,9 +88,6 @@ def test_labels_and_columns(
     found = rows_of(rows)
     np.testing.assert_array_equal(found[0], X)
     assert (found[1].tolist(), rows.classes.tolist(), rows.n_features) == (y, classes, len(X[0]))
-
-
-# -- files ------------------------------------------------------------------------------------------------
 
 
 @TEXTS
@@ -127,7 +116,7 @@ def test_rows_may_be_skipped(write: Write, tmp_path: Path, block: None, skip_row
         check_rows(rows_of(chunks), (X[skip_rows:], y[skip_rows:]))
 
 
-def test_memory_stays_bounded(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_stays_bounded(write: Write, monkeypatch: Patch) -> None:
     """However long the file, some blocks and one chunk are in memory."""
     monkeypatch.setattr(reader_chunks, "BLOCK", 1 << 16)
     path = write(csv_text(500, 20) * 100)
@@ -141,32 +130,21 @@ def test_memory_stays_bounded(write: Write, monkeypatch: pytest.MonkeyPatch) -> 
     assert peak < 1e6
 
 
-# -- the cache ----------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def no_parsing(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """Return what makes every later reading of text fail."""
-
-    def forbid() -> None:
-        def refuse(path: Path, **options: Any) -> None:
-            pytest.fail("text was read again")
-
-        monkeypatch.setattr(svmlight, "blocks", refuse)
-        monkeypatch.setattr(csv, "blocks", refuse)
-
-    return forbid
+def forbid_parsing(monkeypatch: Patch) -> None:
+    """Make every later reading of text fail."""
+    for reader in (svmlight, csv):
+        monkeypatch.setattr(reader, "blocks", lambda path, **options: pytest.fail("text was read again"))
 
 
 @TEXTS
 @KNOWN
 def test_a_second_pass_reads_the_cache(
-    write: Write, tmp_path: Path, no_parsing: Callable[[], None], block: None, text: bytes, known: dict[str, Any]
+    write: Write, tmp_path: Path, monkeypatch: Patch, block: None, text: bytes, known: dict[str, Any]
 ) -> None:
     path, cache = write(text), tmp_path / "cache"
     plain = rows_of(stream(path, **known))
     check_rows(rows_of(stream(path, 30, cache=cache, **known)), plain)
-    no_parsing()
+    forbid_parsing(monkeypatch)
     for chunk_rows in (1, 7, 1000):
         check_rows(rows_of(stream(path, chunk_rows, cache=cache, **known)), plain)
     for X, y in stream(path, cache=cache, **known):
@@ -175,7 +153,7 @@ def test_a_second_pass_reads_the_cache(
     check_rows(rows_of(stream(path, cache=cache, **known)), plain)
 
 
-def test_the_cache_serves_other_parameters(write: Write, tmp_path: Path, no_parsing: Callable[[], None]) -> None:
+def test_the_cache_serves_other_parameters(write: Write, tmp_path: Path, monkeypatch: Patch) -> None:
     path, cache = write("1 2:1\n0 1:3\nno 3:1\n"), tmp_path / "cache"
     rows_of(stream(path, cache=cache))
     for parameters, reason in (
@@ -183,7 +161,7 @@ def test_the_cache_serves_other_parameters(write: Write, tmp_path: Path, no_pars
         ({"n_features": 2}, "line 3: the index 3 is not between 1 and 2"),
     ):
         rejected(lambda parameters=parameters: list(stream(path, cache=cache, **parameters)), reason)
-    no_parsing()
+    forbid_parsing(monkeypatch)
     classes = ["no", "0", "1"]
     X, y = rows_of(stream(path, cache=cache, classes=classes, n_features=5, zero_based=True))
     np.testing.assert_array_equal(X, [[0, 0, 1, 0, 0], [0, 3, 0, 0, 0], [0, 0, 0, 1, 0]])
@@ -217,9 +195,7 @@ def test_a_file_that_is_rewritten_with_its_size_is_read_again(write: Write, tmp_
 
 
 @TEXTS
-def test_no_damage_in_the_cache_changes_a_row(
-    write: Write, tmp_path: Path, text: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_damage_in_the_cache_changes_a_row(write: Write, tmp_path: Path, text: bytes, monkeypatch: Patch) -> None:
     monkeypatch.setattr(reader_chunks, "BLOCK", 2000)
     path, cache = write(text), tmp_path / "cache"
     expected = rows_of(stream(path, cache=cache))
@@ -246,21 +222,15 @@ def test_two_passes_at_once_share_a_cache(write: Write, tmp_path: Path) -> None:
         np.testing.assert_array_equal(rows_of(parts)[0], expected[0])
 
 
-# -- refusals -----------------------------------------------------------------------------------------------
-
 GOOD = "+1 1:0.5 3:2\n# comment\n-1 2:1\n"
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
     (GOOD, {"n_features": 2}, "train, line 1: the index 3 is not between 1 and 2; set data.n_features= (n_features="),
-    (GOOD, {"n_features": 2, "classes": [-1, 1]}, "train, line 1: the index 3 is not between 1 and 2"),
     ("1 2:1\n0 0:3\n", {"n_features": 4, "classes": [0, 1]}, "train, line 2: the index 0 is not between 1 and 4"),
     (GOOD, {"classes": [1, 2], "n_features": 3}, "train, line 3: the label '-1' is not one of the classes 1, 2"),
     ("1,1,1\n2,2,-1\n", {"classes": [1, 2]}, "train, line 2: the label '-1' is not one of the classes 1, 2"),
     (GOOD, {"positive": 7}, "train: no row has the label '7' (positive=)."),
     ("a,b\n", {}, "train: no rows."),
-    ("1\n-1\n", {"format": "svmlight"}, "train: no row has a feature"),
     ("1,2\n3,\n", {}, "set data.label= (label_column= of stream) if the labels are in another column"),
-    ("1,2\n3,4\n", {"n_features": 5}, "train: 1 columns of features, expected n_features=5"),
-    ("1,2\n3,4\n", {"label_column": 2}, "train: no column 2 for the labels"),
     (GOOD, {"format": "svm"}, "format='svm': expected 'svmlight', 'csv' or None."),
     (GOOD, {"classes": ["1", "1.0"]}, "classes=['1', '1.0']: expected labels, each once"),
     (GOOD, {"path": "absent"}, "absent: cannot be read"),
@@ -271,7 +241,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("text", "parameters", "reason"), REFUSED, ids=str)
 def test_refusals(
-    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, parameters: dict[str, Any], reason: str
+    write: Write, tmp_path: Path, monkeypatch: Patch, text: str, parameters: dict[str, Any], reason: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     write(text)
@@ -282,9 +252,6 @@ def test_refusals(
 def test_numbers_out_of_range_are_refused(write: Write, parameters: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=rf"{next(iter(parameters))} == -?\d+, must be "):
         stream(write(GOOD), **parameters)
-
-
-# -- with an estimator -------------------------------------------------------------------------------------
 
 
 def test_a_stopped_fit_goes_on_and_is_the_fit_of_all_rows(write: Write) -> None:

@@ -3,35 +3,24 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import lzma
 import socket
 from pathlib import Path
-from random import Random
-from typing import Any
 
 import pytest
 
-from klr_bench.config.models import FileEntry
 from klr_bench.datasets import download as fetch_module
 from klr_bench.datasets import transfer
 from klr_bench.datasets.download import fetch
 from tests.attack.promise import rejected
 from tests.datasets.server import Behaviour, Request, Server, answer
-
-PLAIN = Random(0).randbytes(60_000)
-NAME = "set/file"
+from tests.datasets.test_download import NAME, PLAIN, check_complete, entry
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transfer, "ATTEMPTS", 2)
     monkeypatch.setattr(transfer, "TIMEOUT_S", (2.0, 2.0))
-
-
-def entry(server: Server, path: str = "/up", **more: Any) -> FileEntry:
-    sha256 = hashlib.sha256(PLAIN).hexdigest()
-    return FileEntry(**{"name": NAME, "sha256": sha256, "url": server.url + path, **more})
 
 
 def sends(content: bytes) -> Behaviour:
@@ -46,43 +35,31 @@ def check_beside_a_right_place(server: Server, cache: Path, odd: Behaviour) -> N
     """Check that a file comes from upstream if the answer of the mirror is odd, and that nothing else is left."""
     server.replies |= {f"/mirror/{NAME}{suffix}": [odd] for suffix in ("", ".xz", ".gz", ".bz2")}
     server.replies["/right"] = [sends(whole())]
-    assert fetch(entry(server, "/right"), cache=cache, mirror=f"{server.url}/mirror").read_bytes() == PLAIN
-    usual = {f"{NAME}{suffix}" for suffix in ("", ".stamp", ".lock")}
-    assert {str(path.relative_to(cache)) for path in cache.rglob("*") if path.is_file()} == usual
+    fetch(entry(server, "/right"), cache=cache, mirror=f"{server.url}/mirror")
+    check_complete(cache)
 
 
 CHUNKED = "Transfer-Encoding: chunked"
 REFUSED: dict[str, tuple[bytes, str]] = {
     "nothing": (b"", "no connection (2 attempts)"),
-    "rubbish": (b"\x16\x03\x01\x02\0\x01\0\x01\xfc" * 50, ""),
     "a header without end": (b"HTTP/1.1 200 OK\r\nX: " + b"a" * 2**18, ""),
-    "a thousand headers": (whole(*(f"X-{i}: {i}" for i in range(1000))), ""),
     "control characters in the status": (whole(status="403 \x1b[31mred\x07"), "HTTP 403 \\x1b[31mred\\x07"),
     "204": (whole(status="204 No Content", body=b""), "HTTP 204 No Content"),
     "206 without a range": (whole(status="206 Partial"), "the server continued another file"),
-    "416": (whole(status="416 Range Not Satisfiable"), "HTTP 416"),
     "a length that is too long": (answer(length=999_999, body=PLAIN), "(2 attempts)"),
     "chunks of no number": (answer(CHUNKED, body=b"zz\r\nabc\r\n"), "(2 attempts)"),
-    "a chunk that is cut": (answer(CHUNKED, body=b"ffff\r\nabc"), "(2 attempts)"),
     "other bytes": (whole(body=PLAIN[::-1]), "wrong content: sha256 is"),
     "an xz that is cut": (whole(body=lzma.compress(PLAIN)[:-100]), "truncated or corrupted"),
-    "rubbish behind a gz": (whole(body=gzip.compress(PLAIN) + b"rubbish"), "truncated or corrupted"),
     "a compressed bomb": (whole(body=gzip.compress(bytes(2**25)) * 4), "more than 1,000,000 bytes"),
     "a declared length beyond the limit": (answer(length=1_000_001, body=PLAIN), "more than 1,000,000 bytes"),
-    "a declared length beyond 64 bits": (answer(length=10**30, body=PLAIN), ""),
     "a circle": (answer("Location: /up", status="301 Moved", length=0), "not a usable address"),
 }
-PLACES = [
-    *("http://", "http://[", "http://a..b/", "http://127.0.0.1:99999/", "http://\x01/", "file:///etc/passwd", "//"),
-    *("ftp://127.0.0.1/a", "javascript:1", "data:,a", "http://" + "a" * 300, "\x1b[31m", "http://\xff/", "?", ""),
-]
+PLACES = ["http://[", "http://127.0.0.1:99999/", "file:///etc/passwd", "ftp://127.0.0.1/a", "\x1b[31m", "//", ""]
 REFUSED |= {f"a redirect to {place[:30]!a}": (whole(f"Location: {place}", status="302 Found"), "") for place in PLACES}
 ACCEPTED: dict[str, bytes] = {
-    "a length in words": answer("Content-Length: many", body=PLAIN),
     "no length": answer(body=PLAIN),
     "gzip as Content-Encoding": whole("Content-Encoding: gzip", body=gzip.compress(PLAIN)),
     "a wrong Content-Encoding": whole("Content-Encoding: br"),
-    "a validator of control characters": whole('ETag: "\x01\x1b"'),
     "chunks": answer(CHUNKED, body=b"".join(b"1\r\n%c\r\n" % byte for byte in PLAIN) + b"0\r\n\r\n"),
     "206 of the whole": whole(f"Content-Range: bytes 0-{len(PLAIN) - 1}/{len(PLAIN)}", status="206 Partial Content"),
     "a hundred 100 Continue": b"HTTP/1.1 100 Continue\r\n\r\n" * 50 + whole(),
@@ -93,7 +70,8 @@ ACCEPTED: dict[str, bytes] = {
 def test_an_answer_that_is_refused(name: str, server: Server, cache: Path) -> None:
     content, reason = REFUSED[name]
     server.replies["/up"] = [sends(content)]
-    message = rejected(lambda: fetch(entry(server, max_bytes=10**6), cache=cache), reason, f"{server.url}/up")
+    at_most = entry(server).model_copy(update={"max_bytes": 10**6})
+    message = rejected(lambda: fetch(at_most, cache=cache), reason, f"{server.url}/up")
     assert "cannot be had" in message
     assert not (cache / NAME).exists()
     check_beside_a_right_place(server, cache, sends(content))
@@ -124,7 +102,7 @@ def endless(head: bytes, piece: bytes) -> Behaviour:
     ("head", "piece", "reason"),
     [
         (HEAD + b"\r\n", PLAIN, "more than 1,048,576 bytes; if that is right, give the file a larger"),
-        (HEAD + CHUNKED.encode() + b"\r\n\r\n", b"ea60\r\n" + PLAIN + b"\r\n", "more than 1,048,576 bytes"),
+        (HEAD + CHUNKED.encode() + b"\r\n\r\n", b"%x\r\n" % len(PLAIN) + PLAIN + b"\r\n", "more than 1,048,576 bytes"),
         (HEAD, b"X: a\r\n", "no connection (2 attempts)"),
     ],
 )
@@ -140,9 +118,3 @@ def test_an_answer_without_end_is_refused(
 def test_https_on_a_plain_port(server: Server, cache: Path) -> None:
     address = entry(server).model_copy(update={"url": server.url.replace("http:", "https:") + "/right"})
     rejected(lambda: fetch(address, cache=cache), "no secure connection")
-
-
-@pytest.mark.parametrize("mirror", ["http://", "http://[", "https://a..b", "", " ", "\0", "ftp://a"])
-def test_odd_mirrors(mirror: str, server: Server, cache: Path) -> None:
-    server.replies["/right"] = [sends(whole())]
-    assert fetch(entry(server, "/right"), cache=cache, mirror=mirror).read_bytes() == PLAIN
