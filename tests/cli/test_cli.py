@@ -208,6 +208,7 @@ def test_the_runs_of_a_paper(stub: Runner, capsys: pytest.CaptureFixture[str]) -
 
 
 def test_the_name_of_a_job_has_what_distinguishes_it() -> None:
+    assert name_of_job("mine", ["name=mine", "seed=2"], set()) == "mine"
     assert name_of_job("mine", ["+trace.points=3", "repeats=2"], {"repeats"}) == "mine-trace.points-3"
     assert len(name_of_job("mine", [f"algorithms.oskl.estimator.{'x' * 90}=1"], set())) <= 100
 
