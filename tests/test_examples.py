@@ -16,11 +16,6 @@ SIZE_IN_INCHES = 7.5
 """Largest width of a figure: its letters are then read at the width of a page."""
 
 
-def test_names_are_numbered_in_the_order_of_the_gallery() -> None:
-    found = [re.fullmatch(r"plot_(\d)_[a-z0-9]+(?:_[a-z0-9]+)*\.py", path.name) for path in EXAMPLES]
-    assert [match and int(match[1]) for match in found] == list(range(1, len(EXAMPLES) + 1))
-
-
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_an_example_has_a_title_known_names_and_ends_in_a_picture_that_fits(path: Path) -> None:
     text = path.read_text(encoding="utf-8")

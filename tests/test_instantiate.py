@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils._param_validation import Interval
 
-from klr_bench.errors import KlrBenchError, nearest
+from klr_bench.errors import KlrBenchError
 from klr_bench.instantiate import build, check_parameters, classifier_class, locate, parameters
 
 
@@ -20,15 +20,8 @@ def test_build_calls_the_target():
 
 @pytest.mark.parametrize("target", ["klr_bench.Oskl", "no_such_module.Thing", "OSKL", "klr_bench.__version__"])
 def test_locate_refuses(target):
-    with pytest.raises(
-        KlrBenchError, match=f"_target_: expected the dotted name of a class or function, got '{target}', "
-    ):
+    with pytest.raises(KlrBenchError, match=f"_target_: expected the dotted name of a .*, got '{target}', "):
         locate(target)
-
-
-def test_nearest_name():
-    assert nearest("magc", ["magic", "adult"]) == " Did you mean 'magic'?"
-    assert nearest("zzz", ["magic", "adult"]) == " Known: adult, magic."
 
 
 class NoFit:
@@ -85,10 +78,7 @@ def test_parameters_of_parts_are_set_behind_the_constructor():
     [
         ("klr_bench.lambda_max", "which is a function"),
         (f"{HERE}.NoFit", "a class without a method fit"),
-        (
-            "sklearn.linear_model.LinearRegression",
-            "expected a classifier, got 'sklearn.linear_model.LinearRegression', a regressor",
-        ),
+        ("sklearn.linear_model.LinearRegression", "expected a classifier, got '.*LinearRegression', a regressor"),
     ],
 )
 def test_an_algorithm_is_a_class_with_fit(target, message):

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
-from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score
+from sklearn.metrics import balanced_accuracy_score, f1_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC, LinearSVC
 
@@ -55,17 +55,13 @@ class Declaring(Bare):
         return self
 
 
-def of_labels(y, predicted):
-    """Return scikit-learn's metrics of predicted labels."""
-    accuracy = accuracy_score(y, predicted)
-    metrics = {"accuracy": accuracy, "error_rate": 1 - accuracy, "f1": f1_score(y, predicted)}
-    return pytest.approx(metrics | {"balanced_accuracy": balanced_accuracy_score(y, predicted)})
-
-
 def test_a_class_with_fit_and_predict_alone_is_measured():
     bare = Bare().fit(X, Y)
-    accuracy = np.mean(bare.predict(X) == Y)
-    assert measure(bare, X, Y)[::2] == (of_labels(Y, bare.predict(X)), [])
+    predicted = bare.predict(X)
+    accuracy = np.mean(predicted == Y)
+    expected = {"accuracy": accuracy, "error_rate": 1 - accuracy, "f1": f1_score(Y, predicted)}
+    expected["balanced_accuracy"] = balanced_accuracy_score(Y, predicted)
+    assert measure(bare, X, Y)[::2] == (pytest.approx(expected), [])
     assert at_checkpoint(bare, X, Y) == {"accuracy": accuracy}
     assert fitted(bare, 120, np.array([0])) == last(bare, X, Y) == {}
     assert protocols.steps(bare, 120) == (120, protocols.FIRST)

@@ -83,12 +83,6 @@ def cells(checkout: Path) -> dict[str, int]:
     return {path.name: path.stat().st_mtime_ns for path in folder.glob("*.json")}
 
 
-def test_a_name_that_is_none_is_refused(checkout: Path) -> None:
-    process = script(checkout, "smal", "--busy")
-    output, _ = process.communicate(timeout=60)
-    assert (process.returncode, "got 'smal'" in output) == (2, True), output
-
-
 def test_it_goes_on_where_it_was_with_the_commit_of_its_beginning(checkout: Path) -> None:
     first = script(checkout, "small", "--busy")
     limit = time.monotonic() + 60

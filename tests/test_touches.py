@@ -57,6 +57,7 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     """Write the files and run the commands in their folder, as the script `klr-bench` does there."""
     folder = tmp_path_factory.mktemp("user")
     files, commands = files_and_commands()
+    assert set(files) == TOUCHES
     for path, content in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(content, encoding="utf-8")
@@ -84,10 +85,6 @@ def run(command: str, folder: Path) -> str:
     done = subprocess.run(line, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr + done.stdout
     return done.stdout
-
-
-def test_the_pages_show_the_files_of_each_touch() -> None:
-    assert set(files_and_commands()[0]) == TOUCHES
 
 
 def test_an_algorithm_and_an_experiment(outcome: Outcome) -> None:

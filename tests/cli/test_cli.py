@@ -21,9 +21,6 @@ ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
-# Start-up
-
-
 HEAVY = {"numpy", "scipy", "sklearn", "pandas", "numba", "matplotlib", "joblib", "hydra", "omegaconf"}
 """Libraries whose import alone takes a good part of a second."""
 READERS = {"yaml", "rich", "filelock"}
@@ -88,8 +85,6 @@ def test_help_shows_each_verb_with_examples(capsys: pytest.CaptureFixture[str]) 
         ("run repeat=3", "unknown key 'repeat'. Did you mean 'repeats'?"),
         ("run path=mine.csv", "unknown key 'path'. Did you mean 'data.path'?"),
         ("run dataset=null", "dataset: expected a name of configs/dataset, or a list of names .*, got none."),
-        ("run algorithm=[[nc]]", "algorithm: expected a name of configs/algorithm, or a list of names .*, got [[nc]]."),
-        ("run algorithm={nc:1}", "algorithm: expected a name of configs/algorithm, or a list of names .*, got {nc:1}."),
         ("run experiment=", "experiment: expected a name of configs/experiment, got none."),
         ("run experiment=oskl_magic,oskl_adult", "experiment got several values: add -m to run once with each."),
         ("run dataset=magic,adult", "dataset got several values: write dataset=[magic,adult] for a list, or add -m"),
@@ -158,24 +153,19 @@ def test_a_bug_keeps_its_traceback(stub: Runner) -> None:
 
 
 def test_argparse_of_python_3_14_accepts_hydras_parser(stub: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It refuses a help text that is no string, and Hydra has one."""
     add_argument = argparse.ArgumentParser.add_argument
-
-    def check_help(parser: argparse.ArgumentParser, action: argparse.Action) -> None:
-        if action.help and not isinstance(action.help, str):
-            message = "badly formed help string"
-            raise ValueError(message)
 
     def add_checked(parser: Any, *names: str, **options: Any) -> argparse.Action:
         action = add_argument(parser, *names, **options)
-        parser._check_help(action)
+        if not isinstance(action.help, str | None):
+            parser._check_help(action)
         return action
 
-    monkeypatch.setattr(argparse._ActionsContainer, "_check_help", check_help, raising=False)
+    monkeypatch.setattr(argparse.ArgumentParser, "_check_help", lambda *_: pytest.fail("refused"), raising=False)
     monkeypatch.setattr(argparse.ArgumentParser, "add_argument", add_checked)
     assert main(["run"]) == 0
     assert len(stub.configs) == 1
-    with pytest.raises(ValueError, match="badly formed"):
-        argparse.ArgumentParser().add_argument("--x", help=5)  # type: ignore[arg-type]
 
 
 def test_a_run_gets_its_flags_and_leaves_no_stray_files(
@@ -187,10 +177,8 @@ def test_a_run_gets_its_flags_and_leaves_no_stray_files(
     stub.n_failed = 3
     assert main(["run", "--quiet", "repeats=2", "--dry-run"]) == 1
     assert capsys.readouterr().out == ""
-    assert stub.options == [
-        {"quiet": False, "dry_run": False, "overrides": []},
-        {"quiet": True, "dry_run": True, "overrides": ["repeats=2"]},
-    ]
+    shown = {"quiet": False, "dry_run": False, "overrides": []}
+    assert stub.options == [shown, {"quiet": True, "dry_run": True, "overrides": ["repeats=2"]}]
     assert list(tmp_path.iterdir()) == []
 
 
@@ -219,22 +207,10 @@ def test_the_runs_of_a_paper(stub: Runner, capsys: pytest.CaptureFixture[str]) -
     assert capsys.readouterr().out.splitlines() == ["Next: klr-bench report paper=prototype_klr results_dir=out"]
 
 
-@pytest.mark.parametrize(
-    ("overrides", "fixed", "name"),
-    [
-        (["experiment=oskl_magic"], (), "mine"),
-        (["name=a"], (), "mine"),
-        (["+trace.points=3", "repeats=2"], {"repeats"}, "mine-trace.points-3"),
-        ([f"algorithms.oskl.estimator.{'x' * 90}=1"], (), f"mine-algorithms.oskl.estimator.{'x' * 50}"),
-    ],
-)
-def test_the_name_of_a_job_has_what_distinguishes_it(overrides: list[str], fixed: set[str], name: str) -> None:
-    found = name_of_job("mine", overrides, fixed)
-    assert found[: len(name)] == name
-    assert len(found) <= 100
-
-
-"""A plugin of Hydra whose settings have a class inside, as Optuna's have, and which comes back to a job."""
+def test_the_name_of_a_job_has_what_distinguishes_it() -> None:
+    assert name_of_job("mine", ["name=mine", "seed=2"], set()) == "mine"
+    assert name_of_job("mine", ["+trace.points=3", "repeats=2"], {"repeats"}) == "mine-trace.points-3"
+    assert len(name_of_job("mine", [f"algorithms.oskl.estimator.{'x' * 90}=1"], set())) <= 100
 
 
 def test_a_refused_job_does_not_hide_the_others(stub: Runner, capsys: pytest.CaptureFixture[str]) -> None:
@@ -268,12 +244,6 @@ def test_sigterm_is_as_ctrl_c() -> None:
     assert "Traceback" not in err
 
 
-# run: what Hydra refuses, said better
-
-
-# run: values that Hydra's lexer refuses
-
-
 @pytest.mark.parametrize("path", ["a b,c=d?.csv", "it's", 'say "x"', "a\\", "a\\'b", "data/{a}.csv", "é#$: %"])
 def test_paths_are_taken_as_they_are_written(path: str, stub: Runner) -> None:
     paths = [f"data.path={path}", f"results_dir={path}", f"data.cache={path}", f"data.mirror=~/{path}"]
@@ -281,9 +251,6 @@ def test_paths_are_taken_as_they_are_written(path: str, stub: Runner) -> None:
     config = stub.configs[0]
     assert (config.data.path, config.results_dir, config.data.cache) == (path, path, path)
     assert config.data.mirror == str(Path.home() / path)
-
-
-# A user's own files
 
 
 @pytest.fixture
@@ -328,9 +295,6 @@ def test_own_files_run_and_are_listed_shown_and_completed(
     assert "unknown dataset 'whine'. Did you mean 'wine'?" in capsys.readouterr().err
 
 
-# report
-
-
 def test_two_runs_are_compared_by_the_former_key_too(
     stub: Runner, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -343,9 +307,6 @@ def test_two_runs_are_compared_by_the_former_key_too(
     assert main(["report", "experiment=a", "against=there/b"]) == 0
     assert calls == [(Path("results/a"), Path("results/b"))] * 2 + [(Path("results/a"), Path("there/b"))]
     assert capsys.readouterr().err == "against= is renamed compare=; the old name ends with 0.2.0.\n"
-
-
-# Completion
 
 
 OSKLS = [f"oskl_{name} " for name in ("adult", "covtype", "covtype_radius", "losses_magic", "magic", "mnist")]

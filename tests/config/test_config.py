@@ -9,7 +9,7 @@ import pytest
 from klr_bench import printing
 from klr_bench.config import locations as config_files
 from klr_bench.config.models import DataConfig, KernelConfig, all_keys
-from klr_bench.config.resolve import override_keys, resolve_run
+from klr_bench.config.resolve import resolve_run
 from klr_bench.config.splitting import Official, Share
 from klr_bench.errors import KlrBenchError
 from tests.config.composing import composed, composed_values
@@ -66,9 +66,8 @@ def test_table_3_has_the_columns_and_grids_of_the_paper(experiment: str, dataset
 
 
 def test_a_value_of_the_command_line_leaves_grid_and_sweep() -> None:
-    config = composed(
-        "algorithms.oskl.estimator.G=2", "algorithms.oskl.estimator.R=50", "algorithms.nc.estimator.eta=1"
-    )
+    given = ("oskl.estimator.G=2", "oskl.estimator.R=50", "nc.estimator.eta=1")
+    config = composed(*(f"algorithms.{one}" for one in given))
     assert config.algorithms["oskl"].estimator["G"] == 2
     assert config.algorithms["oskl"].grid == {}
     assert "oskl" not in config.sweep
@@ -115,35 +114,22 @@ def test_parameters_of_parts_of_a_pipeline_may_be_in_a_grid() -> None:
 
 REFUSED = [
     (["+foo=1"], r"unknown key 'foo'\. Known: against, algorithms, budget, data, .*trace\."),
-    (["+kernel.percent=3"], r"unknown key 'kernel\.percent'\. Did you mean 'percentile'\?"),
-    (
-        ["experiment=oskl_magic", "+left_out.magic.oskl={G: [3]}"],
-        r"left_out\.magic\.oskl\.G: unknown value '3'\. Known: 1",
-    ),
+    (["experiment=oskl_magic", "+left_out.magic.oskl={G: [3]}"], r"left_out\.magic\.oskl\.G: unknown value '3'\. Know"),
     (["selection.nested=false"], r"selection\.nested=false: expected datasets\.\w+\.split\.folds, .* got none\."),
     (["experiment=klr_figure1", "selection.folds=3"], r"selection\.folds=3: .*because selection\.nested is false\."),
     (["+algorithms.nc.selected_as={etaa: 1}"], r"unknown key 'algorithms\.nc\.selected_as\.etaa'\. Did you mean 'eta'"),
     (["+algorithms.nc.selected_as={eta: 1}"], r"nc\.selected_as\.eta and algorithms\.nc\.grid\.eta are both given\."),
-    (
-        ["algorithms.nc.grid=null", "+algorithms.nc.selected_as={eta: 1}"],
-        r"selected_as: has no effect, .*nothing to select",
-    ),
+    (["algorithms.nc.grid=null", "+algorithms.nc.selected_as={eta: 1}"], r"selected_as: has no effect, .*nothing to s"),
     (["+against.log_loss_ratio={algorithm: osk1}"], r"unknown algorithm 'osk1'\. Did you mean 'oskl'\?"),
     (["+against.log_loss_ratio={G: 9}"], r"against\.log_loss_ratio\.G: unknown value 9\. Known: 1, "),
-    (
-        ["metrics=[accuracy,log_loss_ratio]"],
-        r"metrics: log_loss_ratio: expected a baseline method in against\.log_loss",
-    ),
+    (["metrics=[accuracy,log_loss_ratio]"], r"metrics: log_loss_ratio: expected a baseline method in against\.log_l"),
     (["repeats=abc"], r"repeats: expected a whole number, got 'abc'\."),
     (["parallel.address=tcp://host:8786"], r"parallel\.address=.*no effect, because the backend is joblib; add par"),
     (["parallel=dask", "parallel.address=h:1", "parallel.scheduler_file=f"], r"are both given; .* Leave one out\."),
     (["name=a/b"], r"name: expected a name: .*, got 'a/b'\."),
     (["kernel.percentile=0"], r"kernel\.percentile: expected above 0, at most 100, or null, got 0\."),
     (["kernel.gamma=0.5"], r"kernel\.gamma=0\.5 and .* both given.* add kernel\.percentile=null\."),
-    (
-        ["kernel.percentile=null", "kernel.gamma=1", "kernel.multiple=3"],
-        r"kernel\.multiple=3.* kernel\.percentile, which",
-    ),
+    (["kernel.percentile=null", "kernel.gamma=1", "kernel.multiple=3"], r"kernel\.multiple=3.* kernel\.percentile, w"),
     (["parallel.backend=threads"], r"parallel\.backend: unknown value 'threads'\. Known: dask, joblib, serial\."),
     (["kernel.degree=2"], r"kernel\.degree=2\.0: has no effect, because it belongs to the kernel poly"),
     (["trace.points=0", "trace.spacing=log"], r"trace\.spacing=log: has no effect, because trace\.points=0"),
@@ -156,18 +142,12 @@ REFUSED = [
     (["dataset=[]"], r"no dataset is selected: .* Known: a9a, adult, .*moons"),
     (["datasets.magic.scale=null"], r"datasets\.magic\.scale is given, but dataset 'magic' is not selected\."),
     (["datasets.digits.scal=null"], r"unknown key 'datasets\.digits\.scal'\. Did you mean 'scale'\?"),
-    (
-        ["~algorithms.nc.estimator"],
-        r"~algorithms\.nc\.estimator: a selected algorithm needs its estimator\. .*~algorithms\.nc",
-    ),
+    (["~algorithms.nc.estimator"], r"~algorithms\.nc\.estimator: a selected algorithm needs its .*~algorithms\.nc"),
     (["algorithms.oskl.estimator.delt=1"], r"unknown key 'algorithms\.oskl\.estimator\.delt'\. .*'delta'\?"),
     (["algorithms.oskl.estimator.R=true"], r"algorithms\.oskl\.estimator\.R: expected a number, got True"),
     (["algorithms.ogd.estimator.eta=2"], r"algorithms\.ogd\.estimator\.eta is given, but algorithm 'ogd' is not"),
     (["algorithms.oskl.grid.R=3"], r"algorithms\.oskl\.grid\.R: expected a list of values .*, got 3\."),
-    (
-        ["algorithms.oskl.estimator._target_=klr_bench.OSK"],
-        r"_target_: expected .*, got 'klr_bench\.OSK', which cannot",
-    ),
+    (["algorithms.oskl.estimator._target_=klr_bench.OSK"], r"_target_: expected .*, got 'klr_bench\.OSK', which ca"),
     (["sweep.oskl.los=[logit]"], r"unknown key 'sweep\.oskl\.los'\. Did you mean 'loss'\?"),
     (["sweep.oskl.G=[true,1]"], r"sweep\.oskl\.G: expected a number, got True"),
     (["sweep.oskl.G=[1,cv]"], r"sweep\.oskl\.G: expected algorithms\.oskl\.grid\.G to choose from.*'cv', got none"),
@@ -192,11 +172,6 @@ def test_the_runs_kernel_has_an_effect_on_what_a_file_declares() -> None:
     assert composed(*words).kernel.gamma == 2.0
     with pytest.raises(KlrBenchError, match="no learner of this run has a kernel"):
         composed(*words, "algorithms.fogd.kernel_parameters=[]")
-
-
-def test_given_keys_see_into_dicts_and_past_deletions() -> None:
-    overrides = ["a.b={c: 1, d: {e: 2}}", "++f=1", "~g", "h=[1,2]"]
-    assert override_keys(overrides) == {"a.b.c", "a.b.d.e", "f", "h", "~g"}
 
 
 def test_every_key_of_the_schema_stands_in_the_root_file() -> None:
@@ -268,14 +243,8 @@ def test_damaged_records_lend_no_budgets(tmp_path: Path, n_support: str) -> None
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
-        (
-            ["budget=from:none/oskl"],
-            r"budget=from:none/oskl: no records in .*none/records\.csv\. Make it with: klr-bench run",
-        ),
-        (
-            ["budget=from:mine/oskl", "dataset=[adult]"],
-            r"expected from:.* with finished fits on adult; .* has oskl on magic\.",
-        ),
+        (["budget=from:none/oskl"], r"no records in .*none/records\.csv\. Make it with: klr-bench run"),
+        (["budget=from:mine/oskl", "dataset=[adult]"], r"with finished fits on adult; .* has oskl on magic\."),
         (["budget=from:mine"], r"expected from:<experiment>/<algorithm> .*records\.csv has oskl on magic\."),
         (["budget=from:mine/oskl", "dataset=[magic,adult]"], r"expected one data set, .* got magic, adult\."),
         (["budget=2.5"], r"budget: expected a list or text or a whole number, got 2\.5\."),

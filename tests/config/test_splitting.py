@@ -8,11 +8,7 @@ from klr_bench.config.splitting import parse_split
 from klr_bench.errors import KlrBenchError
 
 MIXED = [
-    (
-        {"official": True, "test_size": 0.3},
-        ["s.test_size"],
-        r"s\.test_size=0\.3: there is official=true already; add s\.official=null\.",
-    ),
+    ({"official": True, "test_size": 0.3}, ["s.test_size"], r"s\.test_size=0\.3: there is official=true already; add"),
     ({"official": True, "test_size": 0.3}, ["s.official"], r"s\.official=true: there is test_size=0\.3 already"),
     ({"folds": 5, "test_size": 0.3}, [], r"s\.folds=5: there is test_size=0\.3 already; add s\.test_size=null\."),
     ({"test_size": 0.3, "n_train": 5}, [], r"s\.n_train=5: there is test_size=0\.3 already; add s\.test_size=null"),

@@ -103,11 +103,8 @@ def test_from_a_file_to_a_table_and_a_page(tmp_path: Path, reader: Reader) -> No
     printed = reader.follow("your_data.md")
     assert len(printed) == 7
     assert (tmp_path / "customers.csv").read_bytes() == (DOCS / "_static" / "customers.csv").read_bytes()
-    (line,) = [
-        line.split()
-        for line in printed["klr-bench report experiment=own_file"].splitlines()
-        if line.startswith("AuxiliaryKLR() ")
-    ]
+    lines = printed["klr-bench report experiment=own_file"].splitlines()
+    (line,) = [line.split() for line in lines if line.startswith("AuxiliaryKLR() ")]
     assert float(line[line.index("±") - 1]) > 73.6  # the share of customers who stay
     assert "AuxiliaryKLR()" in (tmp_path / "customers.html").read_text(encoding="utf-8")
     assert "data.scale" in printed["klr-bench report experiment=own_file compare=minmax"]

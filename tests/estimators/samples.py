@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import numpy as np
+import pytest
 import scipy.sparse as sp
 
 from klr_bench.estimators.core import operands
@@ -60,6 +63,11 @@ def toy(n=300, d=4, seed=1, *, empty_rows=True):
     if not empty_rows:
         X[~X.any(axis=1), 0] = 1.0
     return X / np.sqrt(d), y
+
+
+def skip_if_not_installed(solver):
+    if solver in ("skglm", "celer") and find_spec(solver) is None:
+        pytest.skip(f"{solver} is not installed: pip install klr-bench[peers]")
 
 
 def small(model, **parameters):

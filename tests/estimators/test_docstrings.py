@@ -55,13 +55,6 @@ def fits(value, kind, sizes):
     )
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_first_line_of_a_docstring_is_a_summary(name):
-    summary, empty, *_ = [*inspect.getdoc(getattr(klr_bench, name)).splitlines(), ""]
-    assert summary.endswith(".")
-    assert not empty
-
-
 @pytest.mark.parametrize("name", CLASSES)
 def test_a_class_has_all_sections_in_their_order_a_formula_and_a_source(name):
     """A source has authors and a year, and the algorithm, equation, figure, section or theorem that the code is."""
@@ -76,8 +69,10 @@ def test_a_class_has_all_sections_in_their_order_a_formula_and_a_source(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_example_of_a_docstring_runs(name):
+def test_a_docstring_begins_with_a_summary_and_its_example_runs(name):
     thing = getattr(klr_bench, name)
+    summary, empty, *_ = [*inspect.getdoc(thing).splitlines(), ""]
+    assert (summary[-1], empty) == (".", "")
     assert "Examples" in sections(thing), f"{name} has no example"
     test = doctest.DocTestParser().get_doctest(inspect.getdoc(thing), {}, name, inspect.getsourcefile(thing), None)
     assert 3 <= len(test.examples) <= 8, f"{name}: expected 3 to 8 lines >>> in its example, got {len(test.examples)}"

@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 import klr_bench
-from tests.estimators.samples import small
+from tests.estimators.samples import skip_if_not_installed, small
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore:lam=:UserWarning")
 
@@ -75,8 +75,7 @@ def rows(shape, n=60):
 
 
 def made(name, options):
-    if options.get("solver") == "celer":
-        pytest.importorskip("celer")
+    skip_if_not_installed(options.get("solver"))
     return small(getattr(klr_bench, name)(**options), random_state=0, n_components=20, max_iter=50)
 
 

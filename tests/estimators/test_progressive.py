@@ -34,9 +34,8 @@ def test_scores_are_decision_values_before_each_row(learner, layout):
     for model in (scored, one_by_one, learned):
         model.partial_fit(X[:150], y[:150], classes=["no", "yes"])
     mistakes = scored.n_mistakes_
-    scores = np.concatenate(
-        [scored.partial_fit_scores(X[part], y[part]) for part in (slice(150, 163), slice(163, 300))]
-    )
+    parts = slice(150, 163), slice(163, 300)
+    scores = np.concatenate([scored.partial_fit_scores(X[part], y[part]) for part in parts])
     assert scored.n_mistakes_ - mistakes == np.count_nonzero(np.where(y[150:] == "yes", scores, -scores) <= 0)
     expected = []
     for i in range(150, 300):

@@ -8,26 +8,18 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from klr_bench import (
-    L1KLR,
-    DualCDKLR,
-    ImportVectorMachine,
-    PrimalCDKLR,
-    PrototypeKLR,
-    SparDCA,
-    SparseBatchConfidenceWeighted,
-)
+import klr_bench as klr
 from klr_bench.estimators.core import classifier
 from tests.estimators.samples import toy
 
 LEARNERS = [
-    DualCDKLR(random_state=0),
-    PrimalCDKLR(random_state=0),
-    ImportVectorMachine(max_import_vectors=3),
-    L1KLR(),
-    PrototypeKLR(3, solver="adam", max_iter=5, random_state=0),
-    SparDCA(l1=0.1, random_state=0),
-    SparseBatchConfidenceWeighted(n_features_to_select=3, n_group=1),
+    klr.DualCDKLR(random_state=0),
+    klr.PrimalCDKLR(random_state=0),
+    klr.ImportVectorMachine(max_import_vectors=3),
+    klr.L1KLR(),
+    klr.PrototypeKLR(3, solver="adam", max_iter=5, random_state=0),
+    klr.SparDCA(l1=0.1, random_state=0),
+    klr.SparseBatchConfidenceWeighted(n_features_to_select=3, n_group=1),
 ]
 
 

@@ -172,7 +172,6 @@ def test_a_metric_of_ones_own_is_one_file(tmp_path: Path):
     classifier = LogisticRegression().fit(X, Y)
     measured = measure(classifier, X, Y, found.values())[0]
     assert measured["recall"] == np.mean(classifier.predict(X[Y > 0]) == 1)
-    assert find_metric("accuracy", folders) is METRICS["accuracy"]
 
 
 @pytest.mark.parametrize(
@@ -180,28 +179,21 @@ def test_a_metric_of_ones_own_is_one_file(tmp_path: Path):
     [
         ({OWN: ""}, "expected METRIC = Metric"),
         ({OWN: "1 / 0"}, "recall.py: running it raised ZeroDivisionError"),
-        ({OWN: "raise SystemExit"}, "running it raised SystemExit"),
         ({'Metric("recall"': 'Metric("recal"'}, "expected 'recall', the name of the file, got 'recal'"),
         ({"of=recall": "of=3"}, "METRIC.of: expected a function, got 3"),
-        ({", of=recall": ""}, "METRIC.of: expected a function of Predictions, got None"),
         ({'"higher"': '"up"'}, "METRIC.better: unknown value 'up'. Known: higher, lower"),
         ({'"percent"': "5"}, "METRIC.unit: expected 'percent', .*, got 5"),
-        ({'"Recall"': '""'}, "METRIC.*: expected a line of text, got ''"),
         ({"of=recall": "of=recall, stored=False"}, "`stored` and `compares` are for metrics"),
         ({"(predictions.predicted[predictions.y > 0] > 0).mean()": "1 / 0"}, "metric recall: its function raised Zero"),
-        (
-            {"(predictions.predicted[predictions.y > 0] > 0).mean()": "'high'"},
-            "metric recall: expected a finite number",
-        ),
+        ({"(predictions.predicted[predictions.y > 0] > 0).mean()": "'high'"}, "metric recall: expected a finite num"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_a_file_that_holds_no_metric_is_refused(tmp_path: Path, changes, message):
     (before, after), *_ = changes.items()
+    folders, classifier = own(tmp_path, OWN.replace(before, after)), LogisticRegression().fit(X, Y)
     with pytest.raises(KlrBenchError, match=message):
-        measure(
-            LogisticRegression().fit(X, Y), X, Y, [find_metric("recall", own(tmp_path, OWN.replace(before, after)))]
-        )
+        measure(classifier, X, Y, [find_metric("recall", folders)])
 
 
 def test_an_unknown_metric_and_one_with_the_name_of_a_shipped_one(tmp_path: Path):

@@ -302,9 +302,8 @@ class Points:
     def add(self, row, c, example=-1):
         """Begin a point, merged or an example; its number is the last of the places."""
         self.places.append(len(self.rows))
-        for values, value in zip(
-            (self.rows, self.coefs, self.total, self.examples), (row, c, 0.0, example), strict=True
-        ):
+        lists = self.rows, self.coefs, self.total, self.examples
+        for values, value in zip(lists, (row, c, 0.0, example), strict=True):
             values.append(value)
 
 
@@ -485,11 +484,7 @@ def fourier_features(X, n_components, gamma, seed):
     random = np.random.RandomState(seed)
     omega = np.sqrt(2 * gamma) * random.standard_normal((X.shape[1], n_components))
     phase = random.uniform(0, 2 * np.pi, n_components)
-    Z = np.zeros((len(X), n_components))
-    for i, x in enumerate(np.asarray(X, dtype=np.float64)):
-        for j in range(n_components):
-            Z[i, j] = np.sqrt(2 / n_components) * np.cos(np.sum(x * omega[:, j]) + phase[j])
-    return Z
+    return np.sqrt(2 / n_components) * np.cos(np.asarray(X, dtype=np.float64) @ omega + phase)
 
 
 def descent(Z, y, eta, loss, weights):

@@ -35,12 +35,6 @@ def objective(X, y, b0, B, U, theta, l1=0.0, l2=0.0, **options):
     return total / len(y) + l1 * np.abs(U).sum() + l2 / 2 * np.square(B).sum()
 
 
-def binary_objective(X, y, b0, b, U, theta, **options):
-    """The mean logistic loss of f(x) = b_0 + sum_j b_j k(x, u_j), for labels y of -1 and +1."""
-    f = [b0 + sum(b[j] * kernel(x, U[j], theta, **options) for j in range(len(U))) for x in np.asarray(X, float)]
-    return float(np.mean([math.log1p(math.exp(-label * value)) for label, value in zip(y, f, strict=True)]))
-
-
 def slopes(function, x, step=1e-5):
     """Central differences of a function of a vector."""
     found = np.zeros(len(x))

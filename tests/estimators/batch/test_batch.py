@@ -19,7 +19,6 @@ from tests.reference import kernel as reference
 TINY = 0.03
 """A cache_size, in MB, in which the 300 rows of `toy` take several blocks."""
 ALL = [DualCDKLR(), PrimalCDKLR(), ImportVectorMachine()]
-WEIGHTED = [solver(lam=1e-2, gamma=0.7, tol=1e-9, random_state=0) for solver in (DualCDKLR, PrimalCDKLR)]
 
 
 def assert_is_the_solution(learner, X, y, rtol=1e-8):
@@ -196,21 +195,3 @@ def test_import_vectors_are_chosen_on_a_checkerboard(seed):
     machine = ImportVectorMachine(1e-5, gamma=6.0, n_candidates=59, random_state=seed)
     assert machine.fit(X.astype(np.float32), y).score(X, y) > 0.75
     assert 20 < machine.n_support_ < 50
-
-
-@pytest.mark.parametrize("learner", WEIGHTED, ids=str)
-@pytest.mark.parametrize("cache_size", [200, 0.05])
-@pytest.mark.filterwarnings("ignore:cache_size")
-def test_the_objective_is_that_of_the_weighted_loss(learner, cache_size):
-    X, y = toy(n=150)
-    w = np.random.RandomState(1).random_sample(len(y)) * (np.arange(150) % 5 > 0)
-    fitted = clone(learner).set_params(cache_size=cache_size).fit(X, y, w)
-    K = reference.kernel_matrix(X, X, gamma=0.7)
-    f = K @ fitted.dual_coef_
-    loss = np.sum(w / w.sum() * np.logaddexp(0, -y * f))
-    assert fitted.objective_ == pytest.approx(1e-2 / 2 * fitted.dual_coef_ @ f + loss, rel=1e-9)
-    slope = 1e-2 * fitted.dual_coef_ - w / w.sum() * y / (1 + np.exp(y * f))
-    assert abs(K @ slope).max() < 1e-4, "the gradient vanishes"
-    assert 0 <= fitted.duality_gap_ <= 1e-9
-    first = fitted.n_iter_
-    assert fitted.set_params(warm_start=True).fit(X, y, w).n_iter_ < first

@@ -111,39 +111,6 @@ def test_a_row_less_of_a_matrix_has_the_factor_that_it_should_have(m, data):
     np.testing.assert_allclose(np.triu(factor[: m - 1, : m - 1]), expected, rtol=1e-8, atol=1e-8)
 
 
-@settings(max_examples=50)
-@given(st.integers(1, 30), st.integers(0, 1000))
-def test_triangular_systems_are_solved(m, seed):
-    random = np.random.RandomState(seed)
-    U, x = np.triu(random.standard_normal((m, m)) * 0.3) + 2 * np.eye(m), random.standard_normal(m)
-    first = m // 2
-    x[:first] = 0
-    z = x.copy()
-    projecting.forward(U, first, m, z)
-    np.testing.assert_allclose(U.T @ z, x, atol=1e-10)
-    projecting.backward(U, m, z)
-    np.testing.assert_allclose(U.T @ U @ z, x, atol=1e-10)
-
-
-@pytest.mark.parametrize("kernel", [{"kernel": "rbf", "gamma": 2.0}, {"kernel": "poly", "gamma": 0.5, "degree": 3}])
-def test_what_leaves_is_the_least_and_the_others_stay_right_where_they_are(kernel):
-    """f is as it was at the support vectors that stay: of their span it is then the nearest to f."""
-    X, y = toy(n=160, empty_rows=False)
-    n_removed = 0
-    for n in range(100, 160):
-        before, after = (learner_of(10, loss="logit", **kernel).fit(X[:m], y[:m]) for m in (n, n + 1))
-        slope = -y[n] / (1 + np.exp(y[n] * before.decision_function(X[n : n + 1])[0]))
-        rows = np.vstack([before.support_vectors_, X[n]])
-        coef = np.r_[before.dual_coef_ * n / (n + 1), -slope / (0.02 * (n + 1))]
-        K = reference.kernel_matrix(rows, rows, **kernel)
-        least = np.argmin(np.abs(coef) * np.sqrt(np.diag(K)))
-        stay = np.delete(np.arange(11), least)
-        np.testing.assert_array_equal(after.support_vectors_, rows[stay])
-        np.testing.assert_allclose(after.decision_function(rows[stay]), (K @ coef)[stay], rtol=1e-6, atol=1e-6)
-        n_removed += least < 10
-    assert n_removed > 5
-
-
 def test_projection_and_merging_keep_more_than_removal():
     X, y = toy(n=2000)
     whole = KernelPegasos(lam=0.002, project=False, gamma=2.0, average=True).fit(X, y).decision_function(X)

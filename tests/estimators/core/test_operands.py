@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 from sklearn.svm import SVC
 
 from klr_bench import L1KLR, ApproximateKernelLR, DualCDKLR, ImportVectorMachine
-from klr_bench.estimators.core import bits, features, kernels
+from klr_bench.estimators.core import features, kernels
 from klr_bench.estimators.core.bits import two_valued
 from klr_bench.estimators.core.features import LARGEST_ANGLE, DrawnRows, FourierFeatures, KernelFeatures, cosine
 from klr_bench.estimators.core.inverted import CompactIndex, sparse_products
 from klr_bench.estimators.core.kernels import Kernel, exp_negative, finish, gamma_of, sum_exp_negative
 from klr_bench.estimators.core.operands import Dense, Indexed, Packed, operands_of, origin_of
-from klr_bench.estimators.core.rows import occurring
 from tests.estimators import samples
 from tests.estimators.one_pass import OSKL, Forgetron, NonConservativeKLR
 from tests.estimators.samples import spread_out, toy
@@ -55,9 +54,8 @@ def check(operands, X, Z, dtype):
     kernel = operands.kernel
     left, right = operands.left(X), operands.right(Z)
     options = {name: getattr(kernel, name) for name in ("gamma", "degree", "coef0")}
-    expected = kernel_matrix(
-        *(rows.toarray() if sp.issparse(rows) else rows for rows in (X, Z)), kernel.name, **options
-    )
+    dense = (rows.toarray() if sp.issparse(rows) else rows for rows in (X, Z))
+    expected = kernel_matrix(*dense, kernel.name, **options)
     scale, values = np.abs(expected).max(), operands.values(left, right)
     assert values.dtype == dtype
     np.testing.assert_allclose(values, expected, rtol=0, atol=TOLERANCE[dtype] * scale)
@@ -176,33 +174,6 @@ def test_products_by_index(n, m, kernel, seed):
     np.testing.assert_array_equal(operands.values(operands.left(spread_out(left)), wide), expected)
 
 
-@pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
-@pytest.mark.parametrize("n_others", [0, 3])
-def test_packed_rows_come_back_as_they_were(n_others, layout, monkeypatch):
-    monkeypatch.setattr(bits, "PACKED_AT_ONCE", 16)
-    rows = with_others(binary(50, 40, step=-0.5), n_others).astype(np.float32)
-    X = layout(rows)
-    store = packed(KERNELS[1], X).store(X)
-    assert store.rows.shape == (0, 40 + n_others)
-    for part in (slice(0, 3), slice(3, 3), slice(3, 50)):
-        store.append(X[part])
-    assert (len(store), sp.issparse(store.rows), store.rows.dtype, store.dtype) == (
-        50,
-        sp.issparse(X),
-        X.dtype,
-        X.dtype,
-    )
-    np.testing.assert_array_equal(store.rows.toarray() if sp.issparse(X) else store.rows, rows)
-
-
-@pytest.mark.parametrize(("layout", "columns"), [(sp.csr_matrix, [1, 3]), (np.asarray, [0, 1, 2, 3])])
-def test_columns_that_occur(layout, columns):
-    X = np.array([[0.0, 2.0, 0.0, 1.0], [0.0, 0.0, 0.0, 3.0]])
-    found, there = occurring(layout(X))
-    assert found.tolist() == columns
-    np.testing.assert_array_equal(there.toarray(), X[:, columns])
-
-
 def test_the_exponential_of_single_precision():
     x = -np.concatenate([np.linspace(0, 87, 100_001), np.logspace(-30, 0, 1001)]).astype(np.float32)
     y = x[None].copy()
@@ -313,13 +284,3 @@ def test_the_cosine_equals_that_of_numpy(values):
     matrix = np.array([values])
     cosine(matrix)
     np.testing.assert_allclose(matrix[0], np.cos(values), rtol=0, atol=3e-16)
-
-
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_the_cosine_leaves_the_rest_to_numpy(dtype):
-    values = np.array([[1.0, math.nan, math.inf]], dtype=dtype)
-    with np.errstate(invalid="ignore"):
-        expected = np.cos(values)
-        cosine(values)
-    np.testing.assert_array_equal(values, expected)
-    cosine(np.empty((0, 3), dtype))

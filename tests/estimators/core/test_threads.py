@@ -83,14 +83,6 @@ def test_an_error_comes_through_and_leaves_nothing_behind(place):
         assert parallel_map(abs, range(5)) == list(range(5))
 
 
-def test_no_thread_within_a_thread():
-    def inner(_):
-        return set(parallel_map(lambda _: threading.current_thread().name, range(4)))
-
-    with single_threaded_blas(2):
-        assert all(len(found) == 1 for found in parallel_map(inner, range(6)))
-
-
 def learners(n_jobs):
     made = [NonConservativeKLR, OSKL, KernelOGD, DualCDKLR, PrimalCDKLR]
     options = {DualCDKLR: {"cache_size": 0.05, "tol": 0.1}, PrimalCDKLR: {"cache_size": 0.05, "tol": 0.1}}

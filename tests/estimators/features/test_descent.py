@@ -106,9 +106,8 @@ def assert_same_learner(learner, X, y, f, *, tolerance):
     support = learner.support_vectors_
     np.testing.assert_array_equal(support.toarray() if sp.issparse(support) else support, X[places])
     expected = mean if learner.average else last
-    np.testing.assert_allclose(
-        np.atleast_2d(learner.dual_coef_), expected, rtol=tolerance, atol=tolerance * np.abs(expected).max()
-    )
+    coef, atol = np.atleast_2d(learner.dual_coef_), tolerance * np.abs(expected).max()
+    np.testing.assert_allclose(coef, expected, rtol=tolerance, atol=atol)
     assert learner.n_support_ == len(places) <= learner.budget
     assert (learner.n_mistakes_, learner.n_updates_, learner.t_) == (mistakes, updates, len(y))
 

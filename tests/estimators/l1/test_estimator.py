@@ -11,9 +11,8 @@ from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 
 from klr_bench import L1KLR, lambda_max
-from klr_bench.estimators.core.features import FourierFeatures, LinearFeatures
+from klr_bench.estimators.core.features import FourierFeatures
 from klr_bench.estimators.l1 import matrix
-from klr_bench.estimators.l1.matrix import FeatureMatrix
 from tests.estimators.l1.samples import EXACT, MAPS, features_of, toy
 from tests.estimators.samples import spread_out
 from tests.reference import kernel as reference
@@ -156,9 +155,8 @@ def test_blocks_that_are_computed_again_change_nothing(solver, features, monkeyp
 @pytest.mark.parametrize("solver", ["cgd", "prox_newton", "multiscale_fista"])
 def test_a_warm_start_begins_where_the_last_fit_ended(solver):
     X, y = toy()
-    model = L1KLR(
-        solver=solver, warm_start=True, lam=1.0, features="fourier", n_components=30, tol=1e-6, random_state=0
-    )
+    shared = {"lam": 1.0, "features": "fourier", "n_components": 30, "tol": 1e-6, "random_state": 0}
+    model = L1KLR(solver=solver, warm_start=True, **shared)
     first = model.fit(X, y).n_iter_
     coef = model.coef_.copy()
     assert model.fit(X, y).n_iter_ <= first / 2
@@ -218,18 +216,6 @@ def test_support_vectors_belong_to_the_kernel_matrix():
         assert not hasattr(model.set_params(features=features).fit(X, y), "n_support_")
 
 
-def test_column_major_features_are_not_copied_and_may_be_read_only(tmp_path):
-    X, y = toy()
-    X = np.asfortranarray(X.astype(np.float32))
-    assert np.shares_memory(FeatureMatrix(LinearFeatures.of(X), X).stored, X)
-    np.save(tmp_path / "X.npy", X)
-    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
-    for solver in ("prox_newton", "sgd_c"):
-        expected = L1KLR(solver=solver, features="linear", random_state=0).fit(X, y)
-        model = L1KLR(solver=solver, features="linear", random_state=0).fit(mapped, y)
-        np.testing.assert_array_equal(model.coef_, expected.coef_)
-
-
 def test_features_that_are_not_finite_are_refused():
     X, y = toy()
     options = {"features": "kernel", "kernel": "poly", "degree": 2.5}
@@ -246,10 +232,8 @@ def test_columns_without_entries_change_nothing(options):
     X, y = toy()
     y = np.arange(len(y)) % options.pop("classes", 2)
     narrow, wide = sp.csr_matrix(X), spread_out(X)
-    models = [
-        L1KLR(features="linear", lam=0.1, lam_relative=True, warm_start=True, random_state=0, **options)
-        for _ in range(2)
-    ]
+    shared = {"features": "linear", "lam": 0.1, "lam_relative": True, "warm_start": True, "random_state": 0}
+    models = [L1KLR(**shared, **options) for _ in range(2)]
     for _ in range(2):  # the second time from the coefficients of the first
         few, many = (model.fit(rows, y) for model, rows in zip(models, (narrow, wide), strict=True))
         np.testing.assert_allclose(many.decision_function(wide), few.decision_function(narrow), rtol=1e-9, atol=1e-12)

@@ -7,39 +7,21 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from klr_bench import (
-    AROW,
-    NAROW,
-    SOFS,
-    BatchConfidenceWeighted,
-    ConfidenceWeighted,
-    FeatureGeneratingMachine,
-    PassiveAggressive,
-    SecondOrderPerceptron,
-    SoftConfidenceWeighted,
-    SparDCA,
-    SparseBatchConfidenceWeighted,
-)
+import klr_bench as klr
 from klr_bench.estimators.linear import confidence
+from tests.estimators.linear.test_engine import LEARNERS
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
-FULL = [
-    AROW(),
-    NAROW(),
-    *(ConfidenceWeighted(confidence, safeguard) for confidence, safeguard in ((0.7, True), (0.95, True), (0.7, False))),
-    *(SoftConfidenceWeighted(variant, C, 0.9) for variant in (1, 2) for C in (1.0, 16.0)),
-    SoftConfidenceWeighted(2, compat="libol"),
-    *(SecondOrderPerceptron(update=update) for update in ("mistakes", "always")),
-]
+FULL = [*LEARNERS, klr.ConfidenceWeighted(0.7, safeguard=False), klr.SoftConfidenceWeighted(2, 16.0, 0.9)]
 OTHERS = [
     *(clone(learner).set_params(covariance="diagonal") for learner in FULL),
-    *(PassiveAggressive(variant) for variant in (0, 1, 2)),
-    *(BatchConfidenceWeighted(q=q) for q in (1, 2)),
-    SOFS(2),
-    *(SparDCA(q=q, max_iter=20, random_state=0) for q in (1, 2)),
-    *(SparseBatchConfidenceWeighted(q=q) for q in (1, 2)),
-    *(FeatureGeneratingMachine(q=q) for q in (1, 2)),
+    *(klr.PassiveAggressive(variant) for variant in (0, 1, 2)),
+    *(klr.BatchConfidenceWeighted(q=q) for q in (1, 2)),
+    klr.SOFS(2),
+    *(klr.SparDCA(q=q, max_iter=20, random_state=0) for q in (1, 2)),
+    *(klr.SparseBatchConfidenceWeighted(q=q) for q in (1, 2)),
+    *(klr.FeatureGeneratingMachine(q=q) for q in (1, 2)),
 ]
 
 
@@ -47,10 +29,8 @@ def repeated_rows(seed, n=60):
     """Return rows (n, d), each one of a few, perhaps with a zero row or a huge column, and their classes."""
     random = np.random.RandomState(seed)
     k, d = random.randint(1, 6, 2)
-    X = [random.standard_normal((k, d)), random.randint(-2, 3, (k, d)), np.full((k, d), random.randint(-3, 4))][
-        seed % 3
-    ]
-    X = X * np.where(np.arange(d) == 0, [1.0, 1e6][seed % 5 == 0], 1.0)
+    kinds = [random.standard_normal((k, d)), random.randint(-2, 3, (k, d)), np.full((k, d), random.randint(-3, 4))]
+    X = kinds[seed % 3] * np.where(np.arange(d) == 0, [1.0, 1e6][seed % 5 == 0], 1.0)
     rows = random.randint(k, size=n)
     y = random.randint(2, size=k)[rows] ^ (random.random_sample(n) < 0.1 * (seed % 2))
     y[:2] = 0, 1

@@ -58,10 +58,8 @@ STEPS = {
 
 def step_of(learner, *, many=False):
     """Return the step of a learner by the reference, and the radius of its ball."""
-    function, parameters = (
-        getattr(multiclass if many else reference, STEPS[type(learner).__name__]),
-        learner.get_params(),
-    )
+    parameters = learner.get_params()
+    function = getattr(multiclass if many else reference, STEPS[type(learner).__name__])
     step = function(**{name: parameters[name] for name in inspect.signature(function).parameters})
     return step, learner.lam**-0.5 if parameters.get("project") else parameters.get("R", np.inf)
 

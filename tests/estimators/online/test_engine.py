@@ -56,17 +56,10 @@ def assert_same_learner(learner, X, y, *, rtol, step=None, counted=True):
 
 
 ALL = CASES | SOFTMAX
+DTYPES = ["float64", "float32"]
 
 
-@cover(
-    3,
-    case=list(ALL),
-    kernel=KERNELS,
-    layout=LAYOUTS,
-    block=[1, 7, 256],
-    average=[False, True],
-    dtype=["float64", "float32"],
-)
+@cover(3, case=list(ALL), kernel=KERNELS, layout=LAYOUTS, block=[1, 7, 256], average=[False, True], dtype=DTYPES)
 def test_equals_the_reference(case, kernel, layout, block, average, dtype, monkeypatch):
     monkeypatch.setattr(engine, "BLOCK", block)
     monkeypatch.setattr(expansion, "TILE", 33)
@@ -80,8 +73,7 @@ def test_equals_the_reference(case, kernel, layout, block, average, dtype, monke
 
 @pytest.mark.mirror("magic", "a9a")
 @pytest.mark.parametrize(
-    ("dataset", "case"),
-    [*(("magic", case) for case in CASES), ("a9a", "nc small ball"), ("a9a", "oskl logit")],
+    ("dataset", "case"), [*(("magic", case) for case in CASES), ("a9a", "nc small ball"), ("a9a", "oskl logit")]
 )
 def test_equals_the_reference_on_real_data(dataset, case, mirror):
     if dataset == "a9a":

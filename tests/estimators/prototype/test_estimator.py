@@ -83,9 +83,8 @@ def test_the_lazy_form_moves_only_what_is_on():
     np.testing.assert_array_equal(lazy.prototypes_[:, off], before["U"][:, off])
     assert (lazy.prototypes_[:, ~off] != before["U"][:, ~off]).mean() > 0.9
     dense = X[:7].toarray()
-    expected = [
-        [reference.kernel(x, u, np.log(lazy.gamma_), lazy=True) for u in lazy.prototypes_.astype(float)] for x in dense
-    ]
+    theta, U = np.log(lazy.gamma_), lazy.prototypes_.astype(float)
+    expected = [[reference.kernel(x, u, theta, lazy=True) for u in U] for x in dense]
     np.testing.assert_allclose(lazy.kernel_values(X[:7]), expected, rtol=1e-4)
     np.testing.assert_allclose(lazy.kernel_values(dense), lazy.kernel_values(X[:7]), rtol=1e-6)
 
@@ -123,9 +122,8 @@ def test_the_units_of_features_make_no_difference(solver):
 def test_fixed_coefficients_stay_and_prototypes_alone_learn():
     X, y = three_classes()
     seen = []
-    fitted = PrototypeKLR(8, learn_coef=False, random_state=0, max_iter=300).fit(
-        X, y, callback=lambda model, t: seen.append(model.dual_coef_.copy())
-    )
+    fitted = PrototypeKLR(8, learn_coef=False, random_state=0, max_iter=300)
+    fitted.fit(X, y, callback=lambda model, t: seen.append(model.dual_coef_.copy()))
     np.testing.assert_array_equal(fitted.dual_coef_, seen[0])
     assert np.abs(fitted.dual_coef_).max() <= 1
     assert fitted.objective_ < 0.9 * np.log(3)
@@ -156,9 +154,8 @@ def test_the_callback_sees_the_start_and_stops():
     X, y = three_classes()
     for solver in ("lbfgs", "adam", "alternating", "gradient"):
         seen = []
-        PrototypeKLR(3, solver=solver, random_state=0).fit(
-            X, y, callback=lambda m, t, seen=seen: seen.append(t) or t == 2
-        )
+        model = PrototypeKLR(3, solver=solver, random_state=0)
+        model.fit(X, y, callback=lambda m, t, seen=seen: seen.append(t) or t == 2)
         assert seen == [0, 1, 2]
 
 

@@ -74,20 +74,6 @@ def test_float32_is_near_float64(name):
     np.testing.assert_allclose(slopes, slopes64, rtol=0, atol=1e-4 * np.abs(slopes64).max())
 
 
-@pytest.mark.parametrize("name", ["rbf", "poly", "linear"])
-def test_two_classes_equal_the_binary_learner(name):
-    X, y, layout, x = toy(2, n=40, n_classes=2, J=2)
-    model, signs = model_of(name, layout), np.where(y == 1, 1, -1)
-
-    def binary(x):
-        b0, B, U, theta = layout.views(x)
-        return reference.binary_objective(X, signs, b0[0], B[:, 0], U.T, theta[0], **KERNELS[name])
-
-    value, slopes = model.slopes_of_all(x, Rows(X, y))
-    assert value == pytest.approx(binary(x), rel=1e-12)
-    np.testing.assert_allclose(slopes, reference.slopes(binary, x), rtol=1e-6, atol=1e-8)
-
-
 def test_adam_by_hand():
     layout = Layout(1, 1, 1)
     x, unit = np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 1.0, 2.0, 0.1])
