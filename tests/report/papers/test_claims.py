@@ -122,8 +122,7 @@ def test_a_claim_that_cannot_be_judged_says_why(measured: dict[str, Measured]) -
 
 
 @pytest.mark.parametrize(
-    ("changes", "verdict", "count"),
-    [({}, HOLDS, "1 of 1"), ({"host": "there"}, OPEN, "-"), ({"load": 0.2}, OPEN, "-")],
+    ("changes", "verdict", "count"), [({}, HOLDS, "1 of 1"), ({"host": "there"}, OPEN, "-"), ({"load": 0.2}, OPEN, "-")]
 )
 def test_times_are_compared_only_where_they_can_be(
     tmp_path: Path, changes: dict[str, Any], verdict: str, count: str
