@@ -104,8 +104,7 @@ def test_answers_are_not_cached_or_sniffed_and_load_own_files_alone(server: Serv
     for path, kind in kinds.items():
         _, headers, text = request(server.url, path)
         assert headers["Content-Type"].partition(";")[0] == kind
-        assert headers["Cache-Control"] == "no-store"
-        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert (headers["Cache-Control"], headers["X-Content-Type-Options"]) == ("no-store", "nosniff")
         assert headers["Content-Security-Policy"].startswith("default-src 'none'")
         assert "Access-Control-Allow-Origin" not in headers
         assert not path.startswith("/assets") or text == asset(Path(path).name)
@@ -125,12 +124,11 @@ def test_nothing_else_is_served_and_nothing_can_be_changed(server: Server) -> No
         assert request(server.url, "/state.json", method)[0] == 501
 
 
-@pytest.mark.parametrize("path", ["/", "/state.json", "/results.json"])
-def test_another_site_whose_name_resolves_to_this_machine_reads_nothing(server: Server, path: str) -> None:
+def test_another_site_whose_name_resolves_to_this_machine_reads_nothing(server: Server) -> None:
     for host in ("evil.example", "127.0.0.1.evil.example", "", "[", "10.0.0.1"):
-        status, _, text = request(server.url, path, Host=host)
-        assert status == 403
-        assert "demo" not in text
+        for path in ("/", "/state.json", "/results.json"):
+            status, _, text = request(server.url, path, Host=host)
+            assert (status, "demo" in text) == (403, False)
     for host in ("localhost", "127.0.0.1", "[::1]:8765", "127.0.0.2"):
         assert is_loopback_name(host)
 
