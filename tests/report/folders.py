@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,9 @@ from klr_bench.results.store import IDENTITY, Bin, CellFile, Checkpoint, Record,
 from klr_bench.results.variants import Variant
 
 Make = Callable[..., Path]
+REFERENCE = Path(__file__).resolve().parents[2] / "results" / "reference"
+USUAL = {"title": "Demo", "repeats": 1, "datasets": {}, "algorithms": {}, "sweep": {}}
+"""What a configuration has unless a test says otherwise."""
 
 
 def record(algorithm: str, variant: str, repeat: int, **values: Any) -> Record:
@@ -42,11 +45,17 @@ def write(
     **manifest: Any,
 ) -> Path:
     """Write a results folder with these rows, beside those that are there, and return it."""
+    cells = [CellFile(row, f"c-{row.algorithm}-{dict(row.variant)}", 1.0, traces, bins) for row in rows]
+    return write_cells(folder, cells, config, **manifest)
+
+
+def write_cells(folder: Path, cells: Iterable[CellFile], config: Mapping[str, Any], **manifest: Any) -> Path:
+    """Write a results folder with these cells, beside those that are there, and return it."""
     store = Store(folder)
-    for row in rows:
-        store.write_cell(CellFile(row, f"c-{row.algorithm}-{dict(row.variant)}", 1.0, traces, bins))
+    for cell in cells:
+        store.write_cell(cell)
     store.rebuild()
-    content = {"experiment": folder.name, "config": dict(config), "machine": {"cpu": "A CPU & co"}}
+    content = {"experiment": folder.name, "config": USUAL | config, "machine": {"cpu": "A CPU & co"}}
     store.write_manifest(content | manifest)
     return folder
 

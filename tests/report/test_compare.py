@@ -27,13 +27,9 @@ from tests.report.statistics import reference
 
 HERE = {"host": "here", "cpu": "A CPU, 1 thread", "load": 0.01}
 SPLIT = {"test_size": 0.2}
-DATA = {
-    "label": "MAGIC",
-    "source": {"format": "csv", "train": {"name": "magic.data", "sha256": "e9" * 32, "url": "https://here/magic"}},
-    "split": SPLIT,
-}
+FILE = {"name": "magic.data", "sha256": "e9" * 32, "url": "https://here/magic"}
+DATA = {"label": "MAGIC", "source": {"format": "csv", "train": FILE}, "split": SPLIT}
 CONFIG: dict[str, Any] = {
-    "title": "Two runs",
     "seed": 0,
     "repeats": 5,
     "data": {"cache": "/here", "columns": None},
@@ -143,21 +139,21 @@ def test_fixed_test_rows_need_no_correction_and_other_seeds_are_not_paired(make:
     assert "Not paired, because the seeds differ, so that Welch's t test is used: MAGIC." in page(two)
 
 
-OLD = {"label": "MAGIC", **DATA["source"], "n_samples": 100, "positive": 3, "split": SPLIT}
+SOURCE: dict[str, Any] = {"format": "csv", "train": FILE}
+OLD = {"label": "MAGIC", **SOURCE, "n_samples": 100, "positive": 3, "split": SPLIT}
 """A data set of schema version 1: its source is part of it."""
-OTHER_FILE = {"source": DATA["source"] | {"train": {"name": "magic.data", "sha256": "00"}}}
 
 
 @pytest.mark.parametrize(
     ("first", "second", "because"),
     [
         (DATA, DATA | {"split": {"test_size": 0.5}}, "the splits differ"),
-        (DATA, DATA | OTHER_FILE, "the data differ"),
+        (DATA, DATA | {"source": SOURCE | {"train": FILE | {"sha256": "00"}}}, "the data differ"),
         (DATA, DATA | {"positive": "h"}, "the data differ"),
         (DATA, DATA | {"only": [3]}, "the data differ"),
-        (DATA, DATA | {"source": DATA["source"] | {"reference": "Other words"}}, None),
+        (DATA, DATA | {"source": SOURCE | {"reference": "Other words"}}, None),
         (DATA, DATA | {"label": "Other", "scale": "minmax", "only": None}, None),
-        (DATA | {"source": DATA["source"] | {"n_samples": 100}, "positive": "3"}, OLD, None),
+        (DATA | {"source": SOURCE | {"n_samples": 100}, "positive": "3"}, OLD, None),
     ],
 )
 def test_pairs_have_the_same_data_and_split(make: Make, first: Any, second: Any, because: str | None) -> None:
@@ -209,24 +205,20 @@ def test_a_difference_beyond_chance_names_the_better_run(make: Make) -> None:
     assert number(two).significant
     assert documents(two)[0].title.endswith("3 numbers not equal, 3 of 3 tested ones significantly")
     assert [row[-1].strip() for row in documents(two)[1].grids[0].rows] == ["", *["A better"] * 3]
-    assert "B better" in page(compare(second, first))
     less = [replace(row, key=f"{row.key}b", metrics=row.metrics | {"n_support": 7 * row.repeat**2}) for row in fits()]
     assert "B better" in page(compare(first, make("less", less))), "fewer support vectors are better"
 
 
 def test_cells_of_one_run_are_named_and_enter_no_mean(make: Make) -> None:
-    first = make("a", fits())
-    two = compare(first, make("b", fits(OTHERS[:3], version="b")))
+    two = compare(make("a", fits()), make("b", fits(OTHERS[:3], version="b")))
     assert (number(two).first.n, number(two).second.n) == (3, 3)
     assert number(two).first.mean == pytest.approx(statistics.mean(ACCURACIES[:3]))
     assert "Only in A, 6 cells: Baseline on MAGIC (2), OSKL G=1 on MAGIC (2), OSKL G=10 on MAGIC (2)." in page(two)
-    extra = [fit(("pegasos", "lam=0.1"), n, 0.8) for n in range(5)]
     rings = [fit(("nc", ""), n, 0.9, dataset="rings", key=f"r{n}") for n in range(2)]
-    two = compare(make("c", [*fits(), *extra, *rings]), make("d", [*fits(), fit(("oskl", "G=4"), 0, 0.8)]))
-    text = page(two)
-    assert "Only in A, 7 cells: pegasos lam=0.1 on MAGIC (5), data set rings (2)." in text
-    assert "Only in B, 1 cell: OSKL G=4 on MAGIC (1)." in text
-    assert "15 cells in both: 15 with equal keys" in text
+    two = compare(make("c", [*fits(), *rings]), make("d", [*fits(), fit(("oskl", "G=4"), 0, 0.8)]))
+    assert "Only in A, 2 cells: data set rings (2)." in page(two)
+    assert "Only in B, 1 cell: OSKL G=4 on MAGIC (1)." in page(two)
+    assert "15 cells in both: 15 with equal keys" in page(two)
     assert not two.identical
 
 
@@ -234,8 +226,7 @@ def test_times_have_a_ratio_only_on_the_same_idle_machine(make: Make) -> None:
     slower = [replace(row, metrics=row.metrics | {"fit_time_s": 2 * row.metrics["fit_time_s"]}) for row in fits()]
     first = make("a", slower)
     idle = compare(first, make("b", fits(version="b")))
-    assert number(idle, "fit_time_s").ratio == pytest.approx(2.0)
-    assert number(idle, "fit_time_s").p is None
+    assert (number(idle, "fit_time_s").ratio, number(idle, "fit_time_s").p) == (pytest.approx(2.0), None)
     assert "2.00x" in page(idle)
     for name, changes, reason in (
         ("other", {"host": "there"}, "A ran on here, A CPU, 1 thread, B on there, A CPU, 1 thread."),
@@ -245,26 +236,17 @@ def test_times_have_a_ratio_only_on_the_same_idle_machine(make: Make) -> None:
         two = compare(first, make(name, fits(version="b", **changes)))
         assert number(two, "fit_time_s").ratio is None
         assert f"Times cannot be compared where {reason}" in page(two)
-        machines = "machine of the records here, A CPU, 1 thread there, A CPU, 1 thread"
-        assert (machines in page(two)) == (name == "other")
 
 
 def test_settings_that_differ_are_named_at_any_depth(make: Make) -> None:
-    one = {"versions": {"numpy": "2.4.6"}, "machine": {"cpu": "X", "workers": 2}}
-    other = {"versions": {"numpy": "2.5.0"}, "machine": {"cpu": "X", "workers": 4}}
-    changed = {
-        "kernel": {"kernel": "rbf", "percentile": 50.0},
-        "algorithms": CONFIG["algorithms"] | {"pegasos": {"label": "Pegasos"}},
-        "n_jobs": 3,
-        "sweep": {},
-    }
-    long = [{"columns": [*range(100), last]} for last in (7, 8)]
-    first = make("a", fits(), one, data=long[0])
-    two = compare(first, make("b", fits(version="b"), other, data=long[1], **changed))
+    changed = {"kernel": {"kernel": "rbf", "percentile": 50.0}, "n_jobs": 3, "sweep": {}}
+    changed["algorithms"] = CONFIG["algorithms"] | {"pegasos": {"label": "Pegasos"}}
+    first, second = ({"columns": [*range(100), last]} for last in (7, 8))
+    one = make("a", fits(), {"versions": {"numpy": "2.4.6"}}, data=first)
+    two = compare(one, make("b", fits(version="b"), {"versions": {"numpy": "2.5.0"}}, data=second, **changed))
     rows = {row[0]: row[1:] for row in documents(two)[0].grids[0].rows}
     assert rows["versions.numpy"] == ["2.4.6", "2.5.0"]
     assert rows["kernel.percentile"] == ["20", "50"]
-    assert rows["machine.workers"] == ["2", "4"]
     assert rows["algorithms in one run only"] == ["-", "pegasos"]
     assert rows["sweep.oskl.G"] == ["[1, 10]", "-"]
     assert [(text[:3], text[-2:]) for text in rows["data.columns"]] == [("...", "7]"), ("...", "8]")]
@@ -281,22 +263,15 @@ def test_parameters_of_the_fits_that_differ_are_listed(make: Make) -> None:
 
 
 def test_hostile_names_stay_text(make: Make, tmp_path: Path) -> None:
-    labels = {"nc": {"label": "<script>alert(1)</script>"}, "oskl": {"label": "[red]x[/red]"}}
-    config: dict[str, Any] = {"algorithms": labels, "datasets": {"magic": DATA | {"label": r"a|b \input{x}"}}}
-    evil = {
-        "versions": {":smile:": "1"},
-        "git_commit": "\x1b[31mred",
-        "changed": ["=cmd|'/c'!A1"],
-        "updated": "\x1b[3m",
-    }
-    ours = [replace(row, params={"=1+1": "*b* _c_"}) for row in fits(mine=0.5)]
+    config: dict[str, Any] = {"algorithms": {"nc": {"label": "<script>"}, "oskl": {"label": "[red]x[/red]"}}}
+    config |= {"datasets": {"magic": DATA | {"label": r"a|b \input{x}"}}}
+    evil = {"versions": {":smile:": "1"}, "git_commit": "\x1b[31mred", "changed": ["=cmd|'/c'!A1"]}
+    first = make("a", [replace(row, params={"=1+1": "*b* _c_"}) for row in fits()], **config)
     theirs = [replace(row, params={"=1+1": "\x1b[2J"}) for row in fits(OTHERS, version="b")]
-    first, second = make("a", ours, **config), make("b", theirs, evil, **config)
-    table = first / "records.csv"
-    table.write_text(table.read_text().replace(",mine", ",\x1b[7m", 1))
+    second = make("b", theirs, evil, **config)
     text = printed(*documents(compare(first, second)))
-    for words in (r"Measured in A only: \x1b[7m.", "<script>alert(1)</script>  ", "[red]x[/red] G=1  "):
-        assert words in text
+    assert "<script>  " in text
+    assert "[red]x[/red] G=1  " in text
     report_comparison(first, second, console=quiet(), formats=["md", "tex", "csv"], output=tmp_path / "out")
     files = {kind: (tmp_path / "out" / f"against.{kind}").read_text() for kind in ("md", "tex", "csv")}
     assert not any("\x1b" in content for content in (text, *files.values()))
@@ -316,9 +291,9 @@ def command(*arguments: object) -> int:
 def test_the_command_compares_a_name_a_path_and_two_results_folders(
     make: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first, second = make("one/demo", fits()), make("one/other", fits(OTHERS, version="b"))
+    first, second = make("results/demo", fits()), make("results/other", fits(OTHERS, version="b"))
     third = make("two,three/demo", fits(OTHERS, version="b"))
-    where = f"results_dir={tmp_path / 'one'}"
+    where = f"results_dir={tmp_path / 'results'}"
     assert command(where, "compare=other", "format=terminal,md,tex,csv") == 0
     out = capsys.readouterr().out
     assert "demo (A) compared with other (B)" in out
@@ -331,7 +306,6 @@ def test_the_command_compares_a_name_a_path_and_two_results_folders(
     capsys.readouterr()
     assert command(f"{where},{tmp_path / 'two'}") == 0
     assert f"{first} (A) compared with {tmp_path / 'two' / 'demo'} (B)" in " ".join(capsys.readouterr().out.split())
-    (tmp_path / "one").rename(tmp_path / "results")
     monkeypatch.chdir(tmp_path)
     line = "klr-bench report experiment=x compare=de"
     assert complete(line, len(line)) == ["compare=demo "]
@@ -340,7 +314,6 @@ def test_the_command_compares_a_name_a_path_and_two_results_folders(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("compare=demo", "the same folder twice"),
         ("compare={one}/../one/demo", "the same folder twice"),
         ("compare=rinks", "Did you mean 'rings'?"),
         ("compare=rings", "expected two runs with a method in common, got Baseline on MAGIC, "),
@@ -348,7 +321,6 @@ def test_the_command_compares_a_name_a_path_and_two_results_folders(
         ("results_dir={one},{one}/..,{one}/x", "expected one folder, or two as in results_dir=X,Y, got 3"),
         ("compare=rings table=3", "table=3: has no effect"),
         ("compare=rings format=pdf", "format=pdf: has no effect"),
-        ("compare=rings format=word", "format: unknown value 'word'"),
     ],
 )
 def test_bad_input_has_one_clear_message(

@@ -13,9 +13,8 @@ import pytest
 from klr_bench.cli import main
 from klr_bench.report.render import Placing, document, table_files
 from klr_bench.report.writing import ORIENTATIONS
-from tests.report.folders import table
+from tests.report.folders import REFERENCE, table
 
-REFERENCE = Path(__file__).resolve().parents[2] / "results" / "reference"
 PAPER = r"""\documentclass[twocolumn]{article}
 \usepackage[T1]{fontenc}\usepackage{booktabs,graphicx,rotating}
 \begin{document}

@@ -29,11 +29,8 @@ table,dataset,algorithm,params,metric,mean,std,unit,label
 """
 CONFIG = {
     "experiment": "my_experiment",
-    "title": "Mine",
-    "repeats": 1,
     "datasets": {"moons": {"label": "Moons"}, "checkerboard": {"label": "Checkerboard"}},
     "algorithms": {"nc": {"label": "NC"}, "oskl": {"label": "OSKL", "estimator": {"G": 4}}},
-    "sweep": {},
 }
 
 

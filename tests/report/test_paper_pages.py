@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from html import unescape
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -15,10 +16,9 @@ from klr_bench.report.papers.reading import paper_files
 from klr_bench.report.papers.reproduction import WholePaper
 from klr_bench.report.papers.verdicts import Verdict
 from tests.extensions import extension
+from tests.report.folders import REFERENCE
 from tests.report.test_own_paper import PAPER, write_own_paper
 
-ROOT = Path(__file__).resolve().parents[2]
-REFERENCE = ROOT / "results" / "reference"
 WritePages = Callable[[Path, Path], list[Path]]
 OWN_CLAIM = """\
 claims:
@@ -33,8 +33,7 @@ claims:
 
 @pytest.fixture(scope="module")
 def write_pages() -> WritePages:
-    found: WritePages = extension("paper_pages").write_pages
-    return found
+    return cast(WritePages, extension("paper_pages").write_pages)
 
 
 @pytest.fixture(scope="module")
@@ -104,10 +103,12 @@ def test_a_paper_of_ones_own_has_a_page(
     write_pages(tmp_path / "pages", tmp_path / "results")
     page = (tmp_path / "pages" / "mine.md").read_text(encoding="utf-8")
     assert page.startswith("# Me \\& \\<you\\> (2026)\n")
-    assert '<span class="within" title="within the published spread">86.0' in page
-    assert '<span class="off" title="off, without a cause">90.0*' in page
-    assert ">Holds</strong>. 1 of 1 comparisons hold." in page
-    assert "Half of the rows are left out." in page
-    assert "**61 s** of training time" in page
-    assert "OSKL is more accurate than NC." in page
+    for words in (
+        '<span class="within" title="within the published spread">86.0',
+        '<span class="off" title="off, without a cause">90.0*',
+        ">Holds</strong>. 1 of 1 comparisons hold.",
+        "Half of the rows are left out.",
+        "**61 s** of training time",
+    ):
+        assert words in page
     assert "not run" in (tmp_path / "pages" / "zhang2013icml.md").read_text(encoding="utf-8")

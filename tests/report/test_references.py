@@ -13,9 +13,8 @@ from klr_bench.report.load import read_results
 from klr_bench.report.papers.reproduction import origin, source_of
 from klr_bench.report.render import document, table_files
 from klr_bench.report.table import results_table
-from tests.report.folders import table
+from tests.report.folders import REFERENCE, table
 
-REFERENCE = Path(__file__).resolve().parents[2] / "results" / "reference"
 FOLDERS = sorted(path.parent for path in REFERENCE.glob("*/records.csv"))
 
 

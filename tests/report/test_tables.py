@@ -22,8 +22,7 @@ def test_the_tables_are_those_of_the_records(page: str) -> None:
 
 def test_what_stands_between_the_lines_is_replaced_and_nothing_else() -> None:
     text = "before\n<!-- a -->\nold\n<!-- end of a -->\nafter\n"
-    assert (
-        SCRIPT["with_tables"](text, {"a": r"| \1 |"}) == "before\n<!-- a -->\n\n| \\1 |\n\n<!-- end of a -->\nafter\n"
-    )
+    made = "before\n<!-- a -->\n\n| \\1 |\n\n<!-- end of a -->\nafter\n"
+    assert SCRIPT["with_tables"](text, {"a": r"| \1 |"}) == made
     with pytest.raises(AssertionError, match="<!-- b -->"):
         SCRIPT["with_tables"](text, {"b": ""})

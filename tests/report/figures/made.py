@@ -10,8 +10,9 @@ from typing import Any
 from klr_bench.report.figures import Inputs
 from klr_bench.report.load import read_results
 from klr_bench.report.table import results_table
-from klr_bench.results.store import CellFile, Record, Store
+from klr_bench.results.store import CellFile, Record
 from klr_bench.results.variants import Variant
+from tests.report.folders import write_cells
 
 METRICS = {
     **{"accuracy": 0.8, "sparsity": 0.5, "n_support": 40.0, "fit_time_s": 0.5, "log_loss": 0.3, "ece": 0.02},
@@ -29,7 +30,6 @@ PARAMETERS = {
     **{"aux_gamma": (1.0, 2.0), "lam": (0.1, 0.2), "n_prototypes": (2, 4), "n_features_to_select": (5, 10)},
     **{"n_components": (50, 100)},
 }
-CONFIG = {"name": "made", "title": "Made up", "repeats": 1, "datasets": {}, "algorithms": {}, "sweep": {}}
 
 
 def cell(
@@ -53,18 +53,18 @@ def cell(
 
 def write(folder: Path, cells: Iterable[CellFile], **config: Any) -> Path:
     """Write a results folder."""
-    store = Store(folder)
-    for one in cells:
-        store.write_cell(one)
-    store.rebuild()
-    store.write_manifest({"experiment": "made", "config": CONFIG | config, "machine": {}})
-    return folder
+    return write_cells(folder, cells, config, experiment="made")
 
 
 def read(folder: Path) -> Inputs:
     """Return what figures are drawn from."""
     results = read_results(folder)
     return Inputs(results_table(results), results.records, results.traces, results.reliability, results.rows)
+
+
+def inputs(folder: Path, *cells: CellFile, **config: Any) -> Inputs:
+    """Return what figures of these fits are drawn from."""
+    return read(write(folder, cells, **config))
 
 
 def everything(folder: Path, without: tuple[str, str] = ("", ""), **config: Any) -> Inputs:
@@ -78,4 +78,4 @@ def everything(folder: Path, without: tuple[str, str] = ("", ""), **config: Any)
         metrics = {key: (1 + 0.1 * number) * value for key, value in rest["metrics"].items()}
         bins, rows = () if kind == "bins" else BINS, () if kind == "rows" else ROWS
         cells.append(cell("all", variant, metrics=metrics, traced=rest["traces"], bins=bins, rows=rows))
-    return read(write(folder, cells, **config))
+    return inputs(folder, *cells, **config)

@@ -37,12 +37,12 @@ def needed(needs: Needs) -> list[tuple[str, str]]:
     return found + [(kind, "") for kind in ("bins", "rows") if getattr(needs, kind)]
 
 
-def test_the_shipped_figures() -> None:
+def test_the_shipped_figures_are_all_that_experiments_ask_for() -> None:
     assert len(SHIPPED) == 22
     assert {name for name in SHIPPED if find(name).usual} == USUAL
-    for name in SHIPPED:
-        assert needed(find(name).needs)
-        assert find(name).title
+    assert all(needed(find(name).needs) and find(name).title for name in SHIPPED)
+    for path in (config_dir() / "experiment").glob("*.yaml"):
+        check_names(yaml.safe_load(path.read_text("utf-8")).get("figures") or [])
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def test_what_is_missing_is_said(thing: tuple[str, str], tmp_path: Path) -> None
 
 def test_a_note_names_the_methods_and_what_to_do(tmp_path: Path) -> None:
     cells = [made.cell(name, dataset=data) for data in ("magic", "adult") for name in ("oskl", "nc")]
-    inputs = made.read(made.write(tmp_path / "none", [*cells, made.cell("ogd", dataset="zoo")]))
+    inputs = made.inputs(tmp_path / "none", *cells, made.cell("ogd", dataset="zoo"))
     who = "none of nc, oskl on adult, magic; ogd on zoo has any."
     again = "Run with trace.points=15 (or another number of checkpoints); fits without them are then done anew."
     for name, needs, advice in (
@@ -86,27 +86,26 @@ def test_a_note_names_the_methods_and_what_to_do(tmp_path: Path) -> None:
     (note,) = draw_all(inputs, ["prototype_pictures"]).notes
     assert note.endswith("Run the experiment again with trace.rows=true; the data must have two columns.")
     traced = made.cell(traced={"accuracy": 0.5, "n_support": 4.0})
-    (note,) = draw_all(made.read(made.write(tmp_path / "some", [traced])), ["log_loss_time"]).notes
+    (note,) = draw_all(made.inputs(tmp_path / "some", traced), ["log_loss_time"]).notes
     assert note.endswith("none of nc on magic has any. The checkpoints hold accuracy, n_support.")
     cells = [made.cell("nc", metrics={"accuracy": 0.5}), made.cell("pa", metrics={"n_selected": 3.0})]
-    (note,) = draw_all(made.read(made.write(tmp_path / "two", cells)), ["accuracy_selected"]).notes
-    assert note.endswith(
-        "needs n_selected in records.csv and accuracy in records.csv; none of nc, pa on magic has all."
-    )
-
-
-def read(folder: Path, *cells: CellFile, **config: Any) -> Inputs:
-    return made.read(made.write(folder, cells, **config))
+    (note,) = draw_all(made.inputs(tmp_path / "two", *cells), ["accuracy_selected"]).notes
+    assert note.endswith("n_selected in records.csv and accuracy in records.csv; none of nc, pa on magic has all.")
 
 
 def svg(inputs: Inputs, name: str) -> str:
     return draw_all(inputs, [name]).files[f"{name}.svg"].decode()
 
 
-def test_curves_over_several_repeats_have_a_band(tmp_path: Path) -> None:
+def test_there_is_a_band_over_repeats_a_panel_per_data_set_and_no_figure_of_zeros(tmp_path: Path) -> None:
     cells = [made.cell(repeat=repeat, traced={"accuracy": 0.4 + 0.2 * repeat}) for repeat in (0, 1)]
-    assert "PolyCollection" not in svg(read(tmp_path / "one", cells[0]), "accuracy_examples")
-    assert "PolyCollection" in svg(read(tmp_path / "two", *cells), "accuracy_examples")
+    assert "PolyCollection" not in svg(made.inputs(tmp_path / "one", cells[0]), "accuracy_examples")
+    assert "PolyCollection" in svg(made.inputs(tmp_path / "two", *cells), "accuracy_examples")
+    sets = made.inputs(tmp_path / "sets", *(made.cell(dataset=f"set{number}") for number in range(5)))
+    assert svg(sets, "accuracy_support").count('<g id="axes_') == 5
+    zeros = made.inputs(tmp_path / "zeros", made.cell(metrics={"accuracy": 0.5, "n_support": 0.0}))
+    drawn = draw_all(zeros, ["accuracy_support"])
+    assert (drawn.files, drawn.notes) == ({}, ["figure accuracy_support: there is no value that can be drawn."])
 
 
 def test_what_is_partly_missing_is_drawn_and_said(tmp_path: Path) -> None:
@@ -116,7 +115,7 @@ def test_what_is_partly_missing_is_drawn_and_said(tmp_path: Path) -> None:
         made.cell("ogd", metrics={"accuracy": 0.5}),
         made.cell("killed", status="killed", metrics={}),
     ]
-    inputs = read(tmp_path, *cells)
+    inputs = made.inputs(tmp_path, *cells)
     for name, words in (
         ("log_loss_time", "checkpoints of log_loss in traces.csv"),
         ("reliability", "ece in records.csv and bins of probabilities in reliability.csv"),
@@ -128,27 +127,20 @@ def test_what_is_partly_missing_is_drawn_and_said(tmp_path: Path) -> None:
     assert "<!-- calibrated -->" in svg(inputs, "reliability")
 
 
-def test_zeros_alone_are_no_figure(tmp_path: Path) -> None:
-    inputs = read(tmp_path, made.cell(metrics={"accuracy": 0.5, "n_support": 0.0}))
-    drawn = draw_all(inputs, ["accuracy_support"])
-    assert (drawn.files, drawn.notes) == ({}, ["figure accuracy_support: there is no value that can be drawn."])
-
-
 def test_the_usual_figures_are_drawn_if_there_is_something_and_have_no_notes(
     everything: Inputs, tmp_path: Path
 ) -> None:
     assert set(draw_all(everything, None).files) == {f"{name}.{kind}" for name in USUAL for kind in ("png", "svg")}
     assert draw_all(everything, []).files == {}
-    drawn = draw_all(read(tmp_path, made.cell(metrics={"accuracy": 0.5})), None)
+    drawn = draw_all(made.inputs(tmp_path, made.cell(metrics={"accuracy": 0.5})), None)
     assert (drawn.files, drawn.notes) == ({}, [])
 
 
-@pytest.mark.parametrize("figures", [None, [], ["reliability"]])
+@pytest.mark.parametrize("figures", [None, ["reliability"]])
 def test_the_diagram_comes_with_the_calibration_error(figures: list[str] | None, tmp_path: Path) -> None:
     def drawn(metric: str, kind: str = "") -> Drawn:
-        return draw_all(
-            made.everything(tmp_path / f"{metric}{kind}", (kind, ""), metrics=["accuracy", metric]), figures
-        )
+        folder = tmp_path / f"{metric}{kind}"
+        return draw_all(made.everything(folder, (kind, ""), metrics=["accuracy", metric]), figures)
 
     assert "reliability.svg" in drawn("ece").files
     assert ("reliability.svg" in drawn("brier").files) == bool(figures), "asked for by its own name"
@@ -163,40 +155,22 @@ def test_the_same_rows_give_the_same_bytes(everything: Inputs) -> None:
     assert not any(b"<dc:date>" in content for content in files.values())
 
 
-def test_one_panel_per_data_set(tmp_path: Path) -> None:
-    inputs = read(tmp_path, *(made.cell(dataset=f"set{number}") for number in range(5)))
-    assert svg(inputs, "accuracy_support").count('<g id="axes_') == 5
-
-
 def test_the_panels_over_lambda_have_their_axes_named_and_published_values(tmp_path: Path) -> None:
     """Table 2 of qin2011 has three numbers of CGD at each lambda."""
     cells = [made.cell("l1_cgd", {"lam": lam}, dataset="mnist10k") for lam in (0.5, 0.2)]
     for one in cells:
         one.record.params.update(lam_relative=True, features="fourier")
-    drawing = svg(read(tmp_path, *cells, experiment="l1_mnist10k"), "lambda_panels")
+    drawing = svg(made.inputs(tmp_path, *cells, experiment="l1_mnist10k"), "lambda_panels")
     for label in ("Test accuracy (%)", "Non-zero coefficients (%)", "Training time (s)", "published"):
         assert drawing.count(f"<!-- {label} -->") == 1
 
 
-@pytest.mark.parametrize(
-    ("name", "near"),
-    [
-        ("accuracy_suport", " Did you mean 'accuracy_support'?"),
-        *(("core", " Known: accuracy_examples, "), ("curves", " Known: "), (5, " Known: ")),
-        ("../figures/reliability", " Did you mean 'reliability'?"),
-    ],
-)
-def test_a_name_that_is_none_is_refused(name: Any, near: str) -> None:
-    with pytest.raises(KlrBenchError, match=re.escape(f"figures: unknown value {name!r}.{near}")):
-        check_names(["accuracy_time", name])
-
-
-def test_the_figures_of_the_experiments_exist() -> None:
-    configs = [yaml.safe_load(path.read_text("utf-8")) for path in (config_dir() / "experiment").glob("*.yaml")]
-    asked = [config["figures"] for config in configs if config.get("figures")]
-    assert len(asked) > 10
-    for figures in asked:
-        check_names(figures)
+def test_a_name_that_is_none_is_refused() -> None:
+    names: dict[Any, str] = {"accuracy_suport": "Did you mean 'accuracy_support'?", "core": "Known: "}
+    names |= {5: "Known: ", "../figures/reliability": "Did you mean 'reliability'?"}
+    for name, near in names.items():
+        with pytest.raises(KlrBenchError, match=re.escape(f"figures: unknown value {name!r}. {near}")):
+            check_names(["accuracy_time", name])
 
 
 def test_curves_against_selected_features(tmp_path: Path) -> None:
@@ -207,7 +181,7 @@ def test_curves_against_selected_features(tmp_path: Path) -> None:
         selected("sbcw", {"n_features_to_select": p}, p, 0.01 * p, repeat) for p in (20, 5, 10) for repeat in (0, 1)
     ]
     cells += [selected("l1svm", {"C": C, "q": 2}, number, 0.5) for C, number in ((0.1, 0), (1.0, 7))]
-    inputs = read(tmp_path, *cells)
+    inputs = made.inputs(tmp_path, *cells)
     (facet,) = find("relevant_selected").plot(inputs).facets
     points = {one.look.label: list(zip(one.x, one.y, strict=True)) for one in facet.series}
     assert points["sbcw"] == [pytest.approx((x, x)) for x in (5, 10, 20)]
@@ -218,12 +192,10 @@ def test_curves_against_selected_features(tmp_path: Path) -> None:
 
 def test_the_excess_is_above_the_smallest_objective_of_the_same_data_and_repeat() -> None:
     objectives = {"a": [8.0, 5.0, 4.0], "b": [6.0, 4.4], "c": [3.0, 2.0]}
-    rows = [
-        (key, t, float(t), "objective", value) for key, values in objectives.items() for t, value in enumerate(values)
-    ]
+    points = [(key, t, value) for key, values in objectives.items() for t, value in enumerate(values)]
+    rows = [(key, t, float(t), "objective", value) for key, t, value in points]
     traces = pd.DataFrame([*rows, ("a", 1, 1.0, "accuracy", 0.5)], columns=["key", "t", "elapsed_s", "metric", "value"])
     records = pd.DataFrame({"key": ["a", "b", "c"], "dataset": ["one", "one", "two"], "repeat": [0, 0, 0]})
     found = excess_objectives(traces, records)
-    assert list(found.columns) == list(traces.columns)
     by_key = {key: list(group["value"].round(9)) for key, group in found.groupby("key")}
     assert by_key == {"a": [1.0, 0.25], "b": [0.5, 0.1], "c": [0.5]}

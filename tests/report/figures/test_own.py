@@ -48,7 +48,7 @@ def shown(folder: Path) -> tuple[set[str], str]:
 def test_a_figure_from_a_file_stands_in_a_report(own: Path, tmp_path: Path) -> None:
     shipped = names()
     (own / "mine.py").write_text(MINE)
-    (own / "_shared.py").write_text("")
+    (own / "_shared.py").touch()
     assert set(names()) - set(shipped) == {"mine"}
     folder = made.write(tmp_path / "results" / "made", [made.cell()], figures=["mine", "accuracy_support"])
     files, _ = shown(folder)

@@ -22,7 +22,7 @@ PICTURE = "prototypes_magic_kmeans.png"
 
 def read(folder: Path, traced: Any = made.TRACED, rows: Any = made.ROWS, names: Iterable[str] = ("p",)) -> Inputs:
     cells = [made.cell(name, {"init": "kmeans"}, traced=traced, rows=rows) for name in names]
-    return made.read(made.write(folder, cells))
+    return made.inputs(folder, *cells)
 
 
 def drawn(folder: Path, **changes: Any) -> dict[str, bytes]:
@@ -52,17 +52,11 @@ def test_a_fit_with_rows_has_a_picture(tmp_path: Path) -> None:
     assert set(drawn(tmp_path / "several", names=("p", "q"))) == several
 
 
-@pytest.mark.parametrize(
-    ("traced", "rows"),
-    [
-        ({"u_900000000_1": 1.0}, made.ROWS),  # an array with holes
-        ({"u_0_2": 1.0, "u_1_2": 1.0}, made.ROWS),  # not in the plane
-        ({"b0_1": 1.0}, made.ROWS),  # two intercepts, one row of weights
-        ({}, [(np.inf, 0.0, 1)]),
-    ],
-)
-def test_rows_and_numbers_that_make_no_picture(tmp_path: Path, traced: dict[str, float], rows: Any) -> None:
-    assert drawn(tmp_path, traced=made.TRACED | traced, rows=rows) == {}
+def test_rows_and_numbers_that_make_no_picture(tmp_path: Path) -> None:
+    with_holes, not_in_the_plane, two_intercepts = {"u_900000000_1": 1.0}, {"u_0_2": 1.0, "u_1_2": 1.0}, {"b0_1": 1.0}
+    for number, traced in enumerate((with_holes, not_in_the_plane, two_intercepts)):
+        assert drawn(tmp_path / str(number), traced=made.TRACED | traced) == {}
+    assert drawn(tmp_path / "rows", rows=[(np.inf, 0.0, 1)]) == {}
 
 
 @pytest.mark.parametrize(("height", "beyond"), [(0.5, []), (9.0, ["prototype beyond the data, at their edge"])])

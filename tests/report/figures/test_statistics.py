@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ def ranked(folder: Path, scores: Any, **config: Any) -> Any:
         for number, row in enumerate(scores)
         for method, score in enumerate(row)
     ]
-    return made.read(made.write(folder, cells, **config))
+    return made.inputs(folder, *cells, **config)
 
 
 def ordered(n_data_sets: int, n_methods: int) -> Any:
@@ -67,23 +68,16 @@ def test_with_too_few_data_sets_or_solvers_nothing_is_drawn(tmp_path: Path) -> N
     assert not any(name.startswith("critical") for name in drawn.files)
     note = "figure critical_difference: not drawn: 5 data sets; a comparison over data sets needs at least 6."
     assert drawn.notes == [note]
-    drawn = draw_all(made.read(made.write(tmp_path / "one", [solver("nc", 0, [(1.0, 0.05)])])), ["performance_profile"])
+    drawn = draw_all(made.inputs(tmp_path / "one", solver("nc", 0, [(1.0, 0.05)])), ["performance_profile"])
     note = "not drawn: 1 of the lines with checkpoints can be timed; two are needed."
     assert (drawn.files, drawn.notes) == ({}, [f"figure performance_profile: {note}"])
 
 
-def solver(
-    name: str, repeat: int, points: list[tuple[float, float]], metric: str = "duality_gap", **more: Any
-) -> CellFile:
+def solver(name: str, repeat: int, points: list[tuple[float, float]], metric: str = "duality_gap") -> CellFile:
     """Return a fit with checkpoints (seconds, value)."""
-    cell = made.cell(name, repeat=repeat, **more)
-    metrics = ("objective", metric) if metric != "objective" else ("objective",)
-    traces = [
-        (number, seconds, one, value if one == metric else 1.0)
-        for number, (seconds, value) in enumerate(points)
-        for one in metrics
-    ]
-    return CellFile(cell.record, cell.config_hash, 1.0, traces)
+    values = [(number, seconds, {"objective": 1.0, metric: value}) for number, (seconds, value) in enumerate(points)]
+    traces = [(number, seconds, *one) for number, seconds, of in values for one in of.items()]
+    return replace(made.cell(name, repeat=repeat), checkpoints=traces)
 
 
 def test_profiles_count_the_problems_within_a_factor(tmp_path: Path) -> None:
@@ -94,7 +88,7 @@ def test_profiles_count_the_problems_within_a_factor(tmp_path: Path) -> None:
         solver("oskl", 1, [(3.0, 0.2)]),
         solver("nc", 2, [(1.0, 0.001)]),  # the other solver was not run on this problem
     ]
-    solvers, ratios = profiles_of(made.read(made.write(tmp_path, cells)))
+    solvers, ratios = profiles_of(made.inputs(tmp_path, *cells))
     assert [name for name, _ in solvers] == ["nc", "oskl"]
     np.testing.assert_array_equal(ratios[0.1], [[2.0, 1.0], [1.0, np.inf]])
     np.testing.assert_array_equal(ratios[0.01], [[1.0, 2.0], [1.0, np.inf]])
@@ -106,18 +100,15 @@ def test_without_a_gap_the_excess_over_the_best_objective_counts(tmp_path: Path)
         solver("nc", 0, [(1.0, 12.0), (2.0, 10.05), (8.0, 10.0)], "objective"),
         solver("oskl", 0, [(1.0, 10.9), (6.0, 10.02)], "objective"),
     ]
-    _, ratios = profiles_of(made.read(made.write(tmp_path, cells)))
+    _, ratios = profiles_of(made.inputs(tmp_path, *cells))
     np.testing.assert_allclose(ratios[0.1], [[2.0, 1.0]])
     np.testing.assert_allclose(ratios[0.01], [[1.0, 3.0]])
     np.testing.assert_allclose(ratios[0.001], [[1.0, np.inf]])
 
 
 def test_times_of_two_machines_are_not_compared(tmp_path: Path) -> None:
-    cells = []
-    for repeat in (0, 1):
-        for name in ("nc", "oskl"):
-            cell = solver(name, repeat, [(1.0, 0.05)])
-            cell.record.host = "elsewhere" if (name, repeat) == ("nc", 1) else "here"
-            cells.append(cell)
-    _, ratios = profiles_of(made.read(made.write(tmp_path, cells)))
+    cells = [solver(name, repeat, [(1.0, 0.05)]) for repeat in (0, 1) for name in ("nc", "oskl")]
+    for cell, host in zip(cells, ("here", "here", "elsewhere", "here"), strict=True):
+        cell.record.host = host
+    _, ratios = profiles_of(made.inputs(tmp_path, *cells))
     assert {len(values) for values in ratios.values()} == {1}

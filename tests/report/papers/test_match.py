@@ -53,22 +53,16 @@ def printed(mean: str, std: str = "", unit: str = "percent", **values: Any) -> P
     return parse(Printed, line | {"mean": mean, "std": std, "unit": unit} | values)
 
 
-@pytest.mark.parametrize(
-    ("number", "mean", "std", "half_unit"),
-    [
-        (printed("85.8", "0.4"), 0.858, 0.004, 0.0005),
+def test_a_number_in_the_units_of_the_records() -> None:
+    number: Printed
+    for number, *expected in (
         (printed("85.80", "0.40"), 0.858, 0.004, 0.00005),
         (printed("0", "0"), 0.0, 0.0, 0.005),
         (printed("15216", unit="count"), 15216.0, None, 0.5),
-        (printed("11.8", "0.0", "s"), 11.8, 0.0, 0.05),
         (printed("78.9", "5.5", "min"), 4734.0, 330.0, 3.0),
         (printed("1.5e-2", unit="fraction"), 0.015, None, 0.0005),
-    ],
-)
-def test_a_number_in_the_units_of_the_records(
-    number: Printed, mean: float, std: float | None, half_unit: float
-) -> None:
-    assert (number.value, number.spread, number.half_unit) == (mean, std, half_unit)
+    ):
+        assert [number.value, number.spread, number.half_unit] == expected
 
 
 def test_parameters_are_compared_by_value_and_must_all_be_there() -> None:
@@ -86,44 +80,23 @@ def test_parameters_are_compared_by_value_and_must_all_be_there() -> None:
 
 
 def test_several_numbers_of_one_fit() -> None:
-    of_both = published("budget_magic", "magic", "forgetron", budget=962)
     expected = {"last_accuracy": "76.3", "fit_time_s": "3.1", "accuracy": "82.9", "sparsity": "72.9"}
-    assert of_both == expected | {"n_support": "4129"}
+    assert published("budget_magic", "magic", "forgetron", budget=962) == expected | {"n_support": "4129"}
     numbers = published("cw_covtype", "covtype_450k", "bcw1")
     assert numbers == {"setup_time_s": "0.41", "pass_time_s": "0.06", "error_rate": "0.2402"}
-    assert published("cw_covtype", "covtype_450k", "arow") == {"error_rate": "0.2461", "fit_time_s": "21.72"}
 
 
-def test_properties_of_a_data_set() -> None:
+def test_tables_properties_and_stand_ins_of_an_experiment() -> None:
+    assert not sources("quickstart")
+    for experiment, tables, columns in (("budget_adult", ["4", "5"], None), ("l1_iterations", ["7"], "lam")):
+        (source,) = sources(experiment)
+        assert (source.tables, {source.paper.tables[table].columns for table in tables}) == (tables, {columns})
     facts = [(fact.metric, fact.mean) for source in sources("cw_covtype") for fact in source.facts("covtype_450k")]
     assert facts == [("n_features", "54"), ("n_train", "581012"), ("nnz_per_instance", "12")]
     assert sources("cw_covtype", "2")[0].facts("covtype_450k") == []
-
-
-def test_a_stand_in_has_the_numbers_of_the_other_data_set() -> None:
     params = {"features": "fourier", "lam": 0.5}
-    numbers = published("l1_mnist49", "mnist49", "l1_cgd", **params)
-    assert numbers == published("l1_gisette", "gisette", "l1_cgd", **params) != {}
-
-
-@pytest.mark.parametrize(
-    ("experiment", "paper", "tables", "columns"),
-    [
-        ("klr_rcv1", "zhang2012aaai", ["2"], None),
-        ("oskl_magic", "zhang2013icml", ["3"], None),
-        ("budget_adult", "zhang2013icml", ["4", "5"], None),
-        ("l1_iterations", "qin2011", ["7"], "lam"),
-        ("l1_codrna", "qin2011", ["5"], None),
-        ("cw_epsilon50k", "tan2016aaai", ["1", "2"], None),
-    ],
-)
-def test_which_tables_are_matched_with_an_experiment(
-    experiment: str, paper: str, tables: list[str], columns: str | None
-) -> None:
-    assert not sources("quickstart")
-    (source,) = sources(experiment)
-    assert (source.name, source.tables) == (paper, tables)
-    assert {source.paper.tables[table].columns for table in tables} == {columns}
+    stand_in = published("l1_mnist49", "mnist49", "l1_cgd", **params)
+    assert stand_in == published("l1_gisette", "gisette", "l1_cgd", **params) != {}
 
 
 @pytest.mark.parametrize("paper", PAPERS)
@@ -160,13 +133,9 @@ def test_the_numbers_are_those_of_the_transcription(paper: str) -> None:
 
 
 def test_no_number_is_lost() -> None:
-    assert {paper: len(lines(paper)) for paper in PAPERS} == {
-        "zhang2012aaai": 32,
-        "zhang2013icml": 225,
-        "qin2011": 229,  # 223 cells, four of which list ten numbers
-        "tan2016aaai": 76,
-        "prototype_klr": 0,
-    }, "a new paper stands here with the number of its printed numbers, counted in the paper"
+    """A new paper stands here with the number of its printed numbers; four of the 223 cells of qin2011 list ten."""
+    counted = {"zhang2012aaai": 32, "zhang2013icml": 225, "qin2011": 229, "tan2016aaai": 76, "prototype_klr": 0}
+    assert {paper: len(lines(paper)) for paper in PAPERS} == counted
 
 
 digits = st.decimals(0, 100, places=1)
@@ -190,48 +159,35 @@ def test_the_standard_error_is_that_of_welch_s_test(values: list[float], std: fl
     assert (mean - 0.4) / error == pytest.approx(welch.statistic)  # type: ignore[operator]
 
 
-@pytest.mark.parametrize(
-    ("std", "printed_std", "repeats", "error"),
-    [
+def test_if_one_side_has_no_spread_that_of_the_other_is_used() -> None:
+    both = math.sqrt(2 * 0.01**2 / 4)
+    for std, printed_std, repeats, error in (
         (0.01, None, None, math.sqrt(0.01**2 / 4 + 0.01**2)),  # one run, whose spread is taken from ours
-        (0.01, None, 4, math.sqrt(2 * 0.01**2 / 4)),
-        (None, 0.01, 4, math.sqrt(2 * 0.01**2 / 4)),
+        (0.01, None, 4, both),
+        (None, 0.01, 4, both),
         (0.01, 0.0, 4, 0.005),
-        (None, None, 4, None),
-    ],
-)
-def test_if_one_side_has_no_spread_that_of_the_other_is_used(
-    std: float | None, printed_std: float | None, repeats: int | None, error: float | None
-) -> None:
-    expected = None if error is None else pytest.approx(error)
-    assert standard_error(Entry(4, 0.9, std), printed_std, repeats) == expected
+    ):
+        assert standard_error(Entry(4, 0.9, std), printed_std, repeats) == pytest.approx(error)
+    assert standard_error(Entry(4, 0.9, None), None, 4) is None
 
 
-@pytest.mark.parametrize(
-    ("numbers", "holds"),
-    [
-        ({}, True),
-        ({"table": ["2"]}, True),
-        ({"table": ["3"]}, False),
-        ({"dataset": ["magic", "adult"], "metric": ["sparsity"]}, True),
-        ({"algorithm": ["nc"]}, False),
-        ({"params": {"G": [1, 2]}}, True),
-        ({"params": {"G": [4]}}, False),
-        ({"params": {"R": [1]}}, False),
-    ],
-)
-def test_a_set_of_numbers(numbers: dict[str, Any], holds: bool) -> None:
+def test_a_set_of_numbers() -> None:
     values = {"table": "2", "dataset": "magic", "algorithm": "oskl", "params": {"G": 2}, "metric": "sparsity"}
-    assert parse(Numbers, numbers).holds(printed("1", **values)) is holds
+    number = printed("1", **values)
+    for numbers in ({}, {"table": ["2"]}, {"dataset": ["magic", "adult"], "metric": ["sparsity"]}):
+        assert parse(Numbers, numbers).holds(number)
+        assert parse(Numbers, numbers | {"params": {"G": [1, 2]}}).holds(number)
+    for numbers in ({"table": ["3"]}, {"algorithm": ["nc"]}, {"params": {"G": [4]}}, {"params": {"R": [1]}}):
+        assert not parse(Numbers, numbers).holds(number)
 
 
 def test_a_variant_is_meant_by_the_values_it_varies() -> None:
-    def meant(chosen: Any, variant: dict[str, Any]) -> bool:
+    for chosen, variant, is_meant in (
+        (1e-4, {"lam": 1e-4}, True),
+        (1e-4, {"lam": "cv"}, False),
+        (1e-4, {}, True),
+        ([1e-4, 1e-5], {"lam": 1e-5}, True),
+        ([1e-4, 1e-5], {"lam": "cv"}, False),
+    ):
         table = parse(PrintedTable, {"title": "A table", "counterparts": {"nc": {"lam": chosen}}})
-        return table.is_counterpart("nc", variant)
-
-    assert meant(1e-4, {"lam": 1e-4})
-    assert not meant(1e-4, {"lam": "cv"})
-    assert meant(1e-4, {})
-    assert meant([1e-4, 1e-5], {"lam": 1e-5})
-    assert not meant([1e-4, 1e-5], {"lam": "cv"})
+        assert table.is_counterpart("nc", variant) is is_meant
