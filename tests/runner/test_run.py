@@ -511,10 +511,11 @@ def test_a_dry_run_calls_no_estimator_and_a_run_names_the_one_that_raises(config
 
 def test_a_classifier_needs_only_fit_and_predict(config, own_module):
     own_module.write_text(
+        "import numpy as np\n"
         "class Constant:\n"
         "    def __init__(self, value=1):\n        self.value = value\n"
         "    def fit(self, X, y):\n        return self\n"
-        "    def predict(self, X):\n        return [self.value] * len(X)\n"
+        "    def predict(self, X):\n        return np.full(len(X), self.value)\n"
     )
     mine = algorithm("own_module.Constant", {"value": [-1, 1]})
     outcome, text = run(altered(config, algorithms={"mine": mine}, sweep={}))
