@@ -24,7 +24,7 @@ from klr_bench.runner.executors import _dask_worker, dask
 from klr_bench.runner.fit import run_cell
 from klr_bench.runner.plan import plan_cells
 from tests.config.composing import composed
-from tests.runner.test_interruptions import HERE, LEARNERS, TIMES, Workplace, patiently
+from tests.runner.test_interruptions import HERE, TIMES, Workplace, ended, estimators, patiently
 
 pytest.importorskip("distributed")
 pytestmark = pytest.mark.exhaustive
@@ -39,27 +39,19 @@ class Cluster:
         self.folder.mkdir()
         self.file = self.folder / "scheduler.json"
         self.workers: list[subprocess.Popen] = []
-        self.scheduler = self._start("scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", str(self.file))
+        self.scheduler = self._start("scheduler", "--port", "0", "--scheduler-file", str(self.file))
         patiently(self.file.exists)
 
     def _start(self, what: str, *arguments: str, **environment: str) -> subprocess.Popen:
-        return subprocess.Popen(
-            [sys.executable, "-m", f"distributed.cli.dask_{what}", *arguments],
-            cwd=self.folder,
-            env=os.environ | environment,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        command = [sys.executable, "-m", f"distributed.cli.dask_{what}", "--no-dashboard", *arguments]
+        silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        return subprocess.Popen(command, cwd=self.folder, env=os.environ | environment, **silent)
 
     def add(self, *path: Path) -> None:
         """Start a worker, with folders to search for modules before that of the tests."""
-        worker = self._start(
-            "worker",
-            *("--scheduler-file", str(self.file), "--no-nanny", "--nthreads", "1", "--no-dashboard"),
-            FITS_LOG=str(self.place.log),
-            PYTHONPATH=os.pathsep.join(map(str, [*path, HERE.parents[1]])),
-        )
-        self.workers.append(worker)
+        options = ("--scheduler-file", str(self.file), "--no-nanny", "--nthreads", "1")
+        python_path = os.pathsep.join(map(str, [*path, HERE.parents[1]]))
+        self.workers.append(self._start("worker", *options, FITS_LOG=str(self.place.log), PYTHONPATH=python_path))
 
     def kill(self, pid: int) -> None:
         worker = next(worker for worker in self.workers if worker.pid == pid)
@@ -80,33 +72,8 @@ def cluster(tmp_path):
     cluster.close()
 
 
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory) -> pd.DataFrame:
-    """The records of a run that nobody disturbed."""
-    place = Workplace(tmp_path_factory.mktemp("undisturbed"))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(place.folder)
-        patch.setenv("FITS_LOG", str(place.log))
-        assert main(["run", "experiment=tiny", "parallel=serial"]) == 0
-    return place.records()
-
-
 def on(cluster: Cluster) -> list[str]:
     return ["n_jobs=null", "parallel=dask", f"parallel.scheduler_file={cluster.file}"]
-
-
-def ended(process: subprocess.Popen, status: int = 0) -> str:
-    output, _ = process.communicate(timeout=120)
-    assert process.returncode == status, output
-    return " ".join(output.split())
-
-
-def read_until(process: subprocess.Popen, text: str) -> None:
-    """Read the output of a run until a line with this text; kill the run if there is none within a minute."""
-    timer = threading.Timer(60, process.kill)
-    timer.start()
-    assert any(text in line for line in process.stdout), f"there is no message {text!r}"
-    timer.cancel()
 
 
 def test_workers_that_are_lost_and_workers_that_come_late(cluster, undisturbed):
@@ -126,22 +93,22 @@ def test_workers_that_are_lost_and_workers_that_come_late(cluster, undisturbed):
     for worker in [*cluster.workers]:
         cluster.kill(worker.pid)
     place.release()
-    read_until(process, "folds and cells wait for one. Start one with: dask worker tcp://")
+    timer = threading.Timer(60, process.kill)
+    timer.start()
+    assert any("folds and cells wait for one. Start one with: dask worker tcp://" in line for line in process.stdout)
+    timer.cancel()
     cluster.add()
     assert "going on with 1 worker on 1 machine" in ended(process)
     pd.testing.assert_frame_equal(place.records(), undisturbed)
 
 
 def test_a_task_that_loses_two_workers_has_failed(tmp_path):
-    learners = {"first": "Watched", "deadly": "Deadly"}
-    place = Workplace(
-        tmp_path, {name: {"_target_": f"{LEARNERS}.{kind}", "tag": name} for name, kind in learners.items()}
-    )
+    place = Workplace(tmp_path, estimators(first="Watched", deadly="Deadly"))
     output = place.finish("repeats=1", "parallel=dask", status=1)
     assert re.search(r"dask cluster tcp://\S+: 2 workers on 1 machine", output)
     assert place.records().set_index("algorithm").status.to_dict() == {"first": "ok", "deadly": "killed"}
-    assert "two workers were lost while they ran this" in " ".join(output.split())
-    assert len([tag for _, tag, *_ in place.events("start") if tag == "deadly"]) == 2
+    assert "two workers were lost while they ran this" in output
+    assert [tag for _, tag, *_ in place.events("start")].count("deadly") == 2
 
 
 def test_a_worker_with_other_code_is_not_used(cluster, tmp_path_factory):
@@ -168,13 +135,10 @@ def test_an_interrupted_run_and_a_lost_scheduler_keep_what_is_finished(cluster, 
         place.hold(n)
         process = place.start(*on(cluster))
         place.wait_for(n)
-        if status == 1:
-            cluster.scheduler.kill()
-        else:
-            process.send_signal(signal.SIGINT)
+        cluster.scheduler.kill() if status == 1 else process.send_signal(signal.SIGINT)
         output = ended(process, status)
         assert "Run the same command again to go on." in output
-        assert status != 1 or "is gone" in output
+        assert ("is gone" in output) == (status == 1)
         assert "Traceback" not in output
         place.release()
     done = len(list((place.results / "cells").glob("[!.]*.json")))
@@ -200,39 +164,31 @@ def test_a_cluster_that_does_not_answer_is_one_message(tmp_path, monkeypatch, ca
 @pytest.mark.parametrize("what", ["own", "fetched"])
 def test_a_machine_without_the_data_is_sent_them(tmp_path, monkeypatch, what):
     """What happens on a worker that shares no disk with the run, played in this process."""
-    here, there = tmp_path / "here", tmp_path / "there"
+    here = tmp_path / "here"
     here.mkdir()
-    (here / "own.csv").write_text("".join(f"{i % 7},{i % 3},{'ab'[i % 2]}\n" for i in range(60)))
-    text = "".join(f"{2 * (i % 2) - 1} 1:{i % 7} 2:{i % 3}\n" for i in range(60))
     monkeypatch.chdir(here)
     if what == "own":
+        (here / "own.csv").write_text("".join(f"{i % 7},{i % 3},{'ab'[i % 2]}\n" for i in range(60)))
         data = ["dataset=file", f"data.path={here / 'own.csv'}"]
     else:
-        (here / "mirror" / "far").mkdir(parents=True)
-        (here / "mirror" / "far" / "far.txt").write_text(text)
+        (here / "far").mkdir()
+        (here / "far" / "far.txt").write_text("".join(f"{2 * (i % 2) - 1} 1:{i % 7} 2:{i % 3}\n" for i in range(60)))
         source = "{format: svmlight, name: far, train: {name: far/far.txt, sha256: unknown}}"
-        data = [
-            "dataset=moons",
-            f"datasets.moons.source={source}",
-            "datasets.moons.source.generator=null",
-            "datasets.moons.source.n_samples=60",
-        ]
-        data.append(f"data.mirror={here / 'mirror'}")
+        own = [f"source={source}", "source.generator=null", "source.n_samples=60"]
+        data = ["dataset=moons", *(f"datasets.moons.{setting}" for setting in own), f"data.mirror={here}"]
     config = composed(*data, "algorithm=nc", "repeats=1", f"data.cache={here / 'cache'}")
     (cell,) = plan_cells(config, here / "cache")
     expected = run_cell(cell, cell.candidates[0].chosen)
     sent = [(place, path.read_bytes()) for place, path in _dask_worker.files_to_send(cell.source).items()]
     here.rename(tmp_path / "far away")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(_dask_worker, "default_cache", lambda: there)
+    monkeypatch.setattr(_dask_worker, "default_cache", lambda: tmp_path / "there")
     call = partial(_dask_worker.run_here, cell, partial(run_cell, cell, cell.candidates[0].chosen))
-    assert call().status == _dask_worker.NO_DATA
     for place, content in sent:
         half = len(content) // 2
-        _dask_worker.receive(here / "cache", place, content[:half], 0)
-        _dask_worker.receive(here / "cache", place, content[half:], 1)
-        assert call().status == _dask_worker.NO_DATA
-        _dask_worker.receive(here / "cache", place, b"", -1)
+        for part, number in ((content[:half], 0), (content[half:], 1), (b"", -1)):
+            assert call().status == _dask_worker.NO_DATA
+            _dask_worker.receive(here / "cache", place, part, number)
     found = call()
     assert found.record.key == expected.record.key
     metrics = [{k: v for k, v in one.record.metrics.items() if k not in TIMES} for one in (found, expected)]

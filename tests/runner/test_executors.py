@@ -6,10 +6,8 @@ import multiprocessing
 import os
 import signal
 import sys
-import threading
 import time
 from contextlib import closing
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,11 +24,7 @@ from klr_bench.runner.execute import rounds
 from klr_bench.runner.executors import Failure, Task, open_executor
 from klr_bench.runner.executors.joblib import JoblibExecutor
 
-EXECUTORS = [
-    pytest.param("serial", None, id="serial"),
-    pytest.param("joblib", 1, id="one worker"),
-    pytest.param("joblib", 2, id="two workers"),
-]
+ONE_WORKER = pytest.param("joblib", 1, marks=pytest.mark.exhaustive)
 
 
 def outcome(kind: str) -> str:
@@ -44,13 +38,11 @@ def outcome(kind: str) -> str:
     return kind
 
 
-@pytest.mark.parametrize(("backend", "n_jobs"), EXECUTORS)
+@pytest.mark.parametrize(("backend", "n_jobs"), [("serial", None), ONE_WORKER, ("joblib", 2)])
 def test_each_task_has_its_result_or_its_failure(backend, n_jobs):
-    kinds = ["error", "fine", "exit", "slow"]
+    tasks = (Task(kind, partial(outcome, kind)) for kind in ("error", "fine", "exit", "slow"))
     with open_executor(ParallelConfig(backend=backend), n_jobs, print) as executor:
-        found = {
-            task.item: result for task, result in executor.run(Task(kind, partial(outcome, kind)) for kind in kinds)
-        }
+        found = {task.item: result for task, result in executor.run(tasks)}
     assert found == {
         "error": Failure("error", "no such data"),
         "fine": "fine",
@@ -68,7 +60,7 @@ def die(folder: Path, name: str, times: int) -> str:
     return name
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n_jobs", [pytest.param(1, marks=pytest.mark.exhaustive), 2])
 def test_a_task_whose_worker_dies_is_repeated_once(tmp_path, n_jobs):
     deaths = {"a": 0, "b": 1, "c": 2, "d": 0, "e": 0}
     tasks = (Task(name, partial(die, tmp_path, name, times)) for name, times in deaths.items())
@@ -93,62 +85,33 @@ def test_workers_are_lokys_own_processes_with_one_thread(tmp_path, monkeypatch):
     assert os.getpid() not in {process for process, *_ in results}
 
 
-def wait_for(path: Path) -> None:
-    while not path.exists():
-        time.sleep(0.01)
+def test_an_early_end_ends_the_tasks_and_not_the_executor():
+    executor, taken = JoblibExecutor(2), []
+    tasks = (Task(n, partial(outcome, "fine")) for n in range(10**5) if not taken.append(n))
+    with closing(executor.run(tasks)) as results:
+        assert next(results)[1] == "fine"
+    assert len(taken) < 10**5, "tasks are taken when a worker is free"
+    assert [result for _, result in executor.run([Task("next", partial(outcome, "next"))])] == ["next"]
 
 
-def test_tasks_are_taken_when_a_worker_is_free(tmp_path):
-    taken = []
-
-    def tasks():
-        for number in range(9):
-            taken.append(number)
-            yield Task(number, partial(wait_for, tmp_path / str(number)))
-
-    with closing(JoblibExecutor(2).run(tasks())) as results:
-        threading.Timer(1.0, (tmp_path / "1").touch).start()
-        assert next(results)[0].item == 1
-        deadline = time.monotonic() + 10
-        while len(taken) < 3 and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert len(taken) <= 4, "joblib takes as many as there are workers, at once"
-    after = list(JoblibExecutor(2).run([Task("next", partial(outcome, "next"))]))
-    assert [result for _, result in after] == ["next"], "an early end ends the tasks, not the executor"
-
-
-@dataclass(frozen=True)
-class FakeCell:
-    name: str
-    repeat: int
-    folds: list[SimpleNamespace] = field(default_factory=list)
-
-    @property
-    def source(self) -> SimpleNamespace:
-        return SimpleNamespace(stem="data", repeat=self.repeat)
+def fake_cell(name: str, repeat: int, *folds: SimpleNamespace) -> SimpleNamespace:
+    return SimpleNamespace(name=name, folds=folds, source=SimpleNamespace(stem="data", repeat=repeat))
 
 
 A, B, C, D = (SimpleNamespace(key=key) for key in "ABCD")
-CELLS = [FakeCell("1", 0, [A]), FakeCell("2", 0), FakeCell("3", 1, [B]), FakeCell("4", 2, [A, C]), FakeCell("5", 2)]
+CELLS = [fake_cell("1", 0, A), fake_cell("2", 0), fake_cell("3", 1, B), fake_cell("4", 2, A, C), fake_cell("5", 2)]
 
 
-@pytest.mark.parametrize(
-    ("n_cells", "expected"),
-    [
-        (1, [("A", "12"), ("B", "3"), ("C", "45")]),
-        (3, [("AB", "123"), ("C", "45")]),
-        (4, [("ABC", "12345")]),
-        (9, [("ABC", "12345")]),
-    ],
-)
-def test_a_round_has_whole_repeats_and_the_folds_that_they_need(n_cells, expected):
-    def names(folds):
+def test_a_round_has_whole_repeats_and_the_folds_that_they_need():
+    def names(folds, n_cells):
         found = rounds(CELLS, folds, n_cells)
         return [("".join(fold.key for fold in folds), "".join(cell.name for cell in cells)) for folds, cells in found]
 
-    assert names([A, B, C, D]) == expected
-    assert "".join(folds for folds, _ in names([C])) == "C", "scored folds are in no round"
-    assert list(rounds([], [], n_cells)) == []
+    assert names([A, B, C, D], 1) == [("A", "12"), ("B", "3"), ("C", "45")]
+    assert names([A, B, C, D], 3) == [("AB", "123"), ("C", "45")]
+    assert names([A, B, C, D], 4) == names([A, B, C, D], 9) == [("ABC", "12345")]
+    assert "".join(folds for folds, _ in names([C], 1)) == "C", "scored folds are in no round"
+    assert list(rounds([], [], 1)) == []
 
 
 class Slow(LogisticRegression):
@@ -166,8 +129,6 @@ class Slow(LogisticRegression):
             if self.deed == "raise":
                 message = "a rule that refuses an example"
                 raise ArithmeticError(message)
-            if self.deed == "unpicklable":
-                raise RuntimeError(threading.Lock())
             if self.deed == "leave":
                 os._exit(3)
         return super().fit(X, y)
@@ -190,10 +151,9 @@ def test_a_fit_in_a_child_process_gives_the_same_classifier(capfd):
     [
         (Slow(60.0), TimeLimitError, r"stopped after 2 s without a classifier: it takes no callback"),
         (Slow(deed="raise"), ArithmeticError, "a rule that refuses an example"),
-        (Slow(deed="unpicklable"), RuntimeError, "RuntimeError: <unlocked _thread.lock"),
         (Slow(deed="leave"), KilledError, r"the process of the fit ended \(exit status 3\)"),
     ],
-    ids=["slow", "raise", "unpicklable", "leave"],
+    ids=["slow", "raise", "leave"],
 )
 def test_the_error_of_a_fit_in_a_child_process_is_raised(learner, error, message):
     with pytest.raises(error, match=message):

@@ -17,11 +17,17 @@ import yaml
 
 from klr_bench.results.progress import Count, read_progress
 from tests.conftest import needs_proc
+from tests.runner.small import MOONS, SMALL, made
 
 pytestmark = pytest.mark.exhaustive
 HERE = Path(__file__).parent
 LEARNERS = "tests.runner.learners"
 TIMES = ["fit_time_s", "predict_time_s", "peak_memory_mb", "load"]
+
+
+def estimators(**kinds: str) -> dict[str, dict]:
+    """Return estimators of these classes of tests.runner.learners, which log their name."""
+    return {name: {"_target_": f"{LEARNERS}.{kind}", "tag": name} for name, kind in kinds.items()}
 
 
 class Workplace:
@@ -31,30 +37,15 @@ class Workplace:
         self.folder = folder
         self.log = folder / "fits.log"
         self.results = folder / "results" / "tiny"
-        algorithms = algorithms or {
-            stem: {"_target_": f"{LEARNERS}.Watched", "tag": tag}
-            for tag, stem in enumerate(("first", "second", "chosen"), 1)
-        }
-        grids = {"chosen": {"choice": [1, 2]}}
+        algorithms = algorithms or estimators(first="Watched", second="Watched", chosen="Watched")
         for stem, estimator in algorithms.items():
-            entry = {"label": stem, "estimator": estimator, "grid": grids.get(stem, {})}
+            grid = {"choice": [1, 2]} if stem == "chosen" else {}
+            entry = {"label": stem, "estimator": estimator, "grid": grid}
             self.write(f"algorithm/{stem}", f"algorithms.{stem}", entry)
-        generator = {"_target_": "klr_bench.datasets.synthetic.moons", "n_samples": 200, "noise": 0.2, "seed": 0}
-        self.write(
-            "dataset/small",
-            "datasets.small",
-            {"label": "Small", "source": {"format": "generated", "generator": generator}, "split": {"test_size": 0.2}},
-        )
-        experiment = {
-            "defaults": [
-                {"override /dataset": ["small"]},
-                {"override /algorithm": list(algorithms)},
-                "_self_",
-            ],
-            "repeats": 4,
-            "selection": {"folds": 2},
-        }
-        self.write("experiment/tiny", "_global_", experiment)
+        source = made(MOONS | {"n_samples": 200, "noise": 0.2})
+        self.write("dataset/small", "datasets.small", SMALL | {"source": source})
+        overrides = [{"override /dataset": ["small"]}, {"override /algorithm": list(algorithms)}, "_self_"]
+        self.write("experiment/tiny", "_global_", {"defaults": overrides, "repeats": 4, "selection": {"folds": 2}})
 
     def write(self, name: str, package: str, content: dict) -> None:
         path = self.folder / "configs" / f"{name}.yaml"
@@ -75,10 +66,7 @@ class Workplace:
         )
 
     def finish(self, *overrides: str, status: int = 0) -> str:
-        process = self.start(*overrides)
-        output, _ = process.communicate(timeout=120)
-        assert process.returncode == status, output
-        return output
+        return ended(self.start(*overrides), status)
 
     def events(self, event: str) -> list[tuple[str, ...]]:
         """The fits that started or ended, as (pid, tag, rows, seed)."""
@@ -106,6 +94,13 @@ class Workplace:
         self.log.unlink(missing_ok=True)
 
 
+def ended(process: subprocess.Popen, status: int = 0) -> str:
+    """Return what a run has printed, in one line."""
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode == status, output
+    return " ".join(output.split())
+
+
 def patiently(happens: Callable[[], bool]) -> None:
     """Return when it happens; fail where it never does."""
     for _ in range(6000):
@@ -129,15 +124,6 @@ def children(pid: int) -> set[str]:
             if stat.read_text().rpartition(")")[2].split()[1] == str(pid):
                 found.add(stat.parent.name)
     return found
-
-
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory) -> pd.DataFrame:
-    """The records of a run that nobody disturbed."""
-    place = Workplace(tmp_path_factory.mktemp("undisturbed"))
-    place.finish()
-    assert len(place.events("end")) == 3 * 4 + 2 * 2 * 4  # cells, and the selection of one of them
-    return place.records()
 
 
 @pytest.fixture
@@ -173,22 +159,18 @@ def test_a_killed_worker_costs_nothing_but_time(place, undisturbed):
         place.wait_for(n)
         os.kill(int(place.events("start")[-1][0]), signal.SIGKILL)
     place.release()
-    output, _ = process.communicate(timeout=120)
-    assert process.returncode == 0, output
+    ended(process)
     pd.testing.assert_frame_equal(place.records(), undisturbed)
 
 
 def test_a_cell_that_kills_two_workers_has_failed_and_the_others_go_on(tmp_path):
-    learners = {"first": "Watched", "deadly": "Deadly", "failing": "Failing"}
-    place = Workplace(
-        tmp_path, {name: {"_target_": f"{LEARNERS}.{kind}", "tag": name} for name, kind in learners.items()}
-    )
-    output = " ".join(place.finish("repeats=2", status=1).split())
+    place = Workplace(tmp_path, estimators(first="Watched", deadly="Deadly", failing="Failing"))
+    output = place.finish("repeats=2", status=1)
     status = place.records().groupby("algorithm").status.agg(set)
     assert status.to_dict() == {"first": {"ok"}, "deadly": {"killed"}, "failing": {"error"}}
     assert "killed: deadly on small, repeat 0: the worker process ended twice" in output
     assert "error: failing on small, repeat 0: RuntimeError: this learner is broken" in output
-    assert len([tag for _, tag, *_ in place.events("start") if tag == "deadly"]) == 4  # two cells, twice each
+    assert [tag for _, tag, *_ in place.events("start")].count("deadly") == 4  # two cells, twice each
     Path(f"{place.log}.mended").touch()
     assert "4 of 4 cells are done (2 were there already)" in place.finish("repeats=2", "algorithm=[first,failing]")
     alone = place.finish("repeats=1", "algorithm=[deadly]", "name=alone", status=1)
@@ -196,7 +178,7 @@ def test_a_cell_that_kills_two_workers_has_failed_and_the_others_go_on(tmp_path)
 
 
 def test_a_selection_that_kills_workers_is_a_failed_cell(tmp_path):
-    place = Workplace(tmp_path, {"chosen": {"_target_": f"{LEARNERS}.Deadly", "tag": 3}})
+    place = Workplace(tmp_path, estimators(chosen="Deadly"))
     place.finish("repeats=1", status=1)
     (row,) = place.records().itertuples()
     assert row.status == "killed"
@@ -206,23 +188,9 @@ def test_a_selection_that_kills_workers_is_a_failed_cell(tmp_path):
 
 
 def test_two_runs_at_once_do_no_harm(place, undisturbed):
-    processes = [place.start(), place.start()]
-    for process in processes:
-        output, _ = process.communicate(timeout=120)
-        assert process.returncode == 0, output
+    for process in [place.start(), place.start()]:
+        ended(process)
     pd.testing.assert_frame_equal(place.records(), undisturbed)
-
-
-def test_raising_repeats_computes_only_the_new_cells(place, undisturbed):
-    place.finish("repeats=3")
-    place.forget_fits()
-    output = place.finish()
-    assert "12 of 12 cells are done (9 were there already)" in output
-    assert len(place.events("end")) == 3 + 2 * 2
-    pd.testing.assert_frame_equal(place.records(), undisturbed)
-    place.forget_fits()
-    place.finish()
-    assert place.events("start") == []
 
 
 def test_an_interrupted_run_can_be_continued(place, undisturbed):
@@ -232,19 +200,9 @@ def test_an_interrupted_run_can_be_continued(place, undisturbed):
         process = place.start()
         place.wait_for(awaited)
         process.send_signal(number)
-        output, _ = process.communicate(timeout=120)
+        output = ended(process, 130)
         place.release()
-        assert process.returncode == 130, output
-        assert "Run the same command again to go on." in " ".join(output.split())
+        assert "Run the same command again to go on." in output
         assert "Traceback" not in output
     place.finish()
     pd.testing.assert_frame_equal(place.records(), undisturbed)
-
-
-def test_each_run_of_a_multirun_has_a_store_of_its_own(place, undisturbed):
-    place.finish("-m", "repeats=1,4")
-    for repeats in (1, 4):
-        expected = undisturbed[undisturbed["repeat"] < repeats].reset_index(drop=True)
-        found = place.records(f"tiny-repeats-{repeats}")
-        pd.testing.assert_frame_equal(found, expected.assign(experiment=f"tiny-repeats-{repeats}"))
-    assert sorted(path.name for path in place.folder.iterdir()) == ["configs", "fits.log", "results"]

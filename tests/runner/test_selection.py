@@ -6,21 +6,22 @@ from itertools import count
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
-from sklearn.metrics import log_loss
-from sklearn.svm import SVC
 
+from klr_bench.cli import main
 from klr_bench.datasets.splits import Prepared, fold_rows
 from klr_bench.errors import KlrBenchError
+from klr_bench.estimators.core.kernels import gamma_of
 from klr_bench.metrics.clock import Clock
 from klr_bench.metrics.labels import METRICS, SCORES
 from klr_bench.metrics.quality import measure
 from klr_bench.runner import selection
-from klr_bench.runner.bandwidth import distance_percentile, kernel_of, resolve_kernel
-from klr_bench.runner.selection import FAILED, candidates, choose, make, score_fold, sharing
-from tests.estimators.one_pass import OSKL, NonConservativeKLR
+from klr_bench.runner.bandwidth import distance_percentile, kernel_of, resolve_gamma, resolve_kernel, with_any_gamma
+from klr_bench.runner.selection import FAILED, candidates, choose, make, score_fold
+from tests.estimators.one_pass import NonConservativeKLR
 
 ONCE = {"n_epochs": 1, "shuffle": False}
 NC = {"_target_": "klr_bench.NonConservativeKLR", "eta": 1.0, **ONCE}
@@ -39,14 +40,14 @@ def test_candidates_are_in_grid_order():
     assert candidates(NC, {}) == [NC]
 
 
+KERNEL = {"kernel": "rbf", "gamma": 3.0}
 SHARED = {"kernel": "rbf", "percentile": 20.0, "multiple": 1.0, "gamma": None, "degree": 3.0, "coef0": 1.0}
 
 
 def test_the_width_is_the_percentile_of_distances():
-    X = data().X_train
-    assert distance_percentile(X, 20, seed=0) == pytest.approx(np.percentile(pdist(X.astype(float)), 20), rel=1e-6)
-    kernel = {"kernel": "rbf", "percentile": 20}
+    X, kernel = data().X_train, {"kernel": "rbf", "percentile": 20}
     sigma = distance_percentile(X, 20, seed=0)
+    assert sigma == pytest.approx(np.percentile(pdist(X.astype(float)), 20), rel=1e-6)
     assert resolve_kernel(kernel, X, 0)["gamma"] == pytest.approx(1 / (2 * sigma**2))
     assert resolve_kernel(None, X, 0) == {}
     wide = resolve_kernel(kernel | {"multiple": 3.0}, X, seed=0)
@@ -68,43 +69,22 @@ def test_an_estimators_own_kernel_comes_first():
     assert (built.gamma, built.random_state) == (2.0, 5)
 
 
-def test_scores_are_the_held_out_accuracy_of_a_plain_fit():
-    split = data()
-    learners = [NC | {"eta": 0.1}, {"_target_": "klr_bench.OSKL", "G": 2.0, **ONCE}]
-    kernel = {"kernel": "rbf", "gamma": 3.0}
-    rows, out = fold_rows(200, 4, 2)
-    X, y = split.X_train, split.y_train
-    expected = [
-        learner.fit(X[rows], y[rows]).score(X[out], y[out])
-        for learner in (NonConservativeKLR(eta=0.1, gamma=3.0), OSKL(G=2.0, gamma=3.0, random_state=9))
-    ]
-    assert score_fold(learners, kernel, split, 2, folds=4, seed=9) == expected
-
-
-def test_scores_may_be_log_losses():
-    split = data()
-    rows, out = fold_rows(200, 4, 2)
-    learners = [NC | {"eta": 0.1}, {"_target_": "klr_bench.KernelPegasos"}]
-    found = score_fold(learners, {"kernel": "rbf", "gamma": 3.0}, split, 2, folds=4, seed=9, score="log_loss")
-    fitted = NonConservativeKLR(eta=0.1, gamma=3.0).fit(split.X_train[rows], split.y_train[rows])
-    probability = fitted.predict_proba(split.X_train[out])[:, 1]
-    assert found[0] == pytest.approx(-log_loss(split.y_train[out], probability))
-    assert found[1] == {
-        FAILED: "its predictions have no log_loss, by which selection.score chooses; use another score."
-    }
-
-
 @pytest.mark.parametrize("score", SCORES)
 def test_any_metric_of_predictions_with_a_direction_is_a_score(score):
     split = data()
     rows, out = fold_rows(200, 4, 2)
     learners = [NC | {"eta": 0.1}, NC | {"eta": 2.0, "gamma": 1.0}, {"_target_": "klr_bench.OSKL", "G": 2.0, **ONCE}]
-    kernel = {"kernel": "rbf", "gamma": 3.0}
-    found = score_fold(learners, kernel, split, 2, folds=4, seed=9, score=score)
+    found = score_fold(learners, KERNEL, split, 2, folds=4, seed=9, score=score)
     sign = -1 if METRICS[score].better == "lower" else 1
     for learner, value in zip(learners, found, strict=True):
-        alone = make(learner, kernel, 9).fit(split.X_train[rows], split.y_train[rows])
+        alone = make(learner, KERNEL, 9).fit(split.X_train[rows], split.y_train[rows])
         assert value == pytest.approx(sign * measure(alone, split.X_train[out], split.y_train[out])[0][score], rel=1e-5)
+
+
+def test_predictions_may_not_have_the_metric_that_is_the_score():
+    found = score_fold([{"_target_": "klr_bench.KernelPegasos"}], KERNEL, data(), 2, folds=4, seed=9, score="log_loss")
+    message = "its predictions have no log_loss, by which selection.score chooses; use another score."
+    assert found == [{FAILED: message}]
 
 
 def test_a_metric_of_ones_own_is_a_score(tmp_path, monkeypatch):
@@ -116,16 +96,10 @@ METRIC = Metric("misses", "Misses", better="lower", of=of)
 """
     (tmp_path / "configs/metric/misses.py").write_text(text)
     monkeypatch.chdir(tmp_path)
-    learners, kernel = [NC, {"_target_": "klr_bench.OSKL"}], {"kernel": "rbf", "gamma": 3.0}
-    found = score_fold(learners, kernel, data(), 0, folds=2, seed=0, score="misses")
-    accuracies = score_fold(learners, kernel, data(), 0, folds=2, seed=0)
+    learners = [NC, {"_target_": "klr_bench.OSKL"}]
+    found = score_fold(learners, KERNEL, data(), 0, folds=2, seed=0, score="misses")
+    accuracies = score_fold(learners, KERNEL, data(), 0, folds=2, seed=0)
     assert found == [pytest.approx(100 * (accuracy - 1)) for accuracy in accuracies]
-
-
-def test_estimators_that_share_a_pass_are_one_group():
-    estimators = [OSKL(), SVC(), NonConservativeKLR(), OSKL(gamma=2.0), SVC()]
-    assert sharing(estimators, 2) == [[0, 2], [1], [3], [4]]
-    assert sharing(estimators, 3) == [[0], [1], [2], [3], [4]]
 
 
 def test_a_learner_that_cannot_be_fitted_has_no_score():
@@ -165,26 +139,56 @@ def test_a_learner_that_takes_too_long_has_no_score(monkeypatch, limit):
     monkeypatch.setattr(selection, "Clock", Counted)
     alone, shared = [{"_target_": "klr_bench.DualCDKLR"}], [NC | {"eta": 0.1}, NC | {"eta": 1.0}]
     for learners in (alone, shared, alone + shared):
-        limits, kernel = [limit] * len(learners), {"kernel": "rbf", "gamma": 3.0}
-        scores = score_fold(learners, kernel, data(2000), 0, folds=2, seed=0, time_limits_s=limits)
+        limits = [limit] * len(learners)
+        scores = score_fold(learners, KERNEL, data(2000), 0, folds=2, seed=0, time_limits_s=limits)
         assert [score is None for score in scores] == [limit == 1] * len(learners)
     assert selection._total([2.0, 3.0]) == 5.0, "a shared pass has the time of all that share it"
     assert selection._total([2.0, None]) is None
 
 
 def test_a_step_size_of_r_by_root_t_is_that_of_the_final_fit():
-    split, kernel = data(200), {"kernel": "rbf", "gamma": 3.0}
-    named, given = NC | {"R": 50.0, "eta": "R/sqrt(T)"}, NC | {"R": 50.0, "eta": 50.0 / 200**0.5}
-    of_a_part = NC | {"R": 50.0, "eta": 50.0 / 40**0.5}
-    found, expected, other = score_fold(
-        [named, given, of_a_part], kernel, split, 0, folds=2, seed=0, max_examples=80, score="log_loss"
+    learners = [NC | {"R": 50.0, "eta": eta} for eta in ("R/sqrt(T)", 50.0 / 200**0.5, 50.0 / 40**0.5)]
+    found, expected, of_a_part = score_fold(
+        learners, KERNEL, data(200), 0, folds=2, seed=0, max_examples=80, score="log_loss"
     )
-    assert found == expected != other
+    assert found == expected != of_a_part
 
 
 def test_a_selection_that_is_not_nested_scores_on_the_test_rows():
     split, test = data(200), data(90)
     split = Prepared(split.X_train, split.y_train, test.X_test[::-1], test.y_test[::-1])
     learner = NonConservativeKLR(gamma=3.0, random_state=0).fit(split.X_train, split.y_train)
-    [score] = score_fold([NC], {"kernel": "rbf", "gamma": 3.0}, split, 1, folds=5, seed=0, nested=False)
+    [score] = score_fold([NC], KERNEL, split, 1, folds=5, seed=0, nested=False)
     assert score == learner.score(split.X_test, split.y_test)
+
+
+@pytest.mark.parametrize("layout", [np.array, sp.csr_matrix])
+def test_a_multiple_of_the_rows_own_gamma_becomes_a_number(layout):
+    X = data().X_train
+    for text, factor in (("4 scale", 4.0), ("1e-3 scale", 1e-3)):
+        spec = {"_target_": "sklearn.svm.SVC", "C": 2.0, "gamma": text}
+        assert resolve_gamma(spec, layout(X)) == {**spec, "gamma": pytest.approx(factor / (3 * X.var()), rel=1e-5)}
+        assert with_any_gamma(spec)["gamma"] == 1.0
+
+
+@pytest.mark.parametrize("value", ["scale", "4scale", "-1 scale", "0 scale", "1e999 scale", "2 scal", 3.0, None])
+def test_any_other_gamma_is_left_to_the_estimator(value):
+    spec = {"_target_": "klr_bench.OSKL", "gamma": value}
+    assert resolve_gamma(spec, data().X_train) == with_any_gamma(spec) == spec
+
+
+def test_candidates_and_kernels_of_all_classes_may_have_such_a_multiple():
+    split = data()
+    gamma = 2 * gamma_of("scale", split.X_train)
+    for target in ("klr_bench.OSKL", "sklearn.svm.SVC"):
+        learners = [{"_target_": target, "gamma": value} for value in ("2 scale", gamma)]
+        first, second = score_fold(learners, {"kernel": "rbf"}, split, 0, folds=3, seed=0)
+        assert first == second
+    assert resolve_kernel({"kernel": "rbf", "gamma": "2 scale"}, split.X_train, 0) == {"kernel": "rbf", "gamma": gamma}
+
+
+def test_a_misspelt_multiple_is_refused_before_anything_runs(tmp_path, capsys):
+    arguments = ["run", f"results_dir={tmp_path}", "algorithm=[oskl]", "kernel.percentile=null"]
+    assert main([*arguments, "algorithms.oskl.grid.gamma=[1 scale,2 scal]"]) == 2
+    assert "'gamma' parameter of OSKL" in capsys.readouterr().err
+    assert not any(tmp_path.iterdir())
