@@ -206,3 +206,12 @@ def test_an_interrupted_run_can_be_continued(place, undisturbed):
         assert "Traceback" not in output
     place.finish()
     pd.testing.assert_frame_equal(place.records(), undisturbed)
+
+
+def test_each_run_of_a_multirun_has_its_own_results(place, undisturbed):
+    place.finish("-m", "repeats=1,4")
+    for repeats in (1, 4):
+        expected = undisturbed[undisturbed["repeat"] < repeats].reset_index(drop=True)
+        name = f"tiny-repeats-{repeats}"
+        pd.testing.assert_frame_equal(place.records(name), expected.assign(experiment=name))
+    assert sorted(path.name for path in place.folder.iterdir()) == ["configs", "fits.log", "results"]

@@ -240,6 +240,12 @@ def test_every_published_number_has_a_verdict(name: str) -> None:
     assert all(len(row) == len(grid.header) for grid in grids for row in grid.rows)
 
 
+def test_the_published_table_3_is_reproduced() -> None:
+    numbers = counts(WholePaper("zhang2013icml", PAPERS["zhang2013icml"], REFERENCE).judged["3"])
+    assert (numbers["numbers"], numbers["compared"] >= 69) == (96, True)
+    assert numbers["near"] >= 0.9 * numbers["compared"]
+
+
 SIGNS = {Verdict.WITHIN: "", Verdict.COMPATIBLE: "~", Verdict.OFF: "*", Verdict.EXPLAINED: "]"}
 
 
