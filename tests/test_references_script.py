@@ -23,7 +23,7 @@ import time
 
 class Slow:
     def fit(self, X, y):
-        time.sleep(0.5)
+        time.sleep(1)
         self.classes_ = sorted(set(y))
         return self
 
