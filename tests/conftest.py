@@ -1,7 +1,5 @@
 """Fixtures that more than one test file needs."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """Cases that cover every pair, or triple, of parameter values, where the full product is too many."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 
 import pytest

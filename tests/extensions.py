@@ -1,7 +1,5 @@
 """The extensions of the documentation, docs/_ext, as modules that tests can import."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The extensions of the documentation: shared parameters in full, and plain text that is no markup by accident."""
 
-from __future__ import annotations
-
 import inspect
 
 import pytest

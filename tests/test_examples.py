@@ -1,7 +1,5 @@
 """The examples of the documentation, which its build runs: their form, without running them."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

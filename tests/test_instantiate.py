@@ -1,7 +1,5 @@
 """Building from specs, and what may be an algorithm."""
 
-from __future__ import annotations
-
 from numbers import Real
 
 import pytest

@@ -1,7 +1,5 @@
 """What is built, and that all places that name the version name the same."""
 
-from __future__ import annotations
-
 import re
 import runpy
 import tarfile

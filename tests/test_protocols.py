@@ -1,7 +1,5 @@
 """What estimators declare to an experiment, and how one that declares nothing is treated."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """scripts/references: each is made in a clone, of one commit; after a stop the same command goes on."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

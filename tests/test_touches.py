@@ -1,7 +1,5 @@
 """A user's own files: those of docs/add/, in a folder of their own, stand in a run's report."""
 
-from __future__ import annotations
-
 import csv
 import os
 import re

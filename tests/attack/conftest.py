@@ -1,7 +1,5 @@
 """The drawn attacks: tests with a fixture `draw`, run with as many seeds as ``--attacks`` says."""
 
-from __future__ import annotations
-
 from random import Random
 
 import pytest

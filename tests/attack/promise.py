@@ -1,7 +1,5 @@
 """What every refusal promises, and a command run as its user runs it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Attacks on the cache: what failing disks, programs and users leave there changes no number and hangs nothing."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

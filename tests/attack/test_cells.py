@@ -1,7 +1,5 @@
 """Cells and tables with impossible values, drawn from the declared ranges of all columns and metrics."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -3,8 +3,6 @@
 Each ends in the right result, in a message, or in an exception, which is a row with its reason.
 """
 
-from __future__ import annotations
-
 import gc
 import math
 from collections.abc import Callable

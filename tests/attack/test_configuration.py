@@ -1,7 +1,5 @@
 """Wrong values of all declared keys: each ends in one KlrBenchError that names the dotted key."""
 
-from __future__ import annotations
-
 import copy
 import math
 import sys

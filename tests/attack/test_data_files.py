@@ -1,7 +1,5 @@
 """Attacks on data files: damaged, odd and hostile ones end in the right numbers or in one message."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import lzma

@@ -4,8 +4,6 @@ Each ends in a ValueError that says what is wrong, or in finite predictions.  Wh
 rows and labels is in tests/estimators/test_check_estimator.py.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 import warnings

@@ -1,7 +1,5 @@
 """Kills of the real thing: the same command again leaves what a run leaves that nobody has disturbed."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -1,7 +1,5 @@
 """Figures of records that are possible and extreme are drawn, or left out with a note: no error, no endless picture."""
 
-from __future__ import annotations
-
 import math
 import re
 import warnings

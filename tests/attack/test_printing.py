@@ -1,7 +1,5 @@
 """Text of users is printed and written as text: no markup, command of a terminal, or formula, and never endless."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

@@ -1,7 +1,5 @@
 """What a report reads is held against declared keys and types; the cases are made from the declarations."""
 
-from __future__ import annotations
-
 import copy
 import csv
 import io

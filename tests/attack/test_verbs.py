@@ -1,7 +1,5 @@
 """What report, list, show and data info do not do: they run nothing, also of hostile results."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """YAML files from elsewhere that never end, and mistakes in one's own: refused in seconds, in little memory."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A stand-in for the runner: the command line before it is real."""
 
-from __future__ import annotations
-
 import logging
 import signal
 import sys

@@ -1,7 +1,5 @@
 """The command line, by real processes where start-up or signals matter, else in this process."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import subprocess
@@ -19,8 +17,6 @@ from tests.cli.conftest import Runner
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
-
-
 HEAVY = {"numpy", "scipy", "sklearn", "pandas", "numba", "matplotlib", "joblib", "hydra", "omegaconf"}
 """Libraries whose import alone takes a good part of a second."""
 READERS = {"yaml", "rich", "filelock"}

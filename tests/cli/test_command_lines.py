@@ -1,7 +1,5 @@
 """Mistakes on the command line of a run: odd words, flags and values."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Composed configurations for tests: what Hydra makes of the arguments of ``klr-bench run``."""
 
-from __future__ import annotations
-
 from typing import Any, TypeVar
 
 from hydra import compose, initialize_config_dir

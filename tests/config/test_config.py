@@ -1,7 +1,5 @@
 """The shipped YAML files, and what becomes of a composed configuration."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

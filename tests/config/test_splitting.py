@@ -1,7 +1,5 @@
 """Splits in YAML: one way of splitting, with its own keys."""
 
-from __future__ import annotations
-
 import pytest
 
 from klr_bench.config.splitting import parse_split

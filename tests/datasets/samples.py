@@ -1,7 +1,5 @@
 """Texts in the formats that are read, and the rows of a stream as arrays."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 from typing import Any

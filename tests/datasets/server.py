@@ -1,7 +1,5 @@
 """An HTTP server on the loopback that misbehaves on request, and records requests and what it sends."""
 
-from __future__ import annotations
-
 import re
 import socket
 import threading
@@ -28,7 +26,7 @@ class Reply:
     free: int = 0
     shift: int = 0  # a partial answer begins this many bytes too late
 
-    def __call__(self, connection: socket.socket, request: Request) -> None:
+    def __call__(self, connection: socket.socket, request: "Request") -> None:
         start = self._start(request)
         status = self.status if start is None or self.status != 200 else 416 if start >= len(self.body) else 206
         request.status = status
@@ -46,7 +44,7 @@ class Reply:
             connection.sendall(body[offset : offset + 20_000])
             request.sent += len(body[offset : offset + 20_000])
 
-    def _start(self, request: Request) -> int | None:
+    def _start(self, request: "Request") -> int | None:
         """Return where a partial answer begins, None for a whole one."""
         if not request.range or not self.ranges or (self.checks_if_range and request.if_range not in {None, self.etag}):
             return None

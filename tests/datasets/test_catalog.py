@@ -1,7 +1,5 @@
 """From the YAML files of configs/dataset to data sets: keys, the cache of parsed arrays, the `data` verbs."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import re

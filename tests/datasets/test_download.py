@@ -1,7 +1,5 @@
 """Fetching: mirror, upstream, resume, retry, hashes, locks, disks; against a real server on the loopback."""
 
-from __future__ import annotations
-
 import bz2
 import errno
 import gzip

@@ -1,7 +1,5 @@
 """The idx reader, and data sets of more than two classes."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import struct

@@ -1,7 +1,5 @@
 """Scaling by the training rows: ranks for long tails, and for nothing else."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st

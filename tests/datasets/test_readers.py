@@ -1,7 +1,5 @@
 """The readers of svmlight and delimited text: what they accept, what they refuse, and in which words."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import lzma

@@ -1,7 +1,5 @@
 """The key of a user's stream: the size of a file and a sample of its content, wherever it lies and whenever it came."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from pathlib import Path

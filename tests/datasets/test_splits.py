@@ -1,7 +1,5 @@
 """Splits: the same for every algorithm, different for every repeat, and nothing of the test rows in the scaling."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import replace
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Streams of chunks: the rows of scikit-learn's and NumPy's readers, whatever the blocks, chunks, files and caches."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import tracemalloc

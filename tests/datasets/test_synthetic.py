@@ -1,7 +1,5 @@
 """The generated and the bundled sets."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

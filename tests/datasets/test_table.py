@@ -1,7 +1,5 @@
 """A user's table with texts, dates, row numbers and missing values: what becomes of each column, and what is said."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Odd downloads: whatever a server sends, the right bytes are put into the cache, or one message says why not."""
 
-from __future__ import annotations
-
 import gzip
 import lzma
 import socket

@@ -4,8 +4,6 @@
 printed.  A Python block below the name of a file is that file.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

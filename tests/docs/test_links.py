@@ -1,7 +1,5 @@
 """scripts/links.py says which links of built pages lead nowhere, and what they load from a network."""
 
-from __future__ import annotations
-
 import runpy
 from pathlib import Path
 

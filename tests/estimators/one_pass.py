@@ -3,8 +3,6 @@
 In user code a fit makes several passes in orders that it draws.  Each class of klr-bench can be imported from here.
 """
 
-from __future__ import annotations
-
 from inspect import signature
 from types import FunctionType
 from typing import Any

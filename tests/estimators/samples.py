@@ -1,7 +1,5 @@
 """Kernels, layouts, rows and random numbers that the tests of several learners share."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Learners of features with two values: what they learn is what products give, whatever comes later."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

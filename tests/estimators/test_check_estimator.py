@@ -1,7 +1,5 @@
 """scikit-learn's checks of every public class, and of the settings that run another solver."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import yaml

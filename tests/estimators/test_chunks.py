@@ -1,7 +1,5 @@
 """What is learned depends on the sequence of rows only: `partial_fit` in any chunks equals `fit`."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The docstrings of the public names: sections, examples that run, parameters and attributes as they are, a source."""
 
-from __future__ import annotations
-
 import ast
 import doctest
 import inspect

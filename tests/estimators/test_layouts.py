@@ -1,7 +1,5 @@
 """Every public classifier: layouts change nothing, and sparse rows with a million features take little memory."""
 
-from __future__ import annotations
-
 import itertools
 import pickle
 import tracemalloc

@@ -1,7 +1,5 @@
 """More than two classes: every learner for two learns each against the rest, as it would learn it alone."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

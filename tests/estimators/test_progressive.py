@@ -1,7 +1,5 @@
 """`partial_fit_scores`: the decision value of each row before the classifier learns from it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """Every learner with a compiled rule or strategy is compared with a slow reference in double precision."""
 
-from __future__ import annotations
-
 import inspect
 from pathlib import Path
 

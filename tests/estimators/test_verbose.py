@@ -1,7 +1,5 @@
 """A verbose fit prints its progress, and learns the same."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Weights of rows in the learners of one problem: those of repeated rows, and of classes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """Metrics against scikit-learn's and by hand, and the trace's clock."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

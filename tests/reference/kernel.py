@@ -4,8 +4,6 @@ Nothing here is shared with the package, and nothing is clever: norms are comput
 every step, and averages by adding whole coefficient vectors.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit

@@ -1,7 +1,5 @@
 """The confidence-weighted learners once more, in double precision, one example at a time, as the papers print them."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 

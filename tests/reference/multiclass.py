@@ -3,8 +3,6 @@
 Everything is in terms of probabilities and gradients; the norm comes from the whole kernel matrix at every step.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.special import log_softmax, softmax
 

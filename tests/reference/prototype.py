@@ -1,7 +1,5 @@
 """Prototype kernel logistic regression, term by term in float64: what PrototypeKLR is compared with."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

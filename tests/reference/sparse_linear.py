@@ -1,7 +1,5 @@
 """Slow, obvious sparse confidence-weighted learners: dense, float64, features whitened by the root of a covariance."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.linalg import sqrtm
 from scipy.optimize import brentq

@@ -1,7 +1,5 @@
 """Results folders for tests of the report, from a few rows."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path

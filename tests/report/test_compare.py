@@ -1,7 +1,5 @@
 """Two runs compared: differences are named, those beyond chance are tested, and what cannot be compared says why."""
 
-from __future__ import annotations
-
 import csv
 import statistics
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The tables of qin2011: cells as the paper prints them, comparisons with a baseline, time limits."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from pathlib import Path

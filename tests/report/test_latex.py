@@ -1,7 +1,5 @@
 """LaTeX tables have what an author asks for, and compile into a paper of two columns without a line too long."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

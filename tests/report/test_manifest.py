@@ -1,7 +1,5 @@
 """manifest.yaml as a run writes it is what a report reads."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The pages of docs/methods name every class, their blocks run, and what they say in words holds in the records."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from pathlib import Path

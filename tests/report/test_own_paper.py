@@ -1,7 +1,5 @@
 """A paper of the user's own: which of its lines stand where, what stands in for what, which line is refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The pages of papers in the documentation: one for each paper, and what stands on them is what the report says."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from html import unescape

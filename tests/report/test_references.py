@@ -1,7 +1,5 @@
 """Reports are the records: each committed table is made again from the records beside it."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

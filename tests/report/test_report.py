@@ -1,7 +1,5 @@
 """The report of an experiment: its records, the published numbers, and every failure."""
 
-from __future__ import annotations
-
 import csv
 import re
 import statistics

@@ -1,7 +1,5 @@
 """Methods of an experiment compared: marks of the best in every format, and with `statistics=true` all pairs."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math

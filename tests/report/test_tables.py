@@ -1,7 +1,5 @@
 """The tables of README.md and docs/ that are made of the references are those that scripts/tables makes."""
 
-from __future__ import annotations
-
 import runpy
 from pathlib import Path
 

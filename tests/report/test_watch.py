@@ -1,7 +1,5 @@
 """The page of a run: a server on the loopback, during runs that go on, end and are killed."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import os
@@ -95,9 +93,6 @@ def values(url: str, path: str) -> dict[str, Any]:
     return dict(json.loads(request(url, path)[2]))
 
 
-# Requests
-
-
 def test_answers_are_not_cached_or_sniffed_and_load_own_files_alone(server: Server) -> None:
     kinds = {"/": "text/html", "/state.json": "application/json", "/results.json": "application/json"}
     kinds |= {"/nothing": "text/plain", "/assets/watch.js": "text/javascript", "/assets/watch.css": "text/css"}
@@ -162,9 +157,6 @@ def test_an_unavailable_address_has_a_message(demo: Path, server: Server, capfd:
     assert f"port={server.port}: cannot be served (Address already in use)" in capfd.readouterr().err
 
 
-# Untrusted text and damaged files
-
-
 def test_hostile_names_stay_text(demo: Path, server: Server) -> None:
     write_json(demo / NAME, LIVE.model_dump())
     html, failures = values(server.url, "/results.json")["html"], values(server.url, "/state.json")["failures"]
@@ -204,9 +196,6 @@ def test_damaged_records_have_a_message_until_they_are_complete(demo: Path) -> N
     (demo / "records.csv").unlink()
     os.mkfifo(demo / "records.csv")
     assert "a named pipe" in watched.results()["message"], "and it is not waited for"
-
-
-# The state of a run
 
 
 def test_the_page_waits_for_the_first_result_and_fills(tmp_path: Path) -> None:
@@ -276,9 +265,6 @@ def test_mistakes_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> Non
     ):
         assert main(arguments) == 2
         assert message in capsys.readouterr().err
-
-
-# During real runs
 
 
 def becomes(url: str, what: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:

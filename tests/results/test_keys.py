@@ -1,7 +1,5 @@
 """Keys from content and from source code, which is parsed and never imported."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

@@ -1,7 +1,5 @@
 """Merged results folders: shards make up the whole, equal cells count once, differences are conflicts."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

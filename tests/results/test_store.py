@@ -1,7 +1,5 @@
 """Cells are written completely or not at all, and tables are made from cells, with an index and without."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math
@@ -392,8 +390,6 @@ def test_a_results_folder_is_read_in_python(built: Path) -> None:
 
 
 NUMBERS = st.one_of(st.integers(-(10**6), 10**6), st.floats(-1e6, 1e6, allow_nan=False))
-
-
 VALUES = st.dictionaries(
     st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,5}", fullmatch=True),
     st.one_of(NUMBERS, st.booleans(), st.none(), st.sampled_from(["cv", "logit", "last"])),

@@ -1,7 +1,5 @@
 """The records that several files of tests compare theirs with."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

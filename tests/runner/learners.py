@@ -1,7 +1,5 @@
 """Learners whose fits the runner's tests log, delay, or let fail.  FITS_LOG is the path of the log."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -1,7 +1,5 @@
 """A small experiment of two learners on one data set, which runs in this process."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Checkpoints of streams: a restored learner continues as if nothing had happened, and a forged file runs nothing."""
 
-from __future__ import annotations
-
 import io
 import itertools
 import json

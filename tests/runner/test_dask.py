@@ -3,8 +3,6 @@
 Each time the records are those of a run without a cluster that nobody disturbed.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

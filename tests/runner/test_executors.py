@@ -1,7 +1,5 @@
 """Executors, the order of a run, and fits in a child process."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal

@@ -1,7 +1,5 @@
 """Runs that are killed, interrupted, started twice or continued, as real processes."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """The machine in a record: its names, and its load by others."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Runs on streams: each chunk is tested on, then learned from, and a pass that was killed goes on where it was."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """progress.json describes a run, whatever its tasks run on, and nothing depends on it."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

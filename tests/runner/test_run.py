@@ -1,7 +1,5 @@
 """The runner in this process: what a run writes, what its keys depend on, what it refuses."""
 
-from __future__ import annotations
-
 import io
 import json
 import shutil

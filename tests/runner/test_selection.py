@@ -1,7 +1,5 @@
 """Cross-validation: candidates, the kernel's width, scores, and the rules of the choice."""
 
-from __future__ import annotations
-
 from itertools import count
 
 import numpy as np

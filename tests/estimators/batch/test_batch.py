@@ -1,7 +1,5 @@
 """The batch solvers against Newton's method, their limits, and the conventions they share with the online learners."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """The best function in hindsight: in its ball, the best there, and evaluated along the rows."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

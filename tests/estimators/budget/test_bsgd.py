@@ -1,7 +1,5 @@
 """Budgeted SGD that merges or projects: equal to the reference, and each merger and projection the best there is."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """The learners that keep their support vectors in slots: equal to the reference, and true to their definitions."""
 
-from __future__ import annotations
-
 import inspect
 import math
 from functools import partial

@@ -1,7 +1,5 @@
 """The compiler: nothing is compiled before it is needed, once for all processes, and types are the declared ones."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Kernels, their operands and feature maps: every kind gives the values of the formula, and suits the rows."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Threads: results in order, errors that come through, and BLAS with one thread while somebody works."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import threading

@@ -1,7 +1,5 @@
 """FOGD and NOGD: equal to the reference, and kernel gradient descent with many features or within their span."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """Solvers, feature maps and rows that the tests of L1KLR share."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tests.reference import kernel as reference

@@ -1,7 +1,5 @@
 """L1-regularised kernel logistic regression: against slow references, liblinear, and its own optimality conditions."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

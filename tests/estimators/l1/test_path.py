@@ -1,7 +1,5 @@
 """The largest useful lambda, and fits along a path of them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The problem that the solvers share: its duality gap and the feature matrix."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """Rows of many features, of which few matter."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

@@ -1,7 +1,5 @@
 """The confidence-weighted learners against their references, and their limits."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

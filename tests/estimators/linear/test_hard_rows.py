@@ -1,7 +1,5 @@
 """Whatever linear learners have learned is finite, also from rows that repeat, depend on each other, or say nothing."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

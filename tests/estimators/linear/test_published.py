@@ -1,7 +1,5 @@
 """Where published figures of the confidence-weighted learners come from: five orders of Covertype."""
 
-from __future__ import annotations
-
 import io
 import itertools
 import lzma

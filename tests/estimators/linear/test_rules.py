@@ -1,7 +1,5 @@
 """The steps of single examples, each the optimum of its own problem."""
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal, localcontext
 

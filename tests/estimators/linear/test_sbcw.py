@@ -1,7 +1,5 @@
 """Groups of features, one after another: SBCW and FGM against their reference and an optimiser."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

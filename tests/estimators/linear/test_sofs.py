@@ -1,7 +1,5 @@
 """SOFS against its reference and AROW."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """SparDCA against its reference and liblinear."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The online learners in two classes and in four, with parameters at which something happens, and their references."""
 
-from __future__ import annotations
-
 import inspect
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The papers' bounds: by hand, on runs, and on sequences where they are nearly reached."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

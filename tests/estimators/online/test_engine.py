@@ -1,7 +1,5 @@
 """The passes of the online learners against their references: layouts, precisions, limits, and weights of rows."""
 
-from __future__ import annotations
-
 import lzma
 import warnings
 from functools import partial

@@ -1,7 +1,5 @@
 """Many learners in one pass, each as its own fit would make it, and the softmax of many classes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """What online learners do with an example: step, parameters, probabilities, labels, and calls that go on."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

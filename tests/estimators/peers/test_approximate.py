@@ -1,7 +1,5 @@
 """Peers: approximate kernel features as one would write them by hand, boosting, and L1 solvers with one objective."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Learned prototypes: safeguards, limits, the side of scikit-learn."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

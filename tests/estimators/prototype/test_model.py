@@ -1,7 +1,5 @@
 """The model of learned prototypes: slopes against finite differences, in all kernels."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

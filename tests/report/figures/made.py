@@ -1,7 +1,5 @@
 """A small results folder with all that any figure needs, made up, and what is left of it without one thing."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from pathlib import Path

@@ -1,7 +1,5 @@
 """From checkpoints to regret, support vectors and their bounds."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every figure is drawn where all that it needs is there, and says what is missing where it is not."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

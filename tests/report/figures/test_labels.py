@@ -1,7 +1,5 @@
 """Labels of points and ticks of axes."""
 
-from __future__ import annotations
-
 import pytest
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox

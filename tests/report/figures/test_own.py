@@ -1,7 +1,5 @@
 """A user's own figure: one file in ./configs/figure, no change of the package."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Pictures of prototypes: what is drawn is what was fitted."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterable
 from pathlib import Path

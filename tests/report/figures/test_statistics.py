@@ -1,7 +1,5 @@
 """The critical difference diagram and the performance profiles show what the statistics say."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A real browser, offline; every page is watched for requests, messages and errors."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Pages in a real browser: they ask for nothing, say nothing, and show what the records say."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re
@@ -280,35 +278,6 @@ def test_hostile_names_stay_text(open_page: Open, tmp_path: Path) -> None:
     assert opened.page.locator("img, main b").count() == 0
     for place in (opened.page.locator("h2").first, table_of(opened.page, "demo"), opened.page.locator(".legend")):
         assert HOSTILE in place.inner_text()
-
-
-USED = """async () => {
-    const ready = performance.getEntriesByName('ready')[0].startTime, begun = performance.now();
-    const table = document.querySelector('.data-table');
-    [...table.querySelectorAll('th button')].find(one => one.textContent === 'Accuracy').click();
-    const filter = table.querySelector('input[type=search]');
-    filter.value = 'oskl accuracy>0.61';
-    filter.dispatchEvent(new Event('input'));
-    document.querySelector('.plot').scrollIntoView({ behavior: 'instant' });
-    while (!document.querySelector('.plot .main-svg')) await new Promise(requestAnimationFrame);
-    return ready + performance.now() - begun;
-}"""
-"""Milliseconds from the beginning of loading until a page is ready, and of a sort, a filter and a figure."""
-
-
-def test_a_page_of_5000_records_is_usable_within_two_seconds(open_page: Open, tmp_path: Path) -> None:
-    names = ("oskl", "nc", "margin", "pegasos", "forgetron")
-    rows = [one for name in names for one in fits(*range(100), values=range(1, 11), name=name, params={"gamma": 0.1})]
-    config = {"repeats": 100, "datasets": {"magic": {}}, "algorithms": {name: {} for name in names}}
-    page = write_page(tmp_path / "page.html", [write(tmp_path / "many", rows, config)])
-    seconds = []
-    for _ in range(3):
-        opened = open_page(page)
-        count = table_of(opened.page, "many").locator(".count")
-        assert "of 5000 rows" in count.inner_text()
-        seconds.append(opened.page.evaluate(USED) / 1000)
-        assert "of 800 rows" in count.inner_text()
-    assert min(seconds) < 2
 
 
 def test_a_page_that_watches_a_run_fills_and_keeps_what_was_chosen(open_page: Open, tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """The content of a page without a browser: its policy, its data, its size, and the commands that write it."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

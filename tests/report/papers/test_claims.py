@@ -1,7 +1,5 @@
 """Claims of a paper: a comparison for each pair of columns that is meant, and a verdict that can be either."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

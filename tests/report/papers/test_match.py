@@ -1,7 +1,5 @@
 """Published numbers: their units, the methods that they are matched with, and the rules of verdicts."""
 
-from __future__ import annotations
-
 import csv
 import math
 import os

@@ -1,7 +1,5 @@
 """A paper as a whole: each printed number has ours beside it where there is one, and a verdict."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections import Counter

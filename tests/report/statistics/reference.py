@@ -1,7 +1,5 @@
 """The same statistics, slow and obvious: loops over lists, and SciPy's distributions."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from itertools import combinations

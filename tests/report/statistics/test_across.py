@@ -1,7 +1,5 @@
 """Ranks, tests, groups and profiles equal those of SciPy, scikit-posthocs, slow references and Demsar's example."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

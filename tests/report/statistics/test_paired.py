@@ -1,7 +1,5 @@
 """Intervals, p-values and probabilities of paired differences equal those of others, and are calibrated."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import baycomp
