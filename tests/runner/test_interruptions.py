@@ -168,7 +168,8 @@ def test_a_cell_that_kills_two_workers_has_failed_and_the_others_go_on(tmp_path)
     assert status.to_dict() == {"first": {"ok"}, "deadly": {"killed"}, "failing": {"error"}}
     assert "killed: deadly on small, repeat 0: the worker process ended twice" in output
     assert "error: failing on small, repeat 0: RuntimeError: this learner is broken" in output
-    assert [tag for _, tag, *_ in place.events("start")].count("deadly") == 4  # two cells, twice each
+    # two cells, twice each, unless the death of one ends the other between its mark and its fit
+    assert [tag for _, tag, *_ in place.events("start")].count("deadly") in {3, 4}
     Path(f"{place.log}.mended").touch()
     assert "4 of 4 cells are done (2 were there already)" in place.finish("repeats=2", "algorithm=[first,failing]")
     alone = place.finish("repeats=1", "algorithm=[deadly]", "name=alone", status=1)
