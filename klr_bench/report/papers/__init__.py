@@ -1,1 +1,1 @@
-"""Papers: their printed numbers and claims, matched with measured numbers and judged, without any layout."""
+"""Published numbers and claims of papers, compared with measured results; no formatting here."""

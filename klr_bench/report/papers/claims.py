@@ -1,4 +1,4 @@
-"""The claims of a paper, judged by measured means: the comparisons that a claim consists of, and a verdict."""
+"""Verdicts on the claims of a paper, based on comparisons of measured means."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ Candidates = Sequence[tuple[str, Method]]
 
 @dataclass(frozen=True)
 class Compared:
-    """One comparison of two numbers, each with the print name of its method."""
+    """Comparison of two measured values, with the display names of their methods."""
 
     dataset: str
     left: str
     right: str
     holds: bool
     metric: str
-    """The print name of what is compared."""
+    """The display name of the compared metric."""
     relation: str
-    """The required relation of the left number to the right one: "at most, within 0.5 points"."""
+    """The relation that the claim requires, such as "at most, within 0.5 points"."""
 
 
 @dataclass(frozen=True)
 class JudgedClaim:
-    """A claim, and all comparisons that the records allow."""
+    """Claim with the comparisons that the available records allow, and the verdict."""
 
     claim: Claim
     compared: Sequence[Compared]
     missing: Sequence[str]
-    """Experiments of the claim that were not run."""
+    """Experiments that the claim refers to and that were not run."""
     n_unlike: int = 0
-    """Pairs of times that are left out: of different machines, or of a busy one."""
+    """Skipped comparisons of times, measured on different machines or on a busy one."""
 
     @property
     def verdict(self) -> str:
-        """HOLDS if all comparisons do, or the share that the claim requires."""
+        """HOLDS if enough comparisons hold: all, or the share that the claim requires."""
         if not self.compared:
             return OPEN
         return HOLDS if self._n_right >= self.claim.share * len(self.compared) else FAILS
@@ -58,14 +58,16 @@ class JudgedClaim:
         return sum(one.holds for one in self.compared)
 
     def count(self) -> str:
-        """Return how many of the comparisons hold."""
+        """Return how many comparisons hold, such as "3 of 4", or "-" if there are none."""
         return f"{self._n_right} of {len(self.compared)}" if self.compared else "-"
 
     def sentence(self) -> str:
-        """Return the verdict with the numbers that decide it."""
+        """Return a sentence with the claim, its verdict, and the decisive comparisons."""
         left_out = [f"Not run: {', '.join(self.missing)}."] if self.missing else []
         if self.n_unlike:
-            left_out.append(f"Left out: {self.n_unlike} comparisons of times of different machines, or of a busy one.")
+            left_out.append(
+                f"Skipped: {self.n_unlike} comparisons of times from different machines or from a busy one."
+            )
         verdict = f"{self.claim.says} ({self.claim.where}) {self.verdict[0].upper()}{self.verdict[1:]}"
         if not self.compared:
             return f"{verdict}. {self.claim.open or ' '.join(left_out) or 'No such columns.'}"
@@ -77,9 +79,9 @@ class JudgedClaim:
 
 
 def judge(claim: Claim, measured: Mapping[str, Measured], metrics: Mapping[str, Metric]) -> JudgedClaim:
-    """Return the verdict on a claim, judged by the experiments that were run, by name.
+    """Judge a claim by the results in `measured`, which maps experiment names to means.
 
-    Methods of several experiments on one data set are compared with each other.
+    Methods from different experiments are compared with each other if they use the same data set.
     """
     candidates: dict[tuple[str, str], list[tuple[str, Method]]] = {}
     for name in claim.experiments:
@@ -101,7 +103,7 @@ def judge(claim: Claim, measured: Mapping[str, Measured], metrics: Mapping[str, 
 def _compared(
     statement: Statement, dataset: str, candidates: Candidates, metrics: Mapping[str, Metric]
 ) -> Iterator[Compared | None]:
-    """Yield the comparisons of a statement, None for two times that cannot be compared."""
+    """Yield the comparisons of a statement, and None for each pair of incomparable times."""
     metric, other = metrics[statement.metric], metrics[statement.than_metric or statement.metric]
     are_times = {metric.name, other.name} <= TIMES
     title = " and ".join(dict.fromkeys([metric.title, other.title]))
@@ -131,12 +133,12 @@ def _compared(
 
 
 def _number(entry: Entry, statement: Statement) -> float | None:
-    """Return the mean, or the standard deviation if that is compared."""
+    """Return the mean, or the standard deviation if the statement compares spreads."""
     return entry.std if statement.spread and entry.n > 1 else entry.mean
 
 
 def _rights(statement: Statement, left: Method, candidates: Candidates) -> list[Method]:
-    """Return the methods that a method is compared with."""
+    """Return the methods on the right-hand side of a comparison with `left`."""
     if statement.along is not None:
         return _next_smaller(statement.along, left, candidates)
     rights = _chosen(statement.than, candidates) if statement.than is not None else []
@@ -163,7 +165,7 @@ def _chosen(chosen: Columns, candidates: Candidates) -> list[Method]:
 
 
 def _next_smaller(parameter: str, left: Method, candidates: Candidates) -> list[Method]:
-    """Return the method with the next smaller value of a parameter and the same variant otherwise, if any."""
+    """Return the method, if any, that differs from `left` only by the next smaller parameter value."""
     here, rest = as_number(left.variant.get(parameter)), left.variant.without(parameter)
     by_value = {
         value: method

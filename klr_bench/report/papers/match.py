@@ -1,6 +1,6 @@
-"""Published numbers matched with measured ones of the same data set, algorithm and parameters, each with a verdict.
+"""Matching of published numbers with measured ones, and the verdict on each pair.
 
-Tables, printed tables, scoreboards, figures and pages take published numbers and verdicts from here.
+All tables, figures, scoreboards and pages take published numbers and verdicts from this module.
 """
 
 from __future__ import annotations
@@ -25,58 +25,58 @@ from klr_bench.results.variants import as_number
 
 @dataclass(frozen=True)
 class Match:
-    """A printed number, its measured counterpart if any, and the verdict."""
+    """Published number with its measured counterpart, if any, and the verdict."""
 
     printed: Printed
     verdict: Verdict = Verdict.OPEN
     experiment: str = ""
     dataset: str = ""
-    """The data set that was measured."""
+    """The data set of the measured value."""
     column: Column | None = None
-    """The algorithm and variant; None for a property of the data set itself."""
+    """The algorithm and variant, or None for a property of the data set such as its size."""
     entry: Entry | None = None
-    """The measured mean and spread."""
+    """The measured mean and standard deviation."""
     stand_in: bool = False
-    """True if the measured data set replaces that of the paper; the two numbers are not compared then."""
+    """True if the measured data set substitutes the published one; the two values are then not compared."""
     reason: str = ""
-    """The cause of a difference, what was tried to find one, or why there is no measured number."""
+    """The cause of a difference, what was tried to find it, or why nothing was measured."""
     shown_by: tuple[str, ...] = ()
-    """The experiments that show the cause."""
+    """Experiments that demonstrate the cause."""
 
     @property
     def mean(self) -> float | None:
-        """The measured mean."""
+        """The measured mean, or None if nothing was measured."""
         return self.entry.mean if self.entry else None
 
     @property
     def difference(self) -> float | None:
-        """Measured minus published, None for other data."""
+        """The measured mean minus the published one, or None if they are of different data."""
         return None if self.mean is None or self.stand_in else self.mean - self.printed.value
 
     @property
     def ratio(self) -> float | None:
-        """Published divided by measured, None for other data or conditions."""
+        """The published mean divided by the measured one, or None if they are not comparable."""
         comparable = self.entry is not None and self.entry.alike and not self.stand_in
         return self.printed.value / self.mean if self.mean and comparable else None
 
     @property
     def outside(self) -> bool | None:
-        """True if the measured mean lies outside the published spread, None for other data."""
+        """True if the measured mean is outside the published spread, or None if not comparable."""
         return None if self.mean is None or self.stand_in else self.printed.outside(self.mean)
 
     @property
     def near(self) -> bool | None:
-        """True if near: within two deviations, one point, or 4 %; None if not compared."""
+        """True if the difference is small (see `is_near`), or None if the values are not compared."""
         compared = self.verdict in (Verdict.WITHIN, Verdict.COMPATIBLE, Verdict.EXPLAINED, Verdict.OFF)
         return is_near(self.mean, self.printed) if compared and self.mean is not None else None
 
 
 @dataclass(frozen=True)
 class Source:
-    """Tables of a paper that are matched with an experiment.
+    """Published tables that are matched with the results of an experiment.
 
-    `lines` are all numbers of the paper.  `results_dir` is the folder of the experiments that show causes; None: none
-    of them was run.
+    `lines` are all published numbers of the paper.  `results_dir` is the folder with the results of experiments that
+    demonstrate causes; if it is None, no cause is used.
     """
 
     name: str
@@ -88,18 +88,18 @@ class Source:
 
     @property
     def of_tables(self) -> list[Printed]:
-        """The numbers of these tables."""
+        """The published numbers of the selected tables."""
         return [line for line in self.lines if line.table in self.tables]
 
     def facts(self, dataset: str) -> list[Printed]:
-        """Return the properties of a data set, or of the one that it replaces, in these tables."""
+        """Return the published properties of a data set, or of the one that it substitutes."""
         name = self.paper.published_name(dataset)
         return [line for line in self.of_tables if line.dataset == name and not line.algorithm]
 
     def judged(self, match: Match) -> Match:
-        """Return a match with its verdict.
+        """Return a copy of a match with its verdict.
 
-        A cause, or what was tried to find one, counts if the experiments that show it were run.
+        A cause, or a failed attempt to find one, is used only if the experiments that demonstrate it were run.
         """
         line = match.printed
         if match.entry is None or match.entry.mean is None:
@@ -118,10 +118,10 @@ class Source:
 
 
 def match(source: Source, measured: Measured) -> list[Match]:
-    """Return the printed numbers of some tables with those that an experiment measured.
+    """Return the published numbers for which an experiment has measured values.
 
-    All parameters of a printed number must be among those of the method, with the same value.  Of several that fit, the
-    one with the most parameters is taken.
+    A published number matches a method that has all of its parameters with the same values.  Among several matches, the
+    number with the most parameters is used.
     """
     lines: dict[tuple[str, str, str], list[Printed]] = {}
     for line in source.lines:
@@ -146,10 +146,10 @@ def match(source: Source, measured: Measured) -> list[Match]:
 def _printed(
     method: Method, dataset: MeasuredDataset, lines: Sequence[Printed], measured: Measured
 ) -> dict[str, Printed]:
-    """Return the printed numbers of a method by metric.
+    """Return the published numbers of a method, keyed by metric.
 
-    If a run takes its budgets from other results, the paper's budgets are its own numbers of support vectors; the
-    largest is matched with the largest, if there are as many.
+    Budgets that were taken from the results of another run differ from the published ones.  If there are equally many,
+    they are matched by rank.
     """
     values = method.params
     if measured.manifest.borrowed and as_number(values.get("budget")) is not None:
@@ -165,9 +165,9 @@ def _printed(
 
 
 def best_lines(lines: Iterable[Printed], values: Parameters) -> dict[str, Printed]:
-    """Return the numbers that fit the parameters of a method, by metric.
+    """Return the published numbers that match the parameters of a method, keyed by metric.
 
-    Of several, the one with the most parameters is taken.  true does not fit 1.
+    Among several matches, the number with the most parameters is used.  The value true does not match 1.
     """
     best: dict[str, Printed] = {}
     for line in sorted(lines, key=lambda line: -len(line.params)):
@@ -180,9 +180,9 @@ def best_lines(lines: Iterable[Printed], values: Parameters) -> dict[str, Printe
 
 
 def matches_of(sources: Sequence[Source], measured: Measured) -> dict[tuple[str, Column], dict[str, Match]]:
-    """Return the published counterparts of the numbers of each method, by data set, column and metric.
+    """Return the published counterparts of measured values, keyed by data set and method, then by metric.
 
-    Of several papers the first is taken, of several numbers of a paper the one with the most parameters.
+    If several papers publish a value, the first one is used; within a paper, the number with the most parameters.
     """
     matches: dict[tuple[str, Column], dict[str, Match]] = {}
     for source in sources:
@@ -199,9 +199,9 @@ def sources_of(
     results_dir: Path | None = None,
     table: str | None = None,
 ) -> list[Source]:
-    """Return the tables of papers that name an experiment, or `table` of these papers.
+    """Return the published tables that name an experiment, or only the table called `table`.
 
-    Raises KlrBenchError if no paper that names the experiment has this table.
+    Raises KlrBenchError if no paper that names the experiment has such a table.
     """
     sources = []
     known: set[str] = set()

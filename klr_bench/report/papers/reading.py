@@ -1,7 +1,7 @@
-"""The files of a paper: configs/paper/<paper>/paper.yaml and tables.csv, with every printed number.
+"""Readers of configs/paper/<paper>/paper.yaml and tables.csv, which has all published numbers.
 
-A line of tables.csv uses klr-bench's names (data set, algorithm, parameters, metric); number, spread and unit are as
-printed.
+The rows of tables.csv use klr-bench's names of data sets, algorithms, parameters and metrics; means, spreads and units
+are as printed.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from klr_bench.yaml_file import read_yaml
 
 ALL = "all"
 UNITS = {"percent": ("percent", "fraction"), "count": ("count",), "s": ("s", "min")}
-"""Units that a number may be printed in, by the unit of its metric; for others, "fraction" or none."""
+"""Accepted printed units per unit of a metric; other metrics have the unit "fraction" or none."""
 LARGEST_TABLES = 10**7
-"""Bytes of a tables.csv: 100,000 printed numbers."""
+"""The largest accepted size of tables.csv in bytes, enough for 100,000 numbers."""
 FACTS = ("n_train", "n_test", "n_features", "n_examples", "nnz_per_instance", "lam")
-"""Properties of a data set itself, in lines without an algorithm."""
+"""Properties of data sets, which tables.csv gives in rows without an algorithm."""
 KERNEL = ("kernel", "gamma", "degree", "coef0")
-"""Parameters that a run gives to any algorithm with a kernel."""
+"""Parameters that a run passes to every kernel algorithm."""
 USER_FILE = re.compile(r".+-[0-9a-f]{6}")
-"""The name of a user's data file in records: its stem and a part of its hash."""
+"""The pattern of the name of a user's data file in records: its stem and part of its hash."""
 
 
 def paper_files(searched: Sequence[Path]) -> dict[str, Path]:
-    """Return the folders of all papers by name; those that ship with klr-bench first."""
+    """Return the folders of all papers, keyed by name; papers that ship with klr-bench come first."""
     folders: dict[str, Path] = {}
     for path in (path for folder in searched for path in sorted(folder.glob("paper/*/paper.yaml"))):
         name = path.parent.name
@@ -49,7 +49,7 @@ def paper_files(searched: Sequence[Path]) -> dict[str, Path]:
 
 
 def chosen_papers(name: str) -> dict[str, Path]:
-    """Return the folder of the paper of this name, or with "all" those of all papers."""
+    """Return the folder of one paper, or of all papers if `name` is "all"."""
     folders = paper_files(locations.folders())
     if name not in (*folders, ALL):
         fail(f"paper={name}: expected a paper of configs/paper, or all.{nearest(name, folders)}")
@@ -57,13 +57,13 @@ def chosen_papers(name: str) -> dict[str, Path]:
 
 
 def experiments_of(name: str) -> list[str]:
-    """Return the experiments that a paper names, with "all" those of all papers."""
+    """Return the experiments that one paper names, or all papers if `name` is "all"."""
     papers = [read_paper(folder, locations.folders()) for folder in chosen_papers(name).values()]
     return list(dict.fromkeys(experiment for paper in papers for experiment in paper.named()))
 
 
 def read_paper(folder: Path, searched: Sequence[Path]) -> Paper:
-    """Return a paper.yaml; refuse unknown experiments and data sets."""
+    """Read and check paper.yaml; raise KlrBenchError for unknown experiments or data sets."""
     path = folder / "paper.yaml"
     content = read_yaml(path)
     with located(path):
@@ -78,7 +78,7 @@ def read_paper(folder: Path, searched: Sequence[Path]) -> Paper:
 
 
 def check_numbers(paper: Paper, lines: Sequence[Printed], metrics: Mapping[str, Metric]) -> None:
-    """Refuse unknown names in claims and tables, and causes without a number in tables.csv."""
+    """Raise KlrBenchError for unknown names, or causes that match no number in tables.csv."""
     algorithms = locations.names("algorithm", locations.folders())
     content = paper.model_dump()
     _check_names(content["claims"], "claims", {"metric": metrics, "than_metric": metrics, "algorithms": algorithms})
@@ -96,7 +96,7 @@ def check_numbers(paper: Paper, lines: Sequence[Printed], metrics: Mapping[str, 
 
 
 def _check_names(content: Any, where: str, known: Mapping[str, Collection[str]]) -> None:
-    """Refuse an unknown name under one of the keys of `known`, at any depth."""
+    """Raise KlrBenchError if a value under a key of `known`, at any depth, is not a known name."""
     if isinstance(content, list):
         for place, value in enumerate(content):
             _check_names(value, f"{where}[{place}]", known)
@@ -109,7 +109,7 @@ def _check_names(content: Any, where: str, known: Mapping[str, Collection[str]])
 
 
 def read_lines(folder: Path, paper: Paper, metrics: Mapping[str, Metric], searched: Sequence[Path]) -> list[Printed]:
-    """Return the lines of a tables.csv, [] without such a file; an error names its line."""
+    """Read and check tables.csv; return an empty list if the file does not exist."""
     path = folder / "tables.csv"
     try:
         text = read_regular(path, LARGEST_TABLES).decode()
@@ -136,14 +136,14 @@ def read_lines(folder: Path, paper: Paper, metrics: Mapping[str, Metric], search
             same = {"mean": "", "std": "", "label": ""} if line.algorithm else {}
             place = json.dumps(line.model_dump() | same, sort_keys=True)
             if place in lines:
-                fail(f"expected another number of the table, got that of {line.metric} again.")
+                fail(f"expected each number once, got the same {line.metric} again.")
             lines[place] = number, line
     _check_params(dict(lines.values()), path, searched)
     return [line for _, line in lines.values()]
 
 
 def _line(values: Mapping[str, str], known: Mapping[str, list[str]], metrics: Mapping[str, Metric]) -> Printed:
-    """Return a line; refuse unknown names, and a unit or a value that the metric cannot have."""
+    """Parse one row; raise KlrBenchError for unknown names and impossible units or values."""
     try:
         params = json.loads(values["params"] or "{}")
     except (ValueError, RecursionError):
@@ -153,7 +153,7 @@ def _line(values: Mapping[str, str], known: Mapping[str, list[str]], metrics: Ma
         if not (key == "dataset" and USER_FILE.fullmatch(line.dataset)):
             check_choice(key, getattr(line, key), choices)
     if line.algorithm:
-        metric = replace(metrics[line.metric], whole=False)  # the mean of whole numbers need not be whole
+        metric = replace(metrics[line.metric], whole=False)  # a mean of integers need not be an integer
         units = UNITS.get(metric.unit, ("", "fraction"))
         if line.unit not in units:
             refuse("unit", f"{' or '.join(map(repr, units))} for {line.metric}", line.unit)
@@ -163,7 +163,7 @@ def _line(values: Mapping[str, str], known: Mapping[str, list[str]], metrics: Ma
 
 
 def _check_params(lines: Mapping[int, Printed], path: Path, searched: Sequence[Path]) -> None:
-    """Refuse a parameter that neither the YAML file of the algorithm nor an experiment names."""
+    """Raise KlrBenchError for parameters that no algorithm or experiment YAML file contains."""
     known: dict[str, set[str]] = {}
     for algorithm in {line.algorithm for line in lines.values() if line.algorithm and line.params}:
         content = locations.read(locations.find("algorithm", algorithm, searched))
@@ -181,7 +181,7 @@ def _check_params(lines: Mapping[int, Printed], path: Path, searched: Sequence[P
 
 
 def _keys(content: Any, *path: str) -> set[str]:
-    """Return the keys of a section, if there is such a section."""
+    """Return the keys of a nested section, or an empty set if it does not exist."""
     for name in path:
         content = content.get(name) if isinstance(content, Mapping) else None
     return {*content} if isinstance(content, Mapping) else set()

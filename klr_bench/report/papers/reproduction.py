@@ -1,4 +1,4 @@
-"""A paper and all results that it names: its printed numbers with verdicts, its claims, and the records of both."""
+"""Reproduction of a paper: verdicts on its published numbers and claims."""
 
 from __future__ import annotations
 
@@ -21,18 +21,22 @@ from klr_bench.report.papers.reading import check_numbers, read_lines, read_pape
 
 UNKNOWN = "not known"
 COMMIT = 10
-"""Characters of a commit that are shown."""
+"""The number of displayed characters of a commit hash."""
 
 
 class WholePaper:
-    """A paper and all results that it names.
+    """Paper with the results of all experiments that it names.
 
     Parameters
     ----------
-    name : the name of its folder
-    folder : its path, with paper.yaml and tables.csv
-    results_dir : the folder of all results; experiments that are not there count as not run
-    only : the experiments that its numbers are compared with; None: all of its tables and figures
+    name : str
+        Name of the paper's folder.
+    folder : Path
+        The folder with paper.yaml and tables.csv.
+    results_dir : Path
+        Folder with the results of all experiments; missing ones count as not run.
+    only : collection of str or None
+        Experiments to compare the published numbers with; None: all experiments of its tables and figures.
     """
 
     def __init__(self, name: str, folder: Path, results_dir: Path, only: Collection[str] | None = None) -> None:
@@ -48,16 +52,16 @@ class WholePaper:
 
     @cached_property
     def judged(self) -> dict[str, list[Match]]:
-        """Each printed number with its verdict, by table, in the order of tables.csv."""
+        """Published numbers with verdicts, keyed by table and in the order of tables.csv."""
         return {number: self._judged(number) for number in self.paper.tables}
 
     @property
     def numbers(self) -> list[Match]:
-        """All printed numbers with their verdicts."""
+        """All published numbers with verdicts."""
         return [one for judged in self.judged.values() for one in judged]
 
     def _judged(self, number: str) -> list[Match]:
-        """Return the numbers of a table; of several measured counterparts the first of the same data is taken."""
+        """Return the numbers of a table with verdicts; results on the published data set take precedence."""
         source, table = self.source([number]), self.paper.tables[number]
         matches: dict[int, list[Match]] = {}
         for experiment in self.experiments(number):
@@ -71,38 +75,38 @@ class WholePaper:
 
     @cached_property
     def claims(self) -> list[JudgedClaim]:
-        """The claims, judged."""
+        """The claims with verdicts."""
         return [judge(claim, self.measured, METRICS) for claim in self.paper.claims]
 
     @cached_property
     def behind(self) -> dict[str, Results]:
-        """The results of all experiments that the verdict on a number or on a claim is based on."""
+        """Results of all experiments that verdicts on numbers or claims are based on."""
         names = [*self._compared, *(name for claim in self.paper.claims for name in claim.experiments)]
         folders = {name: self._results_dir / name for name in dict.fromkeys(names)}
         return {name: read_results(folder) for name, folder in folders.items() if was_run(folder)}
 
     @cached_property
     def results(self) -> dict[str, Results]:
-        """The results of the experiments of all tables and figures that were run."""
+        """Results of the experiments behind tables and figures, as far as they were run."""
         return {name: results for name, results in self.behind.items() if name in self._compared}
 
     @cached_property
     def measured(self) -> dict[str, Measured]:
-        """The means of all results."""
+        """Measured means, keyed by experiment."""
         return {name: measure(results) for name, results in self.behind.items()}
 
     def source(self, tables: Collection[str]) -> Source:
-        """Return some of the paper's tables."""
+        """Return a selection of the published tables for matching."""
         return Source(self.name, self.paper, self.lines, tables, self._results_dir)
 
     def experiments(self, table: str) -> list[str]:
-        """Return the experiments of a table that were run; all that were run if it names none."""
+        """Return the experiments of a table that were run; if it names none, all that were run."""
         named = self.paper.tables[table].experiments
         return [name for name in self.results if not named or name in named]
 
 
 def origin(results: Mapping[str, Results]) -> list[str]:
-    """Return a sentence on the commits and machines of some experiments, [] if there is no experiment."""
+    """Return a sentence on the commits and machines of the experiments, [] if there are none."""
     if not results:
         return []
     commits: Counter[str] = Counter()
@@ -110,7 +114,7 @@ def origin(results: Mapping[str, Results]) -> list[str]:
     for one in results.values():
         commit, changed = source_of(one.manifest)
         commits[f"{commit} with changes" if commit and changed else commit or UNKNOWN] += 1
-        measured = one.records[one.records["fit_time_s"].notna()]  # the fits of killed workers have no machine
+        measured = one.records[one.records["fit_time_s"].notna()]  # killed workers leave records without a machine
         names = conditions_of(measured.to_dict("records")).machines or {UNKNOWN_MACHINE}
         machines.update(UNKNOWN if name == UNKNOWN_MACHINE else f"{name.cpu} ({name.host})" for name in names)
     sentences = [f"Records of {counted(len(results), 'experiment')}."]
@@ -122,9 +126,9 @@ def origin(results: Mapping[str, Results]) -> list[str]:
 
 
 def source_of(manifest: Manifest) -> tuple[str, bool]:
-    """Return the commit of the source that ran, "" if unknown, and whether it had changes.
+    """Return the commit of a run ("" if unknown) and True if the checkout had uncommitted changes.
 
-    Earlier versions wrote these as <commit>+changes.
+    Earlier versions recorded uncommitted changes as a suffix: <commit>+changes.
     """
     commit, plus, _ = str(manifest.git_commit or "").partition("+")
     return commit[:COMMIT], bool(plus or manifest.changed)

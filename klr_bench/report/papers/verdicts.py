@@ -1,4 +1,4 @@
-"""Verdicts on printed numbers: how far the measured number is from the printed one, and what that means."""
+"""Verdicts on published numbers, derived from the difference to the measured mean."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NEAR_POINTS, NEAR_SHARE = 0.01, 0.04
 
 
 class Verdict(Enum):
-    """The result of comparing a printed number."""
+    """Result of comparing a published number with a measured one."""
 
     WITHIN = "within the published spread"
     COMPATIBLE = "statistically compatible"
@@ -36,9 +36,9 @@ COUNTED = dict(
     zip(Verdict, ("within", "compatible", "explained", "off", "times", "other data", "absent", "not run"), strict=True)
 )
 SCOREBOARD = ("numbers", "beside ours", *COUNTED.values(), "near", "compared")
-"""The columns of a scoreboard."""
+"""The columns of the scoreboard."""
 MARKS = {Verdict.COMPATIBLE: "~", Verdict.OFF: "*"}
-"""What follows a number; a number whose difference is explained is followed by the index of the cause."""
+"""Marks printed after a number; an explained difference is marked by the index of its cause."""
 COMPATIBLE = (
     "the means differ by at most twice the standard error of their difference; where one "
     "side has no spread, that of the other stands for it"
@@ -54,9 +54,9 @@ MEANINGS = (
 
 
 def verdict_of(entry: Entry, printed: Printed, metric: Metric | None, printed_repeats: int | None) -> Verdict:
-    """Return the verdict on a number of the same data, before causes are considered.
+    """Return the verdict on a number measured on the published data set, ignoring causes.
 
-    `metric` is None for a property of a data set.  If a paper does not give its number of repeats, one is assumed.
+    `metric` is None for a property of a data set.  If the paper does not state its number of repeats, 1 is assumed.
     """
     assert entry.mean is not None
     if metric is not None and metric.unit == "s":
@@ -69,7 +69,7 @@ def verdict_of(entry: Entry, printed: Printed, metric: Metric | None, printed_re
 
 
 def standard_error(entry: Entry, printed_spread: float | None, printed_repeats: int | None) -> float | None:
-    """Return the standard error of the difference of the measured and the printed mean, or None.
+    """Return the standard error of the difference between the measured and the published mean.
 
     It is sqrt(s^2 / n + s'^2 / n') with the standard deviations s, s' over n, n' repeats.  If one side has no spread,
     that of the other is used; if neither has, the result is None.
@@ -82,23 +82,23 @@ def standard_error(entry: Entry, printed_spread: float | None, printed_repeats: 
 
 
 def is_near(mean: float, printed: Printed) -> bool:
-    """Return True if a mean is within two published deviations, one percentage point or 4 %."""
+    """Return True if a mean is within two published standard deviations, one point or 4 %."""
     allowed = NEAR_POINTS if printed.unit in ("percent", "fraction") else NEAR_SHARE * abs(printed.value)
     return abs(mean - printed.value) <= max(printed.tolerance, allowed) * (1 + 1e-9)
 
 
 def marks_of(causes: Iterable[Cause]) -> dict[str, str]:
-    """Return the mark of a number with an explained difference, by cause: its index in brackets."""
+    """Return the marks of causes, such as " [1]", keyed by the text of the cause."""
     return {cause.because: f" [{number}]" for number, cause in enumerate(causes, 1)}
 
 
 def mark_of(match: Match, causes: Mapping[str, str]) -> str:
-    """Return what follows a number; `causes` are the marks of the causes."""
+    """Return the mark after a number; `causes` maps explanations to their marks."""
     return causes[match.reason] if match.verdict is Verdict.EXPLAINED else MARKS.get(match.verdict, "")
 
 
 def mark_sentences(verdicts: Iterable[Verdict]) -> list[str]:
-    """Return the meaning of the marks of some verdicts."""
+    """Return sentences that explain the marks of the given verdicts."""
     verdicts = set(verdicts)
     sentences = [f"~ statistically compatible: {COMPATIBLE}."] if Verdict.COMPATIBLE in verdicts else []
     if verdicts & {Verdict.OFF, Verdict.EXPLAINED}:
@@ -107,7 +107,7 @@ def mark_sentences(verdicts: Iterable[Verdict]) -> list[str]:
 
 
 def counts(matches: Sequence[Match]) -> dict[str, int]:
-    """Return the row of a scoreboard, by column."""
+    """Return one row of the scoreboard, keyed by column."""
     verdicts = Counter(COUNTED[one.verdict] for one in matches)
     beside_ours = sum(one.entry is not None for one in matches)
     near = [one.near for one in matches if one.near is not None]
