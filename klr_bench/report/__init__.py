@@ -1,4 +1,7 @@
-"""The report of an experiment: from its results folder and the published numbers; it runs nothing."""
+"""Reports of experiments, made from results folders and published numbers.
+
+A report never runs an experiment.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ def report(
     own_figures: bool = False,
     statistics: bool = False,
 ) -> list[Path]:
-    """Show the table of a results folder, and write its files and figures; return their paths.
+    """Print the table of a results folder, write its files and figures, and return their paths.
 
     `table` is a table of a paper to compare with (None: all that name the experiment), `formats` are some of FORMATS,
     `columns` the metrics of the table (None: those of the run), `placing` is for the LaTeX table, and `output` is the
@@ -68,7 +71,7 @@ def report(
 
 
 def compared(table: Table, columns: Sequence[str] | None) -> tuple[Document, str]:
-    """Return the comparisons of each pair of methods of a table, as a document and as CSV."""
+    """Return pairwise comparisons of the methods in a table, as a document and as CSV text."""
     from klr_bench.report import pairwise
 
     metrics = pairwise.chosen_metrics(table, columns)

@@ -1,4 +1,4 @@
-"""Print names of methods and curves, and numbers in print."""
+"""Display names of methods and curves, and number formatting."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ NONE = "-"
 PLUS_MINUS = " ± "
 MOST_NAMED = 5  # names in a sentence
 PATH = ("n_features_to_select", "C", "l1")
-"""Parameters that vary along a curve over the number of features."""
+"""Parameters that vary along a curve over the number of selected features."""
 
 
 class Unit(NamedTuple):
-    """Factor of printed numbers, and the suffix of the title of a metric."""
+    """Scale factor of displayed values and suffix of the column title."""
 
     scale: float
     head: str
@@ -36,7 +36,7 @@ UNITS = {
 
 
 def number(mean: float | None, std: float | None, metric: Metric) -> str:
-    """Return a mean and its spread in print: percents with one decimal, times with three digits."""
+    """Format a mean and standard deviation; percentages have one decimal, times three digits."""
     if mean is None:
         return NONE
     scaled = mean * UNITS[metric.unit].scale
@@ -48,45 +48,45 @@ def number(mean: float | None, std: float | None, metric: Metric) -> str:
 
 
 def three_digits(number: float) -> int:
-    """Return the decimals, at most three, that show three digits of a positive number."""
+    """Return the number of decimals (at most three) that shows three significant digits."""
     if not 0 < number < math.inf:
         return 1
     return min(3, max(0, 2 - math.floor(math.log10(number))))
 
 
 def title_of(metric: Metric) -> str:
-    """Return the title of a metric with its unit: "Accuracy (%)"."""
+    """Return the title of a metric with its unit, such as "Accuracy (%)"."""
     return metric.title + UNITS[metric.unit].head
 
 
 def column_label(algorithm_label: str, variant: Variant) -> str:
-    """Return the print name of an algorithm with a variant: "OSKL G=4"."""
+    """Return the display name of an algorithm with its variant, such as "OSKL G=4"."""
     return f"{algorithm_label} {variant_text(variant)}".strip()
 
 
 def line_label(line: Method) -> str:
-    """Return the print name of a method."""
+    """Return the display name of a method."""
     return column_label(line.algorithm_label, line.variant)
 
 
 def listed(names: Sequence[str], *, most: int = MOST_NAMED, of: str = "more") -> str:
-    """Return the first names of a list, and the number of the others."""
+    """Join the first few names and add the number of remaining ones."""
     more = [f"and {len(names) - most:,} {of}"] if len(names) > most else []
     return ", ".join([*names[:most], *more])
 
 
 def counted(count: int, noun: str) -> str:
-    """Return a count with its noun: "1 cell", "2 cells"."""
+    """Return a count with its noun in singular or plural, such as "1 cell" or "2 cells"."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def path_of(line: Method) -> tuple[str, Variant]:
-    """Return the curve of a method: its algorithm, and its variant without the place on the curve."""
+    """Return the curve of a method: its algorithm and the variant without `PATH` parameters."""
     return line.algorithm, line.variant.without(*PATH)
 
 
 def along_path(lines: Sequence[Method], metric: str, factor: float = 1.0) -> list[tuple[float, float, float]]:
-    """Return the number of selected features, the mean and the spread of each method with a metric, in order."""
+    """Return (number of selected features, mean, standard deviation) per method, sorted."""
     points = [(line.entries["n_selected"].mean, line.entries[metric]) for line in lines]
     return sorted(
         (n_features, factor * entry.mean, factor * (entry.std or 0.0))

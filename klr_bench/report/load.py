@@ -1,4 +1,4 @@
-"""Read a results folder: each number, name and mapping is checked."""
+"""Reader of results folders, which checks every value, name and mapping."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 REBUILD = "Run the experiment again to rebuild it from its cells; nothing finished is computed twice."
 FILES = {"traces": record.TRACE_COLUMNS, "reliability": record.RELIABILITY_COLUMNS, "rows": record.ROWS_COLUMNS}
-"""Columns of the files that a results folder may have besides records.csv."""
+"""Columns of the optional files in a results folder."""
 OPTIONAL = {*METRICS, *record.LATER}
 EXPECTED = {
     **dict.fromkeys(record.NAMES, "a name without slashes"),
@@ -38,33 +38,36 @@ EXPECTED = {
     "variant": 'a variant such as {"G": 1}',
     "params": 'parameters such as {"G": 1}',
 }
-"""Columns that do not hold numbers, and their values in words."""
+"""Non-numeric columns and a description of their valid values, used in messages."""
 Texts = tuple[Sequence[str], Sequence[Sequence[str]]]
-"""The header and the rows of a CSV file."""
+"""Header and rows of a CSV file."""
 
 
 @dataclass(frozen=True)
 class Results:
-    """A results folder: its manifest, and one frame per file, which is empty if there is no such file."""
+    """Content of a results folder: the manifest and one data frame per file.
+
+    A missing file is an empty data frame.
+    """
 
     manifest: Manifest
     records: pd.DataFrame
-    """One row per cell: `variant` holds Variants, `params` dicts, metrics are float64 (NaN if missing)."""
+    """One row per cell, with `Variant` objects in `variant`, dicts in `params`, and metrics as float64."""
     traces: pd.DataFrame
     reliability: pd.DataFrame
     rows: pd.DataFrame
     texts: Texts = ((), ())
-    """records.csv as it is."""
+    """The unparsed content of records.csv."""
     folder: Path | None = None
 
 
 def was_run(folder: Path) -> bool:
-    """Return True if a folder holds the records of an experiment."""
+    """Return True if a folder contains the records of an experiment."""
     return (folder / "records.csv").is_file()
 
 
 def load_results(folder: str | Path, file: str = "records") -> pd.DataFrame:
-    """Return a file of a results folder as a pandas frame with typed values.
+    """Load one file of a results folder as a data frame with typed values.
 
     Every number is in the range of its column, else KlrBenchError is raised.  Metrics that were not measured are NaN.
 
@@ -92,12 +95,15 @@ def load_results(folder: str | Path, file: str = "records") -> pd.DataFrame:
 
 
 def read_results(folder: Path) -> Results:
-    """Return the content of a results folder.  Raises KlrBenchError if records are missing or a value is invalid."""
+    """Read a results folder.
+
+    Raises KlrBenchError if records are missing or a value is invalid.
+    """
     path = folder / "records.csv"
     if not os.path.lexists(path):
         others = [other.parent.name for other in folder.parent.glob("*/records.csv")]
         known = names("experiment", folders())
-        advice = f"Make it with: klr-bench run experiment={folder.name}."
+        advice = f"Run it with: klr-bench run experiment={folder.name}."
         if folder.name not in known:
             advice = f"There is no experiment of this name.{nearest(folder.name, others or known)}"
         fail(f"{folder}: no records.csv there. {advice}")
@@ -105,7 +111,7 @@ def read_results(folder: Path) -> Results:
     more = [name for name in texts[0] if name not in record.COLUMNS]  # metrics of the user's own estimators
     records = _frame(path, texts, [*record.COLUMNS, *more])
     if records.empty:
-        fail(f"{path}: no rows in it. Make some with: klr-bench run experiment={folder.name}.")
+        fail(f"{path}: the file has no rows. Create some with: klr-bench run experiment={folder.name}.")
     for identity in (["key"], ["dataset", "algorithm", "variant", "repeat"]):
         again = records.duplicated(identity)
         if again.any():
@@ -124,7 +130,10 @@ def read_results(folder: Path) -> Results:
 
 
 def read_texts(path: Path) -> tuple[list[str], list[list[str]]]:
-    """Return the header and the rows of a CSV file.  Raises KlrBenchError if it is not a table."""
+    """Return the header and rows of a CSV file.
+
+    Raises KlrBenchError if the file is not a table.
+    """
     try:
         with regular(path, LARGEST_CSV) as file:
             lines = csv.reader(io.TextIOWrapper(file, encoding="utf-8", newline=""), strict=True)
@@ -142,7 +151,7 @@ def read_texts(path: Path) -> tuple[list[str], list[list[str]]]:
 
 
 def _frame(path: Path, texts: Texts, columns: Sequence[str]) -> pd.DataFrame:
-    """Return a file as a frame of these columns, each of its type."""
+    """Convert the texts of a file to a data frame with one dtype per column."""
     import pandas as pd
 
     header, rows = texts
@@ -166,10 +175,13 @@ def _frame(path: Path, texts: Texts, columns: Sequence[str]) -> pd.DataFrame:
 
 
 def _value(column: str, text: str) -> Any:
-    """Return the value of a text.  Raises ValueError, TypeError, RecursionError or OverflowError if it has none."""
+    """Parse the text of one field.
+
+    Raises ValueError, TypeError, RecursionError or OverflowError if the text is invalid.
+    """
     value: Any = text
     if column not in EXPECTED:
-        value = float(text) if text else math.nan  # unlike fast parsers, float is exact
+        value = float(text) if text else math.nan  # float() is exact, unlike the fast parsers of pandas
         is_metric = column in METRICS or column not in record.RANGES
         may_be_empty = is_metric or column == "seed"
         valid = may_be_empty if not text else text.isascii() and "_" not in text and record.possible(column, value)

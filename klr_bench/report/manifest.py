@@ -1,4 +1,4 @@
-"""manifest.yaml as typed values; nothing in it is ever called."""
+"""Data models of manifest.yaml; nothing in the file is executed."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from klr_bench.results.variants import Variant
 from klr_bench.yaml_file import read_yaml
 
 Column = tuple[str, Variant]
-"""An algorithm and its variant: a method."""
-AGAIN = "Run the experiment again to write it anew; nothing finished is computed twice."
+"""A method: an algorithm and its variant."""
+AGAIN = "Run the experiment again to rewrite it; finished work is not repeated."
 MOST_VARIANTS = 100_000
 MOST_REPEATS = 1_000_000
 
 
 def _known_split(split: Any) -> Any:
-    """Return a split, or None if another version of klr-bench wrote it."""
+    """Return the split, or None if it is in the format of another version."""
     try:
         return parse_split(split) if isinstance(split, dict) else split
     except KlrBenchError:
@@ -45,7 +45,7 @@ def _metric(content: Any) -> Metric:
 
 
 class StoredDataset(OpenModel):
-    """A data set of the configuration."""
+    """Data set in the stored configuration."""
 
     label: Words | None = None
     source: dict[str, Any] | Words | None = None
@@ -53,19 +53,22 @@ class StoredDataset(OpenModel):
 
     @property
     def own_file(self) -> bool:
-        """Whether it is the user's own file, whose rows carry the name and the hash of the file."""
+        """True for a user's own file, whose records contain the name and hash of the file."""
         return isinstance(self.source, dict) and self.source.get("format") == FILE
 
 
 class StoredAlgorithm(OpenModel):
-    """An algorithm of the configuration; `estimator`: its parameters."""
+    """Algorithm in the stored configuration; `estimator` holds its parameters."""
 
     label: Words | None = None
     estimator: dict[str, Parameter] = Field(default_factory=dict)
 
 
 class StoredConfig(OpenModel):
-    """The part of a run's configuration that a report needs; None for figures and metrics: the usual ones."""
+    """The part of a run's configuration that reports use.
+
+    `figures` and `metrics` are None if the run used the default selection.
+    """
 
     title: Words
     repeats: Annotated[int, between(1, MOST_REPEATS)]
@@ -77,25 +80,25 @@ class StoredConfig(OpenModel):
     figures: list[Words] | None = None
     metrics: list[Words] | None = None
     against: dict[str, dict[str, Parameter]] | None = None
-    """The parameter changes that lead to the baseline, by metric that compares two methods."""
+    """Per comparing metric, the parameter changes that lead to the baseline method."""
     budget: list[Budget] | Words | Budget | None = None
-    """Budgets of a sweep, or ``from:<experiment>/<algorithm>`` for those of another run."""
+    """Budgets of a sweep, or ``from:<experiment>/<algorithm>`` to take them from another run."""
 
 
 class Manifest(Model):
-    """The content of manifest.yaml."""
+    """Content of manifest.yaml."""
 
     experiment: FileName
-    """The name of the results folder."""
+    """Name of the results folder."""
     config: StoredConfig
     schema_version: Annotated[int, between(1, SCHEMA_VERSION)] = SCHEMA_VERSION
     machine: dict[str, Words | bool | int | float | None] | None = None
     labels: dict[Literal["algorithms", "datasets"], dict[FileName, Words]] | None = None
-    """Print names of all runs so far."""
+    """Display names used in all runs so far."""
     own_metrics: dict[str, Annotated[Any, AfterValidator(_metric)]] = Field(default_factory=dict)
     git_commit: Any = None
     changed: list[Any] | None = None
-    """Files that differed from the commit."""
+    """Files with uncommitted changes."""
     command: list[Any] | None = None
     versions: dict[str, Any] = Field(default_factory=dict)
     started: Any = None
@@ -103,17 +106,17 @@ class Manifest(Model):
 
     @property
     def chosen(self) -> str:
-        """The experiment whose file was run, whatever the name of its results folder."""
+        """Name of the experiment file, which may differ from the name of the results folder."""
         return self.config.experiment or self.experiment
 
     @property
     def metrics(self) -> dict[str, Metric]:
-        """The shipped metrics, then the user's own, which cannot replace a shipped one."""
+        """Built-in metrics, followed by user metrics, which cannot replace built-in ones."""
         return METRICS | self.own_metrics | METRICS
 
     @property
     def borrowed(self) -> bool:
-        """Whether the budgets are numbers of support vectors of another run, one for each of its variants."""
+        """True if the budgets are the numbers of support vectors of another run."""
         return isinstance(self.config.budget, str)
 
     def columns(self) -> list[Column]:
@@ -125,7 +128,7 @@ class Manifest(Model):
         ]
 
     def order(self, column: Column) -> tuple[Any, ...]:
-        """Return a sort key of a method: as in the configuration; then, in natural order, unknown methods."""
+        """Return a sort key for methods: configuration order, then unknown methods in natural order."""
         algorithm, variant = column
         sweep, algorithms = self._sweep(algorithm), list(self.config.algorithms)
         places = [
@@ -136,17 +139,17 @@ class Manifest(Model):
         return place, algorithm, variant.keys() != sweep.keys(), places, variant.order()
 
     def algorithm_label(self, algorithm: str) -> str:
-        """Return the print name of an algorithm."""
+        """Return the display name of an algorithm."""
         entry, labels = self.config.algorithms.get(algorithm), (self.labels or {}).get("algorithms", {})
         return (entry and entry.label) or labels.get(algorithm) or algorithm
 
     def dataset_label(self, dataset: str) -> str:
-        """Return the print name of a data set."""
+        """Return the display name of a data set."""
         entry, labels = self.config.datasets.get(dataset), (self.labels or {}).get("datasets", {})
         return (entry and entry.label) or labels.get(dataset) or dataset
 
     def configured_name(self, dataset: str) -> str:
-        """Return the name of a data set in the configuration; records have another one for a user's file."""
+        """Return the configured name of a data set, which differs from its name in records for user files."""
         own = [name for name, entry in self.config.datasets.items() if entry.own_file]
         return own[0] if dataset not in self.config.datasets and len(own) == 1 else dataset
 
@@ -156,7 +159,7 @@ class Manifest(Model):
         return None if entry is None or isinstance(entry.split, str) else entry.split
 
     def resampled(self, dataset: str) -> bool | None:
-        """Return whether each repeat splits a data set again, so that its test rows differ; None if unknown."""
+        """Return True if repeats draw new test rows, False if they share them, None if unknown."""
         split = self.split(dataset)
         return None if split is None else isinstance(split, RESAMPLING)
 
@@ -165,7 +168,10 @@ class Manifest(Model):
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Return the manifest of a results folder.  Raises KlrBenchError for an unknown key or an invalid value."""
+    """Read manifest.yaml.
+
+    Raises KlrBenchError for an unknown key or an invalid value.
+    """
     path = folder / "manifest.yaml"
     content = read_yaml(path)
     refuse_newer(content, path)

@@ -1,4 +1,4 @@
-"""The means over the repeats of each method of an experiment on each data set.
+"""Means over the repeats for each method and data set of an experiment.
 
 Some metrics are derived from others: times, and comparisons of a method with a baseline, repeat by repeat.  For each
 metric that compares, ``against`` of the experiment has the parameter changes that lead to the baseline:
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 
 TIMES = frozenset({"fit_time_s", "pass_time_s", "predict_time_s", "setup_time_s", "settled_s"})
 BUSY = 0.1
-"""Share of a machine's processor time that others used, above which its times are not comparable."""
+"""Share of CPU time used by other processes above which fit times are not comparable."""
 Row = dict[Hashable, Any]
 Groups = Mapping[Column, Sequence[Row]]
-"""The records of a data set by method."""
+"""Records of a data set, grouped by method."""
 SIZES = ("n_train", "n_test", "n_features")
 SETTLED = 0.005  # a settled accuracy is at most half a point below its final value
 
 
 class Machine(NamedTuple):
-    """Host and processor of a machine in the records; "" if unknown."""
+    """Host and CPU of a machine, empty if unknown."""
 
     host: str
     cpu: str
@@ -47,23 +47,23 @@ UNKNOWN = Machine("", "")
 
 @dataclass(frozen=True)
 class Conditions:
-    """The machines of some fits, and the largest share of one that others used when a fit began, if known."""
+    """Machines of a set of fits and the highest load from other processes, or None if unknown."""
 
     machines: frozenset[Machine] = frozenset()
     load: float | None = None
 
     @property
     def busy(self) -> bool:
-        """Whether some fit shared its machine with others."""
+        """True if other processes used the machine during some fit."""
         return self.load is not None and self.load > BUSY
 
     def alike(self, other: Conditions) -> bool:
-        """Return True if times are comparable: all from one machine that no other process kept busy."""
+        """Return True if times are comparable: one machine, not used by other processes."""
         return len(self.machines | other.machines) == 1 and not self.busy and not other.busy
 
 
 def conditions_of(rows: Iterable[Mapping[Hashable, Any]]) -> Conditions:
-    """Return the conditions of some records; those of a frame without the columns are unknown."""
+    """Return the conditions of some records; missing columns count as unknown."""
     rows = list(rows)
     loads = [load for row in rows if not math.isnan(load := row.get("load", math.nan))]
     return Conditions(frozenset(map(_machine, rows)), max(loads, default=None))
@@ -81,11 +81,11 @@ class Entry:
     mean: float | None
     std: float | None
     alike: bool = True
-    """Whether it was measured under the conditions of the experiment's other times."""
+    """True if the value was measured under the same conditions as the experiment's other times."""
 
     @classmethod
     def of(cls, values: Iterable[float], *, alike: bool = True) -> Entry:
-        """Summarize numbers; NaN are missing."""
+        """Summarize values; NaN counts as missing."""
         known = np.array([value for value in values if not np.isnan(value)])
         if not known.size:
             return cls(0, None, None, alike)
@@ -94,7 +94,7 @@ class Entry:
 
 
 class Failures(NamedTuple):
-    """Repeats that failed with one status, and the message of the first."""
+    """Repeats that failed with the same status, and the message of the first one."""
 
     status: str
     repeats: Sequence[int]
@@ -103,7 +103,7 @@ class Failures(NamedTuple):
 
 @dataclass(frozen=True)
 class Method:
-    """One algorithm and variant on one data set; `n_ok` of `n_repeats` repeats were successful."""
+    """Results of one algorithm and variant on one data set; `n_ok` repeats were successful."""
 
     algorithm: str
     algorithm_label: str
@@ -115,20 +115,20 @@ class Method:
     """Requested repeats that were not run yet."""
     entries: Mapping[str, Entry]
     timed_out: bool = False
-    """True if no repeat succeeded; the values are then those of repeats that the time limit stopped."""
+    """True if no repeat succeeded; the values are then those of repeats stopped by the time limit."""
     conditions: Conditions = field(default_factory=Conditions)
     params: Parameters = field(default_factory=dict)
-    """Its variant, and the parameters that all of its records share; without records, the configured ones."""
+    """The variant and the parameters that all records share; without records, the configured ones."""
 
     @property
     def column(self) -> Column:
-        """Its algorithm and variant."""
+        """The algorithm and its variant."""
         return self.algorithm, self.variant
 
 
 @dataclass(frozen=True)
 class MeasuredDataset:
-    """The methods on one data set, and its records."""
+    """Methods on one data set, and their records."""
 
     name: str
     label: str
@@ -137,12 +137,15 @@ class MeasuredDataset:
 
     @property
     def sizes(self) -> dict[str, float]:
-        """The numbers of rows and features of the first fit; empty without fits."""
+        """Numbers of rows and features of the first fit; empty if there is none."""
         first = next((row for rows in self.groups.values() for row in rows if row["n_train"] > 0), None)
         return {name: float(first[name]) for name in SIZES} if first else {}
 
     def fact(self, metric: str, printed: float) -> Entry | None:
-        """Return what the records say about the data set itself, or None; lambda, if a fit has the printed one."""
+        """Return a measured property of the data set, or None.
+
+        For ``metric="lam"`` it is the printed value if some fit used it.
+        """
         rows = [row for rows in self.groups.values() for row in rows]
         if metric == "lam":
             used = {params.get("lam") for row in rows for params in (row["variant"], row["params"])}
@@ -156,7 +159,7 @@ class MeasuredDataset:
 
 @dataclass(frozen=True)
 class Measured:
-    """All means of an experiment; `machine` is the one of most fits."""
+    """Means of an experiment; `machine` is the machine of most fits."""
 
     name: str
     manifest: Manifest
@@ -166,7 +169,7 @@ class Measured:
 
 
 def measure(results: Results) -> Measured:
-    """Return the means of all methods of an experiment.
+    """Compute the means of all methods of an experiment.
 
     A mean is over the rows with status ok; if there are none, over those that a time limit ended.  Other rows, and
     requested repeats without a row, are counted.
@@ -189,7 +192,7 @@ def measure(results: Results) -> Measured:
 
 
 def with_derived(records: pd.DataFrame, traces: pd.DataFrame) -> pd.DataFrame:
-    """Return the records with columns setup_time_s and settled_s, NaN if unknown.
+    """Add the columns setup_time_s and settled_s to the records, NaN if unknown.
 
     setup_time_s is the time of a fit before its pass over the examples.  settled_s is the time to final accuracy: the
     seconds of training until the first checkpoint from which on the test accuracy is at least that of the last
@@ -241,7 +244,7 @@ def _methods(dataset: str, groups: dict[Column, list[Row]], manifest: Manifest, 
 
 
 def _counting(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows that enter a mean: the successful ones, or those that a time limit ended if there are none."""
+    """Return the successful rows, or the rows stopped by the time limit if none succeeded."""
     return [row for row in rows if row["status"] == "ok"] or [row for row in rows if row["status"] == "timeout"]
 
 
@@ -264,7 +267,7 @@ def _failures(rows: Sequence[Row]) -> list[Failures]:
 
 
 def _compared(groups: Groups, column: Column, metric: Metric, changes: Parameters) -> list[float]:
-    """Return the comparisons of a method with its baseline, for each repeat that both have."""
+    """Compare a method with its baseline in each repeat that both have."""
     algorithm = str(changes.get("algorithm", column[0]))
     other = algorithm != column[0]
     wanted = dict(column[1]) | {name: value for name, value in changes.items() if name in column[1] or other}

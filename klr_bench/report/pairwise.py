@@ -1,4 +1,4 @@
-"""Every two methods of an experiment compared, on each data set over the repeats, and over all data sets."""
+"""Pairwise comparisons of methods, on each data set over repeats and across data sets."""
 
 from __future__ import annotations
 
@@ -20,11 +20,13 @@ from klr_bench.report.statistics import across
 from klr_bench.report.table import Block, Line, Table
 
 MOST_METHODS = 30
-"""Methods that are compared over data sets."""
+"""Maximum number of methods compared across data sets."""
 LEAST_DATA_SETS = 6
-"""The smallest two-sided p-value of Wilcoxon's test on n data sets is 2 / 2^n: 0.06 for five, 0.03 for six."""
+"""Minimum number of data sets: on n data sets Wilcoxon's two-sided p-value is at least 2 / 2^n, which is 0.06 for n = 5
+and 0.03 for n = 6.
+"""
 MOST_PAIRS = 120
-"""Pairs that a grid lists; of more pairs those with the best method are listed."""
+"""Maximum number of listed pairs; if there are more, only pairs with the best method are listed."""
 CSV_COLUMNS = (
     *("test", "dataset", "metric", "algorithm", "variant", "other_algorithm", "other_variant", "n", "difference"),
     *("low", "high", "p", "p_holm", "worse", "equivalent", "better", "rank", "other_rank", "statistic"),
@@ -33,7 +35,7 @@ CSV_COLUMNS = (
 
 @dataclass(frozen=True)
 class OnDataset:
-    """All pairs on one data set for one metric."""
+    """Pairwise comparisons on one data set for one metric."""
 
     block: Block
     metric: Metric
@@ -42,7 +44,9 @@ class OnDataset:
 
 @dataclass(frozen=True)
 class OverDatasets:
-    """Methods compared over data sets for one metric, the best average rank first; none if `missing` says why.
+    """Comparison of methods across data sets for one metric, best average rank first.
+
+    It is empty if `missing` states why there is no comparison.
 
     `groups` are places of methods that are not distinguishable from each other by Wilcoxon's test with Holm.
     """
@@ -59,13 +63,13 @@ class OverDatasets:
 
 
 def chosen_metrics(table: Table, names: Sequence[str] | None) -> list[Metric]:
-    """Return the metrics of the table that have a best; unless some were asked for, the first one only."""
+    """Return the requested metrics that have a best value, by default only the first."""
     marked = [metric for metric in table.shown.values() if is_marked(metric)]
     return marked if names else marked[:1]
 
 
 def on_data_sets(table: Table, metric: Metric) -> list[OnDataset]:
-    """Return the pairs of each data set on which some method has the metric."""
+    """Return the pairwise comparisons on each data set that has values of the metric."""
     comparisons = []
     for block in table.blocks:
         columns = [line.column for line in block.lines]
@@ -77,7 +81,7 @@ def on_data_sets(table: Table, metric: Metric) -> list[OnDataset]:
 
 
 def over_data_sets(table: Table, metric: Metric) -> OverDatasets:
-    """Compare the methods that have a mean of the metric on every data set, by these means."""
+    """Compare methods by their means, using methods that have a value on every data set."""
     means: dict[Column, dict[str, float]] = {}
     lines: dict[Column, Line] = {}
     for block in table.blocks:
@@ -115,10 +119,10 @@ def over_data_sets(table: Table, metric: Metric) -> OverDatasets:
 
 
 def statistics_document(table: Table, data_sets: Sequence[OnDataset], over: Sequence[OverDatasets]) -> Document:
-    """Return the texts of all comparisons."""
+    """Return a document with all comparisons."""
     grids = [_pairs_grid(one) for one in data_sets] + [grid for one in over for grid in _over_grids(one)]
     sentences = _caption(data_sets) + [sentence for one in over for sentence in _over_sentences(one)]
-    nothing = "No metric of this table has a direction, so that nothing is compared."
+    nothing = "No metric of this table has a better direction, so nothing is compared."
     return Document(f"{table.title or table.experiment}: comparisons", grids, sentences or [nothing])
 
 
@@ -133,9 +137,7 @@ def _pairs_grid(comparison: OnDataset) -> Grid:
     if len(listed) > MOST_PAIRS:
         best = {column for column, mark in marks.lines.items() if mark.place == "best"}
         listed = [pair for pair in listed if pair.first in best or pair.second in best][:MOST_PAIRS]
-        notes.append(
-            f"{len(comparison.pairs):,} pairs, of which those with the best method are listed; format=csv has all"
-        )
+        notes.append(f"{len(comparison.pairs):,} pairs; those with the best method are listed, and format=csv has all")
     rows = []
     for pair in listed:
         difference, low, high = (
@@ -172,7 +174,7 @@ def _over_grids(over: OverDatasets) -> list[Grid]:
     ]
     places = list(combinations(range(len(labels)), 2))
     rows = [[f"{labels[i]} - {labels[j]}", *(_p(part[i, j]) for part in over.wilcoxon)] for i, j in places[:MOST_PAIRS]]
-    more = f"{len(places):,} pairs, of which the first {MOST_PAIRS} are listed; format=csv has all"
+    more = f"{len(places):,} pairs; the first {MOST_PAIRS} are listed, and format=csv has all"
     notes = [more] if len(places) > MOST_PAIRS else []
     return [aligned([head, "average rank", "group"], ranks), aligned([head, "p", "p Holm"], rows, notes)]
 
@@ -220,7 +222,7 @@ def _over_sentences(over: OverDatasets) -> list[str]:
 
 
 def statistics_csv(data_sets: Sequence[OnDataset], over: Sequence[OverDatasets]) -> str:
-    """Return all comparisons as CSV, with all digits, in the units of records.csv."""
+    """Return all comparisons as CSV with full precision, in the units of records.csv."""
     import pandas as pd
 
     rows: list[dict[str, object]] = []

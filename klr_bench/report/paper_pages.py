@@ -1,4 +1,4 @@
-"""The report of a paper: its tables as printed, the scoreboard, its claims, and every number as a row of CSV."""
+"""Report of a paper: tables in the published layout, scoreboard, claims, and a CSV of all numbers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CSV_COLUMNS = (
     *("experiment", "our_dataset", "n", "mean", "std", "published_mean", "published_std", "difference"),
     *("verdict", "near", "reason", "shown_by"),
 )
-TIMES = "Times are of other machines and are not judged."
+TIMES = "Times were measured on other machines and are not compared."
 
 
 def report_papers(
@@ -42,7 +42,9 @@ def report_papers(
     formats: Sequence[str] = ("terminal",),
     output: Path | None = None,
 ) -> list[Path]:
-    """Show papers, or with the name "all" one line per paper, and write their files; return the paths.
+    """Print the report of each paper, write its files, and return their paths.
+
+    The name "all" prints one row per paper.
 
     `table` restricts the report to one table of a paper.  The files in `output`, or <results_dir>/papers/<name>, are
     tables.md, tables.tex, numbers.csv, and the figures of the experiments of a paper.  Raises KlrBenchError for an
@@ -68,7 +70,7 @@ def report_papers(
 
 
 def documents_of(whole: WholePaper, table: str | None = None) -> list[Document]:
-    """Return the tables of a paper as printed, its scoreboard and its claims; or one table alone."""
+    """Return a paper's tables, scoreboard and claims as documents, or only one table."""
     if table is not None:
         if table not in whole.judged:
             fail(f"table={table}: expected a table of {whole.name}.{nearest(table, whole.judged)}")
@@ -79,7 +81,7 @@ def documents_of(whole: WholePaper, table: str | None = None) -> list[Document]:
 
 
 def draw_figures(whole: WholePaper, table: str | None = None, also: Sequence[str] = ()) -> Drawn:
-    """Draw the figures of each experiment of a paper, or of one of its tables, as <experiment>_<figure>.
+    """Draw the figures of a paper's experiments, or of one table, as <experiment>_<figure>.
 
     `also` has formats in addition to the usual ones.
     """
@@ -96,10 +98,10 @@ def draw_figures(whole: WholePaper, table: str | None = None, also: Sequence[str
 
 
 def table_page(whole: WholePaper, number: str) -> Document:
-    """Return a table of a paper as the paper prints it, ours above each of its numbers."""
+    """Return a table in the published layout, with measured above published numbers."""
     judged, table = whole.judged[number], whole.paper.tables[number]
     causes = causes_of(whole, number)
-    caption = ["Ours, with as many digits as the paper prints, stand above the paper's numbers."]
+    caption = ["Measured values, rounded like the published ones, are above the published values."]
     caption += mark_sentences(match.verdict for match in judged)
     for place, (cause, matches) in enumerate(causes, 1):
         caption.append(f"[{place}] {cause.because} Shown by {', '.join(cause.shown_by)}. {pairs(matches)}")
@@ -116,12 +118,12 @@ def causes_of(whole: WholePaper, number: str) -> list[tuple[Cause, list[Match]]]
 
 
 def remarks(whole: WholePaper, number: str) -> list[str]:
-    """Return sentences about the numbers of a table that differ without a cause, or are not compared."""
+    """Return sentences on unexplained differences and numbers that are not compared."""
     by_verdict: dict[Verdict, list[Match]] = {verdict: [] for verdict in Verdict}
     for match in whole.judged[number]:
         by_verdict[match.verdict].append(match)
     off, times, absent = (by_verdict[verdict] for verdict in (Verdict.OFF, Verdict.TIME, Verdict.ABSENT))
-    sentences = [f"Off, without a cause: {pairs(off)}"] if off else []
+    sentences = [f"Differs, unexplained: {pairs(off)}"] if off else []
     for tried in whole.paper.tried:
         if matches := [match for match in off if match.reason == tried.because]:
             what = "; ".join(map(described, matches))
@@ -130,57 +132,57 @@ def remarks(whole: WholePaper, number: str) -> list[str]:
         (match.dataset, match.printed.dataset) for match in by_verdict[Verdict.STAND_IN]
     ):
         stand_in = "generated rows" if ours == published else ours
-        sentences.append(f"{published}: ours are of {stand_in}, which stand in for it: neither difference nor mark.")
+        sentences.append(f"{published}: measured on {stand_in} as a substitute, so the values are not compared.")
     if times:
         sentences.append(TIMES)
     if unlike := [match for match in times if match.entry and not match.entry.alike]:
-        sentences.append(f"Ours of a busy machine, or of another than most of the experiment's: {_named(unlike)}.")
+        sentences.append(f"Measured on a busy machine, or not on the main machine of the experiment: {_named(unlike)}.")
     for reason in dict.fromkeys(match.reason for match in absent):
-        sentences.append(f"Not to be had: {_named([match for match in absent if match.reason == reason])}. {reason}")
+        sentences.append(f"Unavailable: {_named([match for match in absent if match.reason == reason])}. {reason}")
     if by_verdict[Verdict.OPEN]:
         sentences.append(f"Not run: {_named(by_verdict[Verdict.OPEN])}.")
     return sentences
 
 
 def pairs(matches: Sequence[Match]) -> str:
-    """Return measured and printed numbers."""
+    """Return a list of measured and published numbers as text."""
     texts = (f"{described(match)}: {measured_text(match)} against {theirs(match.printed)}" for match in matches)
     return "; ".join(texts) + "."
 
 
 def _named(matches: Sequence[Match]) -> str:
-    """Return the number of matches, and their data sets and labels, without each metric."""
+    """Return how many numbers there are, and their data sets and labels."""
     names = dict.fromkeys(", ".join(dict.fromkeys([one.printed.dataset, one.printed.label])) for one in matches)
     return f"{counted(len(matches), 'number')} ({'; '.join(names)})"
 
 
 def scoreboard_page(whole: WholePaper) -> Document:
-    """Return the numbers of each verdict, by table."""
+    """Return the number of verdicts of each kind per table."""
     lines = {f"table {number}": judged for number, judged in whole.judged.items()}
-    title = f"{whole.paper.reference}: what became of its numbers"
+    title = f"{whole.paper.reference}: reproduced numbers"
     caption = [f"{meaning}." for meaning in MEANINGS] + origin(whole.behind)
     return Document(title, [scoreboard(whole.name, lines)], caption)
 
 
 def claims_page(whole: WholePaper) -> Document:
-    """Return the claims of a paper, and their verdicts."""
+    """Return the claims of a paper with their verdicts."""
     rows = [
         [str(number), claim.claim.where, claim.verdict, claim.count()] for number, claim in enumerate(whole.claims, 1)
     ]
     caption = [f"{number}. {claim.sentence()}" for number, claim in enumerate(whole.claims, 1)]
     grid = Grid(["claim", "where", "verdict", "comparisons that hold"], rows)
-    return Document(f"{whole.paper.reference}: what became of its claims", [grid], caption)
+    return Document(f"{whole.paper.reference}: claims", [grid], caption)
 
 
 def all_papers_page(papers: Sequence[WholePaper]) -> Document:
-    """Return one line per paper: the verdicts on its numbers, and on its claims."""
+    """Return one row per paper with verdicts on its numbers and claims."""
     behind = {name: results for whole in papers for name, results in whole.behind.items()}
     caption = [f"{meaning}." for meaning in MEANINGS] + origin(behind)
-    return Document("What became of the published numbers and claims", [*numbers_and_claims(papers)], caption)
+    return Document("Reproduction results", [*numbers_and_claims(papers)], caption)
 
 
 def scoreboard(title: str, lines: Mapping[str, Sequence[Match]]) -> Grid:
-    """Return the numbers of each verdict in each line and in all of them; columns of zeros are left out."""
+    """Return the number of verdicts of each kind per row and in total, without empty columns."""
     rows = {name: counts(judged) for name, judged in lines.items()}
     rows["all"] = counts([match for judged in lines.values() for match in judged])
     columns = [column for column in SCOREBOARD if rows["all"][column] or column == "numbers"]
@@ -189,7 +191,7 @@ def scoreboard(title: str, lines: Mapping[str, Sequence[Match]]) -> Grid:
 
 
 def numbers_and_claims(papers: Sequence[WholePaper]) -> tuple[Grid, Grid]:
-    """Return two grids with one line per paper: verdicts on numbers, and verdicts on claims."""
+    """Return two grids with one row per paper: verdicts on numbers and on claims."""
     lines = {whole.name: whole.numbers for whole in papers if whole.lines}
     claims = {whole.name: [claim.verdict for claim in whole.claims] for whole in papers if whole.claims}
     every = [verdict for verdicts in claims.values() for verdict in verdicts]
@@ -201,12 +203,12 @@ def numbers_and_claims(papers: Sequence[WholePaper]) -> tuple[Grid, Grid]:
 
 
 def numbers_csv(papers: Iterable[WholePaper], table: str | None = None) -> str:
-    """Return every number of some papers, or of one table, with its verdict, in the units of records.csv."""
+    """Return all numbers with their verdicts as CSV, in the units of records.csv."""
     return csv_text(CSV_COLUMNS, [row for row, _ in number_rows(papers, table)])
 
 
 def number_rows(papers: Iterable[WholePaper], table: str | None = None) -> Iterator[tuple[list[object], Match]]:
-    """Yield every number of some papers, or of one table, as the values of CSV_COLUMNS, and its verdict."""
+    """Yield all numbers as values of `CSV_COLUMNS`, each with its match."""
     for whole in papers:
         for number, judged in whole.judged.items():
             for match in judged if table in (None, number) else ():

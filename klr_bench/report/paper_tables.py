@@ -1,4 +1,4 @@
-"""A table of a paper as the paper prints it: ours, with as many digits, above the printed numbers.
+"""Published tables in their original layout, with measured above published numbers.
 
 Forgetron      budget=3443  budget=1821      blocks, rows and columns as in `Layout`
 Accuracy (%)   78.9 ± 2.1   77.3 ± 3.0 ~     the mark of a verdict
@@ -32,16 +32,16 @@ FACT_TITLES = {
 
 @dataclass(frozen=True)
 class Block:
-    """A block of a printed table; a cell holds numbers that differ only in their metric."""
+    """Block of a published table; a cell holds numbers that differ only in their metric."""
 
     title: str
     columns: Sequence[str]
     rows: Sequence[tuple[str, Sequence[Sequence[Match]]]]
-    """The title and the cells of each row."""
+    """Title and cells of each row."""
 
 
 def blocks_of(judged: Sequence[Match], layout: Layout) -> list[Block]:
-    """Return the blocks of a table as the paper prints it."""
+    """Arrange the numbers of a table in blocks according to its layout."""
     blocks = []
     for title, matches in _grouped(judged, layout.blocks).items():
         if "metric" not in {*layout.blocks, *layout.rows, *layout.columns}:  # a cell holds several metrics
@@ -55,7 +55,10 @@ def blocks_of(judged: Sequence[Match], layout: Layout) -> list[Block]:
 
 
 def as_printed(judged: Sequence[Match], layout: Layout, causes: Sequence[Cause]) -> list[Grid]:
-    """Return the blocks of a table as grids; `causes` are numbered, and the numbers mark explained differences."""
+    """Return the blocks of a table as grids.
+
+    `causes` are numbered, and these numbers mark explained differences.
+    """
     marks, grids = marks_of(causes), []
     for block in blocks_of(judged, layout):
         rows = []
@@ -76,7 +79,7 @@ def _grouped(matches: Sequence[Match], parts: Sequence[str]) -> dict[str, list[M
 
 
 def _part(line: Printed, part: str) -> str:
-    """Return one part of the title of a number, in the words of the paper if it has some."""
+    """Return one part of the title of a number, in the paper's words if available."""
     if part == "label":
         return line.label
     if part == "algorithm":
@@ -92,13 +95,13 @@ def _part(line: Printed, part: str) -> str:
 
 
 def ours(match: Match, causes: Mapping[str, str]) -> str:
-    """Return the measured number with the digits of the printed one, and the mark of the verdict."""
+    """Return the measured value, rounded like the published one, with the mark of its verdict."""
     text = measured_text(match)
     return text if text == NONE else text + mark_of(match, causes)
 
 
 def measured_text(match: Match) -> str:
-    """Return the measured number with the digits of the printed one."""
+    """Return the measured value, rounded like the published one."""
     line, entry = match.printed, match.entry
     if entry is None or entry.mean is None:
         return NONE
@@ -118,12 +121,12 @@ def _decimals(number: str) -> int:
 
 
 def theirs(line: Printed) -> str:
-    """Return a published number as the paper prints it, with commas in large counts."""
+    """Return a published number as printed, with commas in large counts."""
     mean = f"{Decimal(line.mean):,}" if line.unit == "count" else line.mean
     return mean + (f"{PLUS_MINUS}{line.std}" if line.std else "")
 
 
 def described(match: Match) -> str:
-    """Return the place of a number in words: "magic, OSKL, G 10, Support vectors"."""
+    """Return the position of a number in words, such as "magic, OSKL, G 10, Support vectors"."""
     line = match.printed
     return ", ".join(dict.fromkeys([line.dataset, line.label, _part(line, "metric")]))

@@ -1,4 +1,4 @@
-"""The best method of each metric on a data set, and which methods are not distinguishable from it.
+"""The best method per metric and data set, and methods not distinguishable from it.
 
 Two methods are compared over the repeats that succeeded for both: the same split and order of rows, so that differences
 are paired.  p-values are adjusted by Holm over all pairs of methods, not over those with the best alone: the best is
@@ -22,27 +22,28 @@ from klr_bench.report.measured import Groups, Row
 from klr_bench.report.statistics.paired import Array, corrected_interval, correlated_t, holm
 
 LEAST_REPEATS = 3
-"""With a test share of 20 % the interval reaches 11 standard deviations of a difference to either side for two repeats,
-3.3 for three, 1.9 for five."""
+"""Minimum number of repeats: with a test share of 20 % the interval extends 11 standard deviations of a difference to
+either side for two repeats, 3.3 for three and 1.9 for five.
+"""
 LEVEL = 0.95
 ROPE = 0.01
-"""Mean differences of rates of at most one percentage point count as equivalent; other metrics have no such region."""
+"""Mean differences of rates up to one percentage point count as equivalent; other metrics have no such region."""
 MOST_LINES = 100
-"""Methods of which every two are compared."""
+"""Maximum number of methods that are compared pairwise."""
 UNMARKED = {"load", "objective"}
-"""Metrics without marks, besides times and memory: methods may minimize objectives with different penalties."""
+"""Metrics without marks, in addition to times and memory; methods may minimize objectives with different penalties."""
 
 
 @dataclass(frozen=True)
 class Mark:
-    """How a method compares with the best one, in the unit of records.csv.
+    """Comparison of a method with the best one, in the unit of records.csv.
 
     The mean difference (method minus best) and the ends of its interval are over the `n` repeats that both have; None
     if they are not known.
     """
 
     place: Literal["best", "alike", ""]
-    """ "alike" if it is not distinguishable from the best, empty if it is, or is not compared."""
+    """"alike" if the method is not distinguishable from the best, empty if it is or was not compared."""
     n: int = 0
     difference: float | None = None
     low: float | None = None
@@ -53,15 +54,15 @@ class Mark:
 
 @dataclass(frozen=True)
 class Marks:
-    """The marks of one metric on one data set; methods without a value have none."""
+    """Marks of one metric on one data set; methods without a value have none."""
 
     lines: Mapping[Column, Mark] = field(default_factory=dict)
     missing: str = ""
-    """Why some methods, or all, were not compared with the best; empty if all were."""
+    """The reason why some or all methods were not compared with the best, or empty."""
 
 
 class Sample(NamedTuple):
-    """A metric of methods that are compared: `values` (methods, repeats), NaN if a value is missing.
+    """Values of a metric, shape (methods, repeats), with NaN for missing values.
 
     `ratio`, (methods,), is n_test / n_train if each repeat splits the same set again, 0 if it does not, and infinite if
     the numbers of rows are not known.
@@ -73,7 +74,7 @@ class Sample(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """Two methods of a sample: their mean paired difference, first minus second, its interval and p-values.
+    """Comparison of two methods: mean paired difference (first minus second), interval, p-values.
 
     `worse`, `equivalent` and `better` are the probabilities that the first is so, in the direction of the metric.
     Everything but the difference is NaN if the two cannot be compared.
@@ -93,7 +94,7 @@ class Pair(NamedTuple):
 
 
 def is_marked(metric: Metric) -> bool:
-    """Return True if the best of a metric is marked: it has a direction, and is not a time or memory."""
+    """Return True if the best value is marked: not for times, memory, or undirected metrics."""
     stored = metric.stored and not metric.compares
     return bool(metric.better) and stored and metric.unit not in ("s", "min", "MB") and metric.name not in UNMARKED
 
@@ -101,7 +102,7 @@ def is_marked(metric: Metric) -> bool:
 def marks(
     groups: Groups, columns: Sequence[Column], metrics: Iterable[Metric], *, resampled: bool, by: str | None
 ) -> dict[str, Marks]:
-    """Return the marks of the metrics on one data set, by name; metrics without marks are left out.
+    """Return the marks of all metrics that have marks on one data set, keyed by metric.
 
     `groups` are its records by method.  `resampled`: whether each repeat splits the same set again.  `by` is a
     parameter whose values are columns of the table: only methods with the same value are compared.
@@ -118,7 +119,10 @@ def marks(
 def samples(
     groups: Groups, columns: Sequence[Column], name: str, *, resampled: bool, by: str | None = None
 ) -> list[Sample]:
-    """Return the values of a metric, one sample per value of the parameter `by`, of the methods that have some."""
+    """Return one sample of a metric per value of the parameter `by`.
+
+    Methods without values are left out.
+    """
     groups_of: dict[Any, dict[Column, list[Row]]] = {}
     for column in columns:
         rows = [
@@ -138,7 +142,7 @@ def _sample(methods: Mapping[Column, Sequence[Row]], name: str, *, resampled: bo
 
 
 def split_ratio(row: Row) -> float:
-    """Return n_test / n_train of a record, infinite if they are not known."""
+    """Return n_test / n_train of a record, or infinity if unknown."""
     n_train, n_test = (row.get(name, math.nan) for name in ("n_train", "n_test"))
     return n_test / n_train if n_train > 0 and n_test >= 0 else math.inf
 

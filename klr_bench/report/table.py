@@ -1,4 +1,4 @@
-"""The table of an experiment as values: one block per data set, one line per method, with the published numbers."""
+"""Table of an experiment: one block per data set and one row per method, with published numbers."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from klr_bench.results.variants import variant_text
 
 @dataclass(frozen=True)
 class Line(Method):
-    """A method, and the published numbers that match its own, by metric."""
+    """Method with its matching published numbers, keyed by metric."""
 
     matches: Mapping[str, Match] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Block:
-    """One data set; times are in the unit of the published ones, seconds if there are none."""
+    """Table block of one data set; times are in the published unit, or in seconds."""
 
     dataset: str
     label: str
@@ -37,42 +37,42 @@ class Block:
     metrics: list[Metric]
     sizes: Mapping[str, float]
     facts: Sequence[Printed]
-    """Published numbers about the data set itself."""
+    """Published properties of the data set."""
     stands_for: str | None
-    """The published data set that this one replaces, if any."""
+    """The published data set that this one substitutes, if any."""
     marks: Mapping[str, Marks]
-    """By metric, the best line and those that are not distinguishable from it."""
+    """Per metric, the best method and the methods not distinguishable from it."""
     groups: Groups
     resampled: bool
-    """Whether each repeat splits the data set again; True if unknown."""
+    """True if each repeat draws a new split, or if this is unknown."""
 
     @property
     def matches(self) -> list[Match]:
-        """All published numbers that match a line."""
+        """All published numbers that match a row of the block."""
         return [match for line in self.lines for match in line.matches.values()]
 
 
 @dataclass(frozen=True)
 class Table:
-    """The table of an experiment."""
+    """Table of an experiment."""
 
     experiment: str
     title: str
     blocks: list[Block]
     sources: Sequence[Source]
-    """The published tables that the experiment is compared with."""
+    """Published tables that the experiment is compared with."""
     machine: str
     figures: list[str] | None
     absent: list[str]
-    """Requested data sets without a record."""
+    """Requested data sets without records."""
     baselines: Mapping[str, str]
-    """Print name of the baseline, "FISTA; two_stage=False", by metric that compares two methods."""
+    """Display name of the baseline method per comparing metric, such as "FISTA; two_stage=False"."""
     measured_on: Machine
-    """The machine of most fits; times of other machines have no ratio."""
+    """The machine of most fits; times from other machines have no ratio."""
 
     @property
     def columns(self) -> str | None:
-        """The parameter whose values are the columns, if all published tables have the same one."""
+        """The parameter whose values form the columns, if all published tables share one."""
         parameters = {source.paper.tables[table].columns for source in self.sources for table in source.tables}
         return parameters.pop() if len(parameters) == 1 else None
 
@@ -83,7 +83,7 @@ class Table:
 
     @property
     def compared(self) -> list[Match]:
-        """The published numbers whose difference the table shows."""
+        """Published numbers for which the table shows a difference."""
         return [
             match
             for block in self.blocks
@@ -94,14 +94,16 @@ class Table:
 
     @property
     def causes(self) -> list[Cause]:
-        """The causes that explain differences that the table shows."""
+        """Causes of the explained differences in the table."""
         reasons = {match.reason for match in self.compared if match.verdict is Verdict.EXPLAINED}
         causes = {cause.because: cause for source in self.sources for cause in source.paper.causes}
         return [cause for because, cause in causes.items() if because in reasons]
 
 
 def results_table(results: Results, table: str | None = None, columns: Sequence[str] | None = None) -> Table:
-    """Return the table of an experiment, compared with the published tables that name it, or with one `table`.
+    """Build the table of an experiment and compare it with the published tables that name it.
+
+    `table` restricts the comparison to one published table.
 
     `columns` are names of metrics, in this order; None: those of the run.  Raises KlrBenchError for an unknown table or
     metric, and for a metric without values.
@@ -123,7 +125,10 @@ def results_table(results: Results, table: str | None = None, columns: Sequence[
 
 
 def build(measured: Measured, sources: Sequence[Source] = (), *, only_published: bool = False) -> Table:
-    """Return a table of measured and published numbers; with `only_published`, of the published metrics, if any."""
+    """Build a table of measured and published numbers.
+
+    With `only_published`, only published metrics are included, if there are any.
+    """
     manifest, config = measured.manifest, measured.manifest.config
     present = {dataset.name for dataset in measured.datasets}
     baselines = {}
@@ -166,7 +171,7 @@ def build(measured: Measured, sources: Sequence[Source] = (), *, only_published:
 
 
 def _metrics(lines: list[Line], manifest: Manifest, *, compared: bool, only_published: bool) -> list[Metric]:
-    """Return the requested metrics that some line has; times in the unit in which they are published.
+    """Return the requested metrics that have values, with times in the published unit.
 
     Next to a paper the usual ones leave out the log loss, which none prints.
     """

@@ -1,4 +1,4 @@
-"""The live view of a run: a page served from the files of a results folder.
+"""Live view of a run: a web page served from the files of a results folder.
 
 /               the page, whose script requests the rest
 /state.json     the state of the run, and the version of its results
@@ -42,19 +42,21 @@ TYPES = {"js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8
 FILES = ("records.csv", "traces.csv", "reliability.csv", "rows.csv", "manifest.yaml")
 """The files that a report reads."""
 INTERVAL_S, SHARE = 2.0, 0.05
-"""During a run: the least seconds between two reports, and the largest share of a processor that reports use."""
+"""During a run, the minimum number of seconds between two reports and the maximum share of a CPU that reports use."""
 LONGEST_LINE = 10**6
 PROGRAM = "import sys; sys.path[:] = {!r}; from klr_bench.report.watch import serve; serve({!r}, {}, {})"
 TICK_S = 0.2
 OPEN_S, GRACE_S = 5.0, 4.0
-"""A page that sent a request in the last OPEN_S seconds is open; it gets GRACE_S to fetch the last results."""
+"""A page counts as open if it sent a request in the last OPEN_S seconds; after a run it gets GRACE_S seconds to fetch
+the final results.
+"""
 NICENESS = 10
-"""Priority of a process that serves: fits go first."""
+"""Priority of the server process, lower than that of fits."""
 AGAIN = "Run the same command again to continue."
 
 
 class Watched:
-    """A results folder, which need not exist yet, read for any number of browsers at once."""
+    """Results folder, possibly not created yet, that is read for any number of browsers."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -63,7 +65,7 @@ class Watched:
         self._due = 0.0
 
     def state(self) -> dict[str, Any]:
-        """Return what the header shows, and the version of the results, as values of JSON."""
+        """Return the content of the header and the version of the results, as JSON values."""
         state: dict[str, Any] = {"experiment": self.folder.name, "version": self._version(), "problem": ""}
         try:
             progress = read_progress(self.folder)
@@ -74,11 +76,11 @@ class Watched:
             return state | describe(progress, time.time())
         sentence = f"Waiting for a run: klr-bench run experiment={self.folder.name}"
         if (self.folder / "records.csv").exists():
-            sentence = "Nothing runs here now. The table shows earlier runs."
+            sentence = "No run is active. The table shows earlier runs."
         return state | {"standing": "none", "sentence": sentence}
 
     def results(self) -> dict[str, str]:
-        """Return the version of the results, and their report as HTML or a message, as values of JSON.
+        """Return the version of the results and their report (HTML) or a message, as JSON values.
 
         There is one report per version.  If it fails, the message says why, and the next request tries again.
         """
@@ -91,14 +93,17 @@ class Watched:
                         self._results["html"] = fragment([experiment_part(self.folder)], self.folder.name)
                     else:
                         self._results["message"] = "Waiting for the first result."
-                except Exception as error:  # of files that are damaged, replaced or removed meanwhile
+                except Exception as error:  # a file may be damaged, replaced or removed at any time
                     message = str(error) if isinstance(error, KlrBenchError) else raised(error)
                     self._results |= {"version": "", "message": message}
                 self._due = time.monotonic() + max(INTERVAL_S, (time.thread_time() - start) / SHARE)
             return self._results
 
     def _version(self) -> str:
-        """Return a text that changes with the files, but during a run not before the next report is due."""
+        """Return a text that changes with the files.
+
+        During a run it does not change before the next report is due.
+        """
         with suppress(KlrBenchError, OSError):
             progress = read_progress(self.folder)
             if time.monotonic() < self._due and progress and standing(progress) == "running":
@@ -112,7 +117,7 @@ class Watched:
 
 
 def describe(progress: Progress, now: float) -> dict[str, Any]:
-    """Return what the header of the page shows of a run; `now` is in seconds since 1970."""
+    """Return the header of the page for a run; `now` is in seconds since 1970."""
     stands = standing(progress, now)
     is_alive = stands == "running"
     remaining = progress.left_s if is_alive else None
@@ -149,7 +154,7 @@ def _sentence(progress: Progress, now: float) -> str:
 
 
 def span(seconds: float) -> str:
-    """Return a duration in words: "8 s", "12 min", "3 h 5 min", "2 d 4 h"."""
+    """Format a duration, such as "8 s", "12 min", "3 h 5 min" or "2 d 4 h"."""
     whole = max(0, round(seconds))
     if whole < 100:
         return f"{whole} s"
@@ -162,7 +167,7 @@ def span(seconds: float) -> str:
 
 
 class Server(ThreadingTCPServer):
-    """An HTTP server of the page of a results folder; port 0 is any free port.
+    """HTTP server of the page of a results folder; port 0 selects a free port.
 
     Raises KlrBenchError if the address is not available.
     """
@@ -172,12 +177,12 @@ class Server(ThreadingTCPServer):
     def __init__(self, folder: Path, host: str = LOOPBACK, port: int = 0) -> None:
         self.watched = Watched(folder)
         self.last_request = -math.inf
-        """Time at which a page last requested the state, on the monotonic clock."""
+        """Time of the last request by a page, on the monotonic clock."""
         try:
             super().__init__((host, port), Handler)
         except (OSError, ValueError, TypeError) as error:
             fail(
-                f"host={shown(host)} port={port}: cannot be served ({getattr(error, 'strerror', None) or error}). "
+                f"host={shown(host)} port={port}: cannot serve on this address ({getattr(error, 'strerror', None) or error}). "
                 "Expected an address of this machine, such as 127.0.0.1 or 0.0.0.0 (all), and a free port above 1023."
             )
         address, self.port = str(self.server_address[0]), int(self.server_address[1])
@@ -185,14 +190,14 @@ class Server(ThreadingTCPServer):
         self.url = f"http://{platform.node() if address == ANY else address}:{self.port}/"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Report an error of the server in one line, but not a browser that closed the connection."""
+        """Report a server error in one line, and ignore connections closed by the browser."""
         error = sys.exception()
         if error is not None and not isinstance(error, ConnectionError | TimeoutError):
             sys.stderr.write(f"watch: {raised(error)}\n")
 
 
 class Handler(BaseHTTPRequestHandler):
-    """The answer to one request."""
+    """Handler of one HTTP request."""
 
     server: Server
     timeout = 10.0
@@ -201,7 +206,7 @@ class Handler(BaseHTTPRequestHandler):
         """Answer a request for the page, the state, the results or an asset."""
         watched, path = self.server.watched, self.path.partition("?")[0]
         if self.server.is_loopback and not is_loopback_name(self.headers.get("Host", "")):
-            # DNS rebinding: another site's name that resolves to this machine must not read what only it may
+            # Prevent DNS rebinding: pages of other sites whose name resolves to this machine must not read results.
             self._answer(TEXT, "Only 127.0.0.1 and localhost are served.\n", HTTPStatus.FORBIDDEN)
         elif path == "/":
             allowed = f"{policy(shared=True, watched=True)}; frame-ancestors 'none'"
@@ -235,7 +240,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def is_loopback_name(host: str) -> bool:
-    """Return True if the header Host of a request, with or without a port, names this machine alone."""
+    """Return True if the Host header of a request names the local machine."""
     try:
         name = urlsplit(f"//{host}").hostname or ""
         return name == "localhost" or ipaddress.ip_address(name).is_loopback
@@ -245,7 +250,9 @@ def is_loopback_name(host: str) -> bool:
 
 @contextmanager
 def serve_in_background(folder: Path, port: int = 0) -> Iterator[str]:
-    """Serve the page of a results folder in another process while the block runs; yield its address.
+    """Serve the page of a results folder in a child process while the block runs.
+
+    Yields its address.
 
     A page that is open when the block ends has some seconds to show the end of the run.  If the page cannot be served,
     the address is "" and stderr has the reason.
@@ -266,7 +273,7 @@ def serve_in_background(folder: Path, port: int = 0) -> Iterator[str]:
 
 def serve(folder: str, port: int, parent: int) -> None:
     """Serve the page of a results folder until the process `parent` ends or closes stdin."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C stops the run, which then stops this process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C stops the run, which then stops this server
     os.nice(NICENESS)
     try:
         server = Server(Path(folder), port=port)

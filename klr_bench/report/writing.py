@@ -1,4 +1,4 @@
-"""The files of a report: their formats, and writing them only if they change."""
+"""Formats and files of a report; files are written only if their content changes."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from klr_bench.files import write_atomic
 from klr_bench.parsing import check_choice
 
 FORMATS = ("terminal", "md", "tex", "csv", "pdf", "html")
-"""Formats of a report; with pdf the figures are PDF files, too; html is one page of all that is requested."""
+"""Formats of a report; pdf also saves the figures as PDF, and html is a single page."""
 ORIENTATIONS = {"column": "table", "page": "table*", "landscape": "sidewaystable"}
-"""LaTeX's environment for a table as wide as a column of text, as both columns, or as a rotated page."""
+"""LaTeX environment for a table that spans one column, the page width, or a rotated page."""
 
 
 def check_formats(formats: Iterable[str]) -> None:
-    """Refuse an unknown format."""
+    """Raise KlrBenchError for an unknown format."""
     for name in formats:
         check_choice("format", name, FORMATS)
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return rows as CSV."""
+    """Format rows as CSV."""
     text = io.StringIO(newline="")
     csv.writer(text, lineterminator="\n").writerows([header, *rows])
     return text.getvalue()
 
 
 def write_changed(target: Path, files: Mapping[str, bytes]) -> list[Path]:
-    """Write files, by their paths in `target`, unless they have this content already; return all paths."""
+    """Write files into `target` unless they already have the same content; return all paths."""
     for name, content in files.items():
         path = target / name
         if not path.is_file() or path.read_bytes() != content:
