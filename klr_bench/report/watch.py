@@ -182,7 +182,7 @@ class Server(ThreadingTCPServer):
             super().__init__((host, port), Handler)
         except (OSError, ValueError, TypeError) as error:
             fail(
-                f"host={shown(host)} port={port}: cannot serve on this address ({getattr(error, 'strerror', None) or error}). "
+                f"host={shown(host)} port={port}: cannot serve here ({getattr(error, 'strerror', None) or error}). "
                 "Expected an address of this machine, such as 127.0.0.1 or 0.0.0.0 (all), and a free port above 1023."
             )
         address, self.port = str(self.server_address[0]), int(self.server_address[1])

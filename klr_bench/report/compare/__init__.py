@@ -1,1 +1,4 @@
-"""Compare two runs: other seeds, another version, another machine, or another experiment with the same methods."""
+"""Comparison of two runs that share methods.
+
+The runs may differ in seeds, version, machine or experiment.
+"""

@@ -1,4 +1,4 @@
-"""Compare two runs: the means of the methods that both have, and all else that differs."""
+"""Comparison of two runs: means of the methods in both runs, and all other differences."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Outcome(Enum):
-    """What becomes of two means."""
+    """Result of comparing two means."""
 
     EQUAL = "equal in each repeat"
     TESTED = "tested"
@@ -44,7 +44,10 @@ class Outcome(Enum):
 
 @dataclass
 class Number:
-    """A metric of a method in both runs, in the unit of records.csv; if repeats are pairs, over those of both."""
+    """Metric of a method in both runs, in the unit of records.csv.
+
+    If repeats are paired, only repeats in both runs are used.
+    """
 
     method: MethodKey
     metric: Metric
@@ -52,56 +55,56 @@ class Number:
     second: Entry
     outcome: Outcome = Outcome.ONE_ONLY
     difference: float | None = None
-    """First minus second; the mean difference if repeats are pairs."""
+    """First minus second; the mean difference if repeats are paired."""
     ratio: float | None = None
-    """First divided by second, for times that were measured on the same idle machine."""
+    """First divided by second, for times measured on the same idle machine."""
     low: float | None = None
-    """The ends of the 95 % interval of the difference, if it is tested."""
+    """Ends of the 95 % interval of the difference, if it was tested."""
     high: float | None = None
     p_raw: float | None = None
     p: float | None = None
-    """After Holm's correction for all comparisons of the metric."""
+    """p-value after Holm's correction over all comparisons of the metric."""
 
     @property
     def significant(self) -> bool:
-        """Whether the difference is more than chance explains."""
+        """True if the difference is statistically significant."""
         return self.p is not None and self.p < 1 - LEVEL
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two runs and what differs.  A is the first, B the second."""
+    """Differences between two runs; A is the first, B the second."""
 
     first: Run
     second: Run
     settings: Sequence[differences.Setting]
     parameters: Mapping[tuple[str, str, str], Sequence[str]]
-    """Name and both values of the parameters of fits that differ, each with its methods."""
+    """Name and both values of each differing parameter, with its methods."""
     cells: differences.Cells
     pairings: Mapping[str, Pairing]
-    """By data set."""
+    """How repeats are paired, per data set."""
     times_differ: Mapping[MethodKey, str]
-    """Why times of the two runs cannot be compared, empty if they can be."""
+    """Reason why times of the two runs are not comparable, or empty."""
     all_numbers: Sequence[Number]
 
     @property
     def numbers(self) -> list[Number]:
-        """The numbers except times and memory."""
+        """The metrics except times and memory."""
         return [number for number in self.all_numbers if number.outcome is not Outcome.MACHINE]
 
     @property
     def equal_numbers(self) -> bool:
-        """Whether all numbers of the tables are equal in each repeat, except times and memory."""
+        """True if all metrics, except times and memory, are equal in each repeat."""
         return all(number.outcome in (Outcome.EQUAL, Outcome.ONE_ONLY) for number in self.numbers)
 
     @property
     def identical(self) -> bool:
-        """Whether nothing differs except times, memory, and settings on which no number depends."""
+        """True if nothing differs except times, memory, and settings that affect no metric."""
         return self.cells.equal and not self.parameters and not any(setting.has_effect for setting in self.settings)
 
 
 def compare(first: Path, second: Path, columns: Sequence[str] | None = None) -> Comparison:
-    """Read two results folders, results/<experiment>, and compare them.
+    """Read two results folders and compare them.
 
     `columns` are the names of metrics, the usual ones if None.  Raises KlrBenchError for a folder without results, for
     the same folder twice, for an unknown metric, and if no method on a data set is in both.
@@ -153,7 +156,7 @@ def report_comparison(
     columns: Sequence[str] | None = None,
     output: Path | None = None,
 ) -> list[Path]:
-    """Show what differs between two results folders, and write its files; return their paths.
+    """Print the differences between two results folders, write the files, and return their paths.
 
     `formats` are some of FORMATS, without pdf; `output` is the folder of against.md, against.tex and against.csv, by
     default <first>/report.  Raises KlrBenchError as `compare`.
@@ -174,7 +177,10 @@ def report_comparison(
 
 
 def _metrics(first: Run, second: Run, columns: Sequence[str] | None) -> list[Metric]:
-    """Return the metrics of both tables; a metric that compares two methods is replaced by what it compares."""
+    """Return the metrics of both tables.
+
+    A metric that compares two methods is replaced by the compared metric.
+    """
     usual = [metric.name for metric in METRICS.values() if metric.usual]
     known = second.manifest.metrics | first.manifest.metrics
     names = columns or [name for run in (first, second) for name in run.manifest.config.metrics or usual]

@@ -1,4 +1,4 @@
-"""What differs between two runs apart from their means: settings, parameters of the fits, and cells."""
+"""Differences between two runs in settings, fit parameters and cells."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from klr_bench.results.merge import ROUNDING
 from klr_bench.results.record import COLUMNS, FINISHED
 
 LONGEST = 60
-"""Characters of a value that is shown."""
+"""Maximum number of characters of a displayed value."""
 SECTIONS = {"datasets": "left_out", "algorithms": "sweep"}
-"""Sections of the configuration whose entries have names, and another section with the same names."""
+"""Sections of the configuration with named entries, each with another section that has the same names."""
 SHOWN_ELSEWHERE = re.compile(r"experiment|started|updated|config\.(seed|name|experiment|results_dir)|labels\b.*")
-"""Keys of a manifest that are reported in another way, or do not describe results."""
+"""Manifest keys that are reported elsewhere or do not describe results."""
 NO_EFFECT = re.compile(
     r"config\.(title|n_jobs|shard|force|figures|metrics\b.*|against\b.*|parallel\b.*|data\.(mirror|cache|path|test_path)"
     r"|(datasets|algorithms)\.[^.]*\.(label|reference)"
     r"|datasets\.[^.]*\.source\.(name|reference|path|test_path|.*\.?(url|max_bytes)))"
 )
-"""Keys of a manifest on which no number but a time depends."""
+"""Manifest keys that affect times at most."""
 
 
 class Setting(NamedTuple):
-    """A setting that differs: its dotted key, and both values as texts."""
+    """Differing setting: the dotted key and both values as text."""
 
     key: str
     first: str
     second: str
     has_effect: bool
-    """Whether a number may depend on it."""
+    """True if the setting may affect metrics."""
 
 
 def setting_differences(first: Run, second: Run) -> list[Setting]:
-    """Return the settings that differ, those of the configuration later, and those without an effect last."""
+    """Return the settings that differ, with those that have no effect at the end."""
     one, other = (flat(run.content) for run in (first, second))
     hidden = []
     records = [[row for rows in run.methods.values() for row in rows.values()] for run in (first, second)]
@@ -68,7 +68,7 @@ def setting_differences(first: Run, second: Run) -> list[Setting]:
 
 
 def _text(value: Any) -> str:
-    """Return a value as YAML has it on one line, a dash if it is missing or empty."""
+    """Format a value as one line of YAML, or as a dash if it is missing or empty."""
     if value is None or value in ([], {}):
         return NONE
     if isinstance(value, float):
@@ -77,7 +77,7 @@ def _text(value: Any) -> str:
 
 
 def _cut(first: str, second: str) -> tuple[str, str]:
-    """Cut two texts at the end, and at the start if they differ late only."""
+    """Shorten two texts so that the place where they differ stays visible."""
     common = next((at for at, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), 0)
     if max(len(first), len(second)) > LONGEST and common > LONGEST // 2:
         first, second = (f"...{text[common - 10 :]}" for text in (first, second))
@@ -87,7 +87,7 @@ def _cut(first: str, second: str) -> tuple[str, str]:
 def parameter_differences(
     first: Run, second: Run, pairings: Mapping[str, Pairing]
 ) -> dict[tuple[str, str, str], list[str]]:
-    """Return the parameters of the fits that differ, with the values in both runs, and the methods of each.
+    """Return the differing fit parameters with both values, and the methods of each.
 
     If repeats are pairs, the values of each repeat are compared, otherwise all values of a method.
     """
@@ -109,33 +109,34 @@ def parameter_differences(
 
 @dataclass
 class Cells:
-    """The cells of two runs; a cell is (data set, algorithm, variant, repeat)."""
+    """Cells of two runs; a cell is (data set, algorithm, variant, repeat)."""
 
     unmatched: tuple[Mapping[str, int], Mapping[str, int]]
-    """For each run, the numbers of cells that the other run does not have, by method or data set."""
+    """For each run, the number of cells missing in the other run, per method or data set."""
     measured: tuple[Sequence[str], Sequence[str]]
-    """For each run, the metrics that the other run has not measured."""
+    """For each run, the metrics missing in the other run."""
     n_both: int = 0
     n_equal_keys: int = 0
     n_equal_numbers: int = 0
-    """Cells of both whose numbers are equal up to rounding, except times and memory."""
+    """Number of shared cells whose metrics are equal up to rounding, except times and memory."""
     conflicts: list[list[str]] = field(default_factory=list)
-    """Method, repeat, metric and both values of cells with equal keys and different numbers.
+    """Method, repeat, metric and both values of cells with equal keys but different metrics. Cells stopped by a time
+    limit are excluded, because they depend on the speed of the machine.
 
     Without those that a time limit ended, because they depend on the speed of the machine.
     """
     discrepancies: Counter[str] = field(default_factory=Counter)
-    """By metric, or "status": the cells with equal seed, data and split in which it differs."""
+    """Number of cells that differ although seed, data and split are equal, per metric or "status"."""
 
     @property
     def equal(self) -> bool:
-        """Whether both runs have the same cells with the same keys and numbers."""
+        """True if both runs have the same cells with the same keys and metrics."""
         same = self.n_both == self.n_equal_keys == self.n_equal_numbers
         return same and not any((*self.unmatched, *self.measured))
 
 
 def compare_cells(first: Run, second: Run, pairings: Mapping[str, Pairing]) -> Cells:
-    """Return which cells are in both runs or in one only, and which ones are equal."""
+    """Determine which cells are in both runs, and which of these are equal."""
     ours, theirs = _measured(first), _measured(second)
     unmatched = _unmatched(first, second), _unmatched(second, first)
     cells = Cells(unmatched, (sorted(ours - theirs), sorted(theirs - ours)))
@@ -156,7 +157,7 @@ def compare_cells(first: Run, second: Run, pairings: Mapping[str, Pairing]) -> C
 
 
 def is_machine_metric(metric: Metric | None) -> bool:
-    """Return True if a metric describes the machine: a time, memory, or its load."""
+    """Return True if a metric describes the machine: a time, memory, or the load."""
     return metric is not None and (metric.unit in ("s", "min", "MB") or metric.name == "load")
 
 
@@ -166,7 +167,7 @@ def is_equal(one: float, other: float) -> bool:
 
 
 def _measured(run: Run) -> set[str]:
-    """Return the names of the metrics that some record has, except those that describe the machine."""
+    """Return the names of the metrics with values in the records, except machine metrics."""
     frame, known = run.results.records, run.manifest.metrics
     names = [name for name in frame.columns if name in known or name not in COLUMNS]
     return {name for name in names if not is_machine_metric(known.get(name)) and frame[name].notna().any()}

@@ -1,4 +1,4 @@
-"""The comparison of two runs as documents and as CSV."""
+"""Comparison of two runs as documents and as CSV."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ SIDES = ("A", "B")
 
 
 def documents(two: Comparison) -> list[Document]:
-    """Return what two runs have in common and what differs, the most important first."""
+    """Describe what two runs share and where they differ, most important differences first."""
     title = f"{two.first.name} (A) compared with {two.second.name} (B): {_headline(two)}"
     minor = [f"{key} ({shown(one, 30)}; {shown(other, 30)})" for key, one, other, effect in two.settings if not effect]
-    also = [f"Also different, with an effect on times at most: {listed(minor, most=8)}."] if minor else []
+    also = [f"Other differences, which affect times at most: {listed(minor, most=8)}."] if minor else []
     if two.identical:
         identical = "The two runs are identical: equal cells, keys and numbers, except times and memory."
         return [Document(title, [_settings(two)], [identical, *also])]
@@ -43,7 +43,7 @@ def documents(two: Comparison) -> list[Document]:
         grids = _grids(two, two.numbers, ["repeats", *SIDES, "A-B", "p", "significant"])
         legend = (
             "A-B: of percentages in percentage points. p: after Holm's correction for all comparisons of a metric; "
-            "significant: p below 0.05. Numbers that are equal in each repeat are left out."
+            "significant: p below 0.05. Values that are equal in each repeat are left out."
         )
         pages.append(Document("Numbers", grids, [*_test_sentences(two), legend]))
     if times := [one for one in two.all_numbers if one.outcome is Outcome.MACHINE]:
@@ -52,7 +52,7 @@ def documents(two: Comparison) -> list[Document]:
 
 
 def comma_separated(two: Comparison) -> str:
-    """Return a row for each number of each method that both have, in the units of records.csv, with all digits."""
+    """Return one row per metric of each shared method, with full precision, in the units of records.csv."""
     rows = []
     for one in two.all_numbers:
         dataset, (algorithm, variant) = one.method
@@ -116,7 +116,7 @@ def _cell_sentences(two: Comparison) -> list[str]:
     others = {shown(name): count for name, count in cells.discrepancies.items() if name not in in_tables}
     if others:
         counts = listed([f"{name} ({counted(count, 'cell')})" for name, count in others.items()])
-        sentences.append(f"Different with equal seed, data and split, but not in the tables: {counts}.")
+        sentences.append(f"Cells that differ despite equal seed, data and split, and are not in the tables: {counts}.")
     for side, unmatched, measured in zip(SIDES, cells.unmatched, cells.measured, strict=True):
         if unmatched:
             names = shown(listed([f"{name} ({count:,})" for name, count in unmatched.items()]), 500)
@@ -133,7 +133,7 @@ def _cell_sentences(two: Comparison) -> list[str]:
 
 
 def _test_sentences(two: Comparison) -> list[str]:
-    """Return how differences are tested, and why others are not, each with the data sets."""
+    """Return how differences are tested, and why some are not, each with the data sets."""
     labels_of: dict[str, dict[str, None]] = {}
     for one in two.numbers:
         if one.outcome is not Outcome.EQUAL:
@@ -166,7 +166,7 @@ def _time_sentences(two: Comparison) -> list[str]:
 
 
 def _grids(two: Comparison, numbers: Sequence[Number], heads: list[str]) -> list[Grid]:
-    """Return the numbers that differ: a grid per data set, a group of rows per metric.
+    """Return the differing metrics: one grid per data set, one group of rows per metric.
 
     MAGIC              repeats           A           B    A-B      p  significant
     Accuracy (%)
@@ -190,7 +190,7 @@ def _texts(one: Number) -> list[str]:
 
 
 def _difference(one: Number) -> str:
-    """Return a difference with two significant digits, in the unit of print; for times their ratio."""
+    """Format a difference with two significant digits; for times, their ratio."""
     if one.outcome is Outcome.MACHINE:
         return NONE if one.ratio is None else f"{one.ratio:.2f}x"
     if one.difference is None or not math.isfinite(one.difference):

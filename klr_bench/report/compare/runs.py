@@ -1,4 +1,4 @@
-"""Two results folders, and whether their repeats on a data set are pairs."""
+"""The two runs of a comparison, and how their repeats are paired."""
 
 from __future__ import annotations
 
@@ -24,27 +24,30 @@ ROW_KEYS = {
     *("format", "generator", "train", "test", "file_format", "label_column", "columns"),
     *("n_features", "n_train", "n_samples", "parts", "positive", "multiclass", "only", "derive"),
 }
-"""Keys of a source and of a data set on which its rows depend; the name of a user's file holds its hash."""
+"""Keys of a source and a data set that determine the rows; the name of a user's file contains its hash."""
 FILE_KEYS = {"url", "name", "max_bytes"}
-"""Keys of a file on which no row depends."""
+"""Keys of a file that do not affect its rows."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """A results folder."""
+    """One run, read from its results folder."""
 
     name: str
-    """The name of its folder, or the path if both folders have the same name."""
+    """Name of the folder, or its path if both folders have the same name."""
     folder: Path
     results: Results
     manifest: Manifest
-    """The part of the manifest that a report reads."""
+    """The part of the manifest that reports use."""
     content: Mapping[str, Any]
-    """The whole manifest, as plain values of schema version 2."""
+    """The whole manifest as plain values of schema version 2."""
 
     @cached_property
     def methods(self) -> dict[MethodKey, dict[int, Row]]:
-        """The records by data set and method, and by repeat; a record without a seed has that of the configuration."""
+        """Records per method, keyed by repeat.
+
+        A record without a seed gets that of the configuration.
+        """
         records = with_derived(self.results.records, self.results.traces)
         seed = self.content["config"].get("seed")
         if type(seed) is int:
@@ -55,22 +58,25 @@ class Run:
         return methods
 
     def counted_rows(self, method: MethodKey) -> dict[int, Row]:
-        """Return the repeats of a method that enter its mean: the successful ones, else those at a time limit."""
+        """Return the repeats of a method that enter its mean.
+
+        These are the successful ones or, if there are none, those stopped by a time limit.
+        """
         rows = self.methods[method]
         successful = {repeat: row for repeat, row in rows.items() if row["status"] == "ok"}
         return successful or {repeat: row for repeat, row in rows.items() if row["status"] == "timeout"}
 
     def method_label(self, method: MethodKey) -> str:
-        """Return the print name of a method: "OSKL G=4"."""
+        """Return the display name of a method, such as "OSKL G=4"."""
         algorithm, variant = method[1]
         return column_label(self.manifest.algorithm_label(algorithm), variant)
 
     def label(self, method: MethodKey) -> str:
-        """Return the print name of a method on a data set: "OSKL G=4 on MAGIC"."""
+        """Return the display name of a method on a data set, such as "OSKL G=4 on MAGIC"."""
         return f"{self.method_label(method)} on {self.manifest.dataset_label(method[0])}"
 
     def row_settings(self, dataset: str) -> dict[str, str]:
-        """Return the settings on which the rows of a data set depend; in schema version 1 it holds its source."""
+        """Return the settings that determine the rows of a data set."""
         datasets = self.content["config"].get("datasets") or {}
         settings = flat(datasets.get(self.manifest.configured_name(dataset)))
         present = {key.removeprefix("source."): value for key, value in settings.items() if value not in (None, False)}
@@ -79,7 +85,7 @@ class Run:
 
 
 def flat(value: Any, path: str = "") -> dict[str, Any]:
-    """Return the values in nested mappings, and in lists of mappings, by their dotted keys."""
+    """Flatten nested mappings and lists of mappings into one mapping with dotted keys."""
     if isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
         value = dict(enumerate(value))
     if not isinstance(value, Mapping):
@@ -89,7 +95,10 @@ def flat(value: Any, path: str = "") -> dict[str, Any]:
 
 
 def read_two(first: Path, second: Path) -> list[Run]:
-    """Return two runs.  Raises KlrBenchError for a folder without results, and if both are the same folder."""
+    """Read two runs.
+
+    Raises KlrBenchError for a folder without results, or if both are the same folder.
+    """
     if first.resolve() == second.resolve():
         fail(f"{shown(first)}: expected two runs to compare, got the same folder twice.")
     runs = []
@@ -102,18 +111,18 @@ def read_two(first: Path, second: Path) -> list[Run]:
 
 
 class Pairing(NamedTuple):
-    """How the repeats of two runs on one data set are compared, and why."""
+    """How the repeats of two runs on one data set are compared, and the reason."""
 
     kind: Literal["paired", "unpaired", "unknown"]
     because: str
     resampled: bool = False
-    """Whether each repeat splits the same rows again, so that training rows overlap."""
+    """True if each repeat splits the same rows again, so that training rows overlap."""
     proved: bool = True
-    """False if it is only assumed that both versions of klr-bench split in the same way."""
+    """False if equal splits are only assumed, because the versions of klr-bench differ."""
 
 
 def pairing_of(dataset: str, first: Run, second: Run) -> Pairing:
-    """Return whether the repeats on a data set are pairs: if seed, data and split are the same.
+    """Decide whether the repeats on a data set are paired: same seed, data and split.
 
     Equal keys prove it; otherwise it is assumed that both versions split in the same way.
     """
@@ -141,7 +150,7 @@ def pairing_of(dataset: str, first: Run, second: Run) -> Pairing:
 
 
 def cells_of_both(first: Run, second: Run) -> Iterator[tuple[MethodKey, int, Row, Row]]:
-    """Yield the method, the repeat and both records of each cell that both runs have."""
+    """Yield the method, the repeat and both records of each cell in both runs."""
     for method, rows in first.methods.items():
         others = second.methods.get(method, {})
         for repeat in sorted(rows.keys() & others.keys()):

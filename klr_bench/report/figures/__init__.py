@@ -1,4 +1,4 @@
-"""Figures: each declares what it needs; a note names what is missing.
+"""Figures of an experiment. Each figure declares what it needs; a note states what is missing.
 
 `curves` holds the figures that are curves; every other module of this folder defines one as `FIGURE`, and so does a
 user's own `./configs/figure/<name>.py`, which is run if an experiment names it and the report allows it.  Figures can
@@ -28,27 +28,27 @@ __all__ = ["Drawn", "Figure", "Inputs", "Needs", "check_names", "draw_all", "fin
 
 HERE = Path(__file__).parent
 MOST = {"data sets": 60, "lines of the table": 1000, "checkpoints": 200_000}
-"""The most that one figure shows."""
+"""Upper limits of what one figure shows."""
 PAGE_DPI = 80
-"""Dots per inch of a picture on a page."""
+"""Resolution of a picture on a page, in dots per inch."""
 LONGEST = 120
-"""Characters of a file name without its suffix."""
+"""Maximum length of a file name without its suffix."""
 
 
 def names() -> list[str]:
-    """Return the sorted names of all figures: the shipped ones, and those of ./configs/figure."""
+    """Return the sorted names of all figures: built-in ones and those of ./configs/figure."""
     return sorted(_files())
 
 
 def check_names(asked: Iterable[Any]) -> None:
-    """Raise KlrBenchError, with the nearest name, for the first name without a figure."""
+    """Raise KlrBenchError for the first name that is not a figure, suggesting the closest name."""
     known = list(_files())
     for name in asked:
         check_choice("figures", name, known)
 
 
 def find(name: str) -> Figure:
-    """Return the figure of this name.
+    """Return the figure with the given name.
 
     Raises KlrBenchError if there is no such figure, or if a user's own file cannot be imported or defines no figure.
     """
@@ -77,7 +77,7 @@ def draw_all(
     also: Sequence[str] = (),
     explored: bool = False,
 ) -> Drawn:
-    """Draw figures.
+    """Draw the requested figures.
 
     A figure of `asked` that lacks what it needs, or cannot be drawn for every method, has a note.
 
@@ -110,7 +110,7 @@ def draw_all(
                 figure = shipped.get(name) or find(name)
                 notes = _add(drawn, name, figure, inputs, also, explored=explored)
             else:
-                notes = [f"{files[name]} is code; add own_figures=true to have it run and drawn."]
+                notes = [f"{files[name]} contains code; add own_figures=true to run it and draw its figure."]
         except Exception as error:
             if name in shipped and not isinstance(error, KlrBenchError):
                 raise
@@ -121,7 +121,7 @@ def draw_all(
 
 
 def _files() -> dict[str, Path]:
-    """Return the file of each figure by its name, sorted.
+    """Return the file of each figure, keyed by name and sorted.
 
     Raises KlrBenchError if a user's own figure has the name of a shipped one.
     """
@@ -130,7 +130,7 @@ def _files() -> dict[str, Path]:
     for folder in config_files.folders()[1:]:
         for path in sorted((folder / "figure").glob("[!_]*.py")):
             if path.stem in files:
-                fail(f"two figures are called {path.stem}: {files[path.stem]} would hide {path}. Rename yours.")
+                fail(f"two figures are called {path.stem}: {files[path.stem]} and {path}. Rename yours.")
             files[path.stem] = path
     return files
 
@@ -144,7 +144,7 @@ def _add(
     *,
     explored: bool,
 ) -> list[str]:
-    """Draw one figure, add its files or its plot to those that are drawn, and return notes."""
+    """Draw one figure, add its files or its plot to `drawn`, and return notes."""
     import matplotlib.style
 
     from klr_bench.report.figures.core.drawing import STYLE, draw_plot, saved
@@ -159,7 +159,9 @@ def _add(
             drawn.plots[name] = plot
             return []
     with matplotlib.style.context(["default", STYLE]), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about letters that no font has, and axes without positive values
+        warnings.simplefilter(
+            "ignore"
+        )  # matplotlib warns about characters missing from the font and about axes without positive values
         plot = figure.plot(inputs) if figure.plot and not figure.draw else None
         drawings = figure.draw(inputs) if figure.draw else draw_plot(plot) if plot else None
         if not drawings:
@@ -175,7 +177,7 @@ def _add(
 
 
 def _free_name(stem: str, taken: set[str]) -> str:
-    """Return a file name of plain characters that is not taken."""
+    """Return a file name made of plain characters that is not in `taken`."""
     plain = re.sub(r"[^A-Za-z0-9_.=+-]", "-", stem)[:LONGEST].lstrip(".") or "figure"
     names = (plain if number == 1 else f"{plain}_{number}" for number in count(1))
     return next(name for name in names if name not in taken)

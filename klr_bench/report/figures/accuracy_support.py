@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from matplotlib.transforms import BboxBase
 
 SIZE, MARKER = 7.0, 3.5
-"""Font size of a label, and half of the side of a marker, in points."""
+"""Font size of a label and half the width of a marker, in points."""
 PLACES = [
     (sign * across, rise * (up if sign else up + 5.0), side, edge)
     for across, up in ((5.0, 2.0), (6.0, 8.0), (6.0, 14.0), (14.0, 2.0))
     for side, sign in (("left", 1), ("right", -1), ("center", 0))
     for edge, rise in (("bottom", 1), ("top", -1))
 ]
-"""Offsets of a label from its point in points, and alignments, the best first."""
+"""Label offsets in points and alignments, best first."""
 MOST_LABELS = 12
-"""Of more labels in a panel, only those that cover nothing are written."""
+"""If a panel has more labels, only those that cover nothing are drawn."""
 OUTSIDE = 10.0
-"""How much worse a label outside of the axes is than one that covers something."""
+"""Penalty of a label outside the axes, relative to the area that a label covers."""
 
 
 def _plot(inputs: Inputs) -> Plot | None:
@@ -61,7 +61,7 @@ def _draw(inputs: Inputs) -> Drawing | None:
 def write_labels(
     axes: Axes, labels: Sequence[tuple[float, float, str]], points: Iterable[tuple[float, float]], bars: Iterable[Bbox]
 ) -> None:
-    """Write labels next to their points, if possible where they cover nothing.
+    """Write labels next to their points, where possible without covering anything.
 
     `points` and `bars` are in the coordinates of the data.  The axes must have their final size.
     """
@@ -82,14 +82,14 @@ def write_labels(
 
 
 def _moved(text: Annotation, place: tuple[float, float, str, str]) -> Bbox:
-    """Move a text to a place and return what it covers, in pixels."""
+    """Move a label and return its bounding box in pixels."""
     across, up, side, edge = place
     text.set(position=(across, up), ha=side, va=edge)
     return text.get_window_extent()
 
 
 def _covered(box: Bbox, taken: Sequence[Bbox], inside: BboxBase) -> float:
-    """Return how bad a place is: the area that is covered twice, and more for what is outside of the axes."""
+    """Return the penalty of a label position: covered area, plus extra for parts outside the axes."""
 
     def common(other: BboxBase) -> float:
         overlap = Bbox.intersection(box, other)
@@ -99,7 +99,7 @@ def _covered(box: Bbox, taken: Sequence[Bbox], inside: BboxBase) -> float:
 
 
 def _bars(series: Series) -> Iterator[Bbox]:
-    """Yield the error bars of the points, across only as far as a logarithmic axis can show."""
+    """Yield the bounding boxes of error bars, clipped to what a logarithmic axis can show."""
     for x, y, across, up in zip(series.x, series.y, series.x_spread, series.spread, strict=True):
         yield Bbox([[x, y - up], [x, y + up]])
         yield Bbox([[max(x - across, x / 10), y], [x + across, y]])

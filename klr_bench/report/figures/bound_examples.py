@@ -1,4 +1,6 @@
-"""Regret and support vectors against the examples seen, with the bounds of Zhang et al. (2012, 2013).
+"""Regret and support vectors against the number of examples, with the papers' bounds.
+
+The bounds are those of Zhang et al. (2012, 2013).
 
 Regret is the cumulative loss of a method (each example before it is learned from) minus that of the best function in
 hindsight on the same data set and repeat (`configs/algorithm/hindsight.yaml`).  A dotted line is the bound of the
@@ -46,23 +48,23 @@ DELTA = 0.05
 TRIVIAL = Look("f = 0; every example", "*", "-", "#888888")
 REGRET = Axis("regret", "Regret (log loss)", logarithmic=True)
 SIDES = ((REGRET, "regret_bound", "regret_of_zero"), (SUPPORT, "support_bound", "t"))
-"""What the panels show: an axis, and the columns of a curve with the bound and with the value that needs no theorem."""
+"""The panels: an axis, the column with the bound, and the column with the trivial value."""
 TRACED = {"cumulative_loss": "loss", "cumulative_h": "h", "norm": "norm", "n_support": "n_support"}
 Fit = Mapping[Any, Any]
 """A row of the records."""
 
 
 class Bounds(NamedTuple):
-    """The bounds of one fit; `of_support` is None if nothing is known of the support vectors."""
+    """Bounds of one fit; `of_support` is None if there is no bound on the number of support vectors."""
 
     of_loss: Callable[[Any, Any, Any, Any], Any]
-    """A function of T, of the comparator's loss and sum of h on the first T examples, and of its norm."""
+    """Function of T, the comparator's loss and sum of h on the first T examples, and its norm."""
     of_support: Callable[[Any, Any], Any] | None = None
-    """A function of T and of the cumulative loss of the method."""
+    """Function of T and the method's cumulative loss."""
 
 
 class Bounded(NamedTuple):
-    """The curve of a method, and by bound the first T from which on it is useful, or None.
+    """Curve of a method and, per bound, the first T at which the bound is nontrivial, or None.
 
     A bound is useful if it is below the value that needs no theorem; for any T the losses are those of the average
     example.  The curve has one row per checkpoint, means over the repeats, NaN if missing: t, own (cumulative loss),
@@ -102,7 +104,7 @@ def _series(curve: Curve, look: Look, points: pd.DataFrame, column: str, name: s
 
 
 def bounds_of(algorithm: str, params: Parameters, n_train: float) -> Bounds | None:
-    """Return the bounds of a fit with these parameters, or None if the theorems do not hold for it.
+    """Return the bounds of a fit, or None if the theorems do not apply to its parameters.
 
     They need k(x, x) <= 1, one pass in the order of the rows, a constant step, and the logistic loss.
     """
@@ -138,7 +140,7 @@ def bounds_of(algorithm: str, params: Parameters, n_train: float) -> Bounds | No
 
 
 def bounded(traces: pd.DataFrame, records: pd.DataFrame) -> dict[Place, Bounded]:
-    """Return the curves of each method with checkpoints of its cumulative loss."""
+    """Return the curves of all methods that have checkpoints of the cumulative loss."""
     wide = wide_traces(traces, TRACED).rename(columns=TRACED).dropna(subset=["loss"])
     checkpoints = dict(iter(wide.groupby("key")))
     finished = records[records["status"].isin(FINISHED) & records["key"].isin(checkpoints)].to_dict("records")
@@ -151,7 +153,7 @@ def bounded(traces: pd.DataFrame, records: pd.DataFrame) -> dict[Place, Bounded]
 
 
 def _bounded(fits: Sequence[Fit], compared: Sequence[Fit], checkpoints: Mapping[Any, pd.DataFrame]) -> Bounded:
-    """Return the means over the repeats; the k-th checkpoints of all repeats are averaged."""
+    """Average the curves over the repeats, checkpoint by checkpoint."""
     its = [bounds_of(fit["algorithm"], fit["params"], fit["n_train"]) for fit in fits]
     curves = [_curve(fit, of, compared, checkpoints) for fit, of in zip(fits, its, strict=True)]
     together = pd.concat(curves)
@@ -172,7 +174,7 @@ def _bounded(fits: Sequence[Fit], compared: Sequence[Fit], checkpoints: Mapping[
 def _curve(
     fit: Fit, its: Bounds | None, compared: Sequence[Fit], checkpoints: Mapping[Any, pd.DataFrame]
 ) -> pd.DataFrame:
-    """Return the curve of one fit and its comparator; for Auxiliary preferably one of its h."""
+    """Return the curve of one fit; the comparator of Auxiliary preferably has the same h."""
     own = checkpoints[fit["key"]]
     others = [one for one in compared if (one["dataset"], one["repeat"]) == (fit["dataset"], fit["repeat"])]
     same_h = [one for one in others if fit["algorithm"] != "auxiliary" or _shape(one) == _shape(fit)]
@@ -190,7 +192,7 @@ def _curve(
 
 
 def _shape(fit: Fit) -> list[Any]:
-    """Return h of Auxiliary and the parameter that h depends on."""
+    """Return the loss h of Auxiliary and the parameter on which it depends."""
     params = fit["params"]
     return [params.get("h"), params.get("aux_delta" if params.get("h") == "hard_cutoff" else "aux_gamma")]
 

@@ -1,4 +1,4 @@
-"""The average rank of each method over the data sets; a bar joins methods that are not distinguishable.
+"""Average rank of each method over the data sets; bars join indistinguishable methods.
 
 Wilcoxon's signed-rank test with Holm's adjustment decides, as in klr_bench.report.pairwise.  The methods of a group
 have a dot on its bar; a method between two dots without a dot is distinguishable from some of the group.
@@ -20,11 +20,11 @@ from klr_bench.report.significance import LEVEL
 from klr_bench.report.statistics.across import smallest_p
 
 ROW = 0.24
-"""Inches between two rows of labels, or two bars."""
+"""Distance in inches between two rows of labels or two bars."""
 
 
 def _draw(inputs: Inputs) -> Drawing | None:
-    """Draw the ranks on a line from 1 to the number of methods, the better half labeled on the left."""
+    """Draw the ranks on a line from 1 to the number of methods, with the better half on the left."""
     metrics = chosen_metrics(inputs.table, None)
     if not metrics:
         return None

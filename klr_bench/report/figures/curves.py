@@ -1,4 +1,4 @@
-"""The figures that are curves, one entry of `FIGURES` each; all are drawn in the same way from their plots."""
+"""Figures that show curves; each is one entry of `FIGURES`."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ SELECTED = Axis("n_selected", "Selected features", logarithmic=True)
 
 
 def traced(x: Axis, y: Axis, title: str, *, usual: bool = False) -> Figure:
-    """Return the figure of y against x at checkpoints, with a curve for each method."""
+    """Return a figure of y against x at checkpoints, with one curve per method."""
     metrics = tuple(axis.metric for axis in (x, y) if axis not in (EXAMPLES, TIME))
     return Figure(needs=Needs(traces=metrics), plot=partial(plot_traces, x=x, y=y), title=title, usual=usual)
 
 
 def swept(x: Axis, y: Axis, title: str) -> Figure:
-    """Return the figure of y, on a logarithmic axis, against the parameter x."""
+    """Return a figure of y against the parameter x on a logarithmic axis."""
 
     return Figure(
         needs=Needs(metrics=(y.metric,), parameter=x.metric),
@@ -63,7 +63,7 @@ def swept(x: Axis, y: Axis, title: str) -> Figure:
 
 
 def against_selected(y: Axis, title: str) -> Figure:
-    """Return the figure of y against the number of selected features (Tan et al., AAAI 2016)."""
+    """Return a figure of y against the number of selected features (Tan et al., AAAI 2016)."""
     return Figure(
         needs=Needs(metrics=(SELECTED.metric, y.metric)),
         plot=lambda inputs: means(inputs, SELECTED, [y], path_of),
@@ -72,7 +72,7 @@ def against_selected(y: Axis, title: str) -> Figure:
 
 
 def plot_traces(inputs: Inputs, x: Axis, y: Axis) -> Plot | None:
-    """Return y against x, both at checkpoints: the means and, with several repeats, each of them.
+    """Plot y against x at checkpoints: the mean and, if there are several, the single repeats.
 
     The k-th checkpoints of all repeats are averaged.
     """
@@ -99,7 +99,7 @@ def plot_traces(inputs: Inputs, x: Axis, y: Axis) -> Plot | None:
 
 
 def plot_reliability(inputs: Inputs) -> Plot | None:
-    """Return the share of positive test rows against the predicted probability, bin by bin.
+    """Plot the fraction of positive test rows against the predicted probability, per bin.
 
     The rows of all repeats are counted together; the area of a marker is their share of the test rows, and bins with
     fewer than LEAST rows are left out.
@@ -125,7 +125,7 @@ def plot_reliability(inputs: Inputs) -> Plot | None:
 
 
 def plot_sparsity(inputs: Inputs) -> Plot | None:
-    """Return sparsity, and accuracy relative to gamma = 1, against gamma - 1 of Auxiliary."""
+    """Plot sparsity and relative accuracy of Auxiliary against gamma - 1."""
     fits, facets = fits_of(inputs), []
     for block in inputs.table.blocks:
         points = []
@@ -148,7 +148,7 @@ def plot_sparsity(inputs: Inputs) -> Plot | None:
 
 
 def excess_objectives(traces: pd.DataFrame, records: pd.DataFrame) -> pd.DataFrame:
-    """Return checkpoints of F / F* - 1 of the objective F, if it is positive.
+    """Return the checkpoints with F / F* - 1 for the objective F, where it is positive.
 
     F* is the smallest objective on the same data set and repeat.
     """

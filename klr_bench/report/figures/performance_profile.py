@@ -1,4 +1,6 @@
-"""Performance profiles (Dolan and More, 2002): the share of problems solved within a factor of the fastest solver.
+"""Performance profiles of solvers (Dolan and More, 2002).
+
+A profile is the share of problems that a solver solves within a factor of the fastest solver's time.
 
 A problem is a data set and a repeat; if the columns of the table are the values of a parameter, each value is a problem
 of its own.  It is solved at the first checkpoint whose duality gap, divided by the objective, is at most the gap of the
@@ -46,14 +48,14 @@ def _plot(inputs: Inputs) -> Plot | None:
 
 
 def profiles_of(inputs: Inputs) -> tuple[list[Curve], dict[float, Array]]:
-    """Return the solvers and, by gap, their times divided by that of the fastest, (problems, solvers).
+    """Return the solvers and, per gap, their times relative to the fastest, (problems, solvers).
 
     A time is infinite if the gap is not reached.  Raises KlrBenchError with fewer than two solvers.
     """
     checkpoints = _checkpoints(inputs)
     solvers = list(dict.fromkeys(checkpoints["solver"]))
     if len(solvers) < 2:
-        fail(f"{len(solvers)} of the lines with checkpoints can be timed; two are needed.")
+        fail(f"{len(solvers)} methods with checkpoints have comparable times; expected at least two.")
     places = [checkpoints["problem"], checkpoints["solver"].map(solvers.index)]
     seconds = {gap: checkpoints["elapsed_s"].where(checkpoints["gap"] <= gap, np.inf) for gap in GAPS}
     return solvers, {gap: ratios(times.groupby(places).min().unstack()) for gap, times in seconds.items()}
@@ -64,7 +66,7 @@ def _along(inputs: Inputs) -> list[str]:
 
 
 def _checkpoints(inputs: Inputs) -> pd.DataFrame:
-    """Return problem, solver, elapsed_s and gap of the checkpoints whose times can be compared.
+    """Return problem, solver, elapsed_s and gap of all checkpoints with comparable times.
 
     Without a duality gap it is F / F* - 1 of the objective F, where F* is the smallest of all solvers of a problem.
     """

@@ -1,4 +1,4 @@
-"""Prototypes in the plane, pass by pass: a picture for each fit whose training rows are stored.
+"""Prototypes in the plane after each pass, for fits whose training rows are stored.
 
 A picture has one column per checkpoint.  Above are the training rows and the prototypes as black squares, then the
 predicted regions with the rows in the color of their predicted class, then the kernel values of the rows with the first
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 CLASS_COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-"""The legend names as many classes; further ones have the same colors again."""
+"""Class colors; with more classes than colors they repeat."""
 GRID = 150
-"""Points along each axis at which the regions are predicted."""
+"""Number of points along each axis at which the regions are predicted."""
 MARGIN = 0.05
 MOST_PICTURES, MOST_PASSES = 100, 60
 
 
 class Classifier(NamedTuple):
-    """The classifier after one pass: b0 (M,), b (M, J), u (J, 2) and gamma."""
+    """Classifier after one pass: b0 (M,), b (M, J), u (J, 2) and gamma."""
 
     b0: NDArray[np.float64]
     b: NDArray[np.float64]
@@ -45,7 +45,7 @@ class Classifier(NamedTuple):
 
     @classmethod
     def of(cls, values: Mapping[str, float]) -> Classifier | None:
-        """Return the classifier with the entries of a checkpoint, or None if they do not make one."""
+        """Build a classifier from the entries of a checkpoint, or return None if they are incomplete."""
         u, b, b0 = _array(values, "u", 2), _array(values, "b", 2), _array(values, "b0", 1)
         if "gamma" not in values or u.shape[1] != 2 or b.shape != (len(b0), len(u)) or not u.size:
             return None
@@ -62,7 +62,7 @@ class Classifier(NamedTuple):
 
 
 def _array(values: Mapping[str, float], name: str, n_axes: int) -> NDArray[np.float64]:
-    """Return the array whose entries are called name_0_0, name_0_1, ...; an empty one if some are missing."""
+    """Collect the entries name_0_0, name_0_1, ... in an array, empty if some are missing."""
     pattern = re.compile(name + r"_([0-9]{1,9})" * n_axes)
     matches = {key: match for key in values if (match := pattern.fullmatch(key))}
     entries = {tuple(map(int, match.groups())): values[key] for key, match in matches.items()}
@@ -96,7 +96,7 @@ def _draw(inputs: Inputs) -> dict[str, Drawing]:
 
 
 def _passes(trace: pd.DataFrame) -> list[tuple[int, Classifier]]:
-    """Return the number of each pass that has a checkpoint, and the classifier after it."""
+    """Return the index and the classifier of each pass that has a checkpoint."""
     passes: dict[int, dict[str, float]] = {}
     for t, metric, value in zip(trace["t"], trace["metric"], trace["value"], strict=True):
         passes.setdefault(int(t), {})[metric] = value if abs(value) <= LARGEST else np.inf

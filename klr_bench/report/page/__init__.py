@@ -1,4 +1,4 @@
-"""Interactive reports: one self-contained HTML file, or a static site whose pages share scripts and style.
+"""Interactive reports: a self-contained HTML file, or a static site with shared scripts.
 
 `content` collects the content of a page, and `html` writes it as files.  Pages load nothing from elsewhere: they hold
 all data, and no text of a name, label or message becomes markup or script.

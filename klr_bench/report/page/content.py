@@ -1,4 +1,4 @@
-"""The content of a page: papers with their verdicts, experiments with tables, figures, records and conditions."""
+"""Content of a page: papers with verdicts, and experiments with tables, figures and records."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ SYMBOLS = {
 }
 DASHES = {"-": "solid", "--": "dash", "-.": "dashdot", ":": "dot"}
 DIGITS = 6
-"""Digits of the numbers of a plot, more than a screen can show; tables have all digits."""
+"""Significant digits of values in a plot; tables have full precision."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """A paper or an experiment on a page; `kind` is "paper", "experiment", "against" or "site".
+    """Section of a page; `kind` is "paper", "experiment", "against" or "site".
 
     `tables` and `plots` are values of JSON for the script of the page, and `pictures` other figures as data: addresses,
     by name.  `facts` are the time, source, machine and versions of a run, by name, `commands` reproduce it, and `links`
@@ -71,19 +71,19 @@ class Part:
 
     @property
     def anchor(self) -> str:
-        """The id of its element."""
+        """The id of the section's HTML element."""
         return f"{self.kind}-{word(self.name)}"
 
 
 def word(text: str) -> str:
-    """Return a text as part of an address or of an id."""
+    """Convert a text for use in an address or an element id."""
     return re.sub(r"[^A-Za-z0-9_-]", "-", text)
 
 
 def experiment_part(
     folder: Path, *, columns: Sequence[str] | None = None, own_figures: bool = False, statistics: bool = False
 ) -> Part:
-    """Return the content of a results folder; arguments and errors are those of `klr_bench.report.report`."""
+    """Return the content for a results folder, with the arguments of `klr_bench.report.report`."""
     results = read_results(folder)
     built = results_table(results, columns=columns)
     manifest, (header, rows) = results.manifest, results.texts
@@ -119,7 +119,7 @@ def experiment_part(
 
 
 def paper_part(whole: WholePaper, numbers: Sequence[str] | None = None) -> Part:
-    """Return the content of a paper: its tables as printed, the scoreboard, the claims, and every number.
+    """Return the content for a paper: tables, scoreboard, claims, and all numbers.
 
     With `numbers`, names of experiments, only the numbers that are compared with theirs.
     """
@@ -154,7 +154,7 @@ def data_table(
     titles: Mapping[str, str],
     **labels: Mapping[str, str],
 ) -> Plain:
-    """Return a table that readers sort, filter and save as a CSV file, as values of JSON.
+    """Return a sortable and filterable table, as JSON values.
 
     `columns` and `rows` are the content of the CSV file, and `visible` are the columns that are shown at first.
     `titles` are print names of columns, and `labels` print names of texts, by column.
@@ -182,7 +182,7 @@ def _is_number(text: str) -> bool:
 
 
 def _plot(name: str, plot: Plot, table: str, places: Mapping[str, int]) -> Plain:
-    """Return a plot as values of JSON; `places` are the indices of the rows of the `table` of records, by key."""
+    """Return a plot as JSON values; `places` maps the keys of records to row indices of `table`."""
     sides = ", ".join(dict.fromkeys(facet.y.label for facet in plot.facets))
     return {
         "name": name,
@@ -223,7 +223,7 @@ def _rounded(numbers: Sequence[float]) -> list[float | None]:
 
 
 def _facts(manifest: Manifest) -> dict[str, str]:
-    """Return names and values of the time, the source, the machine and the versions of a run, if known."""
+    """Return the date, source, machine and versions of a run, as far as known."""
     changes = f", with changes in {listed(list(map(str, manifest.changed)))}" if manifest.changed else ""
     facts = {
         "Run": " to ".join(dict.fromkeys(str(time) for time in (manifest.started, manifest.updated) if time)),
@@ -246,7 +246,7 @@ def _commands(folder: Path, manifest: Manifest) -> list[str]:
 
 
 def _picture(file: str, content: bytes) -> tuple[str, str]:
-    """Return the name of a picture and its data: address; a PNG with few colors is a third as large."""
+    """Return the name and data URL of a picture; a PNG with few colors is compressed to a palette."""
     from PIL import Image
 
     stem, _, kind = file.rpartition(".")

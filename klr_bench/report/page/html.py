@@ -1,4 +1,4 @@
-"""Pages as HTML files: one that holds everything, or a static site whose pages share scripts and style.
+"""Pages as HTML: a self-contained file, or a static site with shared scripts and style.
 
 Jinja2 escapes all texts; only our own scripts and styles, and HTML that `fragment` made, are inserted as they are.
 """
@@ -31,13 +31,13 @@ from klr_bench.report.papers.reproduction import WholePaper
 from klr_bench.report.writing import write_changed
 
 SCRIPTS = ("plotly-basic.min.js", "common.js", "tables.js", "figures.js", "page.js")
-"""Scripts in the order in which a page runs them."""
+"""Scripts in execution order."""
 STYLE, LICENSE = "page.css", "plotly-LICENSE.txt"
 SHARED = (*SCRIPTS, STYLE, LICENSE)
-"""Files that the pages of a site share."""
+"""Files shared by the pages of a site."""
 SITE_TITLE = "Published numbers, and ours"
 MARKS = {"*": "off", "~": "compatible", "]": "explained", "‡": "best", "†": "alike"}
-"""CSS class of a table entry, by its last character."""
+"""CSS class of a table entry, selected by its last character."""
 
 
 ENVIRONMENT = Environment(
@@ -50,7 +50,7 @@ ENVIRONMENT = Environment(
 
 
 def fragment(parts: Sequence[Part], title: str) -> str:
-    """Return the content of a page as HTML: its parts, and the data for its script."""
+    """Return the sections of a page as HTML, with the data for its scripts."""
     tables = {table["name"]: table for part in parts for table in part.tables}
     plots = {plot["name"]: plot for part in parts for plot in part.plots}
     data = script_json({"tables": tables, "plots": plots})
@@ -58,13 +58,13 @@ def fragment(parts: Sequence[Part], title: str) -> str:
 
 
 def script_json(content: Any) -> str:
-    """Return JSON that is safe inside a script element: no text ends the element or starts markup."""
+    """Return JSON that is safe in a script element: no text can close the element."""
     text = json.dumps(content, allow_nan=False, ensure_ascii=True, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def layout(content: str, title: str, *, shared: str = "", home: str = "", watched: bool = False) -> str:
-    """Return a page with content that `fragment` made.
+    """Return a complete page around the content from `fragment`.
 
     `shared` is the address of the folder of scripts and style (none: the page holds them), and `home` that of the first
     page of a site.  A `watched` page fetches its content from the server of a live view.
@@ -83,13 +83,15 @@ def layout(content: str, title: str, *, shared: str = "", home: str = "", watche
 
 @cache
 def asset(name: str) -> str:
-    """Return the text of a script, a style or a license."""
+    """Return the text of a script, style sheet or license."""
     return files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
 
 
 @cache
 def policy(*, shared: bool, watched: bool = False) -> str:
-    """Return the content security policy: a page runs its own scripts alone, and loads nothing else.
+    """Return the content security policy of a page.
+
+    A page may run only its own scripts and load nothing else.
 
     Styles are free, because plotly.js sets some on its elements.
     """
@@ -120,7 +122,7 @@ def write_page(
     results_dir: Path = Path("results"),
     **options: Any,
 ) -> Path:
-    """Write one page that holds everything, papers and then results folders; return its path.
+    """Write a self-contained page of papers and results folders; return its path.
 
     `papers` are names, or "all"; their experiments in `results_dir` are on the page, too.  `options` are arguments of
     `experiment_part`.  Raises KlrBenchError for a folder without valid results, and for an unknown paper.
@@ -141,7 +143,10 @@ def write_page(
 
 
 def page_against(target: Path, pairs: Sequence[tuple[Path, Path]], columns: Sequence[str] | None = None) -> Path:
-    """Write a page that compares pairs of results folders; return its path.  Raises KlrBenchError as `compare`."""
+    """Write a page that compares pairs of results folders; return its path.
+
+    Raises the same errors as `compare`.
+    """
     parts = []
     for first, second in pairs:
         name = f"{first.name} against {second.name if second.name != first.name else second.parent.name}"
@@ -156,14 +161,14 @@ def _write(target: Path, parts: Sequence[Part], title: str) -> Path:
 
 
 def write_site(target: Path, results_dir: Path) -> list[Path]:
-    """Write a site of all experiments in `results_dir`, and of all papers with some of them; return the paths.
+    """Write a site of all experiments and papers with results; return the paths.
 
     The pages share scripts and style in `assets`; the last path is the first page.  Raises KlrBenchError if there are
     no results, or a file is damaged.
     """
     experiments = sorted(path.parent for path in results_dir.glob("*/records.csv"))
     if not experiments:
-        fail(f"{results_dir}: expected results folders, got none. Make some with: klr-bench run experiment=...")
+        fail(f"{results_dir}: expected results folders, got none. Create one with: klr-bench run experiment=...")
     papers = [WholePaper(name, folder, results_dir) for name, folder in paper_files(folders()).items()]
     papers = [whole for whole in papers if whole.results]
     paths = {folder.name: f"experiments/{word(folder.name)}.html" for folder in experiments}

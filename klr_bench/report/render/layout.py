@@ -1,4 +1,4 @@
-"""From the table of an experiment to texts: one grid per data set.
+"""Layout of an experiment's table: one grid per data set.
 
 Published numbers are below the measured ones.  If the published table has the values of a parameter as its columns, so
 has the grid, with a row for each metric of an algorithm:
@@ -37,18 +37,18 @@ CSV_COLUMNS = (
 COMPARISONS = {"difference": "diff", "ratio": "ratio"}
 SIGNS = {"best": BEST, "alike": ALIKE, "": ""}
 Causes = Mapping[str, str]
-"""The marks of numbers whose difference has a cause, by cause."""
+"""Marks of explained differences, keyed by cause."""
 
 
 def document(table: Table) -> Document:
-    """Return the texts of the table of an experiment."""
+    """Return the table of an experiment as a document."""
     causes, by = marks_of(table.causes), table.columns
     grids = [_crossed(block, by, causes) if by else _plain(block, causes) for block in table.blocks]
     return Document(table.title or table.experiment, grids, caption(table))
 
 
 def _plain(block: Block, causes: Causes) -> Grid:
-    """Lay out a block with a column per metric."""
+    """Lay out a block with one column per metric."""
     header, rows, papers = [block.label, "ok"], list[list[str]](), list[int]()
     is_compared = any(not one.stand_in for one in block.matches)
     differences = {
@@ -74,7 +74,7 @@ def _plain(block: Block, causes: Causes) -> Grid:
 
 
 def _crossed(block: Block, parameter: str, causes: Causes) -> Grid:
-    """Lay out a block with a column per value of `parameter`, and a group of rows for the rest of a method."""
+    """Lay out a block with one column per value of `parameter` and one group of rows per method."""
     groups: dict[str, dict[Any, Line]] = {}
     for line in block.lines:
         label = column_label(line.algorithm_label, line.variant.without(parameter))
@@ -113,7 +113,7 @@ def _measured(block: Block, line: Line, metric: Metric) -> str:
 
 
 def _published(match: Match | None, metric: Metric) -> str:
-    """Return a published number as the paper prints it; a fraction as percent if ours are percents."""
+    """Return a published number as printed, but in percent if measured values are."""
     if match is None:
         return NONE
     numbers = [number for number in (match.printed.mean, match.printed.std) if number]
@@ -125,7 +125,7 @@ def _published(match: Match | None, metric: Metric) -> str:
 
 
 def _comparison(match: Match | None, metric: Metric, causes: Causes) -> tuple[str, str]:
-    """Return how far ours is from the published value, and the mark of the verdict; a ratio has no mark."""
+    """Return the difference to the published value and the mark of the verdict, or the ratio."""
     if match is not None and metric.compared == "ratio" and match.ratio is not None:
         return f"{match.ratio:,.{max(0, three_digits(match.ratio) - 1)}f}x", ""
     if match is None or metric.compared == "ratio" or match.difference is None:
@@ -136,13 +136,13 @@ def _comparison(match: Match | None, metric: Metric, causes: Causes) -> tuple[st
 
 
 def _with_marks(texts: Sequence[tuple[str, str]]) -> list[str]:
-    """Append each mark to its number and pad the marks to one width, so that the digits align."""
+    """Append marks to numbers, padded to equal width so that the digits align."""
     width = max([len(mark) for text, mark in texts if text != NONE and "x" not in text], default=0)
     return [text if text == NONE or text.endswith("x") else text + mark.ljust(max(1, width)) for text, mark in texts]
 
 
 def comma_separated(table: Table) -> str:
-    """Return a table as CSV: a row per metric of a method, in the units of records.csv, with all digits."""
+    """Return a table as CSV with full precision: one row per metric and method."""
     rows = []
     for block in table.blocks:
         for line in block.lines:

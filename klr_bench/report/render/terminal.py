@@ -1,4 +1,4 @@
-"""Print documents on a terminal, as wide as it is, or as plain text."""
+"""Printing of documents, in the width of the terminal or as plain text."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 PLAIN = {"±": "+-", BEST: "^", ALIKE: "="}
-"""Signs for an encoding that does not have them."""
+"""Replacements for signs that an encoding does not contain."""
 STYLES = {BEST: "bold", ALIKE: "underline", "*": "bold red", "]": "yellow", "~": "cyan"}
-"""Styles of numbers by their last sign: the best, not distinguishable from it, or a verdict."""
+"""Styles of values, selected by their last character: best, indistinguishable, or a verdict."""
 MOST_GRIDS = 200
-"""Grids that are printed: rich takes some milliseconds for each, and nobody reads thousands."""
+"""Maximum number of printed grids, because rich needs some milliseconds for each."""
 PLAIN_WIDTH = 120
-"""The least width of plain text, in which numbers are never cut off."""
+"""Minimum width of plain text; numbers are never cut off."""
 IMPLIED = ("ok", "Support vectors", "ratio")
-"""Columns that are left out first if a terminal is too narrow: others imply them."""
+"""Columns that are dropped first if a terminal is too narrow, because others imply them."""
 
 
 def show_all(documents: Iterable[Document], console: Console) -> None:
@@ -52,8 +52,8 @@ def show(document: Document, console: Console) -> None:
         console.print()
         more = len(document.grids) - MOST_GRIDS
         if more > 0:
-            console.print(f"{more:,} more tables are left out here. format=md writes all.")
-        narrow = f"Left out, because the terminal is too narrow: {', '.join(left_out)}. format=md shows all columns."
+            console.print(f"{more:,} more tables are not shown. format=md writes all.")
+        narrow = f"Columns that do not fit into the terminal: {', '.join(left_out)}. format=md shows all columns."
         for line in [*document.caption, *([narrow] if left_out else [])]:
             console.print(_text(line, console, "dim"))
     finally:
@@ -61,7 +61,7 @@ def show(document: Document, console: Console) -> None:
 
 
 def _fitting(grid: Grid, width: int) -> Grid:
-    """Leave out columns that others imply until a grid fits into a width: no number is broken in two."""
+    """Drop implied columns until a grid fits the width, so that no number is broken."""
     widths = dict(enumerate(_widths(grid)))
     for name in IMPLIED:
         is_needed = name == "ok" and grid.notes
@@ -72,7 +72,7 @@ def _fitting(grid: Grid, width: int) -> Grid:
 
 
 def _widths(grid: Grid) -> list[int]:
-    """Return the widths of the columns, with the two spaces behind each."""
+    """Return the column widths, including two spaces of padding."""
     heads = [[grid.header[0]], *(head.split(" ", 1) for head in grid.header[1:])]
     columns = zip(*grid.rows, strict=True) if grid.rows else [()] * len(heads)
     return [max(map(len, [*words, *texts])) + 2 for words, texts in zip(heads, columns, strict=True)]
@@ -84,7 +84,7 @@ def _rich_table(grid: Grid, console: Console) -> RichTable:
 
     table = RichTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for number, head in enumerate(grid.header):
-        # Heads of two words have two lines: the numbers decide how wide a column is.
+        # Headers are wrapped, because the numbers determine the width of a column.
         text = head.replace(" ", "\n", 1) if " " in head and number else f"\n{head}"
         title = _text(text, console, "bold")
         title.justify = "right" if number else "left"
@@ -101,7 +101,7 @@ def _styled(text: str, console: Console) -> Text:
 
 
 def _text(text: str, console: Console, style: str = "") -> Text:
-    """Return a text in the characters that a console can write."""
+    """Convert a text to the characters that the console supports."""
     from rich.text import Text
 
     if not console.encoding.startswith("utf"):

@@ -1,1 +1,1 @@
-"""Statistics of comparisons, as functions of arrays.  docs/reports/statistics.md explains what they assume."""
+"""Statistical tests on arrays; docs/reports/statistics.md explains their assumptions."""

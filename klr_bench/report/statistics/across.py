@@ -1,4 +1,4 @@
-"""Several methods over several data sets, as Demsar (JMLR 7, 2006) compares them: ranks, Friedman, Wilcoxon, groups.
+"""Comparison of methods over data sets by ranks (Demsar, JMLR 7, 2006).
 
 Scores are arrays (n_data_sets, n_methods), a higher score is better.  A data set on which a method has no score, a NaN,
 is left out of everything.
@@ -21,7 +21,7 @@ from klr_bench.report.statistics.paired import Array, holm
 
 
 class Friedman(NamedTuple):
-    """Friedman's test that all methods are the same: chi^2 with n_methods - 1 degrees of freedom, and its p-value."""
+    """Friedman's test that all methods are equal: chi^2 (n_methods - 1 dof) and p-value."""
 
     n: int
     statistic: float
@@ -29,27 +29,33 @@ class Friedman(NamedTuple):
 
 
 class Pairwise(NamedTuple):
-    """p-values of all pairs, symmetric arrays (n_methods, n_methods) with 1 on the diagonal."""
+    """Symmetric arrays (n_methods, n_methods) of pairwise p-values with 1 on the diagonal."""
 
     p: Array
     p_holm: Array
 
 
 def complete(scores: ArrayLike) -> Array:
-    """Return the rows of a matrix without a NaN."""
+    """Return the rows of a matrix that contain no NaN."""
     values: Array = np.asarray(scores, dtype=float)
     known: Array = values[~np.isnan(values).any(axis=1)]
     return known
 
 
 def ranks(scores: ArrayLike) -> Array:
-    """Return the average rank of each method, (n_methods,): 1 is the best, tied methods share their mean rank."""
+    """Return the average rank of each method, shape (n_methods,).
+
+    Rank 1 is the best, and tied methods share their mean rank.
+    """
     average: Array = stats.rankdata(-complete(scores), axis=1).mean(axis=0)
     return average
 
 
 def friedman(scores: ArrayLike) -> Friedman:
-    """Return Friedman's test, corrected for ties; NaN for fewer than three methods, p = 1 if all are tied."""
+    """Return Friedman's test, corrected for ties.
+
+    The result is NaN for fewer than three methods, and p = 1 if all are tied.
+    """
     values = complete(scores)
     if values.shape[1] < 3 or len(values) < 2:
         return Friedman(len(values), np.nan, np.nan)
@@ -59,7 +65,7 @@ def friedman(scores: ArrayLike) -> Friedman:
 
 
 def wilcoxon(scores: ArrayLike) -> Pairwise:
-    """Return Wilcoxon's signed-rank test of each pair, two-sided, and its p-values after Holm over all pairs.
+    """Return two-sided Wilcoxon signed-rank tests of all pairs, and Holm-adjusted p-values.
 
     Data sets on which both methods are equal do not count; if they are equal on all, p = 1.
     """
@@ -70,18 +76,18 @@ def wilcoxon(scores: ArrayLike) -> Pairwise:
 
 
 def smallest_p(n_data_sets: int, n_methods: int) -> float:
-    """Return the smallest p-value that a pair can have in Wilcoxon's test after Holm."""
+    """Return the smallest p-value that Wilcoxon's test with Holm's correction can give a pair."""
     return min(1.0, n_methods * (n_methods - 1) / 2 * 2.0 ** (1 - n_data_sets))
 
 
 def nemenyi(n_methods: int, n_data_sets: int, level: float = 0.95) -> float:
-    """Return Nemenyi's critical difference of two average ranks: larger ones are significant at 1 - level."""
+    """Return Nemenyi's critical difference of two average ranks at confidence `level`."""
     q = stats.studentized_range.ppf(level, n_methods, np.inf) / np.sqrt(2)
     return float(q * np.sqrt(n_methods * (n_methods + 1) / (6 * n_data_sets)))
 
 
 def groups(average_ranks: ArrayLike, alike: NDArray[np.bool_]) -> list[tuple[int, ...]]:
-    """Return the largest groups of methods of which every two are alike, best first, none inside another.
+    """Return the maximal groups of pairwise indistinguishable methods, best first.
 
     `alike` is symmetric, (n_methods, n_methods).  Methods of a group are in the order of their ranks, and a method that
     is alike to no other is in none.  A group need not hold all methods whose ranks lie between those of two of its own.
@@ -96,7 +102,7 @@ def groups(average_ranks: ArrayLike, alike: NDArray[np.bool_]) -> list[tuple[int
 
 
 def ratios(times: ArrayLike) -> Array:
-    """Return each time over that of the fastest solver of its problem, (n_problems, n_solvers).
+    """Return each time divided by the fastest one per problem, shape (n_problems, n_solvers).
 
     If the fastest needs no time, all that need none have 1 and others infinity; so has every solver of a problem that
     none solves.
@@ -109,7 +115,9 @@ def ratios(times: ArrayLike) -> Array:
 
 
 def profile(time_ratios: ArrayLike, factors: ArrayLike) -> Array:
-    """Return the share of problems that each solver solves within a factor of the fastest, (n_factors, n_solvers).
+    """Return the share of problems solved within a factor of the fastest solver.
+
+    The shape is (n_factors, n_solvers).
 
     Factors are numbers of at least 1.  Without any problem the shares are NaN.
     """

@@ -1,4 +1,4 @@
-"""Paired differences of two methods on one data set: an interval, a p-value, and Bayesian probabilities.
+"""Paired differences of two methods on one data set: intervals, p-values, probabilities.
 
 Repeats that split the same set again share rows, so that their differences are correlated, and the variance of their
 mean is larger than that of independent ones: Nadeau and Bengio (Machine Learning 52, 2003) replace s^2 / n by
@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 
 
 class Interval(NamedTuple):
-    """For each comparison, arrays (...): repeats, mean difference, the ends of its interval, two-sided p-value."""
+    """Repeats, mean difference, interval ends and two-sided p-value, as arrays with one entry per comparison."""
 
     n: NDArray[np.int64]
     mean: Array
@@ -33,7 +33,7 @@ class Interval(NamedTuple):
 
 
 class Shares(NamedTuple):
-    """For each comparison, arrays (...): the probability that the mean difference is below, in and above the region."""
+    """Probabilities that the mean difference is below, in and above the region of equivalence."""
 
     worse: Array
     equivalent: Array
@@ -41,7 +41,7 @@ class Shares(NamedTuple):
 
 
 def corrected_interval(differences: ArrayLike, ratio: ArrayLike = 0.0, level: float = 0.95) -> Interval:
-    """Return the corrected resampled t interval of mean differences, and the p-value of a mean of 0.
+    """Return the corrected resampled t interval of mean differences and the p-value.
 
     If all differences are equal, the interval has no width; p is then 1 if they are 0, and otherwise 0.
     """
@@ -53,7 +53,7 @@ def corrected_interval(differences: ArrayLike, ratio: ArrayLike = 0.0, level: fl
 
 
 def correlated_t(differences: ArrayLike, ratio: ArrayLike = 0.0, rope: float = 0.01) -> Shares:
-    """Return the probabilities of the Bayesian correlated t test; a positive difference means better.
+    """Return the probabilities of the Bayesian correlated t test; positive means better.
 
     Mean differences of at most `rope` count as equivalent.  The posterior of the mean difference, from a flat prior, is
     Student's t with n - 1 degrees of freedom.  If all differences are equal it is that one value; a value of 0 without
@@ -70,7 +70,9 @@ def correlated_t(differences: ArrayLike, ratio: ArrayLike = 0.0, rope: float = 0
 
 
 def holm(p_values: ArrayLike) -> Array:
-    """Return the p-values, (m,), adjusted by Holm's step-down method (Scandinavian Journal of Statistics 6, 1979).
+    """Return the p-values (m,), adjusted by Holm's step-down method.
+
+    S. Holm, Scandinavian Journal of Statistics 6, 1979.
 
     The k-th smallest of m is multiplied by m - k + 1; none is below that of a smaller one, nor above 1.  A NaN is a
     missing comparison: it stays, and is not counted.
@@ -84,14 +86,14 @@ def holm(p_values: ArrayLike) -> Array:
 
 
 def _moments(differences: ArrayLike, ratio: ArrayLike) -> tuple[NDArray[np.int64], Array, Array]:
-    """Return the number of repeats, their mean, and the standard deviation of the mean, NaN if it is unknown."""
+    """Return the number of repeats, their mean, and the standard deviation of the mean (or NaN)."""
     d = np.asarray(differences, dtype=float)
     n = np.count_nonzero(~np.isnan(d), axis=-1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # too few or infinite values
         lowest = np.nanmin(d, axis=-1)
         equal = (lowest == np.nanmax(d, axis=-1)) & (n > 1)
-        mean = np.where(equal, lowest, np.nanmean(d, axis=-1))  # if equal, without the rounding of the sum
+        mean = np.where(equal, lowest, np.nanmean(d, axis=-1))  # the mean of equal values, without rounding error
         scale = np.sqrt(np.nanvar(d, axis=-1, ddof=1) * (1 / n + np.asarray(ratio)))
     scale = np.where(equal, 0.0, scale)
     return np.asarray(n), mean, np.where((n > 1) & np.isfinite(mean) & np.isfinite(scale), scale, np.nan)

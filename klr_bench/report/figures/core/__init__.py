@@ -1,1 +1,1 @@
-"""What the figures share: what one declares and needs, lines of a table, curves, looks, axes and panels."""
+"""Parts shared by all figures: requirements, plots, colors, axes and panels."""

@@ -1,4 +1,4 @@
-"""Drawing with matplotlib: a plot as files, panels in rows with one legend, logarithmic axes."""
+"""Drawing of plots with matplotlib: panels in rows, one legend, logarithmic axes."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 STYLE = {
     **{"font.size": 9.0, "axes.titlesize": 10.0, "axes.spines.top": False, "axes.spines.right": False},
     **{"axes.grid": True, "grid.color": "#e4e4e4", "grid.linewidth": 0.6, "axes.axisbelow": True},
-    **{"axes.xmargin": 0.08, "axes.ymargin": 0.08},  # room for the labels of the outermost points
+    **{"axes.xmargin": 0.08, "axes.ymargin": 0.08},  # leave space for the labels of the outermost points
     **{"errorbar.capsize": 2.0, "svg.hashsalt": "klr-bench", "legend.frameon": False},
 }
 PANELS_PER_ROW = 3
 LONGEST_LABEL = 80
-"""Characters."""
+"""Maximum number of characters of a label."""
 LIGHT_GREY = "#999999"
 
 
 def draw_plot(plot: Plot) -> Drawing | None:
-    """Draw a plot: means with their spread, and published values as hollow markers; None without means."""
+    """Draw a plot with error bars and hollow markers for published values, or return None without means."""
     series = [one for facet in plot.facets for one in facet.series]
     connected = {one.look: one.connected for one in series if one.kind == "mean"}
     if not connected:
@@ -95,7 +95,7 @@ def _draw_means(axes: Axes, series: Series, *, band: bool) -> None:
 
 
 def scale_axis(side: XAxis | YAxis, axis: Axis) -> None:
-    """Make an axis logarithmic, if it is to be, with few ticks that are written out.
+    """Set the scale of an axis; a logarithmic axis gets few ticks, written as plain numbers.
 
     An axis of less than 0.8 decades has evenly spaced ticks: powers of ten times 1, 2 and 5 would be too few.
     """
@@ -114,12 +114,12 @@ def scale_axis(side: XAxis | YAxis, axis: Axis) -> None:
 
 
 def plain(text: str) -> str:
-    """Return a text for matplotlib, of limited length, in which dollars enclose no formula."""
+    """Shorten a text and escape its dollar signs for matplotlib."""
     return shortened(text, LONGEST_LABEL).replace("$", r"\$")
 
 
 def saved(drawing: Drawing, kind: str, dpi: float) -> bytes:
-    """Return the content of a file, the same for the same drawing."""
+    """Return the content of an image file, which is deterministic."""
     content = io.BytesIO()
     undated = {"png": {"Software": None}, "pdf": {"CreationDate": None}}.get(kind, {"Date": None})
     drawing.savefig(content, format=kind, dpi=dpi, metadata=undated)

@@ -1,4 +1,4 @@
-"""What a figure declares and needs, what it is drawn from, and which methods lack what it needs."""
+"""Requirements of figures, their inputs, and the methods that lack a requirement."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Inputs:
-    """What figures are drawn from: the table and the files of an experiment.
+    """Inputs of figures: the table and the files of an experiment.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Needs:
-    """What a method must have on a data set to be shown in a figure.
+    """Requirements that a method must meet on a data set to be included in a figure.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Needs:
 
 @dataclass(frozen=True)
 class Figure:
-    """One kind of figure, defined by `plot` or by `draw`.
+    """Description of a figure, which is defined by `plot` or by `draw`.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Drawn:
-    """Files of figures and figures as plain data by name, and notes on missing figures."""
+    """Files and plots of figures, keyed by name, and notes on figures that are missing."""
 
     files: dict[str, bytes] = field(default_factory=dict)
     plots: dict[str, Plot] = field(default_factory=dict)
@@ -94,7 +94,7 @@ class Drawn:
 
 
 class Requirement(NamedTuple):
-    """Something that a figure needs, the methods that have it, and what to do if none has it."""
+    """Requirement of a figure, the methods that meet it, and advice if there are none."""
 
     words: str
     having: set[Place]
@@ -102,7 +102,7 @@ class Requirement(NamedTuple):
 
 
 def lacking(inputs: Inputs, needs: Needs) -> tuple[bool, list[str]]:
-    """Return True if some method has all that is needed, and notes on the methods that do not."""
+    """Return True if some method meets all requirements, and notes on the methods that do not."""
     lines = {(block.dataset, *line.column): line for block in inputs.table.blocks for line in block.lines}
     required = _requirements(inputs, needs, lines)
     complete = {place[:2] for place in lines if all(place in one.having for one in required)}
@@ -134,16 +134,16 @@ def _requirements(inputs: Inputs, needs: Needs, lines: Mapping[Place, Line]) -> 
     if needs.parameter:
         algorithm = next((algorithm for _, algorithm, _ in lines), "NAME")
         having = {place for place in lines if needs.parameter in place[2]}
-        advice = f"Run with some values of it, as in sweep.{algorithm}.{needs.parameter}=[...]."
+        advice = f"Run with several values, as in sweep.{algorithm}.{needs.parameter}=[...]."
         required.append(Requirement(f"a sweep of {needs.parameter}", having, advice))
-    advice = "Run with trace.points=15 (or another number of checkpoints); fits without them are then done anew."
+    advice = "Run with trace.points=15 (or another number of checkpoints); fits without checkpoints are then repeated."
     if not inputs.traces.empty:
         advice = f"The checkpoints hold {', '.join(sorted(set(inputs.traces['metric'])))}."
     for name in needs.traces:
         having = named(inputs.traces[inputs.traces["metric"] == name])
         required.append(Requirement(f"checkpoints of {name} in traces.csv", having, advice))
     if needs.bins:
-        advice = "Only learners of two classes that have predict_proba leave some."
+        advice = "Only binary classifiers with predict_proba have one."
         required.append(Requirement("bins of probabilities in reliability.csv", named(inputs.reliability), advice))
     if needs.rows:
         advice = "Run the experiment again with trace.rows=true; the data must have two columns."
@@ -152,7 +152,7 @@ def _requirements(inputs: Inputs, needs: Needs, lines: Mapping[Place, Line]) -> 
 
 
 def _listed(places: Iterable[Place]) -> str:
-    """Return algorithms and data sets in words: "nc, oskl on magic, adult; ogd on adult"."""
+    """Return algorithms and data sets as text, such as "nc, oskl on magic, adult; ogd on adult"."""
     algorithms: dict[str, dict[str, None]] = {}
     for dataset, algorithm, _ in places:
         algorithms.setdefault(dataset, {})[algorithm] = None

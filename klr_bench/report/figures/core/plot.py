@@ -1,4 +1,4 @@
-"""A figure as plain data: facets, series, and the fits behind each point.
+"""Plots as plain data: facets, series, and the records behind each point.
 
 Files are drawn from it by `drawing`, and on a page readers explore it.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from klr_bench.report.figures.core.figure import Inputs
 
 Curve = tuple[str, Variant]
-"""An algorithm, and the part of its variant that is the same all along a curve."""
+"""An algorithm and the part of its variant that is constant along a curve."""
 Place = tuple[str, str, Variant]
 """A data set, an algorithm and a variant."""
 Row = Mapping[Hashable, Any]
@@ -30,14 +30,14 @@ KINDS: tuple[Kind, ...] = ("mean", "repeat", "published")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "*")
 DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 3)))
 COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
-"""The palette of Okabe and Ito, for color-blind readers; the colors also differ in lightness."""
+"""The color-blind safe palette of Okabe and Ito; its colors also differ in lightness."""
 SMALLEST, LARGEST = 1e-30, 1e30
-"""Limits of the absolute values that are drawn; matplotlib overflows long before 1e308."""
+"""Limits of plotted absolute values; matplotlib overflows well below 1e308."""
 
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis of a metric, a parameter, or "t" or "elapsed_s"; values are shown times `factor`."""
+    """Axis for a metric, a parameter, "t" or "elapsed_s"; displayed values are multiplied by `factor`."""
 
     metric: str
     label: str
@@ -45,7 +45,7 @@ class Axis:
     logarithmic: bool = False
 
     def shown(self, value: float | None) -> float | None:
-        """Return a value in the unit of the axis, None if it cannot be shown."""
+        """Return a value in the unit of the axis, or None if it cannot be displayed."""
         return None if value is None or (self.logarithmic and value <= 0) else self.factor * value
 
 
@@ -56,7 +56,7 @@ EXAMPLES = Axis("t", "Examples seen", logarithmic=True)
 
 @dataclass(frozen=True)
 class Look:
-    """How a curve is drawn, the same in every facet; curves differ without color, too."""
+    """Appearance of a curve, the same in every facet and distinguishable without color."""
 
     label: str
     marker: str
@@ -65,7 +65,7 @@ class Look:
 
 
 def looks_of(labels: Mapping[Curve, str], *, dashed: bool = False) -> dict[Curve, Look]:
-    """Return the looks of curves, by their labels.
+    """Assign an appearance to each curve, based on the labels.
 
     Each curve has a marker, each algorithm a color, and each of its variants a dash; the variants of a single
     algorithm have a color each.  With `dashed` each curve has its own dash.
@@ -83,7 +83,7 @@ def looks_of(labels: Mapping[Curve, str], *, dashed: bool = False) -> dict[Curve
 
 @dataclass
 class Series:
-    """Points that look alike: means over repeats, single repeats, or published values."""
+    """Points of equal appearance: means over repeats, single repeats, or published values."""
 
     curve: Curve
     look: Look
@@ -92,19 +92,19 @@ class Series:
     x: list[float] = field(default_factory=list)
     y: list[float] = field(default_factory=list)
     x_spread: list[float] = field(default_factory=list)
-    """Standard deviations of x over the repeats; may be empty, as `spread`, those of y."""
+    """Standard deviations of x over the repeats; like `spread` (for y), it may be empty."""
     spread: list[float] = field(default_factory=list)
     sizes: list[float] = field(default_factory=list)
-    """Areas of the markers in files, in square points; empty if all have the same."""
+    """Marker areas in square points, for files; empty if all are equal."""
     keys: list[Sequence[str]] = field(default_factory=list)
-    """The keys of the records behind each point."""
+    """Keys of the records behind each point."""
     names: list[str] = field(default_factory=list)
-    """The print name of the method of each point."""
+    """Display name of the method of each point."""
 
     def add(
         self, x: float | None, y: float | None, keys: Sequence[str], name: str, spread: float | None = None
     ) -> bool:
-        """Append a point and return True; without one of its coordinates, do nothing."""
+        """Append a point and return True, or return False if a coordinate is missing."""
         if x is None or y is None:
             return False
         self.x.append(x)
@@ -118,7 +118,7 @@ class Series:
 def connected(
     curve: Curve, look: Look, x: Iterable[float], y: Iterable[float], keys: Sequence[str] = (), name: str = ""
 ) -> Series:
-    """Return the series of a line through points of the same records."""
+    """Return a series that connects points of the same records."""
     series = Series(curve, look, connected=True)
     for across, up in zip(x, y, strict=True):
         series.add(across, up, keys, name or look.label)
@@ -136,7 +136,7 @@ class Facet:
 
 @dataclass(frozen=True)
 class Plot:
-    """The facets of a figure, which share their horizontal axis.
+    """Facets of a figure, which share the horizontal axis.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ class Plot:
 
 
 def drawable(value: float | None) -> float | None:
-    """Return a number that can be drawn, else None."""
+    """Return the value if it can be drawn, else None."""
     return value if value == 0 or (value is not None and SMALLEST <= abs(value) <= LARGEST) else None
 
 
@@ -162,29 +162,29 @@ def mean(line: Line, metric: str) -> float | None:
 
 
 def spread(line: Line, metric: str) -> float:
-    """Return the standard deviation over the repeats, or 0."""
+    """Return the standard deviation over the repeats, or 0 if unknown."""
     entry = line.entries.get(metric)
     return (entry and drawable(entry.std)) or 0.0
 
 
 def published(line: Line, metric: str) -> float | None:
-    """Return the mean that a paper printed for the same data, or None."""
+    """Return the mean published for the same data, or None."""
     match = line.matches.get(metric)
     return drawable(match.printed.value) if match and not match.stand_in else None
 
 
 def curve_of(line: Line, *along: str) -> Curve:
-    """Return the curve of a method; `along` are the parameters that its points differ in."""
+    """Return the curve of a method; `along` lists the parameters that vary along the curve."""
     return line.algorithm, line.variant.without(*along)
 
 
 def algorithm_of(line: Line) -> Curve:
-    """Return the curve that all variants of an algorithm are points of."""
+    """Return the curve that contains all variants of an algorithm."""
     return line.algorithm, Variant()
 
 
 def fits_of(inputs: Inputs) -> dict[Place, list[Row]]:
-    """Return the records that enter the means of each data set, algorithm and variant."""
+    """Return the records that enter the means, keyed by data set, algorithm and variant."""
     fits: dict[Place, list[Row]] = {}
     for row in inputs.records[inputs.records["status"] == "ok"].to_dict("records"):
         fits.setdefault((row["dataset"], row["algorithm"], row["variant"]), []).append(row)
@@ -192,7 +192,7 @@ def fits_of(inputs: Inputs) -> dict[Place, list[Row]]:
 
 
 def wide_traces(traces: pd.DataFrame, metrics: Iterable[str]) -> pd.DataFrame:
-    """Return one row per checkpoint: key, t, elapsed_s and these metrics, NaN if missing."""
+    """Return one row per checkpoint with key, t, elapsed_s and the metrics, NaN if missing."""
     traces = traces[traces["value"].map(drawable).notna()]
     wide = traces.pivot_table(index=["key", "t", "elapsed_s"], columns="metric", values="value").reset_index()
     return wide.reindex(columns=list(dict.fromkeys(["key", "t", "elapsed_s", *metrics])))
@@ -207,7 +207,9 @@ def means(
     connected: bool = True,
     dashed: bool = False,
 ) -> Plot | None:
-    """Return the means of the methods of a table, each of the `sides` against x; None without points.
+    """Plot the means of the methods in a table: each of `sides` against x.
+
+    Returns None if there are no points.
 
     `x` is a parameter or a metric, and `curve` groups methods into series.  Published values, and the repeats if points
     are not connected, are series of their own.
@@ -244,7 +246,7 @@ def means(
 
 
 def _x_of(line: Line, x: Axis, row: Row | None = None) -> float | None:
-    """Return the parameter or the metric of a method, or of one of its fits, or None."""
+    """Return the parameter or metric on the horizontal axis, of a method or one of its fits, or None."""
     if x.metric in line.variant:
         return drawable(as_number(line.variant.get(x.metric)))
     return mean(line, x.metric) if row is None else drawable(row.get(x.metric))
