@@ -1,1 +1,1 @@
-"""Results as rows: a file for each finished cell, tables made from these, and keys that tell what is finished."""
+"""Results: one file per finished cell, tables made from these files, and keys."""

@@ -1,4 +1,4 @@
-"""Keys of results: hashes of content and of source code.
+"""Keys of results, which are hashes of content and of source code.
 
 Source code is located and parsed, never imported.  Comments, layout and docstrings do not count.
 """
@@ -24,23 +24,23 @@ from klr_bench.instantiate import TARGET
 
 PACKAGE = "klr_bench"
 LABELS = ("title", "unit", "compared", "usual")
-"""Parameters of `Metric` that determine only how it is printed."""
+"""Parameters of `Metric` that affect only its display."""
 LABEL_POSITIONS = (1, 2, 4)
-"""Positions of these parameters, as far as they are positional."""
+"""Positions of these parameters when passed positionally."""
 LABELS_MODULE = "klr_bench.metrics.metric"
-"""Module of `Metric`, on which no result depends."""
+"""Module of `Metric`, which affects no result."""
 INSTALLED = {"site-packages", "dist-packages"}
-"""Folders of installed libraries, of which only the version counts."""
+"""Folders of installed libraries, whose version is hashed instead of their code."""
 
 
 def content_hash(content: Any) -> str:
-    """Return 16 hexadecimal digits that depend only on the content of a JSON-able value."""
+    """Return 16 hexadecimal digits that depend only on JSON-serializable content."""
     text = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _public_names() -> dict[str, str]:
-    """Return the module of each public name of klr-bench."""
+    """Map the public names of klr-bench to their modules."""
     stub = Path(klr_bench.__file__).with_suffix(".pyi")
     imports = [node for node in ast.parse(stub.read_text("utf-8")).body if isinstance(node, ast.ImportFrom)]
     return {name.name: f"{PACKAGE}.{node.module}" for node in imports for name in node.names}
@@ -59,35 +59,35 @@ def source_hash(target: str) -> str:
     """
     module = next((module for name in _parents(_home(target)) if (module := _module(name))), None)
     if module is None:
-        fail(f"{TARGET}: {target!r}: there is no such module; give the dotted name of a class or function.")
+        fail(f"{TARGET}: {target!r}: no such module; expected the dotted name of a class or function.")
     return _closure_hash(module) if module.code is not None else _library(module.name)
 
 
 @cache
 def module_hash(*names: str) -> str:
-    """Return a hash of the code of modules, without their imports."""
+    """Return a hash of the code of modules, excluding their imports."""
     modules = {name: _module(name) for name in names}
     return content_hash({name: module and module.code for name, module in modules.items()})
 
 
 @cache
 def file_hash(path: Path) -> str:
-    """Return a hash of the code of a Python file and of the user's modules that it imports."""
+    """Return a hash of the code of a Python file and of the user modules that it imports."""
     return _closure_hash(_parse(f"<{path.stem}>", path))
 
 
 class Module(NamedTuple):
-    """The source of a module."""
+    """Source code of a module."""
 
     name: str
     code: str | None
-    """The syntax tree as text; None for a library."""
+    """Syntax tree as text, or None for a library."""
     imports: tuple[str, ...] = ()
-    """Imported names, some of which are not modules."""
+    """Imported names, which may include names that are not modules."""
 
 
 def _closure_hash(start: Module) -> str:
-    """Return a hash of a module and of all modules that it imports, except for libraries."""
+    """Return a hash of a module and all modules that it imports, except libraries."""
     code: dict[str, str] = {}
     waiting = [start]
     while waiting:
@@ -99,19 +99,19 @@ def _closure_hash(start: Module) -> str:
 
 
 def _home(name: str) -> str:
-    """Return the module of a public name of klr-bench, and any other name unchanged."""
+    """Return the module that defines a public name of klr-bench; return other names unchanged."""
     return PUBLIC.get(name.removeprefix(f"{PACKAGE}."), name) if name.startswith(f"{PACKAGE}.") else name
 
 
 def _parents(name: str) -> Iterator[str]:
-    """Yield a dotted name and its parents, from the inside out."""
+    """Yield a dotted name and its parents, innermost first."""
     while name:
         yield name
         name = name.rpartition(".")[0]
 
 
 def _library(name: str) -> str:
-    """Return the name and version of the distribution of an installed module."""
+    """Return the name and version of the distribution that contains an installed module."""
     for distribution in packages_distributions().get(name.partition(".")[0], ()):
         return f"{distribution}=={version(distribution)}"
     return f"python=={platform.python_version()}"
@@ -119,13 +119,13 @@ def _library(name: str) -> str:
 
 @cache
 def _module(name: str) -> Module | None:
-    """Return the source of a module, or None if there is no such module."""
+    """Return the source of a module, or None if it does not exist."""
     if name.partition(".")[0] in sys.stdlib_module_names:
         return Module(name, None)
     spec = _spec(name)
     if spec is None:
         return None
-    has_file = spec.has_location and spec.origin  # unlike a folder without __init__.py
+    has_file = spec.has_location and spec.origin  # a folder without __init__.py has no origin
     return _parse(name, Path(spec.origin or "")) if has_file else Module(name, "")
 
 
@@ -157,7 +157,7 @@ def _parse(name: str, path: Path) -> Module:
 
 
 def _imports(tree: ast.AST, package: str) -> Iterator[str]:
-    """Yield the dotted names that a module of a package imports; some are not modules."""
+    """Yield the dotted names that a module imports, which may include names of non-modules."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (name for alias in node.names for name in _parents(alias.name) if name != PACKAGE)
@@ -172,7 +172,7 @@ def _imports(tree: ast.AST, package: str) -> Iterator[str]:
 
 
 def _code(tree: ast.AST) -> str:
-    """Return a syntax tree as text, without docstrings and the labels of user metrics."""
+    """Return a syntax tree as text, without docstrings and labels of user metrics."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             if ast.get_docstring(node, clean=False) is not None:

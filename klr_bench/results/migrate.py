@@ -1,4 +1,4 @@
-"""Translate files of schema version 1.
+"""Conversion of files from schema version 1.
 
 In version 1 a variant was text ("G=1; loss=logit"), and a cell held its metrics among the fields of the record.  In
 version 2 a variant is a mapping ({"G": 1, "loss": "logit"}; JSON in records.csv), and a cell holds `metrics`.  Solvers
@@ -21,18 +21,21 @@ ON_KERNEL = re.compile(r"(l1_\w+)_kernel")
 
 
 def variant_values(text: str) -> Parameters:
-    """Return the values of a variant in records.csv.  Raises ValueError."""
+    """Parse a variant in records.csv.
+
+    Raises ValueError if the text is invalid.
+    """
     return json.loads(text) if text.startswith("{") else parse_variant(text)
 
 
 def parse_variant(text: str) -> Parameters:
-    """Return the values of a variant of version 1 by name, with numbers and truth values converted."""
+    """Parse a variant of version 1, converting numbers and booleans."""
     pairs = (pair.strip().partition("=") for pair in text.split(";") if pair.strip())
     return {name: _value(value) for name, _, value in pairs}
 
 
 def upgraded_record(record: Mapping[str, Any], identity: Collection[str]) -> dict[str, Any]:
-    """Return a record of version 2; `identity` are the fields that are not metrics."""
+    """Convert a record to version 2; `identity` lists the fields that are not metrics."""
     fields = {name: value for name, value in record.items() if name in identity}
     metrics = {name: value for name, value in record.items() if name not in identity and value is not None}
     renamed = {"algorithm": algorithm_name(record["algorithm"]), "variant": parse_variant(record["variant"])}
@@ -40,13 +43,13 @@ def upgraded_record(record: Mapping[str, Any], identity: Collection[str]) -> dic
 
 
 def algorithm_name(name: str) -> str:
-    """Return the name of an algorithm in version 2."""
+    """Return the version 2 name of an algorithm."""
     match = ON_KERNEL.fullmatch(name)
     return match[1] if match else name
 
 
 def upgraded_manifest(content: Any) -> Any:
-    """Return a manifest of version 2; content of another shape is returned unchanged."""
+    """Convert a manifest to version 2; content of another shape is returned unchanged."""
     content = deepcopy(content)
     with suppress(KeyError, TypeError, ValueError, AttributeError):
         config, labels = content["config"], content.get("labels") or {}

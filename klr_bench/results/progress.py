@@ -1,6 +1,6 @@
-"""Progress of the latest run in a results folder, for those who watch it.
+"""Progress of the latest run in a results folder, as read by other processes.
 
-    results/<experiment>/progress.json    counts, running tasks, failures, estimated remaining time
+results/<experiment>/progress.json    counts, running tasks, failures, estimated remaining time
 
 The file is not a result: nothing is computed from it, and `merge` ignores it.
 """
@@ -24,22 +24,22 @@ NAME = "progress.json"
 LARGEST = 4 * 10**6
 """Maximum size of the file in bytes."""
 MOST_LISTED = 100
-"""Maximum number of running tasks, and of failures, in the file; all of them are counted."""
+"""Maximum number of running tasks, and of failures, listed in the file; all are counted."""
 HEARTBEAT_S = 5.0
-"""Seconds after which a run writes the file again without any news."""
+"""Seconds after which a run rewrites the file even without news."""
 SILENT_S = 4 * HEARTBEAT_S
-"""Seconds since the last write after which a run on another machine counts as silent."""
+"""Seconds without a write after which a run on another machine counts as silent."""
 
 Amount = Annotated[int, between(0, 10**9)]
 Time = Annotated[float, between(0, 10**11)]
 """Seconds, or seconds since 1970."""
 State = Literal["running", "finished", "interrupted"]
 Standing = Literal["running", "silent", "killed", "finished", "interrupted"]
-"""The state of a run now; a "running" one may be silent (on another machine) or killed (its process is gone)."""
+"""State of a run: a "running" run may also be silent (on another machine) or killed (its process is gone)."""
 
 
 class Count(OpenModel):
-    """Number of tasks or cells: all, successful, and without a result."""
+    """Number of tasks or cells: total, successful, and failed."""
 
     total: Amount = 0
     done: Amount = 0
@@ -54,7 +54,7 @@ class Running(OpenModel):
 
 
 class Failed(OpenModel):
-    """A cell without a result."""
+    """Failed cell."""
 
     what: str
     status: str
@@ -62,7 +62,10 @@ class Failed(OpenModel):
 
 
 class Progress(OpenModel):
-    """The content of progress.json; times are seconds since 1970 by the clock of the run's machine."""
+    """Content of progress.json.
+
+    Times are seconds since 1970 by the clock of the run's machine.
+    """
 
     experiment: str
     state: State
@@ -73,22 +76,22 @@ class Progress(OpenModel):
     started: Time
     updated: Time
     tasks: Count
-    """Folds of selection and cells that this run computes."""
+    """Number of selection folds and cells that this run computes."""
     cells: Count
-    """All cells of the experiment; those of earlier runs are done."""
+    """Number of cells of the experiment, including those finished by earlier runs."""
     n_running: Amount = 0
     running: list[Running] = Field(default_factory=list)
-    """The first MOST_LISTED running tasks."""
+    """Running tasks, at most MOST_LISTED."""
     failures: list[Failed] = Field(default_factory=list)
-    """The first MOST_LISTED failed cells of this run."""
+    """Failed cells of this run, at most MOST_LISTED."""
     left_s: Time | None = None
-    """Estimated remaining seconds from `updated` on; None before a task has ended."""
+    """Estimated remaining seconds, counted from `updated`; None before the first task ends."""
     message: str = ""
-    """The reason for an interruption."""
+    """Reason for an interruption."""
 
 
 def read_progress(folder: Path) -> Progress | None:
-    """Return the progress of the latest run in a results folder, or None if there is no file.
+    """Return the progress of the latest run in a results folder, or None if there is none.
 
     Raises KlrBenchError if the file is damaged, too large or of other types.
     """
@@ -104,7 +107,7 @@ def read_progress(folder: Path) -> Progress | None:
 
 
 def standing(progress: Progress, now: float | None = None) -> Standing:
-    """Return the state of a run at the time `now`, in seconds since 1970."""
+    """Return the state of a run at the time `now` (seconds since 1970)."""
     if progress.state != "running":
         return progress.state
     if progress.host == platform.node():
@@ -123,6 +126,9 @@ def birth(pid: int) -> float | None:
 
 
 def is_alive(pid: int, born: float | None) -> bool:
-    """Return True if a process of this machine is running; `born` distinguishes it from a later one with its id."""
+    """Return True if a local process is running.
+
+    `born` distinguishes it from a later process with the same id.
+    """
     now = birth(pid)
     return now is not None and (born is None or abs(now - born) < 1.0)

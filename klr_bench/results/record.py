@@ -1,4 +1,4 @@
-"""Cells and their records: what one fit leaves behind, checked when it is read and before it is written."""
+"""Cells and their records, validated whenever they are read or written."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from klr_bench.results.migrate import upgraded_record
 from klr_bench.results.variants import Variant, is_variant
 
 SCHEMA_VERSION = 2
-FINISHED = ("ok", "timeout")  # error and killed are tried again
+FINISHED = ("ok", "timeout")  # cells with status "error" or "killed" are retried
 STATUSES = (*FINISHED, "error", "killed")
 LONGEST_MESSAGE = 2000
 """Maximum length of the message of a failed fit."""
 LONGEST_NAME = 200
-"""Maximum length of the name of a host or processor."""
+"""Maximum length of the name of a host or CPU."""
 LATER = ("host", "cpu")
-"""Fields that cells of earlier versions lack."""
+"""Fields that are missing in cells of earlier versions."""
 TRACE_COLUMNS = ("key", "t", "elapsed_s", "metric", "value")
 RELIABILITY_COLUMNS = ("key", "bin", "n", "predicted", "positive")
 ROWS_COLUMNS = ("key", "x1", "x2", "label")
 NAMES = ("key", "experiment", "dataset", "algorithm", "metric")
-"""Columns that hold names, which may become part of a file name."""
+"""Columns with names that may become part of a file name."""
 
 Checkpoint = tuple[int, float, str, float]
 """(examples seen or iterations, seconds of fitting, metric, value)"""
 Bin = tuple[int, int, float, float]
 """(index of the bin, rows in it, mean predicted probability, fraction of positives)"""
 PlanePoint = tuple[float, float, int]
-"""A training row with two features: (x1, x2, label)"""
+"""Training row with two features: (x1, x2, label)."""
 
 RANGES: Mapping[str, Metric] = METRICS | {
     entry.name: entry
@@ -50,12 +50,12 @@ RANGES: Mapping[str, Metric] = METRICS | {
         Metric("elapsed_s", "elapsed_s", "s", low=0, high=MOST),
     )
 }
-"""Possible values of the numeric columns of all tables; any other column excludes NaN only."""
+"""Range of each numeric column in all tables; other columns only exclude NaN."""
 ANY = Metric("any", "any")
 
 
 def possible(name: str, value: Any) -> bool:
-    """Return True if a number is a possible value of a column or metric."""
+    """Return True if a number is in the range of a column or metric."""
     try:
         return not isinstance(value, bool) and RANGES.get(name, ANY).possible(value + 0.0)
     except (TypeError, OverflowError):
@@ -95,7 +95,7 @@ def _metrics(values: Any) -> dict[str, float]:
 
 
 def _entries(columns: Sequence[str]) -> BeforeValidator:
-    """Return a validator of lists whose entries have the given columns, with possible values."""
+    """Return a validator for lists of entries with the given columns and possible values."""
 
     def validate(entries: Any) -> list[Any]:
         _require(isinstance(entries, list | tuple))
@@ -115,7 +115,10 @@ Status = Annotated[str, Field(pattern=f"^({'|'.join(STATUSES)})$")]
 
 @dataclass
 class Record:
-    """A row of records.csv: what a cell is, its status and its metrics (rates as fractions, times in seconds)."""
+    """Row of records.csv: identity of a cell, status and metrics.
+
+    Rates are fractions, times are seconds.
+    """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
@@ -133,7 +136,7 @@ class Record:
     host: str = ""
     """Name of the machine; empty if unknown, as in cells of earlier versions."""
     cpu: str = ""
-    """Processor, linear algebra library and number of threads."""
+    """CPU, linear algebra library and number of threads."""
 
     def __post_init__(self) -> None:
         self.message = shortened(self.message, LONGEST_MESSAGE)
@@ -148,7 +151,7 @@ COLUMNS = (*IDENTITY, *(metric.name for metric in CATALOGUE if metric.stored))
 
 @dataclass(frozen=True)
 class CellFile:
-    """The content of cells/<key>.json."""
+    """Content of cells/<key>.json."""
 
     __pydantic_config__ = ConfigDict(extra="ignore")
 
@@ -173,7 +176,7 @@ class CellFile:
         }
 
     def checked(self) -> CellFile:
-        """Return the cell, or that of a failed fit if a value is impossible, such as an accuracy of 7.
+        """Return the cell itself, or a failed cell if a value is impossible, such as an accuracy of 7.
 
         Checkpoints of NaN are left out.
         """
@@ -191,7 +194,10 @@ CELL = TypeAdapter(CellFile)
 
 
 def parse_cell(content: Any, key: str) -> CellFile | None:
-    """Return the cell that a JSON file holds, or None for anything else and for an unknown schema version."""
+    """Parse the content of a cell file.
+
+    Returns None for anything else, and for an unknown schema version.
+    """
     try:
         if content["schema_version"] == 1:
             content = content | {"record": upgraded_record(content["record"], IDENTITY)}

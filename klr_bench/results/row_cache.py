@@ -1,6 +1,6 @@
-"""Rows of cells in the tables of a results folder, and an index file that caches them.
+"""Cached table rows of cells, stored in an index file of the results folder.
 
-    results/<experiment>/cells.index    format and checksum in the first line, then JSON: {file name: row}
+results/<experiment>/cells.index    format and checksum in the first line, then JSON: {file name: row}
 
 Opening and parsing a hundred thousand cell files takes most of the time of a rebuild.  A file whose stamp (inode,
 ctime, size) equals that in the index has not changed and is not read.  The index can be removed at any time.
@@ -30,7 +30,7 @@ LARGEST_INDEX = 2**31
 
 
 class Row(NamedTuple):
-    """The rows of a cell in all tables, as text, and the values that select and sort them."""
+    """Rows of a cell in all tables as text, and the values that select and sort them."""
 
     stamp: Stamp
     key: str
@@ -43,16 +43,16 @@ class Row(NamedTuple):
     config_hash: str
     created: float
     user_metrics: dict[str, int | float]
-    """Metrics that are not in COLUMNS; their columns follow the others."""
+    """Metrics that are not in COLUMNS, whose columns are appended."""
     record: str
-    """The row of records.csv without user metrics and line end."""
+    """Row of records.csv without user metrics and line end."""
     traces: str
     reliability: str
     rows: str
 
     @property
     def method(self) -> tuple[str, str, Variant]:
-        """The data set, algorithm and variant."""
+        """Data set, algorithm and variant."""
         return self.dataset, self.algorithm, _variant(self.variant)
 
     @property
@@ -65,7 +65,7 @@ INDEX = TypeAdapter(dict[str, Row])
 
 
 def make_row(cell: CellFile, stamp: Stamp) -> Row:
-    """Return the rows of a cell; `stamp` is that of its file."""
+    """Return the table rows of a cell; `stamp` is that of its file."""
     record = cell.record
     variant = json.dumps(dict(record.variant))
     values = vars(record) | record.metrics | {"variant": variant, "params": json.dumps(record.params)}
@@ -88,13 +88,19 @@ def csv_text(rows: Iterable[Sequence[Any]]) -> str:
 
 
 def write_index(path: Path, rows: Mapping[str, Row]) -> None:
-    """Write an index of rows by file name.  Raises KlrBenchError."""
+    """Write an index of rows, keyed by file name.
+
+    Raises KlrBenchError if the file cannot be written.
+    """
     content = json.dumps(rows).encode()
     write_atomic(path, json.dumps([_format(), zlib.crc32(content)]).encode() + b"\n" + content)
 
 
 def read_index(path: Path) -> dict[str, Row]:
-    """Return the rows of an index by file name; an empty dict if it is absent, damaged or of another format."""
+    """Read an index of rows, keyed by file name.
+
+    Returns {} if it is missing, damaged or in another format.
+    """
     try:
         header, _, content = read_regular(path, LARGEST_INDEX).partition(b"\n")
         if json.loads(header) == [_format(), zlib.crc32(content)]:
@@ -105,7 +111,7 @@ def read_index(path: Path) -> dict[str, Row]:
 
 
 def _format() -> list[Any]:
-    """Return everything but the cells that an index depends on."""
+    """Return everything except cells that an index depends on."""
     limits = sorted((name, str(metric.low), str(metric.high)) for name, metric in RANGES.items())
     return [2, SCHEMA_VERSION, *COLUMNS, *map(list, limits)]
 

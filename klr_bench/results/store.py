@@ -1,6 +1,6 @@
-"""Results as rows: one JSON file per finished cell, and tables that are rebuilt from these files.
+"""Storage of results: one JSON file per finished cell, and tables built from these files.
 
-    results/<experiment>/cells/<key>.json    one cell: record, checkpoints, bins, rows, hash of its configuration
+results/<experiment>/cells/<key>.json    one cell: record, checkpoints, bins, rows, hash of its configuration
     results/<experiment>/cells.index         cached rows of the tables, from a thousand cells on
     results/<experiment>/records.csv         one row per cell: COLUMNS in this order, then the user's own metrics
     results/<experiment>/traces.csv          key, t, elapsed_s, metric, value
@@ -59,24 +59,24 @@ T = TypeVar("T")
 
 LOCK_TIMEOUT_S = 60.0
 STALE_S = 3600.0
-"""Age of a temporary file that was left by a killed process."""
+"""Age in seconds after which a temporary file counts as left by a killed process."""
 INDEX_FROM, INDEX_SHARE = 1000, 0.1
-"""Number and fraction of cell files read from which on the index is written again."""
+"""Number and fraction of newly read cell files from which on the index is rewritten."""
 LONGEST_NOTE = 500
-"""Maximum length of the list of names in a note."""
+"""Maximum number of characters of the list of names in a note."""
 
 
 @dataclass(frozen=True)
 class Summary:
-    """Result of a rebuild: number of rows, cells of older configurations left out, unreadable files."""
+    """Result of a rebuild: number of rows, excluded older cells, and unreadable files."""
 
     listed: int
     older: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    """Number of cells by name ("oskl G=2 on magic") and hash of the configuration."""
+    """Number of cells, keyed by name ("oskl G=2 on magic") and configuration hash."""
     unreadable: tuple[str, ...] = ()
 
     def notes(self) -> list[str]:
-        """Return a sentence for everything that was left out."""
+        """Return a sentence for each kind of excluded cells."""
         notes = []
         if self.older:
             names = ", ".join(f"{name} ({n} of configuration {config})" for (name, config), n in self.older.items())
@@ -89,26 +89,26 @@ class Summary:
 
 
 class Store:
-    """The results folder of one experiment."""
+    """Results folder of one experiment."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = Path(folder)
         self.cells = self.folder / "cells"
         self._index = self.folder / "cells.index"
         self._n_read = 0
-        """Number of cell files read since the index was."""
+        """Number of cell files read since the index was read."""
 
     @cached_property
     def _rows(self) -> dict[str, Row]:
-        """Rows of known cells by file name."""
+        """Rows of known cells, keyed by file name."""
         return read_index(self._index)
 
     def write_cell(self, cell: CellFile) -> None:
-        """Write a finished cell, in place of an earlier one with the same key."""
+        """Write a finished cell, replacing an earlier one with the same key."""
         write_json(self.cells / f"{cell.record.key}.json", cell.content())
 
     def read_cell(self, key: str) -> Record | None:
-        """Return the record of a cell, or None if its file is absent or damaged.
+        """Return the record of a cell, or None if its file is missing or damaged.
 
         Raises KlrBenchError for a file of a later version of klr-bench, and for anything but a regular file.
         """
@@ -116,12 +116,15 @@ class Store:
         return cell.record if cell else None
 
     def finished(self, key: str) -> bool:
-        """Return True if a cell needs no further work.  Raises as `read_cell`."""
+        """Return True if a cell needs no further work.
+
+        Raises the same errors as `read_cell`.
+        """
         row = self._row(f"{self.cells}/{key}.json", f"{key}.json")
         return row is not None and row.status in FINISHED
 
     def rebuild(self, current: Collection[str] = ()) -> Summary:
-        """Write all tables from the cells; several processes may do so at the same time.
+        """Write all tables from the cells; several processes may do this concurrently.
 
         Of each method and data set only cells with one configuration are listed: one whose hash is in `current`, the
         configurations of the present run, or else that of the newest cell.
@@ -177,11 +180,11 @@ class Store:
         write_atomic(self.folder / f"{name}.csv", content.encode("utf-8", "backslashreplace"))
 
     def load(self) -> tuple[list[CellFile], list[str]]:
-        """Return all cells, and the names of the unreadable files."""
+        """Return all cells and the names of unreadable files."""
         return self._scan(lambda path, name: _read(path, name.removesuffix(".json"))[1])
 
     def _scan(self, read: Callable[[str, str], T | None]) -> tuple[list[T], list[str]]:
-        """Return the results of `read(path, name)` for all cell files, and the names of the unreadable ones."""
+        """Call `read(path, name)` for all cell files; return the results and unreadable file names."""
         cells: list[T] = []
         unreadable: list[str] = []
         for entry in sorted(os.scandir(self.cells), key=lambda e: e.name) if self.cells.is_dir() else ():
@@ -195,12 +198,12 @@ class Store:
                 continue
             if cell:
                 cells.append(cell)
-            elif os.path.exists(entry.path):  # else it is a dangling link, or another process has removed it
+            elif os.path.exists(entry.path):  # otherwise it is a dangling link, or another process has removed it
                 unreadable.append(entry.name)
         return cells, unreadable
 
     def _row(self, path: str, name: str) -> Row | None:
-        """Return the row of a cell file, read only if the file has changed; None if it is damaged."""
+        """Return the row of a cell file, or None if damaged; only changed files are read."""
         row = self._rows.get(name)
         if row and row.stamp == stamp_of(path):
             return row
@@ -212,13 +215,13 @@ class Store:
         return self._rows[name]
 
     def write_manifest(self, content: Mapping[str, object]) -> None:
-        """Write manifest.yaml; the schema version is added."""
+        """Write manifest.yaml with the schema version added."""
         versioned = {**content, "schema_version": SCHEMA_VERSION}
         text = yaml.safe_dump(versioned, sort_keys=False, allow_unicode=True, width=110)
         write_atomic(self.folder / "manifest.yaml", text.encode())
 
     def read_manifest(self) -> dict[str, Any]:
-        """Return the content of manifest.yaml, {} if it is absent or damaged.
+        """Return the content of manifest.yaml, or {} if it is missing or damaged.
 
         Raises KlrBenchError if a later version of klr-bench has written it.
         """
@@ -232,21 +235,21 @@ class Store:
 
 
 def _read(path: str, key: str) -> tuple[Stamp | None, CellFile | None]:
-    """Return the stamp of a file and the cell in it, or None if the file is absent or damaged."""
+    """Return the stamp and the cell of a file; both are None if it is missing or damaged."""
     stamp, content = read_stamped_json(path)
     refuse_newer(content, path)
     return stamp, parse_cell(content, key)
 
 
 def _remove_stale(path: str) -> None:
-    """Remove a temporary file that a killed process has left."""
-    with suppress(OSError):  # another process has just renamed it, or it is a dangling link
+    """Remove a temporary file left by a killed process."""
+    with suppress(OSError):  # another process may have renamed it, or it is a dangling link
         if time.time() - os.stat(path).st_mtime > STALE_S:
             os.unlink(path)
 
 
 def refuse_newer(content: Any, path: str | Path) -> None:
-    """Refuse what a later version has written: it is neither understood nor to be overwritten."""
+    """Raise KlrBenchError for content written by a later version of klr-bench."""
     version = content.get("schema_version") if isinstance(content, dict) else None
     if type(version) is int and version > SCHEMA_VERSION:
         fail(
@@ -256,5 +259,8 @@ def refuse_newer(content: Any, path: str | Path) -> None:
 
 
 def read_variant(text: str) -> Variant:
-    """Return the variant of a row of records.csv, JSON or the text of schema version 1.  Raises ValueError."""
+    """Parse a variant in records.csv: JSON, or the text of schema version 1.
+
+    Raises ValueError.
+    """
     return Variant(variant_values(text))

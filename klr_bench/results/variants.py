@@ -1,4 +1,4 @@
-"""The variants of an algorithm in an experiment: values of the parameters that its sweep varies."""
+"""Variants of an algorithm: the values of swept parameters."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ VariantOrder = tuple[tuple[str, bool, float, str], ...]
 
 
 class Variant(Mapping[str, Any]):
-    """The values of swept parameters, such as {"G": 1}; {} if nothing is swept.
+    """Values of swept parameters, such as {"G": 1}; empty without a sweep.
 
     Immutable and hashable.  Two variants are equal if they have equal values, in any order.
     """
@@ -38,11 +38,11 @@ class Variant(Mapping[str, Any]):
         return f"Variant({self._values})"
 
     def without(self, *names: str) -> Variant:
-        """Return the variant without some parameters."""
+        """Return a copy without some parameters."""
         return Variant({name: value for name, value in self.items() if name not in names})
 
     def order(self) -> VariantOrder:
-        """Return a sort key for the natural order: G=2 before G=10 before G=cv."""
+        """Return a sort key in natural order: G=2 before G=10 before G=cv."""
         return self._order
 
     @cached_property
@@ -66,17 +66,17 @@ def _is_plain(value: Any) -> bool:
 
 
 def variant_text(values: Mapping[str, Any]) -> str:
-    """Return a printed variant, such as "G=1; loss=logit"; numbers as %g."""
+    """Format a variant, such as "G=1; loss=logit", with numbers as %g."""
     return "; ".join(f"{name}={value_text(value)}" for name, value in values.items())
 
 
 def value_text(value: Any) -> str:
-    """Return a printed value."""
+    """Format a parameter value."""
     return str(value) if isinstance(value, bool) or as_number(value) is None else f"{value:g}"
 
 
 def as_number(value: Any) -> float | None:
-    """Return the value if it is a finite number, else None, also for true and false."""
+    """Return the value if it is a finite number, else None (also for booleans)."""
     if isinstance(value, bool | str):
         return None
     try:

@@ -1,4 +1,4 @@
-"""Run an experiment: what is finished is skipped, what is missing runs in parallel, every result is written at once.
+"""Running of experiments: finished work is skipped, missing work runs in parallel.
 
 `plan` makes cells and folds of a configuration, `executors` run them (joblib, serial or dask), `fit` scores a fold or
 fits a cell, `scores` and `results.store` keep the results, and `execute` ties them together.  The names are imported

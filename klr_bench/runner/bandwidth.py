@@ -1,4 +1,4 @@
-"""Kernels: the one that the estimators of a run share, and gamma from the training rows.
+"""Kernels of a run: parameters shared by its estimators, and gamma from the training rows.
 
 gamma may come from a percentile of distances, or be a multiple such as `4 scale`, which is 4 / (n_features X.var()): a
 grid `gamma: [0.25 scale, 1 scale, 4 scale]` fits any data.
@@ -21,14 +21,16 @@ from klr_bench.instantiate import TARGET, EstimatorSpec, Parameters, parameters
 _MULTIPLE = re.compile(r"([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?) scale")
 KERNEL_PARAMETERS = {"rbf": ("gamma",), "poly": ("gamma", "degree", "coef0"), "linear": ()}
 DISTANCES = ("percentile", "multiple")
-"""Keys of a kernel from which gamma is computed."""
+"""Kernel parameters from which gamma is computed."""
 MAX_ROWS = 2000
-"""Number of training rows whose distances are computed."""
+"""Maximum number of training rows whose pairwise distances are computed."""
 ANY_WITH_KERNEL = {TARGET: "sklearn.svm.SVC"}
 
 
 def kernel_of(estimator: Parameters, shared: Parameters) -> EstimatorSpec | None:
-    """Return the kernel of an estimator, the shared one but for its own parameters; None without a kernel.
+    """Return the kernel of an estimator, or None if it has none.
+
+    Parameters that the estimator does not set are taken from the shared kernel.
 
     Only parameters that the kernel uses are included.  An own `gamma` replaces the percentile.
     """
@@ -38,7 +40,7 @@ def kernel_of(estimator: Parameters, shared: Parameters) -> EstimatorSpec | None
     names = ("kernel", *KERNEL_PARAMETERS.get(merged["kernel"], ()))
     kernel = {name: merged[name] for name in names if merged[name] is not None}
     if kernel.get("degree", 0.5) % 1 == 0:
-        kernel["degree"] = int(kernel["degree"])  # some libraries accept whole numbers only
+        kernel["degree"] = int(kernel["degree"])  # some libraries accept only an integer degree
     if merged["kernel"] == "rbf" and estimator.get("gamma") is None and shared["percentile"] is not None:
         kernel["percentile"] = shared["percentile"]
         if shared.get("multiple", 1.0) != 1.0:
@@ -47,7 +49,7 @@ def kernel_of(estimator: Parameters, shared: Parameters) -> EstimatorSpec | None
 
 
 def resolve_kernel(kernel: Parameters | None, X_train: Any, seed: int) -> EstimatorSpec:
-    """Return the kernel parameters of an estimator, with gamma from the percentile of distances, if any.
+    """Return the kernel parameters of an estimator, with gamma computed from distances if requested.
 
     sigma is that percentile of the pairwise distances of a sample of the training rows, or a multiple of it; gamma is
     1 / (2 sigma^2).
@@ -67,7 +69,10 @@ def resolve_kernel(kernel: Parameters | None, X_train: Any, seed: int) -> Estima
 
 
 def distance_percentile(X: Any, percentile: float, seed: int) -> float:
-    """Return a percentile of the pairwise distances of at most 2,000 rows of X (n, d), drawn with `seed`."""
+    """Return a percentile of the pairwise distances between rows of X (n, d).
+
+    At most 2,000 rows are used, drawn with `seed`.
+    """
     from sklearn.metrics import pairwise_distances
 
     rows = np.random.RandomState(seed).permutation(X.shape[0])[:MAX_ROWS]
@@ -82,7 +87,7 @@ def distance_percentile(X: Any, percentile: float, seed: int) -> float:
 
 
 def resolve_gamma(spec: Parameters, X_train: Any) -> Parameters:
-    """Return a spec with a multiple of scale replaced by a number, for training rows X (n, d)."""
+    """Replace a gamma given as a multiple of "scale" by its value for training rows X (n, d)."""
     multiple = _multiple(spec)
     if multiple is None:
         return dict(spec)
@@ -92,12 +97,12 @@ def resolve_gamma(spec: Parameters, X_train: Any) -> Parameters:
 
 
 def with_any_gamma(spec: Parameters) -> Parameters:
-    """Return a spec with a multiple of scale replaced by 1, for checks without data."""
+    """Replace a gamma given as a multiple of "scale" by 1, for checks without data."""
     return {**spec, "gamma": 1.0} if _multiple(spec) else dict(spec)
 
 
 def _multiple(spec: Parameters) -> float | None:
-    """Return the positive factor of a multiple of scale, or None if gamma is something else."""
+    """Return the positive factor of a gamma given as a multiple of "scale", else None."""
     value = spec.get("gamma")
     match = _MULTIPLE.fullmatch(value) if isinstance(value, str) else None
     factor = float(match[1]) if match else 0.0
@@ -105,13 +110,16 @@ def _multiple(spec: Parameters) -> float | None:
 
 
 def shared_kernel(algorithm: AlgorithmConfig, estimator: Parameters, kernel: KernelConfig) -> EstimatorSpec | None:
-    """Return the kernel of an estimator; without a parameter `kernel`, the parameters that its YAML file declares."""
+    """Return the kernel of an estimator.
+
+    If it has no parameter `kernel`, its YAML file declares the kernel parameters.
+    """
     declared = algorithm.kernel_parameters or ()
     return kernel_of(estimator, kernel.model_dump()) or _unset(declared, estimator, kernel) or None
 
 
 def _unset(names: Collection[str], own: Parameters, kernel: KernelConfig) -> EstimatorSpec:
-    """Return the part of the run's kernel for those of the parameters `names` that the estimator does not set."""
+    """Return those kernel parameters of the run that are in `names` and not set by the estimator."""
     wanted = {name for name in names if own.get(name) is None}
     if "gamma" in wanted:
         wanted |= {*DISTANCES}
@@ -120,7 +128,7 @@ def _unset(names: Collection[str], own: Parameters, kernel: KernelConfig) -> Est
 
 
 def kernel_warnings(config: RunConfig) -> list[str]:
-    """Return a sentence for each class with kernel parameters, but without `kernel`, whose YAML declares nothing."""
+    """Return a warning for each class that has kernel parameters but does not declare them."""
     warnings = []
     for stem, algorithm in config.algorithms.items():
         target = algorithm.estimator[TARGET]
@@ -132,7 +140,7 @@ def kernel_warnings(config: RunConfig) -> list[str]:
         if unset:
             names = ", ".join(unset)
             warnings.append(
-                f"{stem}: {target} keeps its own {names}, because its YAML file has no kernel_parameters. To use the "
+                f"{stem}: {target} ignores the run's {names}, because its YAML file has no kernel_parameters. To use the "
                 f"run's kernel, add kernel_parameters: [{names}] to configs/algorithm/{stem}.yaml; if the name means "
                 "something else there, add kernel_parameters: []."
             )

@@ -1,4 +1,4 @@
-"""Checkpoints of a pass over a stream: the fitted attributes of an estimator of klr-bench, and the sums so far.
+"""Checkpoints of a pass over a stream: fitted attributes of an estimator and running sums.
 
 A checkpoint is the BLAKE2 hash of the rest, a line end, and an npz file: the arrays, and ``json`` with everything else.
 Reading it calls and imports nothing, whatever it contains.  The hash detects damage, not forgery.
@@ -19,16 +19,18 @@ import scipy.sparse as sp
 from klr_bench.files import open_regular, write_atomic
 
 OWN = "klr_bench.estimators."
-"""Modules whose classes are restored."""
+"""Only classes of these modules are restored."""
 PLAIN = (type(None), bool, int, float, str)
 
 
 class CheckpointError(Exception):
-    """A checkpoint cannot be used."""
+    """Raised if a checkpoint cannot be used."""
 
 
 def save(path: Path, key: str, estimator: Any, sums: dict[str, Any]) -> None:
-    """Write a checkpoint of the cell `key`; without the estimator if it is not one of klr-bench.
+    """Write a checkpoint of the cell `key`.
+
+    The estimator is left out if it is not one of klr-bench.
 
     Raises KlrBenchError if it cannot be written.
     """
@@ -44,7 +46,7 @@ def save(path: Path, key: str, estimator: Any, sums: dict[str, Any]) -> None:
 
 
 def restore(path: Path, key: str, fresh: Any) -> dict[str, Any] | None:
-    """Set the fitted attributes of an unfitted estimator to those in a checkpoint of the cell `key`.
+    """Restore the fitted attributes of an unfitted estimator from a checkpoint of the cell `key`.
 
     Return the sums, or None if there is no checkpoint.  Raises CheckpointError.
     """
@@ -79,7 +81,7 @@ def _digest(content: bytes | memoryview) -> bytes:
 
 
 class _Encoder:
-    """Converts values to JSON that refers to `arrays`; an object that occurs twice is stored once."""
+    """Converter of values to JSON and arrays; an object that occurs twice is stored once."""
 
     def __init__(self) -> None:
         self.arrays: list[Any] = []
@@ -113,7 +115,7 @@ class _Encoder:
 
 
 class _Decoder:
-    """The inverse of `_Encoder`."""
+    """Inverse of `_Encoder`."""
 
     def __init__(self, arrays: Any) -> None:
         self._arrays, self._seen = arrays, list[Any]()
@@ -150,7 +152,7 @@ class _Decoder:
 
 
 def _own_class(module: str, name: str) -> type:
-    """Return a class of an imported module of klr-bench's estimators."""
+    """Return a class defined in klr-bench's estimators."""
     kind = getattr(sys.modules[module], name) if module.startswith(OWN) else None
     if not isinstance(kind, type) or kind.__module__ != module:
         raise CheckpointError("it has a class that is not of klr-bench")

@@ -1,4 +1,4 @@
-"""Dry runs: print what a run would compute and how long the committed reference took."""
+"""Dry runs, which print what a run would compute and how long the reference run took."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ FOLDER = Path(klr_bench.__file__).parent.parent / "results" / "reference"
 
 
 def print_plan(cells: Sequence[Cell], folder: Path, config: RunConfig, console: Console, *, quiet: bool) -> int:
-    """Print what a run would compute; return the number of finished cells.  Nothing is fetched or written."""
+    """Print what a run would compute, and return the number of finished cells.
+
+    Nothing is downloaded or written.
+    """
     store = Store(folder)
     waiting = [cell for cell in cells if config.force or not store.finished(cell.key)]
     folds = ScoreStore(folder, fresh=config.force).to_score(waiting)
@@ -25,7 +28,7 @@ def print_plan(cells: Sequence[Cell], folder: Path, config: RunConfig, console: 
     place = Path(config.results_dir) / config.name
     console.print(f"{config.name}: {len(cells)} cells, {len(cells) - len(waiting)} of them done, in {place}")
     reference = _reference(config.name)
-    if reference and config.data.path is None:  # the reference is not of the user's own file
+    if reference and config.data.path is None:  # the reference run did not use the user's own file
         console.print(reference)
     end = "" if quiet or not waiting else ":"
     console.print(f"would run {len(folds)} folds of selection ({n_fits} fits) and {len(waiting)} cells{end}")
@@ -35,7 +38,7 @@ def print_plan(cells: Sequence[Cell], folder: Path, config: RunConfig, console: 
 
 
 def _reference(experiment: str) -> str:
-    """Return a sentence on the time of the committed records of an experiment, or "" if there are none."""
+    """Return a sentence on the time of the committed reference records, or "" if there are none."""
     import pandas as pd
 
     try:

@@ -1,4 +1,4 @@
-"""Run an experiment: fetch the data, compute what is missing, store each result, and print a summary."""
+"""Execution of an experiment: fetch data, compute missing results, store them, print a summary."""
 
 from __future__ import annotations
 
@@ -40,29 +40,29 @@ from klr_bench.runner.validation import check_data, check_many_classes, check_st
 Item = TypeVar("Item", Fold, Cell)
 
 REBUILD_INTERVAL_S, REBUILD_SHARE = 1.0, 0.05
-"""Minimum seconds between two rebuilds of the tables, and maximum fraction of a run for them."""
+"""Minimum seconds between two rebuilds of the tables, and maximum fraction of a run's time that they take."""
 SCALED = {
     None: "",
     "standard": ", each scaled to mean 0 and deviation 1",
     "minmax": ", each scaled to [0, 1]",
     "auto": ", each scaled to mean 0 and deviation 1, any with a long tail by its ranks",
 }
-"""Scaling of features by the training rows of each split, as printed."""
+"""Description of the feature scaling, for messages."""
 LONGEST_SHOWN = 500
 """Maximum length of the printed message of a failed cell."""
 TASKS_PER_WORKER = 4
-"""Minimum number of cells per worker in a round, so that few workers wait at its end."""
+"""Minimum number of cells per worker in a round, so that few workers idle at its end."""
 
 
 @dataclass
 class Outcome:
-    """Result of a run: numbers of cells computed and found finished, and records of failed cells."""
+    """Result of a run: numbers of computed and already finished cells, and failed records."""
 
     n_computed: int = 0
     n_found: int = 0
     failed: list[Record] = field(default_factory=list)
     score: float | None = None
-    """Mean of the metric of selection over all finished cells, if any: for sweepers that search for the best value."""
+    """Mean selection metric over all finished cells, if any, for sweepers that search for the best value."""
 
     @property
     def n_failed(self) -> int:
@@ -79,7 +79,7 @@ def run(
     executor: Executor | None = None,
     overrides: Sequence[str] = (),
 ) -> Outcome:
-    """Compute what the results folder does not have yet, and write the tables and manifest.yaml.
+    """Compute the results that are missing in the results folder, and write tables and manifest.
 
     The cells run on the `executor`, by default that of the configuration.  `overrides` are the arguments of the command
     line, for the manifest.  With `quiet` cells are only counted.
@@ -102,7 +102,7 @@ def run(
 
 
 class _Run:
-    """The state that the steps of a run share."""
+    """State shared by the steps of a run."""
 
     def __init__(self, config: RunConfig, cells: list[Cell], folder: Path, console: Console, *, quiet: bool) -> None:
         self.config = config
@@ -129,14 +129,14 @@ class _Run:
                 self._rebuild()
                 n_folds, n_open = len(group_folds(cells)), len(self.scores.to_score(cells))
                 folds = f"; {n_folds - n_open} of {n_folds} folds of selection are scored" if n_folds else ""
-                self.say(f"stopped: {self._count()}{folds}. Run the same command again to go on.", style="yellow")
+                self.say(f"stopped: {self._count()}{folds}. Run the same command again to continue.", style="yellow")
                 raise
             self._close(time.monotonic() - started)
         self.outcome.score = self._mean_score()
         return self.outcome
 
     def _fetch(self, cells: Sequence[Cell]) -> None:
-        """Make sure that each data set is in the cache, check it, and print its size and classes."""
+        """Download missing data sets, check all of them, and print their sizes and classes."""
         for source in {cell.source.stem: cell.source for cell in cells}.values():
             of_source = [cell for cell in self.cells if cell.source.stem == source.stem]
             with progress(PlainConsole(quiet=True) if self.quiet else self.console) as report:
@@ -157,7 +157,7 @@ class _Run:
                 self.say(f"  {line}")
 
     def _compute(self, cells: Sequence[Cell]) -> None:
-        """Score the folds and fit the cells, in rounds: the folds of some repeats, then their cells."""
+        """Score folds and fit cells in rounds: the folds of some repeats, then their cells."""
         if not cells:
             return
         folds = self.scores.to_score(cells)
@@ -168,7 +168,7 @@ class _Run:
                 self._fit(round_cells, self._score(round_folds))
 
     def _score(self, folds: Sequence[Fold]) -> dict[str, Failure]:
-        """Score the candidates of folds; return failures by the keys of their folds."""
+        """Score the candidates of folds; return the failures, keyed by fold."""
         failures = {}
         for fold, result in self._results(folds):
             if isinstance(result, Failure):
@@ -179,7 +179,7 @@ class _Run:
         return failures
 
     def _fit(self, cells: Sequence[Cell], failures: Mapping[str, Failure]) -> None:
-        """Fit cells and store their results; `failures` are those of folds, by key."""
+        """Fit cells and store their results; `failures` are the failed folds, by key."""
         ready = []
         for cell in cells:
             failure = next((failures[fold.key] for fold in cell.folds if fold.key in failures), None)
@@ -193,7 +193,7 @@ class _Run:
             self._store(cell, result)
 
     def _results(self, items: Sequence[Item]) -> Iterator[tuple[Item, Any]]:
-        """Yield folds or cells with their results as they end.
+        """Yield folds or cells with their results as they finish.
 
         Those that another run in the same folder has finished in the meantime are counted and not computed.
         """
@@ -206,7 +206,7 @@ class _Run:
             self._end(item)
 
     def _tasks(self, items: Sequence[Item], finished: list[Item]) -> Iterator[Task]:
-        """Yield the tasks of folds or cells; add those that are finished already to `finished`."""
+        """Yield the tasks of folds or cells, and append items that need none to `finished`."""
         for item in items:
             call = self._call(item)
             if call is None:
@@ -216,7 +216,7 @@ class _Run:
                 yield Task(item, call)
 
     def _call(self, item: Fold | Cell) -> partial[Any] | None:
-        """Return the call that computes a fold or a cell, or None if it is finished."""
+        """Return the call that computes a fold or a cell, or None if it is already finished."""
         if isinstance(item, Fold):
             return partial(run_fold, item) if self.scores.missing(item, again=True) else None
         if not self.config.force and self.store.finished(item.key):
@@ -235,7 +235,7 @@ class _Run:
         self.progress.end(item, failed)
 
     def _store(self, item: Cell, result: CellFile) -> None:
-        """Write a finished cell, and the tables now and then."""
+        """Store a finished cell, and rebuild the tables at intervals."""
         result = result.checked()
         self.store.write_cell(result)
         if result.record.status in FINISHED:
@@ -257,7 +257,7 @@ class _Run:
 
     def _count(self) -> str:
         done = self.outcome.n_computed + self.outcome.n_found
-        counts = f"{done} of {len(self.cells)} cells are done ({self.outcome.n_found} were there already)"
+        counts = f"{done} of {len(self.cells)} cells are done ({self.outcome.n_found} from earlier runs)"
         return counts + (f", {self.outcome.n_failed} failed" if self.outcome.failed else "")
 
     def _close(self, seconds: float) -> None:
@@ -270,7 +270,7 @@ class _Run:
         records = Path(self.config.results_dir) / self.config.name / "records.csv"
         self.say(f"{self._count()}; {seconds:.1f} s. Results: {records}")
         if self.outcome.failed:
-            self.say("Run the same command again to try the failed cells once more.")
+            self.say("Run the same command again to retry the failed cells.")
 
     def _mean_score(self) -> float | None:
         keys, metric = {cell.key for cell in self.cells}, self.config.selection.score
@@ -284,7 +284,7 @@ class _Run:
 
 
 def rounds(cells: Sequence[Cell], folds: Sequence[Fold], n_cells: int) -> Iterator[tuple[list[Fold], list[Cell]]]:
-    """Yield cells in their order, in rounds of whole repeats, each with the folds that must be scored before.
+    """Yield cells in rounds of whole repeats, each with the folds that must be scored first.
 
     cells : all cells of a run, those of a data set and repeat in sequence
     folds : folds without scores

@@ -1,4 +1,4 @@
-"""The work of a worker: score the candidates of a fold, or fit and measure one cell.  Nothing is written."""
+"""Work done in worker processes: scoring a fold, or fitting and measuring one cell."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from klr_bench.runner.selection import Score, make, score_fold
 
 
 def run_fold(fold: Fold) -> list[Score]:
-    """Return the score of each candidate of a fold."""
+    """Score each candidate on a fold."""
     data = _prepared(fold.source).lent()
     with threadpool_limits(1):
         learners = [candidate.estimator for candidate in fold.candidates]
@@ -39,7 +39,7 @@ def run_fold(fold: Fold) -> list[Score]:
 
 
 def run_cell(cell: Cell, chosen: EstimatorSpec, n_threads: int = 1) -> CellFile:
-    """Fit the chosen estimator to the training rows of a cell, timed, and measure it on the test rows."""
+    """Fit the chosen estimator on the training rows of a cell and measure it on the test rows."""
     data, seed = _prepared(cell.source).lent(), learner_seed(cell.source)
     X, y = data.X_train, data.y_train
     with threadpool_limits(n_threads):
@@ -79,13 +79,13 @@ def run_cell(cell: Cell, chosen: EstimatorSpec, n_threads: int = 1) -> CellFile:
 def completed(
     cell: Cell, parameters: EstimatorSpec, measured: Mapping[str, float], processor: str, *, timed_out: bool
 ) -> CellFile:
-    """Return the cell of a fit on this machine that ran to its end or its time limit."""
+    """Return the cell file of a fit that finished or reached its time limit."""
     status, message = ("timeout", f"stopped after {cell.time_limit_s:g} s") if timed_out else ("ok", "")
     return _cell_file(cell, parameters, status, message, measured, host=machine.host(), cpu=processor)
 
 
 def failed_cell(cell: Cell, status: str, message: str, chosen: EstimatorSpec | None = None) -> CellFile:
-    """Return the cell of a failed fit, with the parameters of the chosen estimator, if any."""
+    """Return the cell file of a failed fit, with the estimator's parameters if known."""
     return _cell_file(cell, flat_parameters(chosen or cell.estimator, {}), status, message, {})
 
 
@@ -96,7 +96,7 @@ def nonzero_per_row(*parts: Any) -> float:
 
 
 def plane_rows(data: Prepared) -> list[PlanePoint]:
-    """Return the training rows of a set with two features as (x1, x2, class index), in the order of learning."""
+    """Return the training rows of a two-feature data set as (x1, x2, class index), in order."""
     X = data.X_train.toarray() if sp.issparse(data.X_train) else data.X_train
     classes = np.unique(np.concatenate([data.y_train, data.y_test]))
     indices = np.searchsorted(classes, data.y_train)
@@ -104,7 +104,7 @@ def plane_rows(data: Prepared) -> list[PlanePoint]:
 
 
 def flat_parameters(estimator: Parameters, kernel: Parameters) -> EstimatorSpec:
-    """Return the parameters of a fit in one dict: the kernel's (without the name rbf) and the estimator's own."""
+    """Merge the parameters of the estimator and its kernel; the default kernel rbf is left out."""
     own = {name: value for name, value in estimator.items() if name != TARGET and value is not None}
     return {name: value for name, value in kernel.items() if (name, value) != ("kernel", "rbf")} | own
 

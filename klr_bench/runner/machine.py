@@ -1,4 +1,4 @@
-"""The machine of a fit and its load by others, which determine whether two times are comparable."""
+"""Description of the machine and its load from other processes, to judge measured times."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ import psutil
 from threadpoolctl import threadpool_info
 
 WINDOW_S = 1.0
-"""Minimum seconds over which the load is measured: the system counts in hundredths of a second."""
+"""Minimum seconds over which the load is measured, because the system counts in hundredths of a second."""
 
 
 class Usage(NamedTuple):
-    """Processor seconds of all cores since the machine started."""
+    """CPU seconds of all cores since the machine was started."""
 
     at: float
     """Time of the measurement in seconds."""
     own: float
-    """Used by the run."""
+    """CPU seconds used by the run."""
     busy: float
-    """Used by anybody, or taken by the host of a virtual machine."""
+    """CPU seconds used by any process, or taken by the host of a virtual machine."""
     total: float
 
 
 class OtherLoad:
-    """Measures the fraction of the machine's processor time that other processes use.
+    """Measurement of the fraction of CPU time that other processes use.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class OtherLoad:
         self.fraction()
 
     def fraction(self) -> float | None:
-        """Return the fraction since the newest call that was at least WINDOW_S ago; None if it is unknown."""
+        """Return the fraction since the latest call at least WINDOW_S ago, or None if unknown."""
         try:
             now = usage(*self.run)
         except (psutil.Error, OSError):
@@ -54,21 +54,27 @@ class OtherLoad:
 
 
 def fraction_of_others(before: Usage, after: Usage) -> float | None:
-    """Return the fraction of processor time that others used between two measurements; None if no time has passed."""
+    """Return the fraction of CPU time used by others between two measurements.
+
+    None if no time has passed.
+    """
     total = after.total - before.total
     others = (after.busy - before.busy) - (after.own - before.own)
     return min(1.0, max(0.0, others / total)) if total > 0 else None
 
 
 def usage(*run: int) -> Usage:
-    """Return the present counters of the system.  Raises psutil.Error or OSError."""
+    """Return the current CPU counters.
+
+    Raises psutil.Error or OSError.
+    """
     times = psutil.cpu_times()
-    total = sum(times[:8])  # what follows on Linux is included in user
+    total = sum(times[:8])  # on Linux the remaining fields are included in user
     roots = [psutil.Process(pid) for pid in run]
     own = 0.0
     for process in {*roots, *(child for root in roots for child in root.children(recursive=True))}:
         try:
-            own += sum(process.cpu_times()[:4])  # user, system and those of ended children
+            own += sum(process.cpu_times()[:4])  # user, system, and both for ended child processes
         except psutil.Error:  # it has just ended
             continue
     return Usage(time.monotonic(), own, total - times.idle - getattr(times, "iowait", 0.0), total)
@@ -81,7 +87,7 @@ def host() -> str:
 
 
 def processor() -> str:
-    """Return processor, BLAS and current number of threads: "AMD EPYC, OpenBLAS SkylakeX, 1 thread"."""
+    """Return CPU, BLAS and number of threads, such as "AMD EPYC, OpenBLAS SkylakeX, 1 thread"."""
     libraries = [library for library in threadpool_info() if library.get("user_api") == "blas"]
     of_numpy = [library for library in libraries if "numpy" in library["filepath"]] or libraries
     parts = [cpu_name()]
@@ -93,7 +99,7 @@ def processor() -> str:
 
 
 def cpu_name() -> str:
-    """Return the system's name of the processor."""
+    """Return the name of the CPU."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -106,11 +112,11 @@ _load: list[OtherLoad] = []
 
 
 def follow(*run: int) -> None:
-    """Count processes and their descendants on this machine as those of the run from now on."""
+    """From now on count these processes and their descendants as part of the run."""
     if not _load or _load[0].run != run:
         _load[:] = [OtherLoad(*run)]
 
 
 def load() -> float | None:
-    """Return the fraction of the machine that others than the run used just now, or None if it is unknown."""
+    """Return the fraction of the machine recently used by other processes, or None if unknown."""
     return _load[0].fraction() if _load else None

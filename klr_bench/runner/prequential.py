@@ -1,4 +1,4 @@
-"""A cell on a stream: test on each chunk of rows, then learn from it.
+"""Cells on a stream, which test on each chunk of rows before learning from it.
 
 results/<experiment>/streams/<key>.state    the last checkpoint of an unfinished cell
 """
@@ -36,11 +36,11 @@ from klr_bench.runner.selection import make
 logger = logging.getLogger(__name__)
 
 SUMS = ("n_rows", "n_features", "n_nonzero", "learning_s", "testing_s", "memory_mb", "points")
-"""Attributes of a pass in a checkpoint, besides the estimator and the test results."""
+"""Attributes of a pass that a checkpoint contains, in addition to estimator and test results."""
 
 
 def read_ahead(chunks: Iterable[Any]) -> Iterator[Any]:
-    """Yield the chunks, while a thread reads the next one."""
+    """Yield chunks while a thread reads the next one."""
     rest, end = iter(chunks), object()
     with ThreadPoolExecutor(1) as reader:
         reading = reader.submit(next, rest, end)
@@ -51,15 +51,15 @@ def read_ahead(chunks: Iterable[Any]) -> Iterator[Any]:
 
 @dataclass
 class Tested:
-    """Results on rows that were predicted before they were learned from."""
+    """Results on rows that were predicted before learning from them."""
 
     n: int = 0
     n_right: int = 0
     loss: float | None = 0.0
-    """Sum of -log P(y|x); None without probabilities."""
+    """Sum of -log P(y|x), or None without probabilities."""
 
     def add(self, other: Tested) -> None:
-        """Add the rows of another result."""
+        """Add the results on other rows."""
         self.n, self.n_right = self.n + other.n, self.n_right + other.n_right
         self.loss = None if self.loss is None or other.loss is None else self.loss + other.loss
 
@@ -71,7 +71,7 @@ class Tested:
 
 
 def tested(predictions: Predictions) -> Tested:
-    """Return the result of the predictions of a chunk."""
+    """Evaluate the predictions of a chunk."""
     predictions.check_classes()
     logs = predictions.log_probabilities
     loss = None if logs is None else float(-logs[predictions.truth].sum())
@@ -79,7 +79,7 @@ def tested(predictions: Predictions) -> Tested:
 
 
 def scored(estimator: Any, decision: NDArray[np.float64], y: NDArray[np.int8]) -> Tested:
-    """Return the result of decision values for labels -1 and +1."""
+    """Evaluate decision values for labels -1 and +1."""
     n_right = int((np.where(decision > 0, 1, -1) == y).sum())
     logistic = protocols.declares(estimator, "predict_proba")
     return Tested(len(y), n_right, float(np.logaddexp(0.0, -y * decision).sum()) if logistic else None)
@@ -87,27 +87,27 @@ def scored(estimator: Any, decision: NDArray[np.float64], y: NDArray[np.int8]) -
 
 @dataclass
 class Pass:
-    """The state of one pass of an estimator over a stream."""
+    """State of one pass of an estimator over a stream."""
 
     estimator: Any
     scaling: Scaling
     parameters: EstimatorSpec
     classes: NDArray[np.int8]
     by_rows: bool = False
-    """True to test on each row after learning from all rows before it, not only from the chunks before."""
+    """True to test on each row after learning from all rows before it, rather than after whole chunks."""
     n_rows: int = 0
     n_features: int = 0
     n_nonzero: int = 0
     learning_s: float = 0.0
     testing_s: float = 0.0
     memory_mb: float = 0.0
-    """Maximum over all processes that have worked on this pass."""
+    """Maximum memory of all processes that have worked on this pass."""
     whole: Tested = field(default_factory=Tested)
     window: Tested = field(default_factory=Tested)
     points: list[Checkpoint] = field(default_factory=list)
 
     def take(self, X: Any, y: NDArray[np.int8]) -> None:
-        """Test on the rows of a chunk, except for the first one, and learn from them."""
+        """Test on the rows of a chunk, except for the very first row, and learn from them."""
         X, result = self.scaling.transform(X), Tested()
         started = time.perf_counter()
         if self.by_rows:
@@ -140,14 +140,14 @@ class Pass:
             vars(self).update(sums)
 
     def close_window(self) -> None:
-        """Store the metrics of a window and begin the next one."""
+        """Store the metrics of a window and start the next one."""
         self.memory_mb = max(self.memory_mb, peak_memory_mb())
         values = self.window.metrics() | protocols.progress(self.estimator) | {"peak_memory_mb": self.memory_mb}
         self.points += [(self.n_rows, self.learning_s, name, float(value)) for name, value in values.items()]
         self.window = Tested()
 
     def metrics(self) -> Metrics:
-        """Return the metrics of the record; accuracy and log loss are those before learning."""
+        """Return the metrics of the record; accuracy and log loss are measured before learning."""
         return {
             **self.whole.metrics(),
             **fitted(self.estimator, self.n_rows),
@@ -162,7 +162,7 @@ class Pass:
 
 
 def run_stream(cell: Cell, chosen: EstimatorSpec, folder: Path) -> CellFile:
-    """Let the chosen estimator learn from the stream of a cell, from its last checkpoint on."""
+    """Fit the chosen estimator to the stream of a cell, starting from the latest checkpoint."""
     split = cell.source.spec.split
     assert isinstance(split, Stream)
     state = _state(folder, cell.key)
@@ -171,7 +171,7 @@ def run_stream(cell: Cell, chosen: EstimatorSpec, folder: Path) -> CellFile:
         data = cell.source.streamed()
         reset_peak_memory()
         load, timed_out = machine.load(), False
-        X, _ = next(iter(data))  # files without rows are refused by their reader
+        X, _ = next(iter(data))  # readers raise an error for files without rows
         now = _begin(cell, chosen, X, len(data.classes), by_rows=split.test == "rows")
         try:
             now.resume(state, cell.key)
@@ -189,7 +189,7 @@ def run_stream(cell: Cell, chosen: EstimatorSpec, folder: Path) -> CellFile:
                 cell.source.check_unchanged()
                 now.save(state, cell.key)
         cell.source.check_unchanged()
-        if now.window.n >= split.window / 2 or not now.points:  # fewer rows are too few for a point
+        if now.window.n >= split.window / 2 or not now.points:  # a window with fewer rows gives no point
             now.close_window()
         measured = now.metrics() | ({} if load is None else {"load": load})
         ended = completed(cell, now.parameters, measured, machine.processor(), timed_out=timed_out)
@@ -197,7 +197,7 @@ def run_stream(cell: Cell, chosen: EstimatorSpec, folder: Path) -> CellFile:
 
 
 def _begin(cell: Cell, chosen: EstimatorSpec, X: Any, n_classes: int, *, by_rows: bool) -> Pass:
-    """Return a new pass; the first chunk X determines the scale of the features and gamma."""
+    """Return a new pass; the first chunk X determines feature scales and gamma."""
     seed, sparse = learner_seed(cell.source), sp.issparse(X)
     scaling = scaling_by(X, scaling_kind(cell.source.name, cell.source.spec.scale, sparse=sparse))
     X = scaling.transform(X)
@@ -209,7 +209,7 @@ def _begin(cell: Cell, chosen: EstimatorSpec, X: Any, n_classes: int, *, by_rows
 
 
 def remove_state(folder: Path, key: str) -> None:
-    """Remove the checkpoint of a finished cell, if there is one; `folder` is the results folder of the experiment."""
+    """Remove the checkpoint of a finished cell, if any, from the experiment's folder."""
     _state(folder, key).unlink(missing_ok=True)
 
 

@@ -1,4 +1,4 @@
-"""Progress of a run: the file progress.json and a bar, or lines, on the console."""
+"""Progress of a run: the file progress.json, and a bar or lines on the console."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ from klr_bench.runner.executors import described
 from klr_bench.runner.plan import Cell, Fold
 
 INTERVAL_S, SHARE = 1.0, 0.05
-"""Minimum seconds between two writes, and maximum fraction of the time for writing."""
+"""Minimum seconds between two writes, and maximum fraction of time spent writing."""
 PATIENCE_S = 5.0
-"""Seconds that the end of a run waits for a disk that does not respond."""
+"""Seconds to wait at the end of a run for a disk that does not respond."""
 LONGEST_SHOWN = 500
 """Maximum length of a message."""
 PLAIN_INTERVAL_S = 5.0
-"""Seconds between two lines on a console that is not a terminal."""
+"""Seconds between two lines if the console is not a terminal."""
 
 
 class ProgressFile:
-    """A context manager that writes progress.json while a run works.
+    """Context manager that writes progress.json during a run.
 
     A thread writes at once, then after news, at most every INTERVAL_S, and at least every HEARTBEAT_S.  A run never
     fails or waits because of this file.  While another run writes to the same file, this one does not.
@@ -95,13 +95,13 @@ class ProgressFile:
         self._n_tasks["total"] = n_tasks
 
     def begin(self, task: Fold | Cell) -> None:
-        """Add a running task."""
+        """Mark a task as running."""
         with self._lock:
             self._running[task.key] = task.describe(), time.time()
             self._has_news = True
 
     def end(self, task: Fold | Cell, failed: Record | bool) -> None:
-        """Remove a task; `failed` is the record of a cell without a result, or True for a fold."""
+        """Remove a running task; `failed` is the record of a failed cell, or True for a failed fold."""
         outcome = "failed" if failed else "done"
         with self._lock:
             self._n_computed += self._running.pop(task.key, None) is not None
@@ -165,7 +165,7 @@ def _shown(text: str) -> str:
 
 
 class Display:
-    """A context manager that shows how many tasks are finished: a bar on a terminal, else a line now and then."""
+    """Context manager that shows progress as a bar on a terminal, else as occasional lines."""
 
     def __init__(self, console: Console, title: str, total: int, *, quiet: bool) -> None:
         self._console = console

@@ -1,6 +1,6 @@
-"""Scores of selection in the results folder, and the candidates chosen by them.
+"""Storage of selection scores in the results folder, and the choice of candidates.
 
-    results/<experiment>/selections/<key of the fold>/<key of the candidates>.json  [crc32, {key of a candidate: score}]
+results/<experiment>/selections/<key of the fold>/<key of the candidates>.json  [crc32, {key of a candidate: score}]
 
 A candidate's score depends only on the fold and the candidate, so a run computes only missing scores.
 """
@@ -19,13 +19,13 @@ from klr_bench.runner.plan import Cell, Fold, group_folds
 from klr_bench.runner.selection import FAILED, LONGEST_REASON, Score, choose
 
 LARGEST = 1e300
-"""Maximum absolute value of a score; sums of scores stay finite."""
+"""Maximum absolute score; larger scores would make sums infinite."""
 
 Scores = dict[str, Score]
 
 
 class ScoreStore:
-    """The scores of one experiment; with `fresh`, those of earlier runs are ignored."""
+    """Scores of one experiment; with `fresh`, scores of earlier runs are ignored."""
 
     def __init__(self, folder: Path, *, fresh: bool) -> None:
         self._folder = folder / "selections"
@@ -33,11 +33,11 @@ class ScoreStore:
         self._known: dict[str, Scores] = {}
 
     def to_score(self, cells: Sequence[Cell]) -> list[Fold]:
-        """Return the folds with candidates that have no score yet, with these candidates."""
+        """Return the folds that have candidates without scores, with only these candidates."""
         return [missing for fold in group_folds(cells) if (missing := self.missing(fold))]
 
     def missing(self, fold: Fold, *, again: bool = False) -> Fold | None:
-        """Return the fold with its candidates without a score, or None if all have one; `again` reads the files."""
+        """Return the fold with its unscored candidates, or None; `again` rereads the files."""
         if again and not self._fresh:
             self._known.pop(fold.key, None)
         known = self._scores(fold)
@@ -51,14 +51,14 @@ class ScoreStore:
         self._scores(fold).update(by_key)
 
     def choice(self, cell: Cell) -> EstimatorSpec | None:
-        """Return the chosen candidate of a cell, or None if none could be fitted in every fold."""
+        """Return the selected candidate of a cell, or None if none could be fitted in every fold."""
         if len(cell.candidates) == 1:
             return cell.candidates[0].chosen
         best = choose(self._table(cell), cell.selection.tolerance)
         return None if best is None else cell.candidates[best].chosen
 
     def failure_message(self, cell: Cell) -> str:
-        """Return the message of a cell without a choice, with the reason for the first failed candidate."""
+        """Return the error message for a cell without a choice, with the first failure."""
         reasons = [score[FAILED] for row in self._table(cell) for score in row if isinstance(score, dict)]
         limit = cell.candidates[0].time_limit_s
         within = f" within time_limit_s={limit:g}" if limit and not reasons else ""
@@ -82,7 +82,7 @@ class ScoreStore:
 
 
 def is_score(score: object, metric: Metric | None) -> bool:
-    """Return True for a possible score by a metric, or by an unknown metric for None.
+    """Return True for a possible value of a metric; any finite value for None.
 
     A score is a finite number, negative for a metric that is better the lower it is, or None, or {FAILED: reason}.
     """

@@ -1,4 +1,4 @@
-"""Cross-validation on the training set: the candidates of a grid, their scores, and the choice.
+"""Cross-validation on training rows: candidates of a grid, their scores, and the choice.
 
 The unit of work is one fold of one repeat, with all estimators that share a kernel: they see the same examples in the
 same order, so that they may share a pass over the fold.
@@ -25,14 +25,14 @@ from klr_bench.metrics.predictions import Predictions, from_decision, predict
 from klr_bench.runner.bandwidth import resolve_gamma, resolve_kernel
 
 Score = float | dict[str, str] | None
-"""Score of a candidate in a fold: a number, None if it cannot be fitted, or {FAILED: reason} if its code failed."""
+"""Score of a candidate in a fold: a number, None if it cannot be fitted, or {FAILED: reason} if its code raised."""
 FAILED = "failed"
 LONGEST_REASON = 500
-"""Maximum length of a reason."""
+"""Maximum number of characters of a reason."""
 
 
 def candidates(estimator: Parameters, grid: Mapping[str, Sequence[Any]]) -> list[EstimatorSpec]:
-    """Return the estimator with each combination of the grid's values; the last parameter varies fastest."""
+    """Return the estimator with each combination of grid values; the last parameter varies fastest."""
     return [{**estimator, **dict(zip(grid, values, strict=True))} for values in product(*grid.values())]
 
 
@@ -55,7 +55,7 @@ def score_fold(
     score: str = "accuracy",
     time_limits_s: Sequence[float | None] | None = None,
 ) -> list[Score]:
-    """Return the score of each estimator on one held-out fold of the training rows.
+    """Score each estimator on one held-out fold of the training rows.
 
     The score is None for a ValueError, an ArithmeticError or an exceeded time limit, and {FAILED: reason} for any other
     exception.
@@ -91,7 +91,11 @@ def score_fold(
         try:
             X, y, X_test, y_test = map(lent, arrays)
             values = group_scores(members, X, y, X_test, y_test, metric, limit)
-        except (ValueError, ArithmeticError, TimeLimitError):  # a rule that refuses an example, a step that overflows
+        except (
+            ValueError,
+            ArithmeticError,
+            TimeLimitError,
+        ):  # for example, an update rule that rejects an example, or a step that overflows
             values = [None] * len(group)
         except Exception as error:
             values = [{FAILED: shown(raised(error), LONGEST_REASON)}] * len(group)
@@ -100,7 +104,7 @@ def score_fold(
 
 
 def sharing(estimators: Sequence[Any], n_classes: int) -> list[list[int]]:
-    """Return the indices of the estimators in groups that can share a pass over the data."""
+    """Group the estimators that can share one pass over the data; return index lists."""
     groups: dict[Any, list[int]] = {}
     for i, estimator in enumerate(estimators):
         key = protocols.pass_key(estimator, n_classes)
@@ -109,7 +113,7 @@ def sharing(estimators: Sequence[Any], n_classes: int) -> list[list[int]]:
 
 
 def _total(limits: Sequence[float | None]) -> float | None:
-    """Return the sum of the limits, or None if one of them is None."""
+    """Return the sum of the limits, or None if one is None."""
     numbers = [limit for limit in limits if limit is not None]
     return sum(numbers) if len(numbers) == len(limits) else None
 
@@ -123,7 +127,7 @@ def group_scores(
     metric: Metric,
     time_limit_s: float | None = None,
 ) -> list[Score]:
-    """Return the score of each estimator of a group on the test rows.
+    """Score each estimator of a group on the test rows.
 
     None for an estimator whose rule refuses an example, and for all if the fit exceeds the limit in seconds.
     Raises TimeLimitError if a fit without a callback is stopped.
@@ -149,17 +153,22 @@ def group_scores(
 
 
 def score_of(metric: Metric, predictions: Predictions) -> Score:
-    """Return a metric, negated if lower is better; a failure if it does not apply, None if it is not a number."""
+    """Return a metric, negated if lower is better.
+
+    Returns a failure if the metric does not apply, and None if it is not a number.
+    """
     value = None if metric.of is None else metric.of(predictions)
     if value is None:
-        return {FAILED: f"its predictions have no {metric.name}, by which selection.score chooses; use another score."}
+        return {FAILED: f"{metric.name} cannot be computed from its predictions; choose another selection.score."}
     if math.isnan(value):
         return None
     return -value if metric.better == "lower" else value
 
 
 def choose(scores: Sequence[Sequence[Score]], tolerance: float = 0.0) -> int | None:
-    """Return the first candidate whose mean score is the highest, up to the tolerance; None if all have failed.
+    """Return the first candidate with the highest mean score, up to the tolerance.
+
+    Returns None if all candidates failed.
 
     `scores` has one row per candidate and one column per fold; a candidate that failed in a fold is never chosen.
     """
@@ -171,6 +180,6 @@ def choose(scores: Sequence[Sequence[Score]], tolerance: float = 0.0) -> int | N
 
 
 def _mean(scores: Sequence[Score]) -> float:
-    """Return the mean of a candidate's scores, or minus infinity if it has failed in a fold."""
+    """Return the mean score of a candidate, or minus infinity if it failed in a fold."""
     numbers = [score for score in scores if isinstance(score, int | float)]
     return round(float(np.mean(numbers)), 12) if len(numbers) == len(scores) else -math.inf

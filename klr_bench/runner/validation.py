@@ -1,4 +1,4 @@
-"""Checks of an experiment once its data are available, before anything runs."""
+"""Checks of an experiment after its data are loaded and before anything runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from klr_bench.runner.plan import Cell
 
 
 def check_data(dataset: Dataset, cells: Sequence[Cell]) -> None:
-    """Refuse a data set that its cells cannot use."""
+    """Raise KlrBenchError if the cells cannot use a data set."""
     for cell in {cell.source.repeat: cell for cell in cells}.values():
         source, n_folds = cell.source, cell.selection.folds
         y = dataset.y[make_split(dataset, source.spec.split, source.seed, source.repeat).train]
@@ -37,24 +37,27 @@ def check_data(dataset: Dataset, cells: Sequence[Cell]) -> None:
 
 
 def check_many_classes(name: str, n_classes: int, cells: Sequence[Cell]) -> None:
-    """Refuse a binary classifier for a data set with more than two classes."""
+    """Raise KlrBenchError if a binary classifier is used with more than two classes."""
     for cell in {cell.algorithm: cell for cell in cells}.values() if n_classes > 2 else ():
         if not protocols.takes_many_classes(build(cell.candidates[0].chosen)):
             fail(
-                f"{cell.algorithm}: takes two classes, {name} has {n_classes}. Leave it out of algorithm=[...], or "
+                f"{cell.algorithm}: expected two classes, got {n_classes} in {name}. Leave it out of algorithm=[...], or "
                 "choose one class against the rest (of your own file: data.positive=LABEL)."
             )
 
 
 def check_stream_learners(cells: Sequence[Cell]) -> None:
-    """Refuse estimators that cannot learn from a stream, and those whose memory grows unless `unbounded` is set."""
+    """Raise KlrBenchError for estimators that cannot learn from a stream.
+
+    Estimators with growing memory are accepted only with `unbounded`.
+    """
     for cell in {(cell.algorithm, cell.variant): cell for cell in cells if cell.source.is_stream}.values():
         estimator, split = cell.candidates[0].chosen, cell.source.spec.split
         assert isinstance(split, Stream)
         learner = build(with_any_gamma(estimator))
         key = f"datasets.{cell.source.stem}.split"
         if not protocols.declares(learner, "partial_fit"):
-            fail(f"{cell.algorithm}: {estimator[TARGET]} has no partial_fit, by which a stream is learned from.")
+            fail(f"{cell.algorithm}: {estimator[TARGET]} has no partial_fit, which a stream requires.")
         if getattr(learner, "grows", False) and not split.unbounded:
             fail(
                 f"{cell.algorithm}: its memory grows with the rows of a stream. Use a learner with a bound, such as "
@@ -62,6 +65,6 @@ def check_stream_learners(cells: Sequence[Cell]) -> None:
             )
         if split.test == "rows" and not protocols.declares(learner, "partial_fit_scores"):
             fail(
-                f"{cell.algorithm}: cannot say what it predicts for each row before it learns from it. Leave it out of "
+                f"{cell.algorithm}: cannot predict each row before learning from it. Leave it out of "
                 f"algorithm=[...], or test all learners with {key}.test=chunks."
             )

@@ -95,7 +95,7 @@ def draw_all(
     counts = (len(blocks), sum(len(block.lines) for block in blocks), len(inputs.traces))
     for (what, most), number in zip(MOST.items(), counts, strict=True):
         if number > most:
-            drawn.notes.append(f"no figures are drawn: {number:,} {what}, at most {most:,}.")
+            drawn.notes.append(f"no figures are drawn: expected at most {most:,} {what}, got {number:,}.")
             return drawn
     files = _files()
     shipped = {name: find(name) for name, path in files.items() if path.parent == HERE}

@@ -19,8 +19,8 @@ FACTS = {
     "lam": "lambda = {} lambda_max",
 }
 SENTENCES = {
-    "settled_s": "Settled after: seconds of training after which the test accuracy stays at most 0.5 percentage points "
-    "below its final value; of fits that no time limit ended.",
+    "settled_s": "Settled after: the training time after which the test accuracy is at most 0.5 percentage points below "
+    "its final value; only for fits that finished within the time limit.",
     "setup_time_s": "Before the pass: the training time without the pass over the examples.",
 }
 """Explanations of metrics, shown if a table contains them."""
@@ -37,8 +37,8 @@ def caption(table: Table) -> list[str]:
     sentences += _sources(table, is_compared=is_compared) if matches else []
     sentences += _best(table)
     sentences += [
-        f"{block.label} stands in for the paper's {block.stands_for}: the paper's numbers are of other data, so there "
-        "are no differences and no marks."
+        f"{block.label} substitutes the paper's {block.stands_for}, so measured and published values are of different "
+        "data and are not compared."
         for block in table.blocks
         if block.stands_for and block.matches
     ]

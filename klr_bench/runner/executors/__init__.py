@@ -1,4 +1,4 @@
-"""Executors of tasks: joblib's processes (the default), this process, or a dask cluster.
+"""Executors of tasks: joblib processes (the default), the current process, or dask.
 
 All executors have the interface of `Executor`; code outside this package never asks which one is active.  A new
 executor is one module here, which has a function `open_executor`, and a file in configs/parallel.
@@ -18,28 +18,28 @@ from klr_bench.metrics.clock import KilledError, TimeLimitError
 from klr_bench.printing import shortened
 
 Say = Callable[[str], None]
-"""Prints a line."""
+"""Function that prints a line."""
 
 
 class Task(NamedTuple):
-    """A function with its arguments, and the fold or cell whose result it computes."""
+    """Function with its arguments, and the fold or cell whose result it computes."""
 
     item: Any
     call: partial[Any]
 
 
 class Executor(Protocol):
-    """Runs tasks and yields their results as they end."""
+    """Interface of executors, which run tasks and yield the results as they finish."""
 
     n_workers: int
-    """The number of tasks that run at the same time."""
+    """Number of tasks that run at the same time."""
 
     def __enter__(self) -> Self: ...
 
     def __exit__(self, *exception: object) -> None: ...
 
     def run(self, tasks: Iterable[Task]) -> Generator[tuple[Task, Any]]:
-        """Yield each task with its result, or with a Failure if it raised or its worker died twice.
+        """Yield each task with its result, or with a Failure if it raised or lost two workers.
 
         `tasks` is consumed lazily, whenever a worker is free, and possibly in another thread.  If the iteration ends
         early, by an exception or by `close`, the tasks that are running are given up.
@@ -47,7 +47,7 @@ class Executor(Protocol):
 
 
 def open_executor(parallel: ParallelConfig, n_jobs: int | None, say: Say) -> Executor:
-    """Return the executor of a configuration, a context manager; `say` prints a line.
+    """Return the executor of a configuration as a context manager; `say` prints a line.
 
     n_jobs : number of workers, None or -1 for one per core
     Raises KlrBenchError if a cluster cannot be used.
@@ -63,15 +63,15 @@ LONGEST = 2000
 
 @dataclass(frozen=True)
 class Failure:
-    """The reason why a task has no result."""
+    """Reason why a task has no result."""
 
     status: str
-    """error, killed or timeout"""
+    """"error", "killed" or "timeout"."""
     message: str
 
 
 def guarded(task: Callable[[], Any], *, through: tuple[type[BaseException], ...] = ()) -> Any:
-    """Return what a task returns, or a Failure if it raises, except for exceptions listed in `through`."""
+    """Run a task and return its result, or a Failure if it raises an exception not in `through`."""
     try:
         return task()
     except through:

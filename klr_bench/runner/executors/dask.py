@@ -1,4 +1,4 @@
-"""Run tasks on the workers of a dask cluster, at most one at a time per worker.
+"""Executor for dask clusters, which runs at most one task at a time per worker.
 
 Each task is bound to one worker, so that it is known which task a lost worker had: dask's own retries blame every task
 in the queue of a worker that dies, and its joblib backend waits forever for a task that dask has given up.
@@ -29,22 +29,22 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 POLL_S = 0.5
-"""Seconds between two requests for the workers of the cluster."""
+"""Seconds between two queries for the workers of the cluster."""
 CONNECT_S = 30.0
-"""Maximum seconds for a scheduler to respond or to write its file."""
+"""Maximum seconds to wait for a scheduler or its file."""
 PATIENCE_S = 3.0
 """Seconds without a worker after which a message is printed."""
 CHUNK = 2**23
-"""Bytes of a file that are sent at once."""
+"""Number of bytes of a file sent at once."""
 
 
 @dataclass
 class _Attempt:
-    """A running or waiting task."""
+    """Task that is running or waiting."""
 
     task: Task
     is_retry: bool = False
-    """True if a worker was lost while it ran the task."""
+    """True if a worker was lost while running the task."""
     future: Future | None = None
 
 
@@ -54,7 +54,7 @@ def open_executor(parallel: ParallelConfig, n_jobs: int | None, say: Say) -> Das
 
 
 class DaskExecutor:
-    """Runs tasks on the configured cluster, or on `n_jobs` workers that it starts on this machine."""
+    """Executor on the configured cluster, or on `n_jobs` local workers that it starts."""
 
     def __init__(self, parallel: ParallelConfig, n_jobs: int | None, say: Say) -> None:
         try:
@@ -69,10 +69,10 @@ class DaskExecutor:
         self._ended: SimpleQueue[tuple[str, Future]] = SimpleQueue()
         self._running: dict[str, _Attempt] = {}
         self._waiting: deque[_Attempt] = deque()
-        """Tasks to run again, and the next task while there is no worker."""
+        """Tasks to rerun, and the next task if there is no worker."""
         self._refused: dict[str, str] = {}
         self._sent: set[tuple[str, str]] = set()
-        """(host, key of the data) of sent files."""
+        """(host, data key) pairs of files already sent."""
         workers = self._workers()
         self.n_workers = max(1, len(workers))
         say(f"dask cluster {self._address}: {_counted(workers)}")
@@ -85,7 +85,7 @@ class DaskExecutor:
             self._stack.close()
 
     def run(self, tasks: Iterable[Task]) -> Generator[tuple[Task, Any]]:
-        """Yield each task with its result or Failure; a task that loses two workers has failed.
+        """Yield each task with its result or Failure; a task that loses two workers fails.
 
         Raises StoppedError if the scheduler is gone, and KlrBenchError if no worker can be used.
         """
@@ -115,7 +115,7 @@ class DaskExecutor:
             self._waiting.clear()
 
     def _free_worker(self, workers: Sequence[str]) -> str | None:
-        """Return a worker that may start a task now, or None.
+        """Return a worker that can start a task now, or None.
 
         A retried task runs on a host without other tasks, because together they may have needed too much memory.
         """
@@ -132,7 +132,7 @@ class DaskExecutor:
         future.add_done_callback(lambda future: self._ended.put((worker, future)))
 
     def _results(self) -> Iterator[tuple[Task, Any]]:
-        """Wait a moment for tasks that end, and yield those with a result."""
+        """Wait briefly for finished tasks, and yield those with a result."""
         timeout = POLL_S / 4
         while True:
             try:
@@ -146,10 +146,10 @@ class DaskExecutor:
                 yield from self._result(worker, attempt, future)
 
     def _result(self, worker: str, attempt: _Attempt, future: Future) -> Iterator[tuple[Task, Any]]:
-        """Yield a task that has ended with its result, or let it wait to run again."""
+        """Yield a finished task with its result, or schedule it again."""
         try:
             result = future.result(timeout=CONNECT_S)
-        except Exception:  # the worker has died with its result, or dask has given the task up
+        except Exception:  # the worker died before sending the result, or dask has abandoned the task
             yield from self._retry(attempt)
             return
         status = result.status if isinstance(result, Failure) else ""
@@ -165,16 +165,16 @@ class DaskExecutor:
             yield attempt.task, result
 
     def _retry(self, attempt: _Attempt) -> Iterator[tuple[Task, Any]]:
-        """Let a task that has lost its worker wait to run again, or yield it as failed the second time."""
+        """Schedule a task again after it lost its worker, or yield it as failed the second time."""
         if attempt.is_retry:
-            message = "two workers were lost while they ran this; it may need more memory."
+            message = "two workers were lost while running this task; it may need more memory."
             yield attempt.task, Failure("killed", message)
         else:
             attempt.is_retry = True
             self._waiting.append(attempt)
 
     def _lost(self, workers: Iterable[str]) -> Iterator[tuple[Task, Any]]:
-        """Retry the tasks of workers that are gone; yield those that have failed."""
+        """Retry the tasks of lost workers, and yield those that have failed."""
         for worker in {*self._running} - {*workers}:
             attempt = self._running.pop(worker)
             if attempt.future:
@@ -182,18 +182,26 @@ class DaskExecutor:
             yield from self._retry(attempt)
 
     def _workers(self) -> list[str]:
-        """Return the addresses of the workers of the cluster.  Raises StoppedError if the scheduler is gone."""
+        """Return the addresses of the cluster's workers.
+
+        Raises StoppedError if the scheduler is gone.
+        """
         try:
             if self._client.status != "running":
                 message = "the connection is lost"
                 raise OSError(message)
             return list(self._client.nthreads())
         except (OSError, TimeoutError) as error:
-            message = f"the scheduler at {self._address} is gone ({shown(error)}); start one, and workers, to go on."
+            message = (
+                f"the scheduler at {self._address} is gone ({shown(error)}); start a scheduler and workers to continue."
+            )
             raise StoppedError(message) from error
 
     def _check_absence(self, workers: Sequence[str], since: float | None) -> float | None:
-        """Return the time since when there is no worker, 0 after a message about it, or None if there are workers."""
+        """Print a message if there has been no worker for some time.
+
+        Returns the time since when there is no worker, 0 after the message, or None if there are workers.
+        """
         self._refused = {worker: reason for worker, reason in self._refused.items() if worker in workers}
         if workers and len(self._refused) == len(workers):
             fail(f"{self._address}: none of its workers can be used. {next(iter(self._refused.values()))}")
@@ -207,7 +215,7 @@ class DaskExecutor:
         return time.monotonic() if since is None else since
 
     def _send_data(self, worker: str, task: Task, missing: str) -> Failure | None:
-        """Send the files of a task's data set to the cache of a worker's host, once."""
+        """Send the files of a task's data set to the cache of the worker's host, once per host."""
         source = task.item.source
         if (_host(worker), source.data_key) in self._sent:
             return Failure("error", f"{worker} cannot use the data that were sent: {missing}")
@@ -234,7 +242,7 @@ class DaskExecutor:
             except (OSError, ValueError, TypeError) as error:
                 key = "address" if parallel.address else f"scheduler_file={shown(parallel.scheduler_file)}"
                 fail(
-                    f"parallel.{key}: no scheduler of dask answers at {shown(address)} ({shown(error)}). Start one "
+                    f"parallel.{key}: no dask scheduler responds at {shown(address)} ({shown(error)}). Start one "
                     "with `dask scheduler`, and workers with `dask worker ADDRESS --nthreads 1`."
                 )
         self._stack.callback(client.close, timeout=2)
@@ -243,7 +251,7 @@ class DaskExecutor:
     def _start_cluster(self, distributed: Any, n_jobs: int | None) -> Any:
         import dask
 
-        # A fit may keep a worker from answering for longer than dask would wait; memory that is freed and allocated
+        # A fit can block a worker for longer than dask would wait; memory that is freed and allocated
         # again at once should not be returned to the system in between.
         settings = {
             "distributed.scheduler.worker-ttl": None,
@@ -263,7 +271,7 @@ class DaskExecutor:
 
 
 def _address_in(path: Path) -> str:
-    """Return the address in the file of a scheduler, which may appear within CONNECT_S."""
+    """Return the address in a scheduler file, waiting up to CONNECT_S for the file."""
     end = time.monotonic() + CONNECT_S
     while True:
         try:
@@ -278,12 +286,12 @@ def _address_in(path: Path) -> str:
 
 
 def _host(worker: str) -> str:
-    """Return the host of an address, such as 10.0.0.7 of tcp://10.0.0.7:40123."""
+    """Return the host part of an address, such as 10.0.0.7 for tcp://10.0.0.7:40123."""
     return worker.rpartition("://")[2].rpartition(":")[0]
 
 
 def _counted(workers: Sequence[str]) -> str:
-    """Return, for example, "4 workers on 2 machines"."""
+    """Return a count of workers and machines, such as "4 workers on 2 machines"."""
     n_workers, n_hosts = len(workers), len({_host(worker) for worker in workers})
     if not n_workers:
         return "no worker yet"

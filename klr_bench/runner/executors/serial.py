@@ -1,4 +1,4 @@
-"""Tasks one after the other in this process."""
+"""Executor that runs tasks one after the other in the current process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def open_executor(parallel: ParallelConfig, n_jobs: int | None, say: Say) -> Ser
 
 
 class SerialExecutor:
-    """Runs tasks in this process; a task that ends the process ends the run."""
+    """Executor without worker processes; a task that ends the process ends the run."""
 
     n_workers = 1
 
