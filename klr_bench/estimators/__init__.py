@@ -1,1 +1,1 @@
-"""The classifiers, with the conventions of scikit-learn: they know nothing of experiments and reports."""
+"""Classifiers that follow scikit-learn's conventions, independent of experiments and reports."""

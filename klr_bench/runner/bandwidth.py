@@ -140,8 +140,8 @@ def kernel_warnings(config: RunConfig) -> list[str]:
         if unset:
             names = ", ".join(unset)
             warnings.append(
-                f"{stem}: {target} ignores the run's {names}, because its YAML file has no kernel_parameters. To use the "
-                f"run's kernel, add kernel_parameters: [{names}] to configs/algorithm/{stem}.yaml; if the name means "
+                f"{stem}: {target} ignores the run's {names}, because its YAML file has no kernel_parameters. To use "
+                f"them, add kernel_parameters: [{names}] to configs/algorithm/{stem}.yaml; if the name means "
                 "something else there, add kernel_parameters: []."
             )
     return warnings

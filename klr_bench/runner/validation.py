@@ -41,8 +41,8 @@ def check_many_classes(name: str, n_classes: int, cells: Sequence[Cell]) -> None
     for cell in {cell.algorithm: cell for cell in cells}.values() if n_classes > 2 else ():
         if not protocols.takes_many_classes(build(cell.candidates[0].chosen)):
             fail(
-                f"{cell.algorithm}: expected two classes, got {n_classes} in {name}. Leave it out of algorithm=[...], or "
-                "choose one class against the rest (of your own file: data.positive=LABEL)."
+                f"{cell.algorithm}: expected two classes, got {n_classes} in {name}. Leave it out of algorithm=[...], "
+                "or choose one class against the rest (of your own file: data.positive=LABEL)."
             )
 
 
@@ -60,8 +60,8 @@ def check_stream_learners(cells: Sequence[Cell]) -> None:
             fail(f"{cell.algorithm}: {estimator[TARGET]} has no partial_fit, which a stream requires.")
         if getattr(learner, "grows", False) and not split.unbounded:
             fail(
-                f"{cell.algorithm}: its memory grows with the rows of a stream. Use a learner with a bound, such as "
-                f"budget_oskl, or add {key}.unbounded=true."
+                f"{cell.algorithm}: its memory grows with the length of the stream. Use a learner with a budget, such "
+                f"as budget_oskl, or add {key}.unbounded=true."
             )
         if split.test == "rows" and not protocols.declares(learner, "partial_fit_scores"):
             fail(

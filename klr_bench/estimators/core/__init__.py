@@ -1,1 +1,1 @@
-"""What the solvers share: kernels, rows, expansions, features, losses, compiled code, the base for two classes."""
+"""Building blocks of the solvers: kernels, rows, features, losses and compiled code."""

@@ -1,4 +1,4 @@
-"""The scikit-learn interface that binary classifiers share: parameters, validation, prediction."""
+"""Base classes of binary classifiers: parameters, validation, prediction."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from klr_bench.estimators.core.rows import make_writable, without_duplicates
 
 
 class BinaryClassifier(Classifier):
-    """A classifier for two classes, and for more by one function f_k per class, which separates it from the others.
+    """Binary classifier that handles more classes by one function f_k per class (one-vs-rest).
 
     With two classes `decision_function` returns f, (n_samples,), otherwise the f_k, (n_samples, n_classes); the class
     with the largest is predicted.  A subclass has `decision_function`, and `fit`: one that learns all f_k itself, or
@@ -27,16 +27,16 @@ class BinaryClassifier(Classifier):
     """
 
     _fixed = ()
-    """Parameters that define the state, and so cannot change between two calls of `partial_fit`."""
+    """Parameters that determine the state and cannot change between calls of `partial_fit`."""
 
     def _has_many(self):
         return len(getattr(self, "classes_", ())) > 2
 
     _fit_classes = fit_classes
-    """How the learners in `estimators_` are fitted."""
+    """Method that fits the learners in `estimators_`."""
 
     def _forget(self):
-        """Validate the parameters, and remove the attributes of an earlier fit."""
+        """Validate the parameters and remove the attributes of an earlier fit."""
         self._validate_params()
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, name)
@@ -44,23 +44,26 @@ class BinaryClassifier(Classifier):
         self._begun_with = {name: getattr(self, name) for name in self._fixed}
 
     def _go_on_with(self, classes):
-        """Prepare a further call of `partial_fit`; refuse other classes, and changes of fixed parameters."""
+        """Prepare a further call of `partial_fit`.
+
+        Raises ValueError if the classes or fixed parameters have changed.
+        """
         self._validate_params()
         for name, value in getattr(self, "_begun_with", {}).items():
             now = getattr(self, name)
             if now != value:
                 label = f"The {name!r} parameter of {type(self).__name__}"
-                message = f"{label} was {value!r} and cannot change to {now!r}; call fit to start anew."
+                message = f"{label} was {value!r} and cannot change to {now!r}; call fit to start again."
                 raise ValueError(message)
         if classes is not None and not np.array_equal(classes, self.classes_):
             named = distinct_labels(classes, "classes")
             if not np.array_equal(named, self.classes_):
-                message = f"classes={named.tolist()}: the first call was with {self.classes_.tolist()}."
+                message = f"classes={named.tolist()}: expected {self.classes_.tolist()} as in the first call."
                 raise ValueError(message)
         make_writable(self)
 
     def _next_rows(self, X, y, classes, *, first):
-        """Return the rows and labels of a call of `partial_fit`, validated.
+        """Validate and return the rows and labels of a call of `partial_fit`.
 
         Only the first call forgets an earlier fit, and sets features and classes.
         """
@@ -85,13 +88,16 @@ class BinaryClassifier(Classifier):
         return without_duplicates(validated[0]), *validated[1:]
 
     def _set_classes(self, y, classes=None):
-        """Set the classes, at least two: those given for a first call of `partial_fit`, else those in y."""
+        """Set `classes_` from the argument of the first `partial_fit`, or from y."""
         labels = distinct_labels(y) if classes is None else distinct_labels(classes, "classes")
         refuse_single(labels, self)
         self.classes_ = labels
 
     def _signs(self, y):
-        """Return -1.0 and +1.0 for the two classes, (n,); for M classes a row for each, +1.0 for its own, (M, n)."""
+        """Return labels -1.0 and +1.0, shape (n,), or (M, n) for M > 2 classes.
+
+        Row k is +1.0 for class k and -1.0 for all others.
+        """
         self._refuse_unknown(y)
         positive = y == (self.classes_[:, None] if self._has_many() else self.classes_[1])
         return np.where(positive, 1.0, -1.0)
@@ -99,13 +105,13 @@ class BinaryClassifier(Classifier):
     def _refuse_unknown(self, y):
         unknown = np.setdiff1d(y, self.classes_)
         if len(unknown):
-            message = f"y has labels {unknown.tolist()}, which are not among the classes {self.classes_.tolist()}."
+            message = f"y has labels {unknown.tolist()}, but the classes are {self.classes_.tolist()}."
             raise ValueError(message)
 
 
 @estimator
 class BinaryKernelClassifier(BinaryClassifier):
-    """A `BinaryClassifier` with the parameters of a kernel.
+    """`BinaryClassifier` with kernel parameters.
 
     Parameters
     ----------
@@ -153,7 +159,7 @@ class BinaryKernelClassifier(BinaryClassifier):
         return super()._dtypes() if self.dtype is None else self.dtype
 
     def _probabilities(self, X):
-        """Return the sigmoids of -f and f, (n, 2), or the shares of the sigmoids of the f_k, (n, n_classes)."""
+        """Return the sigmoids of -f and f, (n, 2), or the normalized sigmoids of the f_k, (n, n_classes)."""
         f = self.decision_function(X)
         return np.column_stack([expit(-f), expit(f)]) if f.ndim == 1 else softmax(log_expit(f), axis=1)
 

@@ -1,4 +1,4 @@
-"""Features with two values as bits: which these are, rows packed into words, and counts of bits in kernels.
+"""Two-valued features stored as bits: detection, packing into words, and bit counts.
 
 Where each of k features has the values a_j and a_j + v, with one v for all, the squared distance of two rows in these
 features is v^2 times the number of bits in which they differ; and where all a_j are 0, their product is v^2 times the
@@ -20,21 +20,22 @@ from klr_bench.estimators.core.kernels import exp_of_negative
 from klr_bench.estimators.core.rows import Growing
 
 LOOKED_AT = 1024
-"""Number of rows from which two-valued features are chosen; a later row may have other values."""
+"""Number of rows in which two-valued features are detected; later rows may have other values."""
 PACKED_AT_ONCE = 4096
-"""Rows whose bits are unpacked at a time."""
+"""Number of rows whose bits are unpacked at a time."""
 SAME_STEP = 1e-6
-"""Relative difference of two steps that counts as none."""
+"""Relative difference up to which two steps count as equal."""
 WORDS = {np.dtype(np.float32): np.dtype(np.uint32), np.dtype(np.float64): np.dtype(np.uint64)}
-"""The type of a word of bits, as wide as the numbers beside it."""
+"""Integer type of a word of bits, as wide as the floating-point type."""
 
 FOUR = 4
-"""Words that a loop takes at a time, so that it reads and writes its counts seldom."""
+"""Number of words processed per loop iteration, so that counts are loaded and stored rarely."""
 
 
 @dataclass(frozen=True)
 class TwoValued:
-    """Features `columns` (k,) of rows with d features that are `base` or `other` (k,), which differ by `step`.
+    """Two-valued features: in the columns `columns` (k,) each row has the value `base` or `other`, which differ by
+    `step`.
 
     The features `rest` (d - k,) may have any value.
     """
@@ -47,20 +48,23 @@ class TwoValued:
 
     @cached_property
     def is_all(self):
-        """Whether all features have two values."""
+        """True if all features have two values."""
         return len(self.rest) == 0
 
     @cached_property
     def in_csr(self):
-        """Whether the stored elements of CSR rows are the bits: all features have two values, and all bases are 0."""
+        """True if the stored entries of CSR rows are the bits.
+
+        This requires that all features have two values and all bases are 0.
+        """
         return self.is_all and not self.base.any()
 
     def n_words(self, dtype):
-        """Return the number of words of a row, a multiple of FOUR, for numbers of a precision."""
+        """Return the number of words per row, a multiple of FOUR, for a floating-point type."""
         return -(-len(self.columns) // (8 * WORDS[dtype].itemsize * FOUR)) * FOUR
 
     def misfits(self, X):
-        """Return a mask (k,) of the columns in which the rows X (n, d) have another value."""
+        """Return a mask (k,) of the columns in which rows X (n, d) contain a third value."""
         if sp.issparse(X) and self.in_csr:
             wrong = (X.data != self.other[X.indices]) & (X.data != 0)
             return np.isin(self.columns, X.indices[wrong])
@@ -70,13 +74,13 @@ class TwoValued:
         return ~fits.all(axis=0)
 
     def without(self, misfits):
-        """Return the same but for the columns of a mask (k,)."""
+        """Return a copy without the columns selected by a mask (k,)."""
         keep = ~misfits
         rest = np.sort(np.concatenate([self.rest, self.columns[misfits]]))
         return TwoValued(self.columns[keep], self.base[keep], self.other[keep], self.step, rest)
 
     def pack(self, X):
-        """Return the bits of rows X (n, d), dense or CSR, in words (n, n_words)."""
+        """Pack rows X (n, d), dense or CSR, into words of bits (n, n_words)."""
         word = WORDS[X.dtype]
         words = np.zeros((X.shape[0], self.n_words(X.dtype) * word.itemsize), dtype=np.uint8)
         for start in range(0, X.shape[0], PACKED_AT_ONCE):
@@ -86,7 +90,7 @@ class TwoValued:
         return words.view(word)
 
     def unpack(self, words):
-        """Return the values (n, k) of the columns in rows of these words."""
+        """Return the values (n, k) of the two-valued columns, given rows of words."""
         bits = np.unpackbits(words.view(np.uint8), axis=1, count=len(self.columns), bitorder="little")
         return np.where(bits.astype(bool), self.other, self.base)
 
@@ -104,10 +108,10 @@ class TwoValued:
 
 
 class PackedRows:
-    """Rows that arrive a few at a time, with the features that have two values as bits."""
+    """Rows that arrive in chunks, with two-valued features stored as bits."""
 
     def __init__(self, features, like):
-        """Store rows like those of `like` (n, d), dense or CSR, which fit the features."""
+        """Create a store for rows like `like` (n, d), dense or CSR."""
         self._features, self._sparse, self.dtype = features, sp.issparse(like), like.dtype
         self._words = Growing((0, features.n_words(like.dtype)), WORDS[like.dtype])
         self._rest = Growing((0, len(features.rest)), like.dtype)
@@ -116,7 +120,7 @@ class PackedRows:
         return len(self._words)
 
     def append(self, X):
-        """Add the rows X (k, d) at the end; return self."""
+        """Append the rows X (k, d); return self."""
         self._words.append(self._features.pack(X))
         rest = X[:, self._features.rest]
         self._rest.append(rest.toarray() if sp.issparse(rest) else rest)
@@ -124,11 +128,11 @@ class PackedRows:
 
     @property
     def rows(self):
-        """The rows (n, d), dense or CSR, unpacked anew."""
+        """All rows (n, d), dense or CSR, unpacked at each access."""
         return self.take(np.arange(len(self)))
 
     def take(self, places):
-        """Return the rows at some places, (k, d), dense or CSR."""
+        """Return the rows with the given indices, (k, d), dense or CSR."""
         if not self._sparse:
             return self._unpacked(places)
         starts = range(0, max(len(places), 1), PACKED_AT_ONCE)
@@ -144,7 +148,7 @@ class PackedRows:
 
 
 def two_valued(X, *, from_zero):
-    """Return the features of rows X (n, d), dense or CSR, that have two values in the first rows.
+    """Detect the features that have two values in the first rows of X (n, d), dense or CSR.
 
     `from_zero`: one of the values must be 0.  A feature with one value, 0 or the step of the others, may get the other
     one later; it is among them unless most are of this kind.
@@ -182,7 +186,7 @@ def _n_bits(typing, word):
 
 @compiled(fastmath=True)
 def _differing(row, w, of_a, of_b, of_c, of_d, j):
-    """Return the number of bits in which four words of a row, from w on, differ from those of column j."""
+    """Return the number of bits in which four words of a row, starting at w, differ from column j."""
     return (
         _n_bits(row[w] ^ of_a[j])
         + _n_bits(row[w + 1] ^ of_b[j])
@@ -193,7 +197,7 @@ def _differing(row, w, of_a, of_b, of_c, of_d, j):
 
 @compiled(fastmath=True)
 def _common(row, w, of_a, of_b, of_c, of_d, j):
-    """Return the number of bits that four words of a row, from w on, have in common with those of column j."""
+    """Return the number of bits that four words of a row, starting at w, share with column j."""
     return (
         _n_bits(row[w] & of_a[j])
         + _n_bits(row[w + 1] & of_b[j])
@@ -204,7 +208,7 @@ def _common(row, w, of_a, of_b, of_c, of_d, j):
 
 @compiled(fastmath=True)
 def _count(row, right, n_words, differ, counts):
-    """Set counts (m,) to the numbers of bits in which words (n_words,) and the columns of `right` (n_words, m) differ.
+    """Count the bits in which a row of words differs from each column of `right`; write to `counts`.
 
     Without `differ`, count the bits that both have.  The loops go over columns, so that they vectorise.
     """
@@ -229,7 +233,7 @@ def _signatures(of):
 
 @compiled(_signatures(lambda real, words: void(words, words, int64, boolean, real[::1], real[:, ::1])))
 def tabulate(left, right, n_words, differ, table, values):
-    """Look up the bit counts of words (n, .) and columns of words (., m) in a table; write to `values` (n, m)."""
+    """Look up the bit count of each pair of word rows in `table`; write to `values` (n, m)."""
     counts = np.empty(right.shape[1], dtype=right.dtype)
     for i in range(len(left)):
         _count(left[i], right, n_words, differ, counts)
@@ -240,7 +244,7 @@ def tabulate(left, right, n_words, differ, table, values):
 
 @compiled(_signatures(lambda real, words: real[::1](words, words, int64, boolean, real[::1], real[:])))
 def sum_tabulated(left, right, n_words, differ, table, weights):
-    """Return sum_i weights[i] table[count_ij], (m,), for words (n, .) and columns of words (., m)."""
+    """Return sum_i weights[i] table[count_ij], shape (m,), for the bit counts of word rows i and j."""
     counts = np.empty(right.shape[1], dtype=right.dtype)
     sums = np.zeros(right.shape[1], dtype=table.dtype)
     for i in range(len(left)):
@@ -252,7 +256,7 @@ def sum_tabulated(left, right, n_words, differ, table, weights):
 
 @compiled(_signatures(lambda real, words: void(real[:, ::1], words, words, int64, boolean, float64)))
 def add_counts(products, left, right, n_words, differ, per_bit):
-    """Add the counts of words (n, .) and columns of words (., m), times `per_bit`, to the products (n, m)."""
+    """Add the bit counts of each pair of word rows, times `per_bit`, to `products` (n, m)."""
     counts = np.empty(right.shape[1], dtype=right.dtype)
     scale = products.dtype.type(per_bit)
     for i in range(len(left)):
@@ -267,7 +271,9 @@ _WORDS_32 = _words(uint32)
 
 @compiled(fastmath=True)
 def _whole(counts, row, last, of_a, of_b, of_c, of_d, j):
-    """Return, as a float32, how many bits of a row differ from column j: counts[j], and those of the last four words.
+    """Return the number of differing bits of a row and column j as float32.
+
+    It is counts[j] plus the count of the last four words.
 
     Without a word before them the counts are not read.
     """
@@ -277,7 +283,7 @@ def _whole(counts, row, last, of_a, of_b, of_c, of_d, j):
 
 @compiled(void(_WORDS_32, _WORDS_32, int64, float64, float32[:, ::1]), fastmath=True)
 def exp_of_counts(left, right, n_words, per_bit, values):
-    """Set values (n, m) to e^(per_bit count_ij), of the bits that differ."""
+    """Set `values` (n, m) to exp(per_bit * count_ij), where count_ij is the number of differing bits."""
     counts, scale = np.empty(right.shape[1], dtype=np.uint32), np.float32(per_bit)
     last = n_words - FOUR
     a, b, c, d = right[last], right[last + 1], right[last + 2], right[last + 3]
@@ -291,7 +297,7 @@ def exp_of_counts(left, right, n_words, per_bit, values):
 
 @compiled(float32[::1](float32[:, ::1], _WORDS_32, _WORDS_32, int64, float64, float32[:]), fastmath=True)
 def sum_exp_of_counts(products, left, right, n_words, per_bit, weights):
-    """Return sum_i weights[i] e^min(products_ij + per_bit count_ij, 0), (m,), of the bits that differ.
+    """Return sum_i weights[i] exp(min(products_ij + per_bit * count_ij, 0)), shape (m,).
 
     products (n, m), or (0, 0) if all features are bits.
     """

@@ -1,4 +1,4 @@
-"""Checks that all public classifiers share: labels, weights of rows, finite results."""
+"""Checks shared by all public classifiers: labels, sample weights, finite results."""
 
 from __future__ import annotations
 
@@ -15,16 +15,19 @@ from sklearn.utils.validation import _check_sample_weight
 from klr_bench.estimators.core.threads import single_threaded_blas
 
 LEARNED = ("coef_", "dual_coef_", "intercept_", "prototypes_", "objective_")
-"""Fitted attributes that must be finite, if an estimator has them."""
+"""Fitted attributes that must be finite."""
 PAUSE_S = 1.0
-"""Seconds between two lines that a fit prints with verbose=1; with more there is one for each call."""
+"""Seconds between two progress lines with verbose=1; with a larger value each call prints a line."""
 
 
 class Classifier(ClassifierMixin, BaseEstimator):
-    """A classifier; `checked_fit` decorates its `fit` and `partial_fit`, `checked_decision` its `decision_function`."""
+    """Base class of all classifiers.
+
+    `checked_fit` decorates `fit` and `partial_fit`; `checked_decision` decorates `decision_function`.
+    """
 
     def predict(self, X):
-        """Return the predicted classes of the rows of X, (n_samples,); of equal values the first class wins."""
+        """Return the predicted classes (n_samples,); ties go to the first class."""
         f = self.decision_function(X)
         return self.classes_[(f > 0).astype(int) if f.ndim == 1 else np.argmax(f, axis=1)]
 
@@ -37,13 +40,13 @@ class Classifier(ClassifierMixin, BaseEstimator):
         lacking = set(self._get_param_names()) - set(state or {})
         if lacking:
             names = ", ".join(sorted(lacking))
-            message = f"{type(self).__name__}: the stored state lacks {names}: it is of another version; fit again."
+            message = f"{type(self).__name__}: the stored state of another version lacks {names}; fit again."
             raise ValueError(message)
         super().__setstate__(state)
 
 
 def checked_fit(method):
-    """Decorator of `fit` and `partial_fit`: what was learned must be finite, else they raise a ValueError."""
+    """Decorate `fit` or `partial_fit` to raise ValueError if the fitted attributes are not finite."""
 
     @wraps(method)
     def checked(self, *args, **kwargs):
@@ -56,7 +59,7 @@ def checked_fit(method):
 
 
 def refuse_not_finite(estimator):
-    """Raise a ValueError if what an estimator has learned is not finite."""
+    """Raise ValueError if a fitted attribute is not finite."""
     for name in LEARNED:
         value = getattr(estimator, name, 0.0)
         if not np.isfinite(value.data if sp.issparse(value) else value).all():
@@ -66,7 +69,7 @@ def refuse_not_finite(estimator):
 
 
 def checked_decision(method):
-    """Decorator of `decision_function`: its values must be finite, else it raises a ValueError."""
+    """Decorate `decision_function` to raise ValueError if its values are not finite."""
 
     @wraps(method)
     def checked(self, X):
@@ -83,7 +86,10 @@ def checked_decision(method):
 
 
 def distinct_labels(labels, name="y"):
-    """Return the distinct labels, sorted; raise a ValueError, with their `name`, if they are invalid."""
+    """Return the sorted distinct labels.
+
+    Raises ValueError with their `name` if they are invalid.
+    """
     labels = np.asarray(labels)
     if labels.ndim != 1 or not len(labels):
         message = f"{name}: expected a list of labels, got an array of shape {labels.shape}."
@@ -94,19 +100,19 @@ def distinct_labels(labels, name="y"):
     except (TypeError, ValueError) as error:
         kinds = ", ".join(sorted({type(label).__name__ for label in labels.tolist()}))
         why = str(error).splitlines()[0].rstrip(".")
-        message = f"{name}: expected labels of classes, whole numbers or strings, got values of type {kinds}: {why}."
+        message = f"{name}: expected class labels (integers or strings), got values of type {kinds}: {why}."
         raise ValueError(message) from error
 
 
 def refuse_single(classes, estimator, wanted="two classes"):
-    """Raise a ValueError if there is only one class; `wanted` says how many an estimator takes."""
+    """Raise ValueError if there is only one class; `wanted` describes what is expected."""
     if len(classes) < 2:
         message = f"{type(estimator).__name__} needs {wanted}; got one class: {classes.tolist()[0]!r}."
         raise ValueError(message)
 
 
 def verbose_callback(estimator, callback):
-    """Return a callback that prints the progress of a verbose fit, then calls `callback`."""
+    """Return a callback that prints the progress of a verbose fit and then calls `callback`."""
     if not estimator.verbose:
         return callback
     begun = printed = time.monotonic()
@@ -125,7 +131,7 @@ def verbose_callback(estimator, callback):
 
 
 def row_weights(sample_weight, class_weight, X, y, classes):
-    """Return the weights of the rows (n,), float64: their own times those of their classes; None where all are 1.
+    """Return sample weights times class weights, float64 (n,), or None if all are 1.
 
     Raises ValueError for negative weights, and for weights of the wrong shape.
     """
@@ -139,7 +145,7 @@ def row_weights(sample_weight, class_weight, X, y, classes):
 
 
 def refuse_balanced(estimator):
-    """Raise a ValueError if the weights of an estimator's classes depend on rows that `partial_fit` does not have."""
+    """Raise ValueError for class weights that depend on rows not passed to `partial_fit`."""
     if estimator.class_weight == "balanced":
         why = "needs the numbers of all rows, which partial_fit does not have; give a dict, or sample_weight"
         message = f"{type(estimator).__name__}: class_weight='balanced' {why}."
@@ -147,7 +153,7 @@ def refuse_balanced(estimator):
 
 
 def refuse_weightless(estimator, weights, y):
-    """Raise a ValueError if the weights (n,) of a class in y (n,) are all 0."""
+    """Raise ValueError if all weights (n,) of a class in y (n,) are 0."""
     for label in np.unique(y[weights == 0]).tolist():
         if not weights[y == label].any():
             name = type(estimator).__name__

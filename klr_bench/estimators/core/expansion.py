@@ -1,4 +1,4 @@
-"""Values of functions sum_i a_i k(x_i, .) at new rows, tile by tile."""
+"""Evaluation of functions sum_i a_i k(x_i, .) at new rows, tile by tile."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import numpy as np
 from klr_bench.estimators.core.threads import parallel_map
 
 COLUMNS = 256
-"""New rows per tile."""
+"""Number of new rows per tile."""
 TILE = 1024
-"""Support vectors per tile, at most: with 256 columns its kernel values take 1 MB in float32."""
+"""Maximum number of support vectors per tile; with 256 columns the kernel values take 1 MB in float32."""
 
 WORTH_THREADS = 2**20
-"""Kernel values from which on a prediction is shared out to threads: they take about a millisecond."""
+"""Number of kernel values from which on a prediction uses several threads; they take about a millisecond."""
 
 
 def evaluate(operands, left, weights, X):
-    """Return f (k, m), float64, for rows X (m, d) and weights (k, n) for the examples of a left operand (n, d').
+    """Return f (k, m), float64, at rows X (m, d), given weights (k, n) of the examples in `left`.
 
     The rows X must fit the operands.
     """
@@ -38,7 +38,7 @@ def evaluate(operands, left, weights, X):
 
 
 def decide(operands, support, coef, X):
-    """Return f (m,), float64, for rows X (m, d), given the rows `support` (n, d) and their coefficients (n,).
+    """Return f (m,), float64, at rows X (m, d), given support vectors (n, d) and coefficients (n,).
 
     Of k functions, with coefficients (k, n), the result is (m, k).
     """
@@ -48,14 +48,14 @@ def decide(operands, support, coef, X):
 
 
 def expand(operands, left, weights, right):
-    """Return f (n_learners, m), float64: sum_i weights[:, i] k(x_i, z_j), tile by tile.
+    """Return f (n_learners, m) = sum_i weights[:, i] k(x_i, z_j), computed tile by tile.
 
     left and right are operands of n rows x_i and m rows z_j; weights (n_learners, n) are in the kernel's precision.
     The tiles are added in their order, so that the result does not depend on the number of threads.
     """
 
     n = weights.shape[1]
-    n_tiles = 1 if n <= TILE else 2 * math.ceil(n / (2 * TILE))  # an even number, which two threads can share
+    n_tiles = 1 if n <= TILE else 2 * math.ceil(n / (2 * TILE))  # an even number of tiles, which two threads can share
     size = max(math.ceil(n / n_tiles), 1)
 
     def sums(start):

@@ -1,4 +1,4 @@
-"""Feature maps x -> z(x) of length D: the kernel with given centres, random Fourier features, or x itself.
+"""Feature maps z(x) of length D: kernel values at centers, random Fourier features, or x itself.
 
 A map is made once from training rows.  `transform(X)` gives features (n, D); `take(J)` gives the map of the features J
 alone, so that a sparse classifier computes only what it needs.
@@ -19,22 +19,24 @@ from klr_bench.estimators.core.operands import operands_of
 from klr_bench.estimators.core.rows import in_layout
 
 DENSE = 0.05
-"""Share of non-zero elements above which a block of sparse rows is multiplied as a dense block."""
+"""Fraction of nonzeros above which a block of sparse rows is multiplied as a dense block."""
 
 
 MOST_STORED = 2**24
-"""Elements of omega, for sparse rows, above which its rows are drawn when they are needed; below it is stored."""
+"""Maximum number of stored elements of omega for sparse rows; a larger omega is redrawn row by row."""
 DRAWN_AT_ONCE = 2**18
-"""Elements of omega that are drawn at once."""
+"""Number of elements of omega drawn at a time."""
 LARGEST_ANGLE = 1e6
-"""Up to this size of x, the multiples of the first two parts of pi are exact."""
+"""Largest |x| for which multiples of the first two parts of pi are exact."""
 _PI = (3.1415926534682512, 1.2154201012607932e-10, 4.044532497591901e-21)
 _1, _3, _5, _7, _9, _11, _13, _15, _17, _19, _21 = [(-1) ** k / math.factorial(2 * k + 1) for k in range(11)]
 
 
 @dataclass(frozen=True)
 class KernelFeatures:
-    """z_j(x) = k(x, c_j) for centres c_j, the training rows (Qin et al., 2011, equation 3, line 60).
+    """Features z_j(x) = k(x, c_j), where the centers c_j are the training rows.
+
+    Qin et al. (2011), equation 3, line 60.
 
     centres (D, d) are dense or CSR.
     """
@@ -44,7 +46,7 @@ class KernelFeatures:
 
     @classmethod
     def of(cls, X, kernel):
-        """Use the rows of X (n, d) as centres."""
+        """Create features whose centers are the rows of X (n, d)."""
         return cls(operands_of(kernel, X).fitting(X), X)
 
     @property
@@ -65,7 +67,7 @@ class KernelFeatures:
 
 @dataclass(frozen=True)
 class DrawnRows:
-    """A random matrix omega (d, D) for sparse rows, whose row j is drawn from `seed` and j whenever it is needed.
+    """Random matrix omega (d, D) for sparse rows; row j is drawn from `seed` and j when needed.
 
     The numbers are normal with the standard deviation `scale`; `taken` (k,) are the columns in use, None for all D.
     """
@@ -77,7 +79,7 @@ class DrawnRows:
     taken: np.ndarray | None = None
 
     def rows(self, numbers):
-        """Return the rows of these numbers, (len(numbers), D)."""
+        """Return the rows of omega with the given indices, (len(numbers), D)."""
         rows = np.empty((len(numbers), self.shape[1]))
         for row, j in zip(rows, numbers, strict=True):
             row[:] = np.random.RandomState(np.random.Philox(key=[self.seed, j])).standard_normal(self.shape[1])
@@ -99,7 +101,7 @@ class DrawnRows:
 
 @dataclass(frozen=True)
 class FourierFeatures:
-    """z_j(x) = sqrt(2/D) cos(omega_j'x + b_j), whose products estimate exp(-gamma ||x - x'||^2).
+    """Random Fourier features z_j(x) = sqrt(2/D) cos(omega_j'x + b_j) of the rbf kernel.
 
     Qin et al. (2011), equation 14 (line 266): omega_j ~ N(0, 2 gamma I), b_j ~ U(0, 2 pi) (line 274, with
     gamma = 1/sigma^2).  omega (d, D), b (D,); scale is sqrt(2/D) of the D that was drawn.
@@ -111,7 +113,7 @@ class FourierFeatures:
 
     @classmethod
     def of(cls, X, n_components, gamma, random):
-        """Draw a map for rows like those of X (n, d), in their precision, from a RandomState."""
+        """Draw a feature map for rows like X (n, d), in the same precision."""
         if sp.issparse(X) and X.shape[1] * n_components > MOST_STORED:
             shape, seed = (X.shape[1], n_components), random.randint(2**63 - 1, dtype=np.int64)
             omega = DrawnRows(shape, np.sqrt(2 * gamma), int(seed), X.dtype)
@@ -143,7 +145,7 @@ class FourierFeatures:
 
 
 def _affine(X, omega, b):
-    """Return omega'x + b (n, D) for the rows x of X (n, d), all in the precision of X."""
+    """Return X omega + b, shape (n, D), in the precision of X."""
     if sp.issparse(X) or not X.size or not omega.size:
         z = np.asarray(X @ omega)
         z += b
@@ -155,13 +157,13 @@ def _affine(X, omega, b):
 
 @dataclass(frozen=True)
 class LinearFeatures:
-    """z_j(x) = x_j, for the given columns (D,)."""
+    """Features z_j(x) = x_j for the given columns (D,)."""
 
     columns: np.ndarray
 
     @classmethod
     def of(cls, X):
-        """Take all features of X (n, d)."""
+        """Create a map that selects all features of X (n, d)."""
         return cls(np.arange(X.shape[1]))
 
     @property
@@ -172,17 +174,17 @@ class LinearFeatures:
         return LinearFeatures(self.columns[J])
 
     def is_all_of(self, X):
-        """Return True if z(x) is x for the rows of X (n, d)."""
+        """Return True if z(x) = x for the rows of X (n, d)."""
         return np.array_equal(self.columns, np.arange(X.shape[1]))
 
     def transform(self, X):
-        """Return the columns (n, D) of rows X (n, d), dense."""
+        """Return the selected columns (n, D) of rows X (n, d) as a dense array."""
         Z = X if self.is_all_of(X) else X[:, self.columns]
         return Z.toarray() if sp.issparse(Z) else Z
 
 
 def cosine(values):
-    """Replace each value of a matrix (n, m) by its cosine, in place; to 3e-16 in double precision.
+    """Replace each value of a matrix (n, m) by its cosine, accurate to 3e-16 in double precision.
 
     In double precision it is plain arithmetic, so that the loop vectorises; in single precision numpy is as fast.
     """
@@ -194,7 +196,10 @@ def cosine(values):
 
 @compiled(void(float64[:, ::1]), fastmath={"contract"})
 def _cosine(values):
-    """cos(x) = (-1)^(k + 1) sin(r) for r = x - (k + 1/2) pi in [-pi/2, pi/2], and sin(r) by its Taylor polynomial."""
+    """Return cos(x) = (-1)^(k + 1) sin(r), with r = x - (k + 1/2) pi in [-pi/2, pi/2].
+
+    sin(r) is evaluated by its Taylor polynomial.
+    """
     for i in range(values.shape[0]):
         row = values[i]
         for j in range(len(row)):

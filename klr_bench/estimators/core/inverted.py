@@ -1,4 +1,4 @@
-"""Inverted indices of CSR rows, and products of rows with them: only matching entries cost time."""
+"""Inverted index of CSR rows, for products that cost time only for matching entries."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ from klr_bench.estimators.core.jit import compiled
 
 @dataclass(frozen=True)
 class CompactIndex:
-    """An inverted index whose lists (k, m), a CSR matrix, are those of the features `columns` (k,) only, ascending."""
+    """Inverted index with lists only for the features in `columns` (k,).
+
+    `lists` is a CSR matrix (k, m), and `columns` is ascending.
+    """
 
     columns: np.ndarray
     lists: sp.csr_matrix
 
     @classmethod
     def of(cls, X):
-        """Index the rows X (m, d), CSR."""
+        """Index the rows of a CSR matrix X (m, d)."""
         columns, places = np.unique(X.indices, return_inverse=True)
         shape = X.shape[0], len(columns)
         return cls(columns, sp.csr_matrix((X.data, places.astype(np.int32), X.indptr), shape=shape).T.tocsr())
@@ -35,7 +38,7 @@ class CompactIndex:
 
 
 def sparse_products(left, right):
-    """Return the dense products (n, m) of CSR rows (n, d) with the columns of a CSR matrix (d, m).
+    """Return the dense product (n, m) of a CSR matrix (n, d) and a CSR matrix (d, m).
 
     The rows of `right` are an inverted index of its columns: only matching entries cost time.
     """
@@ -54,7 +57,7 @@ def _index_signature(real):
 
 @compiled([_index_signature(float32), _index_signature(float64)])
 def _inverted_index_products(data, posted, indptr, indices, lists, rows, out):
-    """Add to out (n, m), for each entry of a row, its products with the entries listed under its feature."""
+    """Add the products of each entry of a row with the entries listed under its feature to `out`."""
     for i in range(len(indptr) - 1):
         for p in range(indptr[i], indptr[i + 1]):
             value, feature = data[p], indices[p]

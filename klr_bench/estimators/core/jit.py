@@ -1,4 +1,4 @@
-"""Compilation by numba, on first use, with a cache that is always writable and never stale.
+"""Compilation by numba on first use, with a cache that is writable and never stale.
 
 A function is compiled for a declared signature, or loaded from the cache, when it is first called with such arguments.
 numba itself would compile explicit signatures at import, and without them an engine again for each rule.
@@ -34,14 +34,14 @@ logger = logging.getLogger("klr_bench")
 
 @cache
 def cache_folder() -> Path:
-    """Return the folder of the compiled code; it is created if it does not exist."""
+    """Return the folder of the compiled code, creating it if necessary."""
     estimators = Path(__file__).parents[1]
     digest = hashlib.sha256()
     for source in sorted(estimators.rglob("*.py")):
         digest.update(source.read_bytes())
     name = digest.hexdigest()[:16]
     candidates = []
-    with suppress(RuntimeError):  # neither HOME nor the password database names a home folder
+    with suppress(RuntimeError):  # raised if neither HOME nor the password database names a home folder
         candidates.append(Path(platformdirs.user_cache_dir("klr-bench")) / "numba" / name)
     if os.environ.get("NUMBA_CACHE_DIR"):
         candidates.insert(0, Path(os.environ["NUMBA_CACHE_DIR"]) / name)
@@ -58,7 +58,7 @@ def cache_folder() -> Path:
 
 
 refused: list[str] = []
-"""Folders that could not be written, if compiled code is therefore kept for this run only."""
+"""Folders that cannot be written; compiled code is then kept only for this process."""
 
 
 def is_cold() -> bool:
@@ -67,7 +67,7 @@ def is_cold() -> bool:
 
 
 def compiled(*signatures: Any, **options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Decorator: compile a function for these signatures, each when it is first needed, and cache it.
+    """Decorate a function to be compiled and cached for the given signatures, each when first used.
 
     Without signatures it is compiled for whatever types another compiled function passes.
     """
@@ -81,7 +81,7 @@ def compiled(*signatures: Any, **options: Any) -> Callable[[Callable[..., Any]],
 
 
 def compile_all() -> None:
-    """Compile, or load from the cache, all functions of the modules that have been imported, for all signatures."""
+    """Compile (or load from the cache) all functions of the imported modules, for all signatures."""
     _messages.clear()
     for variant in _waiting:
         variant.ready()
@@ -90,7 +90,7 @@ def compile_all() -> None:
 
 def _dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     before = config.CACHE_DIR
-    config.CACHE_DIR = str(cache_folder())  # numba reads it only when the decorator is applied
+    config.CACHE_DIR = str(cache_folder())  # numba reads the setting only when the decorator is applied
     try:
         return njit(cache=True, nogil=True, error_model="numpy", **options)(function)
     finally:
@@ -98,15 +98,18 @@ def _dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
 
 
 class Variant:
-    """A dispatcher of numba for some of the declared signatures of a function; arguments are converted to these."""
+    """Lazily compiled numba dispatcher for some signatures of a function.
+
+    Arguments are converted to the types of the signatures.
+    """
 
     def __init__(self, function: Callable[..., Any], signatures: Sequence[Any], options: dict[str, Any]) -> None:
         self.dispatcher, self._signatures = _dispatcher(function, options), signatures
         self.argument_types = normalize_signature(signatures[0])[0]
 
     def ready(self) -> Any:
-        """Return the dispatcher; at the first call it is compiled, as ``njit(signatures)`` would at once."""
-        with global_compiler_lock:  # several threads may need it at once
+        """Return the dispatcher, compiled at the first call."""
+        with global_compiler_lock:  # several threads may request it at the same time
             if not self.dispatcher.signatures:
                 if _messages and is_cold():
                     logger.warning(_messages[0])
@@ -118,7 +121,7 @@ class Variant:
 
 
 class Compiled:
-    """A function with declared signatures, for Python, for compiled functions, and as an argument of one like it.
+    """Function with declared signatures, callable from Python and from compiled code.
 
     A call from Python compiles the signatures with its dtypes of arrays; a compiled function that calls this one
     compiles all.
@@ -144,11 +147,14 @@ class Compiled:
         return dispatcher(*arguments)
 
     def variant(self, dtypes: Iterable[Any]) -> Variant:
-        """Return the variant for arguments with arrays of these dtypes; its dispatcher refuses all if there is none."""
+        """Return the variant for array arguments of these dtypes.
+
+        If there is none, its dispatcher raises TypeError for every argument.
+        """
         return self.variants.get(tuple(dtypes), self.whole)
 
     def _prepare(self, arguments: tuple[Any, ...]) -> tuple[Any, dict[int, Any]]:
-        """Return the dispatcher for such arguments, and the replacements of those that are `Compiled`."""
+        """Return the dispatcher for the arguments, and replacements for arguments that are `Compiled`."""
         variant = self.variant(kind for kind in _kinds(arguments) if not isinstance(kind, Compiled))
         functions = {
             place: one.variant(_dtypes(variant.argument_types[place].signature.args)).ready()
@@ -160,7 +166,7 @@ class Compiled:
 
 @typeof_impl.register(Compiled)
 def _typeof(function: Compiled, context: Any) -> Any:
-    """Return the type that a calling compiled function sees."""
+    """Return the numba type of a compiled function passed as an argument."""
     return typeof_impl(function.whole.ready(), context)
 
 
@@ -173,7 +179,7 @@ def _dtypes(numba_types: Iterable[Any]) -> Iterator[np.dtype[Any]]:
 
 
 def _kinds(arguments: Iterable[Any]) -> Iterator[Any]:
-    """Yield the dtypes of the arrays among arguments, and within tuples, and those arguments that are `Compiled`."""
+    """Yield the dtypes of array arguments (also inside tuples) and the `Compiled` arguments."""
     for one in arguments:
         if isinstance(one, np.ndarray):
             yield one.dtype
@@ -185,5 +191,5 @@ def _kinds(arguments: Iterable[Any]) -> Iterator[Any]:
 
 _waiting: list[Variant] = []
 """Variants that may not be compiled yet."""
-_messages = ["klr-bench compiles what this fit needs, once for this version: it takes a few seconds."]
-"""What a process that has nothing compiled yet logs at its first compilation."""
+_messages = ["klr-bench compiles the code of this fit, once per version; this takes a few seconds."]
+"""Message logged at the first compilation if the cache was empty."""

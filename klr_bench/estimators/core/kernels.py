@@ -1,6 +1,6 @@
-"""Kernels, their widths, and the functions that turn products of rows into kernel values.
+"""Kernels, their widths, and the conversion of inner products to kernel values.
 
-    rbf     exp(-gamma ||x - z||^2)
+rbf     exp(-gamma ||x - z||^2)
     poly    (gamma x'z + coef0)^degree
     linear  x'z
 
@@ -22,18 +22,18 @@ from klr_bench.estimators.core.jit import compiled
 
 KERNELS = ("rbf", "poly", "linear")
 RBF, POLY, LINEAR = range(3)
-"""The codes of the kernels in compiled code."""
+"""Codes of the kernels in compiled code."""
 MULTIPLIED = 64
-"""Largest power that is computed by multiplication."""
+"""Largest integer degree for which powers are computed by multiplication."""
 WIDTHS = ("scale", "median")
 """Values of gamma that depend on the training rows."""
 MEDIAN_ROWS = 1000
-"""Rows whose distances have the median."""
+"""Number of rows from which the median distance is computed."""
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel function; parameters and names as in scikit-learn."""
+    """Kernel function, with the parameters and names of scikit-learn."""
 
     name: str = "rbf"
     gamma: float = 1.0
@@ -41,7 +41,7 @@ class Kernel:
     coef0: float = 1.0
 
     def finish(self, values):
-        """Turn the arguments of the elementwise function into kernel values (n, m), in place; return them."""
+        """Convert inner products (n, m), or exponents for rbf, to kernel values in place; return them."""
         if self.name == "rbf":
             if values.dtype == np.float32:
                 exp_negative(values)
@@ -52,7 +52,7 @@ class Kernel:
         return values
 
     def diagonal(self, X):
-        """Return k(x, x) for the rows X (n, d), float64 (n,)."""
+        """Return k(x, x) for the rows of X (n, d), float64 (n,)."""
         if self.name == "rbf":
             return np.ones(X.shape[0])
         squared = squared_norms(X).astype(np.float64)
@@ -60,7 +60,7 @@ class Kernel:
 
 
 def gamma_of(gamma, X):
-    """Return gamma as a number, for training rows X (n, d), dense or CSR.
+    """Return gamma as a number, given training rows X (n, d), dense or CSR.
 
     None is 1 / d, "scale" 1 / (d v) with the variance v of all elements of X (1 where it is 0), as in scikit-learn;
     "median" is 1 / (2 m^2) with the median m of the distances of at most MEDIAN_ROWS rows, evenly spaced (where it is
@@ -72,7 +72,7 @@ def gamma_of(gamma, X):
     if gamma is None:
         return 1.0 / d
     if gamma == "median":
-        from sklearn.metrics.pairwise import euclidean_distances  # which takes a good part of a second to import
+        from sklearn.metrics.pairwise import euclidean_distances  # this import takes a large part of a second
 
         rows = X[np.linspace(0, n - 1, min(n, MEDIAN_ROWS)).astype(int)].astype(np.float64)
         distances = euclidean_distances(rows)[np.triu_indices(rows.shape[0], k=1)]
@@ -85,7 +85,7 @@ def gamma_of(gamma, X):
 
 
 def raise_to(values, degree):
-    """Raise each value to a power, in place; a small integer power by multiplication."""
+    """Raise each value to a power in place; small integer powers use multiplication."""
     if degree > MULTIPLIED or degree != int(degree):
         np.power(values, degree, out=values)
     elif degree == 2:
@@ -97,7 +97,7 @@ def raise_to(values, degree):
 
 
 def squared_norms(X):
-    """Return ||x||^2, (n,), of rows X (n, d), dense or CSR."""
+    """Return ||x||^2, shape (n,), for the rows of X (n, d), dense or CSR."""
     if sp.issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1)).ravel().astype(X.dtype)
     return np.einsum("ij,ij->i", X, X)
@@ -120,7 +120,7 @@ _LN2_HIGH, _LN2_LOW = np.float32(0.693359375), np.float32(math.log(2) - 0.693359
 
 @compiled(float32(float32), fastmath=True)
 def exp_of_negative(x):
-    """Return e^min(x, 0) to 3e-7 relative, 0 or about 1e-38 below -87.
+    """Return exp(min(x, 0)) with a relative error of 3e-7.
 
     Plain arithmetic, so that loops over it vectorise: e^x = 2^k e^r with abs(r) <= ln(2) / 2, and e^r by its Taylor
     polynomial of degree 7.
@@ -141,7 +141,7 @@ def exp_of_negative(x):
 
 @compiled(void(float32[:, ::1]), fastmath=True)
 def exp_negative(values):
-    """Replace each value x of a matrix (n, m) by e^min(x, 0), in place."""
+    """Replace each value x of a matrix (n, m) by exp(min(x, 0))."""
     for i in range(values.shape[0]):
         for j in range(values.shape[1]):
             values[i, j] = exp_of_negative(values[i, j])
@@ -149,7 +149,7 @@ def exp_negative(values):
 
 @compiled(float32[::1](float32[:, ::1], float32[:]), fastmath=True)
 def sum_exp_negative(exponents, weights):
-    """Return sum_i weights[i] e^min(x_ij, 0), (m,), for exponents (n, m), which stay unchanged."""
+    """Return sum_i weights[i] exp(min(x_ij, 0)), shape (m,), for exponents (n, m)."""
     n, m = exponents.shape
     sums = np.zeros(m, dtype=np.float32)
     for i in range(n):
@@ -159,7 +159,7 @@ def sum_exp_negative(exponents, weights):
 
 
 def _exp_at_most_one(x):
-    """Return e^min(x, 0) in the precision of x, in compiled code."""
+    """Return exp(min(x, 0)) in the precision of x."""
 
 
 @overload(_exp_at_most_one)
@@ -169,7 +169,10 @@ def _exp_by_precision(x):
 
 @compiled([void(float32[:, ::1], int64, float64), void(float64[:, ::1], int64, float64)], fastmath=True)
 def finish(products, kernel, degree):
-    """Turn the products (n, m) of two operands into kernel values, in place; `kernel` is an index into KERNELS."""
+    """Convert products (n, m) of two operands to kernel values in place.
+
+    `kernel` is an index into KERNELS.
+    """
     power = int(min(degree, MULTIPLIED))
     for i in range(products.shape[0]):
         row = products[i]

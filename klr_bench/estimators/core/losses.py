@@ -1,4 +1,4 @@
-"""Losses of a margin classifier and their derivatives, as compiled scalar functions in stable form.
+"""Losses of margin classifiers and their derivatives, as numerically stable compiled functions.
 
 Labels y are -1 or +1, f is the value of the classifier, z = y f.
 """
@@ -12,14 +12,14 @@ from numba import float64, int64
 from klr_bench.estimators.core.jit import compiled
 
 LOSSES = {"logit": 0, "exponential": 1, "square": 2, "hinge": 3, "squared_hinge": 4, "smooth_hinge": 5}
-"""The codes of the losses in compiled code."""
+"""Codes of the losses in compiled code."""
 
 LOGIT, EXPONENTIAL, SQUARE, HINGE, SQUARED_HINGE, SMOOTH_HINGE = LOSSES.values()
 
 
 @compiled(float64(float64))
 def sigmoid(z):
-    """Return 1 / (1 + exp(-z)), without overflow for any z."""
+    """Return 1 / (1 + exp(-z)) without overflow."""
     if z >= 0.0:
         return 1.0 / (1.0 + math.exp(-z))
     e = math.exp(z)
@@ -28,13 +28,13 @@ def sigmoid(z):
 
 @compiled(float64(float64))
 def softplus(z):
-    """Return log(1 + exp(z)), without overflow for any z; the logistic loss of a margin z is softplus(-z)."""
+    """Return log(1 + exp(z)) without overflow; softplus(-z) is the logistic loss of a margin z."""
     return max(z, 0.0) + math.log1p(math.exp(-abs(z)))
 
 
 @compiled(float64(int64, float64, float64, float64))
 def derivative(loss, y, f, delta):
-    """Return dl(y, f)/df of the loss with this code.
+    """Return the derivative dl(y, f)/df of the loss with the given code.
 
     The square loss is max((y - f)^2, delta^2), constant where abs(y - f) < delta (Zhang et al., ICML 2013, table 1);
     delta = 0 gives the usual square loss.  The squared hinge is max(0, 1 - yf)^2; the smooth hinge is (1 - yf)^2 / 2

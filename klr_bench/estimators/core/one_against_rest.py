@@ -1,4 +1,4 @@
-"""More than two classes with learners for two: the learner is cloned for each class, to separate it from the rest."""
+"""One-vs-rest: a binary learner is cloned for each class to separate it from all others."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from sklearn.utils import check_random_state, column_or_1d
 from klr_bench.estimators.core.classifier import distinct_labels, refuse_balanced, row_weights
 
 SEEDS = 2**31 - 1
-"""Seeds are drawn below this."""
+"""Upper bound of the drawn seeds."""
 
 
 def one_against_rest(method):
-    """Decorator of `fit` and `partial_fit` of a `BinaryClassifier`: fit one learner per class for more than two.
+    """Decorate `fit` or `partial_fit` of a `BinaryClassifier` to fit one learner per class.
+
+    With two classes the method itself is called.
 
     `method` itself is called for two classes, and for invalid labels.
     """
@@ -41,7 +43,7 @@ def one_against_rest(method):
 
 
 def _n_classes(labels):
-    """Return the number of different labels; 0 for invalid labels."""
+    """Return the number of distinct labels, or 0 for invalid labels."""
     try:
         return len(distinct_labels(column_or_1d(labels)))
     except (TypeError, ValueError):
@@ -76,7 +78,7 @@ def _go_on(self, X, y, classes=None, sample_weight=None, callback=None):
 
 
 def _begin(self, before=()):
-    """Set one learner per class: those of `before` if their number is right, else unfitted ones.
+    """Set one learner per class, reusing those of `before` if their number is right.
 
     All get the same seed, so that they go through the rows in the same order.
     """
@@ -95,7 +97,7 @@ def _parameters(self):
 
 
 def reporting(self, k, n_samples, callback):
-    """Return the argument `callback` for the fit of the learner of class k; its t grows by 1/M of the steps."""
+    """Return the `callback` argument for the learner of class k, whose t counts 1/M of the steps."""
     if callback is None:
         return {}
     last, n_classes = self.steps(n_samples)[0], len(self.classes_)
@@ -109,7 +111,7 @@ def reporting(self, k, n_samples, callback):
 
 
 def fit_classes(self, X, ys, weights, callback):
-    """Fit one learner after the other to rows with these weights (n,) or None, until the callback asks to stop."""
+    """Fit the learners one after the other until the callback requests a stop."""
     options = {} if weights is None else {"sample_weight": weights}
     for k, (learner, y) in enumerate(zip(self.estimators_, ys, strict=True)):
         learner.fit(X, y, **options, **reporting(self, k, X.shape[0], callback))
@@ -118,12 +120,14 @@ def fit_classes(self, X, ys, weights, callback):
 
 
 def begun(self):
-    """Return the fitted learners: all of them, except during a fit and after a stopped one."""
+    """Return the fitted learners, which are all except during a fit or after an early stop."""
     return [learner for learner in self.estimators_ if "classes_" in vars(learner)]
 
 
 def spread(self, f):
-    """Return f (n_samples, n_fitted) as (n_samples, n_classes); unfitted classes get the smallest of the other values.
+    """Expand f (n_samples, n_fitted) to (n_samples, n_classes).
+
+    Classes without a fitted learner get the smallest of the other values.
 
     For two classes it stays f (n_samples,).
     """
@@ -132,7 +136,7 @@ def spread(self, f):
 
 
 def in_common(self):
-    """Return the support vectors of all learners, each row once, and coefficients of the f_k, (n_fitted, n_support).
+    """Return the union of support vectors and the coefficients of all f_k, (n_fitted, n_support).
 
     The learners' `_numbers` (n_support,) identify their rows; -1 is a row that no other learner has.
     """
@@ -152,6 +156,6 @@ def in_common(self):
 
 
 def gather(self, names):
-    """Set attributes of these names: arrays with one entry per fitted learner."""
+    """Set attributes to arrays with one entry per fitted learner."""
     for name in names:
         setattr(self, name, np.array([getattr(learner, name) for learner in begun(self)]))

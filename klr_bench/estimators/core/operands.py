@@ -1,4 +1,4 @@
-"""How rows become the operands of a kernel: dense, by an inverted index, or with features of two values as bits.
+"""Conversion of rows to kernel operands: dense, inverted index, or two-valued features as bits.
 
 A tile of kernel values is one product of prepared operands and one elementwise function:
 
@@ -28,54 +28,55 @@ from klr_bench.estimators.core.kernels import Kernel, squared_norms, sum_exp_neg
 from klr_bench.estimators.core.rows import growing_like, in_layout, restricted
 
 ORIGIN_ROWS = 256
-"""Number of rows whose median is the origin of distances, and by which kinds of operands are compared."""
+"""Number of rows that determine the origin (their median) and the kind of operands."""
 DENSE_AT_MOST = 8192
-"""With more features, CSR rows are never made dense."""
+"""CSR rows with more features are never converted to dense rows."""
 FEATURES_PER_ENTRY = 16
-"""With more features per entry, an inverted index has lists for the features that occur only."""
+"""With more features per entry, the inverted index has lists only for features that occur."""
 FEATURE_NS, BEGIN_BITS_NS, WORD_NS = 0.017, 0.15, 0.1
 BEGIN_INDEX_NS, MEETING_NS, ENTRY_NS = 0.5, 0.9, 0.01
-"""Nanoseconds a kernel value takes: for each feature of a dense row; with bits in any case, and for each word of 32; by
-the inverted index in any case, for each pair of matching entries, and for each entry looked up.  Measured in float32 by
-scripts/benchmark/sparse.py and bits.py."""
+"""Nanoseconds per kernel value: per feature of a dense row; with bits, in any case and per word of 32; with the
+inverted index, in any case, per pair of matching entries, and per entry looked up. Measured in float32 by
+scripts/benchmark/sparse.py and bits.py.
+"""
 
 
 class Packing(NamedTuple):
-    """The bits of operands, as compiled code needs them."""
+    """Layout of the bits in operands, as used by compiled code."""
 
     n_words: int
-    """Words at the beginning of an operand, of each row."""
+    """Number of words at the beginning of each row of an operand."""
     differ: bool
-    """Whether bits that differ are counted, for a distance, or bits that both have, for a product."""
+    """True to count differing bits (for a distance), False to count common bits (for a product)."""
     per_bit: float
-    """What a counted bit adds to the argument of the elementwise function."""
+    """Amount by which each counted bit changes the argument of the elementwise function."""
     base: float
-    """The argument where no bit is counted, if all features have two values."""
+    """Argument of the elementwise function if no bit is counted and all features have two values."""
 
 
 class _Plain:
-    """Operands without bits; `_arguments(left, right)` are the arguments (n, m) of the elementwise function."""
+    """Operands without bits; `_arguments(left, right)` returns the elementwise function's arguments."""
 
     left_is_rows = False
-    """Whether the left operand is the rows themselves, so that one store serves for both."""
+    """True if the left operand is the rows themselves, so that one store serves both."""
     plain = property(lambda self: self)
     """The operands without bits."""
 
     def store(self, X):
-        """Return an empty store for rows like those of X."""
+        """Return an empty store for rows like X."""
         return growing_like(X)
 
     def fitting(self, X):
-        """Return the operands that rows X need: these."""
+        """Return operands suitable for rows X, which are these."""
         del X
         return self
 
     def values(self, left, right):
-        """Return kernel values (n, m) of operands of n and of m rows, in their precision."""
+        """Return the kernel values (n, m) of operands of n and m rows."""
         return self.kernel.finish(self._arguments(left, right))
 
     def sums(self, left, weights, right):
-        """Return sum_i weights[:, i] k(x_i, z_j), (k, m), for weights (k, n) and operands of n and of m rows."""
+        """Return sum_i weights[:, i] k(x_i, z_j), shape (k, m), for weights (k, n)."""
         if self.kernel.name == "rbf" and len(weights) == 1 and right.dtype == np.float32:
             return sum_exp_negative(self._arguments(left, right), weights[0])[None]
         return weights @ self.values(left, right)
@@ -83,14 +84,14 @@ class _Plain:
 
 @dataclass(frozen=True)
 class Dense(_Plain):
-    """Operands of dense rows, or of rows that are made dense: a tile is one matrix product."""
+    """Operands of dense rows, or of rows converted to dense; a tile is one matrix product."""
 
     kernel: Kernel
     origin: np.ndarray
-    """A point (d,) near the training rows; only rbf uses it."""
+    """A point (d,) near the training rows, used only by the rbf kernel."""
 
     def rows(self, X):
-        """Return rows X (n, d) in the form from which `left` and `right` take the least time."""
+        """Return rows X (n, d) in the layout that `left` and `right` convert fastest."""
         return in_layout(X, sparse=False)
 
     def left(self, X):
@@ -103,7 +104,7 @@ class Dense(_Plain):
         return self._augmented(X, [-1, -2])
 
     def right(self, X):
-        """Prepare rows X (n, d) as the right operand, already transposed: (d', n)."""
+        """Prepare rows X (n, d) as the right operand, which is transposed: (d', n)."""
         X = self.rows(X)
         if self.kernel.name == "linear":
             return X.T
@@ -112,7 +113,7 @@ class Dense(_Plain):
         return self._augmented(X, [-2, -1]).T
 
     def packing(self, dtype):
-        """Return the `Packing` of the operands: they have no bits."""
+        """Return the `Packing` of operands without bits."""
         del dtype
         return Packing(0, False, 0.0, 0.0)
 
@@ -120,7 +121,7 @@ class Dense(_Plain):
         return left @ right
 
     def _augmented(self, X, columns):
-        """Return rows [sqrt(2 gamma) (x - o), ...] with 1 and -gamma ||x - o||^2 in the two given columns."""
+        """Return rows [sqrt(2 gamma) (x - o), ...] with 1 and -gamma ||x - o||^2 in two columns."""
         operand = np.empty((len(X), X.shape[1] + 2), dtype=X.dtype)
         rows = operand[:, :-2]
         np.subtract(X, self.origin, out=rows)
@@ -132,20 +133,20 @@ class Dense(_Plain):
 
 @dataclass(frozen=True)
 class Indexed(_Plain):
-    """Operands of CSR rows: the right one is an inverted index, so that only matching entries cost time."""
+    """Operands of CSR rows; the right one is an inverted index, so only matching entries cost time."""
 
     kernel: Kernel
     left_is_rows = True
 
     def rows(self, X):
-        """Return rows X (n, d) in the form from which `left` and `right` take the least time."""
+        """Return rows X (n, d) in the layout that `left` and `right` convert fastest."""
         return in_layout(X, sparse=True)
 
     left = rows
-    """The left operand of rows X (n, d) is the rows."""
+    """The left operand consists of the rows themselves."""
 
     def right(self, X):
-        """Prepare rows X (n, d) as the right operand, already transposed: CSR (d, n), or a `CompactIndex`."""
+        """Prepare rows X (n, d) as the right operand: a transposed CSR matrix or a `CompactIndex`."""
         rows = self.rows(X)
         return CompactIndex.of(rows) if rows.shape[1] > FEATURES_PER_ENTRY * rows.nnz else rows.T.tocsr()
 
@@ -167,7 +168,7 @@ class Indexed(_Plain):
 
 @dataclass(frozen=True)
 class Packed:
-    """Operands whose first columns are words of bits, of the features with two values; the others are as in `Dense`.
+    """Operands that start with words of bits for two-valued features; other columns are as in `Dense`.
 
     The words are as wide as the other numbers, so that an operand is one array.  `others` are the operands of the
     features without bits, or None.
@@ -177,17 +178,20 @@ class Packed:
     features: TwoValued
     others: Dense | None
     plain: Dense | Indexed
-    """The operands without bits, for rows of which too few features have two values."""
+    """Operands without bits, used for rows with too few two-valued features."""
     left_is_rows = False
 
     @classmethod
     def of(cls, kernel, features, plain, X):
-        """Make the operands for features of rows like those of X."""
+        """Create operands for two-valued features of rows like X."""
         others = None if features.is_all else Dense(kernel, origin_of(X)[features.rest])
         return cls(kernel, features, others, plain)
 
     def fitting(self, X):
-        """Return the operands that rows X need: these, or others that have bits for fewer features, or none."""
+        """Return operands suitable for rows X.
+
+        These are the current ones, or others with bits for fewer features or none.
+        """
         misfits = self.features.misfits(X)
         if not misfits.any():
             return self
@@ -196,11 +200,11 @@ class Packed:
         return self.of(self.kernel, features, self.plain, few) if cheaper else self.plain
 
     def rows(self, X):
-        """Return rows X (n, d) in the form from which `left` and `right` take the least time."""
+        """Return rows X (n, d) in the layout that `left` and `right` convert fastest."""
         return X if self.features.in_csr else in_layout(X, sparse=False)
 
     def store(self, X):
-        """Return an empty store for rows like those of X, which has bits for the features of two values."""
+        """Return an empty store for rows like X, which stores two-valued features as bits."""
         return PackedRows(self.features, X)
 
     def left(self, X):
@@ -212,7 +216,7 @@ class Packed:
         return np.ascontiguousarray(np.hstack([words, self.others.left(X[:, self.features.rest])]))
 
     def right(self, X):
-        """Prepare rows X (n, d) as the right operand, already transposed: (d', n)."""
+        """Prepare rows X (n, d) as the right operand, which is transposed: (d', n)."""
         X = self.rows(X)
         words = self.features.pack(X).view(X.dtype).T
         if self.others is not None:
@@ -220,14 +224,14 @@ class Packed:
         return np.ascontiguousarray(words)
 
     def packing(self, dtype):
-        """Return the `Packing` of the operands of rows of a precision."""
+        """Return the `Packing` of the operands for a floating-point type."""
         name, gamma, coef0 = self.kernel.name, self.kernel.gamma, self.kernel.coef0
         factor = {"rbf": -gamma, "poly": gamma, "linear": 1.0}[name]
         base = coef0 if name == "poly" else 0.0
         return Packing(self.features.n_words(dtype), name == "rbf", factor * self.features.step**2, base)
 
     def values(self, left, right):
-        """Return kernel values (n, m) of a left operand (n, d') and a right operand (d', m), in their precision."""
+        """Return the kernel values (n, m) of a left operand (n, d') and a right operand (d', m)."""
         packing, words = self._words(left, right)
         n_words, differ, per_bit, _ = packing
         if self.others is not None:
@@ -242,7 +246,7 @@ class Packed:
         return values
 
     def sums(self, left, weights, right):
-        """Return sum_i weights[:, i] k(x_i, z_j), (k, m), for weights (k, n) and operands (n, d') and (d', m)."""
+        """Return sum_i weights[:, i] k(x_i, z_j), shape (k, m), for weights (k, n)."""
         fast = self._exponential_is_fast(left)
         if len(weights) > 1 or (self.others is not None and not fast):
             return weights @ self.values(left, right)
@@ -258,17 +262,20 @@ class Packed:
         return self.packing(left.dtype), (left.view(word), right.view(word))
 
     def _exponential_is_fast(self, left):
-        """Return True if the kernel's values are exponentials that take less time than to look them up in a table."""
+        """Return True if computing the exponentials is faster than a table lookup."""
         return self.kernel.name == "rbf" and left.dtype == np.float32
 
     def _table(self, packing, dtype):
-        """Return the kernel's values, (k + 1,), for 0, ..., k counted bits, where all features have two values."""
+        """Return the kernel values (k + 1,) for 0, ..., k counted bits, if all features are two-valued."""
         counts = np.arange(len(self.features.columns) + 1.0)
         return self.kernel.finish(packing.base + packing.per_bit * counts).astype(dtype)
 
 
 def operands_of(kernel, X):
-    """Return the operands for a kernel and rows like those of X, dense or CSR: the kind that the first rows suggest."""
+    """Return the fastest operands for a kernel and rows like X, dense or CSR.
+
+    The kind is chosen from the first rows.
+    """
     wide = X.shape[1] > DENSE_AT_MOST
     if sp.issparse(X) and wide:
         return Indexed(kernel)
@@ -282,7 +289,7 @@ def operands_of(kernel, X):
 
 
 def plain_ns(plain, X):
-    """Return how long a kernel value of rows like the first of X takes with operands without bits, in nanoseconds."""
+    """Return the estimated nanoseconds per kernel value of rows like X with operands without bits."""
     sample = X[:ORIGIN_ROWS]
     n, d = sample.shape
     if isinstance(plain, Dense):
@@ -292,12 +299,12 @@ def plain_ns(plain, X):
 
 
 def packed_ns(features):
-    """Return how long a kernel value takes with bits for some features, in nanoseconds."""
+    """Return the estimated nanoseconds per kernel value if some features are stored as bits."""
     dense = 0 if features.is_all else FEATURE_NS * (len(features.rest) + 2)
     return np.inf if len(features.columns) == 0 else dense + BEGIN_BITS_NS + WORD_NS * len(features.columns) / 32
 
 
 def origin_of(X):
-    """Return the median (d,) of the first rows of X, dense or CSR, as the origin of a dense rbf kernel."""
+    """Return the median (d,) of the first rows of X, which is the origin for a dense rbf kernel."""
     rows = X[:ORIGIN_ROWS]
     return np.median(rows.toarray() if sp.issparse(rows) else rows, axis=0).astype(X.dtype)

@@ -1,6 +1,6 @@
-"""Parameters of estimators: their declaration as annotated attributes, and constraints on their values.
+"""Declaration of estimator parameters as annotated attributes with constraints.
 
-    @estimator
+@estimator
     class KernelOGD(OnlineKernelClassifier):
         eta: float = parameter(0.5, POSITIVE)
 
@@ -19,7 +19,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 
 class Number(Interval):
-    """An interval of numbers; True and False are not numbers."""
+    """Interval of numbers; booleans are not accepted."""
 
     def is_satisfied_by(self, value):
         """Return True if a value is a number in the interval."""
@@ -27,19 +27,19 @@ class Number(Interval):
 
 
 POSITIVE = Number(Real, 0, None, closed="neither")
-"""Constraint of a positive number."""
+"""Constraint: a positive number."""
 NOT_NEGATIVE = Number(Real, 0, None, closed="left")
 SHARE = Number(Real, 0, 1, closed="right")
-"""Constraint of a number above 0 and at most 1."""
+"""Constraint: a number in (0, 1]."""
 AT_LEAST_ONE = Number(Real, 1, None, closed="left")
 COUNT = Number(Integral, 1, 2**31 - 1, closed="both")
-"""Constraint of a positive integer, at most the largest that compiled libraries take."""
+"""Constraint: a positive integer up to the largest one that compiled libraries accept."""
 COMPONENTS = Number(Integral, 1, 1_000_000, closed="both")
-"""Constraint of a number of random features."""
+"""Constraint: a number of random features."""
 PASSES = Number(Real, 0, 2**31 - 1, closed="right")
-"""Constraint of a number of passes that need not be an integer."""
+"""Constraint: a number of passes, which need not be an integer."""
 NUMBER = Number(Real, None, None, closed="neither")
-"""Constraint of any number but infinity and NaN."""
+"""Constraint: any finite number."""
 SEED = [Number(Integral, 0, 2**32 - 1, closed="both"), np.random.RandomState, None]
 """Constraints of `random_state`."""
 VERBOSE = ["boolean", Number(Integral, 0, 2**31 - 1, closed="both")]
@@ -47,21 +47,21 @@ VERBOSE = ["boolean", Number(Integral, 0, 2**31 - 1, closed="both")]
 CLASS_WEIGHT = [dict, StrOptions({"balanced"}), None]
 """Constraints of `class_weight`."""
 JOBS = [Number(Integral, None, -1, closed="right"), COUNT, None]
-"""Constraints of `n_jobs`, a number of threads."""
+"""Constraints of `n_jobs`, the number of threads."""
 
 
 def parameter(default, *constraints):
-    """Declare a parameter of an estimator by its default and the constraints on its values."""
+    """Declare a parameter of an estimator with its default and constraints."""
     return field(default=default, metadata={"constraints": list(constraints)})
 
 
 def fixed(value):
-    """Declare that an estimator does not have a parameter of its base class, which always has this value."""
+    """Declare that a parameter of the base class has a fixed value and is not a parameter here."""
     return field(default=value, init=False)
 
 
 def estimator(cls):
-    """Class decorator: make the constructor and `_parameter_constraints`, and describe inherited parameters.
+    """Add a constructor and `_parameter_constraints` to a class, and document inherited parameters.
 
     The constructor stores the declared parameters, unless the class has one.  The docstring gets the entries of base
     classes for parameters and attributes that it does not describe itself.
@@ -83,12 +83,12 @@ def estimator(cls):
 
 
 def _sections(cls):
-    """Return the sections of a class docstring, text by heading; the text before the first heading is that of ""."""
+    """Return the sections of a class docstring, keyed by heading; "" is the key of the beginning."""
     text, *parts = re.split(r"^(\w+)\n-+\n", inspect.cleandoc(cls.__doc__ or ""), flags=re.MULTILINE)
     return {"": text.rstrip()} | {name: body.rstrip() for name, body in zip(parts[::2], parts[1::2], strict=True)}
 
 
 def _entries(cls, section):
-    """Return the entries of a section of a class docstring, by name."""
+    """Return the entries of a docstring section, keyed by name."""
     entries = re.split(r"^(?=\w)", _sections(cls).get(section, ""), flags=re.MULTILINE)
     return {entry.split(" ")[0]: entry.rstrip() for entry in entries if entry}

@@ -1,4 +1,4 @@
-"""Learners that return what they would have predicted for each row before they learned from it."""
+"""Learners that return the prediction of each row made before learning from it."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from klr_bench.estimators.core.classifier import distinct_labels
 
 
 class Progressive:
-    """A classifier whose state has f(x) of the rows of a call of `learn`, each by the rows before it: `decided`.
+    """Classifier whose state provides `decided`, the value f(x) of each row before learning from it.
 
     Its `_learn` calls `_note_decided()` after each call of `learn`.
     """
 
     _decided = None
-    """f(x) of the rows of a call of `partial_fit_scores`, a list of arrays; None in all other calls."""
+    """Values f(x) during a call of `partial_fit_scores`, as a list of arrays; otherwise None."""
 
     @available_if(lambda self: not getattr(self, "average", False))
     def partial_fit_scores(self, X, y, classes=None):
-        """Continue learning from the rows of X, and return f(x) of each by the classifier before it learned from it.
+        """Learn from the rows of X; return f(x) of each row, computed before learning from it.
 
         Up to rounding this is `decision_function` of each row between calls of `partial_fit` with one row each, in the
         time of one call.  Not with `average`: the average of the f_t is not known row by row.
@@ -35,7 +35,7 @@ class Progressive:
         """
         name = type(self).__name__
         if len(distinct_labels(getattr(self, "classes_", y if classes is None else classes))) > 2:
-            message = f"partial_fit_scores of {name} takes two classes; use predict and partial_fit."
+            message = f"partial_fit_scores of {name} requires two classes; use predict and partial_fit."
             raise ValueError(message)
         self._decided = []
         try:
@@ -43,7 +43,7 @@ class Progressive:
         finally:
             del self._decided
         if len(decided) != len(y):
-            message = f"partial_fit_scores of {name} learns from all rows; give each class a weight above 0."
+            message = f"partial_fit_scores of {name} learns from all rows; give each class a positive weight."
             raise ValueError(message)
         return decided
 

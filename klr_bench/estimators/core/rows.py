@@ -1,4 +1,4 @@
-"""Rows that arrive a few at a time, stored in arrays that grow by doubling."""
+"""Storage for rows that arrive in chunks; arrays grow by doubling."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 import scipy.sparse as sp
 
 MOST_DENSE_MB = 1000.0
-"""Largest dense array that is made for sparse rows with many features."""
+"""Maximum size of a dense array created for sparse rows with many features."""
 
 
 class Growing:
-    """A one- or two-dimensional array with spare room at its end: appending costs O(1) per row on average."""
+    """One- or two-dimensional array with spare capacity, so that appending takes O(1) per row."""
 
     _order = "C"
 
@@ -29,7 +29,7 @@ class Growing:
         return self._array.dtype
 
     def append(self, rows):
-        """Add rows (k, ...) at the end; return self."""
+        """Append rows (k, ...); return self."""
         needed = self._used + len(rows)
         if needed > len(self._array):
             shape = max(needed, 2 * len(self._array)), *self._array.shape[1:]
@@ -42,7 +42,7 @@ class Growing:
 
     @property
     def rows(self):
-        """The rows in use, as a view."""
+        """The used rows, as a view."""
         return self._array[: self._used]
 
     def take(self, places):
@@ -53,7 +53,7 @@ class Growing:
 
 
 class GrowingColumns(Growing):
-    """A matrix that grows by columns at its end; each row is contiguous."""
+    """Matrix that grows by columns; each row is contiguous."""
 
     _order = "F"
 
@@ -61,22 +61,22 @@ class GrowingColumns(Growing):
         super().__init__((0, n_rows), dtype)
 
     def append(self, columns):
-        """Add columns (n_rows, k) at the end; return self."""
+        """Append columns (n_rows, k); return self."""
         return super().append(columns.T)
 
     @property
     def columns(self):
-        """The columns in use, as a view."""
+        """The used columns, as a view."""
         return self.rows.T
 
     @property
     def array(self):
-        """The whole matrix, with the spare room at its end."""
+        """The whole matrix including spare capacity."""
         return self._array.T
 
 
 class GrowingCSR:
-    """A CSR matrix with spare room at its end."""
+    """CSR matrix with spare capacity."""
 
     def __init__(self, n_features, dtype):
         self._n_features = n_features
@@ -92,7 +92,7 @@ class GrowingCSR:
         return self._data.dtype
 
     def append(self, rows):
-        """Add the rows of a CSR matrix (k, n_features) at the end; return self."""
+        """Append the rows of a CSR matrix (k, n_features); return self."""
         self._indptr.append(rows.indptr[1:] + self._indptr.rows[-1])
         self._data.append(rows.data)
         self._indices.append(rows.indices)
@@ -100,7 +100,7 @@ class GrowingCSR:
 
     @property
     def rows(self):
-        """The rows in use, as a CSR matrix that shares their memory."""
+        """The used rows, as a CSR matrix that shares memory."""
         arrays = self._data.rows, self._indices.rows, self._indptr.rows
         return sp.csr_matrix(arrays, shape=(len(self), self._n_features), copy=False)
 
@@ -109,54 +109,57 @@ class GrowingCSR:
 
 
 def enlarged(array, shape):
-    """Return an array of this shape that starts with `array`; the rest is 0, and takes no memory until it is used."""
+    """Return an array of the given shape that starts with `array` and is 0 elsewhere.
+
+    The zeros take no memory until they are used.
+    """
     larger = np.zeros(shape, array.dtype)
     larger[tuple(map(slice, array.shape))] = array
     return larger
 
 
 def grown(array, n):
-    """Return an array with at least n rows that starts with those of `array`; its size doubles, new rows are 0."""
+    """Return an array with at least n rows that starts with `array`; the capacity doubles."""
     return array if n <= len(array) else enlarged(array, (max(n, 2 * len(array)), *array.shape[1:]))
 
 
 def growing_like(X):
-    """Return an empty store for rows like those of X (n, d), dense or CSR."""
+    """Return an empty store for rows like X (n, d), dense or CSR."""
     if sp.issparse(X):
         return GrowingCSR(X.shape[1], X.dtype)
     return Growing((0, X.shape[1]), X.dtype)
 
 
 def in_layout(X, sparse):
-    """Return the rows X as CSR if `sparse`, else as a dense array; unchanged if they already have this layout."""
+    """Return the rows X as CSR if `sparse`, else dense; without a copy if possible."""
     if sp.issparse(X) == sparse:
         return X
     return sp.csr_matrix(X) if sparse else X.toarray()
 
 
 def refuse_dense(name, what, X, n, instead):
-    """Raise a ValueError if n dense rows with the features of sparse rows X take too much memory."""
+    """Raise ValueError if n dense rows with the features of sparse rows X need too much memory."""
     needed = n * X.shape[1] * 8 / 1e6
     if sp.issparse(X) and needed > MOST_DENSE_MB:
         size = f"{X.shape[1]:,} features would take {needed:,.0f} MB"
-        message = f"{name}: {what} of {size}, too much for sparse rows; {instead}, or reduce X."
+        message = f"{name}: sparse rows would need {what} of {size}; {instead}, or reduce X."
         raise ValueError(message)
 
 
 def make_writable(thing: Any) -> None:
-    """Replace the read-only arrays of an estimator that was loaded with memory maps, and of its parts, by copies."""
+    """Replace read-only (memory-mapped) arrays of a loaded estimator and its parts by copies."""
     for name, value in vars(thing).items():
         if isinstance(value, np.ndarray):
             if not value.flags.writeable:
                 setattr(thing, name, np.array(value))
-        elif is_dataclass(value):  # the parts of a kernel's operands, which nobody writes to
+        elif is_dataclass(value):  # named tuples are parts of kernel operands, which are never modified
             continue
         elif hasattr(value, "__dict__") and type(value).__module__.startswith("klr_bench."):
             make_writable(value)
 
 
 def without_duplicates(X: Any) -> Any:
-    """Return X; duplicate entries of a CSR matrix are added, in a copy."""
+    """Return X; duplicate entries of a CSR matrix are summed in a copy."""
     if sp.issparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
@@ -164,7 +167,7 @@ def without_duplicates(X: Any) -> Any:
 
 
 def restricted(X, columns):
-    """Return CSR rows X (n, d) without the entries in other columns than these (k,), ascending: CSR (n, k)."""
+    """Return CSR rows X (n, d) restricted to the ascending columns (k,), as CSR (n, k)."""
     places = np.searchsorted(columns, X.indices)
     listed = np.append(columns, -1)[places] == X.indices
     indptr = np.concatenate([[0], np.cumsum(listed)])[X.indptr]
@@ -172,7 +175,7 @@ def restricted(X, columns):
 
 
 def occurring(X):
-    """Return the numbers (c,) of the columns with a stored entry, ascending, and their CSR matrix (n, c).
+    """Return the indices (c,) of the columns that have entries, and these columns as CSR (n, c).
 
     X (n, d) is a CSR matrix, or an array, of which all columns are taken.
     """

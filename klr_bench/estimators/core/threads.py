@@ -1,4 +1,4 @@
-"""Work that threads share, with BLAS in one thread each.
+"""Parallel work in threads, with one BLAS thread each.
 
 BLAS would cut every product in parts, one per core, and wait for the last part in a busy loop: next to another process
 that takes several times as long as one thread.  Here a thread takes one tile after the other, and sleeps when there is
@@ -26,14 +26,16 @@ MOST_THREADS = 256
 
 class _Local(threading.local):
     allowed = None
-    """What `single_threaded_blas` has set in this thread: (threads that BLAS may use, n_jobs), or None."""
+    """Setting of `single_threaded_blas` in this thread: (number of BLAS threads allowed, n_jobs), or None."""
 
 
 _local = _Local()
 
 
 class _Limit:
-    """A limit of one BLAS thread while at least one thread works; set by the first and removed by the last.
+    """Limit of one BLAS thread, active while at least one thread works.
+
+    The first thread sets it and the last one removes it.
 
     Most libraries have one limit per process.  OpenBLAS with OpenMP has one per thread, set and restored in each.
     """
@@ -42,7 +44,7 @@ class _Limit:
         self._lock, self._inside, self._before = threading.Lock(), 0, []
 
     def enter(self):
-        """Set the limit; return the number of threads that BLAS may use without it, and the argument of `leave`."""
+        """Set the limit; return the number of BLAS threads without it, and the argument of `leave`."""
         shared, own = _libraries()
         before = [library.num_threads for library in own]
         _set(own, repeat(1))
@@ -54,7 +56,7 @@ class _Limit:
             return max([*self._before, *before], default=effective_n_jobs(-1)), before
 
     def leave(self, before):
-        """Restore the limits of this thread, and that of the process if no other thread works."""
+        """Restore the limit of this thread, and that of the process if no other thread works."""
         shared, own = _libraries()
         _set(own, before)
         with self._lock:
@@ -67,7 +69,7 @@ _found = {}
 
 
 def _libraries():
-    """Return the controllers of the BLAS libraries whose limit is that of the process, and of those of each thread.
+    """Return the controllers of BLAS libraries with a per-process limit and with a per-thread limit.
 
     SciPy has a library of its own, which may be loaded later than NumPy's.
     """
@@ -81,7 +83,7 @@ def _libraries():
 
 def _set(libraries, numbers):
     for library, number in zip(libraries, numbers, strict=False):
-        clear = getattr(library, "clear_controlling_thread", None)  # threadpoolctl 3.8 listens to one thread only
+        clear = getattr(library, "clear_controlling_thread", None)  # threadpoolctl 3.8 controls only the calling thread
         if clear:
             clear(force=True)
         library.set_num_threads(number)
@@ -102,7 +104,7 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def single_threaded_blas(n_jobs=None):
-    """Within a `with` block, let `parallel_map` use threads with single-threaded BLAS, and silence numpy as in QUIET.
+    """Run a block with single-threaded BLAS, `parallel_map` in threads, and without numpy warnings.
 
     `n_jobs` is the number of threads, as in scikit-learn; None is as many as BLAS may use.  A block within another has
     the threads of the outer one.
@@ -112,7 +114,7 @@ def single_threaded_blas(n_jobs=None):
         return
     allowed, before = _limit.enter()
     try:
-        _local.allowed = allowed, n_jobs  # which the estimator has not checked yet
+        _local.allowed = allowed, n_jobs  # the estimator has not validated it yet
         with np.errstate(**QUIET):
             yield
     finally:
@@ -121,7 +123,7 @@ def single_threaded_blas(n_jobs=None):
 
 
 def parallel_map(function, items):
-    """Return [function(item) for item in items], computed by the threads that `single_threaded_blas` allows."""
+    """Return [function(item) for item in items], computed by the allowed number of threads."""
     items = list(items)
     blas, n_jobs = _local.allowed or (1, None)
     n = min(blas if n_jobs is None else effective_n_jobs(n_jobs), len(items), MOST_THREADS)
@@ -134,11 +136,11 @@ def parallel_map(function, items):
             while places:
                 try:
                     place = places.popleft()
-                except IndexError:  # another thread took the last one
+                except IndexError:  # another thread took the last item
                     return
                 results[place] = function(items[place])
 
-    before, _local.allowed = _local.allowed, (1, None)  # a `parallel_map` within this one has no threads left
+    before, _local.allowed = _local.allowed, (1, None)  # a nested `parallel_map` gets no threads
     helpers = [_pool.submit(work) for _ in range(n - 1)]
     try:
         work()

@@ -1,4 +1,4 @@
-"""Compiled operations on vectors."""
+"""Compiled vector operations."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ import numpy as np
 from klr_bench.estimators.core.jit import compiled
 
 TIE = 1e-9
-"""Numbers that differ by this share at most are equal up to rounding; of equal support vectors the oldest is taken."""
+"""Relative difference up to which numbers count as tied; among tied support vectors the oldest is chosen."""
 SINGLE_TIE = 2e-5
-"""`TIE` for numbers computed from float32 kernel values: four times the largest relative error measured, 5e-6."""
+"""`TIE` for numbers computed from float32 kernel values: four times the largest measured relative error (5e-6)."""
 LANES = 64
-"""Numbers that are compared at once, each with the largest of its lane, so that the loop over them vectorises."""
+"""Number of values compared at once, each with the maximum of its lane, so that the loop is vectorized."""
 
 
 @compiled()
 def tie(values):
-    """Return the `TIE` for numbers computed from these kernel values."""
+    """Return `TIE` or `SINGLE_TIE`, depending on the precision of the kernel values."""
     return SINGLE_TIE if values.itemsize == 4 else TIE
 
 
 @compiled()
 def first_of_largest(values, scales):
-    """Return the first place where abs(values) * scales is within a `tie` of the largest; -1 if all products are 0.
+    """Return the first index where abs(values) * scales is tied with the maximum, or -1 if all are 0.
 
     values (m,) are kernel values, float32 or float64; scales (m,) are >= 0.
     """
@@ -46,7 +46,7 @@ def first_of_largest(values, scales):
 
 @compiled(fastmath={"reassoc", "contract"})
 def dot(coef, values, m):
-    """Return the sum of the first m products."""
+    """Return the dot product of the first m elements."""
     total = 0.0
     for j in range(m):
         total += coef[j] * values[j]
@@ -55,7 +55,7 @@ def dot(coef, values, m):
 
 @compiled(fastmath={"contract"})
 def add_scaled(sums, c, values):
-    """Add c times values (n,) to sums (n,).
+    """Add c * values (n,) to sums (n,).
 
     Pass slices for a part of a matrix's row: a loop over ``matrix[i, j]`` with j from i + 1 on is not
     vectorised, and takes 3 to 7 times as long.
@@ -65,7 +65,7 @@ def add_scaled(sums, c, values):
 
 
 def highest(scores, r):
-    """Return the places of the r highest positive scores (d,), in ascending order; fewer if fewer are positive.
+    """Return the indices of the r largest positive scores (d,), ascending.
 
     Among scores that are equal up to rounding the first places are taken.
     """

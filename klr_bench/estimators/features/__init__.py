@@ -1,1 +1,1 @@
-"""Online gradient descent on features whose products approximate a kernel; its memory does not grow with the rows."""
+"""Online gradient descent on features that approximate a kernel, with constant memory."""

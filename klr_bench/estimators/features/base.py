@@ -1,6 +1,6 @@
-"""Online gradient descent on features z (D,) of the examples, for one function w'z or for several.
+"""Online gradient descent on features z (D,), for one linear function w'z or several.
 
-    w_{t+1} = w_t + c_t z_t,      c_t = -eta q_t l'(y_t, w_t'z_t)  for an example of weight q_t
+w_{t+1} = w_t + c_t z_t,      c_t = -eta q_t l'(y_t, w_t'z_t)  for an example of weight q_t
 
 The features of a chunk of examples are computed at once; the loop over the examples then reads each of them twice while
 they are in the cache.  The sum of w_1, ..., w_T is T w_{T+1} - sum_t t c_t z_t: one more product for each chunk.
@@ -20,14 +20,14 @@ from klr_bench.estimators.online.engine import BLOCK
 from klr_bench.estimators.online.passes import OnlineClassifier
 
 MISTAKES, UPDATES, REFUSED = range(3)
-"""Places in `counts`: values with y f <= 0, updates, and the number of the refused example, or 0."""
+"""Indices into `counts`: mistakes (y f <= 0), updates, and the 1-based index of a rejected example (0 if none)."""
 
 IN_CACHE = 2**17
-"""Features of a chunk of examples, about half a megabyte in float32."""
+"""Number of feature values in a chunk of examples, about half a megabyte in float32."""
 
 
 def rows_of_chunk(n_features):
-    """Return the number of examples whose features are computed at once."""
+    """Return the number of examples per chunk of features."""
     return max(IN_CACHE // n_features, 16)
 
 
@@ -38,7 +38,7 @@ def _signature(real):
 
 @compiled([_signature(float32), _signature(float64)], fastmath={"reassoc", "contract"})
 def _descend(loss, eta, Z, y, factors, weights, steps, values, counts, t):
-    """Learn from the features Z (b, D) with labels y (M, b), from example t + 1 on; return the last f.
+    """Learn from features Z (b, D) with labels y (M, b), starting at example t + 1; return the last f.
 
     Updates the weights (M, D), and sets the steps c (M, b) and the values of f (M, b).
     """
@@ -64,7 +64,7 @@ def _descend(loss, eta, Z, y, factors, weights, steps, values, counts, t):
 
 
 class Descent:
-    """Gradient descent between two chunks of examples.
+    """State of gradient descent between two chunks of examples.
 
     Attributes: `weights` (M, D); `late`, sum_t t c_t z_t, and `n`, the number of examples that it is over; `values`
     (M, b), f of the examples of the last call of `learn`, each by the ones before it.
@@ -75,7 +75,7 @@ class Descent:
         self.values = np.zeros((len(weights), 0))
 
     def learn(self, loss, eta, Z, y, factors, counts, t):
-        """Learn from features Z (b, D) with labels y (M, b), -1.0 or +1.0, and weights (b,), after t other examples.
+        """Learn from features Z (b, D), labels y (M, b) in {-1, 1} and weights (b,) after t examples.
 
         Adds to `counts`, and returns the last f.
         """
@@ -87,18 +87,18 @@ class Descent:
         return last
 
     def sum(self):
-        """Return the sum of the weights before each example, (M, D)."""
+        """Return the sum over examples of the weights before each update, (M, D)."""
         return self.n * self.weights - self.late
 
     def average_from_here(self):
-        """Let the sum be that of the weights from now on."""
+        """Start averaging the weights from this point on."""
         self.late[:] = 0.0
         self.n = 0
 
 
 @estimator
 class FeatureDescentClassifier(OnlineClassifier):
-    r"""A classifier that online gradient descent learns on features z of the rows.
+    r"""Classifier trained by online gradient descent on features of the rows.
 
     .. math::
 
@@ -160,7 +160,7 @@ class FeatureDescentClassifier(OnlineClassifier):
         return self._state.counts[REFUSED], self._state.last_value
 
     def _coefficients(self):
-        """Set the counts; return the coefficients, (n,), or (n_classes, n) for more than two classes."""
+        """Set the counts and return the coefficients, (n,) or (n_classes, n)."""
         state = self._state
         self.n_mistakes_, self.n_updates_ = int(state.counts[MISTAKES]), int(state.counts[UPDATES])
         self.t_ = state.t

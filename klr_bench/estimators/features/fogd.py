@@ -73,7 +73,10 @@ class FOGD(Progressive, FeatureDescentClassifier):
 
     @checked_decision
     def decision_function(self, X):
-        """Return f(x) for the rows of X (n_samples, n_features), as float64 (n_samples,) or (n_samples, n_classes)."""
+        """Return f(x) for rows X (n_samples, n_features).
+
+        The result is float64, (n_samples,) or (n_samples, n_classes).
+        """
         check_is_fitted(self, "coef_")
         X = self._validate(X, dtype=self._dtype_of_rows())
         coef, size = self.coef_.T.astype(X.dtype), rows_of_chunk(self.n_components)
@@ -83,15 +86,15 @@ class FOGD(Progressive, FeatureDescentClassifier):
         return values
 
     def progress(self):
-        """Return what a checkpoint stores: the share of non-zero weights."""
+        """Return the metrics stored at a checkpoint: the share of nonzero weights."""
         return {"nonzero_fraction": float(np.mean(self.coef_ != 0))}
 
     def summary(self):
-        """Return the share of non-zero weights, and the updates."""
+        """Return the share of nonzero weights and the number of updates."""
         return {**self.progress(), "n_updates": self.n_updates_}
 
     def selected_features(self):
-        """Return None: the weights are those of Fourier features, which depend on all columns of X."""
+        """Return None, because Fourier features depend on all columns of X."""
 
     def _new_state(self, X):
         features = FourierFeatures.of(X, self.n_components, gamma_of(self.gamma, X), self._random)
@@ -105,29 +108,31 @@ class FOGD(Progressive, FeatureDescentClassifier):
 
 
 class FourierState:
-    """The state of `FOGD` between two chunks of rows: the features, the descent, and how the rows come."""
+    """State of `FOGD` between two chunks of rows: features, descent, and the layout of rows."""
 
     def __init__(self, features, X, n_functions):
         self.features, self.descent = features, Descent(np.zeros((n_functions, features.n_features)))
-        self.sparse = sp.issparse(X) and 2 * X.nnz < X.shape[0] * X.shape[1]  # else an array takes less memory than CSR
+        self.sparse = (
+            sp.issparse(X) and 2 * X.nnz < X.shape[0] * X.shape[1]
+        )  # otherwise a dense array takes less memory than CSR
         self.dtype = X.dtype
         self.counts, self.last_value, self.t = np.zeros(3, dtype=np.int64), 0.0, 0
 
     def learn(self, loss, eta, X, y, weights):
-        """Learn from rows X (b, d) with labels y (M, b), -1.0 or +1.0, and weights (b,)."""
+        """Learn from rows X (b, d), labels y (M, b) in {-1, 1} and weights (b,)."""
         Z = self.features.transform(X)
         self.last_value = self.descent.learn(loss, eta, Z, y, weights, self.counts, self.t)
         self.t += len(Z)
 
     @property
     def decided(self):
-        """f(x) of the rows of the last call of `learn`, each by the ones before it; of the first function."""
+        """Values f(x) of the rows of the last `learn` call, each before learning from it (first function)."""
         return self.descent.values[0]
 
     def average_from_here(self):
-        """Let the average be that of the weights from now on."""
+        """Start averaging the weights from this point on."""
         self.descent.average_from_here()
 
     def coefficients(self, *, average):
-        """Return the weights (M, D), of the average or of the last functions."""
+        """Return the averaged or the last weights, (M, D)."""
         return self.descent.sum() / max(self.descent.n, 1) if average else self.descent.weights.copy()

@@ -1,4 +1,4 @@
-"""Kernel online gradient descent up to a number of examples, then descent on the Nystroem features that they span.
+"""Kernel online gradient descent, continued on Nystroem features once the budget is full.
 
 Let f = sum_j a_j k(x_j, .) be a sum over B examples, and K = V D V' their kernel matrix.  The functions with the
 coefficients P = V_k D_k^-1/2 (B, k) are orthonormal, and their values z(x) = P'k(x) are the features of x.  The
@@ -27,11 +27,11 @@ from klr_bench.estimators.core.parameters import COUNT, POSITIVE, estimator, par
 from klr_bench.estimators.features.base import MISTAKES, REFUSED, UPDATES, Descent, FeatureDescentClassifier
 
 SHARE = 0.2
-"""Rank of the kernel matrix per support vector, as in the authors' code."""
+"""Default rank of the kernel matrix per support vector, as in the authors' code."""
 BLOCK = 128
-"""Examples whose kernel values are computed at once, while there is room for support vectors."""
+"""Number of examples whose kernel values are computed at once while the budget is not full."""
 CHUNK = 1024
-"""Examples whose features are computed at once."""
+"""Number of examples whose features are computed at once."""
 
 
 def _signature(real):
@@ -41,7 +41,7 @@ def _signature(real):
 
 @compiled([_signature(float32), _signature(float64)], fastmath={"reassoc", "contract"})
 def _insert(loss, eta, K, y, factors, coef, room, counts, t, last):
-    """Learn from b examples, from example t + 1 on, until as many as there is `room` for have entered; return how many.
+    """Learn from b examples, starting at example t + 1, until the budget is full; return how many.
 
     K (b, n + b) are the kernel values with n support vectors and the examples, coef (M, n + b) the coefficients, y
     (M, b) the labels, factors (b,) the weights; last (1,) becomes the last f.
@@ -71,7 +71,7 @@ def _insert(loss, eta, K, y, factors, coef, room, counts, t, last):
 
 
 class NystroemState:
-    """The state between two blocks of rows.
+    """State of `NOGD` between two blocks of rows.
 
     Attributes: `features`, kernel values with the support vectors; `coef` (M, n), their coefficients while there is
     room; `late` (M, n), the sum of t c_t over their steps; `n`, the number of examples that the average of this time is
@@ -89,7 +89,7 @@ class NystroemState:
         self.n = self.t = 0
 
     def learn(self, loss, eta, X, y, weights):
-        """Learn from rows X (b, d) with labels y (M, b), -1.0 or +1.0, and weights (b,)."""
+        """Learn from rows X (b, d), labels y (M, b) in {-1, 1} and weights (b,)."""
         start = 0
         while start < len(weights) and self.descent is None and not self.counts[REFUSED]:
             rows = slice(start, start + BLOCK)
@@ -103,7 +103,7 @@ class NystroemState:
             self.t += len(Z)
 
     def _insert(self, loss, eta, X, y, weights):
-        """Learn from rows until there is no room; return their number."""
+        """Learn from rows until the budget is full; return their number."""
         b, n = len(weights), self.features.n_features
         rows = [self.features.centres, X]
         rows = sp.vstack(rows, format="csr") if self.sparse else np.vstack(rows)
@@ -134,14 +134,14 @@ class NystroemState:
         self.descent = Descent(np.ascontiguousarray(self.coef @ (vectors * roots)))
 
     def average_from_here(self):
-        """Let the average be that of the functions from now on."""
+        """Start averaging the functions from this point on."""
         self.n, self.late = 0, np.zeros_like(self.late)
         if self.descent is not None:
             self.total = np.zeros_like(self.total)
             self.descent.average_from_here()
 
     def coefficients(self, *, average):
-        """Return the coefficients of the support vectors (M, n), in the average or in the last functions."""
+        """Return the coefficients (M, n) of the averaged or the last functions."""
         if self.descent is None:
             return (self.n * self.coef - self.late) / max(self.n, 1) if average else self.coef.copy()
         P = self.projection.T.astype(np.float64)
@@ -152,7 +152,7 @@ class NystroemState:
 
 @estimator
 class NOGD(FeatureDescentClassifier):
-    r"""Kernel online gradient descent until a budget is full, then on the features that its support vectors span.
+    r"""Kernel online gradient descent with a budget, continued on Nystroem features (NOGD).
 
     .. math::
 
@@ -210,7 +210,10 @@ class NOGD(FeatureDescentClassifier):
 
     @checked_decision
     def decision_function(self, X):
-        """Return f(x) for the rows of X (n_samples, n_features), as float64 (n_samples,) or (n_samples, n_classes)."""
+        """Return f(x) for rows X (n_samples, n_features).
+
+        The result is float64, (n_samples,) or (n_samples, n_classes).
+        """
         check_is_fitted(self, ["dual_coef_", "_state"])
         X = self._validate(X, dtype=self._dtype_of_rows())
         return decide(self._state.features.operands, self.support_vectors_, self.dual_coef_, X)
@@ -221,7 +224,7 @@ class NOGD(FeatureDescentClassifier):
         return self._state.features.centres
 
     def last_classifier(self):
-        """Return a fitted copy with average=False, the classifier after the last example; it shares memory."""
+        """Return a fitted copy with average=False that shares memory."""
         check_is_fitted(self, ["dual_coef_", "_state"])
         last = copy.copy(self)
         last.average = False
@@ -229,13 +232,13 @@ class NOGD(FeatureDescentClassifier):
         return last
 
     def stand_in(self):
-        """Return an estimator whose fit to four rows uses features, too."""
+        """Return a small estimator whose fit to four rows also uses Nystroem features."""
         return type(self)(budget=2)
 
     def _validate_params(self):
         super()._validate_params()
         if self.rank is not None and self.rank > self.budget:
-            message = f"rank of NOGD: expected at most budget={self.budget}, one per support vector; got {self.rank}."
+            message = f"rank of NOGD: expected at most budget={self.budget}, got {self.rank}."
             raise ValueError(message)
 
     def _new_state(self, X):

@@ -1,1 +1,1 @@
-"""Classifiers of other libraries for comparison: the same kernel, features or problem."""
+"""Classifiers of other libraries with the same kernel, features or objective, for comparison."""

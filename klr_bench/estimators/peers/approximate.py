@@ -1,4 +1,4 @@
-"""The usual alternatives to sparse kernel logistic regression: linear models on approximate kernel features."""
+"""Linear models on approximate kernel features, the usual alternative to kernel models."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ from klr_bench.estimators.core.rows import refuse_dense
 
 @estimator
 class ApproximateKernelLR(BinaryKernelClassifier):
-    r"""scikit-learn's logistic regression on its approximate kernel features, as one estimator with flat parameters.
+    r"""scikit-learn's logistic regression on its approximate kernel features.
+
+    Both steps are one estimator with flat parameters.
 
     .. math::
 
@@ -129,7 +131,7 @@ class ApproximateKernelLR(BinaryKernelClassifier):
         return self.pipeline_.predict_proba(self._validate(X, dtype=self._dtypes()))
 
     def kernel_error(self, X: Any) -> float:
-        """Return the largest ``|z(x)'z(x') - k(x, x')|`` over all pairs of the rows of X (n_samples, n_features).
+        """Return the largest ``|z(x)'z(x') - k(x, x')|`` over all pairs of rows.
 
         Theorem 2 of Qin et al. (2011) bounds it for Fourier features (Rahimi and Recht, claim 1).
         """
@@ -139,7 +141,7 @@ class ApproximateKernelLR(BinaryKernelClassifier):
         return float(np.max(np.abs(Z @ Z.T - pairwise_kernels(X, metric=self.kernel, filter_params=True, **options))))
 
     def stand_in(self) -> ApproximateKernelLR:
-        """Return an estimator with the same solver, whose fit loads it."""
+        """Return an estimator with the same solver, used to load it before timing."""
         return type(self)(solver=self.solver)
 
     def _feature_map(self, X: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Gradient boosting of scikit-learn, for sparse rows too."""
+"""Gradient boosting of scikit-learn with support for sparse rows."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from klr_bench.estimators.core.operands import DENSE_AT_MOST
 
 LARGEST = 500_000_000
-"""Most numbers, rows times features, that sparse rows may have as dense ones."""
+"""Maximum number of elements for which sparse rows are converted to dense rows."""
 
 
 class GradientBoosting(HistGradientBoostingClassifier):
-    """scikit-learn's `HistGradientBoostingClassifier`, which gets sparse rows as dense ones.
+    """scikit-learn's `HistGradientBoostingClassifier`, with sparse rows converted to dense rows.
 
     Of sparse rows with more than 8,192 features it gets the columns that occur in the fit: it cannot split at others.
     Parameters, attributes and results are those of the base class, but for `n_features_in_` of such rows.
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> GradientBoosting:
-        """Fit to rows X (n_samples, n_features), dense or sparse, with classes y (n_samples,); return self."""
+        """Fit to rows X (n_samples, n_features), dense or sparse, and classes y; return self."""
         wide = sp.issparse(X) and X.shape[1] > DENSE_AT_MOST
         self._columns: Any = np.unique(sp.csr_matrix(X).indices) if wide else None
         self._width = X.shape[1] if wide else None
@@ -42,7 +42,7 @@ class GradientBoosting(HistGradientBoostingClassifier):
         return super().decision_function(self._dense(X))  # type: ignore[no-any-return]
 
     def _dense(self, X: Any) -> Any:
-        """Return the columns that are in use, of sparse rows as dense ones."""
+        """Return the columns of sparse rows that have entries, as a dense array."""
         if getattr(self, "_columns", None) is not None:
             if X.shape[1] != self._width:
                 message = f"GradientBoosting: X has {X.shape[1]} features, expected {self._width} as in the fit."
@@ -52,6 +52,6 @@ class GradientBoosting(HistGradientBoostingClassifier):
             return X
         if X.shape[0] * X.shape[1] > LARGEST:
             size = f"{X.shape[0]} sparse rows of {X.shape[1]} features"
-            message = f"GradientBoosting: {size} are too many to make them dense; leave it out."
+            message = f"GradientBoosting: {size} are too many to convert to a dense array; leave this estimator out."
             raise ValueError(message)
         return X.toarray()

@@ -1,4 +1,4 @@
-"""Solvers of other libraries on the same features; each library's scale of the objective is converted here only.
+"""L1 solvers of other libraries on the same features; their objectives are rescaled here.
 
 here            sum_i log(1 + exp(-y_i w'z_i)) + lam ||w||_1
 scikit-learn    C sum_i log(1 + exp(-y_i w'z_i)) + ||w||_1               C = 1/lam; liblinear and saga
@@ -21,11 +21,13 @@ OTHERS = (
     "fit_intercept", "n_epochs", "two_stage", "hessian", "growth", "threshold", "reference", "warm_start",
     "memory_limit", "verbose",
 )  # fmt: skip
-"""Parameters of L1KLR that L1Peer does not have."""
+"""Parameters of `L1KLR` that `L1Peer` does not have."""
 
 
 class L1Peer(L1KLR):
-    r"""L1-regularised logistic regression by another library, on the features of `L1KLR`, without an intercept.
+    r"""L1-regularized logistic regression by another library, on the features of `L1KLR`.
+
+    There is no intercept.
 
     .. math::
 
@@ -100,18 +102,18 @@ class L1Peer(L1KLR):
         )  # fmt: skip
 
     def steps(self, n_samples):
-        """Return the largest t that a callback of `fit` may see, and the first: the end is all there is."""
+        """Return the largest and the first t passed to a callback; only the end of the fit is visible."""
         return 1, 1
 
     def _run(self, problem, x, random, callback, reference=None):
-        """Return the library's solution as an iterate, and True: the library's own rule has ended the fit."""
+        """Return the library's solution as an iterate, and True, because the library decides when to stop."""
         Z = library_layout(self.solver, problem.matrix.stored)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # warnings about renamed parameters and about convergence
+            warnings.simplefilter("ignore")  # these warnings are about renamed parameters and convergence
             model = library_model(self.solver, problem.lam, len(problem.y), self.tol, self.max_iter, random)
             options = {} if (problem.weights == 1).all() else {"sample_weight": problem.weights}
             if options and self.solver not in ("liblinear", "saga"):
-                message = f"L1Peer: {self.solver} takes no weights; use liblinear or saga."
+                message = f"L1Peer: {self.solver} does not support sample weights; use liblinear or saga."
                 raise ValueError(message)
             model.fit(Z, problem.y.astype(Z.dtype), **options)
         self.n_iter_ = int(np.max(getattr(model, "n_iter_", 0)))  # celer does not report it
@@ -124,13 +126,13 @@ class L1Peer(L1KLR):
 
 
 def library_layout(solver, Z):
-    """Return the features Z (N, D) in the layout and precision that a library uses."""
-    dtype = np.float64 if solver in ("liblinear", "celer") else Z.dtype  # these two do not support float32
+    """Return the features Z (N, D) in the layout and precision required by a library."""
+    dtype = np.float64 if solver in ("liblinear", "celer") else Z.dtype  # without float32 support
     return np.asarray(Z, dtype=dtype, order="C" if solver in ("liblinear", "saga") else "F")
 
 
 def library_model(solver, lam, n_samples, tol, max_iter, random=None):
-    """Return a library's estimator of the objective above for n_samples rows.
+    """Return a library's estimator with the objective rescaled for n_samples rows.
 
     Raises ImportError, with what to install, if the library is missing.
     """
@@ -143,7 +145,7 @@ def library_model(solver, lam, n_samples, tol, max_iter, random=None):
         if solver == "skglm":
             from skglm import SparseLogisticRegression
 
-            # max_iter counts working sets, max_epochs the sweeps over each
+            # max_iter counts working sets, max_epochs counts sweeps over each of them
             return SparseLogisticRegression(alpha=lam / n_samples, fit_intercept=False, tol=tol, max_iter=max_iter)
         from celer import LogisticRegression as CelerLogisticRegression
     except ImportError as error:
