@@ -1,1 +1,1 @@
-"""Online learners with a budget: one engine that replaces support vectors, one that projects onto them."""
+"""Online learners with a budget, which replace support vectors or project onto them."""

@@ -1,4 +1,4 @@
-"""The scikit-learn interface of the learners with a budget of support vectors."""
+"""Base class of learners with a budget of support vectors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from klr_bench.estimators.online.one_vs_rest import OneVsRestKernelClassifier
 
 @estimator
 class BudgetKernelClassifier(OneVsRestKernelClassifier):
-    """A binary kernel classifier that learns row by row, with at most `budget` support vectors at any time.
+    """Kernel classifier that learns row by row with at most `budget` support vectors.
 
     With more than two classes there is one learner per class, which separates it from the others, with a budget of its
     own.

@@ -1,4 +1,4 @@
-"""Bounded online gradient descent: a random support vector is removed, and the others are scaled up."""
+"""Bounded online gradient descent: a random support vector is removed, the others are rescaled."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STRIPE = 64
 
 @compiled(fastmath={"reassoc", "contract", "nnan", "nsz"})
 def _sum_of_lengths(coef, length, m):
-    """sum_i |a_i| ||k(x_i, .)|| over the first m columns."""
+    """Return sum_i |a_i| ||k(x_i, .)|| over the first m columns."""
     total = 0.0
     for j in range(m):
         total += abs(coef[j]) * length[j]
@@ -32,7 +32,7 @@ def removal_scale(budget, sum_of_lengths):
 
 @compiled(fastmath={"nnan", "nsz"})
 def removal_weight(a, length, s):
-    """Return the unnormalised probability that a support vector is removed; 0 for one that is not in f, a = 0."""
+    """Return the unnormalized probability that a support vector is removed, 0 if a = 0."""
     return max(0.0, 1.0 - s * (abs(a) * length)) if a != 0.0 else 0.0  # s alone may be 1e300
 
 
@@ -46,7 +46,7 @@ def _sum_of_weights(coef, length, s):
 
 @compiled()
 def _draw(book, m, s):
-    """Return (slot, sum of the weights), the slot drawn by removal weight; there are m columns in all."""
+    """Draw a slot by removal weight; return it and the sum of the weights."""
     coef, length, first, n = book.coef, book.length, book.counts[FIRST], book.counts[N]
     sums = np.zeros((n + _STRIPE - 1) // _STRIPE)
     for k in range(len(sums)):
@@ -72,7 +72,7 @@ def _draw(book, m, s):
 
 @compiled(fastmath={"reassoc", "contract", "nnan", "nsz"})
 def _make_up(book, m, s, sum_of_weights, cap):
-    """Bring the averages of the first m columns up to date, and divide each a_i by 1 - p_i, up to the cap."""
+    """Update the averages of the first m columns and divide each a_i by 1 - p_i, up to `cap`."""
     coef, average, since, length = book.coef, book.average, book.since, book.length
     now, to_p = book.scalars[SUM], 1.0 / sum_of_weights
     for j in range(m):
@@ -111,7 +111,7 @@ def replace_and_make_up(book, parameters):
 
 @estimator
 class BOGD(BudgetKernelClassifier):
-    r"""Gradient steps on the hinge loss; with a full budget a support vector leaves and the others compensate.
+    r"""Gradient descent on the hinge loss with a budget (BOGD): random removal and rescaling.
 
     f is multiplied by 1 - eta lam at each example; if y f(x) < 1, eta y k(x, .) is added.  If the budget B is full, a
     support vector leaves first, drawn with probability p_i = 1/B, and the coefficients of the others grow such that f
@@ -165,7 +165,7 @@ class BOGD(BudgetKernelClassifier):
 
 @estimator
 class BOGDPlusPlus(BOGD):
-    r"""`BOGD` in which support vectors that contribute little are more likely to be removed.
+    r"""`BOGD` with removal probabilities that favor support vectors of small contribution.
 
     With B the budget and a_i the coefficients, support vector i leaves with a probability in proportion to
 

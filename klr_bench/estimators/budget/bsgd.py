@@ -17,12 +17,12 @@ from klr_bench.estimators.online.state import SCALE, T
 from klr_bench.estimators.online.strategies import EVER, FIRST, N, decide, drop, enter, shrink, strategy
 
 STATES = {"merging": MergingState, "projection": ProjectingState}
-"""Ways to make room other than removal, and the states of their learners."""
+"""Budget maintenance methods other than removal, with the states of their learners."""
 
 
 @compiled(fastmath={"reassoc", "contract", "nnan", "nsz"})
 def _least_norm(coef, length, m):
-    """Return the least |a_i| ||k(x_i, .)|| of the first m columns that are in f."""
+    """Return the smallest |a_i| ||k(x_i, .)|| among the first m columns that are in f."""
     least = 1e300
     for j in range(m):
         norm = abs(coef[j]) * length[j]
@@ -32,7 +32,10 @@ def _least_norm(coef, length, m):
 
 @compiled()
 def _least(book):
-    """Return the slot with the least |a_i| ||k(x_i, .)||, of equal ones the oldest, and this norm without the scale."""
+    """Return the slot with the smallest |a_i| ||k(x_i, .)|| and this norm without the scale.
+
+    Among ties the oldest slot is chosen.
+    """
     coef, length, number = book.coef, book.length, book.number
     least = _least_norm(coef, length, book.counts[FIRST] + len(book.y))
     first, oldest, most = 0, book.counts[EVER], least * (1.0 + tie(book.values))
@@ -60,7 +63,7 @@ def step_and_remove_least(book, parameters):
         if slot == budget:
             slot, least = _least(book)
             if abs(c) * book.length[counts[FIRST] + i] < scalars[SCALE] * least * (1.0 - tie(book.values)):
-                continue  # the new one would leave at once
+                continue  # the new support vector would be removed at once
             drop(book, book.column[slot])
         enter(book, i, slot, c, value)
     return len(y)
@@ -68,7 +71,7 @@ def step_and_remove_least(book, parameters):
 
 @estimator
 class BSGD(BudgetKernelClassifier):
-    r"""Pegasos with a budget: it removes, projects or merges the support vector of least norm when there are too many.
+    r"""Pegasos with a budget: the support vector of smallest norm is removed, projected or merged.
 
     Minimises (lam/2) ||f||^2 + (1/T) sum l(y, f(x)) with step size 1 / (lam t).  At step t
 
@@ -135,7 +138,9 @@ class BSGD(BudgetKernelClassifier):
     def _validate_params(self):
         super()._validate_params()
         if self.maintenance == "merging" and self.kernel != "rbf":
-            message = f"maintenance='merging' of BSGD needs kernel='rbf'; use 'projection'. Got kernel={self.kernel!r}."
+            message = (
+                f"maintenance='merging' of BSGD requires kernel='rbf'; use 'projection'. Got kernel={self.kernel!r}."
+            )
             raise ValueError(message)
 
     def _new_state(self, X):

@@ -1,4 +1,4 @@
-"""The Forgetron: a kernel perceptron that shrinks f and removes its oldest support vector."""
+"""Forgetron: a kernel perceptron that shrinks f and removes its oldest support vector."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BASIC, SELF_TUNED = 0, 1
 
 @compiled()
 def _gentlest_shrinking(book, a, mu):
-    """Return the largest phi <= 1 that keeps the sum Q of the damages within 15/32 of the number of mistakes.
+    """Return the largest phi <= 1 that keeps the total damage Q below 15/32 of the mistakes.
 
     a is the coefficient of the oldest support vector r, and mu is y_r f(x_r); both before the shrinking.
     """
@@ -45,7 +45,7 @@ def _gentlest_shrinking(book, a, mu):
 def forget_oldest(book, parameters):
     budget, variant, rate, bound = int(parameters[0]), parameters[1], parameters[2], parameters[3]
     y, counts, scalars = book.y, book.counts, book.scalars
-    known = len(book.values) - len(y)  # number of oldest support vectors whose kernel values are at hand
+    known = len(book.values) - len(y)  # number of oldest support vectors with known kernel values
     forgotten = 0
     for i in range(len(y)):
         full = counts[N] == budget
@@ -76,7 +76,9 @@ def forget_oldest(book, parameters):
 
 @estimator
 class Forgetron(BudgetKernelClassifier):
-    r"""A perceptron within a budget: it shrinks f at mistakes and removes the oldest support vector.
+    r"""Forgetron: a perceptron with a budget that removes its oldest support vector.
+
+    At each mistake f is shrunk before the removal.
 
     At a mistake, y f(x) <= 0, y k(x, .) is added, f is multiplied by phi, and the oldest support vector is removed if
     there are more than B, the budget.  By then its coefficient is small, and so is the damage.  With f' the function
@@ -118,7 +120,7 @@ class Forgetron(BudgetKernelClassifier):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # of many classes each f_k has been shrunk by a factor of its own
+        tags.classifier_tags.poor_score = True  # with several classes, each f_k was shrunk by a different factor
         return tags
 
     def _strategy_arguments(self):

@@ -1,4 +1,4 @@
-"""The state of a budgeted SGD that merges two support vectors when there are too many; Gaussian kernel.
+"""State of a budgeted SGD that merges pairs of support vectors (Gaussian kernel).
 
 Wang, Crammer, Vucetic (JMLR 13, 2012), section 4.3.  Of two support vectors with coefficients of one sign, |a_m| = a
 and |a_n| = b >= a, and distance D = gamma ||x_m - x_n||^2, the point z = h x_m + (1-h) x_n takes the place, with
@@ -33,14 +33,14 @@ from klr_bench.estimators.core.vectors import TIE, dot
 from klr_bench.estimators.online.state import EVER, SCALE, SUM, BlockState, N, T, count_example, decay
 
 FREE = EVER + 1
-"""Place in `counts` of the slot for the next point."""
+"""Index into `counts` of the slot for the next point."""
 _EQUAL = 1e-12
-"""What two partners leave behind is equal if it differs by this share of a^2 at most."""
+"""Residuals of two merge partners count as equal up to this share of a^2."""
 
 
 @compiled(types.UniTuple(float64, 3)(float64, float64, float64))
 def merged(a, b, distance):
-    """Return (h, |a_z|, what is left behind) for coefficients 0 < a <= b at a distance D."""
+    """Return (h, |a_z|, residual) of merging coefficients 0 < a <= b at a scaled distance."""
     ratio = math.log(b / a)
     w = 0.5 * (ratio + distance)
     for _ in range(200):
@@ -59,7 +59,7 @@ def merged(a, b, distance):
 
 @compiled(float64(float64, float64))
 def _farthest(left, a):
-    """Return a distance beyond which each partner leaves more than `left`, of a coefficient a.
+    """Return a distance beyond which merging with coefficient a leaves a residual above `left`.
 
     The larger the partner's coefficient and the farther it is, the more is left.  With b = a and D <= 2, h is 1/2, and
     2 a^2 (1 - e^(-D/2))^2 is left.
@@ -70,7 +70,7 @@ def _farthest(left, a):
 
 @compiled()
 def least(coef, number):
-    """Return the slot in use with the smallest |a_i|, of equal ones the oldest."""
+    """Return the used slot with the smallest |a_i|; among ties the oldest."""
     smallest = math.inf
     for a in coef:
         smallest = min(smallest, abs(a) if a != 0.0 else math.inf)
@@ -84,7 +84,7 @@ def least(coef, number):
 
 @compiled(fastmath={"reassoc", "contract"})
 def _distances_from(points, m, gamma, distances):
-    """Set the scaled distances (S,) of all points (S, d) from that of slot m."""
+    """Compute the scaled distances (S,) of all points (S, d) to the point in slot m."""
     for slot in range(len(points)):
         squared = 0.0
         for k in range(points.shape[1]):
@@ -95,7 +95,9 @@ def _distances_from(points, m, gamma, distances):
 
 @compiled()
 def partner(coef, distances, number, m):
-    """Return (slot, h, |a_z|) of the partner of slot m that leaves the least behind; slot -1 if no sign is that of m.
+    """Return (slot, h, |a_z|) of the merge partner of slot m with the smallest residual.
+
+    The slot is -1 if no other coefficient has the same sign.
 
     `distances` (B + 1,) are those from m; of equal partners it is the oldest, with the smallest `number` (B + 1,).
     """
@@ -129,7 +131,7 @@ def _place(slot, c, coef, average, since, number, counts, scalars):
 
 @compiled()
 def _retire(slot, coef, average, since, number, total, scalars):
-    """Take the point of a slot out of f, and keep its contribution to the average."""
+    """Remove the point of a slot from f and keep its contribution to the average."""
     total[number[slot]] = average[slot] + coef[slot] * (scalars[SUM] - since[slot])
     coef[slot] = 0.0
 
@@ -145,7 +147,7 @@ def _block(
     loss, lam, gamma, y, X, distances, values, own, own_values, points, coef, average, since,
     number, total, inserted, numbers, counts, scalars,
 ):  # fmt: skip
-    """Learn from a block of b examples X (b, d) with labels y (b,); there are S = B + 1 slots.
+    """Learn from a block of b examples X (b, d) with labels y (b,), using S = B + 1 slots.
 
     distances, values (b, S) and own, own_values (b, b): scaled distances and kernel values of the examples from the
     slots and each other.  Per slot: points (S, d), coef, average, since, number
@@ -190,7 +192,9 @@ def _block(
 
 
 class MergingState(BlockState):
-    """The state of a budgeted SGD that merges, between two blocks of examples.  Rows are dense, distances in float64.
+    """State of a budgeted SGD with merging between two blocks.
+
+    Rows are dense, and distances are float64.
 
     Attributes: `support`, all points that were ever in f, in order, and their `numbers` among the examples, -1 for
     merged ones; `points`, those in f now; the rest as in `_block`.
@@ -233,7 +237,7 @@ class MergingState(BlockState):
         self.total = grown(self.total, self.counts[EVER] + 2 * n)
 
     def _distances(self, A, B):
-        """Return gamma ||a - b||^2 for rows a of A (n, d) and b of B (m, d)."""
+        """Return gamma ||a - b||^2 for all rows a of A (n, d) and b of B (m, d)."""
         A, B = A - self.origin, B - self.origin
         distances = A @ (-2.0 * self.gamma * B.T)
         distances += self.gamma * np.einsum("ij,ij->i", A, A)[:, None]

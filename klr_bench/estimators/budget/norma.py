@@ -1,4 +1,4 @@
-"""NORMA: gradient steps on a regularised loss; the oldest support vector is removed."""
+"""NORMA: gradient steps on a regularized loss, with removal of the oldest support vector."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def step_and_truncate(book, parameters):
             continue
         slot = counts[N]
         if slot == budget:
-            slot = counts[TURNS] % budget  # slots are filled, and emptied, in turn
+            slot = counts[TURNS] % budget  # slots are filled and emptied in cyclic order
             drop(book, book.column[slot])
             counts[TURNS] += 1
         enter(book, i, slot, -eta * slope, value)
@@ -35,7 +35,7 @@ def step_and_truncate(book, parameters):
 
 @estimator
 class NORMA(BudgetKernelClassifier):
-    r"""Gradient steps on a regularised loss, truncated to the newest `budget` support vectors.
+    r"""Gradient steps on a regularized loss, truncated to the newest `budget` support vectors (NORMA).
 
     The loss is l(y, f(x)) + (lam/2) ||f||^2.  A step forgets a share of f and adds the gradient of l:
 

@@ -1,4 +1,4 @@
-"""OSKL with a budget: it samples support vectors until there are B, and from then on learns on these.
+"""OSKL with a budget: support vectors are sampled until the budget is full, then kept.
 
 Zhang, Yi, Jin, Lin, He (ICML 2013) announce such a method as future work; this is ours: docs/methods/budget_oskl.md.
 """
@@ -24,14 +24,14 @@ from klr_bench.estimators.online.state import REFUSED, SCALE, SUM, T
 from klr_bench.estimators.online.strategies import N, decide, enter, strategy
 
 RELATIVE = 1e-10
-"""Eigenvalues of G below this share of the largest, or below the rounding of its entries, are taken for 0."""
+"""Eigenvalues of G below this share of the largest, or below rounding error, are treated as 0."""
 TOLERANCE = 1e-6
-"""Largest entry of the gradient at the end."""
+"""Largest entry of the gradient at which the optimization stops."""
 
 
 @compiled()
 def _inverse_lengths(book):
-    """Return 1 / ||k(x_j, .)|| of the columns in f, and 0 of the others and of those whose length is 0."""
+    """Return 1 / ||k(x_j, .)|| for the columns in f, and 0 for all others."""
     inverse = np.zeros(book.values.shape[1])
     for column in book.column[: book.counts[N]]:
         inverse[column] = 1.0 / book.length[column] if book.length[column] > 0.0 else 0.0
@@ -56,7 +56,7 @@ def sample_then_project(book, parameters):
             if u[i] < abs(slope) / G:
                 enter(book, i, slot, -math.copysign(eta * G, slope), value)
             continue
-        if not len(inverse):  # from now on f has the same columns
+        if not len(inverse):  # from here on the columns of f are fixed
             inverse = _inverse_lengths(book)
         nearest = first_of_largest(book.values[i], inverse)
         if nearest >= 0:
@@ -68,7 +68,7 @@ def sample_then_project(book, parameters):
 
 @estimator
 class BudgetOSKL(Progressive, BudgetKernelClassifier):
-    r"""OSKL until there are `budget` support vectors; then each gradient step is projected onto the nearest one.
+    r"""OSKL until `budget` support vectors are stored; later steps are projected onto them.
 
     With room, an example becomes a support vector with probability |l'(y, f(x))| / G, with the coefficient -eta G
     sign(l'), as in `OSKL`: an unbiased gradient step.  Without, the gradient is replaced by its orthogonal projection
@@ -148,7 +148,7 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
     _strategy = sample_then_project
 
     def _complete(self, X, y):
-        """With `refit`, find the best coefficients, unless the callback has ended the fit."""
+        """Compute the optimal coefficients if `refit` is set and the callback did not stop the fit."""
         if self.refit and self.n_support_ and self.t_ == len(y) * self.n_epochs:
             lam, operands = self.lam or 1.0 / (10.0 * len(y)), self._state.operands.fitting(X)
             self._refitted = best_coefficients(operands, self.support_vectors_, X, self._signs(y), lam)
@@ -168,7 +168,7 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
     def _validate_params(self):
         super()._validate_params()
         if self.refit and self.loss != "logit":
-            message = f"refit=True of BudgetOSKL is for loss='logit'; use refit=False. Got loss={self.loss!r}."
+            message = f"refit=True of BudgetOSKL requires loss='logit'; use refit=False. Got loss={self.loss!r}."
             raise ValueError(message)
 
     def _strategy_arguments(self):
@@ -181,7 +181,9 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
 
 
 def best_coefficients(operands, support, X, y, lam):
-    """Return the a (B,) of f = sum_j a_j k(x_j, .) that minimise (lam/2) a'Ga + (1/n) sum_i log(1 + exp(-y_i f(x_i))).
+    """Return the coefficients (B,) that minimize the regularized logistic loss for a fixed support.
+
+    The objective of f = sum_j a_j k(x_j, .) is (lam/2) a'Ga + (1/n) sum_i log(1 + exp(-y_i f(x_i))).
 
     `operands` prepare support (B, d) and rows X (n, d); y (n,) is -1.0 or +1.0.  Takes 16 n B bytes.  With G = V D V',
     the kernel values among the support vectors, a = V D^(-1/2) w has the norm a'Ga = w'w, and f(x) = w'z(x) for the

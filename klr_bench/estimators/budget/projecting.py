@@ -1,4 +1,4 @@
-"""The state of a budgeted SGD that projects a support vector onto the others when there are too many; any kernel.
+"""State of a budgeted SGD that projects a support vector onto the others, for any kernel.
 
 Wang, Crammer, Vucetic (JMLR 13, 2012), section 4.2.  Without support vector p, f = sum a_i k(x_i, .) changes the least
 if the others get a_p d, where K d = k_p, with their kernel matrix K and their kernel values k_p with x_p.  Column p of
@@ -26,15 +26,15 @@ from klr_bench.estimators.core.vectors import TIE
 from klr_bench.estimators.online.state import EVER, SCALE, SUM, BlockState, N, T, count_example, decay, settle
 
 _DEPENDENT = 1e-10
-"""An example is in the span of others if its squared distance from it is at most this share of k(x, x)."""
+"""An example counts as dependent if its squared distance from the span is at most this share of k(x, x)."""
 
 _vector, _numbers, _matrix = float64[::1], int64[::1], float64[:, ::1]
 
 
-# Loops over slices: those over `factor[i, j]` with j from i + 1 on are not vectorised.
+# Loops run over slices, because loops over `factor[i, j]` starting at j = i + 1 are not vectorized.
 @compiled(types.void(_matrix, int64, int64, _vector), fastmath={"contract"})
 def forward(factor, first, m, x):
-    """Overwrite x (m,), 0 before `first`, with the solution z of U'z = x for the factor U (m, m)."""
+    """Solve U'z = x for the factor U (m, m) and overwrite x (m,), which is 0 before `first`."""
     i = first
     while i + 4 <= m:
         a, b, c, d, z = factor[i, i:m], factor[i + 1, i:m], factor[i + 2, i:m], factor[i + 3, i:m], x[i:m]
@@ -55,7 +55,7 @@ def forward(factor, first, m, x):
 
 @compiled(types.void(_matrix, int64, _vector), fastmath={"reassoc", "contract"})
 def backward(factor, m, x):
-    """Overwrite x (m,) with the solution z of U z = x."""
+    """Solve U z = x for the factor U (m, m) and overwrite x (m,)."""
     i = m
     while i >= 4:
         i -= 4
@@ -80,12 +80,12 @@ def backward(factor, m, x):
 
 @compiled(types.void(_matrix, int64, int64), fastmath={"contract"})
 def without(factor, p, m):
-    """Overwrite the factor (m, m) of a matrix with that of the matrix without row and column p, (m - 1, m - 1)."""
+    """Update the factor (m, m) of a matrix after removal of its row and column p."""
     for i in range(p):
         row = factor[i, p:m]
         for j in range(len(row) - 1):
             row[j] = row[j + 1]
-    rest = factor[p, p + 1 : m].copy()  # that of the column that will be column p + j
+    rest = factor[p, p + 1 : m].copy()  # the entry of the column that becomes column p + j
     for i in range(p, m - 1):
         row, below, r = factor[i, i + 1 : m - 1], factor[i + 1, i + 1 : m], rest[i - p :]
         length = math.hypot(below[0], r[0])
@@ -99,7 +99,10 @@ def without(factor, p, m):
 
 @compiled()
 def _least(m, coef, length):
-    """Return the first of the m support vectors with the least |a_i| ||k(x_i, .)||, and this norm without the scale."""
+    """Return the support vector with the smallest |a_i| ||k(x_i, .)||, and this norm without the scale.
+
+    Among ties the first one is chosen.
+    """
     least = math.inf
     for j in range(m):
         least = min(least, abs(coef[j]) * length[j])
@@ -111,7 +114,7 @@ def _least(m, coef, length):
 
 @compiled()
 def _leave(p, m, coef, average, since, number, column, length, total, scalars):
-    """Take support vector p of m, whose average is up to date, out of f; those behind it move up."""
+    """Remove support vector p of m from f and shift the later ones."""
     total[number[p]] = average[p]
     for j in range(p, m - 1):
         coef[j], average[j], since[j] = coef[j + 1], average[j + 1], since[j + 1]
@@ -126,7 +129,7 @@ def _block(
     loss, lam, budget, y, values, squares, factor, coef, average, since, length, number, column, total, entered, counts,
     scalars,
 ):  # fmt: skip
-    """Learn from a block of b examples with labels y (b,) and squares (b,), their k(x, x).
+    """Learn from a block of b examples with labels y (b,) and squares k(x, x), shape (b,).
 
     values (b, n + b): kernel values with the n support vectors at the start and with each other.  Per support vector,
     in the order of their insertion: coef, average, since, number as in `online.strategies.Book`, length, ||k(x_i, .)||,
@@ -157,7 +160,9 @@ def _block(
         inside = away <= _DEPENDENT * squares[i]
         if m == budget and not inside:
             p, least = _least(m, coef, length)
-            inside = abs(c) * math.sqrt(squares[i]) < least * (1.0 - TIE)  # the new one would leave at once
+            inside = abs(c) * math.sqrt(squares[i]) < least * (
+                1.0 - TIE
+            )  # the new support vector would be removed at once
         if inside:
             settle(m, coef, average, since, scalars)
             backward(factor, m, k)
@@ -187,7 +192,7 @@ def _block(
 
 
 class ProjectingState(BlockState):
-    """The state of a budgeted SGD that projects, between two blocks of examples; in float64.
+    """State of a budgeted SGD with projection between two blocks of examples, in float64.
 
     Attributes: `support`, all examples that were ever inserted, in order, and their `numbers` among all; the rest as in
     `_block`.

@@ -1,4 +1,4 @@
-"""The state of a Projectron: support vectors that are never removed, and the coordinates of f in their span.
+"""State of a Projectron: fixed support vectors, and the coordinates of f in their span.
 
 Let K = L L' be the kernel matrix of the support vectors.  In an orthonormal basis of the span, f is a vector v of
 coordinates, its coefficients a solve L'a = v, and the projection P k(x, .) has the coordinates w with L w = k.  Matrix
@@ -23,11 +23,11 @@ from klr_bench.estimators.core.vectors import add_scaled
 
 BLOCK = 128
 AHEAD = 512
-"""Examples per block while mistakes are only inserted."""
+"""Number of examples per block while the budget is not full."""
 PANEL = 128
-"""Rows of L per matrix product."""
+"""Number of rows of L per matrix product."""
 _DEPENDENT = 1e-10
-"""An example is in the span of others if its squared distance from it is at most this share of k(x, x)."""
+"""An example counts as dependent if its squared distance from the span is at most this share of k(x, x)."""
 
 
 @compiled(int64(float64[::1], float64[:, ::1], float64[:, ::1], float64[::1], int64, boolean, float64,
@@ -51,7 +51,7 @@ def _block(y, gram, projected, f, room, margins, eta, c, inserted, new, counts):
         if z <= 0.0:
             c[i] = y[i]
             if n < room and away > _DEPENDENT * gram[i, i]:
-                # The coordinates of the k(x_j, .) along k(x_i, .) - P k(x_i, .), whose squared length is `away`.
+                # Coordinates of k(x_j, .) along the residual k(x_i, .) - P k(x_i, .), whose squared length is `away`.
                 direction, products, its = new[n, i:], gram[i, i:], projected[i, i:]
                 for j in range(len(direction)):
                     direction[j] = (products[j] - its[j]) / math.sqrt(away)
@@ -70,7 +70,7 @@ def _block(y, gram, projected, f, room, margins, eta, c, inserted, new, counts):
 
 @compiled(types.UniTuple(int64, 2)(float64[::1], float64[:, ::1], float64[::1], int64, int64[::1]))
 def _perceptron(y, gram, f, room, mistakes):
-    """Process a block as a kernel perceptron, until there is no room or f is not finite.
+    """Process a block as a kernel perceptron until the budget is full or f is not finite.
 
     gram (b, b) and f (b,) as in `_block`.  Written: the places of the mistakes.  Returned: the numbers of examples
     seen and of mistakes.
@@ -90,7 +90,7 @@ def _perceptron(y, gram, f, room, mistakes):
 
 @compiled(int64(float64[:, ::1], float64[::1], int64[::1], float64[:, ::1]))
 def _new_directions(left_over, lengths, inserted, new):
-    """Return how many of b examples are linearly independent of those before them.
+    """Return how many of b examples are linearly independent of the preceding ones.
 
     left_over (b, b), overwritten: inner products of the k(x_i, .) without their parts in the old span; lengths (b,):
     k(x_i, x_i).  Written: inserted (b,) and new (b, b), as in `_block`.
@@ -108,7 +108,7 @@ def _new_directions(left_over, lengths, inserted, new):
 
 
 class ProjectionState:
-    """The state of a Projectron between two blocks.
+    """State of a Projectron between two blocks.
 
     Attributes: `support`, the support vectors; `numbers`, which of the examples they are; `v` and `v_sum`, the
     coordinates of f and the sum of those of the f_t; `a`, the coefficients of f, or None if not computed; `factor`, L;
@@ -130,7 +130,10 @@ class ProjectionState:
         return self.operands.left(X.astype(np.float64))
 
     def learn(self, X, y, *, margins, eta):
-        """Learn from rows X (n, d) with labels y (n,), -1.0 or +1.0; `margins`: also if 0 < y f(x) < 1."""
+        """Learn from rows X (n, d) with labels y (n,) in {-1, 1}.
+
+        With `margins`, also learn if 0 < y f(x) < 1.
+        """
         start = 0
         while start < len(y) and not self.refused:
             if not margins and self.budget - len(self.support) > AHEAD // 8:
@@ -176,17 +179,17 @@ class ProjectionState:
         self._step(np.vstack([w, new]), c, np.arange(b - 1, -1, -1), b)
         self.n_mistakes += int(counts[0])
         self.refused = self.t - b + int(counts[1]) if counts[1] else 0
-        self.last_value = f[counts[1] - 1]  # the last f(x) of the block if none was refused
+        self.last_value = f[counts[1] - 1]  # the last f(x) of the block if no example was rejected
 
     def _kernel_values(self, X):
-        """Return the left operand of rows X (b, d), and their kernel values with the support and each other."""
+        """Return the left operand of rows X (b, d) and kernel values with the support and each other."""
         left = self._operand(X)
         right = self.operands.right(X.astype(np.float64))
         k = self.operands.values(self._left.rows, right) if len(self.support) else np.zeros((0, X.shape[0]))
         return left, k, np.ascontiguousarray(self.operands.values(left, right))
 
     def _coordinates(self, k):
-        """Return w (n, b) with L w = k, for kernel values k (n, b) with the support vectors."""
+        """Solve L w = k for kernel values k (n, b) with the support vectors; return w (n, b)."""
         w = np.empty(k.shape)
         for start in range(0, len(k), PANEL):
             rows = slice(start, min(start + PANEL, len(k)))
@@ -206,7 +209,7 @@ class ProjectionState:
         return self.inverses[rows, : rows.stop - rows.start]
 
     def _insert(self, numbers, X, left, old, new):
-        """Insert rows X (m, d), the examples of these numbers (m,).
+        """Insert rows X (m, d), which are the examples with the given indices (m,).
 
         They have coordinates old (n, m) along the old directions and new (m, m) along their own.
         """
@@ -221,7 +224,10 @@ class ProjectionState:
             self._inverse(rows)[...] = dtrtri(self.factor[rows, rows], lower=1)[0]
 
     def _step(self, w, c, behind, b):
-        """Add c[i] P k(x_i, .), with coordinates w[:, i], to f; `behind`: number of the b examples after each."""
+        """Add c[i] P k(x_i, .), with coordinates w[:, i], to f.
+
+        `behind` is the number of later examples in the block.
+        """
         n = len(w)
         self.v_sum[:n] += b * self.v[:n] + w @ (c * behind)
         self.v[:n] += w @ c
@@ -233,6 +239,6 @@ class ProjectionState:
             self.factor = enlarged(self.factor, (len(self.v), len(self.v)))
 
     def coefficients(self, *, average):
-        """Return the numbers of the examples in f and their coefficients, in the average of the f_t or the last f."""
+        """Return the indices of the examples in f and their averaged or last coefficients."""
         v = self.v_sum / max(self.t, 1) if average else self.v
         return np.arange(len(self.support)), self._coefficients(v)

@@ -1,1 +1,1 @@
-"""Online kernel learners that only insert: one engine, one short file per algorithm, many learners in one pass."""
+"""Online kernel learners that only insert support vectors; many can learn in one pass."""

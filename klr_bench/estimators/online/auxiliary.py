@@ -1,4 +1,4 @@
-"""Online kernel logistic regression that updates with probability loss / h, h an upper bound of the loss."""
+"""Online kernel logistic regression with update probability loss / h, where h bounds the loss."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from klr_bench.estimators.online.engine import rule
 from klr_bench.estimators.online.softmax import SoftmaxKernelClassifier, rule_of_many
 
 H = {"log_gamma": 0, "log_one_plus_gamma": 1, "hard_cutoff": 2}
-"""The codes of the auxiliary functions in the compiled rule."""
+"""Codes of the auxiliary functions in the compiled rule."""
 
 LOG_GAMMA, LOG_ONE_PLUS_GAMMA, HARD_CUTOFF = H.values()
 
@@ -32,7 +32,7 @@ def step_on_auxiliary(y, f, u, t, parameters):
     else:  # -h'(z) = gamma / (gamma + e^z)
         bound = softplus(log_gamma - z)
         slope = sigmoid(log_gamma - z)
-    # with gamma = 1 bound and loss are equal, and both may underflow to 0
+    # with gamma = 1 the bound equals the loss, and both may underflow to 0
     return loss >= bound or u < loss / bound, 1.0, eta * y * slope
 
 
@@ -44,7 +44,7 @@ def softmax_step_on_auxiliary(z, r, u, parameters):
 
 @estimator
 class AuxiliaryKLR(SoftmaxKernelClassifier):
-    r"""Online kernel logistic regression that updates with probability l(z) / h(z), where h is a bound of the loss l.
+    r"""Online kernel logistic regression with update probability l(z) / h(z), where h bounds the loss l.
 
     The steps are along the gradient of h.  With z = y f(x), l(z) is log(1 + e^-z), and h is one of three upper bounds:
 

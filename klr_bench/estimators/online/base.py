@@ -1,4 +1,4 @@
-"""The scikit-learn interface of the online learners with support vectors: parameters, shared passes, prediction."""
+"""Base class of online learners with support vectors: parameters, shared passes, prediction."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from klr_bench.estimators.online.many import SharedFit, Update, grouped, order_k
 from klr_bench.estimators.online.passes import OnlineClassifier
 
 RADIUS = Number(Real, 0, None, closed="right")
-"""Constraint of the radius of a ball; it may be infinite."""
+"""Constraint of the radius of a ball, which may be infinite."""
 SHARED = ("kernel", "gamma", "degree", "coef0", "dtype", "n_epochs", "class_weight")
-"""Parameters that learners have in common if they share a pass."""
+"""Parameters that learners sharing a pass must have in common."""
 BY_RADIUS = "R/sqrt(T)"
-"""A step size: the radius divided by the square root of the number of rows of the first call."""
+"""Step size: the radius divided by the square root of the number of rows in the first call."""
 
 
 @estimator
 class OnlineKernelClassifier(OnlineClassifier):
-    """A binary kernel classifier that learns row by row, in one pass or in several.
+    """Binary kernel classifier that learns row by row, in one or several passes.
 
     With more than two classes it learns one function f_k per class, which separates it from the others, all in the same
     passes: each kernel value is computed once for all of them.
@@ -61,12 +61,15 @@ class OnlineKernelClassifier(OnlineClassifier):
     n_jobs: int | None = parameter(None, *JOBS)
 
     grows = True
-    """With the support vectors: see `klr_bench.protocols`."""
+    """True because memory grows with the support vectors; see `klr_bench.protocols`."""
     _fixed = ("kernel", "gamma", "degree", "coef0", "dtype")
 
     @checked_decision
     def decision_function(self, X):
-        """Return f(x) for the rows of X (n_samples, n_features), as float64 (n_samples,) or (n_samples, n_classes)."""
+        """Return f(x) for rows X (n_samples, n_features).
+
+        The result is float64, (n_samples,) or (n_samples, n_classes).
+        """
         check_is_fitted(self, ["dual_coef_", "_state"])
         X = self._validate(X, dtype=self._dtype_of_rows())
         f = self._state.decide(np.atleast_2d(self.dual_coef_).astype(X.dtype), X)
@@ -74,11 +77,14 @@ class OnlineKernelClassifier(OnlineClassifier):
 
     @property
     def support_vectors_(self):
-        """The inserted examples, (n_support_, n_features); where they are stored as bits, unpacked at each access."""
+        """The inserted examples, (n_support_, n_features).
+
+        Examples stored as bits are unpacked at each access.
+        """
         return self._state.support.rows
 
     def for_rows(self, n_samples):
-        """Set T of a step size R/sqrt(T) to `n_samples`; return self."""
+        """Set T of the step size R/sqrt(T) to `n_samples`; return self."""
         self._rows_of_step = n_samples
         return self
 
@@ -89,7 +95,7 @@ class OnlineKernelClassifier(OnlineClassifier):
         """
         if n_classes != 2 or type(self).fit is not OnlineKernelClassifier.fit:
             return None
-        passes = self._passes(1)  # which n_epochs=None does not tell
+        passes = self._passes(1)  # n_epochs=None does not determine the number of passes
         return OnlineKernelClassifier, order_key(self), passes, *(repr(getattr(self, name, None)) for name in SHARED)
 
     def fit_together(self, estimators, X, y, callback=None):
@@ -97,7 +103,7 @@ class OnlineKernelClassifier(OnlineClassifier):
         return SharedFit(estimators, X, y, callback)
 
     def _update(self, stream=0):
-        """Return the `Update` of this learner, with its stream of draws."""
+        """Return the `Update` of this learner; `stream` is the index of its random draws."""
         parameters, radius = self._rule_arguments()
         return Update(type(self)._rule, parameters, radius, stream)
 
@@ -108,7 +114,7 @@ class OnlineKernelClassifier(OnlineClassifier):
         return engine.OnlineState(self._kernel(X), X, range(len(self.classes_) if self._has_many() else 1))
 
     def _learning(self):
-        """Return the function of rows (b, d), signs, draws, numbers and weights, all (b,), that learns from a block.
+        """Return the function that learns from a block of rows.
 
         With more than two classes the signs are (n_classes, b).
         """
@@ -121,11 +127,11 @@ class OnlineKernelClassifier(OnlineClassifier):
         return learn
 
     def _weighted(self, draws, weights):
-        """Return the draws and the factors of the steps (b,), or None, for rows of these weights (b,), or None."""
+        """Return the draws and step factors (b,) adapted to sample weights (b,); None if unweighted."""
         return draws, weights
 
     def _end_pass(self):
-        """After one of several passes, count each inserted row once."""
+        """After one of several passes, merge repeated insertions of a row."""
         self._count_again()
         self._state.merge()
         self._publish()

@@ -1,4 +1,4 @@
-"""The bounds that the papers prove for NC, Margin, Auxiliary and OSKL: their right-hand sides, as plain functions.
+"""Regret and sparsity bounds of NC, Margin, Auxiliary and OSKL, as plain functions.
 
 Zhang, Jin, Chen, Bu, He (AAAI 2012), theorems 1 to 4; Zhang, Yi, Jin, Lin, He (ICML 2013), theorems 1 and 2.
 
@@ -26,15 +26,17 @@ from numpy.typing import ArrayLike, NDArray
 
 Values = NDArray[np.float64]
 AUXILIARY = ("log_gamma", "log_one_plus_gamma", "hard_cutoff")
-"""The three h of Auxiliary, as `AuxiliaryKLR` calls them."""
+"""The three auxiliary functions h, as named in `AuxiliaryKLR`."""
 LOG_2 = math.log(2.0)
-"""The loss of f = 0 at any example: T times this is the cumulative loss of a learner that never learns."""
+"""Logistic loss of f = 0; times T it is the cumulative loss of a learner that never updates."""
 MOST_EXAMPLES = 1e15
-"""Where the search for the first T ends."""
+"""Upper limit of the search for the first T."""
 
 
 def nc_loss_bound(T: ArrayLike, loss: ArrayLike, norm: ArrayLike, eta: float) -> Values:
-    r"""Return the smaller of NC's two bounds of its cumulative loss (AAAI 2012, theorems 1 and 2), on every sequence.
+    r"""Return the smaller of NC's two bounds on its cumulative loss.
+
+    AAAI 2012, theorems 1 and 2; they hold for every sequence.
 
     .. math::
 
@@ -50,7 +52,9 @@ def nc_loss_bound(T: ArrayLike, loss: ArrayLike, norm: ArrayLike, eta: float) ->
 
 
 def margin_loss_bound(loss: ArrayLike, norm: ArrayLike, eta: float) -> Values:
-    r"""Return Margin's bound of its expected cumulative loss over the draws (AAAI 2012, theorem 3), 0 < eta < 2.
+    r"""Return Margin's bound on its expected cumulative loss for 0 < eta < 2.
+
+    AAAI 2012, theorem 3.
 
     .. math::
 
@@ -65,7 +69,7 @@ def margin_loss_bound(loss: ArrayLike, norm: ArrayLike, eta: float) -> Values:
 
 
 def auxiliary_loss_bound(T: ArrayLike, h_loss: ArrayLike, norm: ArrayLike, eta: float) -> Values:
-    r"""Return Auxiliary's bound of its expected cumulative loss over the draws (AAAI 2012, theorem 4).
+    r"""Return Auxiliary's bound on its expected cumulative loss (AAAI 2012, theorem 4).
 
     .. math::
 
@@ -79,7 +83,7 @@ def auxiliary_loss_bound(T: ArrayLike, h_loss: ArrayLike, norm: ArrayLike, eta: 
 
 
 def auxiliary_values(z: ArrayLike, h: str, gamma: float = 1.0, delta: float = 0.0) -> Values:
-    """Return h(z), an upper bound of log(1 + e^-z), for the three h of Auxiliary by their names in `AuxiliaryKLR`."""
+    """Return h(z), an upper bound of log(1 + exp(-z)), for one of Auxiliary's three functions h."""
     z = np.asarray(z, dtype=np.float64)
     if h == "log_gamma":
         return np.logaddexp(math.log(gamma), -z)
@@ -92,7 +96,7 @@ def auxiliary_values(z: ArrayLike, h: str, gamma: float = 1.0, delta: float = 0.
 
 
 def margin_support_bound(T: ArrayLike, own_loss: ArrayLike, eta: float) -> Values:
-    r"""Return a bound of Margin's expected number of support vectors; the paper has none.
+    r"""Return a bound on Margin's expected number of support vectors, which is not in the paper.
 
     .. math::
 
@@ -105,7 +109,7 @@ def margin_support_bound(T: ArrayLike, own_loss: ArrayLike, eta: float) -> Value
 
 
 def auxiliary_support_bound(own_loss: ArrayLike, h: str, gamma: float = 1.0, delta: float = 0.0) -> Values:
-    """Return a bound of Auxiliary's expected number of support vectors; the paper has none.
+    """Return a bound on Auxiliary's expected number of support vectors, which is not in the paper.
 
     own_loss / inf h,  where `own_loss` is the learner's expected cumulative loss and inf h is log(gamma), 0 (no bound)
     or l(delta): it draws with probability l(z_t) / h(z_t), and the third h inserts only where l(z_t) >= l(delta).
@@ -115,7 +119,9 @@ def auxiliary_support_bound(own_loss: ArrayLike, h: str, gamma: float = 1.0, del
 
 
 def oskl_constant(T: ArrayLike, delta: float, G: float = 1.0, G1: float = 1.0) -> Values:
-    r"""Return c of ICML 2013, equation (4), |l'| <= G1 <= G; infinite below the theorem's T >= 18 / (G ln(1/delta)).
+    r"""Return c of ICML 2013, equation (4), with |l'| <= G1 <= G.
+
+    It is infinite for T < 18 / (G ln(1/delta)), which the theorem excludes.
 
     .. math::
 
@@ -136,7 +142,7 @@ def oskl_constant(T: ArrayLike, delta: float, G: float = 1.0, G1: float = 1.0) -
 def oskl_loss_bound(
     T: ArrayLike, loss: ArrayLike, R: float, eta: float, G: float, delta: float, *, L: float = 1.0, G1: float = 1.0
 ) -> Values:
-    r"""Return OSKL's bound of its cumulative loss (ICML 2013, theorem 1, equation (2)).
+    r"""Return OSKL's bound on its cumulative loss (ICML 2013, theorem 1, equation 2).
 
     .. math::
 
@@ -163,7 +169,7 @@ def oskl_loss_bound(
 def oskl_support_bound(
     T: ArrayLike, own_loss: ArrayLike, G: float, delta: float, *, L: float = 1.0, G1: float = 1.0
 ) -> Values:
-    r"""Return OSKL's bound of its number of support vectors (ICML 2013, theorem 1, equation (3)).
+    r"""Return OSKL's bound on its number of support vectors (ICML 2013, theorem 1, equation 3).
 
     .. math::
 
@@ -176,7 +182,9 @@ def oskl_support_bound(
 
 
 def separating_function(T: float, n_points: int) -> tuple[float, float]:
-    """Return the cumulative loss and the norm of f_* of ICML 2013, theorem 2, on `repeated_points`, T > n_points.
+    """Return the cumulative loss and the norm of f_* in ICML 2013, theorem 2.
+
+    The data are `repeated_points`, with T > n_points.
 
     f_* has n support vectors and y f_*(x) = ln(T/n) at all n points, which are orthogonal: its loss T log(1 + n/T) is
     at most n, its norm sqrt(n) ln(T/n).  (The paper gives no sequence; its proof is in a supplement.)
@@ -186,7 +194,9 @@ def separating_function(T: float, n_points: int) -> tuple[float, float]:
 
 
 def few_support_loss(T: ArrayLike, n_points: int) -> Values:
-    """Return what fewer than n support vectors lose at least, in expectation (ICML 2013, theorem 2, third statement).
+    """Return the minimum expected loss with fewer than n support vectors.
+
+    ICML 2013, theorem 2, third statement.
 
     T log(2) / n: x_t is one of n orthogonal points with equal probability, whatever came before it, and at a point that
     is no support vector of f_t it is f_t(x_t) = 0.  It holds for every learner, and for any labels.

@@ -1,4 +1,4 @@
-"""DUOL: an update may also change the coefficient of an older support vector that conflicts with the example."""
+"""DUOL: an update may also change the coefficient of an older, conflicting support vector."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ from klr_bench.estimators.online.one_vs_rest import OneVsRestKernelClassifier
 from klr_bench.estimators.online.state import LAST, MISTAKES, REFUSED, BlockState, T
 
 ROUNDING = 1e-9
-"""Margins, which steps set to 1, are 1 if they differ by this at most."""
+"""Margins that updates set to 1 count as 1 up to this difference."""
 
 _vector, _matrix = float64[::1], float64[:, ::1]
 
 
 @compiled()
 def both_steps(loss_t, loss_b, length_t, length_b, w, room_t, room_b):
-    """Return (g, d) with the largest g loss_t + d loss_b - (length_t g^2 + length_b d^2) / 2 - w g d, w <= 0.
+    """Return the steps (g, d) that maximize the dual objective of two conflicting examples.
+
+    The objective is g loss_t + d loss_b - (length_t g^2 + length_b d^2) / 2 - w g d, with w <= 0.
 
     0 <= g <= room_t, 0 <= d <= room_b; the losses are >= 0, and so are the steps without the upper bounds.
     """
@@ -43,7 +45,9 @@ def both_steps(loss_t, loss_b, length_t, length_b, w, room_t, room_b):
 
 @compiled()
 def _conflict(y, row, f, labels, coef, n):
-    """Return (place, y_i y k(x_i, x)) of the support vector with margin <= 1 that conflicts most; place -1 for none.
+    """Return (index, y_i y k(x_i, x)) of the support vector with margin <= 1 that conflicts most.
+
+    The index is -1 if there is none.
 
     Of those that conflict equally it is the first.
     """
@@ -98,7 +102,7 @@ def _block(gram, values, labels, f, coef, sums, C, rho, counts):
 
 
 class DoubleState(BlockState):
-    """The state of DUOL between two blocks, in float64.
+    """State of DUOL between two blocks, in float64.
 
     Attributes: `support`, the support vectors; `numbers`, their numbers; the rest as in `_block`.
     """
@@ -129,7 +133,7 @@ class DoubleState(BlockState):
         self._extend(values[new, :n], values[np.ix_(new, n + new)])
 
     def _extend(self, old, own):
-        """Add kernel values of m new support vectors with the n old ones, (m, n), and with each other, (m, m)."""
+        """Add kernel values of m new support vectors with the n old ones, (m, n), and with each other."""
         m, n = old.shape
         if n + m > len(self.gram):
             self.gram = enlarged(self.gram, (2 * (n + m), 2 * (n + m)))
@@ -137,13 +141,13 @@ class DoubleState(BlockState):
         self.gram[new, :n], self.gram[:n, new], self.gram[new, new] = old, old.T, own
 
     def coefficients(self, *, average):
-        """Return the places of the support vectors and their coefficients, in the average of the f_t or the last f."""
+        """Return the indices of the support vectors and their averaged or last coefficients."""
         return np.arange(len(self.coef)), self.coef - self.sums / max(self.t, 1) if average else self.coef
 
 
 @estimator
 class DUOL(OneVsRestKernelClassifier):
-    r"""Double updating: an update changes the coefficient of a conflicting support vector, too.
+    r"""Double updating online learning: updates also change a conflicting support vector.
 
     At an example with y f(x) < 1, of the support vectors with margins y_i f(x_i) <= 1 the one with the least
     w = y_i y k(x_i, x) is looked for.  If w <= -rho, the coefficients of both are set to those in [0, C] at which the

@@ -1,4 +1,4 @@
-"""The recursion that all online learners share: exact, in blocks, and for many learners in one pass.
+"""Recursion shared by all online learners: exact, in blocks, for many learners in one pass.
 
 At step t, with f_1 = 0, a learner sees (x_t, y_t), and its rule answers (insert, s_t, c_t):
 
@@ -31,15 +31,15 @@ from klr_bench.estimators.core.rows import Growing, GrowingColumns, growing_like
 from klr_bench.estimators.online.state import FOLD_BELOW
 
 BLOCK = 256
-"""Examples per block."""
+"""Number of examples per block."""
 
 RULE_SIGNATURE = types.Tuple((boolean, float64, float64))(float64, float64, float64, int64, float64[::1])
-"""``rule(y, f, u, t, parameters) -> (insert, s, c)``: label, f_t(x_t), a uniform draw, t = 1, 2, ..."""
+"""``rule(y, f, u, t, parameters) -> (insert, s, c)``, with label, f_t(x_t), a uniform draw, and t = 1, 2, ..."""
 
 rule = compiled(RULE_SIGNATURE)
-"""Decorator of the update rule in an algorithm's file."""
+"""Decorator of the update rule in an algorithm's module."""
 
-_SMALLEST = 1e-290  # smaller coefficients become 0: subnormal numbers are slow and do not affect f(x)
+_SMALLEST = 1e-290  # Smaller coefficients become 0, because subnormal numbers are slow and do not affect f(x).
 
 
 def _fold_signature(real):
@@ -49,7 +49,7 @@ def _fold_signature(real):
 
 @compiled([_fold_signature(float32), _fold_signature(float64)])
 def _fold(coef, average, since, weights, first, n, scale, scale_sum, tiny):
-    """Bring the coefficients first, ..., n-1 to scale 1 and scale sum 0, in place; return the first non-zero place."""
+    """Rescale coefficients first, ..., n-1 to scale 1 and scale sum 0; return the first nonzero index."""
     leading = first
     for i in range(first, n):
         average[i] += coef[i] * (scale_sum - since[i])
@@ -89,7 +89,7 @@ def _recursion(
     rule, learners, parameters, radii, begin, y, u, factors, gram, diagonal, t, n_support, row, f,
     stores, block, scalars, counts, tiny,
 ):  # fmt: skip
-    """Run the given learners, which all have this rule, through a block of b examples.
+    """Process a block of b examples with learners that share a rule.
 
     `learners` are their numbers, with parameters (len(learners), p), radii and the example to `begin` with; labels y,
     draws u and factors of the steps c are (n_learners, b); gram (b, b) and diagonal (b,) are the block's kernel values.
@@ -130,7 +130,7 @@ def _recursion(
             if insert:
                 a = c / scale
                 new_coef[m, i], new_since[m, i], new_weights[m, i], new_inserted[m, i] = a, scale_sum, a, 1
-                later, values = sums[i + 1 :], gram[i, i + 1 :]  # indices from 0 let the loop vectorise
+                later, values = sums[i + 1 :], gram[i, i + 1 :]  # starting at index 0 allows vectorization
                 for j in range(len(later)):
                     later[j] += a * values[j]
                 squared = max(squared + 2.0 * shrink * c * value + c * c * diagonal[i], 0.0)
@@ -164,7 +164,7 @@ def _recursion(
 
 
 class OnlineState:
-    """The state between two blocks of online learners that see the same examples through the same kernel.
+    """State between two blocks of online learners that see the same examples and kernel.
 
     Attributes: `support` and `left`, the examples that any of them has inserted, as rows and operands; `row`, `coef`,
     `average`, `since`, `weights` (in the kernel's precision), `inserted` (how often), `scalars` and `counts`, as in
@@ -172,7 +172,7 @@ class OnlineState:
     """
 
     def __init__(self, kernel, X, row=(0,)):
-        """Start learners on rows like those of X, dense or CSR, of which there is one or more.
+        """Initialize learners for rows like X, dense or CSR, with at least one row.
 
         row (n_learners,) is the result of `shared_rows`.
         """
@@ -182,7 +182,7 @@ class OnlineState:
         self._start(len(self.row), X[:0])
 
     def _start(self, n, support):
-        """Start n rows of coefficients, of which there are none yet, for a support of these rows."""
+        """Create n rows of empty coefficients for the given support."""
         self._hold(support)
         self.coef, self.average, self.since = (GrowingColumns(n, np.float64) for _ in range(3))
         self.weights = GrowingColumns(n, support.dtype)
@@ -200,7 +200,9 @@ class OnlineState:
             self.left = growing_like(left).append(left)
 
     def learn_block(self, groups, X, y, u, numbers=None, factors=None):
-        """Learn from rows X (b, d) with labels y, -1.0 or +1.0, and uniform draws u, (n_learners, b) or (b,) for all.
+        """Learn from rows X (b, d) with labels y in {-1, 1} and uniform draws u.
+
+        u has the shape (n_learners, b), or (b,) for all learners.
 
         `groups` are the learners' updates, as returned by `grouped`; `numbers` (b,) are those of the rows, None where
         each comes once; `factors` >= 0, of the shape of u, multiply the steps, None for 1.
@@ -232,13 +234,13 @@ class OnlineState:
         self.t += b
 
     def average_from_here(self):
-        """Let the average be that of the f_t from now on."""
+        """Start averaging the functions from this point on."""
         self.average.columns[:] = 0.0
         self.since.columns[:] = self.scalars[:, 1:2]
         self.averaged_from = self.t
 
     def merge(self):
-        """Give each row one place, however often it was inserted, in the order of the rows' numbers.
+        """Merge repeated insertions of each row, and sort the support by row index.
 
         Coefficients, and weights in the average, are added: no f_t and no average changes, but for rounding.
         """
@@ -260,7 +262,7 @@ class OnlineState:
         self.counts[:, 1] = 0
 
     def n_insertions(self):
-        """Return how often the learners have inserted an example, all together."""
+        """Return the total number of insertions by all learners."""
         return int(self.inserted.columns[self.row].sum())
 
     def _run(self, groups, y, u, factors, gram, diagonal, f, stores, block, tiny):
@@ -273,11 +275,11 @@ class OnlineState:
 
     @property
     def refused(self):
-        """The number of the example that each learner refused, or 0, (n_learners,)."""
+        """Index (from 1) of the example that each learner rejected, or 0; shape (n_learners,)."""
         return self.counts[self.row, 2]
 
     def coefficients(self, i, *, average):
-        """Return learner i's coefficients of all examples in `support`, of its average f_t or of its last f."""
+        """Return the averaged or last coefficients of learner i for all examples in `support`."""
         m = self.row[i]
         coef, since = self.coef.columns[m], self.since.columns[m]
         scale, scale_sum = self.scalars[m, :2]
@@ -286,13 +288,13 @@ class OnlineState:
         return coef * scale
 
     def decide(self, weights, X):
-        """Return f (k, m), float64, for rows X (m, d) and k rows of weights for the examples in `support`."""
+        """Return f (k, m), float64, at rows X (m, d), for weights (k, n) of the examples in `support`."""
         operands = self.operands.fitting(X)
         left = self.left.rows if operands is self.operands else operands.left(self.support.rows)
         return evaluate(operands, left, weights, X)
 
     def alone(self, i):
-        """Return the state that learner i would have if it had learned alone."""
+        """Return the state that learner i would have if it had been trained alone."""
         m = self.row[i]
         rows = np.flatnonzero(self.inserted.columns[m])
         state = copy.copy(self)

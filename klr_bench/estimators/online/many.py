@@ -1,4 +1,4 @@
-"""Fit many online learners in one pass over the data: each kernel value is computed once for all of them."""
+"""Fitting of many online learners in one pass, so that each kernel value is computed once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from klr_bench.protocols import declares
 
 
 class Update(NamedTuple):
-    """What the engine needs of a learner: its compiled rule, the rule's parameters, the radius R.
+    """Part of a learner that the engine uses: compiled rule, its parameters, and the radius R.
 
     Learners with the same `stream` get the same random draws.
     """
@@ -29,12 +29,14 @@ class Update(NamedTuple):
 
 
 def _but_radius(update):
-    """Return the key of a group: everything but R."""
+    """Return a grouping key: everything but R."""
     return id(update.rule), *update.parameters, update.stream
 
 
 def grouped(updates):
-    """Return (rule, numbers of its learners, parameters, radii) per rule, so that each rule is called once per block.
+    """Group the updates by rule, so that each rule is called once per block.
+
+    Yields (rule, learner indices, parameters, radii).
 
     Learners that differ only in their radius are adjacent, by decreasing radius.
     """
@@ -50,13 +52,16 @@ def grouped(updates):
 
 
 def shared_rows(updates):
-    """Return the first row of each learner, (n_learners,): learners that differ only in their radius share one."""
+    """Return the first coefficient row of each learner.
+
+    Learners that differ only in their radius share a row; the shape is (n_learners,).
+    """
     rows = {}
     return [rows.setdefault(_but_radius(update), len(rows)) for update in updates]
 
 
 def _streams(learners):
-    """Yield the stream of random draws of each learner; learners with the same seed share a stream."""
+    """Yield the index of the random draws of each learner; equal seeds share draws."""
     numbers = {}
     for i, learner in enumerate(learners):
         seed = learner.random_state
@@ -64,7 +69,7 @@ def _streams(learners):
 
 
 def fit_many(learners, X, y, sample_weight=None):
-    """Fit several online learners in one pass over the rows; each kernel value is computed once for all of them.
+    """Fit several online learners in one pass; each kernel value is computed only once.
 
     The learners may be of any of the classes `OSKL`, `NonConservativeKLR`, `MarginKLR`, `AuxiliaryKLR`,
     `KernelPegasos`, `KernelOGD` and `KernelPerceptron`, mixed, but must share kernel, dtype, n_epochs and class_weight.
@@ -119,7 +124,7 @@ def fit_many(learners, X, y, sample_weight=None):
 
 
 def order_key(learner):
-    """Return a key that is equal for learners that go through the rows of a fit in one order."""
+    """Return a key that is equal for learners that visit the rows in the same order."""
     if not learner.shuffle:
         return "as they come"
     return learner.random_state if isinstance(learner.random_state, Integral) else id(learner)
@@ -127,19 +132,19 @@ def order_key(learner):
 
 def _check(learners):
     if not isinstance(learners, Sequence) or not learners:
-        message = f"learners: expected a list of one online learner or more, got {learners!r:.80}."
+        message = f"learners: expected a list of at least one online learner, got {learners!r:.80}."
         raise ValueError(message)
     for learner in learners:
         if isinstance(learner, type) or not declares(learner, "pass_key"):
-            message = f"learners: expected online learners, which share a pass; got {learner!r:.80}."
+            message = f"learners: expected online learners that can share a pass, got {learner!r:.80}."
             raise ValueError(message)
     if len({id(learner) for learner in learners}) < len(learners):
-        message = "learners: expected different objects, got one of them twice; use sklearn.base.clone."
+        message = "learners: expected distinct objects, got one twice; use sklearn.base.clone."
         raise ValueError(message)
 
 
 class SharedFit:
-    """A shared pass over two classes, before it is split into learners; it predicts for all of them at once.
+    """Shared pass over binary data, which predicts for all learners at once.
 
     A learner whose rule refuses an example is left out from there on, and `refused` marks it.  After each block of rows
     `callback(self, t)` is called with the number of examples seen; the pass ends where it returns True.
@@ -152,7 +157,9 @@ class SharedFit:
         X, y = first._validate(X, y, dtype=first._dtypes(), reset=True)
         first._set_classes(y)
         if len(first.classes_) > 2:
-            message = f"learners share a pass over two classes only; got {len(first.classes_)}: fit them one by one."
+            message = (
+                f"learners can share a pass only with two classes, got {len(first.classes_)}; fit them one by one."
+            )
             raise ValueError(message)
         first._n_first = len(y)
         for learner in learners[1:]:
@@ -185,7 +192,7 @@ class SharedFit:
 
     def _learn(self, groups, X, signs, epoch, callback):
         n = len(signs)
-        order, *_ = [learner._order(n) for learner in self.learners]  # all draw theirs, as they would alone
+        order, *_ = [learner._order(n) for learner in self.learners]  # each learner draws as it would alone
         for start in range(0, n, engine.BLOCK):
             block = slice(start, min(start + engine.BLOCK, n))
             rows = block if order is None else order[block]
@@ -198,7 +205,7 @@ class SharedFit:
         return False
 
     def _weighted(self, drawn, rows):
-        """Return the draws and the factors of the steps of all learners, (n_learners, b), for a block of rows."""
+        """Return the draws and step factors of all learners, (n_learners, b), for a block of rows."""
         weighted = [
             learner._weighted(draws, None if weights is None else weights[rows])
             for learner, draws, weights in zip(self.learners, drawn, self._weights, strict=True)
@@ -208,16 +215,16 @@ class SharedFit:
 
     @property
     def refused(self):
-        """Mask of the learners without a result, (n_learners,)."""
+        """Mask (n_learners,) of the learners that failed."""
         return self.state.refused > 0
 
     @property
     def logistic(self):
-        """A mask of the learners whose sigmoid of f is a probability, (n_learners,)."""
+        """Mask (n_learners,) of the learners for which sigmoid(f) is a probability."""
         return np.array([learner._is_logistic() for learner in self.learners])
 
     def decision_function(self, X):
-        """Return f(x) of all learners for the rows of X, as float64 (n_samples, n_learners)."""
+        """Return f(x) of all learners for the rows of X, float64 (n_samples, n_learners)."""
         dtype = self.state.support.dtype
         X = self.learners[0]._validate(X, dtype=dtype)
         same = [(row, learner.average) for row, learner in zip(self.state.row, self.learners, strict=True)]

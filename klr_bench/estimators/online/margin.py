@@ -1,4 +1,4 @@
-"""Online kernel logistic regression that samples by the classification margin."""
+"""Online kernel logistic regression with updates sampled by the classification margin."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def softmax_gradient_step_by_length(z, r, u, parameters):
 
 @estimator
 class MarginKLR(SoftmaxKernelClassifier):
-    r"""Online kernel logistic regression that updates with a probability that decreases with the margin.
+    r"""Online kernel logistic regression whose update probability decreases with the margin.
 
     With the margin z = y f(x), an example is drawn with probability p; only then is there a gradient step on the
     logistic loss, f <- project_R( f + eta y (1 - sigma(z)) k(x, .) ), sigma(z) = 1 / (1 + e^-z):

@@ -1,4 +1,4 @@
-"""Non-conservative online kernel logistic regression: every example becomes a support vector."""
+"""Non-conservative (NC) online kernel logistic regression, which updates at every example."""
 
 from __future__ import annotations
 

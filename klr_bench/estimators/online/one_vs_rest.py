@@ -1,4 +1,4 @@
-"""The scikit-learn interface of the kernel learners that keep one learner per class, each with its support vectors."""
+"""Base class of kernel learners with one learner, and one set of support vectors, per class."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from klr_bench.estimators.online.strategies import CHUNK, StrategyState
 
 @estimator
 class OneVsRestKernelClassifier(OnlineKernelClassifier):
-    """A binary kernel classifier that learns row by row and may change or remove earlier support vectors.
+    """Kernel classifier that learns row by row and may change or remove earlier support vectors.
 
     With more than two classes there is one learner per class, which separates it from the others.
 
@@ -49,15 +49,15 @@ class OneVsRestKernelClassifier(OnlineKernelClassifier):
     n_jobs: None = fixed(None)
 
     pass_key = None
-    """These learners share no pass."""
+    """None, because these learners cannot share a pass."""
     budget = 2**40
-    """Largest number of support vectors at any time; this one is more than there can be examples."""
+    """Maximum number of support vectors, by default more than there can be examples."""
     _by_age = False
 
     @checked_fit
     @one_against_rest
     def fit(self, X, y, callback=None):
-        """Forget an earlier fit and learn from all rows, in their order or, with `shuffle`, a drawn one; return self.
+        """Fit the classifier to X and y from scratch; return self.
 
         There are no weights of rows.
 
@@ -75,7 +75,7 @@ class OneVsRestKernelClassifier(OnlineKernelClassifier):
     @checked_fit
     @one_against_rest
     def partial_fit(self, X, y, classes=None, callback=None):
-        """Continue learning from the rows of X, in their order, without weights of rows.
+        """Continue learning from the rows of X, in order and without sample weights.
 
         Parameters, returns and result are those of `KernelOGD.partial_fit`.
         """
@@ -97,10 +97,10 @@ class OneVsRestKernelClassifier(OnlineKernelClassifier):
         return lambda X, signs, draws, *_: self._state.learn(strategy, parameters, X, signs, draws)
 
     def _begin_pass(self):
-        """Keep the average: it is that of all passes."""
+        """Do nothing, because the average covers all passes."""
 
     def _end_pass(self):
-        """Leave the support vectors as they are: they are replaced all the time."""
+        """Do nothing, because support vectors are replaced all the time."""
         self._count_again()
 
     def _size(self, callback):
@@ -111,7 +111,10 @@ class OneVsRestKernelClassifier(OnlineKernelClassifier):
 
     @checked_decision
     def decision_function(self, X):
-        """Return f(x) for the rows of X (n_samples, n_features), as float64 (n_samples,) or (n_samples, n_classes)."""
+        """Return f(x) for rows X (n_samples, n_features).
+
+        The result is float64, (n_samples,) or (n_samples, n_classes).
+        """
         check_is_fitted(self, "dual_coef_")
         X = self._validate(X, dtype=self.support_vectors_.dtype)
         state = self.estimators_[0]._state if self._has_many() else self._state
@@ -119,7 +122,7 @@ class OneVsRestKernelClassifier(OnlineKernelClassifier):
         return spread(self, f)
 
     def last_classifier(self):
-        """Return a fitted copy with average=False, the classifier after the last example; it shares memory."""
+        """Return a fitted copy with average=False that shares memory."""
         check_is_fitted(self, "dual_coef_")
         last = copy.copy(self)
         last.average = False

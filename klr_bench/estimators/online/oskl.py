@@ -1,4 +1,4 @@
-"""Online sparse kernel learning by sampling and smooth losses (OSKL)."""
+"""Online sparse kernel learning with smooth losses and sampled updates (OSKL)."""
 
 from __future__ import annotations
 
@@ -17,16 +17,19 @@ SMOOTH_LOSSES = ("logit", "exponential", "square")
 
 
 def step_size(learner):
-    """Return eta, or where it is None the paper's 0.9 / (L G), with L of its table 1."""
+    """Return eta or, if it is None, the paper's default 0.9 / (L G) with L from table 1."""
     smoothness = 2.0 / learner.delta if learner.loss == "square" else 1.0
     return 0.9 / (smoothness * learner.G) if learner.eta is None else learner.eta
 
 
 def refuse_slope(learner, t, limit):
-    """Raise the error for example t, whose derivative exceeds G; a smaller `limit` is a parameter that helps."""
+    """Raise ValueError for example t, at which the derivative of the loss exceeds G.
+
+    `limit` names a parameter whose smaller values avoid the error.
+    """
     message = (
         f"{type(learner).__name__}: |l'(y, f(x))| of the {learner.loss} loss exceeds G = {learner.G:g} at example {t}; "
-        f"G must be at least G1, the largest derivative that occurs: use a larger G or a smaller {limit}."
+        f"G must be at least G1, the largest derivative that occurs. Use a larger G or a smaller {limit}."
     )
     raise ValueError(message)
 
@@ -48,7 +51,7 @@ def sampled_direction_step(z, r, u, parameters):
 
 @estimator
 class OSKL(SoftmaxKernelClassifier):
-    r"""Online sparse kernel learning: an example becomes a support vector with probability |l'(y, f(x))| / G.
+    r"""Online sparse kernel learning: examples are inserted with probability |l'(y, f(x))| / G.
 
     Examples that f already classifies well have a small derivative and are seldom drawn, so that f stays sparse.  The
     step of a drawn example is larger in turn, such that the expected step is a gradient step:
@@ -124,13 +127,13 @@ class OSKL(SoftmaxKernelClassifier):
     def _checked_weights(self, weights):
         largest = float(weights.max(initial=0.0))
         if self.loss != "logit" and largest > 1:
-            message = f"OSKL: weights above 1, here {largest:g}, are for loss='logit', whose derivative has a bound."
+            message = f"OSKL: weights above 1, here {largest:g}, require loss='logit', whose derivative is bounded."
             raise ValueError(message)
         self._raised = max(1.0, largest / self.G)
         return weights
 
     def _weighted(self, draws, weights):
-        """Let weights act on the probability of an insertion: they divide the draws; G is raised if they exceed it."""
+        """Return draws divided by the sample weights; G is raised for weights above it."""
         if weights is None:
             return draws, None
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,4 +1,4 @@
-"""Learners that go through the rows in one pass or in several: `fit`, `partial_fit`, orders, weights, callbacks."""
+"""Learners that make one or several passes over the rows: order, weights, callbacks."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from klr_bench.estimators.online import engine
 from klr_bench.protocols import FIRST
 
 SORTED = 50
-"""Smallest number of rows for which an order by class is not a coincidence."""
+"""Minimum number of rows for which sorted labels trigger a warning."""
 
 
 @estimator
 class OnlineClassifier(BinaryKernelClassifier):
-    """A classifier that learns row by row, in one pass or in several.
+    """Classifier that learns row by row, in one or several passes.
 
     With more than two classes it learns one function f_k per class, which separates it from the others, all in the same
     passes.
@@ -62,7 +62,7 @@ class OnlineClassifier(BinaryKernelClassifier):
 
     @checked_fit
     def fit(self, X, y, sample_weight=None, callback=None):
-        """Forget an earlier fit and learn from all rows, in their order or, with `shuffle`, a drawn one; return self.
+        """Fit the classifier to X and y from scratch; return self.
 
         Parameters
         ----------
@@ -96,11 +96,11 @@ class OnlineClassifier(BinaryKernelClassifier):
         return self
 
     def _complete(self, X, y):
-        """After all passes of a fit."""
+        """Hook that is called after all passes of a fit."""
 
     @checked_fit
     def partial_fit(self, X, y, classes=None, sample_weight=None, callback=None):
-        """Continue learning from the rows of X, in their order; return self.
+        """Continue learning from the rows of X, in order; return self.
 
         The result depends on the sequence of rows only, up to rounding, not on how it is split into calls.  Kernel,
         dtype and budget cannot change after the first call; other parameters hold for the rows that follow.
@@ -119,19 +119,19 @@ class OnlineClassifier(BinaryKernelClassifier):
 
     @available_if(lambda self: self._is_logistic())
     def predict_proba(self, X):
-        """Return class probabilities, (n_samples, n_classes); only with the logistic loss."""
+        """Return class probabilities (n_samples, n_classes); requires the logistic loss."""
         return self._probabilities(X)
 
     def steps(self, n_samples):
-        """Return the largest t that a callback of `fit` may see, and the first worth a checkpoint."""
+        """Return the largest t passed to a callback of `fit`, and the first t worth a checkpoint."""
         return n_samples * self._passes(n_samples), FIRST
 
     def progress(self):
-        """Return what a checkpoint stores: the number of support vectors."""
+        """Return the metrics stored at a checkpoint: the number of support vectors."""
         return {"n_support": self.n_support_}
 
     def summary(self):
-        """Return the number of support vectors, the share of rows that are not support vectors, and the updates."""
+        """Return the number of support vectors, the sparsity, and the number of updates."""
         return {
             "n_support": self.n_support_,
             "sparsity": 1.0 - self.n_support_ / (self.t_ - self._n_again),
@@ -149,7 +149,7 @@ class OnlineClassifier(BinaryKernelClassifier):
         return super()._dtypes() if self._state is None else self._dtype_of_rows()
 
     def _learn(self, X, y, callback, order=None, numbers=None, weights=None):
-        """Learn from all rows, block by block; return True if the callback asked to stop.
+        """Learn from all rows, block by block; return True if the callback requested a stop.
 
         `order` (n,) are the places of the rows in the order of learning, None for their own; `numbers` (n,), in that
         order, tell which rows are the same in another pass, None for none; `weights` (n,) are those of the rows.
@@ -178,48 +178,51 @@ class OnlineClassifier(BinaryKernelClassifier):
         return False
 
     def _note_decided(self):
-        """After a block of rows: `Progressive` keeps what was predicted for them."""
+        """Hook after a block of rows, in which `Progressive` stores the predictions."""
 
     def _passes(self, n):
         return self.n_epochs
 
     def _order(self, n):
-        """Return the order of a pass through n rows, (n,), or None for their own order."""
+        """Return the order of a pass through n rows, (n,), or None for the original order."""
         return self._random.permutation(n) if self.shuffle else None
 
     def _begin_pass(self):
         self._state.average_from_here()
 
     def _weights(self, sample_weight, X, y, *, whole=True):
-        """Return the weights of the rows (n,); None where all are 1.  `whole` says whether these are all rows."""
+        """Return the sample weights (n,), or None if all are 1; `whole` is False for partial data."""
         if not whole:
             refuse_balanced(self)
         weights = row_weights(sample_weight, self.class_weight, X, y, self.classes_)
         return None if weights is None else self._checked_weights(weights)
 
     def _checked_weights(self, weights):
-        """Return the weights; refuse those for which the rule has no unbiased update."""
+        """Return the weights.
+
+        Raises ValueError if the rule has no unbiased update for them.
+        """
         return weights
 
     def _end_pass(self):
         self._count_again()
 
     def _count_again(self):
-        """After a pass of `fit`, note how many of the examples seen were rows that had been seen before."""
+        """After a pass of `fit`, record how many examples were repetitions of earlier rows."""
         self._n_again = max(self._state.t - self._n_first, 0)
 
     def _size(self, callback):
         return engine.BLOCK
 
     def _refuse(self, t, f):
-        """Raise the error for example t, with f(x) = f."""
+        """Raise ValueError for example t, at which f(x) is not finite."""
         why = "the update or the norm of f is not finite; use a smaller step, or scale X"
         message = f"{type(self).__name__}: f(x) = {f:g} at example {t}, and {why}."
         raise ValueError(message)
 
 
 def warn_of_order(estimator, y):
-    """Warn if the rows are sorted by class: a learner that goes through them once forgets the first class."""
+    """Warn if the rows are sorted by class, because a single pass then forgets the first class."""
     if len(y) >= SORTED and np.count_nonzero(y[1:] != y[:-1]) < len(estimator.classes_):
         message = f"{type(estimator).__name__}: the rows are sorted by class; use shuffle=True, or permute them."
         warnings.warn(message, stacklevel=4)

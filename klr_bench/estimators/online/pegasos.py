@@ -1,4 +1,4 @@
-"""Pegasos with a kernel: stochastic subgradient descent on the objective of the support vector machine."""
+"""Kernel Pegasos: stochastic subgradient descent on the SVM objective."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def hinge_step(y, f, u, t, parameters):
 
 @estimator
 class KernelPegasos(OnlineKernelClassifier):
-    r"""Pegasos with a kernel: stochastic subgradient descent on the objective of the support vector machine.
+    r"""Kernel Pegasos: stochastic subgradient descent on the objective of the SVM.
 
     The objective is
 

@@ -1,4 +1,4 @@
-"""The kernel perceptron."""
+"""Kernel perceptron."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def step_on_mistake(y, f, u, t, parameters):
 
 @estimator
 class KernelPerceptron(OnlineKernelClassifier):
-    r"""The kernel perceptron: each mistake becomes a support vector.
+    r"""Kernel perceptron: each mistake becomes a support vector.
 
     At an example with y f(x) <= 0, and only there,
 

@@ -1,4 +1,4 @@
-"""The recursion of the engine for logistic regression with more than two classes.
+"""The engine's recursion for logistic regression with more than two classes.
 
 A learner keeps F = (F_1, ..., F_M), one function per class, with sum_k F_k = 0, and P(k|x) is the softmax of F(x).  Let
 z be the log-odds of the right class y, and q_k the shares of the others, so that P(k|x) = (1 - sigma(z)) q_k:
@@ -33,13 +33,13 @@ from klr_bench.estimators.online.many import Update
 from klr_bench.estimators.online.state import FOLD_BELOW
 
 ENOUGH = 100_000
-"""Steps after which a further pass gains little."""
+"""Number of steps after which a further pass improves little."""
 
 RULE_SIGNATURE = types.Tuple((boolean, float64))(float64, float64, float64, float64[::1])
-"""``rule(z, r, u, parameters) -> (insert, c)``: log-odds, length of the gradient over sigma(-z), a uniform draw."""
+"""``rule(z, r, u, parameters) -> (insert, c)``, with log-odds, gradient length over sigma(-z), and a uniform draw."""
 
 rule_of_many = compiled(RULE_SIGNATURE)
-"""Decorator of the update rule for more than two classes."""
+"""Decorator of an update rule for more than two classes."""
 
 
 def _signature(real):
@@ -54,7 +54,7 @@ def _signature(real):
 def _recursion(
     rule, parameters, radius, y, u, factors, gram, diagonal, t, n_support, f, stores, block, scalars, counts, tiny
 ):  # fmt: skip
-    """Run a learner through a block of b examples of the classes y (b,), 0, 1, ..., M - 1.
+    """Process a block of b examples with classes y (b,) in {0, ..., M - 1}.
 
     As in `engine._recursion`, with factors (b,), and with one row per class: f (M, b), the sums so far, without the
     scale; `stores`; `block`; `scalars` (M, 5), the same for all classes, with the last z in place of f(x); and
@@ -115,7 +115,7 @@ def _recursion(
 
 
 class SoftmaxState(engine.OnlineState):
-    """The state of a learner of M classes between two blocks: `OnlineState`, with one row per class."""
+    """State of a learner with M classes between two blocks: `OnlineState` with one row per class."""
 
     def __init__(self, kernel, X, n_classes):
         super().__init__(kernel, X, range(n_classes))
@@ -127,13 +127,13 @@ class SoftmaxState(engine.OnlineState):
         )  # fmt: skip
 
     def n_insertions(self):
-        """Return how often an example was inserted, which is always for all classes."""
+        """Return the number of insertions; each insertion is for all classes."""
         return int(self.inserted.columns[0].sum())
 
 
 @estimator
 class SoftmaxKernelClassifier(OnlineKernelClassifier):
-    """A learner with the logistic loss for any number of classes.
+    """Learner with the logistic loss for any number of classes.
 
     With two classes, and with another loss, it is an `OnlineKernelClassifier`.  With more, f(x) has one value per
     class, which sum to 0, and the probabilities are their softmax.  An example is a mistake if the value of its class
@@ -178,15 +178,15 @@ class SoftmaxKernelClassifier(OnlineKernelClassifier):
     def _go_on_with(self, classes):
         super()._go_on_with(classes)
         if self._has_many() and isinstance(self._state, SoftmaxState) != self._is_softmax():
-            message = f"loss={self.loss!r} cannot follow the loss of the first call; call fit to start anew."
+            message = f"loss={self.loss!r} differs from the loss of the first call; call fit to start again."
             raise ValueError(message)
 
     def progress(self):
-        """Return what a checkpoint stores: the number of support vectors and the cumulative logistic loss, if any."""
+        """Return the metrics stored at a checkpoint: support vectors and cumulative logistic loss."""
         return super().progress() | self._losses()
 
     def summary(self):
-        """Return the support vectors, their share, the updates and, of the logistic loss, the sum over all steps."""
+        """Return support vectors, sparsity, updates and, for the logistic loss, the cumulative loss."""
         return super().summary() | self._losses()
 
     def _losses(self):
@@ -201,7 +201,7 @@ class SoftmaxKernelClassifier(OnlineKernelClassifier):
         return self._has_many() and self._is_logistic()
 
     def _signs(self, y):
-        """Return the labels as -1.0 and +1.0; with the softmax as 0, 1, ..."""
+        """Return the labels as -1.0 and +1.0, or as 0, 1, ... for the softmax."""
         if not self._is_softmax():
             return super()._signs(y)
         self._refuse_unknown(y)

@@ -1,4 +1,4 @@
-"""States of learners that process examples in blocks, and what their compiled loops have in common."""
+"""States of learners that process examples in blocks, and shared compiled functions."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import numpy as np
 from klr_bench.estimators.core.jit import compiled
 
 BLOCK = 128
-"""Examples per block."""
+"""Number of examples per block."""
 T, MISTAKES, REFUSED = range(3)
-"""Places in `counts`: examples seen; mistakes; the example at which f(x) was not finite, or 0."""
+"""Indices into `counts`: examples seen, mistakes, and the example at which f(x) was not finite (or 0)."""
 N, EVER = range(3, 5)
-"""Places in `counts` of states with slots: slots in use; support vectors inserted ever."""
+"""Indices into `counts` of states with slots: used slots, and support vectors inserted so far."""
 SCALE, SUM, LAST = range(3)
-"""Places in `scalars`: the scale of the coefficients, the sum of the scales, the last f(x)."""
+"""Indices into `scalars`: the scale of the coefficients, the sum of scales, and the last f(x)."""
 FOLD_BELOW = 1e-3
-"""Smallest scale; a smaller one is multiplied into the coefficients."""
+"""Minimum scale; a smaller scale is multiplied into the coefficients."""
 
 
 @compiled()
@@ -35,7 +35,7 @@ def count_example(y, f, k, counts, scalars):
 
 @compiled()
 def settle(m, coef, average, since, scalars):
-    """Bring the contributions of the first m support vectors to the average up to date."""
+    """Add the pending contributions of the first m support vectors to the average."""
     for j in range(m):
         average[j] += coef[j] * (scalars[SUM] - since[j])
         since[j] = scalars[SUM]
@@ -43,7 +43,7 @@ def settle(m, coef, average, since, scalars):
 
 @compiled()
 def decay(phi, m, coef, average, since, scalars):
-    """Multiply f, with m coefficients, by phi > 0."""
+    """Multiply f, which has m coefficients, by phi > 0."""
     scalars[SCALE] *= phi
     if scalars[SCALE] < FOLD_BELOW:
         settle(m, coef, average, since, scalars)
@@ -54,16 +54,16 @@ def decay(phi, m, coef, average, since, scalars):
 
 
 class BlockState:
-    """A state whose `counts` begin with T, MISTAKES and REFUSED, and its `scalars` with SCALE, SUM and LAST.
+    """State with common entries in `counts` (T, MISTAKES, REFUSED) and `scalars` (SCALE, SUM, LAST).
 
     A subclass with the method `learn` of this class has `_learn_block(X, y, *parameters)`.
     """
 
     block = BLOCK
-    """Examples per block."""
+    """Number of examples per block."""
 
     def learn(self, X, y, *parameters):
-        """Learn from rows X (n, d) with labels y (n,), -1.0 or +1.0."""
+        """Learn from rows X (n, d) with labels y (n,) in {-1, 1}."""
         for start in range(0, len(y), self.block):
             if self.refused:
                 break
@@ -71,22 +71,22 @@ class BlockState:
 
     @property
     def t(self):
-        """Examples seen."""
+        """Number of examples seen."""
         return int(self.counts[T])
 
     @property
     def n_mistakes(self):
-        """Number of examples with y f(x) <= 0 at their own step."""
+        """Number of examples with y f(x) <= 0 before their own update."""
         return int(self.counts[MISTAKES])
 
     @property
     def refused(self):
-        """The example at which f(x) was not finite, or 0."""
+        """Index (from 1) of the example at which f(x) was not finite, or 0."""
         return int(self.counts[REFUSED])
 
     @property
     def last_value(self):
-        """The last f(x)."""
+        """The last value f(x)."""
         return self.scalars[LAST]
 
     def _slots(self):
@@ -94,7 +94,7 @@ class BlockState:
         return slice(0, self.counts[N])
 
     def coefficients(self, *, average):
-        """Return the places in `support` of the examples in f and their coefficients, of the average or the last f."""
+        """Return the indices in `support` of the examples in f, and their coefficients."""
         slots = self._slots()
         number, coef = self.number[slots], self.coef[slots]
         if not average:

@@ -1,4 +1,4 @@
-"""The engine of strategies, exact, in blocks: support vectors are inserted, removed and rescaled.
+"""Block engine of strategies that insert, remove and rescale support vectors.
 
 A strategy is a compiled function of a `Book`.  It goes through the examples of a block with `decide`, `enter`, `drop`
 and `shrink`, and returns how many it has processed.  None of this changes a kernel value: those of a block, with the
@@ -43,9 +43,9 @@ from klr_bench.estimators.online.state import (
 )
 
 CHUNK = 4096
-"""Rows whose operands are prepared at once."""
+"""Number of rows whose operands are prepared at once."""
 LARGE = 16_384
-"""With more support vectors, blocks are shorter, so that their kernel values stay in the cache."""
+"""With more support vectors, blocks are shorter so that their kernel values fit into the cache."""
 SHORT = 32
 
 Book = namedtuple("Book", "values y u f coef average since length number slot column total entered counts scalars")
@@ -63,9 +63,9 @@ counts                  T, MISTAKES, REFUSED, N, EVER, TURNS, FIRST
 scalars                 SCALE, SUM, LAST, SQUARED, and two for the strategy
 """
 TURNS, FIRST = EVER + 1, EVER + 2
-"""Further places in `counts`: support vectors replaced; the first column of the block."""
+"""Further indices into `counts`: replaced support vectors, and the first column of the block."""
 SQUARED, MEMORY = LAST + 1, LAST + 2
-"""The squared norm of f, and the first of the strategy's own scalars."""
+"""Indices into `scalars`: the squared norm of f, and the first of the strategy's own values."""
 
 
 def _book(real):
@@ -79,18 +79,18 @@ def _strategy(real):
 
 
 strategy = compiled([_strategy(float32), _strategy(float64)])
-"""Decorator of a strategy: ``strategy(book, parameters) -> examples dealt with``."""
+"""Decorator of a strategy: ``strategy(book, parameters) -> number of processed examples``."""
 
 
 @compiled()
 def f_at(book, row, i):
-    """Return f at the example of a row of `values`, before example i of the block can be inserted."""
+    """Return f at a row of `values`, before example i of the block is inserted."""
     return book.scalars[SCALE] * dot(book.coef, book.values[row], book.counts[FIRST] + i)
 
 
 @compiled()
 def decide(book, i):
-    """Begin the step of example i: return f(x_i); if it is not finite, return nan, which ends the learning."""
+    """Start the step of example i and return f(x_i), or nan if it is not finite, which ends learning."""
     value = f_at(book, i, i)
     book.f[i] = value
     return value if count_example(book.y[i], value, 0.0, book.counts, book.scalars) else math.nan
@@ -98,7 +98,7 @@ def decide(book, i):
 
 @compiled()
 def enter(book, i, slot, c, value):
-    """Let example i in with coefficient c, in a slot whose support vector has gone, or goes now.
+    """Insert example i with coefficient c into a slot that is free or being replaced.
 
     `value` is f(x_i).
     """
@@ -115,7 +115,10 @@ def enter(book, i, slot, c, value):
 
 @compiled()
 def drop(book, column):
-    """Remove the example of a column from f and keep its contribution to the average; the caller updates the norm."""
+    """Remove the example of a column from f, but keep its share of the average.
+
+    The caller updates the norm.
+    """
     earned = book.average[column] + book.coef[column] * (book.scalars[SUM] - book.since[column])
     book.total[book.number[column]] = earned
     book.coef[column] = 0.0
@@ -145,12 +148,12 @@ def _commit(book, right, left, block_left):
 
 @compiled(int64(types.boolean, int64, int64, int64))
 def n_victims(by_age, first, b, budget):
-    """Return the number of oldest support vectors whose kernel values a block of b examples needs."""
+    """Return how many of the oldest support vectors a block of b examples needs kernel values of."""
     return min(first, max(b // 2, 1)) if by_age and first + b > budget else 0
 
 
 def _as_words(array):
-    """Return an array of numbers as words of bits, in compiled code."""
+    """Reinterpret an array of floating-point numbers as words of bits."""
 
 
 @overload(_as_words)
@@ -162,7 +165,7 @@ def _as_words_by_precision(array):
 
 @compiled()
 def _kernel_values(rows, columns, n_words, differ, per_bit, base, kernel, degree):
-    """Return kernel values (n, m) of left operands (n, d') and right operands (m, d'), which may begin with words.
+    """Return the kernel values (n, m) of left operands (n, d') and right operands (m, d').
 
     n_words, ..., base are those of their `Packing`.
     """
@@ -196,7 +199,7 @@ def _learn(
     y, u, f,
     left, right, coef, average, since, length, number, slot, column, total, entered, counts, scalars,
 ):  # fmt: skip
-    """Learn from dense rows: queries and keys (n, d') are their left and right operands, lengths (n,) ||k(x, .)||.
+    """Learn from dense rows, given their left and right operands and lengths ||k(x, .)||.
 
     Sets f (n,).
 
@@ -225,7 +228,7 @@ def _learn(
 
 
 class StrategyState(BlockState):
-    """The state of a learner with a strategy between two chunks of examples.
+    """State of a learner with a strategy between two chunks of examples.
 
     Attributes: `decided`, f(x) of the examples of the last call of `learn`, each by the ones before it; `support`, the
     rows of all inserted examples, in order, and their `numbers` among all; `left` and `right`, the operands of slots
@@ -233,7 +236,10 @@ class StrategyState(BlockState):
     """
 
     def __init__(self, kernel, X, budget, *, by_age):
-        """Start on rows like those of X, dense or CSR; `by_age`: the strategy needs f at the oldest examples."""
+        """Initialize for rows like X, dense or CSR.
+
+        `by_age` is True if the strategy needs f at the oldest examples.
+        """
         self.budget, self.by_age = budget, by_age
         self.sparse = sp.issparse(X)
         self.operands = operands_of(kernel, X)
@@ -245,7 +251,7 @@ class StrategyState(BlockState):
         self.scalars[SCALE] = 1.0
 
     def learn(self, strategy, parameters, X, y, u):
-        """Learn from rows X (n, d) with labels y (n,), -1.0 or +1.0, and uniform draws u (n,)."""
+        """Learn from rows X (n, d) with labels y (n,) in {-1, 1} and uniform draws u (n,)."""
         size = BLOCK if self.budget <= LARGE else SHORT
         self._fit_operands(X)
         self._make_room(len(y), size)
@@ -263,11 +269,11 @@ class StrategyState(BlockState):
             self.numbers.append(entered)
 
     def _width(self, X):
-        """Return the number of columns of an operand; 0 if the rows are the operand."""
+        """Return the number of columns of an operand, or 0 if the rows are the operand."""
         return 0 if self.operands.left_is_rows else self.operands.left(X[:1]).shape[1]
 
     def _fit_operands(self, X):
-        """Let the operands be those that rows X need, and prepare the support vectors anew if they change."""
+        """Switch to operands suitable for rows X, and convert the support vectors if they change."""
         operands = self.operands.fitting(X)
         if operands is self.operands:
             return
@@ -297,7 +303,7 @@ class StrategyState(BlockState):
         return len(y)
 
     def _learn_by_index(self, strategy, parameters, size, X, y, u, f, lengths):
-        """Learn from some rows; return their number.  The inverted index of the columns is built anew each time."""
+        """Learn from some of the rows with a new inverted index of the columns; return their number."""
         first, b = self.counts[N], min(size, len(y))
         columns = sp.vstack([self.support.rows[self.number[:first]], X[:b]], format="csr")
         victims = (self.counts[TURNS] + np.arange(n_victims(self.by_age, first, b, self.budget))) % self.budget

@@ -19,8 +19,8 @@ FACTS = {
     "lam": "lambda = {} lambda_max",
 }
 SENTENCES = {
-    "settled_s": "Settled after: the training time after which the test accuracy is at most 0.5 percentage points below its "
-    "final value; only for fits that finished within the time limit.",
+    "settled_s": "Settled after: the training time after which the test accuracy is at most 0.5 points below its final "
+    "value; only for fits that finished within the time limit.",
     "setup_time_s": "Before the pass: the training time without the pass over the examples.",
 }
 """Explanations of metrics, shown if a table contains them."""
