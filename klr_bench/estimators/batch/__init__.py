@@ -1,6 +1,6 @@
-"""Batch kernel logistic regression: the problem that the online learners approximate, solved to a duality gap.
+"""Batch kernel logistic regression, which solves the online learners' problem to a duality gap.
 
-    min_f  (lam/2) ||f||^2 + (1/n) sum_i log(1 + exp(-y_i f(x_i)))
+min_f  (lam/2) ||f||^2 + (1/n) sum_i log(1 + exp(-y_i f(x_i)))
 
 At the solution f = sum_i b_i k(x_i, .) with b_i = y_i sigma(-z_i) / (n lam), z_i = y_i f(x_i).
 """

@@ -1,4 +1,4 @@
-"""The scikit-learn interface of the batch solvers: parameters, validation, epochs until the gap closes, prediction."""
+"""Base classes of the batch solvers: parameters, validation, epochs, prediction."""
 
 from __future__ import annotations
 
@@ -18,17 +18,20 @@ from klr_bench.estimators.core.threads import parallel_map
 from klr_bench.protocols import FIRST
 
 LARGEST = 1024
-"""Rows per block if memory allows; larger blocks save no time."""
+"""Maximum number of rows per block; larger blocks save no time."""
 TILE = 512
-"""Rows per product of a block: its values are still in the cache when they are used."""
+"""Number of rows per product of a block, so that its values stay in the cache."""
 
 
 class ExpansionClassifier(BinaryKernelClassifier):
-    """A kernel classifier f(x) = sum_i b_i k(x_i, x); for more than two classes one f_k for each."""
+    """Kernel classifier f(x) = sum_i b_i k(x_i, x), with one f_k per class if there are several."""
 
     @checked_decision
     def decision_function(self, X):
-        """Return f(x) for the rows of X (n_samples, n_features), as float64 (n_samples,) or (n_samples, n_classes)."""
+        """Return f(x) for rows X (n_samples, n_features).
+
+        The result is float64, (n_samples,) or (n_samples, n_classes).
+        """
         check_is_fitted(self, "dual_coef_")
         X = self._validate(X, dtype=self.support_vectors_.dtype)
         f = decide(self._operands, self.support_vectors_, self.dual_coef_, X)
@@ -39,31 +42,31 @@ class ExpansionClassifier(BinaryKernelClassifier):
         return self._probabilities(X)
 
     def steps(self, n_samples):
-        """Return the number of rows of an epoch, and the first t worth a checkpoint."""
+        """Return the number of rows per epoch, and the first t worth a checkpoint."""
         return n_samples, FIRST
 
     def progress(self):
-        """Return what a checkpoint keeps: the number of support vectors."""
+        """Return the metrics stored at a checkpoint: the number of support vectors."""
         return {"n_support": self.n_support_}
 
     def summary(self):
-        """Return the numbers of support vectors and iterations, and the objective, the sum of all problems'."""
+        """Return the numbers of support vectors and iterations, and the objective summed over classes."""
         n_iter, objective = int(np.max(self.n_iter_)), float(np.sum(self.objective_))
         return {"n_support": self.n_support_, "n_iter": n_iter, "objective": objective}
 
     def _shares(self, sample_weight, X, y):
-        """Return the shares of the rows in the loss, (n,), which sum to 1, and the sum of their weights."""
+        """Return the share of each row in the loss, (n,), summing to 1, and the total weight."""
         weights = row_weights(sample_weight, self.class_weight, X, y, self.classes_)
         if weights is None:
             return np.full(X.shape[0], 1.0 / X.shape[0]), X.shape[0]
         total = weights.sum()
         if not 0 < total < np.inf:
-            message = f"{type(self).__name__}: sample_weight: expected some weights above 0, got a sum of {total:g}."
+            message = f"{type(self).__name__}: sample_weight: expected positive weights, got a sum of {total:g}."
             raise ValueError(message)
         return weights / total, total
 
     def _begin(self, X, y):
-        """Validate parameters and data, forget an earlier fit; return X and y."""
+        """Validate parameters and data, and remove the attributes of an earlier fit; return X and y."""
         self._forget()
         X, y = self._validate(X, y, dtype=self._dtypes(), reset=True)
         self._set_classes(y)
@@ -72,12 +75,12 @@ class ExpansionClassifier(BinaryKernelClassifier):
 
 
 def usual_lam(n):
-    """Return the default weight of the squared norm for n rows: C = 10 of a support vector machine."""
+    """Return the default regularization for n rows, which corresponds to C = 10 of an SVM."""
     return 0.1 / n
 
 
 class KernelBlocks:
-    """The kernel matrix of rows X (n, d): `whole` if it fits in `limit` MB, else blocks of `size` rows."""
+    """Kernel matrix of rows X (n, d), stored as a whole if it fits into `limit` MB, else in blocks."""
 
     def __init__(self, operands, X, limit):
         self.operands, self.n = operands, X.shape[0]
@@ -89,7 +92,7 @@ class KernelBlocks:
             self.whole, _ = self.block(np.arange(self.n))
             return
         self.size = min(max(fitting, 1), LARGEST)
-        if self.size < 256:  # matrix products are then slow
+        if self.size < 256:  # matrix products of small blocks are slow
             message = (
                 f"cache_size={limit:g} MB holds the kernel values of {fitting} of {self.n} rows; "
                 f"blocks of {self.size} instead of up to {LARGEST} rows are used, which is slower."
@@ -103,7 +106,7 @@ class KernelBlocks:
         return self.operands.right(self._rows[rows])
 
     def block(self, rows):
-        """Return kernel values (m, n) with all rows, and the places (k,) of some rows in them."""
+        """Return kernel values (m, n) with all rows, and the indices (k,) of `rows` in them."""
         if self.whole is not None:
             return self.whole, rows
         left, block = self.left(rows), np.empty((len(rows), self.n), dtype=self._rows.dtype)
@@ -115,7 +118,7 @@ class KernelBlocks:
         return block, np.arange(len(rows))
 
     def times(self, b):
-        """Return the products of the kernel matrix and the rows of b (m, n), float64 (m, n)."""
+        """Return the product of the kernel matrix and the rows of b (m, n), float64 (m, n)."""
         b = b.astype(self._rows.dtype)
         if self.whole is not None:
             return (b @ self.whole).astype(np.float64)
@@ -123,7 +126,7 @@ class KernelBlocks:
 
 
 def slices(n, size):
-    """Return the slices that cut n rows into runs of `size`."""
+    """Return slices that divide n rows into pieces of `size`."""
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
@@ -204,7 +207,7 @@ class BatchKLR(ExpansionClassifier):
         shares, total = self._shares(sample_weight, X, y)
         if start is not None and start.shape != signs.shape:
             what, last, now = ("rows", start.shape[1], n) if len(start) == m else ("functions", len(start), m)
-            message = f"warm_start=True: the last fit was on {last} {what}, this one is on {now}."
+            message = f"warm_start=True: expected {last} {what} as in the last fit, got {now}."
             raise ValueError(message)
         callback = verbose_callback(self, callback)
         blocks = KernelBlocks(self._operands, X, self.cache_size)
@@ -228,17 +231,19 @@ class BatchKLR(ExpansionClassifier):
         return self
 
     def progress(self):
-        """Return what a checkpoint keeps: support vectors, objective and duality gap of the last whole epoch."""
+        """Return support vectors, objective and duality gap of the last complete epoch."""
         gap = float(np.max(self.duality_gap_))
         return {**super().progress(), "objective": float(np.sum(self.objective_)), "duality_gap": gap}
 
     def summary(self):
-        """Return the numbers of support vectors and epochs, the objective and the duality gap."""
+        """Return the number of support vectors and epochs, the objective and the duality gap."""
         return {**super().summary(), "duality_gap": float(np.max(self.duality_gap_))}
 
     def _publish(self, primal, dual):
         if not np.isfinite(primal).all():
-            message = f"{type(self).__name__}: the objective is {max(primal):g}; values are too large, scale X or lam."
+            message = (
+                f"{type(self).__name__}: the objective is {max(primal):g}; the values are too large; scale X or lam."
+            )
             raise ValueError(message)
         gap = (primal - dual) / primal
         self.objective_, self.dual_objective_, self.duality_gap_ = (

@@ -1,4 +1,4 @@
-"""Kernel logistic regression by coordinate ascent on its dual, without a stored kernel matrix.
+"""Kernel logistic regression by dual coordinate ascent without a stored kernel matrix.
 
 With z_i = y_i f(x_i) and b_i = a_i y_i / (n lam), a step in a_i alone of the dual (see `DualCDKLR`), with
 q = k(x_i, x_i) / (n lam), solves  z_i + q (a - a_i) + log(a / (1 - a)) = 0  (Yu, Huang, Lin, Machine Learning 2011).
@@ -21,12 +21,12 @@ from klr_bench.estimators.core.losses import sigmoid
 from klr_bench.estimators.core.threads import parallel_map
 
 SWEEPS = 3
-"""Sweeps over a block's own kernel matrix; they cost nothing next to the other values, and more do not help."""
+"""Number of sweeps over a block's own kernel matrix; their cost is negligible, and more do not help."""
 
 
 @compiled(float64(float64, float64, float64))
 def _step(z, a, q):
-    """Return the margin m with m = z + q (sigma(-m) - a), by Newton's method within a bracket."""
+    """Solve m = z + q (sigma(-m) - a) for the margin m by bracketed Newton steps."""
     low, high = z - q * a, z + q * (1.0 - a)
     m = z
     for _ in range(100):
@@ -53,7 +53,7 @@ def _signature(real):
 
 @compiled([_signature(float32), _signature(float64)], fastmath={"contract", "reassoc"})
 def _sweep(gram, orders, y, f, a, margin, scale):
-    """Step through b coordinates on their kernel matrix (b, b); f, a and margin (m, b) change."""
+    """Update b coordinates on their kernel matrix (b, b); f, a and margin (m, b) change in place."""
     for order in orders:
         for i in order:
             row = gram[i]
@@ -68,7 +68,7 @@ def _sweep(gram, orders, y, f, a, margin, scale):
 
 
 class _Ascent:
-    """The state of m duals: a = sigma(-margin) and f, (m, n) each; b_i = scale_i a_i y_i."""
+    """State of m dual problems: a = sigma(-margin) and f, (m, n) each, with b_i = scale_i a_i y_i."""
 
     def __init__(self, blocks, signs, lam, random, b, shares):
         self.blocks, self.y, self.lam, self.random = blocks, signs, lam, random
@@ -87,7 +87,7 @@ class _Ascent:
         return self.a * self.y * self.scale
 
     def epoch(self):
-        """Go through all rows in a new random order; yield the number of rows done after each block."""
+        """Process all rows in a new random order; yield the number of processed rows after each block."""
         n, blocks = len(self.scale), self.blocks
         order = self.random.permutation(n)
         if blocks.whole is not None:
@@ -95,7 +95,7 @@ class _Ascent:
             yield n
             return
         left = blocks.left(order)
-        changes = np.zeros(self.y.shape, dtype=left.dtype)  # changes of b in this epoch, in the order of its rows
+        changes = np.zeros(self.y.shape, dtype=left.dtype)  # changes of b in this epoch, in the order of processing
         for block in slices(n, blocks.size):
             rows = order[block]
             right = blocks.right(rows)
@@ -122,11 +122,14 @@ class _Ascent:
                 self.f[:, others] += own @ values.T
 
             parallel_map(carry_back, tiles)
-            tiles = None  # frees their memory for the next tiles
+            tiles = None  # free the memory before the next tiles are computed
             yield block.stop
 
     def objectives(self):
-        """Return the objectives; primal - dual = sum_i share_i [ l(z_i) - l(m_i) + a_i (z_i - m_i) ]."""
+        """Return the objectives and duality gaps.
+
+        primal - dual = sum_i share_i [l(z_i) - l(m_i) + a_i (z_i - m_i)].
+        """
         z = self.y * self.f
         loss = np.logaddexp(0, -z)
         primal = (self.a * z / 2 + loss) @ self.shares

@@ -1,4 +1,4 @@
-"""The import vector machine: kernel logistic regression on a few rows, which are added one at a time.
+"""Import vector machine: kernel logistic regression on greedily added rows.
 
 Let K (n, q) be the kernel values of all rows with the q import vectors, G (q, q) those among the import vectors,
 f = K a, s_j = sigma(-y_j f(x_j)), v_j the share of row j in the loss, 1/n without weights, and
@@ -23,11 +23,13 @@ from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COUNT, NOT_NEGATI
 from klr_bench.estimators.core.vectors import TIE
 
 CANDIDATES = 64
-"""Candidates per tile: their kernel values and f are (n, CANDIDATES) in float64."""
+"""Number of candidates per tile; their kernel values and f are float64 arrays (n, CANDIDATES)."""
 NEW = 1e-10
-"""Least share of a candidate's curvature that import vectors leave unexplained; below, the system is singular."""
+"""Minimum share of a candidate's curvature not explained by the import vectors; below it the system is singular."""
 ROUNDS = 3
-"""Rounds whose mean gain ends the fit: a single one may gain next to nothing where it takes two import vectors."""
+"""Number of rounds whose mean gain determines the end, because a single round may gain little if two import vectors are
+needed.
+"""
 
 
 class ImportVectorMachine(ExpansionClassifier):
@@ -141,7 +143,7 @@ class ImportVectorMachine(ExpansionClassifier):
         X, y = self._begin(X, y)
         signs, n = self._signs(y), len(y)
         shares, total = self._shares(sample_weight, X, y)
-        rows = self._operands.rows(X.astype(np.float64))  # in single precision near import vectors look dependent
+        rows = self._operands.rows(X.astype(np.float64))  # in single precision nearby import vectors appear dependent
         lam = usual_lam(total) if self.lam is None else self.lam
         machine = _Machine(self._operands, rows, signs, shares, lam)
         self.n_iter_, callback, objectives = 0, verbose_callback(self, callback), [machine.objective]
@@ -173,7 +175,7 @@ class ImportVectorMachine(ExpansionClassifier):
 
 
 class _Machine:
-    """The import vectors `chosen`, their coefficients `coef` (q,), f at all rows (n,), and the objective."""
+    """State of the algorithm: import vectors, coefficients (q,), f at all rows (n,), objective."""
 
     def __init__(self, operands, rows, y, shares, lam):
         self.operands, self.rows, self.left = operands, rows, operands.left(rows)
@@ -183,7 +185,7 @@ class _Machine:
         self.objective = np.log(2)
 
     def grow(self, candidates):
-        """Add the best candidate, of equal ones the first; return False if none lowers the objective."""
+        """Add the best candidate (among ties the first); return False if none lowers the objective."""
         y, K, lam = self.y, self.K, self.lam
         s = np.exp(-np.logaddexp(0, y * self.f))
         w = self.shares * s * (1 - s)
@@ -200,7 +202,10 @@ class _Machine:
         alone = solve(K.T @ target)
 
         def with_candidates(rows):
-            """Return the objectives (c,) with each of these rows, inf if it depends on others, the coefs, f and K."""
+            """Return objectives (c,), coefficients, f and kernel values after adding each row.
+
+            The objective is inf for a row that depends on others.
+            """
             new = self.operands.values(self.left, self.operands.right(self.rows[rows]))
             diagonal = new[rows, np.arange(len(rows))]
             border = K.T @ (w[:, None] * new) + lam * K[rows].T

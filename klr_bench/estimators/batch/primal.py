@@ -1,4 +1,4 @@
-"""Kernel logistic regression by coordinate Newton steps on the coefficients b of f = sum_i b_i k(x_i, .).
+"""Kernel logistic regression by primal coordinate Newton steps on f = sum_i b_i k(x_i, .).
 
 With z_j = y_j f(x_j), s_j = sigma(-z_j), the objective of `klr_bench.estimators.batch` has along b_i
 
@@ -29,7 +29,7 @@ def _signature(real):
 
 @compiled([_signature(float32), _signature(float64)], fastmath={"contract", "reassoc"})
 def _sweep(values, places, rows, y, shares, b, f, s, lam):
-    """Step through the coordinates `rows` with kernel values[places]; b, f and s (n,) change."""
+    """Update the coordinates `rows` with kernel values[places]; b, f and s (n,) change in place."""
     n = len(y)
     for p in range(len(rows)):
         i, k = rows[p], values[places[p]]
@@ -51,7 +51,7 @@ def _sweep(values, places, rows, y, shares, b, f, s, lam):
 
 
 class _Descent:
-    """The state of m primals: b, f and s = sigma(-y f) at all rows, each (m, n) float64; shares (n,) in the loss."""
+    """State of m primal problems: b, f and s = sigma(-y f), each (m, n) float64."""
 
     def __init__(self, blocks, signs, lam, random, b, shares):
         self.blocks, self.y, self.lam, self.random, self.shares = blocks, signs, lam, random, shares
@@ -65,18 +65,18 @@ class _Descent:
         return self.coef.copy()
 
     def epoch(self):
-        """Go through all rows in a new random order; yield the number of rows done after each block."""
+        """Process all rows in a new random order; yield the number of processed rows after each block."""
         order = self.random.permutation(len(self.shares))
         for part in slices(len(order), min(self.blocks.size, LARGEST)):
             rows = order[part]
             values, places = self.blocks.block(rows)
             for y, b, f, s in zip(self.y, self.coef, self.f, self.s, strict=True):
                 _sweep(values, places, rows, y, self.shares, b, f, s, self.lam)
-            del values  # frees memory for the next block
+            del values  # free the memory before the next block is computed
             yield part.stop
 
     def objectives(self):
-        """Return the objectives and the best lower bounds, (m,), after one more step along b' - b."""
+        """Return the objectives and the best lower bounds, (m,), after a step along b' - b."""
         # the dual point s has the coefficients b' and primal - dual = (lam/2) (b - b')' K (b - b')
         other = self.y * self.s * self.shares / self.lam
         directions, changes = other - self.coef, self.blocks.times(other) - self.f

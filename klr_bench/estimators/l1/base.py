@@ -1,4 +1,4 @@
-"""L1KLR apart from its parameters: features of the rows, the loop over iterates, fitted attributes, predictions."""
+"""Base class of `L1KLR`: features, iterations, fitted attributes, predictions."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ from klr_bench.estimators.l1.sgd_c import CHUNK, sgd_c
 
 SOLVERS = ("fista", "multiscale_fista", "cgd", "sgd_c", "prox_newton")
 REFERENCES = ("prox_newton", "cgd", "multiscale_fista", "fista")
-"""Solvers that can find the reference objective: those that know when they are done."""
+"""Solvers that can compute the reference objective, because they measure the duality gap."""
 CHECKS, WITHIN = 20, 0.01
-"""SGD-C ends where the mean of its last CHECKS objectives is within this share of the reference (footnote 1)."""
+"""SGD-C stops when the mean of its last CHECKS objectives is within this share of the reference (footnote 1)."""
 CHECKS_IN_A_PASS = 10
-"""Objectives per pass; the paper evaluates one after each example, which costs a pass over the rows."""
+"""Number of objectives per pass; the paper evaluates one per example, which costs a pass each."""
 
 
 class L1Classifier(BinaryKernelClassifier):
-    """A sparse linear classifier on features `_map`; a subclass has the parameters of `L1KLR`."""
+    """Sparse linear classifier on features `_map`; subclasses define the parameters of `L1KLR`."""
 
     def _validate(self, *data, dtype, reset=False):
         order = None if self.features == "linear" else "C"
@@ -62,12 +62,12 @@ class L1Classifier(BinaryKernelClassifier):
                 return
 
     def prepare(self, X, y, sample_weight=None):
-        """Validate, and compute the features; return the problem, without its lambda, and a RandomState."""
+        """Validate the data and compute features; return the problem without lambda and a RandomState."""
         self._forget()
         X, y = self._validate(X, y, dtype=self._dtypes(), reset=True)
         self._set_classes(y)
         if self._has_many():
-            message = f"expected two classes, got {len(self.classes_)}; L1KLR().fit learns one against the rest."
+            message = f"expected two classes, got {len(self.classes_)}; use L1KLR().fit for one-vs-rest."
             raise ValueError(message)
         random = check_random_state(self.random_state)
         self._map, self._columns = self._feature_map(X, random), slice(None)
@@ -84,7 +84,7 @@ class L1Classifier(BinaryKernelClassifier):
         return Problem(matrix, self._signs(y), 0.0, self.fit_intercept, weights), random
 
     def adopt(self, other):
-        """Take the classes and the features of another estimator that has been prepared on the same rows."""
+        """Copy the classes and features of another estimator prepared on the same rows."""
         self.classes_, self.n_features_in_ = other.classes_, other.n_features_in_
         self._map, self._columns = other._map, other._columns
         if "feature_names_in_" in vars(other):
@@ -101,18 +101,18 @@ class L1Classifier(BinaryKernelClassifier):
         return FourierFeatures.of(X, self.n_components, self._kernel(X).gamma, random)
 
     def _last(self):
-        """Return the coefficients and the intercept of the last fit for a warm start, else None."""
+        """Return the coefficients and intercept of the last fit for a warm start, else None."""
         return (self.coef_, self.intercept_) if self.warm_start and "coef_" in vars(self) else None
 
     def _start(self, last):
-        """Return a start (P,) that has the coefficients of the last fit, or None if it had other features."""
+        """Return a start (P,) from the coefficients of the last fit, or None if its features differ."""
         if last is None or last[0].shape != (self._map.n_features,):
             return None
         coef, intercept = last
         return np.append(coef[self._columns], intercept) if self.fit_intercept else coef[self._columns]
 
     def solve(self, problem, random, start=None, callback=None):
-        """Solve a prepared problem from a start (P,) or w = 0; return the point of the first stage, (P,)."""
+        """Solve a prepared problem from a start (P,) or w = 0; return the first-stage solution (P,)."""
         problem, callback = self._with_lam(problem), verbose_callback(self, callback)
         self._places, self.n_iter_, self._stage = self._columns, 0, 1
         if self.lam_ >= self.lambda_max_:
@@ -143,7 +143,7 @@ class L1Classifier(BinaryKernelClassifier):
         return replace(problem, lam=self.lam_)
 
     def _run(self, problem, x, random, callback, reference=None):
-        """Go through the solver's iterates; return the last one, and whether the callback stopped there."""
+        """Iterate the solver; return the last iterate, and True if the callback stopped there."""
         before, limit = self.n_iter_, self._length(len(problem.y))[0]
         ends = self._stopping_rule(reference)
         every = CHUNK if reference is None else max(len(problem.y) // CHECKS_IN_A_PASS, 1)
@@ -160,7 +160,7 @@ class L1Classifier(BinaryKernelClassifier):
         raise AssertionError
 
     def _iterates(self, problem, x, random, every=CHUNK):
-        """Return the solver's iterates from the start x (P,); those of "sgd_c" are `every` examples apart."""
+        """Return the iterates from the start x (P,); "sgd_c" yields one per `every` examples."""
         if self.solver == "prox_newton":
             return prox_newton(problem, x)
         if self.solver == "cgd":
@@ -171,13 +171,13 @@ class L1Classifier(BinaryKernelClassifier):
         return fista(problem, x, scale=scale, growth=self.growth)
 
     def _length(self, n_samples):
-        """Return the steps after which a stage ends, and the first worth a checkpoint."""
+        """Return the maximum number of steps of a stage, and the first step worth a checkpoint."""
         if self.solver == "sgd_c":
             return max(round(self.n_epochs * n_samples), 1), CHUNK
         return self.max_iter, 1
 
     def _stopping_rule(self, reference):
-        """Return a function that returns True for the iterate at which a stage ends."""
+        """Return a function that returns True if a stage ends at an iterate."""
         if reference is None:
             return lambda iterate: iterate.reaches(self.tol)
         if self.solver != "sgd_c":
@@ -191,14 +191,14 @@ class L1Classifier(BinaryKernelClassifier):
         return mean_is_near
 
     def _reference_objective(self, problem):
-        """Return the objective at which the first stage ends, or None if the gap ends it."""
+        """Return the objective at which the first stage ends, or None if the duality gap ends it."""
         if not isinstance(self.reference, str):
             return self.reference
         other = clone(self).set_params(solver=self.reference)
         for iterate in islice(other._iterates(problem, problem.null_point(), None), self.max_iter):
             if iterate.reaches(self.tol) or iterate.stuck:
                 return iterate.objective
-        message = f"{self.reference} has found no reference objective in {self.max_iter} iterations."
+        message = f"{self.reference} did not find the reference objective in {self.max_iter} iterations."
         warnings.warn(message, ConvergenceWarning, stacklevel=5)
         return None
 
@@ -229,25 +229,28 @@ class L1Classifier(BinaryKernelClassifier):
             self.n_support_ = self.support_vectors_.shape[0]
 
     def _used(self):
-        """Return the indices of the features with a non-zero coefficient."""
+        """Return the indices of the features with nonzero coefficients."""
         return np.flatnonzero(np.atleast_2d(self.coef_).any(axis=0))
 
     @property
     def objective_(self):
-        """F(w, b), an array for more than two classes; while `fit` runs, that of the current iterate."""
+        """F(w, b), an array for more than two classes; during `fit`, that of the current iterate."""
         return self._iterate.objective if self._iterate is not None else self._final[0]
 
     @property
     def duality_gap_(self):
-        """The duality gap divided by F, an array for more than two classes; while `fit` runs, of the current point."""
+        """Duality gap divided by F, an array for more than two classes; current value during `fit`."""
         return self._iterate.relative_gap if self._iterate is not None else self._final[1]
 
     def ended_at(self):
-        """Return the t at which the fit ended."""
+        """Return the number of steps after which the fit ended."""
         return int(np.max(self.n_iter_))
 
     def progress(self):
-        """Return sizes, objective and gap; with two stages the stage, and no objective of the second."""
+        """Return sizes, objective and gap, and the stage if there are two.
+
+        The objective is missing in the second stage.
+        """
         values = {"n_support": self.n_support_} if self.features == "kernel" else {}
         values["nonzero_fraction"] = float(np.mean(self.coef_ != 0))
         if self._stage == 1:
@@ -258,12 +261,12 @@ class L1Classifier(BinaryKernelClassifier):
         return {"objective": float(np.sum(self.objective_)), "duality_gap": float(np.max(self.duality_gap_))}
 
     def summary(self):
-        """Return the sizes, the objective and the gap of the last stage, and the number of iterations."""
+        """Return sizes, objective and gap of the last stage, and the number of iterations."""
         values = self.progress() | self._objectives() | {"n_iter": int(np.max(self.n_iter_))}
         return {name: value for name, value in values.items() if name != "stage"}
 
     def selected_features(self):
-        """Return the columns of X with a non-zero coefficient if features="linear", else None."""
+        """Return the columns of X with nonzero coefficients if features="linear", else None."""
         return self._used() if self.features == "linear" else None
 
     @checked_decision
@@ -285,7 +288,7 @@ class L1Classifier(BinaryKernelClassifier):
         return self._probabilities(X)
 
     def rehearse(self, X, y):
-        """Return an estimator whose fit ends where that of this one does, without the search for the reference.
+        """Return an estimator that ends at the same point without searching for the reference.
 
         It knows the reference objective; "sgd_c" knows the number of examples, and evaluates no objectives: the paper
         times that second run (lines 316-318).  With more than two classes it is this estimator itself.
@@ -300,10 +303,10 @@ class L1Classifier(BinaryKernelClassifier):
         return clone(self).set_params(reference=model._reference_objective(model._with_lam(problem)))
 
     def steps(self, n_samples):
-        """Return the largest t that a callback of `fit` may see, and the first worth a checkpoint."""
+        """Return the largest t passed to a callback of `fit`, and the first t worth a checkpoint."""
         last, first = self._length(n_samples)
         return last * (1 + self.two_stage), first
 
     def stand_in(self):
-        """Return an estimator with the same solver, whose fit compiles and loads it."""
+        """Return an estimator with the same solver, used to compile it before timing."""
         return type(self)(solver=self.solver)

@@ -1,4 +1,7 @@
-"""Coordinate gradient descent (Qin et al., 2011, algorithms 2 and 3, lines 177-200; Tseng and Yun; Yun and Toh)."""
+"""Coordinate gradient descent (Qin et al., 2011, algorithms 2 and 3).
+
+See also Tseng and Yun; Yun and Toh.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,13 @@ import numpy as np
 from klr_bench.estimators.l1.problem import Iterate, soft
 
 FIRST_THRESHOLD = 0.9
-"""The adaptive threshold starts here, and never rises above it."""
+"""Initial and largest value of the adaptive threshold."""
 ARMIJO = 0.1
 HALVINGS = 60
 
 
 def cgd(problem, x, *, threshold="adaptive"):
-    """Yield the points x_1, x_2, ... from the start x (P,).
+    """Yield the iterates x_1, x_2, ... from the start x (P,).
 
     The coordinates J are those with abs(d_j) >= v ||d||_inf (Gauss-Southwell-r); v is `threshold`, or "adaptive": it
     starts at 0.9 and changes as Yun and Toh say.  The rule printed in lines 196-199 lacks its L1 term; the rule here is

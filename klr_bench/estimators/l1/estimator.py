@@ -1,4 +1,4 @@
-"""The public class of L1-regularised kernel logistic regression: its parameters and `fit`."""
+"""L1-regularized kernel logistic regression: the public class with parameters and `fit`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from klr_bench.estimators.l1.base import REFERENCES, SOLVERS, L1Classifier
 
 
 class L1KLR(L1Classifier):
-    r"""Sparse kernel logistic regression with an L1 penalty, by five solvers.
+    r"""Sparse kernel logistic regression with an L1 penalty and a choice of five solvers.
 
     .. math::
 
@@ -204,7 +204,7 @@ class L1KLR(L1Classifier):
     @checked_fit
     @one_against_rest
     def fit(self, X, y, sample_weight=None, callback=None):
-        """Minimise the objective over all rows; return self.
+        """Minimize the objective over all rows; return self.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""The matrix Z (N, D) of the features of all training rows, and the sums over it that the solvers need.
+"""Matrix Z (N, D) of the features of all training rows, and sums over its entries.
 
 Z is stored column by column in the precision of X, and every sum is a float64: with float32 features the products are
 then exact enough for any duality gap.
@@ -15,20 +15,20 @@ from klr_bench.estimators.core.features import KernelFeatures, LinearFeatures
 from klr_bench.estimators.core.jit import compiled
 
 BLOCK = 4_000_000
-"""Features computed at once."""
+"""Number of features computed at once."""
 TILE = 2048
-"""Rows per tile of the compiled sums: a piece of a column stays in the first-level cache."""
+"""Number of rows per tile of compiled sums, so that part of a column stays in the L1 cache."""
 GRAM_ROWS = 8192
-"""Rows that are scaled and multiplied at once."""
+"""Number of rows scaled and multiplied at once."""
 
 
 def rows_of_a_block(n_features):
-    """Return how many rows are computed at once."""
+    """Return the number of rows whose features are computed at once."""
     return max(BLOCK // max(n_features, 1), 1)
 
 
 class FeatureMatrix:
-    """The features of rows X (N, d), stored by columns, or by rows for a solver that draws examples.
+    """Features of rows X (N, d), stored by columns, or by rows for solvers that draw examples.
 
     A matrix of more than `memory_limit` MB is computed again in every pass, a block of rows at a time; columns taken
     from it are stored if they fit.
@@ -54,18 +54,18 @@ class FeatureMatrix:
         return (slice(start, min(start + step, n)) for start in range(0, n, step))
 
     def warn_if_large(self):
-        """Warn if the features are computed in every pass."""
+        """Warn if the features are too large to store and are recomputed in every pass."""
         if self.stored is None:
             message = (
                 f"The features of {self.shape[0]} x {self.shape[1]} take {self.size_mb:.0f} MB, more than "
-                f"memory_limit={self.memory_limit:g}: they are computed in blocks, again in every pass."
+                f"memory_limit={self.memory_limit:g}: they are recomputed in blocks in every pass."
             )
             if isinstance(self.features, KernelFeatures):
                 message += " That takes long; raise memory_limit, or approximate the kernel with features='fourier'."
             warnings.warn(message, stacklevel=5)
 
     def take(self, J):
-        """Return the matrix (N, len(J)) of the columns J, stored if the memory limit has room for it."""
+        """Return the columns J as a matrix (N, len(J)), stored if the memory limit allows it."""
         if self.stored is None:
             limit = self.memory_limit / 2
             return FeatureMatrix(self.features.take(J), self._X, by_rows=self.by_rows, memory_limit=limit)
@@ -76,7 +76,7 @@ class FeatureMatrix:
         return FeatureMatrix(LinearFeatures.of(columns), columns, by_rows=self.by_rows, memory_limit=room)
 
     def blocks(self):
-        """Yield (slice of rows, their features transposed (D, n)), over all rows."""
+        """Yield (slice of rows, transposed features (D, n)) until all rows are covered."""
         if self.stored is not None and not self.by_rows:
             yield slice(0, self.shape[0]), self.stored.T
             return
@@ -85,12 +85,12 @@ class FeatureMatrix:
             yield rows, np.ascontiguousarray(block.T)
 
     def rows(self, indices):
-        """Return the features (k, D) of the rows with these indices, row by row."""
+        """Return the features (k, D) of the rows with the given indices."""
         rows = self.features.transform(self._X[indices]) if self.stored is None else self.stored[indices]
         return np.ascontiguousarray(rows)
 
     def times(self, w):
-        """Return Z w (N,) for w (D,); the cost is that of the non-zero elements of w."""
+        """Return Z w (N,) for w (D,); the cost is proportional to the nonzeros of w."""
         J, out, part = np.flatnonzero(w), np.zeros(self.shape[0]), self
         places = J
         if self.stored is None and len(J) < self.shape[1]:
@@ -100,7 +100,7 @@ class FeatureMatrix:
         return out
 
     def sums(self, V, h=None):
-        """Return Z'V' (k, D) for V (k, N) and, with h (N,), sum_i h_i Z_ij^2 (D,), else an empty array; one pass."""
+        """Return Z'V' (k, D) for V (k, N) and, given h (N,), sum_i h_i Z_ij^2 (D,), in one pass."""
         out = np.zeros((len(V), self.shape[1]))
         squares = np.zeros(0 if h is None else self.shape[1])
         for rows, block in self.blocks():
@@ -109,7 +109,7 @@ class FeatureMatrix:
         return out, squares
 
     def gram(self, h):
-        """Return Z' diag(h) Z (D, D) for h (N,) >= 0: products in the precision of Z, added in float64."""
+        """Return Z' diag(h) Z (D, D) for h (N,) >= 0; products use Z's precision, sums float64."""
         D = self.shape[1]
         out, root = np.zeros((D, D)), np.sqrt(h).astype(self._X.dtype)
         for rows, block in self.blocks():
@@ -132,7 +132,7 @@ _REALS = _read_only(float64, 1)
     fastmath=True,
 )
 def _add_columns(Z, J, w, out):
-    """Add to out (n,) the rows J of Z (D, n) times w (len(J),)."""
+    """Add w[j] times row J[j] of Z (D, n), for all j, to out (n,)."""
     n = Z.shape[1]
     for start in range(0, n, TILE):
         tile = out[start : min(start + TILE, n)]
@@ -150,7 +150,7 @@ def _add_columns(Z, J, w, out):
     fastmath=True,
 )
 def _add_sums(Z, V, h, out, squares):
-    """Add V Z' to out (k, D) for Z (D, n) and, where h (n,) is not empty, sum_i h_i Z_ji^2 to squares (D,)."""
+    """Add V Z' to out (k, D) and, unless h (n,) is empty, sum_i h_i Z_ji^2 to squares (D,)."""
     D, n = Z.shape
     for start in range(0, n, TILE):
         end = min(start + TILE, n)

@@ -1,4 +1,4 @@
-"""Many values of lambda on the same features: the start of the path, and continuation along it."""
+"""Regularization path: the largest useful lambda, and solutions for decreasing lambda."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from klr_bench.estimators.l1.estimator import L1KLR
 
 @single_threaded_blas()
 def lambda_max(X, y, **parameters):
-    r"""Return the smallest lambda for which w = 0 is the optimum of `L1KLR`.
+    r"""Return the smallest lambda for which w = 0 is optimal for `L1KLR`.
 
     .. math::
 
@@ -57,7 +57,7 @@ def lambda_max(X, y, **parameters):
 
 @single_threaded_blas()
 def l1_path(X, y, lams=(0.5, 0.2, 0.1, 0.05), *, relative=True, callback=None, **parameters):
-    r"""Fit one `L1KLR` per lambda, from the largest to the smallest, each from the last solution.
+    r"""Fit one `L1KLR` per lambda, in decreasing order, each started at the previous solution.
 
     .. math::
 
@@ -106,7 +106,7 @@ def l1_path(X, y, lams=(0.5, 0.2, 0.1, 0.05), *, relative=True, callback=None, *
     models, prepared, start = [], None, None
     values = np.asarray(lams, dtype=object).ravel().tolist()
     if not values or not all(POSITIVE.is_satisfied_by(value) for value in values):
-        message = f"lams: expected numbers above 0, got {repr(lams)}."
+        message = f"lams: expected positive numbers, got {repr(lams)}."
         raise ValueError(message)
     for lam in sorted(map(float, values), reverse=True):
         model = L1KLR(**parameters, lam=lam, lam_relative=relative)

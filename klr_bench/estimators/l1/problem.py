@@ -1,4 +1,6 @@
-"""F(w, b) = sum_i v_i log(1 + exp(-y_i (w'z_i + b))) + lam ||w||_1, its derivatives, and its duality gap.
+"""The objective F(w, b), its derivatives, and its duality gap.
+
+F(w, b) = sum_i v_i log(1 + exp(-y_i (w'z_i + b))) + lam ||w||_1.
 
 v_i are the weights of the examples; the paper has none, v_i = 1.  A point x (P,) is w, followed by b if there is an
 intercept.  `penalty` (P,) is lam for w and 0 for b, so that a solver treats all coordinates alike.  Margins are
@@ -22,7 +24,7 @@ from klr_bench.estimators.l1.matrix import FeatureMatrix
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A feature matrix, labels y (N,) in -1, +1, lam >= 0, and weights v (N,), None for 1."""
+    """Feature matrix, labels y (N,) in {-1, 1}, lam >= 0, and weights v (N,), None for 1."""
 
     matrix: FeatureMatrix
     y: np.ndarray
@@ -36,16 +38,16 @@ class Problem:
 
     @property
     def n_points(self):
-        """P, the number of coordinates."""
+        """The number P of coordinates."""
         return self.matrix.shape[1] + self.intercept
 
     @cached_property
     def penalty(self):
-        """The weight of each coordinate in the penalty, (P,): lam for w and 0 for b."""
+        """Penalty weight of each coordinate, (P,): lam for w and 0 for b."""
         return np.append(np.full(self.matrix.shape[1], float(self.lam)), np.zeros(int(self.intercept)))
 
     def products(self, x):
-        """Return y_i (w'z_i + b), (N,): the margins of a point, or their change along a direction."""
+        """Return y_i (w'z_i + b), (N,): the margins at a point, or their change along a direction."""
         D = self.matrix.shape[1]
         products = self.matrix.times(x[:D])
         if self.intercept:
@@ -54,7 +56,7 @@ class Problem:
         return products
 
     def loss(self, margins):
-        """Return the weighted sum of the losses."""
+        """Return the weighted sum of losses."""
         return logistic_loss(margins, self.weights)
 
     def l1(self, x):
@@ -66,9 +68,12 @@ class Problem:
         return float(self.penalty @ (np.abs(x + d) - np.abs(x)))
 
     def search(self, x, margins, d, products, delta, *, armijo, halvings):
-        """Return the largest alpha in 1, 1/2, 1/4, ... with F(x + alpha d) <= F(x) + armijo alpha delta, or 0."""
+        """Return the largest step alpha in 1, 1/2, 1/4, ... with sufficient decrease, or 0.
+
+        The condition is F(x + alpha d) <= F(x) + armijo alpha delta.
+        """
         alpha = 1.0
-        for _ in range(halvings):  # the change is summed term by term: accurate far below the rounding error of F
+        for _ in range(halvings):  # summed term by term, the change is accurate far below the rounding error of F
             change = loss_change(margins, alpha * products, self.weights) + self.l1_change(x, alpha * d)
             if change <= armijo * alpha * delta:
                 return alpha
@@ -76,11 +81,11 @@ class Problem:
         return 0.0
 
     def slopes(self, margins, *, second=False):
-        """Return the gradient (P,), the diagonal of the Hessian, if `second`, and a lower bound of min F."""
+        """Return the gradient (P,), the Hessian diagonal if `second`, and a lower bound of min F."""
         s = probabilities(margins)
         t, h = self.weights * s, self.weights * s * (1 - s) if second else None
         scaled = t
-        if self.intercept:  # t over the heavier class shrinks, so that y't = 0
+        if self.intercept:  # shrink t on the class with the larger sum, so that y't = 0
             positive = np.where(self.y > 0, t, 0.0)
             negative = t - positive
             sums, diagonal = self.matrix.sums(np.stack([positive, negative]), h)
@@ -99,19 +104,21 @@ class Problem:
         return gradient, diagonal, float(self.weights @ (entr(theta) + entr(1 - theta)))
 
     def gap(self, x, margins=None):
-        """Return the duality gap of a point x (P,), >= 0."""
+        """Return the duality gap at a point x (P,), which is >= 0."""
         margins = self.products(x) if margins is None else margins
         return max(self.loss(margins) + self.l1(x) - self.slopes(margins)[2], 0.0)
 
     def null_point(self):
-        """Return the best point (P,) with w = 0: b is the log odds."""
+        """Return the best point (P,) with w = 0, for which b is the log odds."""
         x = np.zeros(self.n_points)
         if self.intercept:
             x[-1] = math.log(self.weights[self.y > 0].sum() / self.weights[self.y < 0].sum())
         return x
 
     def lambda_max(self):
-        """Return the smallest lam for which w = 0 is optimal; ValueError if features are not finite.
+        """Return the smallest lam for which w = 0 is optimal.
+
+        Raises ValueError if features are not finite.
 
         It is ||Z'b||_inf.  With an intercept, b_i = N_-/N for y_i = 1 and -N_+/N for y_i = -1 (equation 16, lines
         326-330, whose sentence swaps the names N_- and N_+); without one b = y/2.  With weights N_- and N_+ are their
@@ -131,7 +138,7 @@ class Problem:
 
 @dataclass
 class Iterate:
-    """The state of a solver after an iteration; what is not given is computed when it is read.
+    """State of a solver after an iteration; missing values are computed when accessed.
 
     `gap_bound` is an upper bound of F(x) - min F that cost nothing, `gap_known` the duality gap of x, `step` the number
     of steps if it is not that of iterates, and `stuck` is True if rounding allows no further progress.
@@ -148,7 +155,7 @@ class Iterate:
 
     @cached_property
     def objective(self):
-        """F(x)."""
+        """The objective F(x)."""
         if self.objective_known is not None:
             return self.objective_known
         margins = self.problem.products(self.x) if self.margins is None else self.margins
@@ -156,16 +163,16 @@ class Iterate:
 
     @cached_property
     def gap(self):
-        """The duality gap of x."""
+        """The duality gap at x."""
         return self.problem.gap(self.x, self.margins) if self.gap_known is None else self.gap_known
 
     @property
     def relative_gap(self):
-        """The gap divided by F(x)."""
+        """The duality gap divided by F(x)."""
         return self.gap / max(self.objective, 1e-12)
 
     def reaches(self, tol):
-        """Return True if the gap is known or bounded by the solver, and at most tol F(x)."""
+        """Return True if the gap, or the solver's bound of it, is at most tol F(x)."""
         level = tol * max(self.objective_known or 0.0, 1e-12)
         if self.gap_known is not None:
             return self.gap_known <= level
@@ -173,7 +180,7 @@ class Iterate:
 
 
 def soft(z, threshold):
-    """Return sign(z) max(abs(z) - threshold, 0), the shrinkage of equation 5 (line 100)."""
+    """Return the soft threshold sign(z) max(abs(z) - threshold, 0) (equation 5)."""
     return np.sign(z) * np.maximum(np.abs(z) - threshold, 0.0)
 
 
@@ -192,7 +199,10 @@ def logistic_loss(margins, weights):
 
 @compiled(float64(_READ, _READ, _READ))
 def loss_change(margins, change, weights):
-    """Return sum_i v_i (l(m_i + c_i) - l(m_i)); for small c_i the difference is log(1 + s_i (e^-c_i - 1))."""
+    """Return sum_i v_i (l(m_i + c_i) - l(m_i)), accurate for small c_i.
+
+    For small c_i the difference is log(1 + s_i (exp(-c_i) - 1)).
+    """
     total = 0.0
     for i in range(len(margins)):
         m, c, v = margins[i], change[i], weights[i]
@@ -208,7 +218,7 @@ def loss_change(margins, change, weights):
 
 @compiled(float64[::1](_READ))
 def probabilities(margins):
-    """Return s (N,), s_i = sigma(-m_i)."""
+    """Return s (N,) with s_i = sigma(-m_i)."""
     t = np.empty(len(margins))
     for i in range(len(margins)):
         e = math.exp(-abs(margins[i]))

@@ -1,6 +1,6 @@
-"""Proximal Newton steps on working sets: klr-bench's own solver.
+"""Proximal Newton steps on working sets, a solver that is not from the paper.
 
-    repeat
+repeat
         J = the support and the features that violate the optimality conditions most
         repeat at most STEPS times, until the violation on J is a tenth of the largest violation of all features
             H = Z_J' diag(v s (1 - s)) Z_J                              one matrix product
@@ -22,22 +22,22 @@ from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.l1.problem import Iterate, probabilities
 
 STEPS = 4
-"""Largest number of Newton steps on a working set."""
+"""Maximum number of Newton steps per working set."""
 ENOUGH = 0.1
-"""A working set is done when its violation is this share of the largest violation of all conditions."""
+"""A working set is solved when its largest violation is at most this share of the largest violation overall."""
 LEAST_SIZE = 64
-"""Features in a working set; twice the support if that is more."""
+"""Minimum number of features in a working set; it grows to twice the support."""
 RIDGE = 1e-6
-"""Ridge, as a share of the mean diagonal of H: with nearly equal float32 features H would not be definite."""
+"""Ridge, as a share of the mean diagonal of H, that keeps H positive definite with nearly equal float32 features."""
 SWEEPS = 2000
 PRECISION = 1e-3
-"""Coordinate descent ends after SWEEPS sweeps, or when the violation is this share of the first."""
+"""Coordinate descent ends after SWEEPS sweeps, or when the violation has fallen to this share of the initial one."""
 ARMIJO = 1e-4
 HALVINGS = 30
 
 
 def prox_newton(problem, x):
-    """Yield the points x_1, x_2, ... from the start x (P,), one per Newton step."""
+    """Yield the iterates x_1, x_2, ... from the start x (P,), one per Newton step."""
     x = x.copy()
     margins = problem.products(x)
     gradient, _, _ = problem.slopes(margins)
@@ -65,13 +65,16 @@ def prox_newton(problem, x):
 
 
 def violations(gradient, x, penalty):
-    """Return the violation of each optimality condition, (P,): the smallest element of the subdifferential of F."""
+    """Return the violation of each optimality condition, (P,).
+
+    It is the smallest absolute element of the subdifferential of F.
+    """
     at_zero = np.maximum(np.abs(gradient) - penalty, 0.0)
     return np.where(x == 0, at_zero, np.abs(gradient + penalty * np.sign(x)))
 
 
 def working_set(broken, x, D):
-    """Return the support of w and the features with the largest violations, in increasing order."""
+    """Return the sorted indices of the support and of the features with the largest violations."""
     support = x[:D] != 0
     size = max(LEAST_SIZE, 2 * np.count_nonzero(support))
     candidates = np.flatnonzero(~support & (broken[:D] > 0))
@@ -82,7 +85,7 @@ def working_set(broken, x, D):
 
 
 def newton_step(problem, x, margins, gradient):
-    """Take one step from x; return the new point, its margins, and whether x moved."""
+    """Take one step from x; return the new point, its margins, and True if x moved."""
     d = descend(hessian(problem, margins), gradient, x, problem.penalty, SWEEPS, PRECISION)
     delta = gradient @ d + problem.l1_change(x, d)
     if not delta < 0:
@@ -93,7 +96,7 @@ def newton_step(problem, x, margins, gradient):
 
 
 def hessian(problem, margins):
-    """Return the Hessian of the loss (P, P), the intercept's row and column last, with a small ridge."""
+    """Return the Hessian of the loss (P, P), with the intercept last and a small ridge."""
     s = probabilities(margins)
     h, D = problem.weights * s * (1 - s), problem.matrix.shape[1]
     H = np.empty((problem.n_points, problem.n_points))
@@ -111,7 +114,7 @@ _READ = types.Array(float64, 1, "C", readonly=True)
 
 @compiled(float64[::1](types.Array(float64, 2, "C", readonly=True), _READ, _READ, _READ, int64, float64))
 def descend(H, gradient, x, penalty, sweeps, precision):
-    """Return argmin_d g'd + d'Hd/2 + penalty'abs(x + d), (P,), by cyclic coordinate descent."""
+    """Minimize g'd + d'Hd/2 + penalty'abs(x + d) over d (P,) by cyclic coordinate descent."""
     P = len(x)
     d, slope = np.zeros(P), gradient.copy()  # slope = g + H d
     first, full = 0.0, True

@@ -1,4 +1,4 @@
-"""Stochastic gradient descent with a cumulative penalty (Qin et al., 2011, algorithm 4, lines 232-256).
+"""Stochastic gradient descent with a cumulative penalty (Qin et al., 2011, algorithm 4).
 
 Two statements of the paper are corrected: examples count from 1, with h^1 their first gradient, and eta decays,
 eta_0 2^(-k/N) (lines 218-222).
@@ -16,11 +16,11 @@ from klr_bench.estimators.l1.problem import Iterate
 
 ETA_0, ALPHA = 0.5, 2.0  # line 240
 CHUNK = 1024
-"""Examples between two iterates."""
+"""Number of examples between two iterates."""
 
 
 def sgd_c(problem, x, *, random, last, every=CHUNK):
-    """Yield the points after `every` examples and after the last; each pass has a random order."""
+    """Yield the point after every `every` examples and after the last; each pass is reshuffled."""
     N = len(problem.y)
     x, q, h = x.copy(), np.zeros(len(x)), np.zeros(len(x))  # line 238
     u, k = np.zeros(1), 0
@@ -45,7 +45,7 @@ _READ = types.Array(float64, 1, "C", readonly=True)
     fastmath={"contract", "reassoc"},
 )
 def _learn(Z, y, v, penalty, N, k, w, u, q, h):
-    """Learn from rows Z (n, D) as examples k + 1, ..., k + n; w, u, q and h change."""
+    """Learn from rows Z (n, D), which are examples k + 1, ..., k + n; w, u, q and h change in place."""
     D = Z.shape[1]
     for row in range(len(y)):
         k += 1

@@ -1,4 +1,4 @@
-"""PrototypeKLR apart from its parameters: checks, the loop over a solver's iterates, fitted attributes, predictions."""
+"""Base class of `PrototypeKLR`: checks, iterations, fitted attributes, predictions."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from klr_bench.estimators.prototype.solvers import adam, by_gradient, coefficien
 from klr_bench.estimators.prototype.start import first_point, unit_of
 
 LBFGS_WORK = 5e6
-"""Largest number of stored features of all rows x prototypes for which L-BFGS on all rows is the fastest."""
+"""Maximum number of stored features (rows x prototypes) for which L-BFGS on all rows is the fastest solver."""
 WATCHED = 20_000
-"""Number of rows on which the objective is evaluated after a pass in mini-batches."""
+"""Number of rows on which the objective is evaluated after a mini-batch pass."""
 
 
 class PrototypeClassifier(Classifier):
-    """A classifier given by a point x of a model; a subclass has the parameters of `PrototypeKLR` and `fit`."""
+    """Classifier defined by a point x of a model; subclasses define the parameters and `fit`."""
 
     watched = ("accuracy", "log_loss")
     """Metrics that a checkpoint evaluates."""
@@ -55,7 +55,10 @@ class PrototypeClassifier(Classifier):
         self.intercept_ = float(b0[0]) if two else b0
 
     def progress(self):
-        """Return the number of prototypes, gamma, and for two features all coordinates, as "u_0_1" and "b_0_1"."""
+        """Return the number of prototypes and gamma.
+
+        With two features, also all coordinates, named "u_0_1", "b_0_1" and so on.
+        """
         values = {"n_support": self.n_support_, "gamma": self.gamma_}
         if self.n_features_in_ == 2:
             arrays = {"u": self.prototypes_, "b": np.atleast_2d(self.dual_coef_), "b0": np.atleast_1d(self.intercept_)}
@@ -64,11 +67,11 @@ class PrototypeClassifier(Classifier):
         return values
 
     def steps(self, n_samples):
-        """Return the largest t that a callback of `fit` may see, and the first worth a checkpoint."""
+        """Return the largest t passed to a callback of `fit`, and the first t worth a checkpoint."""
         return self.max_iter, 1
 
     def summary(self):
-        """Return the number of prototypes, their share of non-zero entries, the passes and the objective."""
+        """Return the number of prototypes, their share of nonzeros, the passes and the objective."""
         U = self.prototypes_
         nonzero = U.count_nonzero() if sp.issparse(U) else np.count_nonzero(U)
         return {
@@ -79,18 +82,21 @@ class PrototypeClassifier(Classifier):
         }
 
     def stand_in(self):
-        """Return an estimator with the same solver, whose fit compiles and loads it."""
+        """Return an estimator with the same solver, used to compile it before timing."""
         return type(self)(solver=self.solver)
 
     def kernel_values(self, X):
-        """Return the kernel values of the rows of X with the prototypes, (n_samples, n_prototypes)."""
+        """Return the kernel values (n_samples, n_prototypes) of the rows of X with the prototypes."""
         check_is_fitted(self)
         rows = self._new_rows(X)
         return np.concatenate([self._model.kernel_values(self._x, block) for block, _, _ in rows.blocks()])
 
     @checked_decision
     def decision_function(self, X):
-        """Return the scores (n_samples, n_classes), float64; with two classes (n_samples,), > 0 for the second."""
+        """Return the scores (n_samples, n_classes), float64.
+
+        With two classes the shape is (n_samples,), and positive values mean the second class.
+        """
         check_is_fitted(self)
         scores = self._model.scores(self._x, self._new_rows(X))
         return scores[:, 0] if len(self.classes_) == 2 else scores
@@ -106,7 +112,7 @@ class PrototypeClassifier(Classifier):
         return Rows(X if self._columns is None else self._compacted(in_layout(X, sparse=True)), None, self._origin)
 
     def _tidy(self, X):
-        """Return X, CSR rows without duplicates; in the lazy form CSR rows that name no feature that is 0."""
+        """Return X; CSR rows are freed of duplicates and, in the lazy form, of unused features."""
         X = without_duplicates(X)
         if self.lazy and not (sp.issparse(X) and np.all(X.data)):
             X = sp.csr_matrix(X, copy=True)
@@ -114,7 +120,7 @@ class PrototypeClassifier(Classifier):
         return X
 
     def _compacted(self, X):
-        """Return CSR rows with the columns of the fit, and the norm of all others as one more."""
+        """Return CSR rows with the columns of the fit, and the norm of all others as an extra column."""
         some = restricted(X, self._columns)
         others = np.sqrt(np.maximum(squared_norms(X) - squared_norms(some), 0))
         return sp.hstack([some, sp.csr_matrix(others[:, None])], format="csr")
@@ -122,19 +128,23 @@ class PrototypeClassifier(Classifier):
     def _check(self, X):
         refuse_single(self.classes_, self, "two classes or more")
         if self.lazy and (self.kernel != "rbf" or not sp.issparse(X)):
-            message = f"lazy=True is for kernel='rbf' and CSR rows; got kernel={self.kernel!r} and {type(X).__name__}."
+            message = (
+                f"lazy=True requires kernel='rbf' and CSR rows; got kernel={self.kernel!r} and {type(X).__name__}."
+            )
             raise ValueError(message)
         if not self._parts():
-            message = "learn_coef, learn_prototypes and learn_width are False, or of no use: nothing is left to learn."
+            message = (
+                "learn_coef, learn_prototypes and learn_width are False or without effect: nothing is left to learn."
+            )
             raise ValueError(message)
 
     def _parts(self):
-        """Return what is learned: some of "b", "u", "theta"."""
+        """Return the parts that are learned: some of "b", "u", "theta"."""
         wanted = (self.learn_coef, self.learn_prototypes, self.learn_width and self.kernel != "linear")
         return tuple(part for part, learned in zip(PARTS, wanted, strict=True) if learned)
 
     def _rows(self, X, y, sample_weight, random):
-        """Return the rows to learn from, and those held out, or None; the mean of the weights is 1."""
+        """Return the training rows and held-out rows (or None); the weights have mean 1."""
         weights = row_weights(sample_weight, self.class_weight, X, y, self.classes_)
         if weights is not None:
             refuse_weightless(self, weights, y)
@@ -148,14 +158,12 @@ class PrototypeClassifier(Classifier):
         codes = np.searchsorted(self.classes_, y).astype(np.intp)
         rows, held_out = Rows(X, codes, origin, weights).split(self.validation_fraction, random)
         if self.n_prototypes is not None and self.n_prototypes > len(rows):
-            message = (
-                f"n_prototypes={self.n_prototypes}: more prototypes than the {len(rows)} training rows; ask for fewer."
-            )
+            message = f"n_prototypes={self.n_prototypes}: expected at most {len(rows)}, the number of training rows."
             raise ValueError(message)
         return rows, held_out
 
     def _start(self, rows, random):
-        """Set the model; return its first x."""
+        """Set the model and return the initial x."""
         n, d = rows.X.shape
         M = 1 if len(self.classes_) == 2 else len(self.classes_)
         J = min(10, n) if self.n_prototypes is None else self.n_prototypes
@@ -165,7 +173,7 @@ class PrototypeClassifier(Classifier):
         return first_point(self._model, rows, init=self.init, gamma=gamma, learn_coef=self.learn_coef, random=random)
 
     def _learn(self, x, rows, held_out, random, callback):
-        """Learn from the start x on, and set `n_iter_` and `converged_`."""
+        """Learn from the initial x, and set `n_iter_` and `converged_`."""
         parts, solver = self._parts(), self.solver
         if solver == "auto":
             solver = "lbfgs" if rows.X.size * self._model.layout.J <= LBFGS_WORK else "adam"
@@ -185,7 +193,7 @@ class PrototypeClassifier(Classifier):
             warnings.warn(message, ConvergenceWarning, stacklevel=4)
 
     def _descend(self, solver, x, rows, held_out, parts, random, callback):
-        """Run L-BFGS on all rows; return True if it has converged."""
+        """Run L-BFGS on all rows; return True if it converged."""
 
         def watch(x):
             self.n_iter_ += 1
@@ -201,7 +209,7 @@ class PrototypeClassifier(Classifier):
         return self.converged_
 
     def _go_on(self, solver, x, rows, held_out, parts, random, callback):
-        """Go through a solver's iterates; return False if the last one still gains at `max_iter`."""
+        """Run the passes of a solver; return False if the last pass still improves at `max_iter`."""
         model, n = self._model, len(rows)
         watched = rows if n <= WATCHED else rows.taken(np.sort(random.permutation(n)[:WATCHED]))
         options = {

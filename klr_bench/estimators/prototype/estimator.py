@@ -1,4 +1,4 @@
-"""The public class of learned prototypes: its parameters and `fit`."""
+"""Kernel logistic regression with learned prototypes: the public class."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ from klr_bench.estimators.prototype.base import PrototypeClassifier
 
 
 class PrototypeKLR(PrototypeClassifier):
-    r"""Kernel logistic regression on a few prototypes that need not be training rows, for two or more classes.
+    r"""Kernel logistic regression on a few learned prototypes, for two or more classes.
+
+    The prototypes need not be training rows.
 
     .. math::
 

@@ -1,4 +1,4 @@
-"""Kernels of rows with prototypes, and their slopes, which the chain rule needs to move the prototypes.
+"""Kernels of rows and prototypes, and their derivatives for moving the prototypes.
 
 With X a block of rows (m, d), U the prototypes, here as columns (d, J), and gamma = exp(theta),
 
@@ -25,7 +25,7 @@ from klr_bench.estimators.core.kernels import exp_negative
 
 @dataclass(frozen=True)
 class PrototypeKernel:
-    """A kernel by name; gamma is an argument of its methods, because it is learned."""
+    """Kernel selected by name; gamma is passed to its methods, because it is learned."""
 
     name: str
     degree: int = 3
@@ -33,7 +33,10 @@ class PrototypeKernel:
     lazy: bool = False
 
     def values(self, X, U, theta):
-        """Return the kernel values K (m, J) of rows X (m, d) and prototypes U (d, J), and what `slopes` needs."""
+        """Return the kernel values K (m, J) of rows X (m, d) and prototypes U (d, J).
+
+        Also returns intermediate values for `slopes`.
+        """
         gamma = U.dtype.type(np.exp(theta))
         if self.name == "rbf":
             D = self.distances(X, U)
@@ -50,12 +53,12 @@ class PrototypeKernel:
         return base**self.degree, base
 
     def slopes(self, X, U, theta, K, known, W, parts):
-        """Return sum_ij W_ij dk(x_i, u_j)/du, (d, J), and the same by theta, of `parts` only."""
+        """Return sum_ij W_ij dk(x_i, u_j)/du, (d, J), and the derivative by theta, of `parts` only."""
         gamma = U.dtype.type(np.exp(theta))
         by_U, by_theta = None, 0.0
         if self.name == "rbf":
             A = W * K
-            if "u" in parts and self.lazy:  # sum_i A_ij (x_i - u_j) over the non-zero features of x_i
+            if "u" in parts and self.lazy:  # sum_i A_ij (x_i - u_j) over the nonzero features of x_i
                 by_U = np.zeros_like(U)
                 _lazy_sums(*_parts(X), U, A, by_U)
                 by_U *= 2 * gamma
@@ -73,7 +76,7 @@ class PrototypeKernel:
         return by_U, by_theta
 
     def distances(self, X, U):
-        """Return ||x_i - u_j||^2, (m, J); in the lazy form over the non-zero features of x_i."""
+        """Return ||x_i - u_j||^2, (m, J); the lazy form sums over the nonzero features of x_i."""
         if self.lazy:
             D = np.empty((X.shape[0], U.shape[1]), dtype=U.dtype)
             _lazy_distances(*_parts(X), U, D)
@@ -96,7 +99,7 @@ def _parts(X):
 
 
 def _signatures(n_matrices):
-    """Return signatures of a function of a CSR block and of U, which may be read-only, and of some more matrices."""
+    """Return numba signatures of functions of a CSR block, U, and `n_matrices` more matrices."""
 
     def read_only(dtype, dimensions):
         return types.Array(dtype, dimensions, "C", readonly=True)

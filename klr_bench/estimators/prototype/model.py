@@ -1,4 +1,4 @@
-"""P(y|x) = softmax_y(b_y0 + sum_j b_yj k(x, u_j)): its parameters, its log loss and the slopes of the log loss.
+"""The model P(y|x) = softmax_y(b_y0 + sum_j b_yj k(x, u_j)): parameters, log loss, gradients.
 
 With g_iy = 1[y = y_i] - P(y|x_i), the log likelihood L has the slopes (prototype_klr, "The gradient with respect to a
 reference vector")
@@ -22,15 +22,18 @@ from klr_bench.estimators.core.rows import in_layout
 from klr_bench.estimators.prototype.kernels import PrototypeKernel
 
 BLOCK = 2048
-"""Rows whose kernel values are in memory at a time, where all rows are needed."""
+"""Number of rows whose kernel values are in memory at a time."""
 DENSE = 2**24
-"""Entries of CSR rows that are made dense at a time."""
+"""Number of entries of CSR rows converted to dense at a time."""
 PARTS = ("b", "u", "theta")
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The places of b_0, b, u and theta in one vector x: M columns of scores, J prototypes, d features."""
+    """Positions of b_0, b, u and theta in one vector x.
+
+    There are M score columns, J prototypes and d features.
+    """
 
     M: int
     J: int
@@ -38,7 +41,7 @@ class Layout:
 
     @property
     def places(self):
-        """The slices of the parts, by name; b_0 belongs to b."""
+        """Slices of the parts, keyed by name; b_0 belongs to b."""
         ends = np.cumsum([0, self.M * (1 + self.J), self.J * self.d, 1])
         return {part: slice(ends[i], ends[i + 1]) for i, part in enumerate(PARTS)}
 
@@ -47,13 +50,13 @@ class Layout:
         return self.M * (1 + self.J) + self.J * self.d + 1
 
     def views(self, x):
-        """Return b_0 (M,), B (J, M), U (d, J) and theta (1,), as views of x."""
+        """Return b_0 (M,), B (J, M), U (d, J) and theta (1,) as views of x."""
         b, u, theta = (x[place] for place in self.places.values())
         return b[: self.M], b[self.M :].reshape(self.J, self.M), u.reshape(self.d, self.J), theta
 
 
 class Rows:
-    """Rows X (n, d) minus the origin (d,), if any, codes y (n,) of classes, and weights v (n,)."""
+    """Rows X (n, d), optionally shifted by an origin (d,), class codes y (n,), and weights v (n,)."""
 
     def __init__(self, X, y=None, origin=None, v=None):
         self.X, self.y, self.origin = X, y, origin
@@ -63,7 +66,7 @@ class Rows:
         return self.X.shape[0]
 
     def block(self, rows):
-        """Return the rows of a slice or of an index array, their classes and their weights."""
+        """Return the rows, classes and weights selected by a slice or an index array."""
         X = self.X[rows]
         if self.origin is not None:
             X = in_layout(X, sparse=False) - self.origin
@@ -86,11 +89,11 @@ class Rows:
             yield rows.block(part if sparse else order[part])
 
     def taken(self, rows):
-        """Return some of the rows as `Rows`."""
+        """Return some of the rows as a new `Rows`."""
         return Rows(self.X[rows], None if self.y is None else self.y[rows], self.origin, self.v[rows])
 
     def split(self, share, random):
-        """Return the rows to learn from, and those held out, or None: the same share of each class."""
+        """Split into training rows and stratified held-out rows (or None)."""
         if not share:
             return self, None
         order, out = random.permutation(len(self)), np.zeros(len(self), dtype=bool)
@@ -102,7 +105,10 @@ class Rows:
 
 @dataclass(frozen=True)
 class Model:
-    """A kernel and penalties, which define the objective as a function of x; computed in the precision of the rows."""
+    """Kernel and penalties, which define the objective as a function of x.
+
+    Computations use the precision of the rows.
+    """
 
     layout: Layout
     kernel: PrototypeKernel
@@ -110,22 +116,22 @@ class Model:
     l2: float = 0.0
 
     def scores(self, x, rows):
-        """Return b_y0 + sum_j b_yj k(x_i, u_j), (n, M), float64."""
+        """Return the scores b_y0 + sum_j b_yj k(x_i, u_j), (n, M), float64."""
         return np.concatenate([self._forward(x, X)[0] for X, _, _ in rows.blocks()])
 
     def kernel_values(self, x, X):
-        """Return K (m, J) of a block of rows."""
+        """Return the kernel values K (m, J) of a block of rows."""
         return self._forward(x, X)[1]
 
     def objective(self, x, rows):
-        """Return the log loss of all rows, the mean of -log P(y_i|x_i), with the penalties."""
+        """Return the mean log loss of all rows plus the penalties."""
         loss = sum(v @ cross_entropy(self._forward(x, X)[0], y) for X, y, v in rows.blocks()) / rows.v.sum()
         _, B, U, _ = self.layout.views(x)
         l1 = self.l1 * np.abs(U).sum(dtype=np.float64) if self.l1 else 0.0
         return float(loss + self.l2 / 2 * np.vdot(B, B) + l1)
 
     def slopes_of_all(self, x, rows, parts=PARTS):
-        """Return the objective without l1 on all rows, and its slopes (P,), float64, 0 for parts not requested."""
+        """Return the objective without l1 on all rows and its gradient (P,), 0 for other parts."""
         _, B, _, _ = self.layout.views(x)
         total, sums = self.l2 / 2 * np.vdot(B, B), np.zeros(len(x))
         mean = rows.v.mean()
@@ -137,7 +143,7 @@ class Model:
         return float(total), sums
 
     def slopes(self, x, X, y, v, parts=PARTS):
-        """Return the scores of a block, and by part the slopes of its log loss with l2."""
+        """Return the scores of a block and, per part, the gradient of its log loss with l2."""
         F, K, known = self._forward(x, X)
         _, B, U, theta = self.layout.views(x.astype(X.dtype, copy=False))
         minus_g = (v[:, None] * residuals(F, y) / len(y)).astype(X.dtype)
@@ -153,21 +159,24 @@ class Model:
         return F, slopes
 
     def _forward(self, x, X):
-        """Return the scores F (m, M), float64, the kernel values K (m, J), and what their slopes need."""
+        """Return the scores (m, M), kernel values (m, J), and intermediate values for the gradient."""
         b0, B, U, theta = self.layout.views(x.astype(X.dtype, copy=False))
         K, known = self.kernel.values(X, U, float(theta[0]))
         return (b0 + K @ B).astype(np.float64), K, known
 
 
 def cross_entropy(F, y):
-    """Return -log P(y_i), (m,), for scores F (m, M), codes y (m,); with one column the other class has score 0."""
+    """Return -log P(y_i), (m,), for scores F (m, M) and codes y (m,).
+
+    With one column the other class has score 0.
+    """
     if F.shape[1] == 1:
         return np.logaddexp(0.0, np.where(y == 1, -F[:, 0], F[:, 0]))
     return logsumexp(F, axis=1) - F[np.arange(len(y)), y]
 
 
 def residuals(F, y):
-    """Return -g = P(y|x_i) - 1[y = y_i], (m, M)."""
+    """Return the residuals P(y|x_i) - 1[y = y_i], (m, M)."""
     if F.shape[1] == 1:
         sign = np.where(y == 1, 1.0, -1.0)
         return (-sign * np.exp(-np.logaddexp(0.0, sign * F[:, 0])))[:, None]

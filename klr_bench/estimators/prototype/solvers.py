@@ -1,4 +1,4 @@
-"""The solvers: Adam, alternating and plain gradient passes, and L-BFGS on all rows.
+"""Solvers of prototype models: Adam, alternating and plain gradient passes, and L-BFGS.
 
 Adam (Kingma and Ba, ICLR 2015) and L-BFGS move all parameters at once.  The alternating passes are those of
 prototype_klr, "Implementation details": one for b, one for the prototypes, one for theta, until convergence; the rate
@@ -18,22 +18,25 @@ from klr_bench.estimators.prototype.model import cross_entropy, residuals
 MEAN, SQUARE, EPSILON = 0.9, 0.999, 1e-8
 """beta_1, beta_2 and epsilon of Adam."""
 SLACK = 0.1
-"""Tolerated rise above the best objective, as a share of it and of the progress so far: batches are noisy."""
+"""Tolerated rise above the best objective, as a share of it and of the progress so far, because batches are noisy."""
 GROWTH = 1.2
-"""Factor by which a halved rate grows after each pass that is not undone."""
+"""Factor by which a halved learning rate grows after each accepted pass."""
 LEAST = 1 / 64
-"""Share of the first rate: if a pass is undone at a lower rate, nothing more is to be gained."""
+"""Minimum share of the initial learning rate; if a pass is undone at a lower rate, the solver stops."""
 
 
 class Adam:
-    """The state of Adam; unit (P,) are those of x.  A coordinate with slope exactly 0 is not moved."""
+    """State of Adam; `unit` (P,) scales the coordinates.
+
+    Coordinates with gradient exactly 0 do not move.
+    """
 
     def __init__(self, model, x, unit):
         self.places, self.l1, self.unit = model.layout.places, model.l1, unit.astype(x.dtype)
         self.mean, self.square, self.t = np.zeros_like(x), np.zeros_like(x), 0
 
     def step(self, x, slopes, rate):
-        """Move x in place by the slopes of some parts; then shrink prototypes towards 0 by l1, in the same metric."""
+        """Update parts of x in place by an Adam step, then soft-threshold the prototypes by l1."""
         self.t += 1
         for part, slope in slopes.items():
             place, l1 = self.places[part], self.l1 if part == "u" else 0.0
@@ -56,13 +59,16 @@ def _adam_step(x, slopes, mean, square, unit, rate, l1, t):
 
 
 class GradientSteps:
-    """Steps against the slope, both in the unit of the coordinate; as with Adam, 0 moves nothing."""
+    """Plain gradient steps, scaled by the units of the coordinates.
+
+    Coordinates with gradient exactly 0 do not move.
+    """
 
     def __init__(self, model, x, unit):
         self.places, self.l1, self.square = model.layout.places, model.l1, (unit * unit).astype(x.dtype)
 
     def step(self, x, slopes, rate):
-        """Move x in place by the slopes of some parts; then shrink the prototypes that moved towards 0 by l1."""
+        """Update parts of x in place, then soft-threshold the prototypes that moved by l1."""
         for part, slope in slopes.items():
             place = self.places[part]
             length = rate * self.square[place] * (slope != 0)
@@ -72,7 +78,7 @@ class GradientSteps:
 
 
 def adam(model, x, rows, watched, parts, *, rate, unit, batch_size, max_iter, random):
-    """Yield x after each pass, in random order, and whether the pass was undone; the rate falls as a cosine.
+    """Yield x after each shuffled pass of Adam, and True if the pass was undone.
 
     A pass that raises the objective on the rows `watched` by more than noise is undone, and the rate halved.
     """
@@ -96,7 +102,7 @@ def adam(model, x, rows, watched, parts, *, rate, unit, batch_size, max_iter, ra
 
 
 def in_batches(model, x, rows, watched, parts, *, rate, unit, batch_size, max_iter, random):
-    """Yield x after each round of passes, and whether a pass was undone that may succeed at a lower rate."""
+    """Yield x after each round of mini-batch passes, and True if a pass may succeed at a lower rate."""
     x = x.astype(rows.X.dtype)
     states = {part: Adam(model, x, unit) for part in parts}
     rates = dict.fromkeys(parts, rate)
@@ -119,7 +125,9 @@ def in_batches(model, x, rows, watched, parts, *, rate, unit, batch_size, max_it
 
 
 def by_gradient(model, x, rows, watched, parts, *, rate, unit, batch_size, max_iter, random):
-    """Yield x after each round of passes with plain steps, and whether the objective rose; ValueError if they diverge.
+    """Yield x after each round of plain gradient passes, and True if the objective rose.
+
+    Raises ValueError if the steps diverge.
 
     The rate of b is divided by 1 + the number of rounds (Carpenter, "Lazy sparse stochastic gradient descent", 2008).
     """
@@ -139,7 +147,10 @@ def by_gradient(model, x, rows, watched, parts, *, rate, unit, batch_size, max_i
 
 
 def lbfgs(model, x, rows, parts, *, tol, max_iter, callback):
-    """Return the last x of L-BFGS, and whether it converged; l1 > 0 splits u into two vectors >= 0."""
+    """Return the final x of L-BFGS and True if it converged.
+
+    With l1 > 0, u is split into two nonnegative vectors.
+    """
     places = model.layout.places
     active = np.concatenate([np.arange(place.start, place.stop) for part, place in places.items() if part in parts])
     split = np.arange(places["u"].start, places["u"].stop) if model.l1 and "u" in parts else active[:0]
@@ -168,7 +179,7 @@ def lbfgs(model, x, rows, parts, *, tol, max_iter, callback):
 
 
 def coefficients(K, y, v, start, *, l2, tol, max_iter):
-    """Return the best b_0 and b, as one vector, for kernel values K (n, J), and whether it converged."""
+    """Return the optimal b_0 and b for kernel values K (n, J), and True if converged."""
     M, shares = len(start) // (K.shape[1] + 1), v / v.sum()
 
     def objective(z):

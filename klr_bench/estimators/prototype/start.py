@@ -1,4 +1,4 @@
-"""The first prototypes, a suitable width, and the units of the coordinates."""
+"""Initial prototypes, a suitable kernel width, and the units of the coordinates."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import numpy as np
 import scipy.sparse as sp
 
 SAMPLE = 1000
-"""Number of rows used for typical distances."""
+"""Number of rows used to determine typical distances."""
 CLUSTERED = 10_000
-"""Largest number of rows given to k-means."""
+"""Maximum number of rows passed to k-means."""
 
 
 def first_point(model, rows, *, init, gamma, learn_coef, random):
-    """Return x at the start, (size,), in the precision of the rows.
+    """Return the initial x, (size,), in the precision of the rows.
 
     Without `learn_coef` the coefficients are drawn from [-1, 1].  gamma=None is 1 / the median squared distance.
     """
@@ -34,7 +34,7 @@ def first_point(model, rows, *, init, gamma, learn_coef, random):
 
 
 def first_prototypes(rows, J, init, random):
-    """Return J prototypes (J, d): rows drawn at random, or centres of k-means on some rows, relative to the origin."""
+    """Return J prototypes (J, d): random rows or k-means centers, relative to the origin."""
     order = random.permutation(len(rows))
     if init == "random":
         X, *_ = rows.block(np.sort(order[:J]))
@@ -47,7 +47,7 @@ def first_prototypes(rows, J, init, random):
 
 
 def unit_of(model, x, rows, n_features):
-    """Return the unit of each coordinate: 0.1 for theta, the spread of the features for u, 1 for b_0.
+    """Return the unit of each coordinate: 0.1 for theta, feature spread for u, 1 for b_0.
 
     For b it is 0.3 divided by the spread of the kernel values at the start, or 1 in the lazy form, where that changes.
     """
@@ -61,7 +61,7 @@ def unit_of(model, x, rows, n_features):
 
 
 def _spread(X, n_features, lazy):
-    """Return the root mean square deviation of the features from their means; of CSR rows from 0.
+    """Return the root mean square deviation of each feature from its mean, or from 0 for CSR rows.
 
     CSR rows may lack columns of the `n_features`.  In the lazy form only the non-zero entries count.
     """
@@ -72,5 +72,5 @@ def _spread(X, n_features, lazy):
 
 
 def _deviation(X):
-    """Return the root mean square deviation of the columns of X (n, m) from their means."""
+    """Return the root mean square deviation of each column of X (n, m) from its mean."""
     return float(np.sqrt(np.mean(np.var(X, axis=0, dtype=np.float64))))
