@@ -1,4 +1,4 @@
-"""``python -m klr_bench`` is ``klr-bench``."""
+"""Run ``klr-bench`` as ``python -m klr_bench``."""
 
 from klr_bench.cli import main
 

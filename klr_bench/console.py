@@ -1,4 +1,4 @@
-"""The console that klr-bench prints to; it takes text of unknown origin literally."""
+"""Console that prints untrusted text literally."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from klr_bench.printing import printable
 
 
 def is_unlimited(console: Console) -> bool:
-    """Return True if the width of a table is unlimited: no terminal, and no environment variable COLUMNS."""
+    """Return True if tables may have any width: no terminal, and COLUMNS is not set."""
     return not console.is_terminal and not os.environ.get("COLUMNS", "").isdigit()
 
 
 class PlainConsole(Console):
-    """A console that interprets no markup, emoji code or escape sequence in what it prints."""
+    """Console that does not interpret markup, emoji codes or escape sequences."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(markup=False, emoji=False, highlight=False, **options)
@@ -29,10 +29,10 @@ class PlainConsole(Console):
         raise BrokenPipeError
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """Return a text with unprintable characters spelled out; rich would drop some of them."""
+        """Return a text in which unprintable characters are escaped; rich would drop some of them."""
         return super().render_str(printable(text), **options)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Return the segments of a renderable, such as a cell of a table, with unprintable characters spelled out."""
+        """Return the segments of a renderable with unprintable characters escaped."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else Segment(printable(segment.text), segment.style)

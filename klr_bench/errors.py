@@ -1,4 +1,4 @@
-"""The exceptions of the runner side, and parts of their messages."""
+"""Exceptions of the command line, and building blocks of their messages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from klr_bench.printing import printable, shortened
 
 
 class KlrBenchError(Exception):
-    """A mistake that the user can correct: bad input, a missing file, a full disk.
+    """Error that the user can correct, such as bad input, a missing file or a full disk.
 
     The message says what is wrong, what was expected, what was got and what to do.  The command line prints it
     without a traceback and leaves with exit status 2.
@@ -20,7 +20,7 @@ class KlrBenchError(Exception):
 
 
 class StoppedError(KlrBenchError):
-    """A run that cannot continue although its input is valid: the command line leaves with exit status 1."""
+    """Error that stops a run with valid input; the exit status is 1."""
 
 
 def fail(message: str) -> NoReturn:
@@ -29,7 +29,7 @@ def fail(message: str) -> NoReturn:
 
 
 def nearest(name: object, known: Iterable[object]) -> str:
-    """Return `` Did you mean 'magic'?`` for a message, or a list of all known names if none is similar."""
+    """Return `` Did you mean 'magic'?``, or a list of the known names if none is similar."""
     names = sorted(filter(None, map(str, known)))
     close = difflib.get_close_matches(str(name), names, n=1, cutoff=0.6)
     if close:
@@ -38,7 +38,7 @@ def nearest(name: object, known: Iterable[object]) -> str:
 
 
 def shown(text: object, most: int = 200) -> str:
-    """Return text of unknown origin as one printable line for a message, cut if it is long."""
+    """Return untrusted text as one printable line, shortened to `most` characters."""
     return printable(shortened(str(text), most)).replace("\n", "\\n").replace("\t", "\\t")
 
 
@@ -54,7 +54,7 @@ def memory_limit() -> str:
 
 
 def raised(error: BaseException) -> str:
-    """Return the class and the text of an exception of other code, whose text may itself fail."""
+    """Return class and text of an exception from third-party code, whose text may itself fail."""
     try:
         text = shown(error)
     except Exception:
@@ -64,7 +64,7 @@ def raised(error: BaseException) -> str:
 
 @contextmanager
 def located(where: object, advice: str = "") -> Iterator[None]:
-    """Put a place, such as a path, before the message of each KlrBenchError raised inside, and advice after it."""
+    """Add a place (such as a path) and advice to the message of each KlrBenchError in the block."""
     try:
         yield
     except KlrBenchError as error:
@@ -72,7 +72,7 @@ def located(where: object, advice: str = "") -> Iterator[None]:
 
 
 def environment_message(error: Exception) -> str:
-    """Return the message of an OSError or MemoryError with the reason and what to do, or the text of another error."""
+    """Return the reason and advice for an OSError or MemoryError; otherwise the error's text."""
     if isinstance(error, MemoryError):
         reason = str(error) or "an allocation failed"
         return f"memory: not enough for this command ({reason}). Free some, or use smaller data.{memory_limit()}"

@@ -1,4 +1,4 @@
-"""Files that are complete or absent: regular files of limited size are read, writing is an atomic rename."""
+"""Files that are read with a size limit and written atomically."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from uuid import uuid4
 from klr_bench.errors import KlrBenchError, fail, shown
 
 LARGEST_CSV = 256 * 10**6
-"""Bytes of a table of results, which a report holds in memory in about ten times as many bytes."""
+"""Maximum size in bytes of a results table; a report needs about ten times as much memory."""
 LARGEST_JSON = 256 * 10**6
-"""Bytes of a cell: a hundred times one with ten thousand checkpoints and the rows of a figure."""
+"""Maximum size in bytes of a cell file, enough for a million checkpoints."""
 KINDS = {
     stat.S_IFDIR: "a folder",
     stat.S_IFIFO: "a named pipe",
@@ -28,32 +28,35 @@ KINDS = {
     stat.S_IFBLK: "a device",
 }
 Stamp = tuple[int, int, int]
-"""What distinguishes a file from an earlier one at its path: inode, ctime in ns (which no program can set), bytes."""
+"""Identity of a version of a file: inode, ctime in ns (which programs cannot set), size in bytes."""
 
 
 def expanded(path: str) -> Path:
-    """Return a path with its ``~`` replaced by a home folder.  Raises KlrBenchError for an unknown user."""
+    """Expand ``~`` in a path.
+
+    Raises KlrBenchError for an unknown user.
+    """
     try:
         return Path(path).expanduser()
-    except (RuntimeError, ValueError):  # ValueError: a NUL in the name
+    except (RuntimeError, ValueError):  # ValueError: the name contains NUL
         user = shown(Path(path).parts[0])
         fail(f"{shown(path)}: expected a path, and there is no home folder of {user!r}. For a file write ./{user}.")
 
 
 def matching(path: Path) -> list[Path]:
-    """Return the path if it exists or is no pattern, else the files that match it, with *, **, ? or [...], sorted."""
+    """Return the path, or the sorted files that match it if it is a pattern with *, **, ? or [...]."""
     if path.exists() or not glob.has_magic(str(path)):
         return [path]
     return [Path(name) for name in sorted(glob.glob(str(path), recursive=True))]
 
 
 def no_file(path: Path) -> str | None:
-    """Return why a path is no regular file, such as "is a named pipe", or None if it is one."""
+    """Return why a path is not a regular file, such as "is a named pipe", or None if it is one."""
     try:
         kind = stat.S_IFMT(path.stat().st_mode)
     except FileNotFoundError:
         return "is a link that leads nowhere" if path.is_symlink() else "does not exist"
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+    except (OSError, ValueError) as error:  # ValueError: the path contains NUL
         if getattr(error, "errno", None) == errno.ELOOP:
             return "is a link that leads to itself"
         return f"cannot be read ({getattr(error, 'strerror', None) or error})"
@@ -61,10 +64,13 @@ def no_file(path: Path) -> str | None:
 
 
 def open_regular(path: str | Path) -> BufferedReader:
-    """Open a file for reading.  Raises OSError, at once also for a pipe or a device, whose end might never come."""
+    """Open a regular file for reading.
+
+    Raises OSError, also for pipes and devices, which could block forever.
+    """
 
     def without_waiting(path: str, flags: int) -> int:
-        return os.open(path, flags | os.O_NONBLOCK)  # else opening a pipe waits for a process that writes to it
+        return os.open(path, flags | os.O_NONBLOCK)  # otherwise opening a pipe waits for a writer
 
     file = open(path, "rb", opener=without_waiting)  # noqa: SIM115
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -74,7 +80,7 @@ def open_regular(path: str | Path) -> BufferedReader:
 
 
 def regular(path: str | Path, most: int | None = None) -> BinaryIO:
-    """Open a regular file of at most `most` bytes, or a link to one, for reading.
+    """Open a regular file, or a link to one, of at most `most` bytes.
 
     Raises FileNotFoundError if there is nothing at the path, and KlrBenchError, without waiting for a pipe or reading
     from a device, for anything else that is no such file or may not be read.
@@ -86,33 +92,34 @@ def regular(path: str | Path, most: int | None = None) -> BinaryIO:
     size = os.fstat(file.fileno()).st_size
     if most is not None and size > most:
         file.close()
-        fail(f"{path}: expected a file of at most {most:,} bytes, got {size:,}. Is it the right one?")
+        fail(f"{path}: expected a file of at most {most:,} bytes, got {size:,}. Check that it is the right file.")
     return file
 
 
 def unreadable(path: str | Path, error: OSError | ValueError) -> KlrBenchError | FileNotFoundError:
-    """Return the error that says why a path cannot be opened or read."""
+    """Return the error that explains why a path cannot be opened or read."""
     number = error.errno if isinstance(error, OSError) else None
     if number in (errno.ENOENT, errno.ENOTDIR):
         return FileNotFoundError(number, os.strerror(number), str(path))
     kind = no_file(Path(path)) or ""
     if kind.startswith("is "):
         got = kind.removeprefix("is ")
-        return KlrBenchError(
-            f"{path}: expected a regular file, got {got}. Remove it, or put the right file in its place."
-        )
+        return KlrBenchError(f"{path}: expected a regular file, got {got}. Replace it by the right file.")
     reason = error.strerror if isinstance(error, OSError) else error
-    return KlrBenchError(f"{path}: cannot be read ({reason}). Check its name and whether you have permission.")
+    return KlrBenchError(f"{path}: cannot be read ({reason}). Check its name and permissions.")
 
 
 def read_regular(path: str | Path, most: int) -> bytes:
-    """Return the content of a regular file of at most `most` bytes.  Raises as `regular`."""
+    """Return the content of a regular file of at most `most` bytes.
+
+    Raises the same errors as `regular`.
+    """
     with regular(path, most) as file:
         return file.read(most)
 
 
 def stamp_of(file: str | Path | int) -> Stamp | None:
-    """Return the stamp of a file, given by its path or descriptor, or None if there is no file."""
+    """Return the stamp of a file, given as a path or descriptor, or None if it does not exist."""
     try:
         state = os.stat(file)
     except OSError:
@@ -121,7 +128,7 @@ def stamp_of(file: str | Path | int) -> Stamp | None:
 
 
 def write_atomic(path: Path, content: bytes) -> None:
-    """Write a file, and its folder; a reader finds the old content or the new one, never a part of it.
+    """Write a file atomically, creating its folder: readers see the old or the new content.
 
     Raises KlrBenchError if the disk is full or the folder cannot be written, and then leaves nothing behind; a kill
     leaves at most a hidden file ``.<name>.<process>-<random>.part``.
@@ -142,7 +149,7 @@ def write_atomic(path: Path, content: bytes) -> None:
 
 
 def unwritable(path: Path, error: OSError) -> KlrBenchError:
-    """Return the error that says why a path cannot be written, and what to do."""
+    """Return the error that explains why a path cannot be written."""
     blocking = next((place for place in path.parents if os.path.lexists(place)), path.parent)
     if error.errno in (errno.EEXIST, errno.ENOTDIR) and not blocking.is_dir():
         got = (no_file(blocking) or "is a file").removeprefix("is ")
@@ -158,12 +165,15 @@ def unwritable(path: Path, error: OSError) -> KlrBenchError:
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write a JSON file atomically; numpy scalars become numbers.  Raises KlrBenchError as `write_atomic`."""
+    """Write a JSON file atomically; numpy scalars become numbers.
+
+    Raises the same errors as `write_atomic`.
+    """
     write_atomic(path, json.dumps(content, default=_plain).encode())
 
 
 def read_json(path: str | Path) -> Any:
-    """Return the content of a JSON file, or None if it is absent, empty, cut off or otherwise damaged.
+    """Return the content of a JSON file, or None if it is missing or damaged.
 
     Raises KlrBenchError as `regular`.
     """
@@ -171,7 +181,7 @@ def read_json(path: str | Path) -> Any:
 
 
 def read_stamped_json(path: str | Path) -> tuple[Stamp | None, Any]:
-    """Return the stamp and the content of a JSON file, or (None, None) as `read_json` returns None."""
+    """Return the stamp and content of a JSON file, or (None, None) if it is missing or damaged."""
     try:
         with regular(path, LARGEST_JSON) as file:
             return stamp_of(file.fileno()), json.loads(file.read(LARGEST_JSON))
@@ -180,12 +190,17 @@ def read_stamped_json(path: str | Path) -> tuple[Stamp | None, Any]:
 
 
 def write_checked_json(path: Path, content: Any) -> None:
-    """Write a JSON file that starts with the checksum of its content.  Raises KlrBenchError as `write_atomic`."""
+    """Write a JSON file that starts with a checksum of its content.
+
+    Raises the same errors as `write_atomic`.
+    """
     write_json(path, [_checksum(content), content])
 
 
 def read_checked_json(path: str | Path) -> Any:
-    """Return the content of a file of `write_checked_json`, or None if it is absent or differs from its checksum.
+    """Read a file written by `write_checked_json`.
+
+    Returns None if it is missing or does not match its checksum.
 
     Raises KlrBenchError as `regular`.
     """

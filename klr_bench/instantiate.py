@@ -1,4 +1,4 @@
-"""Classes and functions by their dotted names, and objects from a spec: such a name and its parameters."""
+"""Import of classes and functions by dotted name, and construction of objects from specs."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from typing import Any
 from klr_bench.errors import fail, raised
 
 Parameters = Mapping[str, Any]
-"""The parameters of an estimator or a function by name."""
+"""Parameters of an estimator or function, keyed by name."""
 EstimatorSpec = dict[str, Any]
-"""The name of an estimator's class under `TARGET`, and its parameters."""
+"""Dotted name of an estimator's class under `TARGET`, and its parameters."""
 TARGET = "_target_"
-"""The key of a spec that holds the dotted name, as Hydra spells it."""
+"""Key of a spec for the dotted name, as in Hydra."""
 
 
 def locate(target: str) -> Callable[..., Any]:
-    """Import the class or function of a dotted name."""
+    """Import a class or function by its dotted name."""
     expected = f"{TARGET}: expected the dotted name of a class or function, got {target!r}"
     module, _, name = str(target).rpartition(".")
     try:
@@ -34,14 +34,17 @@ def locate(target: str) -> Callable[..., Any]:
 
 
 def classifier_class(target: str) -> type:
-    """Import the class of an estimator; refuse anything without `fit` and `predict`, and regressors."""
+    """Import the class of a classifier.
+
+    Raises KlrBenchError for anything without `fit` and `predict`, and for regressors.
+    """
     cls = locate(target)
     if not isinstance(cls, type):
         fail(f"{TARGET}: expected a class with a method fit, got {target!r}, which is a {type(cls).__name__}.")
     missing = [method for method in ("fit", "predict") if not callable(getattr(cls, method, None))]
     if missing:
         fail(f"{TARGET}: expected a classifier, got {target!r}, a class without a method {missing[0]}.")
-    scikit_learn = sys.modules.get("sklearn.base")  # if it was not imported, the class is none of scikit-learn's
+    scikit_learn = sys.modules.get("sklearn.base")  # if scikit-learn was not imported, the class is not derived from it
     if scikit_learn and issubclass(cls, scikit_learn.RegressorMixin):
         fail(f"{TARGET}: expected a classifier, got {target!r}, a regressor.")
     return cls
@@ -49,14 +52,14 @@ def classifier_class(target: str) -> type:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of an estimator's constructor, with the constraints that the class declares as scikit-learn does."""
+    """Parameter of a constructor, with the constraints declared like in scikit-learn."""
 
     any_name: bool = False
     """True for ``**parameters``."""
     constraints: tuple[Any, ...] = ()
 
     def expected(self, value: Any) -> str | None:
-        """Return what is expected instead of a boolean or an infinite number that is not declared, else None."""
+        """Return what is expected instead of an undeclared boolean or infinity, else None."""
         from sklearn.utils._param_validation import Interval, make_constraint
 
         if isinstance(value, bool):
@@ -70,7 +73,7 @@ class Parameter:
 
 
 def parameters(target: str) -> dict[str, Parameter]:
-    """Return the parameters of the constructor of an estimator's class by name."""
+    """Return the constructor's parameters, keyed by name."""
     cls = classifier_class(target)
     declared = _constraints(cls)
     known = {}
@@ -82,23 +85,23 @@ def parameters(target: str) -> dict[str, Parameter]:
 
 
 def takes_nested(cls: Any) -> bool:
-    """Return True for a class of estimators whose parts may have parameters, such as svc__C of a pipeline."""
+    """Return True for an estimator with nested parameters, such as svc__C of a pipeline."""
     return isinstance(cls, type) and callable(getattr(cls, "set_params", None))
 
 
 def is_nested(name: str, known: Collection[str]) -> bool:
-    """Return True for the name of a parameter of a part, unless it is a `known` parameter of the constructor."""
+    """Return True for a nested parameter name that is not itself a constructor parameter."""
     return "__" in name.strip("_") and name not in known
 
 
 def _constraints(cls: type) -> Parameters:
-    """Return the constraints of parameters that a class declares as scikit-learn does."""
+    """Return the parameter constraints that a class declares like in scikit-learn."""
     constraints = getattr(cls, "_parameter_constraints", None)
     return constraints if isinstance(constraints, dict) else {}
 
 
 def check_parameters(spec: Parameters) -> None:
-    """Refuse parameters that an estimator's signature, or its declared constraints, do not allow.
+    """Raise KlrBenchError for parameters that the signature or the constraints do not allow.
 
     The class is not called.  Raises TypeError and ValueError as a call and a fit would.
     """
@@ -113,7 +116,7 @@ def check_parameters(spec: Parameters) -> None:
 
 
 def build(spec: Parameters, **overrides: Any) -> Any:
-    """Call the target of `spec` with its other entries as keyword arguments; `overrides` replace some of them.
+    """Call the target of `spec` with its parameters; `overrides` replace some of them.
 
     Parameters of parts of an estimator, such as svc__C of a pipeline, are set afterwards.
     """
@@ -124,7 +127,7 @@ def build(spec: Parameters, **overrides: Any) -> Any:
 
 
 def _split(function: Any, spec: Parameters) -> tuple[Parameters, Parameters]:
-    """Return the parameters of a class or function, and those of the parts of an estimator."""
+    """Split parameters into those of the constructor and nested ones."""
     own = {name: value for name, value in spec.items() if name != TARGET}
     if not takes_nested(function) or not any(is_nested(name, ()) for name in own):
         return own, {}

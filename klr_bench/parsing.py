@@ -1,4 +1,4 @@
-"""Strict pydantic models of YAML, JSON and the command line, and one message about the first invalid value.
+"""Strict parsing of YAML, JSON and command lines with pydantic, with one clear error message.
 
 Models convert nothing, except whole numbers where a number is expected, and numbers where `Text` is expected.
 """
@@ -29,10 +29,10 @@ from klr_bench.printing import is_file_name
 
 T = TypeVar("T")
 Plain = dict[str, Any]
-"""Keys and values of YAML, JSON or a command line before they are parsed."""
+"""Unparsed keys and values from YAML, JSON or a command line."""
 STRICT = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
 SHORT = reprlib.Repr()
-"""Short representation of nested lists and mappings, which may be huge because of YAML aliases."""
+"""Short representation of nested values, which may be huge because of YAML aliases."""
 SHORT.maxlevel, SHORT.maxlist, SHORT.maxdict, SHORT.maxstring, SHORT.maxother = 3, 20, 20, 100, 100
 TYPES = {
     "bool_type": "true or false",
@@ -46,11 +46,11 @@ TYPES = {
     "callable_type": "a function",
     "finite_number": "a finite number",
 }
-"""Expected values in words, by pydantic's type of an error."""
+"""Descriptions of expected values, keyed by pydantic's error types."""
 
 
 class Model(BaseModel):
-    """A frozen model that refuses unknown keys."""
+    """Frozen model that rejects unknown keys."""
 
     model_config = STRICT
 
@@ -66,13 +66,13 @@ class Model(BaseModel):
 
 
 class OpenModel(Model):
-    """A frozen model that ignores unknown keys, which another version of klr-bench may have written."""
+    """Frozen model that ignores unknown keys, which may be from another version of klr-bench."""
 
     model_config = ConfigDict(extra="ignore")
 
 
 class Brief(Model):
-    """A model whose dump leaves out keys that are null or false."""
+    """Model whose dump omits null and false values."""
 
     @model_serializer(mode="wrap")
     def _brief(self, dump: SerializerFunctionWrapHandler) -> dict[str, object]:
@@ -80,7 +80,7 @@ class Brief(Model):
 
 
 def Check(expected: str, fits: Callable[[Any], bool]) -> AfterValidator:
-    """Return a condition on a value, for use in Annotated; `expected` describes it in a message."""
+    """Return a validator that checks a condition; `expected` describes it in messages."""
 
     def check(value: Any) -> Any:
         if not fits(value):
@@ -95,7 +95,7 @@ def _as_text(value: Any) -> Any:
 
 
 Text = Annotated[str, BeforeValidator(_as_text)]
-"""Text for which a number may be written, such as the label of a class."""
+"""Text that may be written as a number, such as the label of a class."""
 
 
 def _distinct(value: Any) -> Any:
@@ -105,7 +105,7 @@ def _distinct(value: Any) -> Any:
 
 
 DISTINCT = BeforeValidator(_distinct)
-"""Annotation of a mapping with names that are `Text`: 1 and "1" are the same name."""
+"""Annotation of mappings with `Text` keys, in which 1 and "1" are the same name."""
 Yes = Annotated[bool, Check("true", lambda value: value is True)]
 PRINTABLE = Check("printable characters on one line", str.isprintable)
 Words = Annotated[str, PRINTABLE]
@@ -113,27 +113,29 @@ FileName = Annotated[str, Check("a name without slashes, which may be part of th
 
 
 def between(low: float, high: float, note: str = "") -> AfterValidator:
-    """Return the check of a number from `low` to `high`; the `note` ends the message."""
+    """Return a validator for numbers from `low` to `high`; `note` is appended to the message."""
     return Check(f"from {low} to {high}{note}", lambda value: low <= value <= high)
 
 
 def above(low: float, note: str = "") -> AfterValidator:
-    """Return the check of a number greater than `low`."""
+    """Return a validator for numbers greater than `low`."""
     return Check(f"above {low}{note}", lambda value: value > low)
 
 
 def matching(expected: str, pattern: str) -> AfterValidator:
-    """Return the check of a text that matches a regular expression."""
+    """Return a validator for text that matches a regular expression."""
     return Check(expected, lambda text: re.fullmatch(pattern, text) is not None)
 
 
 def some(what: str) -> AfterValidator:
-    """Return the check of a non-empty list."""
+    """Return a validator for non-empty lists."""
     return Check(f"some of {what}", bool)
 
 
 def parse(cls: type[T], values: Any, where: str = "") -> T:
-    """Return a model of plain values; `where`, which ends in a dot or is empty, stands before its keys.
+    """Parse plain values into a model.
+
+    `where` is the dotted prefix of the keys in messages, and ends in a dot or is empty.
 
     Raises KlrBenchError with the dotted key, the expected and the actual value.
     """
@@ -141,7 +143,10 @@ def parse(cls: type[T], values: Any, where: str = "") -> T:
 
 
 def parse_value(hint: Any, value: Any, key: str, where: str | None = None) -> Any:
-    """Return the value of `key` if it has the type `hint`; raises KlrBenchError as `parse` does."""
+    """Parse a single value of the type `hint`.
+
+    Raises the same errors as `parse`.
+    """
     try:
         return _adapter(hint).validate_python(value)
     except ValidationError as error:
@@ -155,7 +160,7 @@ def _adapter(hint: Any) -> TypeAdapter[Any]:
 
 
 def refuse_first(invalid: ValidationError, value: Any, key: str, where: str) -> NoReturn:
-    """Raise the KlrBenchError of an unknown key, if any, else of the first among the most deeply nested values.
+    """Raise a KlrBenchError for the first unknown key, or else the most deeply nested invalid value.
 
     Each type that a value may have leads to an error; one of them that accepts the value's own type decides.
     """
@@ -185,7 +190,7 @@ def refuse_first(invalid: ValidationError, value: Any, key: str, where: str) -> 
 
 
 def _place(error: Any, value: Any) -> list[str]:
-    """Return the parts of the dotted key of an error, without pydantic's names for the types of a union."""
+    """Return the parts of an error's dotted key, without pydantic's names of union types."""
     *_, last = location = error["loc"] or [""]
     parts = []
     for part in location:
@@ -201,14 +206,14 @@ def _place(error: Any, value: Any) -> list[str]:
 
 
 def refuse(key: str, expected: str, got: Any) -> NoReturn:
-    """Raise the KlrBenchError of an invalid value."""
+    """Raise a KlrBenchError for an invalid value."""
     parts = got if isinstance(got, list) else got.values() if isinstance(got, dict) else ()
     text = SHORT.repr(got) if any(isinstance(part, list | dict) for part in parts) else repr(got)
     fail(f"{key}: expected {expected}, got {text if len(text) <= 200 else text[:200] + '...'}.")
 
 
 def refuse_unknown(keys: Iterable[Any], known: Iterable[str], where: str) -> None:
-    """Refuse the first unknown key, and name the nearest known one; `where` ends in a dot or is empty."""
+    """Raise a KlrBenchError for the first unknown key, suggesting the closest known one."""
     known = list(known)
     for key in keys:
         if key not in known:
@@ -216,6 +221,6 @@ def refuse_unknown(keys: Iterable[Any], known: Iterable[str], where: str) -> Non
 
 
 def check_choice(key: str, value: Any, known: Iterable[str]) -> None:
-    """Refuse an unknown value, and name the nearest known one."""
+    """Raise a KlrBenchError for an unknown value, suggesting the closest known one."""
     if value not in known:
         fail(f"{key}: unknown value {value!r}.{nearest(str(value), known)}")

@@ -1,4 +1,4 @@
-"""Text of unknown origin as it is printed: without markup and control characters, and of limited length.
+"""Printing of untrusted text: escaped, without markup, and of limited length.
 
 Names, labels, paths and messages come from files and from other people's code.
 """
@@ -13,19 +13,19 @@ MOST_CHARACTERS = 2500
 LONGEST_WORD = 200
 LONG_WORD = re.compile(rf"\S{{{LONGEST_WORD + 1},}}")
 ENDS_WITH = "0.2.0"
-"""The version that no longer understands renamed keys, values and functions."""
+"""The version in which former names of keys, values and functions stop working."""
 _announced: set[str] = set()
 
 
 def announce_renaming(former: str, new: str) -> None:
-    """Write once per process on standard error that a former name is about to end."""
+    """Warn once per process on standard error that a former name is deprecated."""
     if former not in _announced:
         _announced.add(former)
         sys.stderr.write(f"{former} is renamed {new}; the old name ends with {ENDS_WITH}.\n")
 
 
 def printable(text: str) -> str:
-    r"""Return a text with unprintable characters, except line ends and tabs, spelled as ``\x1b``."""
+    r"""Escape unprintable characters, except line ends and tabs, as in ``\x1b``."""
     if text.isprintable():
         return text
     return "".join(
@@ -34,12 +34,12 @@ def printable(text: str) -> str:
 
 
 def is_file_name(text: str) -> bool:
-    """Return True if a text may be part of the name of a file, and be printed."""
+    """Return True if a text can safely be part of a file name and be printed."""
     return bool(text.strip()) and text.isprintable() and text[0] != "." and "/" not in text and "\\" not in text
 
 
 def shortened(text: str, most: int) -> str:
-    """Return a text of at most `most` characters; the end of a cut one says how many it had."""
+    """Shorten a text to at most `most` characters, stating the original length."""
     if len(text) <= most:
         return text
     end = f"... ({len(text):,} characters)"
@@ -47,7 +47,7 @@ def shortened(text: str, most: int) -> str:
 
 
 def error_message(text: str) -> str:
-    """Return a few printable lines about an error; long names and paths are cut."""
+    """Format an error as a few printable lines with long names and paths shortened."""
     text = LONG_WORD.sub(lambda word: shortened(word[0], LONGEST_WORD), text[: 100 * MOST_CHARACTERS].strip())
     lines = printable(shortened(text, MOST_CHARACTERS)).splitlines()
     cut = [*lines[: MOST_LINES - 1], "..."] if len(lines) > MOST_LINES else lines
@@ -55,5 +55,5 @@ def error_message(text: str) -> str:
 
 
 def no_formula(text: str) -> str:
-    """Return a text for a CSV file; an apostrophe precedes what a spreadsheet would take for a formula."""
+    """Prefix a text with an apostrophe if a spreadsheet would read it as a formula."""
     return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text

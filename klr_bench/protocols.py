@@ -1,4 +1,4 @@
-"""What an estimator may declare to an experiment, and the functions that read these declarations.
+"""Optional methods that estimators can define for experiments, and functions that call them.
 
 An experiment needs only what scikit-learn promises: `fit`, `predict`, optionally `decision_function` and
 `predict_proba`, and the documented attributes `classes_`, `n_iter_`, `coef_` and `n_support_`.  A method
@@ -54,39 +54,39 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 FIRST = 256
-"""First checkpoint of a learner that passes over the examples once; earlier ones say little on a logarithmic axis."""
+"""First checkpoint of a single-pass learner; earlier ones are uninformative on a logarithmic axis."""
 
 
 def declares(estimator: Any, name: str) -> bool:
-    """Return True if an estimator has a method of this name."""
+    """Return True if an estimator has a method with the given name."""
     return callable(getattr(estimator, name, None))
 
 
 def call(estimator: Any, name: str, *arguments: Any, default: Any = None) -> Any:
-    """Return the result of a method of an estimator, or `default` if it does not declare the method."""
+    """Call a method of an estimator if it is defined, else return `default`."""
     return getattr(estimator, name)(*arguments) if declares(estimator, name) else default
 
 
 def watched(estimator: Any) -> tuple[str, ...]:
-    """Return the names of the metrics of the predictions that a checkpoint evaluates."""
+    """Return the names of the prediction metrics evaluated at checkpoints."""
     return tuple(getattr(estimator, "watched", ("accuracy",)))
 
 
 def progress(estimator: Any) -> dict[str, float]:
-    """Return the values that a checkpoint stores besides the metrics of the predictions."""
+    """Return the values that a checkpoint stores in addition to metrics of predictions."""
     if declares(estimator, "progress"):
         return dict(estimator.progress())
     return {name: value for name, value in documented(estimator).items() if name in ("n_support", "nonzero_fraction")}
 
 
 def steps(estimator: Any, n_samples: int) -> tuple[int, int]:
-    """Return the largest t that a callback may get, and the first useful checkpoint."""
+    """Return the largest t passed to a callback, and the first useful checkpoint."""
     declared: tuple[int, int] | None = call(estimator, "steps", n_samples)
     return declared or (n_samples * getattr(estimator, "n_epochs", 1), FIRST)
 
 
 def takes_callback(estimator: Any) -> bool:
-    """Return True if `fit` of the estimator, or of a class of estimators, has a parameter `callback`."""
+    """Return True if `fit` of an estimator (or class) has a parameter `callback`."""
     try:
         return "callback" in inspect.signature(estimator.fit).parameters
     except (ValueError, TypeError):  # compiled code without a signature
@@ -94,10 +94,10 @@ def takes_callback(estimator: Any) -> bool:
 
 
 def summary(estimator: Any, n_train: int) -> dict[str, float]:
-    """Return the values that describe a fit to `n_train` rows, by name."""
+    """Return the values that describe a fit to `n_train` rows, keyed by metric."""
     values = dict(estimator.summary()) if declares(estimator, "summary") else documented(estimator)
     if "n_support" in values:
-        with suppress(OverflowError):  # an integer too large for a float, which is rejected when it is measured
+        with suppress(OverflowError):  # too large for a float; rejected later as an impossible value
             values.setdefault("sparsity", 1.0 - values["n_support"] / n_train)
     if len(getattr(estimator, "classes_", ())) == 2 and hasattr(estimator, "n_mistakes_") and hasattr(estimator, "t_"):
         values["mistake_rate"] = estimator.n_mistakes_ / estimator.t_
@@ -105,7 +105,7 @@ def summary(estimator: Any, n_train: int) -> dict[str, float]:
 
 
 def documented(estimator: Any) -> dict[str, float]:
-    """Return the values of scikit-learn's documented attributes; those that are not numeric are left out."""
+    """Return the numeric values of scikit-learn's documented attributes."""
     attributes: dict[str, tuple[str, Callable[[Any], float]]] = {
         "n_support": ("n_support_", lambda counts: int(np.sum(counts))),
         "n_iter": ("n_iter_", lambda counts: int(np.max(counts))),
@@ -116,7 +116,7 @@ def documented(estimator: Any) -> dict[str, float]:
 
 
 def _numeric(estimator: Any, attribute: str) -> Any:
-    """Return an attribute as a non-empty array or sparse matrix of finite numbers, else None."""
+    """Return an attribute as a nonempty array or sparse matrix of finite numbers, else None."""
     value: Any = getattr(estimator, attribute, None)
     if sp.issparse(value):
         return value if np.isfinite(value.data).all() and np.prod(value.shape) else None
@@ -128,7 +128,9 @@ def _numeric(estimator: Any, attribute: str) -> Any:
 
 
 def selected_features(estimator: Any) -> NDArray[np.integer[Any]] | None:
-    """Return the columns of X that a fitted classifier uses, (n_selected,), or None if it does not select features.
+    """Return the columns of X that a fitted classifier uses, (n_selected,), or None.
+
+    None means that the classifier does not select features.
 
     If not declared: its `selected_features_`, else the columns with a non-zero weight in `coef_`, if there is one
     weight per column.
@@ -147,12 +149,12 @@ def selected_features(estimator: Any) -> NDArray[np.integer[Any]] | None:
 
 
 def last_classifier(estimator: Any) -> Any | None:
-    """Return the classifier after the last example of an averaged classifier, else None."""
+    """Return the last classifier of an averaged classifier, else None."""
     return call(estimator, "last_classifier") if getattr(estimator, "average", False) else None
 
 
 def pass_key(estimator: Any, n_classes: int) -> Hashable | None:
-    """Return a key, equal for all estimators that can be fitted in one pass, or None if this one cannot share."""
+    """Return a key shared by estimators that can be fitted in one pass, or None."""
     key = call(estimator, "pass_key", n_classes)
     return key if isinstance(key, Hashable) else None
 
@@ -172,7 +174,7 @@ def warm_up(estimator: Any, *, sparse: bool = False) -> None:
         key = type(stand_in), str(stand_in.get_params()) if declares(stand_in, "get_params") else "", sparse
         if key not in _WARM:
             _WARM.add(key)
-            if jit := sys.modules.get("klr_bench.estimators.core.jit"):  # else there is nothing to compile
+            if jit := sys.modules.get("klr_bench.estimators.core.jit"):  # otherwise there is nothing to compile
                 jit.compile_all()
             stand_in.fit(*_few_rows(sparse=sparse))
 
@@ -187,14 +189,14 @@ def _few_rows(*, sparse: bool) -> tuple[Any, NDArray[np.int8]]:
 
 
 def takes_many_classes(estimator: Any) -> bool:
-    """Return True unless the tags of an estimator say that it takes two classes only."""
+    """Return True unless the tags of an estimator restrict it to two classes."""
     try:
         return bool(estimator.__sklearn_tags__().classifier_tags.multi_class)
-    except Exception:  # a class without scikit-learn's tags, or with tags of its own
+    except Exception:  # a class without scikit-learn's tags, or with other tags
         return True
 
 
 def check_parameters(estimator: Any) -> None:
-    """Validate the parameters of an unfitted estimator, if it can do so; its errors are passed on."""
+    """Validate the parameters of an unfitted estimator if possible; its errors are passed on."""
     if declares(estimator, "_validate_params") and hasattr(estimator, "_parameter_constraints"):
         estimator._validate_params()

@@ -1,4 +1,4 @@
-"""YAML as plain values: no tag makes an object, and no alias fills the memory.
+"""Safe YAML loading: tags create no objects, and aliases cannot exhaust memory.
 
 The libraries are imported when they are needed, so that completion is quick.
 """
@@ -16,17 +16,17 @@ from klr_bench.files import read_regular
 from klr_bench.printing import shortened
 
 LARGEST = 4 * 10**6
-"""Bytes of a file; the longest experiment that ships has 8,000."""
+"""Maximum size of a file in bytes; the longest built-in experiment has 8,000."""
 MOST_NODES = 20_000
-"""Mappings, lists, keys and values of a file with its aliases written out; Hydra reads 4,000 a second."""
+"""Maximum number of nodes with aliases expanded; Hydra reads 4,000 per second."""
 DEEPEST = 50
-"""Lists and mappings inside each other."""
+"""Maximum nesting depth of lists and mappings."""
 LARGEST_WHOLE = 10**300
 EXPONENT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+\Z")
 
 
 def read_yaml(path: Path) -> Any:
-    """Return the content of a YAML file; as for Hydra, 1e-3 is a number and not text, and a date is text.
+    """Read a YAML file with Hydra's rules: 1e-3 is a number, and a date is text.
 
     Raises KlrBenchError with the path for anything but a regular YAML file, for a key twice, for a tag, and for a file
     that is far larger than what a person or klr-bench writes.
@@ -42,12 +42,15 @@ def read_yaml(path: Path) -> Any:
         fail(f"{path}: expected a YAML file, got none.")
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         reason = shortened(" ".join(str(error).split()), 300)
-        message = f"{path}: expected a YAML file, got something that cannot be read ({reason})."
+        message = f"{path}: expected a YAML file, but it cannot be read ({reason})."
         raise KlrBenchError(message) from error
 
 
 def _check_size(text: str) -> None:
-    """Refuse tags, and more and deeper values than a person writes.  Only the events of the parser are read."""
+    """Check a YAML text by its parser events.
+
+    Raises YAMLError for tags, and for too many or too deeply nested values.
+    """
     import yaml
 
     sizes: dict[str | None, int] = {}
@@ -71,9 +74,9 @@ def _check_size(text: str) -> None:
                 sizes[event.anchor] = 1
             count += 1
         if len(collections) > DEEPEST:
-            _refuse(event, f"at most {DEEPEST} lists and mappings inside each other", "more")
+            _refuse(event, f"at most {DEEPEST} levels of lists and mappings", "more")
         if count > MOST_NODES:
-            _refuse(event, f"at most {MOST_NODES:,} values, with aliases written out", "more")
+            _refuse(event, f"at most {MOST_NODES:,} values after expansion of aliases", "more")
 
 
 def _refuse(event: Any, expected: str, got: str) -> NoReturn:
@@ -82,7 +85,7 @@ def _refuse(event: Any, expected: str, got: str) -> NoReturn:
 
 @cache
 def _loader() -> Any:
-    """Return a loader of plain values that refuses a key that comes twice, and whole numbers above 10^300."""
+    """Return a YAML loader that rejects duplicate keys and integers above 10^300."""
     import yaml
 
     parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -1,4 +1,4 @@
-"""The command line.  Only the standard library is imported here, so that help and lists answer at once."""
+"""Command line. Only the standard library is imported here, so that help is fast."""
 
 from __future__ import annotations
 
@@ -103,12 +103,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in arguments
     if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # for characters that the encoding lacks
+        sys.stdout.reconfigure(errors="backslashreplace")  # escape characters that the encoding does not support
     try:
         status = _dispatch([argument for argument in arguments if argument != "--debug"], debug=debug)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader of our output has closed it; Python would complain again when it flushes at exit.
+        # The reader closed the pipe; without this, Python would report it again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_BROKEN_PIPE
     except KeyboardInterrupt:
@@ -121,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def complain(message: str, *, debug: bool) -> None:
-    """Write one message on stderr, with `debug` after the traceback of the current exception."""
+    """Write a message to stderr; with `debug`, preceded by the current traceback."""
     if debug:
         traceback.print_exc()
     sys.stderr.write(error_message(message))

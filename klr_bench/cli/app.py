@@ -1,4 +1,4 @@
-"""``klr-bench run``: the Hydra application around the runner, and its errors in one sentence each."""
+"""``klr-bench run``: the Hydra application, and short messages for its errors."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ BAD_INPUT = (
     *(KlrBenchError, HydraException, OmegaConfBaseException, yaml.YAMLError),
     *(ImportError, OSError, ValueError, RecursionError, MemoryError),
 )
-"""Exceptions that a user's input can cause; any other one is a bug of klr-bench and keeps its traceback."""
+"""Exceptions caused by user input; any other exception is a bug and keeps its traceback."""
 
 
 class OwnConfigs(SearchPathPlugin):
-    """A plugin that appends ``./configs`` of the current folder to Hydra's search path."""
+    """Hydra plugin that appends ``./configs`` to the search path."""
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
         for folder in config_files.folders()[1:]:
@@ -53,24 +53,27 @@ class OwnConfigs(SearchPathPlugin):
 
 @dataclass
 class Jobs:
-    """The function that Hydra calls for each job.  It never raises SystemExit, which would drop the later jobs."""
+    """Function that Hydra calls for each job.
+
+    It never raises SystemExit, which would cancel the remaining jobs.
+    """
 
     arguments: Arguments
     debug: bool
     fixed: frozenset[str]
-    """The keys of the command line that are the same for all jobs of a sweep."""
+    """Command-line keys with the same value in all jobs of a sweep."""
     port: int = 0
-    """Port of the previous job's page, so that a sweep is watched at one address; 0 for any."""
+    """Port of the previous job's page, reused so that a sweep has one address; 0 for any."""
     process: int = field(default_factory=os.getpid)
     running: bool = False
     statuses: list[int] = field(default_factory=list)
     places: dict[Path, list[str]] = field(default_factory=dict)
-    """The overrides of the jobs so far, by results folder."""
+    """Overrides of earlier jobs, keyed by results folder."""
     results_dir: str = ""
-    """Results folder of the paper's experiments, once one of them has run."""
+    """Results folder of the paper's experiments, set after the first of them."""
 
     def __call__(self, cfg: DictConfig) -> float | None:
-        """Run a job; return its score, for a sweeper that looks for the best, or None."""
+        """Run a job; return its score (for sweepers that search for the best value), or None."""
         self.running = True
         job = HydraConfig.get()
         overrides = [str(word) for word in OmegaConf.to_container(job.overrides.task) or ()]  # not interpolated
@@ -81,9 +84,9 @@ class Jobs:
             self.statuses.append(status)
         except BrokenPipeError:
             self.running = False
-            raise SystemExit(EXIT_BROKEN_PIPE) from None  # Hydra would print a message about any Exception
+            raise SystemExit(EXIT_BROKEN_PIPE) from None  # Hydra would print a message about every Exception
         except BAD_INPUT as error:
-            # In a launcher's worker process our statuses are a copy: there Hydra passes the error on.
+            # In a launcher's worker process `statuses` is a copy, so the error is passed on by Hydra.
             if os.getpid() != self.process:
                 raise
             complain(f"{' '.join(overrides)}: {explain(error)}" if multirun else explain(error), debug=self.debug)
@@ -100,11 +103,11 @@ class Jobs:
         from klr_bench.report.figures import check_names
 
         quiet, dry_run = self.arguments.quiet, self.arguments.dry_run
-        console = PlainConsole(soft_wrap=not sys.stdout.isatty())  # a log is not cut at 80 columns
+        console = PlainConsole(soft_wrap=not sys.stdout.isatty())  # lines of a log are not wrapped at 80 columns
         if jit.is_cold() and not quiet:
-            console.print("Compiling the solvers, once for this version: a few seconds.")
+            console.print("Compiling the solvers, once per version; this takes a few seconds.")
         if jit.refused:
-            console.print(f"{' or '.join(jit.refused)} cannot be written: compiled code is kept for this run only.")
+            console.print(f"{' or '.join(jit.refused)} cannot be written, so compiled code is kept only for this run.")
         sources = [Path(one.path) for one in HydraConfig.get().runtime.config_sources if one.schema == "file"]
         if multirun and cfg.name is not None:
             cfg.name = name_of_job(str(cfg.name), overrides, self.fixed)
@@ -112,7 +115,7 @@ class Jobs:
         check_names(config.figures or ())
         place = Path(config.results_dir) / config.name
         if self.places.setdefault(place, overrides) != overrides:  # a sweeper may repeat a job
-            fail(f"{place}: an earlier run of this sweep has its results there. Leave name= out.")
+            fail(f"{place}: an earlier run of this sweep uses this folder. Leave name= out.")
         with ExitStack() as stack:
             if self.arguments.watch and not dry_run and os.getpid() == self.process:
                 self.port = stack.enter_context(watching(place, self.port))
@@ -131,7 +134,7 @@ class Jobs:
 
 
 def run(arguments: Sequence[str], *, debug: bool) -> int:
-    """Run the Hydra application on these arguments and return the exit status."""
+    """Run the Hydra application with these arguments and return the exit status."""
     jobs: Jobs | None = None
     try:
         prepared = prepare(arguments)
@@ -152,23 +155,23 @@ def _run(jobs: Jobs) -> int:
     words = jobs.arguments.hydra
     config_files.check_own([*config_files.folders(), *config_dirs(words)])
     application = hydra.main(str(config_files.config_dir()), "config", version_base="1.3")(jobs)
-    Plugins.instance().register(OwnConfigs)  # imports the plugins that are installed
-    if os.getcwd() not in sys.path:  # a learner may be a file next to ./configs; after Hydra's plugins
+    Plugins.instance().register(OwnConfigs)  # this imports the installed plugins
+    if os.getcwd() not in sys.path:  # a learner may be a module next to ./configs; appended after Hydra's plugins
         sys.path.append(os.getcwd())
-    os.environ["HYDRA_FULL_ERROR"] = "1"  # let exceptions through instead of printing them and leaving with 1
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # raise exceptions instead of printing them and exiting with 1
     with ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())
         warnings.filterwarnings("ignore", category=UserWarning, module="hydra")
-        if jobs.arguments.dry_run:  # the folders of a run and of a sweep are all that Hydra itself would write
+        if jobs.arguments.dry_run:  # Hydra itself would only write the folders of a run and of a sweep
             folder = stack.enter_context(tempfile.TemporaryDirectory())
             words = [*words, f"hydra.sweep.dir={folder}", f"hydra.run.dir={folder}"]
         sys.argv = ["klr-bench run", *words]
-        # Errors of Hydra's flags are raised.  Python 3.14 checks help texts; one is not a string (Hydra issue 3121).
+        # Raise errors of Hydra's flags.  Python 3.14 checks help texts; one is not a string (Hydra issue 3121).
         stack.enter_context(patch.object(ArgumentParser, "error", _refuse_flag))
         stack.enter_context(patch.object(ArgumentParser, "_check_help", lambda *_: None, create=True))
         try:
             application()
-        except SystemExit as leaving:  # after --help, --info and the like, from argparse, or for a closed pipe
+        except SystemExit as leaving:  # raised after --help or --info, by argparse, or for a closed pipe
             return leaving.code if leaving.code in (0, EXIT_BROKEN_PIPE) else EXIT_BAD_INPUT
     if jobs.results_dir:
         jobs.print_next(f"paper={jobs.arguments.paper}", jobs.results_dir)
@@ -180,7 +183,7 @@ def _refuse_flag(parser: ArgumentParser, message: str) -> NoReturn:
 
 
 def explain(error: BaseException) -> str:
-    """Return what happened and what to do about it, for an exception of Hydra, OmegaConf or klr-bench."""
+    """Explain an exception of Hydra, OmegaConf or klr-bench, and what to do about it."""
     text = str(error) or str(error.__cause__ or type(error).__name__)
     if isinstance(error, MissingConfigException) and error.missing_cfg_file:
         group, _, name = error.missing_cfg_file.rpartition("/")
@@ -194,8 +197,8 @@ def explain(error: BaseException) -> str:
         return f"cannot read {shown(error.override)!r} ({reason}). Quote special characters: key=\"'value'\""
     if isinstance(error, RecursionError):
         return (
-            "the configuration is nested too deeply: a `defaults` entry leads back to its own file, or an alias "
-            "(*name) stands inside itself. Take it out of your YAML file."
+            "the configuration is nested too deeply: a `defaults` entry refers to its own file, or an alias "
+            "(*name) contains itself. Remove it from your YAML file."
         )
     if isinstance(error, OSError | MemoryError):
         return environment_message(error)
@@ -221,17 +224,17 @@ def _explain_composition(text: str) -> str:
     if unknown := re.match(r"Could not (?:override|delete from config\.|delete) '([^'=]*)", text):
         key, known = unknown[1], [*all_keys(), *config_files.GROUPS, *OWN_KEYS]
         if key in known:
-            return f"~{key}: this key cannot be taken out. Give it another value: {key}=... (null for some keys)."
+            return f"~{key}: this key cannot be removed. Give it another value: {key}=... (null for some keys)."
         return f"unknown key {shown(key)!r}.{_near(shown(key), known)}"
     if ambiguous := re.match(r"Ambiguous value for argument '(.*)'", text):
         key, _, value = ambiguous[1].partition("=")
         listed = f"write {key}=[{value}] for a list, or " if key in ("dataset", "algorithm") else ""
-        return f"{key} got several values: {listed}add -m to run once with each."
+        return f"{key} has several values: {listed}add -m to run once with each."
     return text
 
 
 def _near(key: str, known: Sequence[str]) -> str:
-    """Return a hint with the key that is meant, or with all keys of its section or of the top."""
+    """Return a hint with the intended key, or with all keys of its section."""
     section, dot, rest = key.lower().partition(".")
     sections = {*OPEN, *(name.partition(".")[0] for name in known if "." in name)}
     inner = [name for name in known if name.endswith(f".{key}")]

@@ -1,4 +1,4 @@
-"""The arguments of the command line: words and key=value of all verbs, and those of ``run`` as Hydra gets them."""
+"""Command-line arguments: words and key=value pairs, converted to Hydra's grammar for ``run``."""
 
 from __future__ import annotations
 
@@ -14,51 +14,51 @@ from klr_bench.files import expanded
 from klr_bench.printing import announce_renaming
 
 RENAMED = {"against": "compare"}
-"""Present keys by the former ones."""
+"""Current keys, by their former names."""
 OWN_FLAGS = ("--debug", "--quiet", "--dry-run")
 OWN_KEYS = ("paper", "watch")
-"""Keys of klr-bench that are no part of the configuration."""
+"""Keys of klr-bench that are not part of the configuration."""
 HYDRA_FLAGS = (
     *("--cfg", "--config-dir", "--help", "--hydra-help", "--info", "--multirun", "--package", "--resolve", "--run"),
     *("--shell-completion", "--version"),
 )
-"""Hydra's flags, except those that would change the root of the configuration, configs/config.yaml."""
+"""Hydra's flags, except those that change the root file configs/config.yaml."""
 VALUED_FLAGS = ("--cfg", "--config-dir", "--info", "--package", "-c", "-cd", "-i", "-p")
 SHORT_FLAGS = ("-c", "-cd", "-h", "-i", "-m", "-p", "-r", "-sc")
 LONGEST_NAME = 100
-"""Characters of the name of a run."""
+"""Maximum number of characters of the name of a run."""
 AROUND = " '\"[](){}"
-"""Characters around a value that are left out of the name of a run."""
+"""Characters around a value that are omitted from the name of a run."""
 LITERAL_KEYS = (
     *("data.mirror", "data.cache", "data.path", "data.test_path", "data.label", "data.positive"),
     *("results_dir", "hydra.sweep.dir", "hydra.run.dir"),
 )
 LITERAL = re.compile(rf"(\+{{0,2}}(?:{'|'.join(map(re.escape, LITERAL_KEYS))}))=(.*)", re.DOTALL)
-"""Values that are taken literally; Hydra's lexer refuses blanks, commas, ~ and ? outside quotes."""
+"""Values that are taken literally; Hydra's lexer accepts blanks, commas, ~ and ? only in quotes."""
 OPEN_KEY = re.compile(r"(?:(?:algorithms|datasets|sweep|against)\.[^=]+|sweep|against)=")
-"""Keys that may be set whether or not a YAML file lists them; the configuration refuses unknown ones."""
+"""Keys that may be set even if no YAML file lists them; the configuration rejects unknown ones."""
 NO_NAME = re.compile(
     r"\+{0,2}(experiment|dataset|algorithm|parallel)=\s*"
     r"(null|\S+\.yaml|(?:.*[^$])?\{.*|.*\[\s*\[.*|\[(?:.*,)?\s*(?:null|\d+)\s*(?:,.*)?\])?\s*",
     re.IGNORECASE,
 )
-"""Choices of files that are no names, such as nothing, null, a path, {nc: 1}, [[nc]] or [5]."""
+"""Selected files that are not names, such as nothing, null, a path, {nc: 1}, [[nc]] or [5]."""
 
 
 @dataclass(frozen=True)
 class Arguments:
-    """The arguments for Hydra, and klr-bench's own flags."""
+    """Arguments for Hydra, and flags of klr-bench."""
 
     hydra: list[str]
     quiet: bool
     dry_run: bool
     watch: bool
     paper: str
-    """The name of a paper whose experiments are run, or nothing."""
+    """Name of a paper whose experiments are run, or ""."""
 
 
 def prepare(arguments: Sequence[str]) -> Arguments:
-    """Return klr-bench's own flags, and the rest in Hydra's grammar."""
+    """Separate klr-bench's own flags from the arguments for Hydra, in Hydra's grammar."""
     words = [_whole_flag(argument) if argument.startswith("-") else argument for argument in arguments]
     watch, words = _taken_out("watch", words)
     paper, words = _taken_out("paper", words)
@@ -66,15 +66,18 @@ def prepare(arguments: Sequence[str]) -> Arguments:
         words = _with_experiments(paper, words)
     rest = [_rewrite(word) for word in words if word not in OWN_FLAGS]
     pairs = sorted(pairwise(["", *rest]), key=lambda pair: _is_override(*pair))
-    rest = [word for _, word in pairs]  # Hydra's parser refuses an override after a flag after an override
+    rest = [word for _, word in pairs]  # Hydra's parser rejects an override that follows a flag and an earlier override
     dry_run = "--dry-run" in words
-    quiet = "--quiet" in words or (dry_run and bool(paper))  # the cells of a paper are counted, not listed
+    quiet = "--quiet" in words or (dry_run and bool(paper))  # a paper has too many cells to list them
     in_page = is_true("watch", {"watch": watch} if watch is not None else {})
     return Arguments(rest, quiet=quiet, dry_run=dry_run, watch=in_page, paper=paper or "")
 
 
 def _whole_flag(argument: str) -> str:
-    """Return a flag with its whole name; refuse one that is unknown, or the beginning of several."""
+    """Expand an abbreviated flag.
+
+    Raises KlrBenchError if it is unknown or ambiguous.
+    """
     flag, equals, value = argument.partition("=")
     if flag in SHORT_FLAGS and not equals:
         return flag
@@ -86,7 +89,7 @@ def _whole_flag(argument: str) -> str:
 
 
 def _taken_out(key: str, words: Sequence[str]) -> tuple[str | None, list[str]]:
-    """Return the value of a key, or None, and the other words."""
+    """Return the value of a key (or None) and the remaining words."""
     values = [word.partition("=")[2] for word in words if word.startswith(f"{key}=")]
     if len(values) > 1:
         fail(f"{key}: expected it once, got {values[0]!r} and {values[1]!r}.")
@@ -94,7 +97,7 @@ def _taken_out(key: str, words: Sequence[str]) -> tuple[str | None, list[str]]:
 
 
 def _with_experiments(paper: str, words: Sequence[str]) -> list[str]:
-    """Return the words with a sweep over the experiments of a paper."""
+    """Add a sweep over the experiments of a paper to the words."""
     from klr_bench.report.papers.reading import experiments_of
 
     chosen = next((word for word in words if word.startswith("experiment=")), None)
@@ -105,7 +108,7 @@ def _with_experiments(paper: str, words: Sequence[str]) -> list[str]:
 
 
 def _is_override(previous: str, argument: str) -> bool:
-    """Return False for a flag, and for the value of the flag before it."""
+    """Return False for a flag, and for the value that follows a flag."""
     return not argument.startswith("-") and ("=" in argument or previous not in VALUED_FLAGS)
 
 
@@ -125,7 +128,7 @@ def _rewrite(argument: str) -> str:
 
 
 def quote(text: str) -> str:
-    """Return the text as a quoted string of Hydra's override grammar.
+    """Quote a text as a string of Hydra's override grammar.
 
     A backslash is doubled only before a quote and at the end: elsewhere Hydra takes it literally.
     """
@@ -134,7 +137,10 @@ def quote(text: str) -> str:
 
 
 def fixed_keys(arguments: Sequence[str]) -> frozenset[str]:
-    """Return the keys that have the same value in all jobs of a sweep; raises what Hydra's parser raises."""
+    """Return the keys with the same value in all jobs of a sweep.
+
+    Raises the errors of Hydra's parser.
+    """
     from hydra.core.override_parser.overrides_parser import OverridesParser
 
     words = [word for previous, word in pairwise(["", *arguments]) if _is_override(previous, word)]
@@ -143,14 +149,14 @@ def fixed_keys(arguments: Sequence[str]) -> frozenset[str]:
 
 
 def config_dirs(arguments: Sequence[str]) -> list[Path]:
-    """Return the folders that ``--config-dir`` names, whose files Hydra composes as well."""
+    """Return the folders given by ``--config-dir``, which Hydra also searches."""
     following = [word for flag, word in pairwise(arguments) if flag in ("--config-dir", "-cd")]
     joined = [word.removeprefix("--config-dir=") for word in arguments if word.startswith("--config-dir=")]
     return [Path(folder) for folder in (*following, *joined)]
 
 
 def name_of_job(name: str, overrides: Sequence[str], fixed: Collection[str]) -> str:
-    """Return the name of one job of a sweep with the values that distinguish it, as in oskl_magic-seed-2.
+    """Return the name of a job in a sweep, with its distinguishing values: oskl_magic-seed-2.
 
     `overrides` are those of the job, `fixed` the keys that all jobs have in common.  The name of its experiment
     distinguishes it already; names on the command line stay unchanged.
@@ -167,7 +173,10 @@ def name_of_job(name: str, overrides: Sequence[str], fixed: Collection[str]) -> 
 
 
 def split_keys(arguments: Sequence[str], keys: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """Return the bare words, and the values of key=value; refuse a key that is not among `keys`."""
+    """Split arguments into bare words and key=value pairs.
+
+    Raises KlrBenchError for keys not in `keys`.
+    """
     words: list[str] = []
     values: dict[str, str] = {}
     for argument in arguments:
@@ -189,16 +198,19 @@ def split_keys(arguments: Sequence[str], keys: Sequence[str]) -> tuple[list[str]
 
 
 def items(key: str, value: str) -> list[str]:
-    """Return the items of ``a,b`` or ``[a,b]``; refuse an empty list."""
+    """Return the items of ``a,b`` or ``[a,b]``.
+
+    Raises KlrBenchError for an empty list.
+    """
     bare = value[1:-1] if value.startswith("[") and value.endswith("]") else value
     items = [item.strip() for item in bare.split(",") if item.strip()]
     if not items:
-        fail(f"{key}: expected some names, as in {key}=a,b, got {value!r}.")
+        fail(f"{key}: expected names, as in {key}=a,b, got {value!r}.")
     return list(dict.fromkeys(items))
 
 
 def is_true(key: str, values: Mapping[str, str]) -> bool:
-    """Return the value of a key that is true or false, false if it is not given."""
+    """Return the value of a boolean key, False if it is not given."""
     value = values.get(key, "false")
     if value not in ("true", "false"):
         fail(f"{key}: expected true or false, got {value!r}.")

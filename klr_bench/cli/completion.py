@@ -1,4 +1,4 @@
-"""Completion for bash, zsh and fish: a short script for the shell, which asks klr-bench for the matching words.
+"""Completion for bash, zsh and fish: a short shell script that calls klr-bench.
 
 Imports nothing beyond the standard library and pydantic, because it runs at each press of the tab key.
 """
@@ -19,7 +19,7 @@ from klr_bench.metrics.labels import METRICS, SCORES
 from klr_bench.report.writing import FORMATS, ORIENTATIONS
 
 # Bash cuts words at the characters of COMP_WORDBREAKS, "=" among them, and completes only what follows the last cut,
-# so the script removes from the answers what precedes it.
+# so the script removes everything before it from the answers.
 BASH = """\
 _klr_bench() {
     local typed=${COMP_LINE:0:$COMP_POINT} IFS=$'\\n'
@@ -64,7 +64,7 @@ KEYS = {
     "merge": MERGE_KEYS,
     "run": (*config_files.GROUPS, *OWN_KEYS, *all_keys()),
 }
-"""The keys of each verb; `data` has some after its own verb."""
+"""Keys of each command; the commands of `data` have further keys."""
 CHOICES: dict[str, Sequence[str]] = {
     **dict.fromkeys(("force", "open", "own_figures", "statistics", "watch"), ("true", "false")),
     **dict.fromkeys(("columns", "metrics"), tuple(METRICS)),
@@ -74,11 +74,11 @@ CHOICES: dict[str, Sequence[str]] = {
     "parallel.backend": BACKENDS,
     "selection.score": SCORES,
 }
-"""The values of keys that have a fixed set of them."""
+"""Keys with a fixed set of values."""
 
 
 def complete(line: str, point: int) -> list[str]:
-    """Return what may stand at the cursor; a word that is finished ends in a blank."""
+    """Return the possible words at the cursor; a complete word ends in a blank."""
     words = line[:point].split()[1:]
     if not words or line[:point].endswith((" ", "\t")):
         words.append("")
@@ -101,7 +101,7 @@ def complete(line: str, point: int) -> list[str]:
 
 
 def _values(before: list[str], current: str) -> list[str]:
-    """Return the words that `key=value` may become; inside brackets and after commas the list goes on."""
+    """Return the completions of `key=value`; lists continue inside brackets and after commas."""
     key, _, value = current.partition("=")
     cut = max(value.rfind(","), value.rfind("[")) + 1
     done, part = value[:cut], value[cut:]

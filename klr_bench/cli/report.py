@@ -1,4 +1,4 @@
-"""``klr-bench report`` and ``site``: which reports and pages are requested, and where their files go."""
+"""``klr-bench report`` and ``site``: requested reports and pages, and their output files."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from klr_bench.report.writing import check_formats
 PAGE = "html"
 LATEX_KEYS = ("caption", "label", "note", "orientation")
 EXPERIMENT_KEYS = ("experiment", "compare", "columns", *LATEX_KEYS, "own_figures", "statistics")
-"""Keys that a report of a whole paper does not have."""
+"""Keys that do not apply to the report of a whole paper."""
 SINGLE_RUN_KEYS = ("table", *LATEX_KEYS, "own_figures", "statistics")
-"""Keys that a report of two runs side by side does not have."""
+"""Keys that do not apply to the report of two runs."""
 KEYS = ("experiment", "compare", "paper", "results_dir", "table", "format", "output", "open", *EXPERIMENT_KEYS[2:])
 SITE_KEYS = ("output", "results_dir", "open")
 Values = Mapping[str, str]
 
 
 def report(arguments: Sequence[str]) -> int:
-    """Make the requested reports; return the exit status."""
+    """Create the requested reports; return the exit status."""
     if named := next((argument for argument in arguments if argument.startswith("name=")), ""):
-        fail(f"unknown key 'name'. What ran with {named} is shown by klr-bench report experiment={named[5:]}")
+        fail(f"unknown key 'name'. To show results of a run with {named}: klr-bench report experiment={named[5:]}")
     words, values = split_keys(arguments, KEYS)
     if words or not values.keys() & {"experiment", "paper"}:
         got, name = (repr(" ".join(words)), words[0]) if words else ("none", "<name>")
@@ -45,7 +45,7 @@ def _check(values: Values, formats: Sequence[str]) -> None:
     tables, two_runs = formats != [PAGE], _two_runs(values)
     if "paper" in values and (tables or "compare" in values) and values.keys() & set(EXPERIMENT_KEYS):
         other = next(key for key in EXPERIMENT_KEYS if key in values)
-        fail(f"report: paper= and {other}= are both given: a whole paper has no {other}. Leave one of them out.")
+        fail(f"report: paper= and {other}= are both given, but a whole paper has no {other}. Leave one of them out.")
     other_run = "compare" if "compare" in values else "results_dir"
     rules: list[tuple[Sequence[str], bool, str]] = [
         (("open",), PAGE not in formats, "because it is for a page; add html to format="),
@@ -53,7 +53,7 @@ def _check(values: Values, formats: Sequence[str]) -> None:
         (
             SINGLE_RUN_KEYS,
             two_runs,
-            f"with {other_run}={values.get(other_run)}, which has its own tables; leave it out",
+            f"with {other_run}={values.get(other_run)}, which has other tables; leave it out",
         ),
         (("table", *LATEX_KEYS), not tables, "on a page; leave it out, or add another format"),
     ]
@@ -62,7 +62,9 @@ def _check(values: Values, formats: Sequence[str]) -> None:
             if is_unused and key in values:
                 fail(f"{key}={values[key]}: has no effect {reason}.")
     if two_runs and "pdf" in formats:
-        fail(f"format=pdf: has no effect with {other_run}={values[other_run]}, which draws no figures; leave it out.")
+        fail(
+            f"format=pdf: has no effect with {other_run}={values[other_run]}, because there are no figures; leave it out."
+        )
 
 
 def _experiments(values: Values) -> list[str]:
@@ -73,7 +75,7 @@ def _experiments(values: Values) -> list[str]:
 
 
 def _results_dirs(values: Values) -> list[Path]:
-    """Return the results folders, two for ``results_dir=X,Y`` unless there is a folder of this name."""
+    """Return the results folders: two for ``results_dir=X,Y``, unless a folder has this name."""
     value = values.get("results_dir", "results")
     if "," not in value or Path(value).is_dir():
         return [Path(value)]
@@ -137,7 +139,7 @@ def _write_tables(values: Values, formats: Sequence[str]) -> None:
 
 
 def _write_page(values: Values, formats: Sequence[str]) -> None:
-    """Write one page of the requested experiments and papers, or of two runs side by side."""
+    """Write one page for the requested experiments and papers, or for two runs."""
     check_formats(formats)
     folder, names, columns = _results_dirs(values)[0], _experiments(values), _columns(values)
     target, in_browser = _page_file(values, formats, folder, names), is_true("open", values)
@@ -159,11 +161,11 @@ def _write_page(values: Values, formats: Sequence[str]) -> None:
 
 
 def _page_file(values: Values, formats: Sequence[str], results_dir: Path, names: Sequence[str]) -> Path:
-    """Return the file of a page: the requested one, or one in the folder of the report's other files."""
+    """Return the path of a page: the requested file, or one in the report's folder."""
     output = Path(values["output"]) if "output" in values else None
     if output is not None and output.suffix == f".{PAGE}":
         if formats != [PAGE]:
-            fail(f"output={output}: expected a folder, because there are files of several formats; got one file.")
+            fail(f"output={output}: expected a folder, because several formats are written; got a file.")
         return output
     alone = len(names) == 1 and "paper" not in values
     return (output or (results_dir / names[0] / "report" if alone else results_dir)) / f"report.{PAGE}"

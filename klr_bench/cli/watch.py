@@ -1,4 +1,4 @@
-"""``klr-bench watch``: a page that shows a run in progress."""
+"""``klr-bench watch``: a page that shows the progress of a run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def watch(arguments: Sequence[str]) -> int:
         got = repr(" ".join(words) or name) if words or name else "none"
         fail(f"watch: expected experiment=<name>, got {got}. Try klr-bench watch experiment=oskl_magic")
     if not (port.isascii() and port.isdecimal() and int(port[:6]) <= LARGEST_PORT):
-        fail(f"port: expected a whole number from 0 (any that is free) to {LARGEST_PORT}, got {port!r}.")
+        fail(f"port: expected a whole number from 0 (any free port) to {LARGEST_PORT}, got {port!r}.")
     in_browser = is_true("open", values)
     from klr_bench.config.locations import folders, names
     from klr_bench.report.watch import LOOPBACK, NICENESS, Server
@@ -35,7 +35,7 @@ def watch(arguments: Sequence[str]) -> int:
     with Server(folder, values.get("host", LOOPBACK), int(port)) as server:
         _say(f"{folder} at {server.url}  (Ctrl-C ends it)")
         if not server.is_loopback:
-            _say(f"Everybody who reaches this machine by host={values['host']} can read it.")
+            _say(f"Anyone who can reach this machine by host={values['host']} can read it.")
         if not folder.exists():
             known = names("experiment", folders())
             hint = "" if name in known else f", though there is no experiment of this name.{nearest(name, known)}"
@@ -44,7 +44,7 @@ def watch(arguments: Sequence[str]) -> int:
             import webbrowser
 
             if not webbrowser.open(server.url):
-                _say("There is no browser to open here; open the address yourself.")
+                _say("No browser is available; open the address yourself.")
         os.nice(NICENESS)
         try:
             server.serve_forever()
@@ -55,7 +55,7 @@ def watch(arguments: Sequence[str]) -> int:
 
 @contextmanager
 def watching(folder: Path, port: int) -> Iterator[int]:
-    """Serve the page of a run on this machine while the block runs; yield its port, or 0 if it cannot be served."""
+    """Serve the page of a run while the block runs; yield the port, or 0 if serving fails."""
     from klr_bench.report.watch import serve_in_background
 
     with serve_in_background(folder, port) as url:

@@ -1,1 +1,1 @@
-"""From YAML files and the command line to a checked configuration."""
+"""Configuration of runs: from YAML files and the command line to checked models."""

@@ -1,4 +1,4 @@
-"""Refusal of combinations of values that a run cannot have, and of keys that have no effect in it."""
+"""Checks for invalid combinations of values, and for keys without effect."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from klr_bench.parsing import check_choice, refuse
 
 
 def check_run(run: RunConfig, sweep: Mapping[str, Parameters], searched: Sequence[Path]) -> None:
-    """Refuse a run whose parts do not go together.  Raises KlrBenchError.
+    """Check that the parts of a run are compatible.
+
+    Raises KlrBenchError.
 
     `sweep` is that of the experiment, which also has algorithms that are not selected.
     """
@@ -45,7 +47,7 @@ def check_run(run: RunConfig, sweep: Mapping[str, Parameters], searched: Sequenc
 
 
 def _check_left_out(run: RunConfig, sweep: Mapping[str, Parameters], searched: Sequence[Path]) -> None:
-    """Refuse unknown names, and a value that the sweep of its parameter, if there is one, does not have."""
+    """Raise KlrBenchError for unknown names in `left_out`, and for values that the sweep lacks."""
     for dataset, algorithms in run.left_out.items():
         check_choice("left_out", dataset, config_files.names("dataset", searched))
         for stem, lists in algorithms.items():
@@ -57,7 +59,7 @@ def _check_left_out(run: RunConfig, sweep: Mapping[str, Parameters], searched: S
 
 
 def _check_against(run: RunConfig, sweep: Mapping[str, Parameters], searched: Sequence[Path]) -> None:
-    """Refuse a comparison with an algorithm that is not in the run, or by a parameter that no sweep varies."""
+    """Raise KlrBenchError for a baseline that is not in the run or uses a parameter without sweep."""
     varied = sorted({name for variants in sweep.values() for name in variants})
     for metric, changes in run.against.items():
         check_choice("against", metric, [name for name, known in METRICS.items() if known.compares])
@@ -75,7 +77,7 @@ def _check_against(run: RunConfig, sweep: Mapping[str, Parameters], searched: Se
 
 
 def _check_streams(run: RunConfig) -> None:
-    """Refuse selection, other checkpoints and a cluster if a data set is a stream."""
+    """Raise KlrBenchError for settings that streams do not support, such as selection."""
     stem = next((stem for stem, dataset in run.datasets.items() if dataset.is_stream), None)
     if stem is None:
         return
@@ -88,7 +90,7 @@ def _check_streams(run: RunConfig) -> None:
             fail(f"algorithms.{name}.grid: {got}. Add algorithms.{name}.grid=null and {values}.")
     if run.trace.points:
         points, window = f"trace.points={run.trace.points}", f"datasets.{stem}.split.window"
-        fail(f"{points}: has no effect on the stream {stem}, which has a checkpoint for each {window}. Leave it out.")
+        fail(f"{points}: has no effect on the stream {stem}, which has one checkpoint per {window}. Leave it out.")
     if run.parallel.backend == "dask":
         fail(f"parallel=dask: the data set {stem}, a stream, is read on one machine. Leave parallel=dask out.")
 
@@ -100,13 +102,13 @@ KERNELS_OF = {
     "degree": ("poly",),
     "coef0": ("poly",),
 }
-"""The kernels that a parameter belongs to."""
+"""The kernels that use a parameter."""
 NEUTRAL = {"experiment", "name", "title", "seed", "repeats", "shard", "force", "results_dir", "figures", "metrics"}
-"""Keys of the command line that leave all keys of an experiment's file their effect."""
+"""Command-line keys that do not disable any key of an experiment file."""
 
 
 def check_unused_keys(config: RunConfig, overrides: Collection[str], searched: Sequence[Path]) -> None:
-    """Refuse the first key, unless it is null, that this run would not read.
+    """Raise KlrBenchError for the first key that this run does not use, unless its value is null.
 
     `overrides` are the keys of the command line.  If they change nothing of what the experiment's own file says, such
     as its algorithms or its kernel, the keys of that file are checked as well.  Raises KlrBenchError.
@@ -124,7 +126,7 @@ def check_unused_keys(config: RunConfig, overrides: Collection[str], searched: S
 
 
 def _reasons(config: RunConfig) -> dict[str, str | None]:
-    """Return why keys and sections have no effect in this run, or None, by key."""
+    """Map keys and sections to the reason why they have no effect in this run, or None."""
     backend, parallel = config.parallel.backend, config.parallel
     serial = "the backend is serial: one process" if backend == "serial" else None
     no_dask = None if backend == "dask" else f"the backend is {backend}; add parallel=dask"
@@ -151,7 +153,7 @@ def _reasons(config: RunConfig) -> dict[str, str | None]:
 
 
 def _keys_of_file(experiment: str, searched: Sequence[Path]) -> list[str]:
-    """Return the dotted keys in the file of an experiment, without those that it takes from others."""
+    """Return the dotted keys in the file of an experiment, without inherited ones."""
     if experiment not in config_files.names("experiment", searched):
         return []
     content = config_files.read(config_files.find("experiment", experiment, searched))
@@ -160,7 +162,7 @@ def _keys_of_file(experiment: str, searched: Sequence[Path]) -> list[str]:
 
 
 def _kernel_reason(name: str, config: RunConfig) -> str | None:
-    """Return why a parameter of the run's kernel has no effect, or None."""
+    """Return the reason why a kernel parameter of the run has no effect, or None."""
     if name == "multiple" and config.kernel.percentile is None:
         return "it is a multiple of kernel.percentile, which is null"
     kernels: set[Any] = set()
@@ -175,4 +177,4 @@ def _kernel_reason(name: str, config: RunConfig) -> str | None:
     fitting = KERNELS_OF.get(name, ())
     if not fitting or kernels & set(fitting):
         return None
-    return f"it belongs to the kernel {' or '.join(fitting)}, not to {', '.join(sorted(kernels))}"
+    return f"it is a parameter of the kernel {' or '.join(fitting)}, not to {', '.join(sorted(kernels))}"

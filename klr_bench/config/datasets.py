@@ -1,4 +1,4 @@
-"""A data set with its source and its split, from the content of configs/dataset/<name>.yaml."""
+"""Data sets with their source and split, parsed from configs/dataset/<name>.yaml."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from klr_bench.instantiate import TARGET, Parameters, build
 from klr_bench.parsing import Model, Plain, between, parse, refuse
 
 STREAMED = ("csv", "svmlight", FILE)
-"""Formats whose rows can be read one by one."""
+"""Formats whose rows can be read one at a time."""
 
 
 def read_dataset(name: str, searched: Sequence[Path]) -> DatasetConfig:
-    """Return the data set of a file of configs/dataset; messages begin with its path."""
+    """Read a data set from a file in configs/dataset; error messages start with its path."""
     path = config_files.find("dataset", name, searched)
     content = config_files.read(path)
     with located(path):
@@ -42,7 +42,9 @@ def read_dataset(name: str, searched: Sequence[Path]) -> DatasetConfig:
 def resolve_dataset(
     name: str, entry: DatasetEntry, searched: Sequence[Path], where: str = "", overrides: Collection[str] = ()
 ) -> DatasetConfig:
-    """Return a data set with its split and its source, which is read from configs/source if it is a name.
+    """Resolve the source and split of a data set.
+
+    A source given as a name is read from configs/source.
 
     `where`, which ends in a dot or is empty, stands before the keys in messages.  No module that a data set names is
     imported.  Raises KlrBenchError.
@@ -78,7 +80,7 @@ def _source(source: SourceConfig | str | None, searched: Sequence[Path], where: 
 
 
 def _check_combination(dataset: DatasetEntry, source: SourceConfig, split: SplitSpec, where: str) -> None:
-    """Refuse keys that have no effect together with others, and an official split without official parts."""
+    """Raise KlrBenchError for keys without effect, or an official split without official parts."""
     if dataset.multiclass and dataset.positive is not None:
         fail(f"{where}positive={dataset.positive}: has no effect with multiclass: true. Add {where}multiclass=null.")
     is_stream = isinstance(split, Stream)
@@ -106,12 +108,12 @@ def _check_combination(dataset: DatasetEntry, source: SourceConfig, split: Split
 
 
 def is_own_file(entry: DatasetEntry) -> bool:
-    """Return True for the user's own file that the section `data` describes."""
+    """Return True for the user's own file, which the section `data` describes."""
     return isinstance(entry.source, SourceConfig) and entry.source.is_own_file and entry.source.path is None
 
 
 def with_own_file(stem: str, entry: DatasetEntry, data: DataConfig) -> DatasetEntry:
-    """Return the entry of the user's own file, completed by the section `data`."""
+    """Complete the entry of the user's own file with the section `data`."""
     if data.path is None:
         fail(f"dataset={stem}: expected data.path=<your LIBSVM or CSV file>, got none.")
     if (entry.split or {}).get("stream"):
@@ -148,7 +150,7 @@ def _not_none(values: Plain) -> Plain:
 
 
 GENERATORS = ("klr_bench.datasets.synthetic", "klr_bench.datasets.bundled", "klr_bench.datasets.deformed")
-"""The modules whose public functions generate data; those of `deformed` get the arrays of the files as well."""
+"""Modules whose public functions generate data; those in `deformed` also get arrays from files."""
 COUNT = Annotated[int, between(1, 10_000)]
 FRACTION = Annotated[float, between(0, 1)]
 SIZE = Annotated[float, between(0, 1e6)]
@@ -165,12 +167,12 @@ PARAMETERS: dict[str, Any] = {
     "blocks": Annotated[int, between(2, 10_000)],
     "decay": Annotated[float, between(-10, 10)],
 }
-"""Types and ranges of the parameters of all generators."""
+"""Types and ranges of the generators' parameters."""
 
 
 @cache
 def generators() -> dict[str, type[Model]]:
-    """Return the models of the parameters of klr-bench's generators, by the dotted name of the function."""
+    """Return the parameter models of built-in generators, keyed by dotted function name."""
     functions = {
         f"{module}.{name}": function
         for module in GENERATORS
@@ -186,13 +188,15 @@ def generators() -> dict[str, type[Model]]:
 
 
 def generate(call: Parameters, where: str, **arguments: Any) -> Any:
-    """Call the function of a generator with the parameters of `call` and other arguments."""
+    """Call a generator with the parameters in `call` and further arguments."""
     check_generator(call, where)
     return build(call, **arguments)
 
 
 def check_generators(dataset: DatasetConfig, where: str) -> None:
-    """Refuse invalid parameters of generators, and declared sizes that differ from those of the generator.
+    """Check the parameters of generators, and that declared sizes match the generator's.
+
+    Raises KlrBenchError.
 
     `where`, which ends in a dot, stands before the keys in messages.
     """
@@ -210,7 +214,9 @@ def check_generators(dataset: DatasetConfig, where: str) -> None:
 
 
 def check_generator(call: Parameters, where: str) -> None:
-    """Refuse parameters that a generator of klr-bench does not take, and its functions that generate no data.
+    """Check the parameters of one generator.
+
+    Raises KlrBenchError, also if the function does not generate data.
 
     `where`, which ends in a dot or is empty, stands before the keys in messages.  A user's function is not imported.
     """
@@ -218,5 +224,5 @@ def check_generator(call: Parameters, where: str) -> None:
     if target.startswith("klr_bench."):
         known = generators()
         if target not in known:
-            fail(f"{where}{TARGET}: expected a function that makes data, got {target!r}.{nearest(target, known)}")
+            fail(f"{where}{TARGET}: expected a function that generates data, got {target!r}.{nearest(target, known)}")
         parse(known[target], {key: value for key, value in call.items() if key != TARGET}, where)

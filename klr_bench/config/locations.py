@@ -1,4 +1,4 @@
-"""The folders of YAML files: the one that ships with klr-bench, and ``./configs`` of the current folder.
+"""Folders of YAML files: the built-in configs, and ``./configs`` in the current folder.
 
 This module imports nothing beyond the standard library at its top, so that completion is quick.
 """
@@ -13,26 +13,29 @@ from typing import Any
 from klr_bench.errors import fail, nearest
 
 GROUPS = ("experiment", "dataset", "algorithm", "parallel")
-"""Folders of files that a run chooses from, as in dataset=magic; Hydra composes them."""
+"""Groups of files that a run selects by keys such as dataset=magic; Hydra composes them."""
 KINDS = ("experiment", "dataset", "source", "algorithm")
-"""Folders of files that `klr-bench list` and `show` know."""
+"""Groups of files that `klr-bench list` and `show` accept."""
 
 
 def config_dir() -> Path:
-    """Return the folder of the shipped configs: inside the package in a wheel, next to it in a checkout."""
+    """Return the folder of built-in configs: in the package of a wheel, or in the checkout."""
     package = Path(__file__).resolve().parents[1]
     inside = package / "configs"
     return inside if inside.is_dir() else package.parent / "configs"
 
 
 def folders() -> list[Path]:
-    """Return the shipped folder and, if it is another folder, ``./configs``."""
+    """Return the folder of built-in configs and, if it is another one, ``./configs``."""
     shipped, own = config_dir(), Path.cwd() / "configs"
     return [shipped, own] if own.is_dir() and own.resolve() != shipped.resolve() else [shipped]
 
 
 def check_own(searched: Sequence[Path]) -> None:
-    """Refuse a user's file that is invalid, that a shipped one hides, or whose keys would have another name."""
+    """Check the user's YAML files.
+
+    Raises KlrBenchError for invalid files, names of built-in files, and misplaced keys.
+    """
     shipped = searched[0]
     groups = sorted({*GROUPS, *KINDS, "hydra"})
     for folder in searched[1:]:
@@ -44,7 +47,7 @@ def check_own(searched: Sequence[Path]) -> None:
                 if not isinstance(content[name], dict) and (content[name] is not None or name == "hydra"):
                     fail(f"{own}: {name}: expected keys and values, got {content[name]!r:.200}.")
             if hiding.is_file() and hiding.read_bytes() != own.read_bytes():
-                fail(f"{hiding} would hide {own}. Give yours another name, or run from another folder.")
+                fail(f"{own} has the name of {hiding}. Give yours another name, or run from another folder.")
             header, lines = package_header(relative), own.read_text(encoding="utf-8").splitlines()
             if header and header not in lines[:10]:
                 fail(f"{own}: expected {header!r} as its first line, got {''.join(lines[:1])!r:.80}. Put it there.")
@@ -56,7 +59,7 @@ def _sections() -> list[str]:
 
 
 def package_header(relative: Path) -> str | None:
-    """Return the line that tells Hydra where the keys of a file, such as dataset/magic.yaml, belong."""
+    """Return the ``# @package`` line that a file such as dataset/magic.yaml needs, or None."""
     group, stem = relative.parent.as_posix(), relative.stem
     if group in ("dataset", "algorithm"):
         return f"# @package {group}s.{stem}"
@@ -64,12 +67,15 @@ def package_header(relative: Path) -> str | None:
 
 
 def names(group: str, searched: Sequence[Path]) -> list[str]:
-    """Return the sorted names of a group: the stems of its YAML files in all folders."""
+    """Return the sorted names in a group, which are the stems of its YAML files."""
     return sorted({path.stem for folder in searched for path in (folder / group).glob("*.yaml")})
 
 
 def find(group: str, name: str, searched: Sequence[Path]) -> Path:
-    """Return the file of a name, or refuse the name with the nearest one."""
+    """Return the file of a name.
+
+    Raises KlrBenchError with the closest name if there is none.
+    """
     known = names(group, searched)
     if name not in known:
         fail(f"unknown {group} {name!r}.{nearest(name, known)}")
@@ -78,7 +84,7 @@ def find(group: str, name: str, searched: Sequence[Path]) -> Path:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Return the content of a YAML file as Hydra reads it, without resolving interpolations."""
+    """Read a YAML file like Hydra, without resolving interpolations."""
     from klr_bench.yaml_file import read_yaml
 
     content = read_yaml(path)

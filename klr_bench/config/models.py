@@ -1,4 +1,4 @@
-"""The models of a configuration: every key of it, at every depth, with its type and its range."""
+"""Data models of the configuration: all keys with types and ranges."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ Kernel = Literal["rbf", "poly", "linear"]
 KERNELS: tuple[str, ...] = get_args(Kernel)
 EXECUTORS = PackagePath(__file__).parents[1] / "runner" / "executors"
 BACKENDS = tuple(sorted(path.stem for path in EXECUTORS.glob("[!_]*.py")))
-"""The modules of runner/executors."""
+"""Names of the modules in runner/executors."""
 MAX_SEED = 2**32 - 1
 N_JOBS = {-1, *range(1, 1025)}
 MOST_FEATURES = 100_000_000
-"""More would fill the memory of a learner, which has arrays of as many; a single wrong index can ask for them."""
+"""Maximum number of features; a single wrong index must not fill the memory with arrays of that length."""
 LEFT_TO_SELECTION = "cv"
-"""A swept value that selection chooses from the grid."""
+"""Swept value that stands for selection from the grid."""
 GAMMAS = (1e-70, 1e70)
-"""The range of gamma; in float32 its square root is then a number other than 0."""
+"""Range of gamma, whose square root is then nonzero in float32."""
 FILE = "file"
-"""The format of a user's own file, which the section ``data`` describes."""
+"""Format of a user's own file, which the section ``data`` describes."""
 
 
 def _renamed_backend(backend: Any) -> Any:
@@ -62,7 +62,7 @@ def _is_shard(shard: str) -> bool:
 
 
 def _is_plain(value: Any) -> bool:
-    """Return True if some parameter may have the value; NaN and lists in lists are excluded."""
+    """Return True for a valid parameter value; NaN and nested lists are not valid."""
     if isinstance(value, list):
         return all(not isinstance(entry, list) and _is_plain(entry) for entry in value)
     return value is None or type(value) in (bool, int, str) or (type(value) is float and value == value)
@@ -80,7 +80,7 @@ Name = Annotated[str, matching("a name: letters, digits, and _ . + - behind the 
 Path = Annotated[str, Check("a path", _is_path)]
 Folder = Annotated[str, Check("a folder", _is_path), AfterValidator(_expanded)]
 OwnPath = Annotated[str | None, AfterValidator(lambda path: _expanded(path) if path else None)]
-"""A path in which ~ is expanded; an empty one, such as an empty KLR_BENCH_MIRROR, is none."""
+"""A path in which ~ is expanded; an empty path, such as an empty KLR_BENCH_MIRROR, counts as None."""
 InsideCache = Annotated[str, Check("a path inside the cache: use <data set>/<file>", _is_inside)]
 Sha256 = Annotated[str, matching("64 hexadecimal digits, or unknown", r"[0-9a-f]{64}|unknown")]
 Url = Annotated[str, matching("an http(s) address", r"https?://\S+"), Check("an http(s) address", str.isprintable)]
@@ -101,13 +101,13 @@ Call = Annotated[
     AfterValidator(_renamed_target),
 ]
 Columns = Annotated[dict[Text, Literal["number", "text", "leave_out"]], DISTINCT]
-"""The kinds of the columns of a user's table, by their name, or their number from 1."""
+"""Kinds of the columns of a user's table, keyed by name or 1-based position."""
 Sweep = dict[Name, dict[str, list[Parameter]]]
-"""The values of swept parameters, by algorithm."""
+"""Values of swept parameters, keyed by algorithm."""
 
 
 class DataConfig(Model):
-    """Where data comes from, and the user's own file (``dataset=file``)."""
+    """Location of data, and description of the user's own file (``dataset=file``)."""
 
     mirror: OwnPath = None
     cache: OwnPath = None
@@ -124,7 +124,7 @@ class DataConfig(Model):
 
 
 class KernelConfig(Model):
-    """The kernel that all learners of a run share; percentile null: use `gamma`."""
+    """Kernel shared by all learners of a run; `gamma` is used if `percentile` is None."""
 
     kernel: Kernel = "rbf"
     percentile: Annotated[float, Check("above 0, at most 100, or null", lambda p: 0 < p <= 100)] | None = 20.0
@@ -135,7 +135,10 @@ class KernelConfig(Model):
 
 
 class SelectionConfig(Model):
-    """Cross-validation on the training set of each repeat; if not nested, over the folds of the split."""
+    """Cross-validation on the training rows of each repeat.
+
+    If not nested, the folds of the split are used.
+    """
 
     folds: Annotated[int, between(2, 1000)] = 5
     max_examples: Rows | None = None
@@ -145,7 +148,7 @@ class SelectionConfig(Model):
 
 
 class TraceConfig(Model):
-    """Checkpoints of each fit, 0 for none; `rows`: store the training rows of repeat 0 with the results."""
+    """Checkpoints per fit (0 for none); `rows` also stores the training rows of repeat 0."""
 
     points: Annotated[int, between(0, 10_000, ", 0 is none")] = 0
     spacing: Literal["even", "log"] = "even"
@@ -153,7 +156,7 @@ class TraceConfig(Model):
 
 
 class ParallelConfig(Model):
-    """Where the cells run: in joblib's worker processes, in this process, or on the workers of a dask cluster.
+    """Executor of the cells: joblib processes, the current process, or dask workers.
 
     `spare_threads`: the last cells of a run may use the cores that are left.  A cluster has an address, or a file that
     its scheduler has written; with neither one is started on this machine.
@@ -166,7 +169,7 @@ class ParallelConfig(Model):
 
 
 class LabelsFile(Brief):
-    """A file of labels, which belongs to a file of examples (idx)."""
+    """File of labels that belongs to a file of examples (idx format)."""
 
     name: InsideCache
     sha256: Sha256 = "unknown"
@@ -175,13 +178,13 @@ class LabelsFile(Brief):
 
 
 class FileEntry(LabelsFile):
-    """A file of a source."""
+    """File of a source."""
 
     labels: LabelsFile | None = None
 
 
 class SourceConfig(Brief):
-    """Where the rows of a data set come from; `SOURCE_KEYS` says which keys a format has."""
+    """Source of the rows of a data set; `SOURCE_KEYS` lists the keys of each format."""
 
     format: Literal["csv", "svmlight", "idx", "generated", "bundled", "file"]
     name: Name | None = None
@@ -200,7 +203,7 @@ class SourceConfig(Brief):
 
     @property
     def is_own_file(self) -> bool:
-        """True for the user's own file, whose records have the name and the hash of the file."""
+        """True for the user's own file, whose records contain its name and hash."""
         return self.format == FILE
 
 
@@ -215,11 +218,11 @@ SOURCE_KEYS = {
     "bundled": _GENERATED,
     "file": (*_ALWAYS, "path", "test_path", "file_format", "label_column", "columns"),
 }
-"""The keys that have an effect, by format."""
+"""Keys that have an effect, per format."""
 
 
 class DatasetEntry(Model):
-    """A data set as its file and an experiment describe it: its source, labels, rows, scaling and split."""
+    """Data set as described by its file and an experiment: source, labels, scaling and split."""
 
     label: Words | None = None
     reference: Words = ""
@@ -235,7 +238,7 @@ class DatasetEntry(Model):
 
 
 class DatasetConfig(DatasetEntry):
-    """A data set with its source and its split."""
+    """Data set with resolved source and split."""
 
     label: Words = ""
     source: SourceConfig
@@ -244,16 +247,16 @@ class DatasetConfig(DatasetEntry):
 
     @property
     def is_stream(self) -> bool:
-        """True if the rows are read chunk by chunk, tested on and then learned from."""
+        """True if the rows are read in chunks, tested on and then learned from."""
         return isinstance(self.split, Stream)
 
     def files(self) -> list[FileEntry]:
-        """Return the files of the parts that it is made of: the training file, the official test file, or both."""
+        """The training file, the official test file, or both."""
         parts = {"train": self.source.train, "test": self.source.test}
         return [file for part, file in parts.items() if file and part in (self.parts or (part,))]
 
     def declared_rows(self) -> int | None:
-        """Return the number of rows that it declares, or None."""
+        """The declared number of rows, or None."""
         n_samples, n_train = self.source.n_samples, self.source.n_train
         if self.n_samples is not None or self.only or self.derive:
             return self.n_samples
@@ -265,7 +268,7 @@ class DatasetConfig(DatasetEntry):
 
 
 class AlgorithmEntry(Model):
-    """An estimator, the values to choose from, and how long a fit may take, as a file and an experiment say."""
+    """Estimator with its grid and time limit, as given in a file and an experiment."""
 
     label: Words | None = None
     reference: Words = ""
@@ -273,12 +276,12 @@ class AlgorithmEntry(Model):
     grid: dict[str, Any] | None = None
     selected_as: dict[str, Parameter] | None = None
     kernel_parameters: list[Literal["gamma", "degree", "coef0"]] | None = None
-    """Those that the run's kernel sets, of a class without a parameter `kernel`."""
+    """Parameters set by the run's kernel, for a class without a parameter `kernel`."""
     time_limit_s: Annotated[float, above(0, " seconds, or null")] | None = None
 
 
 class AlgorithmConfig(AlgorithmEntry):
-    """An algorithm with its label and lists of values in its grid."""
+    """Algorithm with its label and the lists of values in its grid."""
 
     label: Words = ""
     estimator: dict[str, Parameter]
@@ -287,7 +290,7 @@ class AlgorithmConfig(AlgorithmEntry):
 
 
 class RunEntry(Model):
-    """A run as Hydra composes it."""
+    """Run as composed by Hydra."""
 
     name: Name
     experiment: str = ""
@@ -314,7 +317,7 @@ class RunEntry(Model):
 
 
 class RunConfig(RunEntry):
-    """A run whose names are resolved: all that the runner reads."""
+    """Run with resolved names, as used by the runner."""
 
     datasets: dict[Name, DatasetConfig] = Field(default_factory=dict)  # type: ignore[assignment]
     algorithms: dict[Name, AlgorithmConfig] = Field(default_factory=dict)  # type: ignore[assignment]
@@ -322,7 +325,7 @@ class RunConfig(RunEntry):
 
 
 def all_keys(cls: type[Model] = RunConfig, where: str = "") -> list[str]:
-    """Return the dotted names of all keys of the root file."""
+    """Return the dotted names of all keys in the root configuration file."""
     keys = []
     for name, field in cls.model_fields.items():
         inner: Any = field.annotation

@@ -1,4 +1,4 @@
-"""The `RunConfig` of what Hydra composes: the data sets, algorithms and swept values that a run selects."""
+"""Resolution of the composed configuration into a `RunConfig`."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 
 Entry = TypeVar("Entry", DatasetEntry, AlgorithmEntry)
 ESSENTIAL = {"dataset": "source", "algorithm": "estimator"}
-"""The key that each file of a group has."""
+"""Required key of each file in a group."""
 OPEN = ("datasets", "algorithms", "sweep", "left_out", "against")
 """Sections that are filled by name and may be null."""
 
 
 def validate(cfg: DictConfig, overrides: Sequence[str], searched: Sequence[Path] | None = None) -> RunConfig:
-    """Return the `RunConfig` of a composed configuration.
+    """Return the `RunConfig` of a configuration composed by Hydra.
 
     `overrides` are those of the command line, in Hydra's grammar: a value given there for a parameter of an
     estimator takes that parameter out of the grid and the sweep.  `searched` are the folders with YAML files.
@@ -55,9 +55,9 @@ def validate(cfg: DictConfig, overrides: Sequence[str], searched: Sequence[Path]
 
 
 def resolve_run(plain: Plain, overrides: set[str], searched: Sequence[Path]) -> RunConfig:
-    """Return the `RunConfig` of plain values; `overrides` are the dotted keys of the command line."""
+    """Return the `RunConfig` of plain values; `overrides` are dotted keys of the command line."""
     plain = plain | {key: {} for key in OPEN if plain.get(key) is None}
-    if isinstance(plain["sweep"], dict):  # sweep.nc=null: no variants of it
+    if isinstance(plain["sweep"], dict):  # sweep.nc=null removes the sweep of nc
         plain["sweep"] = {stem: {} if lists is None else lists for stem, lists in plain["sweep"].items()}
     entry = parse(RunEntry, plain)
     algorithms = resolve_algorithms(entry.algorithms, overrides, searched)
@@ -73,7 +73,7 @@ def resolve_run(plain: Plain, overrides: set[str], searched: Sequence[Path]) -> 
 
 
 def override_keys(overrides: Sequence[str]) -> set[str]:
-    """Return the dotted keys that the overrides set, and with ``~`` in front those that they delete.
+    """Return the dotted keys that overrides set, and deleted keys with a leading ``~``.
 
     A dict counts as its entries.
     """
@@ -113,7 +113,7 @@ def resolve_sweep(
     overrides: Collection[str],
     searched: Sequence[Path],
 ) -> Sweep:
-    """Return the swept values of the selected algorithms, without the parameters that are given one value."""
+    """Return the swept values of selected algorithms, without parameters set to one value."""
     resolved: Sweep = {}
     for stem, variants in sweep.items():
         where = f"sweep.{stem}."
@@ -127,7 +127,7 @@ def resolve_sweep(
         for name, values in lists.items():
             if LEFT_TO_SELECTION in values and name not in grid:
                 choices = f"algorithms.{stem}.grid.{name}"
-                fail(f"{where}{name}: expected {choices} to choose from, for it holds 'cv', got none.")
+                fail(f"{where}{name}: expected {choices} to select from, because the sweep contains 'cv', got none.")
         if lists:
             resolved[stem] = lists
     return resolved
@@ -136,7 +136,7 @@ def resolve_sweep(
 def _selected(
     group: str, entries: Mapping[str, Entry], overrides: Collection[str], searched: Sequence[Path]
 ) -> dict[str, Entry]:
-    """Return the entries whose files were selected: those that have the essential key of such a file.
+    """Return the entries of selected files, which are those with the group's required key.
 
     The others are changes that an experiment makes to files that are not selected.
     """
@@ -164,7 +164,10 @@ def _selected(
 def _unselected(
     group: str, stem: str, where: str, section: str, overrides: Collection[str], searched: Sequence[Path]
 ) -> dict[str, Any]:
-    """Return the content of a file that is not selected; refuse keys of the command line that are about it."""
+    """Return the content of an unselected file.
+
+    Raises KlrBenchError if the command line sets keys of it.
+    """
     with located(section):
         path = config_files.find(group, stem, searched)
     changed = sorted(key for key in overrides if key.startswith(where))
@@ -179,7 +182,7 @@ def _unselected(
 def resolve_algorithms(
     entries: Mapping[str, AlgorithmEntry], overrides: Collection[str], searched: Sequence[Path]
 ) -> dict[str, AlgorithmConfig]:
-    """Return the selected algorithms; parameters that are given one value are no longer in the grid."""
+    """Return the selected algorithms, without grids of parameters set to one value."""
     algorithms = {}
     for stem, entry in _selected("algorithm", entries, overrides, searched).items():
         where = f"algorithms.{stem}."
@@ -199,7 +202,7 @@ def resolve_algorithms(
 
 
 def _check_estimator(estimator: Parameters, values: Parameters, where: str) -> None:
-    """Refuse a class that is no classifier, parameters that it does not take, and values that they cannot have."""
+    """Raise KlrBenchError for a class that is not a classifier, or invalid parameters."""
     target = parse_value(str, estimator[TARGET], f"{where}{TARGET}")
     with located(where.rstrip(".")):
         known = instantiate.parameters(target)
@@ -210,7 +213,7 @@ def _check_estimator(estimator: Parameters, values: Parameters, where: str) -> N
 
 
 def _check_names(estimator: Parameters, names: Collection[str], where: str) -> None:
-    """Refuse a name that is not a parameter of the estimator's constructor, or of a part of the estimator."""
+    """Raise KlrBenchError for names that are not parameters of the estimator or its parts."""
     target = estimator[TARGET]
     known = instantiate.parameters(target)
     if any(parameter.any_name for parameter in known.values()):
@@ -220,7 +223,7 @@ def _check_names(estimator: Parameters, names: Collection[str], where: str) -> N
 
 
 def _check_value(declared: instantiate.Parameter, value: Any, key: str) -> None:
-    """Refuse infinity, true and false for a parameter that is not declared to take them."""
+    """Raise KlrBenchError for an infinity or boolean that a parameter does not accept."""
     for one in value if isinstance(value, list) else [value]:
         if expected := declared.expected(one):
             refuse(key, expected, one)
@@ -229,7 +232,7 @@ def _check_value(declared: instantiate.Parameter, value: Any, key: str) -> None:
 def _value_lists(
     stem: str, estimator: Parameters, lists: Parameters, where: str, overrides: Collection[str]
 ) -> dict[str, list[Any]]:
-    """Return the lists of values without repetitions, and without parameters that are given one value."""
+    """Return lists of values without duplicates, and without parameters set to one value."""
     unique: dict[str, list[Any]] = {}
     known = instantiate.parameters(estimator[TARGET])
     for name, values in lists.items():
@@ -253,7 +256,7 @@ PREFIX = "from:"
 def resolve_references(
     sweep: Mapping[str, Parameters], results: Path, datasets: Collection[str]
 ) -> dict[str, Parameters]:
-    """Return a sweep with lists in place of ``from:<experiment>/<algorithm>``, and of one budget.
+    """Replace ``from:<experiment>/<algorithm>`` and single budgets in a sweep by lists.
 
     The list has the mean number of support vectors of each variant of that algorithm on the one data set of the run.
     Raises KlrBenchError if there are several data sets, or no such records.
@@ -272,9 +275,9 @@ def _support_vectors(setting: str, source: str, results: Path, datasets: list[st
 
     experiment, _, algorithm = source.partition("/")
     if len(datasets) != 1:
-        fail(f"{setting}: expected one data set, whose records are meant; got {', '.join(datasets) or 'none'}.")
+        fail(f"{setting}: expected exactly one data set, got {', '.join(datasets) or 'none'}.")
     path = results / experiment / "records.csv"
-    again = f"Make it with: klr-bench run experiment={experiment}"
+    again = f"Run it with: klr-bench run experiment={experiment}"
     try:
         with regular(path, LARGEST_CSV) as file:
             rows = pd.read_csv(file, dtype=str, keep_default_na=False)

@@ -1,4 +1,4 @@
-"""How a data set is split into training and test rows; the first key of a model selects it.
+"""Splits of data sets into training and test rows; the first key selects the kind of split.
 
 `klr_bench.datasets.splits` makes the split.
 """
@@ -18,14 +18,14 @@ PartOfRows = Annotated[float, Check("above 0 and below 1", lambda share: 0 < sha
 
 
 class Official(Brief):
-    """Train on the official training part, or on `n_train` rows of it that are drawn once; test on the other part."""
+    """Use the official parts, optionally with `n_train` training rows drawn once."""
 
     official: Yes
     n_train: Rows | None = None
 
 
 class Share(Brief):
-    """Test on a share of all rows, drawn anew for each repeat.
+    """Test on a random share of all rows, drawn for each repeat.
 
     With `stratify` it is that share of each class, and any run of training rows has nearly the same shares of them.
     """
@@ -35,13 +35,16 @@ class Share(Brief):
 
 
 class Folds(Brief):
-    """Cross-validation over all rows: repeat 0 is tested on the first fold of a permutation, repeat 1 on the next."""
+    """Cross-validation over all rows: repeat k is tested on fold k of one permutation."""
 
     folds: Annotated[int, between(2, MOST_ROWS)]
 
 
 class Runs(Brief):
-    """Consecutive runs of rows, as pairs of their length and their number; train on the runs 0, 2, 4, ..."""
+    """Alternate training and test runs of consecutive rows, given as (length, number) pairs.
+
+    Runs 0, 2, 4, ... are for training.
+    """
 
     runs: Annotated[
         list[Annotated[list[Rows], Check("a pair: rows, how often", lambda pair: len(pair) == 2)]],
@@ -53,7 +56,7 @@ class Runs(Brief):
 
 
 class Draw(Brief):
-    """Test on `n_test` rows and train on `n_train` others, null: on all others, drawn anew for each repeat.
+    """Test on `n_test` random rows and train on `n_train` others (None: all), drawn for each repeat.
 
     They are drawn from all rows, official parts or not; with `equal_classes` as many of each class.
     """
@@ -64,13 +67,13 @@ class Draw(Brief):
 
 
 class Subset(Brief):
-    """Train on `n_train` rows that are drawn once, of the official training part if there is one; test on the rest."""
+    """Train on `n_train` rows drawn once, from the official training part if any; test on the rest."""
 
     n_train: Rows
 
 
 class Stream(Brief):
-    """Test on each chunk of rows, or on each row, then train on it: one pass over files that need not fit into memory.
+    """Test on each chunk of rows, or each row, before training on it, in one pass over the files.
 
     Metrics are recorded every `window` rows and the learner is saved every `checkpoint` rows, so that a killed pass
     goes on.  `test`: a row is predicted by a learner of the chunks before its own, or of all rows before it.
@@ -90,7 +93,7 @@ class Stream(Brief):
 SplitSpec = Official | Share | Folds | Runs | Draw | Subset | Stream
 SPLITS: tuple[type[SplitSpec], ...] = get_args(SplitSpec)
 RESAMPLING = (Share, Folds, Draw)
-"""Splits that divide one set of rows anew in each repeat; the test rows of the others are fixed."""
+"""Splits that divide the same rows differently in each repeat; other splits have fixed test rows."""
 EXAMPLE = (
     "{test_size: 0.2}, {official: true}, {folds: 5}, {runs: [[100, 1], [50, 3]]}, {n_test: 1000}, {n_train: 1000} or "
     "{stream: true}"
@@ -98,7 +101,7 @@ EXAMPLE = (
 
 
 def parse_split(values: Any, where: str = "split", overrides: Collection[str] = ()) -> SplitSpec:
-    """Return the split that a mapping describes; keys that are null count as left out.
+    """Parse a split from a mapping; keys with the value None count as missing.
 
     `overrides` are the dotted keys of the command line: a message about keys of two splits is about these keys.
     Raises KlrBenchError.
@@ -116,5 +119,5 @@ def parse_split(values: Any, where: str = "split", overrides: Collection[str] = 
         wanted = next((key for key in keys if f"{where}.{key}" in overrides), unfit[-1])
         other = first if wanted in unfit else unfit[0]
         values = {key: "true" if keys[key] is True else keys[key] for key in (wanted, other)}
-        fail(f"{where}.{wanted}={values[wanted]}: there is {other}={values[other]} already; add {where}.{other}=null.")
+        fail(f"{where}.{wanted}={values[wanted]}: {other}={values[other]} is already set; add {where}.{other}=null.")
     return parse(specs[first], keys, f"{where}.")

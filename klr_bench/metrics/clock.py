@@ -1,4 +1,4 @@
-"""The time and the memory of a fit: checkpoints during which the clock is paused, and fits in a child process.
+"""Time and memory of fits, checkpoints with a paused clock, and fits in a child process.
 
 A child process fits an estimator that has a time limit but takes no callback to stop it.
 """
@@ -24,18 +24,18 @@ from klr_bench.errors import memory_limit, raised
 
 
 class Checkpoint(NamedTuple):
-    """A metric of a classifier during its fit."""
+    """Metric of a classifier at some point of its fit."""
 
     t: int
-    """Number of examples or iterations, as the estimator counts."""
+    """Number of examples or iterations, as counted by the estimator."""
     elapsed_s: float
-    """Seconds of fitting until then."""
+    """Seconds of fitting up to this point."""
     metric: str
     value: float
 
 
 class Clock:
-    """A callback for ``fit`` that keeps the time, evaluates at `points` checkpoints and stops at a time limit.
+    """Callback for ``fit`` that measures time, evaluates checkpoints and enforces a time limit.
 
     The clock starts when the object is made.
 
@@ -77,12 +77,12 @@ class Clock:
         return self._now() - self._started - self._paused
 
     def end(self, estimator: Any, t: int) -> None:
-        """Evaluate at the end of a fit with checkpoints, unless its last checkpoint was there."""
+        """Evaluate at the end of a fit, unless the last checkpoint was there."""
         if self.checkpoints and self.checkpoints[-1].t < t:
             self._keep(estimator, t, self.elapsed())
 
     def __call__(self, estimator: Any, t: int) -> bool:
-        """Evaluate if a checkpoint has been reached; return True if the time is up."""
+        """Evaluate if a checkpoint is reached; return True if the time limit is exceeded."""
         elapsed = self.elapsed()
         if t >= self._due * (1 - 1e-9):
             while self._due * (1 - 1e-9) <= t:
@@ -101,14 +101,14 @@ PROGRAM = "import sys; sys.path[:] = {!r}; from klr_bench.metrics.clock import m
 
 
 class TimeLimitError(Exception):
-    """A fit was stopped because it took longer than its time limit."""
+    """Raised if a fit exceeded its time limit."""
 
     def __init__(self, seconds: float) -> None:
-        super().__init__(f"stopped after {seconds:g} s without a classifier: it takes no callback")
+        super().__init__(f"stopped after {seconds:g} s without a classifier, because fit has no callback")
 
 
 class KilledError(Exception):
-    """The child process of a fit ended without a result."""
+    """Raised if the child process of a fit ended without a result."""
 
     def __init__(self, status: int) -> None:
         names = {-number: number.name for number in signal.Signals}
@@ -118,7 +118,7 @@ class KilledError(Exception):
 
 
 class Fitted(NamedTuple):
-    """A fitted estimator, the seconds of its fit, and the peak memory of its process in MB."""
+    """Fitted estimator, seconds of the fit, and peak memory of its process in MB."""
 
     estimator: Any
     seconds: float
@@ -126,7 +126,7 @@ class Fitted(NamedTuple):
 
 
 def fit_in_child(estimator: Any, X: Any, y: Any, time_limit_s: float) -> Fitted:
-    """Fit in a child process, which ends when the fit takes longer than `time_limit_s` seconds.
+    """Fit in a child process, which is stopped after `time_limit_s` seconds.
 
     Raises what the fit raises; TimeLimitError if it takes too long, KilledError if the process ends otherwise.
     """
@@ -147,16 +147,16 @@ def fit_in_child(estimator: Any, X: Any, y: Any, time_limit_s: float) -> Fitted:
 
 
 def main() -> None:
-    """Read a fit from standard input, run it and write the Fitted or the exception to standard output, pickled."""
+    """Read a pickled fit from standard input, run it, and write the result to standard output."""
     with os.fdopen(os.dup(1), "wb") as output:
-        os.dup2(2, 1)  # what the estimator prints goes to standard error
+        os.dup2(2, 1)  # redirect output of the estimator to standard error
         try:
             output.write(pickle.dumps(_fit(*pickle.load(sys.stdin.buffer))))
         except Exception as error:
             try:
                 pickled = pickle.dumps(error)
                 pickle.loads(pickled)
-            except Exception:  # an exception with arguments that cannot be pickled
+            except Exception:  # the arguments of the exception cannot be pickled
                 pickled = pickle.dumps(RuntimeError(raised(error)))
             output.write(pickled)
 
@@ -168,7 +168,7 @@ def _fit(estimator: Any, X: Any, y: Any, time_limit_s: float) -> Fitted:
     with threadpool_limits(1):
         protocols.warm_up(estimator, sparse=sp.issparse(X))
         reset_peak_memory()
-        signal.setitimer(signal.ITIMER_REAL, time_limit_s)  # SIGALRM ends the process, whatever it does
+        signal.setitimer(signal.ITIMER_REAL, time_limit_s)  # SIGALRM ends the process at any point
         started = time.perf_counter()
         estimator.fit(X, y)
         seconds = time.perf_counter() - started
@@ -177,13 +177,13 @@ def _fit(estimator: Any, X: Any, y: Any, time_limit_s: float) -> Fitted:
 
 
 def reset_peak_memory() -> None:
-    """Let the kernel measure the peak memory of this process from now on, if it can (Linux)."""
+    """Reset the peak memory of this process, if the kernel supports it (Linux)."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
 
 
 def peak_memory_mb() -> float:
-    """Return the largest resident memory of this process in MB: since the reset on Linux, else since its start."""
+    """Return the peak resident memory in MB, since the reset on Linux, else since the start."""
     with suppress(OSError):
         if peak_kb := re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text()):
             return int(peak_kb[1]) / 1024

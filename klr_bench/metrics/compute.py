@@ -1,4 +1,4 @@
-"""The metrics of predictions, one function each.
+"""Metrics of predictions, one function each.
 
 Their code is part of the cache key of a cell; the titles and formats in `labels` are not.  A function takes
 `klr_bench.metrics.predictions.Predictions`, and returns None if these lack what it needs.
@@ -15,24 +15,27 @@ if TYPE_CHECKING:
 
 
 def accuracy(predictions: Predictions) -> float:
-    """Return the share of rows that are classified correctly."""
+    """Return the share of correctly classified rows."""
     return float((predictions.predicted == predictions.y).mean())
 
 
 def error_rate(predictions: Predictions) -> float:
-    """Return the share of rows that are classified wrongly."""
+    """Return the share of misclassified rows."""
     return 1.0 - accuracy(predictions)
 
 
 def balanced_accuracy(predictions: Predictions) -> float:
-    """Return the mean over the classes of the share of their rows that are classified correctly."""
+    """Return the mean over the classes of the share of correctly classified rows."""
     right, y = predictions.predicted == predictions.y, predictions.y
     shares = [float(right[y == label].mean()) for label in predictions.classes if (y == label).any()]
     return sum(shares) / len(shares)
 
 
 def f1(predictions: Predictions) -> float:
-    """Return 2 tp / (2 tp + fp + fn) of the positive class, 0 if all three are 0; of more classes the mean."""
+    """Return 2 tp / (2 tp + fp + fn) for the positive class, averaged over several classes.
+
+    It is 0 if all three counts are 0.
+    """
     labels = predictions.classes if len(predictions.classes) > 2 else predictions.classes[1:]
     pairs = [(predictions.predicted == label, predictions.y == label) for label in labels]
     counts = [(int((predicted & actual).sum()), int(predicted.sum() + actual.sum())) for predicted, actual in pairs]
@@ -46,7 +49,10 @@ def log_loss(predictions: Predictions) -> float | None:
 
 
 def brier(predictions: Predictions) -> float | None:
-    """Return the mean of (P(+1|x) - [y = +1])^2; with more than two classes of sum_k (P(k|x) - [y = k])^2."""
+    """Return the mean of (P(+1|x) - [y = +1])^2.
+
+    With more than two classes it is the mean of sum_k (P(k|x) - [y = k])^2.
+    """
     probabilities = predictions.probabilities
     if probabilities is None:
         return None
@@ -70,7 +76,7 @@ def ece(predictions: Predictions) -> float | None:
 
 
 def auc(predictions: Predictions) -> float | None:
-    """Return the area under the ROC curve, or None if y has one class only.
+    """Return the area under the ROC curve, or None if y contains only one class.
 
     With more than two classes it is the mean over the classes in y, each against the rest.
     """
@@ -82,7 +88,9 @@ def auc(predictions: Predictions) -> float | None:
 
 
 def average_precision(predictions: Predictions) -> float | None:
-    """Return sum_k (r_k - r_(k-1)) p_k over the thresholds k, with the precision p_k and the recall r_k at each.
+    """Return the average precision, sum_k (r_k - r_(k-1)) p_k over the thresholds k.
+
+    p_k and r_k are precision and recall at threshold k.
 
     It is None if y has no positive row.  With more than two classes it is the mean over the classes in y, each against
     the rest.
@@ -93,7 +101,7 @@ def average_precision(predictions: Predictions) -> float | None:
 
 
 def _mean(predictions: Predictions, of_ranks: Callable[[Any, Any], float]) -> float | None:
-    """Return the mean of a function of truth and scores, (n,), over the classes that are ranked and have rows."""
+    """Return the mean of f(truth, scores) over the classes that have scores and rows."""
     scores = predictions.scores
     if scores is None:
         return None

@@ -1,4 +1,4 @@
-"""The names, units, directions and formats of all metrics; records, selection, tables and figures read them.
+"""Names, units, directions and formats of all metrics.
 
 None of this is part of a cache key, unlike the functions, which are in `compute`.  A function added there is measured
 by all cells.  A further metric is one file, ``<folder>/metric/<name>.py``, with ``METRIC = Metric(...)``:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 MOST = 1e10
-"""The largest number of seconds (three hundred years) and of megabytes."""
+"""Largest possible number of seconds (three hundred years), and of megabytes."""
 
 CATALOGUE = (
     Metric("accuracy", "Accuracy", "percent", "higher", usual=True, low=0, high=1, of=compute.accuracy),
@@ -45,7 +45,7 @@ CATALOGUE = (
     Metric("balanced_accuracy", "Balanced accuracy", "percent", "higher", low=0, high=1, of=compute.balanced_accuracy),
     Metric("f1", "F1", "percent", "higher", low=0, high=1, of=compute.f1),
     Metric("last_accuracy", "Last accuracy", "percent", "higher", usual=True, low=0, high=1),
-    # Predictions for training rows before the learner has seen them.
+    # Predictions of training rows before learning from them.
     Metric("mistake_rate", "Mistakes", "percent", "lower", low=0, high=1),
     Metric("log_loss", "Log loss", "", "lower", usual=True, low=0, of=compute.log_loss),
     Metric("brier", "Brier score", "", "lower", low=0, high=2, of=compute.brier),
@@ -53,7 +53,7 @@ CATALOGUE = (
     Metric("auc", "AUC", "", "higher", low=0, high=1, of=compute.auc),
     Metric("average_precision", "Average precision", "", "higher", low=0, high=1, of=compute.average_precision),
     Metric("sparsity", "Sparsity", "percent", "higher", usual=True, low=0, high=1),
-    # The papers print the spread of the sparsity instead, which has the mark.
+    # Without a verdict, because the papers print the spread of the sparsity instead.
     Metric("n_support", "Support vectors", "count", "lower", "", usual=True, whole=True, low=0),
     Metric("last_n_support", "Last support vectors", "count", "lower", "", whole=True, low=0),
     Metric("n_updates", "Updates", "count", "", "", whole=True, low=0),
@@ -68,13 +68,15 @@ CATALOGUE = (
     Metric("n_iter", "Iterations", "count", "lower", "", whole=True, low=0),
     Metric("objective", "Objective", "", "lower", ""),
     Metric("duality_gap", "Gap", "small", "lower", ""),
-    # Sums over training rows before the learner has seen them, of the logistic loss and of its upper bound.
+    # Sums over training rows, before learning from them, of the logistic loss and its upper bound.
     Metric("cumulative_loss", "Cumulative loss", "", "lower", "", low=0),
     Metric("cumulative_h", "Cumulative h", "", "lower", "", low=0),
     Metric("norm", "Norm of f", "", "", "", low=0),
-    Metric("kernel_error", "Kernel error", "", "lower", "", low=0),  # the largest over pairs of rows
+    Metric("kernel_error", "Kernel error", "", "lower", "", low=0),  # the largest error over pairs of rows
     Metric("peak_memory_mb", "Peak memory", "MB", "lower", "", low=0, high=MOST),
-    Metric("load", "Used by others", "percent", "lower", "", low=0, high=1),  # of the machine, when the fit began
+    Metric(
+        "load", "Used by others", "percent", "lower", "", low=0, high=1
+    ),  # the load of the machine when the fit began
     Metric("n_train", "Training rows", "count", "", "", whole=True, low=0),
     Metric("n_test", "Test rows", "count", "", "", whole=True, low=0),
     Metric("n_features", "Columns of X", "count", "", "", whole=True, low=0),
@@ -86,11 +88,11 @@ CATALOGUE = (
 METRICS = {metric.name: metric for metric in CATALOGUE}
 OF_PREDICTIONS = tuple(metric for metric in CATALOGUE if metric.of is not None)
 SCORES = tuple(metric.name for metric in OF_PREDICTIONS if metric.better)
-"""Shipped metrics that selection can choose by."""
+"""Built-in metrics that selection can use."""
 
 
 def metric_files(folders: Iterable[Path]) -> dict[str, Path]:
-    """Return the files of all metrics in the folders' ``metric/``, by name; the first of two with the same name."""
+    """Return the metric files in ``metric/`` of the folders by name; earlier folders take precedence."""
     files: dict[str, Path] = {}
     for folder in folders:
         for path in sorted((folder / "metric").glob("*.py")):
@@ -99,7 +101,10 @@ def metric_files(folders: Iterable[Path]) -> dict[str, Path]:
 
 
 def find_metric(name: str, folders: Sequence[Path]) -> Metric:
-    """Return a metric of the catalogue or of a file, which is run.  Raises KlrBenchError for an unknown name."""
+    """Return a built-in metric, or run the file of a user metric.
+
+    Raises KlrBenchError for an unknown name.
+    """
     if name in METRICS:
         return METRICS[name]
     files = metric_files(folders)
@@ -109,12 +114,15 @@ def find_metric(name: str, folders: Sequence[Path]) -> Metric:
 
 
 def user_metrics(names: Iterable[str], folders: Sequence[Path]) -> dict[str, Metric]:
-    """Return the named metrics that are not in the catalogue, by name."""
+    """Return the named metrics that are not built-in, keyed by name."""
     return {name: find_metric(name, folders) for name in names if name not in METRICS}
 
 
 def _load(path: Path) -> Metric:
-    """Run a file and return its METRIC.  Raises KlrBenchError if it has none, or one that does not fit the file."""
+    """Run a metric file and return its METRIC.
+
+    Raises KlrBenchError if it is missing or does not fit the file.
+    """
     try:
         metric = runpy.run_path(str(path)).get("METRIC")
     except ValidationError as error:
@@ -129,12 +137,12 @@ def _load(path: Path) -> Metric:
     if metric.of is None:
         fail(f"{path}: METRIC.of: expected a function of Predictions, got None.")
     if not metric.stored or metric.compares:
-        fail(f"{path}: METRIC: `stored` and `compares` are for metrics that a report makes; leave them out.")
+        fail(f"{path}: METRIC: `stored` and `compares` are reserved for metrics computed by reports; leave them out.")
     return replace(metric, of=naming_errors(metric.name, metric.of))
 
 
 def naming_errors(name: str, of: Callable[[Predictions], Any]) -> Callable[[Predictions], float | None]:
-    """Return a function whose errors name the metric, also if it returns no number."""
+    """Wrap a metric function so that its errors and invalid results name the metric."""
 
     def value(predictions: Predictions) -> float | None:
         try:

@@ -1,4 +1,4 @@
-"""The description of a metric: its name, unit, direction, how it is compared and printed, and its function."""
+"""Description of a metric: name, unit, direction, format, and function."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from klr_bench.errors import fail, nearest
 from klr_bench.parsing import Check, refuse_first
 
 LARGEST = 2**53
-"""The largest whole number; a float64 holds all up to it."""
+"""Largest integer value, up to which float64 represents all integers."""
 ROUNDING = 1e-6
-"""How far a value may lie outside of its range: the rounding error of a mean in float32."""
+"""Tolerance of the range of values, for the rounding error of a float32 mean."""
 DESCRIBED = ("name", "title", "unit", "better", "compared", "usual", "whole")
 
 
 @dataclass(frozen=True, config=ConfigDict(strict=True, extra="forbid"))
 class Metric:
-    """A measured value of a fit.
+    """Measured value of a fit.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class Metric:
     of: Callable[[Any], float | None] | None = None
 
     def possible(self, value: float) -> bool:
-        """Return True for a possible value of this metric, up to rounding.
+        """Return True if a value is possible for this metric, up to rounding.
 
         NaN is never possible, infinity only without a bound.  Whole numbers are at most 2^53.
         """
@@ -64,7 +64,7 @@ class Metric:
 
     @property
     def range(self) -> str:
-        """The possible values in words."""
+        """The range of possible values in words."""
         kind = "a whole number" if self.whole else "a number"
         if self.low == -math.inf:
             return kind
@@ -75,12 +75,14 @@ class Metric:
         )
 
     def described(self) -> dict[str, Any]:
-        """Return all but the function, as plain values: for a manifest, so that a report need not run the file."""
+        """Return all attributes except the function, as plain values for a manifest."""
         return {name: getattr(self, name) for name in DESCRIBED}
 
     @classmethod
     def from_description(cls, content: Any, where: str = "metric") -> Metric:
-        """Return the metric, without its function, that `described` describes; refuse anything else.
+        """Return the metric described by `described`, without its function.
+
+        Raises KlrBenchError for anything else.
 
         `where` stands before the keys in messages.
         """

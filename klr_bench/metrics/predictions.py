@@ -1,4 +1,4 @@
-"""Predictions of a fitted classifier for rows with labels: all that a metric of predictions needs."""
+"""Predictions of a fitted classifier on labeled rows, from which metrics are computed."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from scipy.special import expit, log_softmax
 
 N_BINS = 15
 CHECKED = 100
-"""Rows for which predictions are compared with decision values."""
+"""Number of rows for which predictions are compared with decision values."""
 Floats = NDArray[np.floating[Any]]
 Bin = tuple[int, int, float, float]
-"""(index of the bin, rows in it, mean predicted probability of the positive class, share of positive rows)
+"""(index of the bin, number of rows, mean predicted probability of the positive class, share of positive rows). With
+more than two classes: probability of the predicted class, share of correct predictions.
 
 With more than two classes the probability is that of the predicted class, and the share that of correct predictions.
 """
@@ -26,7 +27,7 @@ TWO = np.array([-1, 1], dtype=np.int8)
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """Labels and predictions of n rows; a kernel expansion is evaluated once, for all metrics.
+    """Labels and predictions of n rows; a kernel expansion is evaluated once for all metrics.
 
     Parameters
     ----------
@@ -48,7 +49,7 @@ class Predictions:
 
     @cached_property
     def predicted(self) -> NDArray[Any]:
-        """(n,), the predicted labels.
+        """Predicted labels, (n,).
 
         They follow from the decision values, except where the result of `predict` may differ: with more than two
         classes unless the probabilities are the softmax of the decision values, and with two for another threshold.
@@ -63,7 +64,10 @@ class Predictions:
 
     @cached_property
     def _predicted_labels(self) -> NDArray[Any]:
-        """(n,), the result of `predict`; ValueError if it is not one label per row."""
+        """Labels returned by `predict`, (n,).
+
+        Raises ValueError if there is not one label per row.
+        """
         labels = np.asarray(self.predict(None))
         if labels.shape != self.y.shape:
             message = f"predict returned an array of shape {labels.shape}, expected {self.y.shape}: one label per row."
@@ -76,7 +80,7 @@ class Predictions:
 
     @cached_property
     def logistic(self) -> bool:
-        """True if the probabilities of the first rows are nearly the sigmoid or softmax of their decision values."""
+        """True if probabilities are the sigmoid or softmax of the decision values (first rows)."""
         if self.predict_proba is None or self.decision is None:
             return False
         expected = np.exp(_log_probabilities(self.decision[:CHECKED]))
@@ -84,7 +88,7 @@ class Predictions:
 
     @cached_property
     def probabilities(self) -> Floats | None:
-        """(n, n_classes), or None."""
+        """Probabilities (n, n_classes), or None."""
         if self.predict_proba is None:
             return None
         if not self.logistic or self.decision is None:
@@ -95,7 +99,7 @@ class Predictions:
 
     @cached_property
     def log_probabilities(self) -> Floats | None:
-        """(n, n_classes), or None; exact from decision values even where a probability is rounded to 0 or 1."""
+        """Log probabilities (n, n_classes), or None; accurate even if a probability is rounded to 0 or 1."""
         if self.probabilities is None:
             return None
         if self.logistic and self.decision is not None:
@@ -119,21 +123,21 @@ class Predictions:
 
     @cached_property
     def truth(self) -> NDArray[np.bool_]:
-        """(n, n_classes), True for the class of the row."""
+        """Boolean array (n, n_classes), True for the class of the row."""
         self.check_classes()
         truth: NDArray[np.bool_] = self.classes == self.y[:, None]
         return truth
 
     def check_classes(self) -> None:
-        """Raise ValueError if y has a class that the classifier does not know."""
+        """Raise ValueError if y contains a class that the classifier does not know."""
         unknown = np.setdiff1d(self.y, self.classes).tolist()
         if unknown:
-            message = f"test rows have the classes {unknown}, which no training row has; use more training rows."
+            message = f"the test rows contain classes missing in the training rows ({unknown}); use more training rows."
             raise ValueError(message)
 
     @cached_property
     def bins(self) -> list[Bin]:
-        """The bins of the probabilities that have rows; none for a classifier without probabilities."""
+        """Nonempty bins of the probabilities; empty without probabilities."""
         if self.probabilities is None:
             return []
         if len(self.classes) == 2:
@@ -142,7 +146,10 @@ class Predictions:
 
 
 def predict(estimator: Any, X: Any, y: NDArray[Any]) -> Predictions:
-    """Return the predictions of a fitted classifier for X (n, d) with labels y (n,): -1 and +1, or 0, 1, ..."""
+    """Return the predictions of a fitted classifier on X (n, d) with labels y (n,).
+
+    Labels are -1 and +1, or 0, 1, ... for more than two classes.
+    """
     declared = np.asarray(getattr(estimator, "classes_", None))
     usual = TWO if np.isin(y, TWO).all() else np.unique(y)
     classes = usual if declared.ndim == 0 else declared
@@ -150,12 +157,12 @@ def predict(estimator: Any, X: Any, y: NDArray[Any]) -> Predictions:
     decision = None if decide is None else np.asarray(decide(X))
     expected = (len(y), len(classes)) if len(classes) > 2 else (len(y),)
     if decision is not None and (decision.shape != expected or decision.dtype.kind not in "fiu"):
-        decision = None  # not as scikit-learn defines it
+        decision = None  # its shape does not follow scikit-learn's convention
     if decision is not None and np.isnan(decision).any():
         message = f"decision_function returned NaN for {np.isnan(decision).sum()} of {np.size(decision)} values."
         raise ValueError(message)
     if declared.ndim == 0 and classes is not TWO:
-        decision = proba = None  # the order of the columns is unknown
+        decision = proba = None  # the order of its columns is unknown
     first_probabilities = None if proba is None else partial(_probabilities, proba, X, len(classes))
     signed = type(estimator).__module__.partition(".")[0] == "klr_bench"
     return Predictions(
@@ -164,7 +171,10 @@ def predict(estimator: Any, X: Any, y: NDArray[Any]) -> Predictions:
 
 
 def _probabilities(proba: Callable[[Any], Any], X: Any, n_classes: int, k: int | None) -> Floats:
-    """Return the probabilities of the first k rows, of all for None; ValueError if they are invalid."""
+    """Return the validated probabilities of the first k rows, or of all rows if k is None.
+
+    Raises ValueError if they are invalid.
+    """
     rows = X if k is None else X[:k]
     values = np.asarray(proba(rows))
     values = values.astype(np.float64) if values.dtype.kind in "iub" else values
@@ -177,13 +187,13 @@ def _probabilities(proba: Callable[[Any], Any], X: Any, n_classes: int, k: int |
         raise ValueError(message)
     tolerance = max(1e-4, 10 * float(np.finfo(values.dtype).eps))
     if not (np.abs(values.sum(axis=1, dtype=np.float64) - 1) <= tolerance).all() or values.min() < -tolerance:
-        message = "predict_proba returned rows that are no probabilities: expected numbers from 0 to 1 with the sum 1."
+        message = "predict_proba returned invalid probabilities: expected numbers from 0 to 1 with the sum 1."
         raise ValueError(message)
     return values
 
 
 def from_decision(y: NDArray[Any], decision: NDArray[np.float64], *, logistic: bool) -> Predictions:
-    """Return the predictions of decision values (n,) of two classes for labels y (n,), -1 and +1."""
+    """Return the predictions of binary decision values (n,) for labels y (n,) in {-1, 1}."""
     return Predictions(
         y,
         TWO,
@@ -194,7 +204,7 @@ def from_decision(y: NDArray[Any], decision: NDArray[np.float64], *, logistic: b
 
 
 def reliability(probability: Floats, positive: NDArray[np.bool_]) -> list[Bin]:
-    """Return the non-empty bins [0, 1/15), [1/15, 2/15), ..., [14/15, 1] of the probability of the positive class.
+    """Return the nonempty bins [0, 1/15), ..., [14/15, 1] of positive-class probabilities.
 
     probability (n,) in [0, 1]; positive (n,), True for rows of that class.
     """
@@ -206,7 +216,7 @@ def reliability(probability: Floats, positive: NDArray[np.bool_]) -> list[Bin]:
 
 
 def _log_probabilities(decision: Floats) -> Floats:
-    """Return the logarithms of sigmoid (of decision (n,)) or softmax (of decision (n, n_classes))."""
+    """Return log sigmoid of decision (n,), or log softmax of decision (n, n_classes)."""
     if decision.ndim == 1:
         return -np.column_stack([np.logaddexp(0.0, decision), np.logaddexp(0.0, -decision)])
     logs: Floats = log_softmax(decision, axis=1)
