@@ -1,4 +1,4 @@
-"""Data sets: from a spec, the content of configs/dataset/<name>.yaml, to arrays in memory.
+"""Data sets: from the content of configs/dataset/<name>.yaml to arrays in memory.
 
 The names are imported when they are first used, so that a listing of the catalog needs neither SciPy nor
 scikit-learn.

@@ -1,4 +1,4 @@
-"""The cache folder: its place, the hashes of its files, and the message if it cannot be written."""
+"""Cache folder: location, hashes of its files, and errors when writing."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from filelock import FileLock, Timeout
 from klr_bench.errors import KlrBenchError, fail, shown
 from klr_bench.files import open_regular, read_json, write_json
 
-# Called with the number of bytes done, the number of all bytes (None: unknown) and a line about what is happening.
+# Called with the number of bytes done, the total number (None: unknown) and a description of the step.
 Progress = Callable[[int, "int | None", str], None]
 State = tuple[int, int, int]
 T = TypeVar("T")
 
 MOST_FILES = 1 << 16
-"""Number of files whose hashes a process remembers; a stream may have many."""
+"""Number of files whose hashes a process remembers."""
 N_PIECES, PIECE = 16, 2**20
-"""Number of pieces of the sample of a large file, and bytes of each."""
+"""Number of sampled pieces of a large file, and bytes per piece."""
 
 
 def silent(done: int, total: int | None, description: str) -> None:
-    """A progress callback that reports nothing."""
+    """Progress callback that does nothing."""
 
 
 def default_cache() -> Path:
@@ -43,13 +43,16 @@ def default_cache() -> Path:
 
 
 def suffixed(path: Path, suffix: str) -> Path:
-    """Return the path with a suffix added to its whole name."""
+    """Append a suffix to the whole file name of a path."""
     return path.with_name(path.name + suffix)
 
 
 @contextmanager
 def disk_errors(path: Path, setting: str = "data.cache=FOLDER") -> Iterator[None]:
-    """Turn a file-system error while `path` is written into a message that says what to do; `setting` moves it."""
+    """Convert file-system errors while writing `path` to messages with advice.
+
+    `setting` is the key that moves the path.
+    """
     try:
         yield
     except OSError as error:
@@ -57,11 +60,11 @@ def disk_errors(path: Path, setting: str = "data.cache=FOLDER") -> Iterator[None
         full = error.errno in {errno.ENOSPC, errno.EDQUOT} or "requested and" in str(error)
         reason = "the disk is full" if full else error.strerror or error
         advice = "Free some space" if full else "Make its folder writable"
-        fail(f"{shown(path, 1000)} could not be written: {reason}. {advice}, or choose another one with {setting}.")
+        fail(f"{shown(path, 1000)} could not be written: {reason}. {advice}, or choose another path with {setting}.")
 
 
 def made_once(path: Path, name: str, progress: Progress, find: Callable[[], T | None], make: Callable[[], T]) -> T:
-    """Return what `find` returns, or if that is None what `make` returns, which writes `path`.
+    """Return the result of `find`, or if it is None that of `make`, which writes `path`.
 
     Of several processes one makes it, and the others wait for it, which they report under `name`.  The system releases
     the lock of a process that is killed.  Raises KlrBenchError.
@@ -85,13 +88,16 @@ def made_once(path: Path, name: str, progress: Progress, find: Callable[[], T | 
 
 
 def sha256_of(path: Path) -> str:
-    """Return the sha256 of the bytes of a file.  Raises OSError."""
+    """Return the SHA-256 of a file.
+
+    Raises OSError.
+    """
     with open_regular(path) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def sampled_sha256(path: Path) -> str:
-    """Return a hash of the size of a file and of 16 MiB of it; of a smaller file the sha256 of its bytes.
+    """Return a hash of the size of a file and a 16 MiB sample; small files are hashed completely.
 
     The pieces of 1 MiB are the first, the last, and others evenly in between.  Raises OSError.
     """
@@ -108,7 +114,10 @@ def sampled_sha256(path: Path) -> str:
 
 @lru_cache(MOST_FILES)
 def content_sha256(path: Path, state: State, *, sampled: bool) -> str:
-    """Return the hash of a file, which is read again only after its state has changed.  Raises OSError."""
+    """Return the hash of a file, which is only reread if its state has changed.
+
+    Raises OSError.
+    """
     return sampled_sha256(path) if sampled else sha256_of(path)
 
 
@@ -122,7 +131,7 @@ def state_of(path: Path) -> State:
 
 
 def stamped_sha256(path: Path, *, anew: bool = False) -> str | None:
-    """Return the sha256 of a cached file, or None if it cannot be read.
+    """Return the SHA-256 of a cached file, or None if it cannot be read.
 
     It is read from the file's stamp if size and times still match, else, or if `anew`, computed.  The stamp of other
     content is only replaced if `anew`.
@@ -136,13 +145,13 @@ def stamped_sha256(path: Path, *, anew: bool = False) -> str | None:
     except OSError:
         return None
     if anew or stamp.get("sha256") in (None, sha256):
-        with suppress(KlrBenchError):  # in a read-only cache the file is hashed at each use
+        with suppress(KlrBenchError):  # in a read-only cache the file is hashed on every use
             write_json(suffixed(path, ".stamp"), {"state": state, "sha256": sha256})
     return sha256
 
 
 def stamp_of(path: Path) -> dict[str, Any]:
-    """Return the stamp of a cached file: its state and sha256; {} if it is missing or damaged."""
+    """Return the stamp of a cached file (state and SHA-256), or {} if it is missing or damaged."""
     with suppress(KlrBenchError):
         stamp = read_json(suffixed(path, ".stamp"))
         if isinstance(stamp, dict) and re.fullmatch(r"[0-9a-f]{64}", str(stamp.get("sha256"))):

@@ -1,4 +1,4 @@
-"""The commands ``klr-bench data list | fetch | verify | info``, which print and return the exit status.
+"""The commands ``klr-bench data list | fetch | verify | info``; each returns the exit status.
 
 Neither SciPy nor scikit-learn is imported here: a listing answers at once.
 """
@@ -27,12 +27,15 @@ from klr_bench.files import no_file
 
 
 def datasets(config_dirs: Sequence[Path]) -> dict[str, DatasetConfig]:
-    """Return every data set of configs/dataset by name, sorted."""
+    """Return all data sets in configs/dataset, keyed by name and sorted."""
     return {name: read_dataset(name, config_dirs) for name in config_files.names("dataset", config_dirs)}
 
 
 def _state(dataset: DatasetConfig, cache: Path) -> tuple[int, str]:
-    """Return the bytes of the files in the cache, and whether all are there; they are looked for, not read."""
+    """Return the total size of the cached files, and a word for how complete they are.
+
+    The files are not read.
+    """
     paths = [cached_path(file, cache) for file in files(dataset)]
     present = [path for path in paths if no_file(path) is None]
     if not paths:
@@ -43,7 +46,7 @@ def _state(dataset: DatasetConfig, cache: Path) -> tuple[int, str]:
 
 
 def list_(config_dirs: Sequence[Path], cache: Path, console: Console) -> int:
-    """Print all data sets: rows, features, size in the cache, and whether they are fetched."""
+    """Print all data sets: rows, features, size in the cache, and whether they are downloaded."""
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("name", no_wrap=True)  # names have to be typed
     table.add_column("data set")
@@ -63,7 +66,7 @@ def list_(config_dirs: Sequence[Path], cache: Path, console: Console) -> int:
 
 
 def fetch_(names: Sequence[str], config_dirs: Sequence[Path], cache: Path, mirror: str | None, console: Console) -> int:
-    """Bring the files of the named data sets into the cache, each checked against its sha256."""
+    """Download the files of the named data sets into the cache and check their SHA-256."""
     if not names:
         known = ", ".join(datasets(config_dirs))
         fail(f"klr-bench data fetch: expected the names of data sets, got none. Known: {known}.")
@@ -79,7 +82,7 @@ def fetch_(names: Sequence[str], config_dirs: Sequence[Path], cache: Path, mirro
 
 
 def verify_(names: Sequence[str], config_dirs: Sequence[Path], cache: Path, console: Console) -> int:
-    """Hash the cached files of the named data sets anew, and their parsed arrays; return 2 if one is corrupt.
+    """Hash the cached files and parsed arrays of data sets again; return 2 if one is corrupt.
 
     Without names, everything in the cache is verified.
     """
@@ -101,12 +104,12 @@ def verify_(names: Sequence[str], config_dirs: Sequence[Path], cache: Path, cons
         _line(console, f"{state:8} {name}: {path}")
     corrupt = sum(state == "corrupt" for state, _, _ in states)
     if corrupt:
-        _line(console, f"{corrupt} corrupt; the next run, or klr-bench data fetch, brings each of them anew.")
+        _line(console, f"{corrupt} corrupt; the next run, or klr-bench data fetch, replaces them.")
     return 2 if corrupt else 0
 
 
 def info(name: str, config_dirs: Sequence[Path], cache: Path, console: Console) -> int:
-    """Print what is known about one data set."""
+    """Print the description of one data set."""
     dataset = read_dataset(name, config_dirs)
     source, values = dataset.source, dataset.model_dump()
     lines: list[tuple[str, object]] = [
@@ -133,7 +136,7 @@ def info(name: str, config_dirs: Sequence[Path], cache: Path, console: Console) 
 
 @contextmanager
 def progress(console: Console) -> Iterator[Callback]:
-    """Yield a callback for `fetch` and `load`: a bar on a terminal, a line for each step elsewhere."""
+    """Yield a progress callback: a bar on a terminal, otherwise one line per step."""
     if not console.is_terminal:
         printed: set[str] = set()
 
@@ -157,7 +160,7 @@ def progress(console: Console) -> Iterator[Callback]:
 
 
 def _line(console: Console, text: str) -> None:
-    """Print one line as it is: paths are neither wrapped nor coloured."""
+    """Print a line without wrapping or coloring."""
     console.print(text, soft_wrap=True)
 
 

@@ -1,4 +1,4 @@
-"""The labels of a data set: collected as text while files are read, then encoded as -1 and +1, or 0, 1, ..."""
+"""Labels of data sets: collected as text, then encoded as -1 and +1, or as 0, 1, ..."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from numpy.typing import NDArray
 from klr_bench.errors import fail, nearest, shown
 
 LARGEST = 1e18
-"""The largest absolute value of a feature: its square still fits in a float32."""
+"""Maximum absolute value of a feature, whose square still fits in float32."""
 LONGEST_LABEL, MOST_LABELS = 1000, 1_000_000
-"""Largest number of characters of a label, and of different labels of a file."""
+"""Maximum number of characters of a label, and of distinct labels in a file."""
 MOST_COMPARED = 100
-"""Number of labels with which whole arrays are compared; a dictionary finds the others."""
+"""Number of labels that are compared with whole arrays; others are looked up in a dictionary."""
 MOST_CLASSES = 100
-"""Largest number of classes of a data set; they are stored as int8."""
+"""Maximum number of classes, which are stored as int8."""
 NO_LABEL = frozenset({"", "na", "n/a", "nan", "null", "?"})
-"""Labels, in lower case, that stand for a missing value; ``none`` and ``-`` may be classes."""
+"""Labels (in lower case) that stand for a missing value; ``none`` and ``-`` may be classes."""
 
 
 def number(text: str) -> float | None:
-    """Return the number that a text stands for, or None; Python's ``1_000`` and other digits than 0-9 are no number."""
+    """Parse a number; return None for other text, such as ``1_000`` or non-ASCII digits."""
     try:
         return float(text) if text.isascii() and "_" not in text else None
     except ValueError:
@@ -39,7 +39,7 @@ def is_unlabelled(text: str) -> bool:
 
 
 def _key(text: str) -> str | float:
-    """Return the number that a label stands for, exact for integers, else the text: equal for all its spellings."""
+    """Return the value of a label as an exact number, else as text, equal for all its spellings."""
     value = number(text)
     if value is None or not math.isfinite(value):
         return text
@@ -47,7 +47,7 @@ def _key(text: str) -> str | float:
 
 
 class Labels:
-    """Codes 0, 1, ... of labels in the order of their first occurrence, over all files of a data set.
+    """Codes 0, 1, ... of labels in the order of their first occurrence in all files.
 
     Numbers are compared by value: ``+1``, ``1`` and ``1.0`` are one label, spelt as it first occurred.  The
     labels `first` get the first codes; if `closed`, no others are allowed.  With `drop_missing`, a missing label has
@@ -57,7 +57,7 @@ class Labels:
     def __init__(self, first: Sequence[str] = (), *, closed: bool = False, drop_missing: bool = False) -> None:
         self.spellings: list[str] = []
         self.dropped: Counter[str] = Counter()
-        """Number of rows that were dropped for a missing label, by its spelling."""
+        """Number of rows dropped for a missing label, by spelling."""
         self._codes: dict[str | float, int] = {}
         self._closed, self._drop_missing = False, drop_missing
         for text in first:
@@ -71,7 +71,10 @@ class Labels:
         return dropped
 
     def code(self, text: str) -> int:
-        """Return the code of a label.  Raises ValueError if it is not allowed, missing, too long or not finite."""
+        """Return the code of a label.
+
+        Raises ValueError if it is not allowed, missing, too long or not finite.
+        """
         known = self._codes.get(text)
         if known is not None:
             return known
@@ -92,7 +95,7 @@ class Labels:
         return self._codes[text]
 
     def encode(self, values: NDArray[np.float64], code_of: Callable[[int], int]) -> NDArray[np.int32]:
-        """Return the codes (n,) of labels; `values` are numbers, NaN for a word.
+        """Return the codes (n,) of labels given as numbers, with NaN for text labels.
 
         `code_of(row)` is called for words and for new labels.
         """
@@ -115,7 +118,7 @@ def encoded(
     n_train: int | None = None,
     column: str = "",
 ) -> tuple[NDArray[np.int8], tuple[str, ...]]:
-    """Return y (n,) and the labels of its values: two classes, or all of them if `multiclass`.
+    """Encode the labels as y (n,), and return their names: two, or all if `multiclass`.
 
     With two classes y is -1 or +1: `positive` names the label that becomes +1, with more than two labels against the
     rest.  Without it the last label becomes +1.  Otherwise y numbers the labels from 0.  Labels are sorted as numbers
@@ -131,7 +134,7 @@ def encoded(
             fail(
                 f"{where}: {len(names)} classes ({', '.join(some(classes))}), two are needed. "
                 "Choose one against the rest with data.positive=LABEL, or keep all with data.multiclass=true "
-                "(multiclass: true in a YAML), for learners that can have them."
+                "(multiclass: true in a YAML), for learners that support several classes."
             )
         code = names.index(classes[-1]) if positive is None else known_code(labels, positive, where, "data.positive")
         y, missing = np.where(codes == code, 1, -1), code not in present or len(present) == 1
@@ -141,15 +144,15 @@ def encoded(
         counted = (
             f"{len(names)} {'class' if len(names) == 1 else 'classes'}{f', and none of {without}' if without else ''}"
         )
-        advice = f" The labels are those of {column}; data.label=NAME takes another column." if column else ""
-        fail(f"{where}: {counted} in the training file; 2 to {MOST_CLASSES} are expected.{advice}")
+        advice = f" The labels are taken from {column}; data.label=NAME selects another column." if column else ""
+        fail(f"{where}: {counted} in the training file, expected 2 to {MOST_CLASSES}.{advice}")
     return y.astype(np.int8), tuple(classes)
 
 
 def kept_only(
     parts: Sequence[tuple[Any, NDArray[Any]]], labels: Labels, only: Sequence[Any], where: str
 ) -> tuple[list[tuple[Any, NDArray[Any]]], Labels]:
-    """Return the rows of each part (X, codes) that have one of the labels `only`, with new codes for these labels."""
+    """Keep only rows with one of the labels `only` in each part (X, codes), and recode the labels."""
     selected = Labels()
     new = np.full(len(labels.spellings), -1)
     for wanted in only:
@@ -159,7 +162,7 @@ def kept_only(
 
 
 def known_code(labels: Labels, wanted: Any, where: str, setting: str) -> int:
-    """Return the code of the label that `wanted` names; case is ignored if nothing matches exactly.
+    """Return the code of the label named by `wanted`, ignoring case if nothing matches exactly.
 
     Raises KlrBenchError, with the name of the setting.
     """
@@ -178,6 +181,6 @@ def _sorted(names: Sequence[str]) -> list[str]:
 
 
 def some(names: Sequence[str]) -> list[str]:
-    """Return at most ten names as a message shows them, and "..." for the rest (a column of numbers has thousands)."""
+    """Return at most ten names for a message, followed by "..." if there are more."""
     first = [shown(name, 50) for name in names[:10]]
     return first if len(names) <= 10 else [*first, "..."]

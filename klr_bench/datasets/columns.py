@@ -1,4 +1,4 @@
-"""The values of one column of a user's table: which are missing, numbers with a unit, dates; a profile of them all."""
+"""Values of one column of a user's table: missing values, numbers with units, dates, and a profile."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from klr_bench.datasets.class_labels import number
 
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?", "-"})
-"""Texts, in lower case, that stand for a missing value."""
+"""Texts (in lower case) that stand for a missing value."""
 MOST_COUNTED = 1000
-"""Number of different values of a column up to which they are counted."""
+"""Maximum number of distinct values of a column that are counted."""
 SELDOM = 20
-"""Number of different values that a text may have however few rows there are."""
+"""Number of distinct values that a text column may have in any file, even a short one."""
 DATE = re.compile(
     r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d\d))"
     r"([ T]\d{1,2}:\d\d(:\d\d(\.\d+)?)?)?( ?(Z|UTC|[+-]\d\d:?\d\d))?"
@@ -29,10 +29,10 @@ IDENTIFIER = re.compile(
     r"|(?i:(user|customer|client|patient|passenger|person|employee|student|subject|account|order|transaction|session"
     r"|product|item|record|sample|case|loan)id)"
 )
-"""Names of columns of identifiers: the last word is ``id`` or the like, but not in ``humid``."""
+"""Column names of identifiers: the last word is ``id`` or similar, but not in ``humid``."""
 MOST_FORMS = 50
-"""Number of different units of a column up to which they are counted."""
-_BYTE = r"\\x[89a-f][0-9a-f]"  # a byte that is not UTF-8, as the reader shows it
+"""Maximum number of distinct units of a column that are counted."""
+_BYTE = r"\\x[89a-f][0-9a-f]"  # a byte that is not UTF-8, as represented by the reader
 _BEFORE = rf"(?:[A-Z]{{0,3}}(?:[$€£¥₹₩₽₺₪₫₴₦฿¢]|{_BYTE})|[A-Z]{{3}}(?=\s))"
 _WORD = rf"(?:{_BYTE}|[^\d\s.,:;+()#\\-]){{1,10}}"
 _AFTER = rf"(?![/_]){_WORD}[23]?(?: {_WORD})?"
@@ -42,24 +42,24 @@ _SPACED = re.compile(r"[0-9]{1,3}(?:(['\u2019\s])[0-9]{3})(?:\1[0-9]{3})*(?:[.,]
 _THOUSANDS = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?")
 _DECIMAL = re.compile(r"[0-9][0-9.]*,[0-9]+|[0-9]{1,3}(?:\.[0-9]{3}){2,}")
 COMMA = ("thousands", "decimal", "either")
-"""What a comma in a number may be; ``either`` is a single one before three digits, such as 4,799."""
+"""Possible roles of a comma in a number; ``either`` is a single comma before three digits, as in 4,799."""
 
 Form = tuple[str, bool]
-"""The unit of a number, and whether it has a comma."""
+"""Unit of a number, and True if it contains a comma."""
 
 
 class Amount(NamedTuple):
-    """A number as text."""
+    """Number written as text."""
 
     unit: str
     digits: str
-    """Sign and digits, without blanks."""
+    """Sign and digits without blanks."""
     mark: str
-    """One of `COMMA`; without a comma ``point``, ``hundreds`` (100 to 999), ``large`` (from 1000) or ``small``."""
+    """One of `COMMA`; without a comma ``point``, ``hundreds`` (100 to 999), ``large`` (at least 1000) or ``small``."""
 
 
 def amount(text: str) -> Amount | None:
-    """Return the parts of a number with a unit or with commas, or None for another text."""
+    """Split a number with a unit or commas into its parts; return None for other text."""
     value = number(text)
     if value is not None:
         return None if math.isnan(value) else Amount("", text, _mark(text, value))
@@ -86,7 +86,7 @@ def _mark(digits: str, value: float) -> str:
 
 
 def value_of(text: str, unit: str, *, commas: bool) -> float | None:
-    """Return the number that a text with a unit stands for, or None; `commas` may separate thousands."""
+    """Return the number in a text with a unit, or None; `commas` may separate thousands."""
     parts = amount(text)
     if parts is None or parts.unit != unit or parts.mark == "decimal" or (parts.mark in COMMA and not commas):
         return None
@@ -95,26 +95,26 @@ def value_of(text: str, unit: str, *, commas: bool) -> float | None:
 
 @dataclass
 class ColumnProfile:
-    """Statistics of a column, collected over all rows."""
+    """Statistics of a column over all rows."""
 
     n: int = 0
     n_missing: int = 0
     counts: Counter[str] | None = field(default_factory=Counter)
-    """Number of rows with each value that is not missing; None if there are more than MOST_COUNTED values."""
+    """Number of rows per value, without missing values; None if there are more than MOST_COUNTED values."""
     dates: bool = True
-    """Whether all values are dates."""
+    """True if all values are dates."""
     forms: Counter[Form | None] = field(default_factory=Counter)
-    """Number of values of each form; None counts those that are not numbers."""
+    """Number of values per form; the key None counts values that are not numbers."""
     first: dict[Form | None, tuple[int, str]] = field(default_factory=dict)
     """Line and text of the first value of each form."""
     marks: set[str] = field(default_factory=set)
-    """Marks of the numbers: see `Amount`."""
+    """Marks of the numbers (see `Amount`)."""
     whole: bool = True
-    """Whether all values are whole numbers."""
+    """True if all values are integers."""
     stepped: bool = True
-    """Whether each number is one more than that of the row before."""
+    """True if each number is one more than the number in the previous row."""
     last: float = math.nan
-    """The last number."""
+    """Number in the previous row."""
 
     def add(self, lines: Sequence[int], texts: Sequence[str]) -> None:
         """Add some rows."""
@@ -155,7 +155,7 @@ class ColumnProfile:
         self.stepped, self.last = self.stepped and bool((steps == 1).all()), float(numbers[-1])
 
     def reason_to_leave_out(self, name: str) -> str | None:
-        """Return why a column of this name has nothing to learn from, or None; "" is a column without a name."""
+        """Return why a column is not useful as a feature, or None; "" stands for a column without name."""
         if self.whole and self.n >= SELDOM and self.stepped and not self.n_missing:
             return "numbers of the rows"
         if not IDENTIFIER.fullmatch(name) and name:
@@ -172,7 +172,10 @@ class ColumnProfile:
 
     @property
     def commas(self) -> str:
-        """What commas in numbers are: "none" or one of `COMMA`; ``either`` if no other number determines it."""
+        """The role of commas in the numbers: "none" or one of `COMMA`.
+
+        It is ``either`` if no other number determines it.
+        """
         if "decimal" in self.marks or not self.marks & {"thousands", "either"}:
             return "decimal" if "decimal" in self.marks else "none"
         thousands = self.marks & {"thousands", "point"} or ("hundreds" in self.marks and "large" not in self.marks)
@@ -180,14 +183,14 @@ class ColumnProfile:
 
     @property
     def units(self) -> list[str]:
-        """The units of the numbers, the most frequent first; "" is none."""
+        """Units of the numbers, most frequent first; "" means no unit."""
         counts: Counter[str] = Counter()
         for form, count in self.forms.items():
             counts.update({form[0]: count} if form else {})
         return [unit for unit, _ in counts.most_common()]
 
     def numbers(self, *, commas: bool) -> tuple[int, tuple[int, str] | None]:
-        """Return how many values are numbers with the most frequent unit, and line and text of the first other one.
+        """Return how many values are numbers with the main unit, and the first other value.
 
         Those with a comma are numbers if `commas` separate thousands.
         """
@@ -203,7 +206,7 @@ def is_missing(text: str) -> bool:
 
 
 def numbers_of(texts: Sequence[str]) -> NDArray[np.float64] | None:
-    """Return the numbers that all texts stand for, as `number` does; None if one is not a number, or NaN."""
+    """Return the numbers in all texts, or None if one is not a number or is NaN."""
     try:
         numbers = np.array(texts, dtype=np.float64)
     except ValueError:

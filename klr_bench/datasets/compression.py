@@ -1,4 +1,4 @@
-"""Files that may be compressed with xz, gzip or bzip2, recognised by their first bytes, not by their names.
+"""Reading of files that may be compressed with xz, gzip or bzip2, detected by their first bytes.
 
 A file that would fill the memory or the disk is refused: one that unpacks to far more than its size, and a line
 without end.
@@ -21,7 +21,7 @@ from klr_bench.files import open_regular
 
 SUFFIXES = (".xz", ".gz", ".bz2")
 CHUNK = 1 << 18  # bytes
-MOST_RATIO = 200  # of the sizes of the content and of the file: 10 is usual, gzip reaches 1,000, bzip2 more
+MOST_RATIO = 200  # ratio of uncompressed to compressed size: 10 is usual, gzip reaches 1,000, bzip2 more
 SMALLEST_BOMB = 1 << 23  # bytes of content
 LONGEST_LINE = 1 << 22  # characters
 
@@ -34,7 +34,7 @@ MAGIC = tuple(_OPENERS)
 
 
 class DamagedFileError(Exception):
-    """A file that cannot be read to its end: truncated, corrupted, or not readable at all."""
+    """Raised for a file that cannot be read to its end, such as a truncated one."""
 
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(reason)
@@ -42,7 +42,7 @@ class DamagedFileError(Exception):
 
 
 class _Unpacked(io.RawIOBase):
-    """The content of a compressed file, refused as soon as it is far larger than what was read of the file."""
+    """Content of a compressed file, rejected if it is far larger than the compressed data read so far."""
 
     def __init__(self, content: Any, stored: BinaryIO, path: Path) -> None:
         self._content, self._stored, self._path, self._size = content, stored, path, 0
@@ -60,7 +60,10 @@ class _Unpacked(io.RawIOBase):
 
 
 def lines(stream: IO[AnyStr], path: Path) -> Iterator[AnyStr]:
-    """Yield the lines of a file.  Raises a KlrBenchError for one that does not end."""
+    """Yield the lines of a file.
+
+    Raises KlrBenchError for a line that is too long.
+    """
     number = 0
     while line := stream.readline(LONGEST_LINE + 1):
         number += 1
@@ -70,14 +73,14 @@ def lines(stream: IO[AnyStr], path: Path) -> Iterator[AnyStr]:
 
 
 def too_long(path: Path, line: int) -> KlrBenchError:
-    """Return the error about a line that does not end."""
-    what = f"more than {LONGEST_LINE:,} characters, expected one row a line; mend or remove the line."
+    """Return the error for a line that is too long."""
+    what = f"more than {LONGEST_LINE:,} characters, expected one row per line; correct or remove the line."
     return KlrBenchError(f"{path}, line {line}: {what}")
 
 
 @contextmanager
 def open_plain(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
-    """Open a file for reading; yield its uncompressed bytes, and the file itself for its position.
+    """Open a file; yield its uncompressed bytes, and the underlying file for its position.
 
     Every read error, also inside the ``with`` block, becomes a DamagedFileError.
     """
@@ -92,13 +95,13 @@ def open_plain(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
     except (EOFError, lzma.LZMAError, zlib.error) as error:
         raise DamagedFileError(path, f"truncated or corrupted ({error})") from error
     except OSError as error:
-        # gzip and bz2 raise OSError without a number for bad content; with a number it is a file-system error.
+        # gzip and bz2 raise OSError without errno for bad content; errors with errno are file-system errors.
         reason = f"cannot be read ({error.strerror})" if error.errno else f"truncated or corrupted ({error})"
         raise DamagedFileError(path, reason) from error
 
 
 def plain_chunks(path: Path) -> Iterator[tuple[bytes, int]]:
-    """Yield the uncompressed content of a file in pieces, each with the position in the stored file."""
+    """Yield the uncompressed content in pieces, each with the position in the stored file."""
     with open_plain(path) as (stream, stored):
         while chunk := stream.read(CHUNK):
             yield chunk, stored.tell()

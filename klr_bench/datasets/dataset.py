@@ -1,4 +1,4 @@
-"""`load`: from a `DatasetConfig` to the arrays of a `Dataset`; `dataset_hash`: the key of its content."""
+"""Loading of data sets: from a `DatasetConfig` to arrays (`load`) or a hash (`dataset_hash`)."""
 
 from __future__ import annotations
 
@@ -33,31 +33,31 @@ OWN_PATHS = ("path", "test_path")
 
 @dataclass(frozen=True)
 class Dataset:
-    """A data set with two classes, or with ``multiclass: true`` with more."""
+    """Data set with two classes, or more with ``multiclass: true``."""
 
     name: str
-    X: Any  # float32 (n, d): C-contiguous ndarray, or csr_matrix with sorted indices; may be mapped read-only
-    y: NDArray[np.int8]  # (n,), -1 or +1; of many classes 0, 1, ...
-    classes: tuple[str, ...]  # the labels that became -1 and +1, or 0, 1, ..., as the file spells them
+    X: Any  # float32 (n, d): C-contiguous ndarray, or csr_matrix with sorted indices; may be a read-only memory map
+    y: NDArray[np.int8]  # (n,), -1 and +1, or 0, 1, ... for more than two classes
+    classes: tuple[str, ...]  # the original labels, in the order of their codes
     n_train_official: int | None  # rows [0, n) are the official training file, the rest the official test file
     hash: str
-    relevant: NDArray[np.int64] | None = None  # of a generated set: the features that the labels depend on
-    said: tuple[str, ...] = ()  # notes on the columns of a user's table, whose numbers may be NaN
+    relevant: NDArray[np.int64] | None = None  # relevant features of generated data
+    said: tuple[str, ...] = ()  # notes on the columns of a user's table, which may contain NaN
 
 
 @dataclass(frozen=True)
 class Streamed:
-    """A data set that is read in chunks and never held as a whole: for learners that go through it once."""
+    """Data set that is read in chunks and never held in memory, for single-pass learners."""
 
     name: str
     rows: Any  # a `Stream`
     classes: tuple[str, ...]
-    """The labels that become -1 and +1, or 0, 1, ..., as the files spell them."""
+    """The original labels, in the order of their codes."""
     codes: NDArray[np.int8]
     """The value of y for each label of `rows.classes`."""
 
     def __iter__(self) -> Iterator[tuple[Any, NDArray[np.int8]]]:
-        """Yield chunks (X, y): X (n, d) float32, an array or CSR; y (n,), -1 and +1, or 0, 1, ..."""
+        """Yield chunks (X, y): X (n, d) float32, an array or CSR, and y (n,)."""
         for X, labels in self.rows:
             yield X, self.codes[np.searchsorted(self.rows.classes, labels)]
 
@@ -65,13 +65,13 @@ class Streamed:
 def load(
     name: str, config: DatasetConfig, *, cache: Path, mirror: str | None, progress: Progress | None = None
 ) -> Dataset:
-    """Return a data set; its files are fetched and parsed first if they are not in the cache.
+    """Load a data set; its files are downloaded and parsed first if they are not in the cache.
 
     Raises KlrBenchError: files that cannot be had, bad content, a cache that cannot be written.
     """
     key, full_name = dataset_hash(name, config), dataset_name(name, config)
     if config.source.generator:
-        arrays = _generated(name, config)  # quicker than reading it from a disk
+        arrays = _generated(name, config)  # faster than reading from disk
     else:
         paths = fetched(config, cache=cache, mirror=mirror, progress=progress)
         sha256s = _sha256s(paths, config)
@@ -106,7 +106,9 @@ def streamed(
     skip_rows: int = 0,
     progress: Progress | None = None,
 ) -> Streamed:
-    """Return a data set as chunks of rows, from a row on; its files are fetched first if they are not in the cache.
+    """Return a data set as chunks of rows, starting after `skip_rows` rows.
+
+    Its files are downloaded first if they are not in the cache.
 
     `name` is the one in results: see `dataset_name`, which hashes a user's files.
 
@@ -136,7 +138,7 @@ def streamed(
 
 
 def fetched(config: DatasetConfig, *, cache: Path, mirror: str | None, progress: Progress | None) -> list[Path]:
-    """Return the files of a data set, fetched if they are not in the cache; none of a generated one.
+    """Return the files of a data set, downloaded if necessary; none for generated data.
 
     Raises KlrBenchError if they cannot be had.
     """
@@ -151,7 +153,7 @@ def parsed_folder(key: str, cache: Path) -> Path:
 
 
 def dataset_name(name: str, config: DatasetConfig) -> str:
-    """Return the name in results: the given one; of the user's file the stem and six digits of its hash."""
+    """Return the name used in results; for a user's file its stem and six digits of its hash."""
     if not config.source.is_own_file:
         return name
     paths = _own_files(config)
@@ -162,7 +164,7 @@ def dataset_name(name: str, config: DatasetConfig) -> str:
 
 
 def dataset_hash(name: str, config: DatasetConfig) -> str:
-    """Return the key of the content of a data set, without downloading or parsing anything.
+    """Return a hash of the content of a data set, without downloading or parsing it.
 
     The scaling and the split are not part of it.  Of the user's own files the content is hashed, of a stream a sample.
     """
@@ -175,14 +177,14 @@ def dataset_hash(name: str, config: DatasetConfig) -> str:
         return content_hash(content | parts)
     if source.is_own_file:
         sha256s = _sha256s(_own_files(config), config)
-    else:  # for unknown content the address stands, or the name
+    else:  # without a declared hash the address or the name is used
         unknown = {file.name: f"{UNKNOWN}: {file.url or file.name}" for file in files(config) if file.sha256 == UNKNOWN}
         sha256s = [unknown.get(file.name, file.sha256) for file in files(config)]
     return content_hash({"reader": READER_VERSION, "sha256": sha256s, "reading": reading} | parts)
 
 
 def _reading(config: DatasetConfig) -> Reading:
-    """Return how the files of a data set are read; the format of the user's own file is `file_format`."""
+    """Return how the files of a data set are read, with the format of a user's own file."""
     source = config.source
     return Reading(
         source.file_format if source.is_own_file else source.format,
@@ -197,11 +199,11 @@ def _reading(config: DatasetConfig) -> Reading:
 
 
 def _sha256s(paths: Sequence[Path], config: DatasetConfig) -> list[str]:
-    """Return the hashes of the content of files, each hashed again only after it has changed."""
+    """Return the hashes of files; a file is only hashed again if it has changed."""
     if not config.source.is_own_file:
         return [stamped_sha256(path) or "" for path in paths]
     try:
-        check_text(paths)  # what is not text is refused before all of it is read
+        check_text(paths)  # reject binary files before reading them completely
         return [content_sha256(path, state_of(path), sampled=config.is_stream) for path in paths]
     except (OSError, DamagedFileError) as error:
         path = getattr(error, "path", None) or getattr(error, "filename", None) or paths[0]
@@ -227,7 +229,7 @@ def _own_files(config: DatasetConfig) -> list[Path]:
 
 
 def _generated(name: str, config: DatasetConfig) -> Arrays:
-    """Return the arrays of a generated or bundled set, checked as readers check those of files."""
+    """Return the arrays of a generated or bundled data set, checked like those of files."""
     source = config.source
     call = source.generator or {}
     with _call_errors(f"{name}: its generator", call):
@@ -247,7 +249,7 @@ def _generated(name: str, config: DatasetConfig) -> Arrays:
 
 @contextmanager
 def _call_errors(what: str, call: Parameters) -> Iterator[None]:
-    """Turn an error of a function that makes data into a message about its parameters."""
+    """Convert errors of a function that generates data to messages about its parameters."""
     try:
         with np.errstate(all="ignore"):
             yield

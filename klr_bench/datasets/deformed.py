@@ -1,4 +1,4 @@
-"""Randomly deformed images, any number of them, from a few: generated data, the same for the same seed.
+"""Randomly deformed images, generated in any number from a few originals.
 
 After Loosli, Canu and Bottou (Training invariant support vector machines using selective sampling, 2007): for a small
 displacement, the image moved by a field (u, v) is  image + u dimage/dx + v dimage/dy,  and adding a multiple of the
@@ -18,19 +18,19 @@ from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter
 
 BLOCK = 10_000
-"""Images made at once."""
+"""Number of images generated at once."""
 FIELDS = 1024
 """Number of displacement fields; each image uses one, scaled by a random factor."""
 SMOOTHNESS = 4.0
 """Standard deviation, in pixels, of the filter that smooths the noise."""
 SHIFT, THICKNESS = 1.0, 0.15
-"""Standard deviations of the displacement in pixels and of the multiple of the gradient's length."""
+"""Standard deviations of the displacement (pixels) and of the multiple of the gradient's length."""
 FAINTEST = 8 / 255
-"""Smaller pixels become 0, which keeps the images sparse."""
+"""Smaller pixel values become 0, which keeps the images sparse."""
 
 
 def deformed(arrays: Any, *, n_samples: int, seed: int) -> Any:
-    """Return n_samples deformed copies of the square training images, half of them of each class, as CSR.
+    """Return n_samples deformed copies of square training images as CSR, half of each class.
 
     `arrays` is an `Arrays`, which is not imported here so that its code is not part of the data set's key.
     The images of a class are used in turn, so that all are used equally often.
@@ -52,7 +52,7 @@ def deformed(arrays: Any, *, n_samples: int, seed: int) -> Any:
 
 
 def _fields(side: int, random: np.random.Generator) -> Any:
-    """Return the fields (2, FIELDS, side^2): displacements along rows and columns, of mean square 1."""
+    """Return displacement fields (2, FIELDS, side^2) along rows and columns with mean square 1."""
     noise = random.standard_normal((2, FIELDS, side, side))
     smooth = gaussian_filter(noise, (0, 0, SMOOTHNESS, SMOOTHNESS), mode="wrap")
     smooth /= np.sqrt(np.mean(smooth**2, axis=(2, 3), keepdims=True))
@@ -60,7 +60,7 @@ def _fields(side: int, random: np.random.Generator) -> Any:
 
 
 def _blocks(y: NDArray[np.int8], n_of_each: int, seed: int) -> Iterator[tuple[int, NDArray[np.intp]]]:
-    """Yield the sign of a class and some of its rows, until each of the two classes has n_of_each."""
+    """Yield the sign of a class and row indices, until each class has n_of_each rows."""
     for sign in (1, -1):
         rows = np.random.default_rng([seed, 0, sign + 1]).permutation(np.flatnonzero(y == sign))
         for start in range(0, n_of_each, BLOCK):
@@ -68,7 +68,7 @@ def _blocks(y: NDArray[np.int8], n_of_each: int, seed: int) -> Iterator[tuple[in
 
 
 def _bent(images: NDArray[Any], slopes: list[NDArray[Any]], fields: NDArray[Any], random: np.random.Generator) -> Any:
-    """Return deformed images (n, d), in steps of 1/255, as CSR."""
+    """Return deformed images (n, d) as CSR, with values in steps of 1/255."""
     n = len(images)
     chosen = random.integers(0, FIELDS, (2, n))
     sizes = SHIFT * random.standard_normal((2, n, 1), dtype=np.float32)

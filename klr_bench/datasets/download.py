@@ -1,4 +1,4 @@
-"""From an entry of a data set, `LabelsFile` or `FileEntry`, to a file in the cache whose content is checked.
+"""Downloads of data files into the cache, with verification of their content.
 
 A file is looked for next to its place in the cache (a compressed copy put there by hand), at the mirror, and at its
 upstream address, in this order.  It is unpacked into a temporary file, its sha256 is compared, and only then is it
@@ -27,16 +27,16 @@ logger = logging.getLogger(__name__)
 
 UNKNOWN = "unknown"
 MOST_BYTES = 1 << 36
-"""The largest size of a file whose entry has no ``max_bytes``."""
+"""Maximum size of a file whose entry has no ``max_bytes``."""
 
 
 def files(dataset: DatasetConfig) -> list[LabelsFile]:
-    """Return the files of a data set; a separate file of labels follows the one of the examples."""
+    """Return the files of a data set; a separate label file follows its example file."""
     return [file for part in dataset.files() for file in (part, part.labels) if file]
 
 
 def fetch(entry: LabelsFile, *, cache: Path, mirror: str | None = None, progress: Progress | None = None) -> Path:
-    """Return the cached file of an entry; fetch it first if it is missing or wrong.
+    """Return the cached file of an entry, downloading it if it is missing or corrupt.
 
     Several processes may call this at once: one fetches the file, the others wait for it.  Raises KlrBenchError.
     """
@@ -49,7 +49,7 @@ def fetch(entry: LabelsFile, *, cache: Path, mirror: str | None = None, progress
 
 
 def verify(entry: LabelsFile, *, cache: Path) -> Literal["ok", "corrupt", "missing"]:
-    """Hash a cached file again, whatever its stamp says; the next `fetch` of a corrupt file replaces it.
+    """Hash a cached file again; the next `fetch` replaces a corrupt file.
 
     A file of unknown content is compared with the hash noted when it was fetched, and removed if it differs.
     """
@@ -67,12 +67,15 @@ def verify(entry: LabelsFile, *, cache: Path) -> Literal["ok", "corrupt", "missi
 
 
 def cached_path(entry: LabelsFile, cache: Path) -> Path:
-    """Return the place of an entry's uncompressed file in the cache."""
+    """Return the path of an entry's uncompressed file in the cache."""
     return expanded(str(cache)).absolute() / entry.name
 
 
 def _expected(entry: LabelsFile, target: Path) -> str:
-    """Return the hash that a cached file must have; of unknown content the one that was noted when it was fetched."""
+    """Return the expected hash of a cached file.
+
+    Without a declared hash it is the one stored at download.
+    """
     return stamp_of(target).get("sha256", UNKNOWN) if entry.sha256 == UNKNOWN else str(entry.sha256)
 
 
@@ -81,7 +84,10 @@ def _matches(sha256: str | None, expected: str) -> bool:
 
 
 def _obtain(entry: LabelsFile, target: Path, mirror: str | None, progress: Progress) -> Path:
-    """Try one place after the other; raise a KlrBenchError that lists them all if none has the right content."""
+    """Try one location after the other.
+
+    Raises KlrBenchError with all problems if none has the right content.
+    """
     problems = []
     if os.path.lexists(target):
         edited = f"; to keep it as it is, remove {target.name}.stamp" if entry.sha256 == UNKNOWN else ""
@@ -99,7 +105,7 @@ def _obtain(entry: LabelsFile, target: Path, mirror: str | None, progress: Progr
                 if isinstance(error, UnreachableError):
                     break
             else:
-                discard(suffixed(target, ".part"))  # of an interrupted run that used another source
+                discard(suffixed(target, ".part"))  # left by an interrupted run that used another source
                 for problem in problems:
                     logger.warning("%s; now taken from %s", problem, place)
                 return target
@@ -109,7 +115,7 @@ def _obtain(entry: LabelsFile, target: Path, mirror: str | None, progress: Progr
 
 
 def _places(entry: LabelsFile, target: Path, mirror: str | None) -> dict[str, list[str]]:
-    """Return the places to try by source; the source "" is not mentioned if it lacks the file."""
+    """Return the locations to try, keyed by source; the source "" is not mentioned in errors."""
     places = {"": [str(target) + suffix for suffix in SUFFIXES]}
     if mirror:
         base = f"{mirror.rstrip('/') if _is_url(mirror) else expanded(mirror).absolute()}/{entry.name}"
@@ -122,7 +128,10 @@ def _is_url(place: str) -> bool:
 
 
 def _take(place: str, entry: LabelsFile, target: Path, progress: Progress) -> None:
-    """Get the file from one place.  Raises TransferError; leaves at most a partial file, which can be resumed."""
+    """Get the file from one location.
+
+    Raises TransferError; at most a resumable partial file remains.
+    """
     if not _is_url(place):
         fault = no_file(Path(place))
         if fault:
@@ -138,9 +147,9 @@ def _take(place: str, entry: LabelsFile, target: Path, progress: Progress) -> No
 
 
 def _unpack(source: Path, entry: LabelsFile, target: Path, progress: Progress) -> None:
-    """Decompress into a temporary file, compare the hash, and move it to its place."""
+    """Decompress to a temporary file, check the hash, and move the file into place."""
     temporary = suffixed(target, ".tmp")
-    temporary.unlink(missing_ok=True)  # nothing is written through a link or into a FIFO
+    temporary.unlink(missing_ok=True)  # do not write through a link or into a FIFO
     sha256, size = hashlib.sha256(), source.stat().st_size
     try:
         with temporary.open("wb") as out:
@@ -165,13 +174,13 @@ def _wrong_content(sha256: str | None, expected: str) -> str:
 
 
 def _nowhere(entry: LabelsFile, target: Path, mirror: str | None, problems: list[str]) -> str:
-    """Return the message about a file that no source provides: at most five lines."""
+    """Return the message about a file that no source provides, with at most five lines."""
     first, *others = problems if mirror else [*problems, "no mirror: none is set"]
-    lines = [f"The data file {entry.name} cannot be had. Tried:", f"  {shown(first, 1000)}"]
+    lines = [f"The data file {entry.name} is unavailable. Tried:", f"  {shown(first, 1000)}"]
     lines += [f"  {shown('; '.join(others), 1000)}"] if others else []
     advice = "Connect to the network, or set" if entry.url else "It has no address upstream. Set"
     lines += [
         f"{advice} KLR_BENCH_MIRROR (or data.mirror=) to a folder or http(s) prefix",
-        f"that holds {entry.name}, or put the file by hand (plain or {', '.join(SUFFIXES)}) at {target}",
+        f"that holds {entry.name}, or place the file (plain or {', '.join(SUFFIXES)}) at {target}",
     ]
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""Parsed arrays on disk: written once, memory-mapped by every process that needs them.
+"""Parsed arrays on disk, written once and memory-mapped by all processes.
 
 The checksum of each file is compared once in each process that loads it, before any row is used.
 """
@@ -25,7 +25,7 @@ CSR = ("data", "indices", "indptr")
 
 
 def parsed(folder: Path, name: str, of: Sequence[str], parse: Callable[[], Arrays], progress: Progress) -> Arrays:
-    """Return the arrays in `folder`, mapped read-only; `parse` makes them if they are missing or damaged.
+    """Return the memory-mapped arrays in `folder`; `parse` creates them if missing or damaged.
 
     `of` are the hashes of the files that they are made of.  One process parses, others wait for it.  Raises
     KlrBenchError.
@@ -41,12 +41,12 @@ def parsed(folder: Path, name: str, of: Sequence[str], parse: Callable[[], Array
 
 
 def verify(folder: Path) -> tuple[Literal["ok", "corrupt"], str]:
-    """Read all arrays of a folder again, however large; return how they are and the name of the data set.
+    """Check all arrays of a folder; return their state and the name of the data set.
 
     Corrupt ones are removed, so that the next use parses anew.  Raises KlrBenchError if they cannot be removed.
     """
     name = "arrays"
-    with suppress(Exception):  # damaged arrays raise many kinds
+    with suppress(Exception):  # damaged arrays raise many types of exceptions
         meta = read_checked_json(folder / "meta.json")
         name = str(meta["name"])
         if all(_crc32(folder / file) == crc for file, crc in meta["files"].items()):
@@ -82,19 +82,21 @@ def _save(arrays: Arrays, folder: Path, name: str, of: Sequence[str]) -> None:
 
 
 def _load(folder: Path, of: Sequence[str]) -> Arrays | None:
-    """Map the arrays of a folder; None if one is missing or damaged, or they are of other files."""
+    """Map the arrays of a folder, or return None if they are missing, damaged or outdated."""
     try:
         meta = read_checked_json(folder / "meta.json")
         if meta["of"] != list(of):
             return None
         if any(_known_crc32(folder / file, state_of(folder / file)) != crc for file, crc in meta["files"].items()):
             return None
-        # As plain arrays, so that slices are plain, too.
+        # Convert to plain arrays, so that slices are plain arrays as well.
         array = {Path(file).stem: np.load(folder / file, mmap_mode="r").view(np.ndarray) for file in meta["files"]}
         X = array.get("X")
         if X is None:
             X = sp.csr_matrix(tuple(array[key] for key in CSR), shape=meta["shape"], copy=False)
-            X.has_sorted_indices = X.has_canonical_format = True  # as written; to find out would read all of it
+            X.has_sorted_indices = X.has_canonical_format = (
+                True  # known from writing; checking would read the whole array
+            )
         return Arrays(X, array["y"], tuple(meta["classes"]), meta["n_train_official"], said=tuple(meta["said"]))
     except Exception:
         return None
@@ -111,12 +113,12 @@ def _crc32(path: Path) -> int:
 
 @lru_cache(maxsize=1024)
 def _known_crc32(path: Path, state: State) -> int:
-    """Return the checksum of a file, which is read again only after its state has changed."""
+    """Return the checksum of a file, which is only reread if its state has changed."""
     return _crc32(path)
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder, or what is in its place."""
+    """Remove a folder, or whatever else has its path."""
     if folder.is_dir() and not folder.is_symlink():
         shutil.rmtree(folder)
     else:

@@ -1,4 +1,4 @@
-"""Scaling of features by the training rows: to a range, or to mean 0 and deviation 1, long tails by ranks."""
+"""Feature scaling fitted on training rows: to a range, standardized, or by ranks."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 LONG_TAIL = 12.0
-"""Fourth standardised moment above which a feature has a long tail; a normal distribution has 3."""
+"""Fourth standardized moment above which a feature counts as long-tailed; it is 3 for a normal distribution."""
 MOST_QUANTILES = 1000
 
 
 def long_tailed(X: NDArray[np.float32]) -> NDArray[np.intp]:
-    """Return the columns of X (n, d) that have a long tail and more than two values."""
+    """Return the columns of X (n, d) that are long-tailed and have more than two values."""
     lowest, highest = X.min(axis=0), X.max(axis=0)
     away = X.astype(np.float64) - X.mean(axis=0, dtype=np.float64)
     variance = np.mean(away**2, axis=0)
@@ -26,16 +26,16 @@ def long_tailed(X: NDArray[np.float32]) -> NDArray[np.intp]:
 
 @dataclass(frozen=True)
 class Scaling:
-    """A scaling of features, fitted to some rows."""
+    """Feature scaling fitted to some rows."""
 
     columns: NDArray[np.intp]
-    """The features that are replaced by the ranks of their values."""
+    """Features that are replaced by ranks."""
     ranks: Any = None
     scaler: Any = None
-    """Fitted transformers of scikit-learn, or None."""
+    """Fitted scikit-learn transformer, or None."""
 
     def transform(self, X: Any) -> Any:
-        """Return the scaled rows X (n, d), dense float32; sparse rows are only returned as they are."""
+        """Return the scaled rows of dense X (n, d), float32; sparse rows are returned unchanged."""
         if len(self.columns):
             X = X.copy()
             X[:, self.columns] = self.ranks.transform(X[:, self.columns])
@@ -43,7 +43,7 @@ class Scaling:
 
 
 def scaling_by(X: Any, kind: str | None) -> Scaling:
-    """Return the scaling of features fitted to rows X (n, d), dense float32.
+    """Fit the scaling to dense rows X (n, d), float32.
 
     `kind` is "minmax": to [0, 1]; "standard": to mean 0 and deviation 1; "auto": the same, after a feature with a long
     tail has been replaced by the ranks of its values; None: no scaling, also of sparse rows.

@@ -1,4 +1,7 @@
-"""Training and test rows and their order, which depend on (seed, data set, repeat) alone: all algorithms share them."""
+"""Splits into training and test rows, determined by seed, data set and repeat.
+
+All algorithms share them.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ Indices = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Split:
-    """Indices of the training rows, in the order in which they are learned, and of the test rows."""
+    """Indices of the training rows in learning order, and of the test rows."""
 
     train: Indices
     test: Indices
@@ -30,7 +33,7 @@ class Split:
 
 @dataclass(frozen=True)
 class Prepared:
-    """The arrays of a split: X float32 (n, d), dense or CSR, scaled; y int8 (n,): -1 and +1, or 0, 1, ...
+    """Arrays of a split: scaled X, float32 (n, d), dense or CSR, and labels y, int8 (n,).
 
     Several learners get them in turn: see `lent`.  `relevant` are the features that the labels depend on, if known.
     """
@@ -42,28 +45,28 @@ class Prepared:
     relevant: NDArray[np.int64] | None = None
 
     def lent(self) -> Prepared:
-        """Return the arrays for one learner, which cannot change what the next one gets."""
+        """Return read-only views of the arrays, so that a learner cannot change them for the next one."""
         return Prepared(lent(self.X_train), lent(self.y_train), lent(self.X_test), lent(self.y_test), self.relevant)
 
 
 def frozen(array: Any) -> Any:
-    """Return an array, or a CSR matrix, that is read-only from now on."""
+    """Make an array or a CSR matrix read-only and return it."""
     for part in (array.data, array.indices, array.indptr) if sp.issparse(array) else (array,):
         part.flags.writeable = False
     return array
 
 
 def lent(array: Any) -> Any:
-    """Return a view of a frozen array or CSR matrix, which cannot be made writable again."""
+    """Return a view of a frozen array or CSR matrix that cannot be made writable again."""
     if not sp.issparse(array):
         return array.view()
-    matrix = copy.copy(array)  # keeps what is known about the order of the indices
+    matrix = copy.copy(array)  # preserves the flag for sorted indices
     matrix.data, matrix.indices, matrix.indptr = (part.view() for part in (array.data, array.indices, array.indptr))
     return matrix
 
 
 def derived_seed(seed: int, dataset: str, repeat: int, purpose: str) -> int:
-    """Return a seed for one purpose of one repeat, below 2^32."""
+    """Return a seed below 2^32 for one purpose of one repeat."""
     digest = hashlib.sha256(f"{seed}/{dataset}/{repeat}/{purpose}".encode()).digest()
     return int.from_bytes(digest[:4], "little")
 
@@ -75,7 +78,7 @@ def make_split(dataset: Dataset, spec: SplitSpec, seed: int, repeat: int) -> Spl
     """
     n, n_official = len(dataset.y), dataset.n_train_official or 0
     if isinstance(spec, Official) and not n_official:
-        fail(f"{dataset.name}: split: official asks for a test file, but there is none; give split: test_size.")
+        fail(f"{dataset.name}: split: official requires a test file, but there is none; use split: test_size.")
     random = np.random.RandomState(derived_seed(seed, dataset.name, repeat, "split"))
     match spec:
         case Folds(folds=folds):
@@ -107,13 +110,16 @@ def make_split(dataset: Dataset, spec: SplitSpec, seed: int, repeat: int) -> Spl
 
 
 def _stratified(dataset: Dataset, test_size: float, random: np.random.RandomState) -> Split:
-    """Test on a share of each class; its other rows are spread evenly, at random places, over the training rows."""
+    """Test on a share of each class.
+
+    The other rows of each class are spread evenly over the training rows.
+    """
     y = np.asarray(dataset.y)
     counts = np.unique(y, return_counts=True)[1]
     if len(counts) > 1 and counts.max() == 1:
         fail(
             f"{dataset.name}: each of the {len(counts)} classes has only one row; expected at least 2 rows per class. "
-            "Are the labels in the right column? data.label=NAME takes another one."
+            "Check the column of the labels; data.label=NAME selects another one."
         )
     test, train, places = [], [], []
     for label in np.unique(y):
@@ -128,7 +134,7 @@ def _stratified(dataset: Dataset, test_size: float, random: np.random.RandomStat
 
 
 def _drawn(dataset: Dataset, spec: Draw, random: np.random.RandomState) -> Split:
-    """Draw n_test rows and n_train others; separately in each class if the classes are to have equal numbers."""
+    """Draw n_test rows and n_train others, optionally with equal numbers per class."""
     order, y = random.permutation(len(dataset.y)), np.asarray(dataset.y)
     values = np.unique(y) if spec.equal_classes else [None]
     groups = [order if value is None else order[y[order] == value] for value in values]
@@ -165,7 +171,7 @@ def _drawn_once(dataset: Dataset, n_train: int, seed: int, repeat: int) -> Split
 
 
 def scaling(name: str, scale: str | None, *, sparse: bool) -> str | None:
-    """Return how the features of a data set are scaled: a kind of `klr_bench.datasets.preprocessing`, or None.
+    """Return the kind of feature scaling of a data set, or None.
 
     "auto" is None for sparse rows, which scaling would make dense.  Raises KlrBenchError if sparse rows are to be
     scaled.
@@ -181,7 +187,7 @@ def scaling(name: str, scale: str | None, *, sparse: bool) -> str | None:
 
 
 def prepare(dataset: Dataset, split: Split, scale: str | None) -> Prepared:
-    """Return the rows of a split, with each feature scaled by the training rows.
+    """Return the rows of a split, with features scaled by the training rows.
 
     `scale` is a kind of `klr_bench.datasets.preprocessing` or None; for "auto" see `scaling`.  A missing number, NaN,
     becomes the median of its feature, and another feature indicates it.  The arrays are read-only.
@@ -201,7 +207,10 @@ def prepare(dataset: Dataset, split: Split, scale: str | None) -> Prepared:
 
 
 def fold_rows(n_train: int, n_folds: int, fold: int) -> tuple[Indices, Indices]:
-    """Return the positions to train on, and those held out, of one fold: contiguous, as the rows are permuted."""
+    """Return the positions to train on and those held out for a fold.
+
+    Folds are contiguous, because the rows are already permuted.
+    """
     bounds = np.linspace(0, n_train, n_folds + 1).astype(int)
     positions = np.arange(n_train)
     held_out = positions[bounds[fold] : bounds[fold + 1]]

@@ -1,4 +1,4 @@
-"""Files larger than memory as a stream of chunks (X, y), for ``partial_fit``."""
+"""Streams of chunks (X, y) from files larger than memory, for ``partial_fit``."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ def stream(
     cache: str | Path | None = None,
     skip_rows: int = 0,
 ) -> Stream:
-    """Return the rows of svmlight or CSV files, which may be larger than memory, in chunks for ``partial_fit``.
+    """Return the rows of svmlight or CSV files in chunks for ``partial_fit``.
+
+    The files may be larger than memory.
 
     Parameters
     ----------
@@ -124,7 +126,7 @@ def stream(
 
 
 def _checked_classes(classes: Any) -> NDArray[Any]:
-    """Return the classes, sorted, as an array."""
+    """Return the classes as a sorted array."""
     values, n_labels = np.unique(np.asarray(classes)), 0
     with suppress(ValueError):
         n_labels = len(Labels([str(label) for label in values.tolist()]).spellings)
@@ -134,13 +136,13 @@ def _checked_classes(classes: Any) -> NDArray[Any]:
 
 
 def _files(path: Paths) -> list[Path]:
-    """Return the files of a path, a pattern or a list of them."""
+    """Return the files of a path, a pattern, or a list of these."""
     if isinstance(path, str | Path):
         files = matching(expanded(str(path)))
     else:
         files = [file for one in path for file in _files(one)]
     if not files:
-        fail(f"{shown(path)}: no file; expected a file, a list of files, or a pattern that some files match.")
+        fail(f"{shown(path)}: no such file; expected a file, a list of files, or a pattern that matches files.")
     return files
 
 
@@ -150,7 +152,7 @@ def _damaged(error: DamagedFileError) -> KlrBenchError:
 
 @dataclass(repr=False, eq=False)
 class Stream:
-    """Rows of text files in chunks; made by `stream`.  Each iteration begins anew."""
+    """Rows of text files in chunks, created by `stream`; each iteration starts from the beginning."""
 
     paths: Sequence[Path]
     format: str
@@ -175,17 +177,17 @@ class Stream:
 
     @property
     def classes(self) -> NDArray[Any]:
-        """All values of y, sorted: -1 and +1 with `positive`, else numbers, or texts if a label is not a number."""
+        """All values of y, sorted: -1 and +1 with `positive`, else numbers or, if necessary, texts."""
         return np.unique(self._values)
 
     def __iter__(self) -> Iterator[tuple[Any, NDArray[Any]]]:
-        """Yield X float32 (n, n_features), C-contiguous, or CSR with sorted int32 indices for svmlight; y (n,)."""
+        """Yield X float32 (n, n_features), C-contiguous or CSR (for svmlight), and y (n,)."""
         values, base, n_features = self._values, self._base, self.n_features
         for chunk in self._chunks(base, n_features - 1 + base):
             yield chunk.matrix(base, n_features), values[chunk.codes]
 
     def _chunks(self, lowest: int, highest: int) -> Iterator[Chunk]:
-        """Yield the chunks; their indices are between `lowest` and `highest`."""
+        """Yield the chunks, with feature indices from `lowest` to `highest`."""
         scan, skip_rows = self.cache.load() if self.cache else None, self.skip_rows
         if self.cache and scan and lowest <= scan.smallest and scan.largest <= highest:
             labels = Labels(self._spellings)
@@ -204,13 +206,13 @@ class Stream:
 
     @cached_property
     def _spellings(self) -> list[str]:
-        """The labels by their codes."""
+        """Labels in the order of their codes."""
         known = self.known_classes
         return self._scan.spellings if known is None else [str(label) for label in known.tolist()]
 
     @cached_property
     def _values(self) -> NDArray[Any]:
-        """The values of y by their codes."""
+        """Values of y in the order of their codes."""
         if self.positive is not None:
             code = known_code(Labels(self._spellings), self.positive, str(self.paths[0]), "positive=")
             return np.where(np.arange(len(self._spellings)) == code, 1, -1).astype(np.int8)
@@ -228,7 +230,7 @@ class Stream:
 
     @cached_property
     def _scan(self) -> Scan:
-        """What a first pass over all rows finds."""
+        """Result of a first pass over all rows."""
         scan = self.cache.load() if self.cache else None
         if scan is None:
             labels = Labels()
@@ -238,7 +240,7 @@ class Stream:
         return scan
 
     def _parsed(self, labels: Labels, lowest: int, highest: int) -> Iterator[Chunk]:
-        """Yield all rows as they are read from the text, and write them to the cache."""
+        """Yield all rows parsed from the text, and write them to the cache."""
         chunks = self._read(labels, lowest, highest)
         try:
             yield from self.cache.written(chunks, labels) if self.cache else chunks

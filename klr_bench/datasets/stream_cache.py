@@ -1,4 +1,4 @@
-"""Parsed rows of a stream in a zip archive of arrays, so that later passes need not parse the text.
+"""Cache of the parsed rows of a stream, a zip archive of arrays for later passes.
 
 The archive is written next to its place while a pass reads the text, and renamed when the pass has reached the end, so
 that an interrupted pass leaves nothing that would be read.  Its checksums are compared when chunks are read.
@@ -27,24 +27,24 @@ from klr_bench.files import open_regular
 from klr_bench.results.keys import content_hash
 
 VERSION = 3
-"""Raise it when the same text gives other arrays, or the archive another format."""
+"""Increase it when the same text gives other arrays, or the format of the archive changes."""
 
 
 class DamagedCacheError(Exception):
-    """The archive is missing, damaged, or of other content of the files."""
+    """Raised if the archive is missing, damaged, or does not belong to the files."""
 
 
 @dataclass
 class Scan:
-    """What a pass has learned from the rows so far."""
+    """Information about the rows that a pass has read so far."""
 
     spellings: list[str]
     """Labels in the order of their codes."""
     rows: list[int] = field(default_factory=list)
-    """Number of rows of each chunk."""
+    """Number of rows per chunk."""
     smallest: int = np.iinfo(np.int32).max
     largest: int = -1
-    """Smallest and largest index of a feature; of dense rows those of the first and last column."""
+    """Smallest and largest feature index; for dense rows the first and last column."""
 
     def add(self, chunk: Chunk) -> None:
         """Add a chunk."""
@@ -53,23 +53,26 @@ class Scan:
 
 
 class StreamCache:
-    """The archive of the parsed rows of some files; `parameters` determine how these are read."""
+    """Archive of the parsed rows of some files; `parameters` determine how they are read."""
 
     def __init__(self, cache: Path, paths: Sequence[Path], parameters: Sequence[Any]) -> None:
         self.paths = [path.resolve() for path in paths]
         self.path = cache / f"stream-{content_hash([VERSION, *parameters, *map(str, self.paths)])}.zip"
 
     def load(self) -> Scan | None:
-        """Return what the pass that wrote the archive has learned, or None if there is no usable archive."""
+        """Return the information stored by the pass that wrote the archive, or None."""
         try:
             with open_regular(self.path) as file, ZipFile(file) as archive:
                 meta = json.loads(archive.read("meta.json"))
             return Scan(**meta["scan"]) if meta["files"] == self._states() else None
-        except Exception:  # zipfile and its decompressors raise many kinds for a damaged archive
+        except Exception:  # zipfile and its decompressors raise many types of exceptions for a damaged archive
             return None
 
     def chunks(self, scan: Scan, chunk_rows: int, skip_rows: int, codes: NDArray[np.int32]) -> Iterator[Chunk]:
-        """Yield the rows as `rechunked` does, with ``codes[j]`` in place of the code j.  Raises DamagedCacheError."""
+        """Yield the rows like `rechunked`, with ``codes[j]`` in place of code j.
+
+        Raises DamagedCacheError.
+        """
         ends = np.cumsum([0, *scan.rows])
         first = int(np.searchsorted(ends, skip_rows, side="right")) - 1
         chunks = self._stored(range(first, len(scan.rows)), scan, codes)
@@ -94,7 +97,7 @@ class StreamCache:
             raise DamagedCacheError from error
 
     def written(self, chunks: Iterator[Chunk], labels: Labels) -> Iterator[Chunk]:
-        """Yield all chunks, and write them meanwhile unless another process is doing so.
+        """Yield all chunks while writing them, unless another process is already writing.
 
         Raises KlrBenchError if the disk is full or the folder cannot be written.
         """
@@ -128,7 +131,7 @@ class StreamCache:
             os.replace(part, self.path)
 
     def _states(self) -> list[list[Any]]:
-        """Return size, times and a hash of the content of each file, nothing if one is gone."""
+        """Return size, times and content hash of each file, or an empty list if one is missing."""
         try:
             return [[*state_of(path), content_sha256(path, state_of(path), sampled=True)] for path in self.paths]
         except OSError:

@@ -1,4 +1,4 @@
-"""Generated data sets; the same seed gives the same data."""
+"""Generated data sets, which are determined by their seed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Labels = NDArray[np.int64]
 
 
 def moons(n_samples: int, noise: float, seed: int) -> tuple[NDArray[np.float64], Labels]:
-    """Return two interleaved half circles in the plane, X (n, 2) and y in {0, 1}, in random order.
+    """Return two interleaved half circles, X (n, 2), and y in {0, 1}, in random order.
 
     `noise` is the standard deviation of normal noise on each coordinate.
     """
@@ -25,7 +25,7 @@ def moons(n_samples: int, noise: float, seed: int) -> tuple[NDArray[np.float64],
 
 
 def checkerboard(n_samples: int, cells: int, label_noise: float, seed: int) -> tuple[NDArray[np.float64], Labels]:
-    """Return points of the unit square, X (n, 2), and the colours, y in {0, 1}, of a board of cells x cells.
+    """Return random points of the unit square, X (n, 2), with the colors y of a checkerboard.
 
     Each label is flipped with probability `label_noise`, which is the Bayes error.
     """
@@ -36,7 +36,7 @@ def checkerboard(n_samples: int, cells: int, label_noise: float, seed: int) -> t
 
 
 def repeated_points(n_samples: int, n_points: int, distance: float, seed: int) -> tuple[NDArray[np.float64], Labels]:
-    """Return X (n, 1), each row one of `n_points` points of a line, drawn with equal probability, and y in {0, 1}.
+    """Return X (n, 1) with rows drawn from `n_points` points on a line, and y in {0, 1}.
 
     A point always has the same label; half of the points, chosen at random, have label 0.  Neighbours are `distance`
     apart: with exp(-gamma distance^2) = 0 the points are orthogonal, and the best f has a support vector at each.  This
@@ -52,7 +52,7 @@ def repeated_points(n_samples: int, n_points: int, distance: float, seed: int) -
 def sparse_text(
     n_samples: int, n_features: int, length: int, topic_words: int, topic_share: float, seed: int
 ) -> tuple[Any, Labels]:
-    """Return documents on two topics as a CSR matrix of log(1 + count), rows of norm 1, and the topics.
+    """Return documents on two topics as CSR rows of norm 1 with values log(1 + count), and topics.
 
     A document has `length` words on average (Poisson).  A share `topic_share` of them comes from the `topic_words`
     words of its own topic, the others follow Zipf's law over `n_features` words.
@@ -76,7 +76,7 @@ def sparse_text(
 def factors(
     n_samples: int, n_features: int, n_factors: int, share: float, noise: float, seed: int
 ) -> tuple[Any, Labels]:
-    """Return X (n, d) as CSR with values in (0, 1], a share of them non-zero, and y in {0, 1}.
+    """Return sparse X (n, d) as CSR with a share of nonzero values in (0, 1], and y in {0, 1}.
 
     Each feature is a random combination of `n_factors` normal factors, plus normal noise of standard deviation `noise`
     times its own, minus its (1 - share)-quantile; negative values become 0.  The label is the sign of a + b |b| of two
@@ -95,7 +95,7 @@ def factors(
 def dense_factors(
     n_samples: int, n_features: int, n_factors: int, decay: float, noise: float, seed: int
 ) -> tuple[NDArray[np.float32], Labels]:
-    """Return dense correlated rows of norm 1, X float32 (n, d), and labels of a noisy linear rule, y in {0, 1}.
+    """Return dense correlated rows of norm 1, X (n, d), with labels y of a noisy linear rule.
 
     Before scaling, a row is the sum of two normal parts: `n_factors` common factors, the k-th with weight k^-decay,
     which do not affect the label, and independent features with standard deviations from 1 to 1/20.  The label is the
@@ -122,7 +122,7 @@ def dense_factors(
 def gaussian_mixtures(
     n_samples: int, n_classes: int, components: int, spread: float, seed: int
 ) -> tuple[NDArray[np.float64], Labels]:
-    """Return points of the plane, X (n, 2), and their classes, y in {0, ..., n_classes - 1}.
+    """Return points of Gaussian mixtures in the plane, X (n, 2), and their classes y.
 
     Each class is a mixture of `components` Gaussians.  Their means are 3 times standard normal; the axes of their
     covariances are `spread` times 1/2 to 3/2 long and rotated at random.
@@ -141,7 +141,7 @@ def gaussian_mixtures(
 def two_gaussians(
     n_samples: int, n_features: int, distance: float, spread: float, seed: int
 ) -> tuple[NDArray[np.float64], Labels]:
-    """Return points of two Gaussians, X (n, d), and the index of the Gaussian of each point, y in {0, 1}.
+    """Return points of two Gaussians, X (n, d), and the index y of each point's Gaussian.
 
     Class 1 is standard normal about a point with equal coordinates, at `distance` from the origin; class 0 is normal
     about the origin, with deviation `spread`.  In 20 dimensions these are twonorm (distance 4, spread 1, moved) and
@@ -156,7 +156,7 @@ def two_gaussians(
 def sparse_binary(
     n_samples: int, n_features: int, n_on: int, n_classes: int, topics: int, blocks: int, share: float, seed: int
 ) -> tuple[Any, Labels]:
-    """Return rows with exactly `n_on` features that are 1, as a CSR matrix, and their classes, 0, 1, ...
+    """Return CSR rows with exactly `n_on` features equal to 1, and their classes 0, 1, ...
 
     Each class has `topics` topics.  A topic is a random pair of `blocks` blocks of 100 features, so that one block says
     little about the class and two determine it.  A row has one topic of its class.  On average a share `share` of its
@@ -176,7 +176,7 @@ def sparse_binary(
         return np.where(random.uniform(size=len(rows)) < share, own, common).astype(np.int32)
 
     on = np.sort(draw(np.repeat(np.arange(n_samples), n_on)).reshape(n_samples, n_on), axis=1)
-    while True:  # a feature that a row has twice is drawn again
+    while True:  # features drawn twice for a row are redrawn
         row, column = np.nonzero(on[:, 1:] == on[:, :-1])
         if not len(row):
             break
@@ -197,7 +197,7 @@ def correlated_blocks(
     label_noise: float,
     seed: int,
 ) -> tuple[Any, Labels, NDArray[np.int64]]:
-    """Return rows of many features, few of them relevant, as CSR; the labels; the indices of the relevant features.
+    """Return sparse rows with few relevant features, their labels, and the relevant indices.
 
     A block of features is present in a row with probability `presence`.  Its features are then normal with variance 1
     and pairwise correlation `correlation`.  The label is the sign of the sum of w'x over the blocks, where w is +1 or

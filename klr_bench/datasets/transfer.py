@@ -1,4 +1,4 @@
-"""Transfer one file over HTTP into a ``.part`` file, which a later attempt or run can resume."""
+"""HTTP transfer of a file into a ``.part`` file, which a later attempt or run can resume."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from klr_bench.files import read_json
 
 ATTEMPTS = 4  # consecutive attempts without CHUNK new bytes
 BACKOFF_S = 0.5  # doubled after each attempt
-TIMEOUT_S = (10.0, 60.0)  # to connect; between two pieces of the answer
+TIMEOUT_S = (10.0, 60.0)  # timeouts of connecting, and between two pieces of the response
 CHUNK = 1 << 14  # bytes
 
 
 class TransferError(Exception):
-    """A source did not provide the file; the message says why in a few words."""
+    """Raised if a source did not provide the file; the message states the reason."""
 
 
 class NotThereError(TransferError):
-    """A source answered, and does not have the file."""
+    """Raised if a source responded but does not have the file."""
 
 
 class UnreachableError(TransferError):
-    """A source did not answer, or broke off, in all attempts."""
+    """Raised if a source did not respond, or broke off, in all attempts."""
 
 
 class _AttemptError(Exception):
-    """An attempt failed in a way that another attempt may not."""
+    """Raised for a failed attempt that may succeed when repeated."""
 
 
 def download(url: str, part: Path, progress: Progress, description: str, limit: int) -> None:
-    """Download `url` into the file `part`, which may have the beginning from an earlier call.
+    """Download `url` into `part`, which may contain the beginning of the file.
 
     Connection errors, truncated answers and HTTP 5xx are tried again, with increasing waits, from the point where the
     transfer stopped; other answers are not.  Raises TransferError, also for more than `limit` bytes, and
@@ -50,7 +50,10 @@ def download(url: str, part: Path, progress: Progress, description: str, limit: 
     while True:
         try:
             return _attempt(url, part, progress, description, limit)
-        except (requests.TooManyRedirects, ValueError) as error:  # several kinds of ValueError, also for a redirect
+        except (
+            requests.TooManyRedirects,
+            ValueError,
+        ) as error:  # requests raises several types of ValueError, also for redirects
             message = f"not a usable address ({error})"
             raise TransferError(message) from error
         except (_AttemptError, requests.RequestException, HTTPError, HTTPException) as error:
@@ -73,21 +76,23 @@ def _reason(error: Exception) -> str:
 
 
 def check_size(size: int, limit: int, part: Path) -> None:
-    """Refuse a file that is larger than the limit, and discard its part."""
+    """Raise TransferError and discard the part if a file is larger than the limit."""
     if size > limit:
         discard(part)
-        message = f"more than {limit:,} bytes; if that is right, give the file a larger max_bytes in configs/source"
+        message = (
+            f"more than {limit:,} bytes; if this is correct, set a larger max_bytes for the file in configs/source"
+        )
         raise TransferError(message)
 
 
 def discard(part: Path) -> None:
-    """Remove a ``.part`` file and the note about it."""
+    """Remove a ``.part`` file and its metadata file."""
     part.unlink(missing_ok=True)
     suffixed(part, ".json").unlink(missing_ok=True)
 
 
 def _resumable(url: str, part: Path) -> tuple[int, str]:
-    """Return how many bytes of `url` the part has, and their validator; (0, "") to start over."""
+    """Return the number of bytes already in the part and their validator, or (0, "") to start over."""
     with suppress(OSError, KlrBenchError, KeyError, TypeError):
         note, state = read_json(suffixed(part, ".json")), part.lstat()
         if note["url"] == url and note["validator"] and stat.S_ISREG(state.st_mode):
@@ -98,7 +103,7 @@ def _resumable(url: str, part: Path) -> tuple[int, str]:
 def _attempt(url: str, part: Path, progress: Progress, description: str, limit: int) -> None:
     """Request the missing bytes and append them to the part."""
     have, validator = _resumable(url, part)
-    headers = {"Accept-Encoding": "identity"}  # ranges count the bytes of the file
+    headers = {"Accept-Encoding": "identity"}  # so that ranges count bytes of the file itself
     if have:
         headers |= {"Range": f"bytes={have}-", "If-Range": validator}
     with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT_S) as response:
@@ -116,12 +121,12 @@ def _attempt(url: str, part: Path, progress: Progress, description: str, limit: 
                 out.write(piece)
                 progress(done, total, description)
     if total is not None and done != total:
-        message = f"the answer ended after {done} of {total} bytes"
+        message = f"the response ended after {done} of {total} bytes"
         raise _AttemptError(message)
 
 
 def _extent(response: requests.Response, have: int, validator: str, part: Path) -> tuple[int, int | None]:
-    """Return where the content of an answer begins in the file, and the size of the whole file, if it is known.
+    """Return where the content of a response starts in the file, and the total size if known.
 
     Raises TransferError and _AttemptError for an answer that is of no use.
     """
@@ -129,7 +134,7 @@ def _extent(response: requests.Response, have: int, validator: str, part: Path) 
     answer = f"HTTP {status} {response.reason or ''}".rstrip()
     if status in {404, 410}:
         raise NotThereError(answer)
-    if status == 416:  # the part is longer than the file, so it belongs to another file
+    if status == 416:  # the part is longer than the file, so it is from another file
         discard(part)
     if status == 416 or status >= 500:
         raise _AttemptError(answer)
@@ -148,7 +153,7 @@ def _extent(response: requests.Response, have: int, validator: str, part: Path) 
 
 
 def _validator(response: requests.Response) -> str:
-    """Return what identifies this version of the file: a strong ETag, else its date, else nothing."""
+    """Return the validator of this version of the file: a strong ETag, else its date, else ""."""
     etag = response.headers.get("ETag", "")
     validator = etag if etag.startswith('"') else response.headers.get("Last-Modified", "")
     return validator if validator.isascii() and validator.isprintable() else ""

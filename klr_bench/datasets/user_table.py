@@ -1,4 +1,4 @@
-"""A user's table: columns of numbers, texts, dates and identifiers, with values missing, and how each is treated.
+"""Conversion of a user's table to features: numbers, texts, dates, identifiers, missing values.
 
 Numbers lose a unit, missing ones are NaN; a text becomes a column of 0 and 1 for each of its values; dates, row numbers
 and identifiers, texts that hardly repeat and columns of one value are left out.  Notes describe all of it.
@@ -25,30 +25,30 @@ from klr_bench.errors import fail, nearest, shown
 
 NUMBER, TEXT, LEAVE_OUT = "number", "text", "leave_out"
 MOSTLY = 0.9
-"""Share of numbers in a column above which another value is taken for a mistake."""
+"""Share of numbers in a column above which other values count as mistakes."""
 MOST_VALUES = 100
-"""Largest number of values of a text that get a column; the rarer ones have none."""
+"""Maximum number of values of a text that get a column; rarer values get none."""
 MOST_UNITS = 10
-"""Largest number of units of a column of numbers in different units; with more they are codes, such as 12a and 7c."""
+"""Maximum number of units of a numeric column; values with more units are treated as codes, such as 12a and 7c."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """The treatment of a column of the file."""
+    """Treatment of a column of the file."""
 
     place: int
-    """Position in the file, from 0."""
+    """0-based position in the file."""
     name: str
     kind: str
     why: str = ""
-    """Why the column is left out, or why numbers are treated as a text."""
+    """Reason why the column is left out, or why numbers are treated as text."""
     values: tuple[str, ...] = ()
-    """The values of a text that get a column, "" for missing."""
+    """Values of a text that get a column, with "" for missing."""
     n_missing: int = 0
     unit: str = ""
-    """The text before or after a number, which is removed."""
+    """Text before or after a number, which is removed."""
     commas: bool = False
-    """Whether commas in a number separate thousands."""
+    """True if commas separate thousands."""
 
     @property
     def width(self) -> int:
@@ -56,7 +56,7 @@ class Column:
         return 1 if self.kind == NUMBER else len(self.values)
 
     def features(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Return the columns of X for some rows, (n, width); infinity for a text in a column of numbers."""
+        """Return the feature columns of some rows, (n, width), with infinity for text in numeric columns."""
         if self.kind == NUMBER:
             numbers = None if self.unit else numbers_of(texts)
             if numbers is None:
@@ -74,13 +74,16 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """The columns of a training file, from which a test file may not differ."""
+    """Columns of a training file, which a test file must share."""
 
     layout: Layout
     columns: tuple[Column, ...]
 
     def notes(self) -> list[str]:
-        """Return where the labels stand, and how the other columns are treated unless all are complete and numbers."""
+        """Return notes on the label column and on the treatment of the others.
+
+        The notes are empty if all columns are complete numbers.
+        """
         numbers, texts, others = (
             [one for one in self.columns if one.kind == kind] for kind in (NUMBER, TEXT, LEAVE_OUT)
         )
@@ -99,7 +102,7 @@ class Table:
         note("commas separate thousands in {}: {}", [one for one in numbers if one.commas])
         note(f"{{}} of text as {sum(one.width for one in texts)} of 0 and 1: {{}}", texts, lambda one: one.width)
         notes += [
-            f"warning: {one.name} is read as text, for it has {one.why}: convert them to one unit, or confirm with "
+            f"warning: {one.name} is read as text, because it has {one.why}: convert them to one unit, or confirm with "
             f"data.columns={{{_key(one.place, one.name)}: text}}"
             for one in texts
             if one.why
@@ -119,7 +122,9 @@ class Table:
 def read_table(
     path: Path, layout: Layout, labels: Labels, requested: Mapping[str, str], train: Table | None = None
 ) -> tuple[Any, NDArray[np.int64], Table]:
-    """Return X float32 (n, d), CSR if it is wide, NaN for a missing number; codes of the labels (n,); the table.
+    """Read a table; return X float32 (n, d), the codes of the labels (n,), and the columns.
+
+    X is CSR if it is wide, and NaN stands for a missing number.
 
     `requested` are kinds of columns (number, text, leave_out) by name or by number from 1.  `train` is the table of the
     training file, which determines the columns of a test file.  Raises a KlrBenchError that names the file, and the
@@ -146,14 +151,16 @@ def read_table(
     X = stacked(parts)
     if not X.shape[1]:
         why = "; ".join(some([f"{column.name}: {column.why}" for column in table.columns]))
-        fail(f"{path}: no column is left to learn from ({why}); keep one with data.columns={{NAME: number}}.")
+        fail(f"{path}: no feature column is left ({why}); keep one with data.columns={{NAME: number}}.")
     if sp.issparse(X) and np.isnan(X.data).any():
-        fail(f"{path}: values are missing; with more than {WIDE:,} columns they cannot be filled in. Fill them.")
+        fail(
+            f"{path}: values are missing; with more than {WIDE:,} columns they are not imputed. Fill them in the file."
+        )
     return X, np.array(codes, dtype=np.int64), table
 
 
 def _columns(path: Path, layout: Layout, requested: Mapping[str, str]) -> list[Column]:
-    """Return the treatment of all columns but the label, after a look at all rows that have a label."""
+    """Return the treatment of all feature columns, based on all labeled rows."""
     header = [shown(name, 50) for name in layout.header or [""] * layout.n_columns]
     names = {place: name or f"column {place + 1}" for place, name in enumerate(header) if place != layout.label}
     kinds = _requested_kinds(path, names, requested)
@@ -168,7 +175,10 @@ def _columns(path: Path, layout: Layout, requested: Mapping[str, str]) -> list[C
 
 
 def _requested_kinds(path: Path, names: Mapping[int, str], requested: Mapping[str, str]) -> dict[int, str]:
-    """Return the requested kinds by place; refuse an unknown column."""
+    """Return the requested kinds by position.
+
+    Raises KlrBenchError for an unknown column.
+    """
     kinds: dict[int, str] = {}
     for name, kind in requested.items():
         places = [place for place, known in names.items() if known == name or (name == str(place + 1))]
@@ -180,7 +190,7 @@ def _requested_kinds(path: Path, names: Mapping[int, str], requested: Mapping[st
 
 
 def _column(path: Path, layout: Layout, place: int, name: str, profile: ColumnProfile, requested: str | None) -> Column:
-    """Return the treatment of a column, by the kind that `data.columns` requests or by the profile of its values."""
+    """Return the treatment of a column, by the kind requested in `data.columns` or by its profile."""
     free, counts, units, n_there = requested is None, profile.counts, profile.units, profile.n_there
     key = _key(place, name)
 
@@ -227,7 +237,7 @@ def _column(path: Path, layout: Layout, place: int, name: str, profile: ColumnPr
     if profile.n_missing:
         values.append("")
     elif len(values) == 2:
-        values = values[1:]  # its column determines the other value
+        values = values[1:]  # one column determines the other value
     return column(TEXT, mixed, values=tuple(values))
 
 
@@ -236,7 +246,7 @@ def _with_unit(unit: str) -> str:
 
 
 def _key(place: int, name: str) -> str:
-    """Return the name of a column if the command line can hold it unquoted, else its number."""
+    """Return the column's name, or its number if the name needs quotes on the command line."""
     return name if re.fullmatch(r"[A-Za-z_][\w-]*", name, re.ASCII) else str(place + 1)
 
 

@@ -1,4 +1,4 @@
-"""From the files of a data set to arrays: one module per format.
+"""Readers that convert the files of a data set to arrays, one module per format.
 
 The modules with compiled code are imported when a file is read.
 """
@@ -23,17 +23,17 @@ from klr_bench.datasets.readers.chunks import joined, stacked
 from klr_bench.datasets.readers.layout import WIDE, Layout, check_width, layout_of
 from klr_bench.errors import fail
 
-READER_VERSION = 1  # part of the key of parsed arrays: raise it when a reader gives other arrays
-TABLE_VERSION = 4  # the same for a user's table: raise it when its columns are treated differently
+READER_VERSION = 1  # part of the key of parsed arrays; increase it when a reader returns other arrays
+TABLE_VERSION = 4  # part of the key of a user's table; increase it when columns are treated differently
 FORMATS = ("csv", "svmlight", "idx")
 DENSE_BYTES = 1 << 30  # the largest dense matrix
 Part = tuple[Any, NDArray[Any]]
-"""X (n, d) of a file, dense or CSR, and the codes of its labels (n,)."""
+"""Array X (n, d) of a file, dense or CSR, and the codes of its labels (n,)."""
 
 
 @dataclass(frozen=True)
 class Arrays:
-    """A data set in memory; the fields are those of `Dataset`."""
+    """Data set in memory, with the same fields as `Dataset`."""
 
     X: Any  # float32 (n, d): C-contiguous, or CSR with sorted indices
     y: NDArray[np.int8]  # (n,)
@@ -45,7 +45,7 @@ class Arrays:
 
 @dataclass(frozen=True)
 class Reading:
-    """How files are read, a part of the key of the arrays; the fields are keys of a data set and of its source.
+    """Options of reading files, which are part of the key of the arrays.
 
     format : None: csv or svmlight, by a look at the first file
     table : version of the treatment of a user's CSV file, which may have texts and missing values; 0 for other files
@@ -62,13 +62,15 @@ class Reading:
     columns: Columns | None = None
 
     def content(self) -> dict[str, object]:
-        """Return the options that change the arrays, for a key."""
+        """Return the options that affect the arrays, for a key."""
         content = asdict(self)
         return content if self.table else {name: content[name] for name in content if name not in ("table", "columns")}
 
 
 def read(paths: Sequence[Path], reading: Reading) -> Arrays:
-    """Read a training file and, if `paths` has two, the official test file; of idx, twice as many files.
+    """Read a training file and, if there is a second path, the test file.
+
+    For the idx format there are twice as many files.
 
     Raises KlrBenchError that names the file, and the line if there is one.
     """
@@ -77,7 +79,7 @@ def read(paths: Sequence[Path], reading: Reading) -> Arrays:
     except DamagedFileError as error:
         fail(f"{error.path}: {error}; get the file again.")
     except MemoryError:
-        fail(f"{paths[0]}: its numbers do not fit in the memory of this machine; use fewer rows.")
+        fail(f"{paths[0]}: its values do not fit in memory; use fewer rows.")
 
 
 def _read(paths: Sequence[Path], reading: Reading) -> Arrays:
@@ -121,7 +123,10 @@ def _idx(paths: Sequence[Path], labels: Labels, reading: Reading) -> list[Part]:
 
 
 def _svmlight(paths: Sequence[Path], labels: Labels, reading: Reading) -> list[Part]:
-    """Return the parts; indices start at the same base in all files: 0 if the index 0 occurs in any of them, else 1."""
+    """Read svmlight files.
+
+    Indices start at 0 in all files if the index 0 occurs in any of them, else at 1.
+    """
     from klr_bench.datasets.readers import svmlight
 
     highest = reading.n_features or MOST_FEATURES
@@ -136,7 +141,7 @@ def _svmlight(paths: Sequence[Path], labels: Labels, reading: Reading) -> list[P
 
 
 def _delimited(paths: Sequence[Path], labels: Labels, reading: Reading) -> tuple[list[Part], list[str], str]:
-    """Return the parts of CSV files, what was done with the columns of a user's table, and its label column.
+    """Read CSV files; return the parts, notes on the columns of a user's table, and its label column.
 
     A wide table must hold numbers only.
     """
@@ -163,7 +168,7 @@ def _delimited(paths: Sequence[Path], labels: Labels, reading: Reading) -> tuple
 
 
 def _numbers(path: Path, layout: Layout, labels: Labels) -> Part:
-    """Return X, CSR if it is wide, and the codes of the labels of a CSV file that holds numbers only."""
+    """Read a numeric CSV file; return X (CSR if it is wide) and the codes of the labels."""
     from klr_bench.datasets.readers import csv
 
     codes, matrices = [], []
@@ -174,7 +179,7 @@ def _numbers(path: Path, layout: Layout, labels: Labels) -> Part:
 
 
 def check_text(paths: Sequence[Path]) -> None:
-    """Refuse files with a NUL byte near their beginning, such as an archive or UTF-16 text, and what is packed twice.
+    """Raise KlrBenchError for binary files, such as archives, and for files compressed twice.
 
     Raises KlrBenchError and DamagedFileError.
     """
@@ -183,12 +188,12 @@ def check_text(paths: Sequence[Path]) -> None:
             start = stream.read(4096) or b""
         if start.startswith(MAGIC) or b"\0" in start:
             what = "compressed twice" if start.startswith(MAGIC) else "not a text file in UTF-8"
-            expected = "svmlight or CSV text, plain or compressed once with xz, gzip or bzip2, is expected."
+            expected = "expected svmlight or CSV text, plain or compressed once with xz, gzip or bzip2."
             fail(f"{path}: {what}; {expected}")
 
 
 def sniffed_format(path: Path) -> str:
-    """Return ``svmlight`` if most first lines go on with ``index:value`` after the label, else ``csv``."""
+    """Return ``svmlight`` if most of the first lines have ``index:value`` entries, else ``csv``."""
     with open_plain(path) as (stream, _):
         rows = [line.partition(b"#")[0].split(None, 2)[1:2] for line in islice(lines(stream, path), 100)]
     tokens = [row[0] for row in rows if row]
@@ -197,10 +202,10 @@ def sniffed_format(path: Path) -> str:
 
 
 def stored(X: Any) -> Any:
-    """Return a matrix as float32, dense if it is small enough or hardly sparse, else CSR with sorted indices."""
+    """Return a matrix as float32: dense if it is small or hardly sparse, else CSR."""
     n, d = X.shape
     n_bytes, nnz = n * d * 4, X.nnz if sp.issparse(X) else np.count_nonzero(X)
-    if d <= WIDE and (n_bytes <= DENSE_BYTES or nnz * 8 >= n_bytes):  # a non-zero takes 8 bytes in CSR
+    if d <= WIDE and (n_bytes <= DENSE_BYTES or nnz * 8 >= n_bytes):  # a nonzero takes 8 bytes in CSR
         return np.ascontiguousarray(X.toarray() if sp.issparse(X) else X, dtype=np.float32)
     matrix = sp.csr_matrix(X, dtype=np.float32)
     matrix.sort_indices()

@@ -1,4 +1,4 @@
-"""Compiled loop over the bytes of a block: rows of svmlight text.
+"""Compiled parser of svmlight text.
 
 It reads the plain lines, nearly all.  At any other line (a mistake, `nan`, a number whose rounding is in doubt) it
 stops, and Python reads or refuses that line.
@@ -21,18 +21,21 @@ from klr_bench.estimators.core.jit import compiled
 LINE_FEED, RETURN, TAB, BLANK, HASH, COLON = (ord(c) for c in "\n\r\t #:")
 PLUS, MINUS, POINT, ZERO, SMALL_E, LARGE_E, Q, I, D = (ord(c) for c in "+-.0eEqid")  # noqa: E741
 MOST_DIGITS = 18  # in an int64
-EXACT_DIGITS, EXACT_POWER = 15, 22  # an integer below 10^15 and 10^22 are exact in float64
+EXACT_DIGITS, EXACT_POWER = 15, 22  # integers below 10^15, and 10^22, are exact in float64
 POWERS = np.array([float(f"1e{k}") for k in range(301)])
 DOUBT = 2.0**-50
 LARGEST32 = np.float32(LARGEST)
 
 POSITION, ROWS, ENTRIES, LOWEST, HIGHEST = range(5)
-"""Entries of `state`: where the next line begins, what has been read so far, smallest and largest index."""
+"""Indices into `state`: start of the next line, counts of rows and entries, smallest and largest index."""
 
 
 @compiled()
 def _number(text, at):
-    """Return (value, is it the correctly rounded float64, position behind it); position `at` if there is no number."""
+    """Parse a number; return (value, is correctly rounded, end position).
+
+    The end position is `at` if there is no number.
+    """
     begin = at
     sign = text[at]
     if sign in (MINUS, PLUS):
@@ -82,7 +85,7 @@ def _number(text, at):
 
 @compiled()
 def _rounded(value, exact):
-    """Return a value as float32, NaN if it is out of range or its rounding is in doubt."""
+    """Round a value to float32; return NaN if it is out of range or the rounding is in doubt."""
     rounded = np.float32(value)
     if not exact and np.float32(value * (1 - DOUBT)) != np.float32(value * (1 + DOUBT)):
         return np.float32(np.nan)
@@ -103,7 +106,7 @@ def _behind_blanks(text, at):
 
 @compiled("void(Array(u1, 1, 'C', readonly=True), i8, i8, f8[::1], i4[:, ::1], i8[::1], i4[::1], f4[::1], i8[::1])")
 def svmlight_rows(text, lowest, highest, labels, places, ends, indices, values, state):
-    """Read rows from ``state[POSITION]`` to the end of a block, or to the first line that is not plain.
+    """Parse rows from ``state[POSITION]`` to the end of the block or to the first unusual line.
 
     Indices are to be between `lowest` and `highest`.  Of row i, ``labels[i]`` is the label, NaN if it is no number;
     ``text[places[i, 0] : places[i, 1]]`` is its text, and its entries that are not 0 end at ``ends[i]``.

@@ -1,4 +1,4 @@
-"""Chunks of numbers from delimited text (CSV and similar); quoted fields may span lines.
+"""Chunks of numbers from delimited text such as CSV; quoted fields may span lines.
 
 pandas reads blocks of plain rows: numbers and a label, without quotes.  Others are read row by row, to name the line.
 """
@@ -31,11 +31,11 @@ from klr_bench.errors import fail, shown
 EXACT: dict[str, Any] = (
     {} if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1) else {"float_precision": "round_trip"}
 )
-"""Options with which pandas rounds as Python does."""
+"""Options with which pandas rounds numbers correctly."""
 
 
 def read_chunks(path: Path, layout: Layout, labels: Labels) -> Iterator[Chunk]:
-    """Yield the rows of a file, plain or compressed, whose layout is known.
+    """Yield the rows of a file with a known layout, plain or compressed, in chunks.
 
     Raises KlrBenchError that names the file and the line, and DamagedFileError.
     """
@@ -58,7 +58,7 @@ def read_chunks(path: Path, layout: Layout, labels: Labels) -> Iterator[Chunk]:
 
 
 def _plain_rows(block: Block, layout: Layout, labels: Labels) -> Chunk | None:
-    """Return all rows of a block, or None if one is not plain."""
+    """Parse all rows of a block with pandas, or return None if one is unusual."""
     n, label, text = layout.n_columns, layout.label, block.text
     if b'"' in text or b"\0" in text:
         return None
@@ -88,7 +88,7 @@ def _plain_rows(block: Block, layout: Layout, labels: Labels) -> Chunk | None:
 def _any_rows(
     block: Block, layout: Layout, labels: Labels, *, header: bool
 ) -> tuple[Chunk, OpenQuoteError | None, bool]:
-    """Return the rows of a block, the error about a last row with an open quote, and if the header is to come."""
+    """Parse the rows of a block; also return the error of an unclosed quote, and whether the header is pending."""
     n, label, where = layout.n_columns, layout.label, f"{block.path}, line"
     lines = block.text.splitlines(keepends=True)
     codes, rows, open_row = [], [], None
@@ -105,7 +105,7 @@ def _any_rows(
             for column, value in enumerate(numbers):
                 if column != label and (value is None or not abs(value) <= LARGEST):
                     what = f"{shown(repr(fields[column]))} is not a number between -{LARGEST:g} and {LARGEST:g}"
-                    fail(f"{where} {line}, {layout.named(column)}: {what}; mend or remove the row.")
+                    fail(f"{where} {line}, {layout.named(column)}: {what}; correct or remove the row.")
             rows.append(numbers[:label] + numbers[label + 1 :])
             try:
                 codes.append(labels.code(fields[label]))

@@ -1,4 +1,6 @@
-"""The idx format of MNIST: two zero bytes, a type, the number of dimensions, the dimensions, the values.
+"""Reader of the idx format of MNIST.
+
+A file consists of two zero bytes, a type, the number of dimensions, the dimensions, and the values.
 
 All numbers are big-endian.  A set is a pair of files, the examples and their labels.
 """
@@ -21,19 +23,19 @@ MOST_DIMENSIONS = 8
 
 
 def read_pair(examples: Path, labels_file: Path, labels: Labels) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
-    """Return X (n, d) and the codes of the labels (n,) of a pair of files.
+    """Return X (n, d) and the codes of the labels (n,) from a pair of files.
 
     An example becomes a row in C order (last dimension fastest); unsigned bytes, the pixels of images, are divided by
     255.  Raises a KlrBenchError that names the file.
     """
     values, targets = read_array(examples), read_array(labels_file)
     if values.ndim < 2:
-        fail(f"{examples}: an array of {values.shape}, expected an example a row; name the file of the examples.")
+        fail(f"{examples}: an array of {values.shape}, expected one example per row; name the file of the examples.")
     if targets.ndim != 1 or targets.dtype.kind not in "iu" or len(targets) != len(values):
         got = f"an array of {targets.shape} ({targets.dtype.name})"
         fail(f"{labels_file}: {got}, expected {len(values)} whole numbers, as {examples} has rows.")
     if not (np.abs(values) <= LARGEST).all():
-        fail(f"{examples}: has values that are not numbers between -{LARGEST:g} and {LARGEST:g}.")
+        fail(f"{examples}: expected numbers between -{LARGEST:g} and {LARGEST:g}, got others.")
     X = values.reshape(len(values), -1).astype(np.float32)
     if values.dtype == np.uint8:
         X /= np.float32(255)
@@ -42,7 +44,10 @@ def read_pair(examples: Path, labels_file: Path, labels: Labels) -> tuple[NDArra
 
 
 def read_array(path: Path) -> NDArray[Any]:
-    """Return the array of a file.  Raises KlrBenchError."""
+    """Return the array in a file.
+
+    Raises KlrBenchError.
+    """
     with open_plain(path) as (stream, _):
         head = stream.read(4)
         if len(head) < 4 or head[:2] != b"\0\0" or head[2] not in TYPES or not 1 <= head[3] <= MOST_DIMENSIONS:
@@ -51,7 +56,7 @@ def read_array(path: Path) -> NDArray[Any]:
         shape = tuple(int.from_bytes(sizes[at : at + 4], "big") for at in range(0, 4 * head[3], 4))
         size = math.prod(shape) * dtype.itemsize
         content = bytearray()
-        while len(content) <= size and (chunk := stream.read(CHUNK)):  # what is declared may be any number
+        while len(content) <= size and (chunk := stream.read(CHUNK)):  # the declared shape may be arbitrarily large
             content += chunk
     if len(content) != size or 0 in shape:
         got = f"{len(content)} bytes or more behind its head, expected {size} for an array of {shape}"

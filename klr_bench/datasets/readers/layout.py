@@ -1,4 +1,4 @@
-"""The layout of delimited text (CSV and similar): delimiter, header and columns; its rows as texts."""
+"""Layout of delimited text such as CSV: delimiter, header and columns; rows as text."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from klr_bench.datasets.compression import lines, open_plain
 from klr_bench.errors import KlrBenchError, fail, nearest, shown
 
 ROWS, FIELDS = 5000, 1_000_000
-"""Number of rows, and approximate number of fields, that are in memory as text at a time."""
+"""Maximum number of rows, and approximate number of fields, held as text at a time."""
 WIDE = 2000
-"""Number of columns above which rows are stored sparse."""
+"""Number of columns above which rows are stored sparsely."""
 DELIMITERS = ",;\t| "
 SAMPLE = 20
-"""Number of lines from which the delimiter is determined."""
+"""Number of lines from which the delimiter is detected."""
 YEAR = re.compile(r"(1[89]|2[01])\d\d")
 SET_LABEL = "data.label= (label_column= of stream)"
 SET_FEATURES = "data.n_features= (n_features= of stream)"
 
 TextRows = list[tuple[int, list[str]]]
-"""Some rows: the line and the fields of each."""
+"""Rows as text: the line number and the fields of each row."""
 
 
 class OpenQuoteError(csv.Error):
-    """The text ends inside a quoted field of the row that begins in a line."""
+    """Raised if the text ends inside a quoted field."""
 
     def __init__(self, message: str, line: int) -> None:
         super().__init__(message)
@@ -47,23 +47,25 @@ class Layout:
     delimiter: str
     header: tuple[str, ...] | None
     n_columns: int
-    label: int  # position of the label column, from 0
+    label: int  # 0-based position of the label column
 
     def named(self, column: int) -> str:
-        """Return the name of a column for a message, counted from 1 as editors do."""
+        """Return the name of a column for messages, counted from 1."""
         return f"column {column + 1}" + (f" ({shown(repr(self.header[column]))})" if self.header else "")
 
     def check_row(self, path: Path, line: int, fields: Sequence[str]) -> None:
-        """Refuse a row with another number of fields."""
+        """Raise KlrBenchError for a row with the wrong number of fields."""
         if len(fields) != self.n_columns:
             counted = f"{len(fields)} columns, the first line has {self.n_columns}"
-            fail(f"{path}, line {line}: {counted}; mend or remove the row.")
+            fail(f"{path}, line {line}: {counted}; correct or remove the row.")
 
 
 def layout_of(
     path: Path, label_column: str | int | None, train: Layout | None = None, *, unnamed: bool = False
 ) -> Layout:
-    """Determine delimiter, header and label column from the first lines; refuse other columns than those of `train`.
+    """Detect delimiter, header and label column from the first lines.
+
+    Raises KlrBenchError if they differ from those of `train`.
 
     With `unnamed` the first column need not have a name.
     """
@@ -77,7 +79,7 @@ def layout_of(
     except csv.Error as error:
         raise not_delimited(path, error) from error
     if len(first) < 2:
-        expected = "features and a label are expected, divided by ',', ';', '|', tab or blanks."
+        expected = "expected features and a label, separated by ',', ';', '|', tab or blanks."
         fail(f"{path}: one column, {shown(repr(first[0]))}; {expected}")
     below = [row for row in _complete_rows(sample, delimiter)[1:] if len(row) == len(first)]
     is_header = (train and train.header == first) or _is_header(first, below, label_column)
@@ -95,15 +97,15 @@ def layout_of(
 
 
 def _consistency(sample: list[str], delimiter: str) -> tuple[bool, bool, float, int]:
-    """Return how well a delimiter divides some lines; blanks also occur in names and rank last."""
+    """Score how well a delimiter separates some lines; blanks also occur in names and rank last."""
     counts = Counter(map(len, _complete_rows(sample, delimiter)))
-    n_fields, n_rows = (counts or Counter({1: 1})).most_common(1)[0]  # all fields of all lines may be blank
+    n_fields, n_rows = (counts or Counter({1: 1})).most_common(1)[0]  # lines may consist of blank fields only
     share = n_rows / counts.total() if n_fields > 1 else 0.0
     return share > 0.5, delimiter != " ", share, n_fields
 
 
 def _complete_rows(sample: list[str], delimiter: str) -> list[list[str]]:
-    """Return the rows of some lines, up to one with a quote that is not closed in them."""
+    """Return the rows of some lines, up to the first one with an unclosed quote."""
     rows = []
     with suppress(csv.Error):
         for _, fields in fields_of(iter(sample), delimiter):
@@ -112,13 +114,13 @@ def _complete_rows(sample: list[str], delimiter: str) -> list[list[str]]:
 
 
 def _position(path: Path, label_column: str | int | None, header: tuple[str, ...] | None, n: int) -> int:
-    """Return the position of the label column, from 0."""
+    """Return the 0-based position of the label column."""
     wanted = "-1" if label_column is None else str(label_column)
     if header and header.count(wanted) == 1:
         return header.index(wanted)
     number = int(wanted) if re.fullmatch(r"[+-]?\d{1,9}", wanted, re.ASCII) else None
     if number is None or not -n <= number < n:
-        what = f"with {n} columns, 0 to {n - 1} or -1 to {-n} are possible."
+        what = f"with {n} columns, 0 to {n - 1} or -1 to {-n} are valid."
         if number is None:
             what = "it has no header: give a number."
         if number is None and header:
@@ -128,7 +130,7 @@ def _position(path: Path, label_column: str | int | None, header: tuple[str, ...
 
 
 def _is_header(first: Sequence[str], below: Sequence[Sequence[str]], label_column: str | int | None) -> bool:
-    """Return True if the first line is a header; `below` are some rows after it, of the same length.
+    """Return True if the first line is a header; `below` are rows after it with the same length.
 
     No field is a number, they are 0, 1, ..., one is the name of the label column, or the numbers are names themselves,
     such as years: all are different and have up to four digits, and the first label does not occur below.  In addition,
@@ -158,12 +160,12 @@ def _is_header(first: Sequence[str], below: Sequence[Sequence[str]], label_colum
 
 
 def _lines(stream: BinaryIO, path: Path) -> Iterator[str]:
-    """Return the lines of a file as text; bytes that are not UTF-8 stay visible and distinct."""
+    """Yield the lines of a file as text; invalid UTF-8 bytes stay visible and distinct."""
     return lines(io.TextIOWrapper(stream, encoding="utf-8-sig", errors="backslashreplace", newline=""), path)
 
 
 def fields_of(lines: Iterator[str], delimiter: str, first: int = 1) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line and the fields of each row that is not blank; `first` is the number of the first line.
+    """Yield the line number and fields of each nonblank row; `first` is the first line's number.
 
     Raises csv.Error, and OpenQuoteError if the lines end inside a quoted field.
     """
@@ -178,7 +180,7 @@ def fields_of(lines: Iterator[str], delimiter: str, first: int = 1) -> Iterator[
     reader = csv.reader(to_the_end(), delimiter=delimiter, skipinitialspace=True)
     try:
         for fields in reader:
-            if at_end:  # the reader went on looking for the end of the row
+            if at_end:  # the reader continued to search for the end of the row
                 break
             stripped = [field.strip() for field in fields]
             if any(stripped) or len(stripped) > 1:
@@ -214,18 +216,18 @@ def text_rows(path: Path, layout: Layout) -> Iterator[TextRows]:
 
 
 def not_delimited(path: Path, error: csv.Error) -> KlrBenchError:
-    """Return the error about text with a malformed quote or field."""
+    """Return the error for text with a malformed quote or field."""
     return KlrBenchError(f"{path}: not delimited text ({error}). Correct or remove the line.")
 
 
 def no_labelled_row(path: Path, layout: Layout, labels: Labels) -> KlrBenchError:
-    """Return the error about a file without a row that has a label."""
-    where = f"no row has a label in {layout.named(layout.label)}; data.label=NAME takes another column."
+    """Return the error for a file in which no row has a label."""
+    where = f"no row has a label in {layout.named(layout.label)}; data.label=NAME selects another column."
     return KlrBenchError(f"{path}: {where if labels.dropped else 'no rows.'}")
 
 
 def check_width(path: Path, width: int, n_features: int | None) -> None:
-    """Refuse a file whose features are not as many as declared."""
+    """Raise KlrBenchError if the number of features is not the declared one."""
     if n_features not in {None, width}:
         what = f"{width} columns of features, expected n_features={n_features}"
-        fail(f"{path}: {what}; leave {SET_FEATURES} out, or mend the file.")
+        fail(f"{path}: {what}; leave {SET_FEATURES} out, or correct the file.")

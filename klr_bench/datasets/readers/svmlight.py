@@ -1,4 +1,4 @@
-"""The svmlight (LIBSVM) text format: ``label index:value index:value ... # comment``, indices ascending."""
+"""Reader of the svmlight (LIBSVM) format: ``label index:value ... # comment``."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from klr_bench.datasets.readers.layout import SET_FEATURES
 from klr_bench.errors import fail, shown
 
 SHORTEST_ENTRY = 4
-"""Bytes of an entry such as `` 1:2``."""
+"""Minimum number of bytes of an entry, such as `` 1:2``."""
 EXPECTED = "lines like '+1 3:0.5 7:1' are expected."
 
 
 def read_chunks(path: Path, labels: Labels, lowest: int = 0, highest: int = MOST_FEATURES) -> Iterator[Chunk]:
-    """Yield the rows of a file, plain or compressed; indices must be between `lowest` and `highest`.
+    """Yield the rows of a file, plain or compressed, with indices from `lowest` to `highest`.
 
     Raises KlrBenchError that names the file and the line, and DamagedFileError.
     """
@@ -35,7 +35,7 @@ def read_chunks(path: Path, labels: Labels, lowest: int = 0, highest: int = MOST
 
 
 class _BlockReader:
-    """Compiled code reads the lines of a block; Python reads or refuses the line at which it stops."""
+    """Parser of a block: compiled code, and Python for lines that the compiled code rejects."""
 
     def __init__(self, block: Block, labels: Labels, lowest: int, highest: int) -> None:
         self.block, self.labels, self.lowest, self.highest = block, labels, lowest, highest
@@ -96,7 +96,7 @@ class _BlockReader:
         self.state[:] = after, row + 1, entry, smallest, largest
 
     def _fault(self, token: str, name: str, colon: str, text: str, previous: int) -> str | None:
-        """Return what is wrong with an entry, or None."""
+        """Return a description of what is wrong with an entry, or None."""
         value = number(text)
         if not colon:
             return f"{shown(repr(token))} is not index:value"
