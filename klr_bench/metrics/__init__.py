@@ -1,1 +1,1 @@
-"""What is measured of a fit, and how each number is called, compared and printed."""
+"""Metrics of fits: their definitions, computation and measurement."""

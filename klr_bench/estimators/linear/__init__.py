@@ -1,1 +1,1 @@
-"""Linear classifiers: confidence-weighted and other online learners, batch learners, and feature selection."""
+"""Linear classifiers: online learners, batch learners and feature selection."""

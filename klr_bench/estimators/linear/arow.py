@@ -1,4 +1,4 @@
-"""Adaptive regularization of weights (AROW) and its variant with a regularization per row (NAROW)."""
+"""Adaptive regularization of weights, with one regularization (AROW) or one per row (NAROW)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def adaptive(m, v, parameters):
 
 @estimator
 class AROW(Progressive, Weighted, ConfidenceLearner):
-    r"""Adaptive regularization of weights (AROW), a confidence-weighted classifier for noisy data.
+    r"""Adaptive regularization of weights: a confidence-weighted classifier for noisy data.
 
     A row with a margin m below 1 and a variance v changes the mean and the covariance of the weights:
 

@@ -83,7 +83,7 @@ class LinearClassifier(BinaryClassifier):
         return X, self._signs(y)
 
     def _weighted(self, X, signs, sample_weight):
-        """Drop rows of weight 0; return the other rows, their signs and their weights (None if all are 1)."""
+        """Return the rows of positive weight, their signs, and their weights, None if unweighted."""
         labels = self.classes_[(signs > 0).astype(int)]
         weights = row_weights(sample_weight, getattr(self, "class_weight", None), X, labels, self.classes_)
         if weights is None or weights.all():

@@ -1,4 +1,4 @@
-"""Batch confidence-weighted learning: a covariance per batch and a pass of dual coordinate descent."""
+"""Batch confidence-weighted learning, with one covariance per batch of rows."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class BatchConfidenceWeighted(Weighted, IncrementalClassifier):
 
     @property
     def covariance_(self):
-        """Covariance of the weights, or a list of one covariance per class for more than two classes."""
+        """Covariance of the weights; a list of one per class for more than two classes."""
         check_is_fitted(self, "coef_")
         if self._has_many():
             return [learner.covariance_ for learner in self.estimators_]
@@ -161,7 +161,7 @@ class BatchConfidenceWeighted(Weighted, IncrementalClassifier):
         return False
 
     def summary(self):
-        """Return the fraction of non-zero weights, the number of updates, and the seconds of the last pass."""
+        """Return the fraction of non-zero weights, the number of updates and the pass time."""
         return super().summary() | {"pass_time_s": float(np.sum(self.pass_time_))}
 
     def _publish(self, w):

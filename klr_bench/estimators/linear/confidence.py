@@ -66,7 +66,7 @@ class OnlineLinearClassifier(IncrementalClassifier):
         return False
 
     def _note_decided(self):
-        """Called after each block of rows; `Progressive` overrides it to store their decision values."""
+        """Do nothing after a block of rows; `Progressive` stores its decision values here."""
 
     def _publish(self):
         state = self._state
@@ -105,7 +105,7 @@ class ConfidenceLearner(OnlineLinearClassifier):
 
     @property
     def covariance_(self):
-        """Copy of the covariance of the weights, or a list of one copy per class for more than two classes."""
+        """Copy of the covariance of the weights; a list of one per class for more than two classes."""
         check_is_fitted(self, "coef_")
         if self._has_many():
             return [learner.covariance_ for learner in self.estimators_]

@@ -1,4 +1,4 @@
-"""Confidence-weighted learning with hard constraints (CW) and with a loss (SCW-I and SCW-II)."""
+"""Confidence-weighted learning with a constraint (CW) or with a loss (SCW-I and SCW-II)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from klr_bench.estimators.linear.engine import rule
 
 @compiled(float64(float64, float64, float64))
 def shrinkage(alpha, v, phi):
-    """Return beta = alpha phi / (sqrt(u) + alpha phi v), where u is the variance after the update."""
+    """Return beta = alpha phi / (sqrt(u) + alpha phi v) with the variance u after the update."""
     a = alpha * v * phi
     root = 2.0 * v / (a + math.sqrt(a * a + 4.0 * v))  # sqrt(u) = (-a + sqrt(a^2 + 4 v)) / 2
     return alpha * phi / (root + alpha * phi * v)
@@ -58,7 +58,10 @@ def softly_confident(m, v, parameters):
 
 @rule
 def softly_confident_in_libol(m, v, parameters):
-    """Return the update of SCW-II as in LIBOL, whose root has 2 v for v^2 and 2 phi for one phi^2."""
+    """Return the update of SCW-II as LIBOL computes it.
+
+    Under the root it has 2 v instead of v^2 in the first term, and 2 phi instead of phi^2 in the last bracket.
+    """
     phi, softness = parameters
     if m >= phi * math.sqrt(v):
         return 0.0, 0.0

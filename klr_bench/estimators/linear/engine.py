@@ -1,4 +1,4 @@
-"""Updates of a Gaussian N(mean, S) over the weights, example by example, for all update rules.
+"""Engine of the online linear learners: a Gaussian N(mean, S) over the weights.
 
 For an example x with the label y = -1 or +1, a rule computes (alpha, beta) from the margin m = y mean'x and its
 variance v = x'Sx:
@@ -44,13 +44,16 @@ LIMITS = {"float64": 1e8, "float32": 1e4}
 
 
 def read_only(real, dimensions):
-    """Return the numba type of a C-contiguous read-only array; it accepts writable arrays as well."""
+    """Return the numba type of a contiguous read-only array, which also accepts writable arrays."""
     return types.Array(real, dimensions, "C", readonly=True)
 
 
 @compiled(inline="always")
 def apply_rule(rule, m, v, squared, limit, parameters, counts, t):
-    """Return alpha and beta of a rule, with beta limited; set `counts[REFUSED]` if a value is not finite."""
+    """Return alpha and beta of a rule for example t, and update the counts.
+
+    beta is limited, and `counts[REFUSED]` is set to t if a value is not finite.
+    """
     counts[MISTAKES] += m <= 0.0
     alpha, beta = 0.0, 0.0
     if v > 0.0:
@@ -114,7 +117,11 @@ def _diagonal_signature(real, index):
 
 @compiled([_diagonal_signature(real, index) for real in (float32, float64) for index in (int32, int64)])
 def _learn_diagonal(rule, parameters, limit, data, starts, indices, offsets, lengths, y, decided, mean, S, counts, t):
-    """Learn from n rows with lengths[i] values, at `starts` in `data`, and features, at `offsets` in `indices`."""
+    """Learn from sparse rows with a diagonal covariance.
+
+    Row i has the values data[starts[i] : starts[i] + lengths[i]] of the features indices[offsets[i] : offsets[i] +
+    lengths[i]].
+    """
     for i in range(len(y)):
         values = data[starts[i] : starts[i] + lengths[i]]
         features = indices[offsets[i] : offsets[i] + lengths[i]]
@@ -155,7 +162,10 @@ class Gaussian:
         self.decided = np.zeros(0)
 
     def learn(self, rule, parameters, X, y):
-        """Learn from rows X (b, d) with labels y (b,) and rule parameters, shared (1, p) or per row (b, p)."""
+        """Learn from rows X (b, d) with labels y (b,).
+
+        The parameters of the rule are (1, p), or (b, p) if each row has its own.
+        """
         self.decided = self._learn(rule, parameters, X, y)
         self.t += len(y)
 
@@ -209,9 +219,9 @@ _vector, _matrix = float64[::1], float64[:, ::1]
 
 @compiled(types.void(RULE, _matrix, float64, _vector, _vector, _vector, _matrix, _vector, _vector, int64[::1], int64))
 def _decide(rule, parameters, limit, squared, y, f, P, alpha, beta, counts, t):
-    """Compute alpha and beta (b,) of a block of examples; update decision values f (b,) and P (b, b).
+    """Compute alpha and beta of each example of a block, and update f and P in place.
 
-    P is X S_0 X' on entry, and the p_ji of `Blocked` on return; f is mean_0'x_i on entry.
+    On entry P (b, b) is X S_0 X' and f (b,) has mean_0'x_i; on return they have the p_ji and f(x_i) of `Blocked`.
     """
     b = len(y)
     for i in range(b):

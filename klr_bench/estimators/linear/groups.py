@@ -1,4 +1,4 @@
-"""Dual coordinate ascent for a linear classifier on groups of features, the subproblem of sparse learning.
+"""Linear classification on groups of features, the subproblem of sparse batch learning.
 
 Each of the disjoint groups k has a covariance S_k, whitened features z_ik = S_k^(1/2) x_ik and whitened weights w_k
 (Tan et al., 2016, equation 16; with C times the squared loss for q = 2, for which the steps of algorithm 3 are exact):
@@ -53,7 +53,10 @@ def conjugate(norms, sigma, c):
 
 @compiled(float64(float64, float64, _vector, _vector, _vector, float64, _vector, _vector))
 def slope(step, slack, squares, e, v, sigma, norms, c):
-    """Return the slope of the dual objective after `step` along one coordinate; overwrite norms and c."""
+    """Return the slope of the dual objective after a step along one coordinate.
+
+    `norms` and `c` (K,) are overwritten.
+    """
     for k in range(len(squares)):
         norms[k] = np.sqrt(max(0.0, squares[k] + step * (2.0 * e[k] + step * v[k])))
     conjugate(norms, sigma, c)
@@ -65,7 +68,7 @@ def slope(step, slack, squares, e, v, sigma, norms, c):
 
 @compiled(float64(float64, float64, float64, _vector, _vector, _vector, float64, _vector, _vector))
 def line_search(step, slack, softness, squares, e, v, sigma, norms, c):
-    """Return `step`, or the step to the maximum if it is shorter, by the Illinois variant of regula falsi."""
+    """Return `step`, shortened by regula falsi (Illinois) if it exceeds the maximum."""
     at_high = slope(step, slack - softness * step, squares, e, v, sigma, norms, c)
     if (at_high < 0.0) != (step > 0.0):
         return step
@@ -94,7 +97,7 @@ def _signature(real, index):
 
 @compiled([_signature(real, index) for real in (float32, float64) for index in (int32, int64)])
 def _ascend(data, indices, indptr, y, group, begin, S, plain, u, squares, a, bound, softness, sigma):
-    """Take one dual step per row; update a (n,), u = S_k g (p,) and the squared norms ||z_k||^2 (K,).
+    """Take one dual step per row; update `a` (n,), u = S_k g (p,) and squares = ||z_k||^2 (K,).
 
     The rows are CSR matrices of the selected features, ordered by group.  The features of group k begin at begin[k],
     and its covariance is S[begin[k]:], or I if `plain`.
@@ -184,7 +187,10 @@ class Subproblem:
         return (entries * (self._X.dtype.itemsize + 4) + self._covariance * 8 * len(selected) * width) / 1e6
 
     def solve(self, n_passes, gap_tol):
-        """Optimize `a` and `weights` until the relative duality gap is at most gap_tol; return the dual objective."""
+        """Optimize `a` and `weights`, and return the dual objective.
+
+        It stops if the relative duality gap is at most gap_tol.
+        """
         self.a = np.zeros(len(self._y))
         for n_done in range(1, n_passes + 1):
             self._set_state()
@@ -219,6 +225,6 @@ class Subproblem:
         return float(self.a.sum() - 0.5 * (softened @ softened) - self._conjugate)
 
     def primal(self):
-        """Return the primal objective; Omega(w) = Omega*(z) because w is the gradient of Omega* at z."""
+        """Return the primal objective, where Omega(w) = Omega*(z) as w is the gradient at z."""
         loss = np.maximum(0.0, 1.0 - self._y * (self._rows @ self.weights))
         return float(self._conjugate + self._C @ loss**self._q)

@@ -1,4 +1,4 @@
-"""Sparse batch confidence-weighted learning, which selects groups of features by cutting planes."""
+"""Sparse batch learners that select groups of features by cutting planes."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ class SparseBatchConfidenceWeighted(WeightedSolver):
         return self.n_group or -(-int(self.n_features_to_select) // 15)  # 15 groups, as in the paper
 
     def _stopping_rule(self, problem, group, thetas):
-        """Return the name of the stopping rule that applies, or an empty string if selection continues."""
+        """Return the name of the stopping rule that applies, or an empty string."""
         if len(problem.features) == self.n_features_to_select:
             return "n_features_to_select"
         if len(thetas) > 1 and abs(thetas[-1] - thetas[-2]) < self.tol * abs(thetas[-1]):
@@ -186,7 +186,7 @@ class SparseBatchConfidenceWeighted(WeightedSolver):
 
 @estimator
 class FeatureGeneratingMachine(SparseBatchConfidenceWeighted):
-    r"""Feature generating machine: a linear support vector machine that selects groups of features.
+    r"""Feature generating machine: a linear SVM that selects groups of features.
 
     .. math::
 

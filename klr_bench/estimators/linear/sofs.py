@@ -62,7 +62,7 @@ def _signature(real, index):
 
 @compiled([_signature(real, index) for real in (float32, float64) for index in (int32, int64)])
 def _pass(data, indices, indptr, y, r, mean, variance, heap, position, size, counts):
-    """Learn from CSR rows of norm 1 with the regularizations r (n,); return the new size of the heap."""
+    """Learn from CSR rows of norm 1 with regularizations r (n,); return the new heap size."""
     for i in range(len(y)):
         row, x = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
         f, v = 0.0, 0.0

@@ -14,7 +14,10 @@ from klr_bench.estimators.linear.engine import rule
 
 @rule
 def second_order(m, v, parameters):
-    """Return the update S x (y - x'S w) / (1 + v) of S w after a mistake; without y if only S changes."""
+    """Return the update of S w and S.
+
+    A mistake adds S x (y - x'S w) / (1 + v) to S w; if only S changes, the same without y.
+    """
     beta = 1.0 / (1.0 + v)
     if m <= 0.0:
         return (1.0 - m) * beta, beta

@@ -41,7 +41,7 @@ def _signature(real, index):
 
 @compiled([_signature(real, index) for real in (float32, float64) for index in (int32, int64)])
 def _ascend(data, indices, indptr, y, order, l1, bound, softness, squares, a, z):
-    """Update a (n,) and z (d,) with one dual step per CSR row; `squares` (n,) are the squared row norms."""
+    """Take one dual step per CSR row; update `a` (n,) and z = sum_i a_i y_i x_i (d,)."""
     for i in order:
         row, x = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
         f = 0.0
@@ -179,7 +179,7 @@ class SparDCA(WeightedSolver):
         return int(np.max(self.n_iter_))
 
     def progress(self):
-        """Return the values stored at a checkpoint: objective, duality gap, fraction of non-zero weights."""
+        """Return the values stored at a checkpoint: objective, gap and fraction of non-zero weights."""
         gap = float(np.max(self.duality_gap_))
         return {"objective": float(np.sum(self.objective_)), "duality_gap": gap, **super().progress()}
 

@@ -1,4 +1,4 @@
-"""What is printed: a title, grids of texts, and sentences below them; and how it is written in Markdown and LaTeX."""
+"""Documents with a title, tables and a caption, and their Markdown and LaTeX output."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from klr_bench.report.labels import PLUS_MINUS
 from klr_bench.report.writing import ORIENTATIONS
 
 BEST, ALIKE = "‡", "†"
-"""Marks of the best number of a column, and of those that are not distinguishable from it."""
+"""Marks of the best value in a column and of values not significantly different from it."""
 PREAMBLE = r"\usepackage{booktabs}\usepackage{graphicx}\usepackage{rotating}\usepackage[T1]{fontenc}"
-"""What the LaTeX of a table needs."""
+"""LaTeX packages that a table needs."""
 TEX_ESCAPES = str.maketrans(
     {
         **{character: f"\\{character}" for character in "&%$#_{}"},
@@ -24,12 +24,15 @@ TEX_ESCAPES = str.maketrans(
     }
 )
 SEPARATOR = " / "
-"""Between several numbers in one cell."""
+"""Separator of several values in one table cell."""
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A table of texts; `papers` are the places of the rows that hold published values."""
+    """Table of strings.
+
+    `papers` are the indices of the rows with published values, and `notes` are sentences on failed repeats.
+    """
 
     header: list[str]
     rows: Sequence[list[str]]
@@ -39,7 +42,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Document:
-    """Texts, before they are written for the terminal, Markdown or LaTeX."""
+    """Title, tables and caption, independent of the output format."""
 
     title: str
     grids: Sequence[Grid]
@@ -49,7 +52,7 @@ class Document:
 def aligned(
     header: list[str], rows: Sequence[list[str]], notes: Sequence[str] = (), papers: Sequence[int] = ()
 ) -> Grid:
-    """Return a grid whose columns after the first are padded to one width, with plus-minus signs below each other."""
+    """Return a grid whose value columns are padded such that the plus-minus signs align."""
     columns = [_padded(texts, head) for head, *texts in list(zip(header, *rows, strict=True))[1:]]
     return Grid(header, [[row[0], *texts] for row, *texts in zip(rows, *columns, strict=True)], papers, notes)
 
@@ -69,7 +72,7 @@ def _padded(column: Sequence[str], head: str) -> list[str]:
 
 
 def is_best(text: str) -> bool:
-    """Return True if a printed number has the mark of the best."""
+    """Return True if a printed value has the mark of the best."""
     return text.rstrip().endswith(BEST)
 
 
@@ -83,7 +86,7 @@ def markdown(document: Document) -> str:
 
 
 def pipe_table(grid: Grid) -> str:
-    """Return a grid as a pipe table."""
+    """Return a grid as a Markdown pipe table."""
     from tabulate import tabulate
 
     rows = [[f"**{_md(text.strip())}**" if is_best(text) else _md(text.strip()) for text in row] for row in grid.rows]
@@ -94,17 +97,17 @@ def pipe_table(grid: Grid) -> str:
 
 
 def _md(text: str) -> str:
-    """Escape the markup of Markdown."""
+    """Escape the special characters of Markdown."""
     return re.sub(r"([\\`*_|<>\[\]#&~$!])", r"\\\1", text)
 
 
 @dataclass(frozen=True)
 class Placing:
-    """How an author places a table in a paper.
+    """Caption, label, note and orientation of a LaTeX table.
 
-    `caption` and `note`, a line below the table, are LaTeX; without a caption the table has the sentences of the
-    report.  `label` is what the text refers to; the second table of a report has -2 behind it.  `orientation` is one of
-    ORIENTATIONS.
+    `caption` and `note`, a line below the table, are LaTeX code; without a caption the table gets the caption of the
+    report.  `label` is the target of \\ref, with the suffix -2 for the second table of a report, and so on.
+    `orientation` is one of ORIENTATIONS.
     """
 
     caption: str | None = None
@@ -117,7 +120,7 @@ class Placing:
 
 
 def latex(document: Document, placing: Placing | None = None) -> str:
-    """Return a document as LaTeX, with one table per grid, which shrinks if it is wider than its place."""
+    """Return a document as LaTeX, with one table per grid, at most as wide as the line."""
     placing = placing or Placing()
     environment = ORIENTATIONS[placing.orientation]
     parts = [f"% needs {PREAMBLE}"]
@@ -149,11 +152,11 @@ def latex(document: Document, placing: Placing | None = None) -> str:
 
 def _tex_row(row: list[str]) -> str:
     first = _tex(row[0])
-    first = "{}" + first if first.startswith(("[", "*")) else first  # else an argument of the \\ above
+    first = "{}" + first if first.startswith(("[", "*")) else first  # not parsed as an argument of the preceding \\
     numbers = [rf"\textbf{{{_tex(text)}}}" if is_best(text) else _tex(text) for text in row[1:]]
     return " & ".join([(r"\quad " if row[0].startswith(" ") else "") + first, *numbers]) + r" \\"
 
 
 def _tex(text: str) -> str:
-    """Escape the markup of LaTeX; signs of numbers become mathematics."""
+    """Escape the special characters of LaTeX, and put the sign of a number in math mode."""
     return re.sub(r"^([+-])(?=\d)", r"$\1$", text.strip().translate(TEX_ESCAPES))

@@ -1,4 +1,4 @@
-"""Print documents on a terminal, as wide as it is, or as plain text."""
+"""Printing of documents on a terminal or as plain text."""
 
 from __future__ import annotations
 
@@ -14,54 +14,56 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 PLAIN = {"±": "+-", BEST: "^", ALIKE: "="}
-"""Signs for an encoding that does not have them."""
+"""Replacements for characters that the encoding of the console lacks."""
 STYLES = {BEST: "bold", ALIKE: "underline", "*": "bold red", "]": "yellow", "~": "cyan"}
-"""Styles of numbers by their last sign: the best, not distinguishable from it, or a verdict."""
+"""Styles of values, by their last character, the mark of the best or of a verdict."""
 MOST_GRIDS = 200
-"""Grids that are printed: rich takes some milliseconds for each, and nobody reads thousands."""
-PLAIN_WIDTH = 120
-"""The least width of plain text, in which numbers are never cut off."""
+"""Largest number of printed grids, because rich takes some milliseconds per grid."""
+MIN_PLAIN_WIDTH = 120
+"""Minimum width of plain text, in which values are never truncated."""
 IMPLIED = ("ok", "Support vectors", "ratio")
-"""Columns that are left out first if a terminal is too narrow: others imply them."""
+"""Columns that are omitted first on a narrow terminal, because other columns imply them."""
 
 
 def show_all(documents: Iterable[Document], console: Console) -> None:
-    """Print documents, each followed by an empty line."""
+    """Print documents, separated by empty lines."""
     for document in documents:
         show(document, console)
         console.print()
 
 
 def show(document: Document, console: Console) -> None:
-    """Print a document, wide enough for all numbers if the width is not limited."""
-    width, left_out, unlimited = console.width, dict[str, None](), is_unlimited(console)
-    page_width = max(PLAIN_WIDTH, width) if unlimited else width
+    """Print a document; output of unlimited width is wide enough for all values."""
+    width, omitted, unlimited = console.width, dict[str, None](), is_unlimited(console)
+    page_width = max(MIN_PLAIN_WIDTH, width) if unlimited else width
     try:
         console.width = page_width
         console.print(_text(document.title, console, "bold"))
-        for whole in document.grids[:MOST_GRIDS]:
+        for full_grid in document.grids[:MOST_GRIDS]:
             console.print()
-            grid = _fitting(whole, page_width)
+            grid = _fitting(full_grid, page_width)
             if unlimited:
-                console.width = max(page_width, min(sum(_widths(grid)), 2 * PLAIN_WIDTH))
+                console.width = max(page_width, min(sum(_widths(grid)), 2 * MIN_PLAIN_WIDTH))
             console.print(_rich_table(grid, console))
             console.width = page_width
-            left_out |= dict.fromkeys(head for head in whole.header if head not in grid.header)
-            for note in whole.notes:
+            omitted |= dict.fromkeys(head for head in full_grid.header if head not in grid.header)
+            for note in full_grid.notes:
                 console.print(_text(f"! {note}", console, "yellow"))
         console.print()
         more = len(document.grids) - MOST_GRIDS
         if more > 0:
-            console.print(f"{more:,} more tables are left out here. format=md writes all.")
-        narrow = f"Left out, because the terminal is too narrow: {', '.join(left_out)}. format=md shows all columns."
-        for line in [*document.caption, *([narrow] if left_out else [])]:
+            console.print(f"{more:,} more tables are omitted. Use format=md to write all tables.")
+        narrow = (
+            f"Omitted columns, because the terminal is too narrow: {', '.join(omitted)}. Use format=md for all columns."
+        )
+        for line in [*document.caption, *([narrow] if omitted else [])]:
             console.print(_text(line, console, "dim"))
     finally:
         console.width = width
 
 
 def _fitting(grid: Grid, width: int) -> Grid:
-    """Leave out columns that others imply until a grid fits into a width: no number is broken in two."""
+    """Return a grid without some implied columns, such that it fits into a width if possible."""
     widths = dict(enumerate(_widths(grid)))
     for name in IMPLIED:
         is_needed = name == "ok" and grid.notes
@@ -72,7 +74,7 @@ def _fitting(grid: Grid, width: int) -> Grid:
 
 
 def _widths(grid: Grid) -> list[int]:
-    """Return the widths of the columns, with the two spaces behind each."""
+    """Return the widths of the columns, including two trailing spaces each."""
     heads = [[grid.header[0]], *(head.split(" ", 1) for head in grid.header[1:])]
     columns = zip(*grid.rows, strict=True) if grid.rows else [()] * len(heads)
     return [max(map(len, [*words, *texts])) + 2 for words, texts in zip(heads, columns, strict=True)]
@@ -84,7 +86,7 @@ def _rich_table(grid: Grid, console: Console) -> RichTable:
 
     table = RichTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for number, head in enumerate(grid.header):
-        # Heads of two words have two lines: the numbers decide how wide a column is.
+        # Headings of two words get two lines, so that the values determine the column width.
         text = head.replace(" ", "\n", 1) if " " in head and number else f"\n{head}"
         title = _text(text, console, "bold")
         title.justify = "right" if number else "left"
@@ -101,7 +103,7 @@ def _styled(text: str, console: Console) -> Text:
 
 
 def _text(text: str, console: Console, style: str = "") -> Text:
-    """Return a text in the characters that a console can write."""
+    """Return text with characters that the console cannot encode replaced."""
     from rich.text import Text
 
     if not console.encoding.startswith("utf"):

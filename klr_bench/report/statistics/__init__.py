@@ -1,1 +1,4 @@
-"""Statistics of comparisons, as functions of arrays.  docs/reports/statistics.md explains what they assume."""
+"""Statistical comparisons of methods, as functions of arrays.
+
+docs/reports/statistics.md explains their assumptions.
+"""
