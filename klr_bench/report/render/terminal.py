@@ -53,9 +53,7 @@ def show(document: Document, console: Console) -> None:
         more = len(document.grids) - MOST_GRIDS
         if more > 0:
             console.print(f"{more:,} more tables are omitted. Use format=md to write all tables.")
-        narrow = (
-            f"Omitted columns, because the terminal is too narrow: {', '.join(omitted)}. Use format=md for all columns."
-        )
+        narrow = f"The terminal is too narrow for the columns {', '.join(omitted)}. Use format=md to show them."
         for line in [*document.caption, *([narrow] if omitted else [])]:
             console.print(_text(line, console, "dim"))
     finally:
