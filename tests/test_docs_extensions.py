@@ -1,4 +1,4 @@
-"""The extensions of the documentation: shared parameters in full, and plain text that is no markup by accident."""
+"""Tests of the Sphinx extensions for shared parameters and for docstrings in plain text."""
 
 import inspect
 
@@ -43,7 +43,7 @@ def in_full(cls):
     return "\n".join(shared.in_full(cls, inspect.getdoc(cls).splitlines()))
 
 
-def test_shared_entries_are_put_in_full():
+def test_references_are_replaced_by_full_entries():
     text = in_full(Derived)
     assert text.startswith("A class that refers to its base.\n\nParameters\n----------\nown : bool, default=False\n")
     assert "\nwidth : float, default=1.0\n    Width > 0.\n\n    Two paragraphs.\n    Width is at most 9.\n" in text
@@ -53,12 +53,15 @@ def test_shared_entries_are_put_in_full():
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ("height\n    See `Base`.", "Base has no 'height' among its parameters, where another class refers to it."),
-        ("width\n    See `Bottom`.", "says 'See `Bottom`', and there is no such class."),
+        (
+            "height\n    See `Base`.",
+            "Base does not describe 'height' among its parameters, but another class refers to it.",
+        ),
+        ("width\n    See `Bottom`.", "refers to `Bottom`, which is not a known class."),
         ("width: float\n    A width.", "expected 'name' or 'name : type' in its docstring, got 'width: float'."),
     ],
 )
-def test_a_reference_that_leads_nowhere_ends_the_build(entry, message):
+def test_an_invalid_reference_fails_the_build(entry, message):
     broken = type("Broken", (Base,), {"__doc__": f"One line.\n\nParameters\n----------\n{entry}\n"})
     broken.__module__ = __name__
     with pytest.raises(LookupError) as error:
@@ -66,7 +69,7 @@ def test_a_reference_that_leads_nowhere_ends_the_build(entry, message):
     assert message in str(error.value)
 
 
-def test_no_page_of_a_class_leaves_a_shared_entry_to_another():
+def test_every_public_class_has_full_entries():
     for cls in filter(inspect.isclass, (getattr(klr_bench, name) for name in klr_bench.__all__)):
         for heading, lines in shared.sections(in_full(cls).splitlines()):
             for entry in shared.entries(cls, lines) if heading in shared.SECTIONS else ():
@@ -84,11 +87,11 @@ def test_no_page_of_a_class_leaves_a_shared_entry_to_another():
         ("see docs/scale/streams.md.", "see :doc:`/scale/streams`."),
     ],
 )
-def test_text_stands_for_itself_and_names_are_links_or_code(text, markup):
+def test_special_characters_are_escaped_and_names_become_links_or_code(text, markup):
     assert plain.plain(text) == markup
 
 
-def test_formulas_examples_headings_and_names_of_entries_stay():
+def test_formulas_examples_and_headings_are_unchanged():
     lines = ["Of x_", "", ".. math::", "", "    x_ * y", "", "Attributes", "----------", "t_ : x_", "    A *."]
     lines += ["", "Examples", "--------", ">>> x_ * y", "x_"]
     markup = plain.as_markup(lines)

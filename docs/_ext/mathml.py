@@ -1,4 +1,4 @@
-"""Formulas as MathML, which browsers draw by themselves: no script, no network, no LaTeX."""
+"""Sphinx extension that writes formulas as MathML, which browsers render without scripts."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from sphinx.writers.html5 import HTML5Translator
 
 
 def mathml(text: str, *, as_block: bool = False) -> str:
-    """Return a formula as MathML; bars of a norm are as high as those of a number, which browsers would stretch."""
+    """Return a LaTeX formula as MathML, without stretching the bars of norms."""
     return re.sub(
         r"<mo(?: class=\"mathopen\")?>‖</mo>", '<mo stretchy="false">‖</mo>', tex2mathml(text, as_block=as_block)
     )
 
 
 def inline(translator: HTML5Translator, node: nodes.math) -> None:
-    """Write a formula within a line."""
+    """Write an inline formula."""
     translator.body.append(mathml(node.astext()))
     raise nodes.SkipNode
 
 
 def block(translator: HTML5Translator, node: nodes.math_block) -> None:
-    """Write a formula on a line of its own, which scrolls where the page is narrow."""
+    """Write a displayed formula, which scrolls on a narrow page."""
     text = node.astext().strip()
     if "\\\\" in text and "\\begin" not in text:
         text = f"\\begin{{aligned}}{text}\\end{{aligned}}"

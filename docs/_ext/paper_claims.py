@@ -1,4 +1,4 @@
-"""What a paper asserts, each claim with its verdict and the comparisons that decide it."""
+"""Section of a paper page on its claims, with their verdicts and comparisons."""
 
 from __future__ import annotations
 
@@ -12,67 +12,67 @@ from klr_bench.report.load import was_run
 from klr_bench.report.papers.claims import FAILS, HOLDS, OPEN, Compared, JudgedClaim
 from klr_bench.report.papers.reproduction import WholePaper
 
-MOST_SHOWN = 6
-"""Comparisons that stand below a claim; all of them are behind a line that opens."""
+MAX_SHOWN = 6
+"""Largest number of comparisons listed below a claim; the complete list can be expanded."""
 CLASSES = {HOLDS: "within", FAILS: "off", OPEN: "apart"}
 
 
 def claims_section(whole: WholePaper, results_dir: Path) -> str:
-    """Return all claims of a paper."""
+    """Return the section on the claims of a paper, or an empty string."""
     if not whole.claims:
         return ""
-    said = (
-        "What the paper asserts in words is judged by our records: a claim is a set of comparisons, each of two "
-        "numbers on one data set. It holds if all of them do, or at least the share that is given with it; otherwise "
-        "it does not hold here, with these data and settings. A margin, where there is one, is part of the claim."
+    text = (
+        "We judge the statements of the paper by our records. A claim is a set of comparisons, each of two values on "
+        "one data set. It holds if all comparisons hold, or at least the share stated with it; otherwise it does not "
+        "hold here, with these data and settings. If a margin is stated, it is part of the claim."
     )
     claims = "\n".join(f"<li>{_claim(claim, results_dir)}</li>" for claim in whole.claims)
-    return f"## Claims\n\n{said}\n\n{html(f'<ol class={chr(34)}claims{chr(34)}>{claims}</ol>')}"
+    return f"## Claims\n\n{text}\n\n{html(f'<ol class={chr(34)}claims{chr(34)}>{claims}</ol>')}"
 
 
 def _claim(judged: JudgedClaim, results_dir: Path) -> str:
     claim = judged.claim
     verdict = f'<strong class="{CLASSES[judged.verdict]}">{escape(first_upper(judged.verdict))}</strong>'
-    parts = [f"<p>{escape(claim.says)} <small>({escape(claim.where)})</small><br>{verdict}. {_why(judged)}</p>"]
+    parts = [f"<p>{escape(claim.says)} <small>({escape(claim.where)})</small><br>{verdict}. {_reason(judged)}</p>"]
     if judged.compared:
-        right = [one for one in judged.compared if one.holds]
-        wrong = [one for one in judged.compared if not one.holds]
-        deciding, word = (wrong, "Against it") if wrong else (right, "For it")
-        shown = [deciding[place] for place in _spread(len(deciding))]
-        more = f", {len(shown)} of {len(deciding)}" if len(deciding) > len(shown) else ""
-        parts.append(f"<p>{word}{more}:</p>{_comparisons(shown, word)}")
-        if len(judged.compared) > len(shown):
-            every = _comparisons(judged.compared, "All comparisons", verdicts=True)
-            parts.append(f"<details><summary>All {len(judged.compared)} comparisons</summary>{every}</details>")
+        supporting = [one for one in judged.compared if one.holds]
+        contradicting = [one for one in judged.compared if not one.holds]
+        deciding, label = (contradicting, "Contradicting") if contradicting else (supporting, "Supporting")
+        examples = [deciding[index] for index in _evenly_spaced(len(deciding))]
+        count = f", {len(examples)} of {len(deciding)}" if len(deciding) > len(examples) else ""
+        parts.append(f"<p>{label} comparisons{count}:</p>{_comparisons(examples, label)}")
+        if len(judged.compared) > len(examples):
+            full = _comparisons(judged.compared, "All comparisons", verdicts=True)
+            parts.append(f"<details><summary>All {len(judged.compared)} comparisons</summary>{full}</details>")
     links = [experiment_link(name, run=was_run(results_dir / name)) for name in claim.experiments]
     if links:
-        parts.append(f"<p><small>Records of {', '.join(links)}.</small></p>")
+        parts.append(f"<p><small>Records: {', '.join(links)}.</small></p>")
     return "\n".join(parts)
 
 
-def _why(judged: JudgedClaim) -> str:
-    """Return how many comparisons hold, how many must, and what is left out."""
+def _reason(judged: JudgedClaim) -> str:
+    """Return how many comparisons hold, how many are required, and which were omitted."""
     if not judged.compared:
         return escape(judged.sentence().split(f"{judged.verdict[0].upper()}{judged.verdict[1:]}. ", 1)[-1])
-    said = f"{judged.count()} comparisons hold"
-    said += f"; the claim holds if {judged.claim.share:.0%} of them do." if judged.claim.share < 1 else "."
+    text = f"{judged.count()} comparisons hold"
+    text += f"; the claim holds if {judged.claim.share:.0%} of them hold." if judged.claim.share < 1 else "."
     if judged.missing:
-        said += f" Not run: {', '.join(judged.missing)}."
+        text += f" Not run: {', '.join(judged.missing)}."
     if judged.n_unlike:
-        said += f" Left out: {judged.n_unlike} comparisons of times of different machines, or of a busy one."
-    return escape(said)
+        text += f" Omitted: {judged.n_unlike} comparisons of times from different machines or a busy machine."
+    return escape(text)
 
 
-def _spread(count: int) -> list[int]:
-    """Return the places of a few of so many comparisons, evenly spaced: those of all statements of a claim."""
-    return sorted({round(place * (count - 1) / (MOST_SHOWN - 1)) for place in range(MOST_SHOWN)})
+def _evenly_spaced(count: int) -> list[int]:
+    """Return at most MAX_SHOWN evenly spaced indices below `count`, so that all statements are represented."""
+    return sorted({round(i * (count - 1) / (MAX_SHOWN - 1)) for i in range(MAX_SHOWN)})
 
 
 def _comparisons(compared: Sequence[Compared], name: str, *, verdicts: bool = False) -> str:
     rows = []
     for one in compared:
-        word = [f'<span class="{"within" if one.holds else "off"}">{"yes" if one.holds else "no"}</span>']
+        verdict = [f'<span class="{"within" if one.holds else "off"}">{"yes" if one.holds else "no"}</span>']
         texts = (one.dataset, one.metric, one.left, one.relation, one.right)
-        rows.append([*map(escape, texts), *(word if verdicts else [])])
-    header = ["data set", "number", "this", "should be", "than this", *(["is it"] if verdicts else [])]
+        rows.append([*map(escape, texts), *(verdict if verdicts else [])])
+    header = ["data set", "metric", "first", "relation", "second", *(["holds"] if verdicts else [])]
     return html_table(header, rows, name)

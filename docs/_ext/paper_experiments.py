@@ -1,4 +1,4 @@
-"""The page of all experiments: by source, with what each makes."""
+"""Page that lists all experiments by paper."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ from klr_bench.report.load import was_run
 from klr_bench.report.papers.reproduction import WholePaper
 from klr_bench.yaml_file import read_yaml
 
-OWN = "Beside the papers"
+OTHER = "Experiments without a paper"
 
 
 def experiments_page(papers: Sequence[WholePaper], results_dir: Path) -> str:
-    """Return the page of all experiments of configs/experiment and ./configs/experiment."""
-    made = {whole.name: makes(whole) for whole in papers}
+    """Return the page of all experiments in configs/experiment and ./configs/experiment."""
+    outputs = {whole.name: makes(whole) for whole in papers}
     groups: dict[str, list[list[str]]] = {whole.name: [] for whole in papers} | {"": []}
     for name in names("experiment", folders()):
         content = read_yaml(find("experiment", name, folders()))
         title = _title(content) or name
         run = was_run(results_dir / name)
-        of = [whole.name for whole in papers if name in made[whole.name]]
-        of = of or [whole.name for whole in papers if _names(title, whole)]
-        for paper in of or [""]:
-            what = ", ".join(made[paper].get(name, ["beside it"])) if paper else ""
-            groups[paper].append([experiment_link(name, run=run), escape(title), escape(what)])
+        sources = [whole.name for whole in papers if name in outputs[whole.name]]
+        sources = sources or [whole.name for whole in papers if _cites(title, whole)]
+        for paper in sources or [""]:
+            results = ", ".join(outputs[paper].get(name, ["related experiment"])) if paper else ""
+            groups[paper].append([experiment_link(name, run=run), escape(title), escape(results)])
     parts = [
         "# All experiments",
-        "Run one with `klr-bench run experiment=<name>`, and show it with `klr-bench report experiment=<name>`. A name "
-        "that is a link leads to the page of a run: its table, figures, records, machine and versions.",
+        "`klr-bench run experiment=<name>` runs an experiment; `klr-bench report experiment=<name>` shows its results. "
+        "Linked names lead to the page of a run, with its table, figures, records, machine and versions.",
     ]
     for whole in papers:
         parts += _group(
-            plain(first_upper(whole.paper.reference)), groups[whole.name], ["experiment", "what it is", "makes"]
+            plain(first_upper(whole.paper.reference)), groups[whole.name], ["experiment", "description", "results"]
         )
-    parts += _group(OWN, [row[:2] for row in groups[""]], ["experiment", "what it is"])
+    parts += _group(OTHER, [row[:2] for row in groups[""]], ["experiment", "description"])
     return "\n\n".join(parts) + "\n"
 
 
@@ -53,8 +53,8 @@ def _title(content: Any) -> str:
     return str(content.get("title") or "") if isinstance(content, Mapping) else ""
 
 
-def _names(title: str, whole: WholePaper) -> bool:
-    """Say whether the title of an experiment names a paper: "Zhang et al., ICML 2013", or the name of its folder."""
+def _cites(title: str, whole: WholePaper) -> bool:
+    """Return True if the title of an experiment cites a paper or has the name of its folder."""
     paper = whole.paper
     authors = re.split(r" \(", paper.reference)[0]
     venue = f"{paper.venue} {paper.year}"

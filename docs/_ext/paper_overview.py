@@ -1,4 +1,4 @@
-"""What the first page of *Reproduce a paper* includes: cards, the scoreboard of all papers, the list of pages."""
+"""Parts of the first page of *Reproduce a paper*: cards, scoreboards and contents."""
 
 from __future__ import annotations
 
@@ -14,64 +14,64 @@ from klr_bench.report.papers.verdicts import counts
 from klr_bench.report.render.document import Grid
 
 MEANINGS = {
-    "numbers": "printed in the paper's tables",
-    "beside ours": "of these, those for which one of our runs has a number",
-    "within": "ours differs from the printed mean by at most two published standard deviations, or by at most half a "
-    "unit of its last printed digit",
-    "compatible": "not within, but the two means differ by at most twice the standard error of their difference",
-    "explained": "further off, for a cause that an experiment shows",
-    "off": "further off, without a cause that we could show",
-    "times": "training times, which were measured on other machines and are not judged",
-    "other data": "ours were measured on data that stand in for data that we could not get; they are not judged",
-    "absent": "we have no number, for a reason that is given",
-    "not run": "we have no number, because the experiment was not run",
-    "near": "ours is within two published standard deviations, one percentage point, or 4 % of a number that is no "
-    "percentage: a plain rule beside the two statistical ones",
-    "compared": "numbers that were compared at all: not times, and not numbers of other data",
+    "numbers": "values printed in the paper's tables",
+    "beside ours": "published values for which one of our runs has a value",
+    "within": "our mean differs from the printed mean by at most two published standard deviations, or at most half a "
+    "unit of the last printed digit",
+    "compatible": "not within, but the means differ by at most twice the standard error of their difference",
+    "explained": "a larger difference, with a cause that an experiment demonstrates",
+    "off": "a larger difference without a known cause",
+    "times": "training times, which are not judged because the machines differ",
+    "other data": "values for replacements of unavailable data, which are not judged",
+    "absent": "published values that we do not have, for a stated reason",
+    "not run": "published values whose experiment was not run",
+    "near": "our mean is within two published standard deviations, one percentage point, or, for values that are not "
+    "percentages, 4 %: a simple rule in addition to the two statistical ones",
+    "compared": "values that are judged: no times, and no values for other data",
 }
-"""Each term of a scoreboard."""
+"""Definitions of the columns of a scoreboard."""
 
 
 def numbers_sentence(whole: WholePaper) -> str:
-    """Return what became of the numbers of a paper."""
-    found = counts(whole.numbers)
-    if not found["numbers"]:
-        return "It prints no tables of numbers."
-    compared = found["compared"]
-    said = f"Of its {found['numbers']:,} printed numbers {found['beside ours']:,} stand beside ours"
+    """Return a sentence that summarizes the verdicts on the published values of a paper."""
+    n = counts(whole.numbers)
+    if not n["numbers"]:
+        return "The paper prints no tables of numbers."
+    compared = n["compared"]
+    text = f"We have values for {n['beside ours']:,} of its {n['numbers']:,} printed values"
     if not compared:
-        return f"{said}; none of them can be compared."
-    out = [
-        f"{found['within']} {'is' if found['within'] == 1 else 'are'} within the published spread",
-        f"{found['compatible']} {'is' if found['compatible'] == 1 else 'are'} statistically compatible",
-        f"{found['explained']} {'is' if found['explained'] == 1 else 'are'} off for a cause that an experiment shows",
-        f"{found['off']} {'is' if found['off'] == 1 else 'are'} off without one",
+        return f"{text}; none of them can be compared."
+    parts = [
+        f"{n['within']} {'is' if n['within'] == 1 else 'are'} within the published spread",
+        f"{n['compatible']} {'is' if n['compatible'] == 1 else 'are'} statistically compatible",
+        f"{n['explained']} {'differs' if n['explained'] == 1 else 'differ'} with a demonstrated cause",
+        f"{n['off']} {'differs' if n['off'] == 1 else 'differ'} without a known cause",
     ]
     keys = ("within", "compatible", "explained", "off")
-    out = [text for text, key in zip(out, keys, strict=True) if found[key] or key == "off"]
-    return f"{said}. Of the {compared:,} that can be compared {listed(out)}."
+    parts = [part for part, key in zip(parts, keys, strict=True) if n[key] or key == "off"]
+    return f"{text}. Of the {compared:,} that can be compared, {listed(parts)}."
 
 
 def claims_sentence(whole: WholePaper) -> str:
-    """Return what became of the claims of a paper."""
+    """Return a sentence that summarizes the verdicts on the claims of a paper."""
     verdicts = [claim.verdict for claim in whole.claims]
     if not verdicts:
         return ""
     words = {HOLDS: ("holds", "hold"), FAILS: ("does not hold here", "do not hold here")}
     words[OPEN] = ("cannot be judged here", "cannot be judged here")
-    said = [
+    parts = [
         f"{number} {words[verdict][number != 1]}"
         for verdict in (HOLDS, FAILS, OPEN)
         if (number := verdicts.count(verdict))
     ]
-    return f"Of {counted(len(verdicts), 'claim')} that it makes in words {listed(said)}."
+    return f"Of {counted(len(verdicts), 'claim')} in the text, {listed(parts)}."
 
 
 def bar(whole: WholePaper) -> str:
-    """Return what became of the numbers of a paper as a bar, as HTML; the sentence beside it says the same."""
-    found = counts(whole.numbers)
-    apart = found["numbers"] - found["compared"]
-    parts = {name: found[name] for name in ("within", "compatible", "explained", "off")} | {"not judged": apart}
+    """Return the verdicts on the values of a paper as an HTML bar chart."""
+    n = counts(whole.numbers)
+    not_judged = n["numbers"] - n["compared"]
+    parts = {name: n[name] for name in ("within", "compatible", "explained", "off")} | {"not judged": not_judged}
     spans = "".join(
         f'<span class="bar-{name.replace(" ", "-")}" style="flex-grow: {count}" title="{count} {name}"></span>'
         for name, count in parts.items()
@@ -81,60 +81,60 @@ def bar(whole: WholePaper) -> str:
 
 
 def cards(papers: Sequence[WholePaper]) -> str:
-    """Return a card a paper, which leads to its page."""
+    """Return a grid of cards, one per paper, that link to the pages of the papers."""
     parts = ["::::{grid} 1 1 2 2\n:gutter: 3\n"]
     for whole in papers:
         paper = whole.paper
         about = f"\n\n{plain(paper.about)}" if paper.about else ""
-        drawn = f"{html(bar(whole))}\n\n" if whole.lines else ""
+        chart = f"{html(bar(whole))}\n\n" if whole.lines else ""
         parts.append(
             f":::{{grid-item-card}} {plain(first_upper(paper.reference))}\n"
             f":link: generated/{whole.name}\n:link-type: doc\n\n"
-            f"**{plain(paper.title)}**{about}\n\n{drawn}{_in_short(whole)}\n:::\n"
+            f"**{plain(paper.title)}**{about}\n\n{chart}{_summary(whole)}\n:::\n"
         )
     return "\n".join([*parts, "::::\n"])
 
 
-def _in_short(whole: WholePaper) -> str:
-    """Return the counts of verdicts on numbers and claims."""
-    found = counts(whole.numbers)
+def _summary(whole: WholePaper) -> str:
+    """Return the counts of the verdicts on values and claims."""
+    n = counts(whole.numbers)
     lines = []
-    if found["compared"]:
+    if n["compared"]:
         names = {
             "within": "within",
             "compatible": "compatible",
-            "explained": "off with a cause",
-            "off": "off without one",
+            "explained": "different with a cause",
+            "off": "different without a known cause",
         }
-        said = ", ".join(f"{found[key]} {name}" for key, name in names.items())
-        lines.append(f"**{counted(found['compared'], 'number')} compared:** {said}")
+        text = ", ".join(f"{n[key]} {name}" for key, name in names.items())
+        lines.append(f"**{counted(n['compared'], 'value')} compared:** {text}")
     verdicts = [claim.verdict for claim in whole.claims]
     if verdicts:
         names = {HOLDS: "hold", FAILS: "do not hold here", OPEN: "cannot be judged here"}
-        said = ", ".join(f"{verdicts.count(key)} {name}" for key, name in names.items())
-        lines.append(f"**{counted(len(verdicts), 'claim')}:** {said}")
+        text = ", ".join(f"{verdicts.count(key)} {name}" for key, name in names.items())
+        lines.append(f"**{counted(len(verdicts), 'claim')}:** {text}")
     return "\\\n".join(lines)
 
 
 def scoreboard(papers: Sequence[WholePaper]) -> str:
-    """Return two tables with a line a paper, of numbers and of claims, and what their words mean."""
+    """Return tables of values and of claims with one row per paper, and the terms."""
     numbers, claims = numbers_and_claims(papers)
-    known = {whole.name: whole for whole in papers}
+    by_name = {whole.name: whole for whole in papers}
 
     def table(grid: Grid, name: str) -> str:
-        rows = [[_link(row[0], known), *map(escape, row[1:])] for row in grid.rows]
+        rows = [[_link(row[0], by_name), *map(escape, row[1:])] for row in grid.rows]
         return html_table([escape(head) for head in grid.header], rows, name, numbers=True)
 
-    both = [
-        table(numbers, "Numbers, paper by paper"),
+    parts = [
+        table(numbers, "Published values by paper"),
         terms(numbers.header[1:]),
-        table(claims, "Claims, paper by paper"),
+        table(claims, "Claims by paper"),
     ]
-    return "\n".join([html("\n".join(both)), ""])
+    return "\n".join([html("\n".join(parts)), ""])
 
 
 def failing(papers: Sequence[WholePaper]) -> str:
-    """Return the claims that do not hold by our records."""
+    """Return a table of the claims that do not hold in our records."""
     rows = [
         [
             escape(claim.claim.says),
@@ -145,20 +145,20 @@ def failing(papers: Sequence[WholePaper]) -> str:
         for claim in whole.claims
         if claim.verdict == FAILS
     ]
-    header = ["claim", "of", "comparisons that hold"]
+    header = ["claim", "source", "comparisons that hold"]
     return html(html_table(header, rows, "Claims that do not hold here")) if rows else "None."
 
 
 def terms(names: Sequence[str]) -> str:
-    """Return what the columns of a scoreboard mean, as HTML."""
-    said = "".join(f"<dt>{name}</dt><dd>{escape(MEANINGS[name])}.</dd>" for name in names)
-    return f'<dl class="terms">{said}</dl>'
+    """Return the definitions of the columns of a scoreboard as HTML."""
+    definitions = "".join(f"<dt>{name}</dt><dd>{escape(MEANINGS[name])}.</dd>" for name in names)
+    return f'<dl class="terms">{definitions}</dl>'
 
 
-def _link(name: str, known: dict[str, WholePaper]) -> str:
-    if name not in known:
+def _link(name: str, by_name: dict[str, WholePaper]) -> str:
+    if name not in by_name:
         return escape(name)
-    return f'<a href="generated/{escape(name)}.html">{escape(first_upper(known[name].paper.reference))}</a>'
+    return f'<a href="generated/{escape(name)}.html">{escape(first_upper(by_name[name].paper.reference))}</a>'
 
 
 def contents(papers: Sequence[WholePaper]) -> str:

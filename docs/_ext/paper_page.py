@@ -1,4 +1,4 @@
-"""The page of a paper: what became of it, its tables, figures and claims, how it was run, and what that took."""
+"""Page of a paper: reproduction results, tables, figures, claims, protocol and cost."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from klr_bench.report.papers.reproduction import WholePaper
 LEGEND = """\
 <p class="marks"><span class="within">12.3</span> within the published spread &emsp;
 <span class="compatible">12.3~</span> statistically compatible &emsp;
-<span class="explained">12.3 [1]</span> off, for the cause of this number below the table &emsp;
-<span class="off">12.3*</span> off, without a cause &emsp;
-<span class="apart">12.3</span> not judged: a time, or of other data &emsp;
-- no number</p>"""
+<span class="explained">12.3 [1]</span> different, with the cause of this number below the table &emsp;
+<span class="off">12.3*</span> different without a known cause &emsp;
+<span class="apart">12.3</span> not judged: a time, or a value for other data &emsp;
+- no value</p>"""
 
 
 class Figures:
-    """The pictures of experiments: those of their reports, else drawn; `files` are those that pages show."""
+    """Figures of experiments, from their reports or drawn; `files` are those used by pages."""
 
     def __init__(self, results_dir: Path) -> None:
         self._results_dir = results_dir
@@ -37,24 +37,24 @@ class Figures:
         self.files: dict[str, bytes] = {}
 
     def of(self, whole: WholePaper, experiment: str) -> dict[str, str]:
-        """Return the files of the figures of an experiment that was run, by the name of the figure."""
+        """Return the file names of the figures of a completed experiment, by figure name."""
         report = self._results_dir / experiment / "report"
-        found = {path.stem: path.read_bytes() for path in sorted(report.glob("*.png"))}
+        images = {path.stem: path.read_bytes() for path in sorted(report.glob("*.png"))}
         if not report.is_dir():
-            found = self._of_drawn(whole, experiment)
-        names = {stem: f"{experiment}-{stem}.png" for stem in found}
-        self.files |= {names[stem]: content for stem, content in found.items()}
+            images = self._draw(whole, experiment)
+        names = {stem: f"{experiment}-{stem}.png" for stem in images}
+        self.files |= {names[stem]: content for stem, content in images.items()}
         return names
 
     def run(self, experiment: str) -> bool:
-        """Say whether an experiment was run."""
+        """Return True if an experiment was run."""
         return was_run(self._results_dir / experiment)
 
     def manifest(self, experiment: str) -> Manifest:
-        """Return the manifest of an experiment that was run."""
+        """Return the manifest of a completed experiment."""
         return read_manifest(self._results_dir / experiment)
 
-    def _of_drawn(self, whole: WholePaper, experiment: str) -> dict[str, bytes]:
+    def _draw(self, whole: WholePaper, experiment: str) -> dict[str, bytes]:
         if whole.name not in self._drawn:
             self._drawn[whole.name] = draw_figures(whole).files
         start = f"{experiment}_"
@@ -87,17 +87,17 @@ def paper_page(whole: WholePaper, drawn: Figures, results_dir: Path) -> str:
 
 
 def _commands(whole: WholePaper) -> str:
-    said = ""
+    text = ""
     if whole.results:
-        said = (
-            f'The <a href="{PAGES}/papers/{escape(whole.name)}.html">page to look into</a> has the same numbers, with '
-            "figures to zoom and all records to filter and take away as CSV."
+        text = (
+            f'The <a href="{PAGES}/papers/{escape(whole.name)}.html">interactive page</a> has the same values, with '
+            "zoomable figures and all records to filter and download as CSV."
         )
     return (
-        "## Run it again\n\n"
+        "## Reproduce\n\n"
         f"```sh\nklr-bench run paper={whole.name}\nklr-bench report paper={whole.name}\n```\n\n"
-        "The first command fetches the data and goes on where it was stopped; `--dry-run` says what it would run. The "
-        f"second runs nothing. {said}"
+        "The first command downloads the data, runs the experiments and resumes an interrupted run; `--dry-run` only "
+        f"lists the work. The second command reports results without running anything. {text}"
     )
 
 
@@ -111,7 +111,7 @@ def _numbers(whole: WholePaper) -> str:
 
 
 def _table_link(name: str) -> str:
-    """Return the name of a table, as a link to it."""
+    """Return the name of a table as a link."""
     return f'<a href="#{_anchor(name)}">{escape(name)}</a>' if name.startswith("table ") else escape(name)
 
 
@@ -122,10 +122,8 @@ def _anchor(name: str) -> str:
 def _tables(whole: WholePaper) -> str:
     if not whole.lines:
         return ""
-    said = (
-        "Ours, with as many digits as the paper prints, stand above the paper's numbers. Point at one for its verdict."
-    )
-    parts = [f"## Tables\n\n{said}\n\n{html(LEGEND)}"]
+    text = "Our values, rounded like the published ones, are above them. Hover over a value for its verdict."
+    parts = [f"## Tables\n\n{text}\n\n{html(LEGEND)}"]
     for number in whole.judged:
         place = html(f'<span id="{_anchor(f"table {number}")}"></span>')
         parts.append(f"{place}\n\n{table_section(whole, number)}")
@@ -133,8 +131,8 @@ def _tables(whole: WholePaper) -> str:
 
 
 def _figures(whole: WholePaper, drawn: Figures) -> str:
-    """Return the figures of the paper, then those that are drawn from its other runs."""
-    paper, shown = whole.paper, set[str]()
+    """Return the figures of the paper, followed by figures of its other experiments."""
+    paper, used = whole.paper, set[str]()
     parts = []
     for number, figure in paper.figures.items():
         name = f"Figure {number}" if number[0].isdigit() else first_upper(number)
@@ -143,11 +141,11 @@ def _figures(whole: WholePaper, drawn: Figures) -> str:
         if missing:
             parts.append(f"Not run here: {', '.join(f'`{one}`' for one in missing)}.")
         parts += [_pictures(whole, one, drawn) for one in figure.experiments if one in whole.results]
-        shown |= {*figure.experiments}
-    rest = [one for one in experiments_of(whole.name) if one not in shown and drawn.run(one)]
+        used |= {*figure.experiments}
+    rest = [one for one in experiments_of(whole.name) if one not in used and drawn.run(one)]
     pictures = [text for one in rest if (text := _pictures(whole, one, drawn))]
     if pictures:
-        parts += ["### Drawn from the runs of its tables, claims and causes", *pictures]
+        parts += ["### Figures of the experiments behind tables, claims and causes", *pictures]
     return "\n\n".join(["## Figures", *parts]) if parts else ""
 
 
@@ -156,19 +154,19 @@ def _pictures(whole: WholePaper, experiment: str, drawn: Figures) -> str:
     title = config.title
     blocks = []
     for stem, file in drawn.of(whole, experiment).items():
-        what = said_of(stem, config.figures or [])
+        description = figure_title(stem, config.figures or [])
         link = experiment_link(experiment, run=True)
-        alt = plain(f"{first_upper(stem.replace('_', ' '))}. {what} {title}")
+        alt = plain(f"{first_upper(stem.replace('_', ' '))}. {description} {title}")
         blocks.append(
-            f"```{{figure}} {file}\n:alt: {alt}\n:class: picture\n\n{plain(what)} {plain(title)}: {link}.\n```"
+            f"```{{figure}} {file}\n:alt: {alt}\n:class: picture\n\n{plain(description)} {plain(title)}: {link}.\n```"
         )
     return "\n\n".join(blocks)
 
 
-def said_of(stem: str, asked: list[str]) -> str:
-    """Return what a picture shows, as the figure of its name says it, or else the first of those asked for."""
-    known = figures.names()
-    name = stem if stem in known else next((one for one in asked if one in known and stem != one), "")
+def figure_title(stem: str, requested: list[str]) -> str:
+    """Return the title of the figure with this name, or of the first requested figure."""
+    available = figures.names()
+    name = stem if stem in available else next((one for one in requested if one in available and stem != one), "")
     if not name:
         return ""
     title = figures.find(name).title

@@ -1,4 +1,4 @@
-"""All pages of papers as files, and the fragments that the first page of the section includes."""
+"""Files of the section *Reproduce a paper*: pages, figures and included fragments."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from klr_bench.report.writing import write_changed
 
 
 def write_pages(target: Path, results_dir: Path) -> list[Path]:
-    """Write the pages of all papers, those of ./configs as well, beside the results of a folder; return the paths.
+    """Write the pages of all papers, including those of ./configs; return their paths.
 
     Parameters
     ----------
-    target : the folder of the pages; what is there and not written now is removed
-    results_dir : the folder of all results; experiments that are not there count as not run
+    target : folder of the pages; all other files in it are removed
+    results_dir : folder of all results; missing experiments count as not run
     """
     papers = [WholePaper(name, folder, results_dir) for name, folder in paper_files(folders()).items()]
     papers.sort(key=lambda whole: (not whole.lines, whole.paper.year, whole.name))

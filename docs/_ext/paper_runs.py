@@ -1,4 +1,4 @@
-"""How the experiments of a paper were run: what is fixed, what is chosen and by what, and what the fits took."""
+"""Sections of a paper page on the protocol and the cost of its experiments."""
 
 from __future__ import annotations
 
@@ -19,47 +19,47 @@ from klr_bench.yaml_file import read_yaml
 
 
 def protocol_section(whole: WholePaper, results_dir: Path) -> str:
-    """Return which experiment makes what, and for each of them what is fixed and what is chosen."""
-    made = makes(whole)
+    """Return the section on the experiments of a paper and their fixed and tuned parameters."""
+    outputs = makes(whole)
     rows, details = [], []
     for name in experiments_of(whole.name):
         run = was_run(results_dir / name)
-        asked = _asked(results_dir / name) if run else {}
+        config = _config(results_dir / name) if run else {}
         rows.append(
             [
                 experiment_link(name, run=run),
-                escape(", ".join(made[name])),
-                escape(", ".join(_labels(asked, "datasets"))) if run else "not run",
-                escape(", ".join(_labels(asked, "algorithms"))),
-                str(asked.get("repeats", "")),
+                escape(", ".join(outputs[name])),
+                escape(", ".join(_labels(config, "datasets"))) if run else "not run",
+                escape(", ".join(_labels(config, "algorithms"))),
+                str(config.get("repeats", "")),
             ]
         )
-        details.append(_details(name, asked))
-    header = ["experiment", "makes", "data", "learners", "repeats"]
-    table = html_table(header, rows, "Which experiment makes what")
-    said = (
-        "Each experiment is a small YAML file, `configs/experiment/<name>.yaml`; its notes, which say where it departs "
-        "from the paper or where the paper leaves something open, are quoted here as they stand there. Below them are "
-        "the parameters that are fixed, those that cross-validation on the training rows of each split chooses among "
-        "the listed values, and those whose values are columns of the table."
+        details.append(_details(name, config))
+    header = ["experiment", "results", "data", "algorithms", "repeats"]
+    table = html_table(header, rows, "Experiments and their results")
+    text = (
+        "Each experiment is a small YAML file, `configs/experiment/<name>.yaml`. Its notes, quoted below, explain "
+        "where it differs from the paper and which details the paper does not specify. They are followed by the "
+        "parameters: fixed values, values from which cross-validation on the training rows of each split chooses, and "
+        "values that are columns of the table."
     )
-    return f"## Protocol\n\n{html(table)}\n\n{said}\n\n{html(chr(10).join(filter(None, details)))}"
+    return f"## Protocol\n\n{html(table)}\n\n{text}\n\n{html(chr(10).join(filter(None, details)))}"
 
 
 def makes(whole: WholePaper) -> dict[str, list[str]]:
-    """Return what each experiment of a paper makes: tables, figures, claims, causes."""
-    return {name: _shortened(list(dict.fromkeys(said))) for name, said in whole.paper.named().items()}
+    """Return the tables, figures, claims and causes that use each experiment of a paper."""
+    return {name: _join_claims(list(dict.fromkeys(uses))) for name, uses in whole.paper.named().items()}
 
 
-def _shortened(said: list[str]) -> list[str]:
-    """Join the numbers of claims: claims 1, 2, 3."""
-    claims = [one.removeprefix("claim ") for one in said if one.startswith("claim ")]
-    rest = [one for one in said if not one.startswith("claim ")]
+def _join_claims(uses: list[str]) -> list[str]:
+    """Join "claim 1", "claim 2" to "claims 1, 2"."""
+    claims = [one.removeprefix("claim ") for one in uses if one.startswith("claim ")]
+    rest = [one for one in uses if not one.startswith("claim ")]
     return rest + ([f"claim{'s' if len(claims) > 1 else ''} {', '.join(claims)}"] if claims else [])
 
 
 def notes_of(name: str) -> list[str]:
-    """Return the notes of an experiment: the comments that stand on lines of their own, a paragraph each."""
+    """Return the notes of an experiment, the paragraphs of comments in its YAML file."""
     paragraphs: list[list[str]] = [[]]
     for line in find("experiment", name, folders()).read_text(encoding="utf-8").splitlines():
         text = line.strip()
@@ -70,33 +70,33 @@ def notes_of(name: str) -> list[str]:
     return [" ".join(lines) for lines in paragraphs if lines]
 
 
-def _asked(folder: Path) -> Mapping[str, Any]:
-    """Return the configuration that an experiment was run with."""
+def _config(folder: Path) -> Mapping[str, Any]:
+    """Return the configuration with which an experiment was run."""
     config = read_yaml(folder / "manifest.yaml").get("config")
     return config if isinstance(config, Mapping) else {}
 
 
-def _labels(asked: Mapping[str, Any], group: str) -> list[str]:
-    return [str((one or {}).get("label") or name) for name, one in (asked.get(group) or {}).items()]
+def _labels(config: Mapping[str, Any], group: str) -> list[str]:
+    return [str((one or {}).get("label") or name) for name, one in (config.get(group) or {}).items()]
 
 
-def _details(name: str, asked: Mapping[str, Any]) -> str:
-    """Return notes, kernel, splits and parameters of an experiment, behind a line that opens."""
+def _details(name: str, config: Mapping[str, Any]) -> str:
+    """Return an expandable block with notes, kernel, splits and parameters of an experiment."""
     parts = [f"<p>{escape(note)}</p>" for note in notes_of(name)]
-    if asked:
-        parts.append(f"<p>{escape(' '.join([*_splits(asked), _kernel(asked), _selection(asked)]).strip())}</p>")
+    if config:
+        parts.append(f"<p>{escape(' '.join([*_splits(config), _kernel(config), _selection(config)]).strip())}</p>")
         rows = [
             [
                 escape(str(one.get("label") or stem)),
-                _values(_fixed(one, (asked.get("sweep") or {}).get(stem) or {})),
+                _values(_fixed(one, (config.get("sweep") or {}).get(stem) or {})),
                 _values(one.get("grid") or {}) if _chosen(one) else "",
-                _values((asked.get("sweep") or {}).get(stem) or {}),
+                _values((config.get("sweep") or {}).get(stem) or {}),
             ]
-            for stem, one in (asked.get("algorithms") or {}).items()
+            for stem, one in (config.get("algorithms") or {}).items()
         ]
-        header = ["learner", "fixed", "chosen by cross-validation", "columns"]
+        header = ["algorithm", "fixed", "chosen by cross-validation", "columns"]
         parts.append(html_table(header, rows, f"Parameters of {name}"))
-    title = asked.get("title") or "not run here"
+    title = config.get("title") or "not run"
     summary = f"<summary><code>{escape(name)}</code>: {escape(str(title))}</summary>"
     return f"<details>{summary}\n{chr(10).join(parts)}</details>" if parts else ""
 
@@ -119,17 +119,17 @@ def _values(values: Mapping[str, Any]) -> str:
     return "<br>".join(f"<code>{escape(str(name))}</code> {escape(text(value))}" for name, value in values.items())
 
 
-def _splits(asked: Mapping[str, Any]) -> list[str]:
-    said = []
-    for name, one in (asked.get("datasets") or {}).items():
+def _splits(config: Mapping[str, Any]) -> list[str]:
+    sentences = []
+    for name, one in (config.get("datasets") or {}).items():
         split = {key: value for key, value in ((one or {}).get("split") or {}).items() if value not in (None, False)}
         words = ", ".join(f"{key}={value_text(value)}" for key, value in split.items())
-        said.append(f"{(one or {}).get('label') or name} is split by {words}." if words else "")
-    return [sentence for sentence in said if sentence]
+        sentences.append(f"{(one or {}).get('label') or name} has the split {words}." if words else "")
+    return [sentence for sentence in sentences if sentence]
 
 
-def _kernel(asked: Mapping[str, Any]) -> str:
-    kernel = asked.get("kernel") or {}
+def _kernel(config: Mapping[str, Any]) -> str:
+    kernel = config.get("kernel") or {}
     name = kernel.get("kernel")
     if name == "rbf" and kernel.get("gamma") is None and kernel.get("percentile") is not None:
         times = kernel.get("multiple")
@@ -143,17 +143,17 @@ def _kernel(asked: Mapping[str, Any]) -> str:
     return f"The kernel is {' '.join([str(name), *values])}." if name else ""
 
 
-def _selection(asked: Mapping[str, Any]) -> str:
-    selection = asked.get("selection") or {}
-    if not any(_chosen(one) for one in (asked.get("algorithms") or {}).values()):
-        return "Nothing is chosen by cross-validation."
+def _selection(config: Mapping[str, Any]) -> str:
+    selection = config.get("selection") or {}
+    if not any(_chosen(one) for one in (config.get("algorithms") or {}).values()):
+        return "No parameter is chosen by cross-validation."
     most = selection.get("max_examples")
-    rows = f" on at most {most:,} of them" if most else ""
-    return f"Cross-validation has {counted(int(selection.get('folds') or 0), 'fold')} of the training rows{rows}."
+    rows = f", at most {most:,}" if most else ""
+    return f"Cross-validation uses {counted(int(selection.get('folds') or 0), 'fold')} of the training rows{rows}."
 
 
 def cost_section(names: Sequence[str], results_dir: Path) -> str:
-    """Return what the fits behind a page took, on what machine, from what source."""
+    """Return the section on training times, machines and commits of the experiments of a page."""
     rows, total = [], 0.0
     for name in names:
         folder = results_dir / name
@@ -179,16 +179,16 @@ def cost_section(names: Sequence[str], results_dir: Path) -> str:
         )
     if not total:
         return ""
-    said = (
-        f"All fits together took **{duration(total)}** of training time: the sum of `fit_time_s` of the records. "
-        "Cross-validation, prediction and loading are not in it."
+    text = (
+        f"All fits together took **{duration(total)}** of training time, the sum of `fit_time_s` of the records. This "
+        "excludes cross-validation, prediction and data loading."
     )
     header = ["experiment", "fits", "training time", "processor", "commit", "last run"]
-    return f"## What it took\n\n{said}\n\n{html(html_table(header, rows, 'Measured cost'))}"
+    return f"## Cost\n\n{text}\n\n{html(html_table(header, rows, 'Measured cost'))}"
 
 
 def _processors(records: pd.DataFrame, content: Mapping[str, Any]) -> str:
-    """Return the processors that the records name, else the one of the manifest."""
+    """Return the processors in the records, or else the one in the manifest."""
     named = [str(cpu).partition(",")[0] for cpu in records["cpu"].dropna().unique() if cpu] if "cpu" in records else []
     machine = content.get("machine") or {}
     cores = f", {machine['cores']} cores" if machine.get("cores") else ""

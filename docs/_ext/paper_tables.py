@@ -1,4 +1,4 @@
-"""A table of a paper as it prints it, ours above each number, with the verdict on each."""
+"""Tables of a paper in its own layout, with our values above the published ones."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ CLASSES = {
     Verdict.EXPLAINED: "explained",
     Verdict.OFF: "off",
 }
-"""How numbers are shown; others are not judged."""
+"""CSS classes of judged values, by verdict."""
 
 
 def table_section(whole: WholePaper, number: str) -> str:
-    """Return a table with its title, and what is to be said of it."""
+    """Return a table with its title and notes."""
     judged, table = whole.judged[number], whole.paper.tables[number]
     causes = pages.causes_of(whole, number)
     marks = marks_of([cause for cause, _ in causes])
@@ -50,10 +50,10 @@ def table_section(whole: WholePaper, number: str) -> str:
 
 
 def _ours(one: Match, marks: dict[str, str]) -> str:
-    """Return ours as HTML; its verdict is a class and a title."""
+    """Return our value as HTML, with its verdict as class and title."""
     text = escape(ours(one, marks))
     if one.entry is None or one.entry.mean is None:
-        said = f"{one.verdict.value}: {one.reason}" if one.reason else one.verdict.value
-        return f'<span title="{escape(said)}">{text}</span>'
-    said = "a time, not judged" if one.verdict is Verdict.TIME else one.verdict.value
-    return f'<span class="{CLASSES.get(one.verdict, "apart")}" title="{escape(said)}">{text}</span>'
+        title = f"{one.verdict.value}: {one.reason}" if one.reason else one.verdict.value
+        return f'<span title="{escape(title)}">{text}</span>'
+    title = "a time, not judged" if one.verdict is Verdict.TIME else one.verdict.value
+    return f'<span class="{CLASSES.get(one.verdict, "apart")}" title="{escape(title)}">{text}</span>'

@@ -1,4 +1,4 @@
-"""Texts of the pages of papers: what is escaped, how tables, links and durations are spelled."""
+"""Helpers for the pages of papers: escaping, tables, links, durations and lists."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 PAGES = "../../pages"
-"""Where the pages to look into are, seen from a generated page."""
+"""Path of the interactive pages, relative to a generated page."""
 MINUTE, HOUR = 60.0, 3600.0
 
 
 def plain(text: str) -> str:
-    """Escape what Markdown takes for markup, in text of ours or of anybody's."""
+    """Return text on one line with the special characters of Markdown escaped."""
     return re.sub(r"([\\`*_|<>\[\]#&~${}!])", r"\\\1", " ".join(text.split()))
 
 
 def html(text: str) -> str:
-    """Return lines of HTML as a block of a Markdown page."""
+    """Return HTML as a raw block of a Markdown page."""
     return f"```{{raw}} html\n{text}\n```"
 
 
 def html_table(
     header: Sequence[str], rows: Iterable[Sequence[str]], name: str, *, numbers: bool = False, paper: bool = False
 ) -> str:
-    """Return a table of cells that are HTML, in a box that scrolls where the page is narrow.
+    """Return an HTML table from cells of HTML, which scrolls on a narrow page.
 
-    `name` is what a screen reader calls the box.  With `numbers` all columns but the first are aligned to the right;
-    with `paper` every second row holds the paper's numbers.
+    `name` is the label for screen readers.  With `numbers` all columns except the first are right-aligned; with `paper`
+    every second row has published values.
     """
     head = "".join(f'<th scope="col">{cell}</th>' for cell in header)
     lines = []
@@ -43,18 +43,18 @@ def html_table(
 
 
 def experiment_link(name: str, *, run: bool) -> str:
-    """Return the name of an experiment, as a link to its page where it was run."""
+    """Return the name of an experiment, as a link to its page if it was run."""
     code = f"<code>{escape(name)}</code>"
     return f'<a href="{PAGES}/experiments/{escape(name)}.html">{code}</a>' if run else code
 
 
 def first_upper(text: str) -> str:
-    """Return a text that begins with a capital letter."""
+    """Return a text with its first letter capitalized."""
     return text[:1].upper() + text[1:]
 
 
 def duration(seconds: float) -> str:
-    """Return a time in the units that suit it: 2 h 5 min, 12 min, 42 s, 0.3 s."""
+    """Return a duration with suitable units, such as 2 h 5 min, 12 min, 42 s or 0.3 s."""
     if seconds >= HOUR:
         return f"{seconds // HOUR:.0f} h {seconds % HOUR // MINUTE:.0f} min"
     if seconds >= 10 * MINUTE:
@@ -63,10 +63,10 @@ def duration(seconds: float) -> str:
 
 
 def listed(texts: Sequence[str]) -> str:
-    """Return texts as an enumeration: a, b and c."""
+    """Return texts as an enumeration, such as "a, b and c"."""
     return " and ".join(filter(None, [", ".join(texts[:-1]), texts[-1]])) if texts else ""
 
 
 def counted(count: int, singular: str, plural: str | None = None) -> str:
-    """Return a number with its noun."""
+    """Return a number with its noun in the singular or plural."""
     return f"{count:,} {singular if count == 1 else plural or singular + 's'}"

@@ -1,8 +1,8 @@
-"""The pages of *Reproduce a paper*, made when the documentation is built: nothing of them is written by hand.
+"""Sphinx extension that generates the pages of *Reproduce a paper*.
 
-`paper_pages.write_pages` makes a page for each paper of configs/paper, one of all experiments, and the fragments that
-the first page of the section includes.  After the build the pages to look into (`klr-bench site`) are put beside the
-documentation, in `pages`.  Neither is done where nothing has changed that they are made of.
+`paper_pages.write_pages` writes a page for each paper of configs/paper, a page of all experiments, and the fragments
+that the first page of the section includes.  After the build, the interactive pages (`klr-bench site`) are written to
+the folder `pages` of the documentation.  Both steps are skipped if their inputs have not changed.
 """
 
 from __future__ import annotations
@@ -22,44 +22,44 @@ from klr_bench.report.page.html import write_site
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "results" / "reference"
-MADE_OF = ("configs/**/*.yaml", "configs/**/*.csv", "results/reference/**/*.*", "klr_bench/**/*.*", "docs/_ext/*.py")
-"""What all pages are made of."""
+INPUTS = ("configs/**/*.yaml", "configs/**/*.csv", "results/reference/**/*.*", "klr_bench/**/*.*", "docs/_ext/*.py")
+"""Glob patterns of the files that the pages depend on."""
 STAMP = "made_of"
 log = logging.getLogger(__name__)
 
 
 def _write(app: Sphinx) -> None:
-    """Write the pages, if they are not there or not up to date."""
+    """Write the pages of papers, unless they are up to date."""
     target = Path(app.srcdir) / "papers" / "generated"
-    with _only_where_changed(target) as changed:
+    with _input_changes(target) as changed:
         if changed:
             log.info("writing the pages of papers ...")
             write_pages(target, RESULTS)
 
 
 def _write_site(app: Sphinx, error: Exception | None) -> None:
-    """Put the pages to look into beside the documentation, if they are not there or not up to date."""
+    """Write the interactive pages to the documentation, unless they are up to date."""
     if error is not None or app.builder.format != "html":
         return
     target = Path(app.outdir) / "pages"
-    with _only_where_changed(target) as changed:
+    with _input_changes(target) as changed:
         if changed:
-            log.info("writing the pages to look into ...")
+            log.info("writing the interactive pages ...")
             write_site(target, RESULTS)
 
 
 @contextmanager
-def _only_where_changed(target: Path) -> Iterator[bool]:
-    """Give whether what the pages are made of has changed since a folder was written; note it when that is done."""
-    paths = sorted(path for pattern in MADE_OF for path in ROOT.glob(pattern) if path.suffix != ".pyc")
-    found = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in paths if path.is_file()]
-    now, stamp = hashlib.sha256(repr(found).encode()).hexdigest(), target / STAMP
+def _input_changes(target: Path) -> Iterator[bool]:
+    """Yield True if an input has changed since `target` was written; afterwards update the stamp."""
+    paths = sorted(path for pattern in INPUTS for path in ROOT.glob(pattern) if path.suffix != ".pyc")
+    states = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in paths if path.is_file()]
+    now, stamp = hashlib.sha256(repr(states).encode()).hexdigest(), target / STAMP
     yield not (stamp.is_file() and stamp.read_text(encoding="utf-8") == now)
     write_atomic(stamp, now.encode())
 
 
 def setup(app: Sphinx) -> ExtensionMetadata:
-    """Write the pages before Sphinx reads them, and those to look into after it has written all."""
+    """Register the handlers: pages before Sphinx reads, interactive pages after the build."""
     app.connect("builder-inited", _write)
     app.connect("build-finished", _write_site)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,9 +1,9 @@
-"""Docstrings of the package are plain text, which reads well in a terminal; on a page it must not turn into markup.
+"""Sphinx extension that converts docstrings in plain text, written for the terminal, to reStructuredText.
 
-In them f_t, n_support_, |a_i| and 2 * x stand for themselves.  `name` is a name of the code: on a page a link where it
-has a page, otherwise code; docs/PAGE.md is a link to that page.  Formulas (``.. math::``), examples, lists and literal
-text in double backticks are those of reStructuredText.  A method of scikit-learn's gets one line in place of its text,
-which refers to its own pages.
+f_t, n_support_, |a_i| and 2 * x are escaped.  `name` becomes a link if the name has a page, and otherwise code;
+docs/PAGE.md becomes a link to that page.  Formulas (``.. math::``), examples, lists and literal text in double
+backticks are already reStructuredText.  The docstring of `score`, which scikit-learn writes for its own pages, is
+replaced.
 """
 
 from __future__ import annotations
@@ -19,30 +19,33 @@ if TYPE_CHECKING:
     from sphinx.util.typing import ExtensionMetadata
 
 BEFORE_NUMPYDOC = 400
-"""Behind `shared_parameters`, before numpydoc, which has 500."""
+"""Priority of the handler, after `shared_parameters` (300) and before numpydoc (500)."""
 MARKED = re.compile(r"(``.+?``|:\w+(?::\w+)*:`[^`]+`|`[^`]+`)")
 HEAD = re.compile(r"(?P<names>\*{0,2}\w+(?:, \w+)*)(?P<type> : .+)?")
 SCORE = "Return the accuracy of `predict` for the rows of X and their classes y, weighted by ``sample_weight``."
 
 
 def plain(line: str) -> str:
-    """Return a line of text in which nothing but names, roles and double backticks is markup."""
+    """Return a line with all markup escaped except names, roles and double backticks."""
     return "".join(marked(part) if MARKED.fullmatch(part) else escaped(part) for part in MARKED.split(line))
 
 
 def escaped(text: str) -> str:
-    """Return text with a backslash before what would begin or end markup, and with links to other pages."""
+    """Return text with special characters escaped and paths of pages as links."""
     text = re.sub(r"[*|]|(?<=\w)_(?!\w)", r"\\\g<0>", text)
     return re.sub(r"\bdocs/(\S+)\.md\b", r":doc:`/\1`", text)
 
 
 def escaped_names(names: str) -> str:
-    """Return the names of an entry; with its backslash a fitted attribute keeps its text, not that of its property."""
+    """Return the names of an entry with trailing underscores escaped.
+
+    Otherwise numpydoc would replace the text of an attribute by the docstring of its property.
+    """
     return re.sub(r"_(?!\w)", r"\\_", names)
 
 
 def marked(text: str) -> str:
-    """Return a name of the code as a link to its page, or as code; roles and literal text as they are."""
+    """Return a name in backticks as a link or as code; leave roles and literals unchanged."""
     if text.startswith((":", "``")):
         return text
     name = text.strip("`")
@@ -56,7 +59,7 @@ def marked(text: str) -> str:
 def as_markup(lines: list[str]) -> list[str]:
     """Return the lines of a docstring as reStructuredText for numpydoc."""
     text: list[str] = []
-    block: int | None = None  # the indentation of the line that began a directive or literal block
+    block: int | None = None  # indentation of the line that began the current directive or literal block
     example = False
     for i, line in enumerate(lines):
         indent = len(line) - len(line.lstrip())
@@ -77,7 +80,7 @@ def as_markup(lines: list[str]) -> list[str]:
 
 
 def process(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """Turn the plain text of a docstring into markup."""
+    """Convert the plain text of a docstring to markup."""
     if what == "method" and name.endswith(".score"):
         lines[:] = [SCORE, ""]
     if what in ("class", "method", "function", "module", "property", "attribute", "data"):

@@ -1,17 +1,17 @@
-"""Parameters and attributes that several classes share, in full on the page of each.
+"""Sphinx extension that copies shared parameters and attributes into the documentation of each class.
 
-A docstring of the package describes a shared parameter once, in a base class or in a class that has it as well; the
-others list its name with "See `ThatClass`." below, which keeps `help` short.  Here such an entry is replaced by the
-entries of the class that it names, one for each name, before numpydoc reads the docstring:
+Some docstrings describe a shared parameter in one class only; other classes list its name with "See `ThatClass`." as
+the description.  This extension replaces such an entry by the entries of the named class, one for each name, before
+numpydoc reads the docstring:
 
     kernel, dtype                         kernel : {"rbf", "poly", "linear"}, default="rbf"
         See `OnlineKernelClassifier`.         exp(-gamma ||x - z||^2), ...
                                           dtype : {"float32", "float64"} or None, default=None
                                               Precision of ...
 
-What follows the name, "See `X`; n_updates_ counts insertions." is added to the entries whose names it mentions, or to
-all of them where it mentions none.  The class must be a base of this one, a public class of the package, or a name in
-the module of this one; a build ends with an error if it is not, or does not describe the name.
+Further text, as in "See `X`; n_updates_ counts insertions.", is appended to the entries whose names it mentions, or to
+all entries if it mentions none.  The named class must be a base class, a public class of the package, or a name in the
+same module; otherwise, or if it does not describe the name, the build fails.
 """
 
 from __future__ import annotations
@@ -29,98 +29,103 @@ if TYPE_CHECKING:
 PACKAGE = "klr_bench"
 SECTIONS = ("Parameters", "Attributes")
 BEFORE_NUMPYDOC = 300
-"""Handlers with a smaller priority come first; numpydoc's has 500."""
+"""Priority of the handler; numpydoc has 500, and smaller priorities run first."""
 ENTRY = re.compile(r"(?P<names>\*{0,2}\w+(?:, \w+)*)(?: : (?P<type>.+))?")
 SEE = re.compile(r"See `(?P<name>\w+)`(?:; (?P<more>.+))?")
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What a section says of some names: their type, None where another class is to be seen, and lines of text."""
+    """Entry of a docstring section: names, type and description.
+
+    The type is None if the description refers to another class.
+    """
 
     names: tuple[str, ...]
     type: str | None
     text: tuple[str, ...]
 
     @property
-    def seen(self) -> re.Match[str] | None:
-        """The class that describes these names instead of this one, `name`, and what this one adds, `more`."""
+    def reference(self) -> re.Match[str] | None:
+        """Match of a reference to another class: its `name` and `more` text; None without reference."""
         return None if self.type else SEE.match(" ".join(self.text))
 
     def lines(self) -> list[str]:
-        """Return the entry as it stands in a docstring."""
+        """Return the lines of the entry in a docstring."""
         head = ", ".join(self.names) + (f" : {self.type}" if self.type else "")
         return [head, *(f"    {line}".rstrip() for line in self.text)]
 
 
 def sections(lines: list[str]) -> list[tuple[str, list[str]]]:
-    """Return the sections of a docstring, heading and lines; the first has no heading."""
-    found: list[tuple[str, list[str]]] = [("", [])]
+    """Return heading and lines of each section of a docstring; the first heading is empty."""
+    parts: list[tuple[str, list[str]]] = [("", [])]
     i = 0
     while i < len(lines):
         if re.fullmatch(r"\w[\w ]*", lines[i]) and i + 1 < len(lines) and re.fullmatch("-{3,}", lines[i + 1]):
-            found.append((lines[i], []))
+            parts.append((lines[i], []))
             i += 2
         else:
-            found[-1][1].append(lines[i])
+            parts[-1][1].append(lines[i])
             i += 1
-    return found
+    return parts
 
 
 def entries(cls: type, lines: list[str]) -> list[Entry]:
-    """Return the entries of a section of the docstring of a class."""
+    """Parse the entries of a section in the docstring of a class."""
     starts = [i for i, line in enumerate(lines) if line and not line[0].isspace()]
-    found = []
+    parsed = []
     for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
         head = ENTRY.fullmatch(lines[start])
         if head is None:
             message = f"{cls.__qualname__}: expected 'name' or 'name : type' in its docstring, got {lines[start]!r}."
             raise LookupError(message)
         text = inspect.cleandoc("\n".join(["", *lines[start + 1 : end]])).rstrip().splitlines()
-        found.append(Entry(tuple(head["names"].split(", ")), head["type"], tuple(text)))
-    return found
+        parsed.append(Entry(tuple(head["names"].split(", ")), head["type"], tuple(text)))
+    return parsed
 
 
 def described(cls: type, section: str, name: str) -> Entry:
-    """Return the entry of one name, from the class that describes it; raise a LookupError if there is none."""
+    """Return the entry of a name, following references; raise LookupError if there is none."""
     lines = dict(sections((inspect.getdoc(cls) or "").splitlines())).get(section, [])
     for entry in entries(cls, lines):
         if name in entry.names:
             return resolved(cls, section, name, entry)
-    message = f"{cls.__qualname__} has no {name!r} among its {section.lower()}, where another class refers to it."
+    message = (
+        f"{cls.__qualname__} does not describe {name!r} among its {section.lower()}, but another class refers to it."
+    )
     raise LookupError(message)
 
 
 def resolved(cls: type, section: str, name: str, entry: Entry) -> Entry:
-    """Return the entry of one of its names, looked up where `entry` says."""
-    seen = entry.seen
-    if entry.type is None and seen is None:
-        message = f"{cls.__qualname__}: {name!r} has neither a type nor a class to be looked up in, 'See `Class`.'"
+    """Return the entry of one name, looked up in the class that `entry` refers to, if any."""
+    reference = entry.reference
+    if entry.type is None and reference is None:
+        message = f"{cls.__qualname__}: {name!r} has neither a type nor a reference 'See `Class`.'"
         raise LookupError(message)
-    if seen is None:
+    if reference is None:
         return Entry((name,), entry.type, entry.text)
-    there = described(class_named(seen["name"], cls), section, name)
-    more = seen["more"]
+    shared = described(find_class(reference["name"], cls), section, name)
+    more = reference["more"]
     if more and (re.search(rf"\b{name}\b", more) or not any(re.search(rf"\b{n}\b", more) for n in entry.names)):
-        return Entry((name,), there.type, (*there.text, more[0].upper() + more[1:]))
-    return there
+        return Entry((name,), shared.type, (*shared.text, more[0].upper() + more[1:]))
+    return shared
 
 
-def class_named(name: str, beside: type) -> type:
-    """Return a base of a class, a public class of the package, or a class in the module of that class."""
-    known: dict[str, Any] = dict(vars(importlib.import_module(beside.__module__)))
+def find_class(name: str, cls: type) -> type:
+    """Return the class with this name among the bases of `cls`, its module, and the public classes."""
+    classes: dict[str, Any] = dict(vars(importlib.import_module(cls.__module__)))
     package = importlib.import_module(PACKAGE)
     if name in package.__all__:
-        known[name] = getattr(package, name)
-    known |= {base.__name__: base for base in beside.__mro__}
-    if not inspect.isclass(known.get(name)):
-        message = f"{beside.__qualname__}: its docstring says 'See `{name}`', and there is no such class."
+        classes[name] = getattr(package, name)
+    classes |= {base.__name__: base for base in cls.__mro__}
+    if not inspect.isclass(classes.get(name)):
+        message = f"{cls.__qualname__}: the docstring refers to `{name}`, which is not a known class."
         raise LookupError(message)
-    return known[name]
+    return classes[name]
 
 
 def in_full(cls: type, lines: list[str]) -> list[str]:
-    """Return the lines of the docstring of a class with shared entries in full."""
+    """Return the lines of a class docstring with references replaced by full entries."""
     text: list[str] = []
     for heading, body in sections(lines):
         text += [heading, "-" * len(heading)] if heading else []
@@ -135,7 +140,7 @@ def in_full(cls: type, lines: list[str]) -> list[str]:
 
 
 def process(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """Put shared entries in full into the docstring of a class of the package."""
+    """Replace references in the docstring of a class of the package."""
     if what == "class" and obj.__module__.partition(".")[0] == PACKAGE:
         lines[:] = in_full(obj, lines)
 

@@ -1,1 +1,1 @@
-"""Metrics of fits: computation, names, comparison and formatting."""
+"""Metrics of fits: their definitions, computation and measurement."""

@@ -1,6 +1,7 @@
-"""Time and memory of fits, checkpoints with a paused clock, and fits in a child process.
+"""Measurement of the time and memory of a fit, with checkpoints and time limits.
 
-A child process fits an estimator that has a time limit but takes no callback to stop it.
+The clock is paused during checkpoints.  An estimator with a time limit whose `fit` does not accept a callback is fitted
+in a child process.
 """
 
 from __future__ import annotations
@@ -24,29 +25,38 @@ from klr_bench.errors import memory_limit, raised
 
 
 class Checkpoint(NamedTuple):
-    """Metric of a classifier at some point of its fit."""
+    """Value of a metric at one point of a fit."""
 
     t: int
-    """Number of examples or iterations, as counted by the estimator."""
+    """Number of examples or iterations, depending on the estimator."""
     elapsed_s: float
-    """Seconds of fitting up to this point."""
+    """Seconds of training before this point."""
     metric: str
     value: float
 
 
 class Clock:
-    """Callback for ``fit`` that measures time, evaluates checkpoints and enforces a time limit.
+    """Callback for ``fit`` that measures time, records checkpoints and enforces a time limit.
 
-    The clock starts when the object is made.
+    The clock starts when the object is created.
 
     Parameters
     ----------
-    last : the largest t that the fit is expected to reach
-    points : number of checkpoints until then, 0 for none; further ones have the same spacing
-    evaluate : function from the estimator to values by name
-    time_limit_s : seconds of fitting after which the fit is stopped, or None
-    spacing : "even", or "log": from t = `first` on, unless even spacing starts earlier
-    now : function that returns the time in seconds
+    last : int
+        Largest t that the fit is expected to reach.
+    points : int
+        Number of checkpoints up to `last`, or 0 for none.  If the fit continues, further checkpoints follow at the same
+        spacing.
+    evaluate : callable
+        Returns metric values by name for an estimator.
+    time_limit_s : float or None, default=None
+        Seconds of training after which the fit is stopped.
+    spacing : {"even", "log"}, default="even"
+        Spacing of the checkpoints; "log" starts at t = `first`, unless even spacing starts earlier.
+    first : int
+        First t of logarithmic spacing.
+    now : callable, default=time.perf_counter
+        Returns the current time in seconds.
     """
 
     def __init__(
@@ -73,42 +83,42 @@ class Clock:
         self._started = now()
 
     def elapsed(self) -> float:
-        """Return the seconds of fitting since the start."""
+        """Return the seconds of training since the start, without pauses."""
         return self._now() - self._started - self._paused
 
     def end(self, estimator: Any, t: int) -> None:
-        """Evaluate at the end of a fit, unless the last checkpoint was there."""
+        """Add a checkpoint at the end of a fit with checkpoints, unless one exists for this t."""
         if self.checkpoints and self.checkpoints[-1].t < t:
-            self._keep(estimator, t, self.elapsed())
+            self._add_checkpoints(estimator, t, self.elapsed())
 
     def __call__(self, estimator: Any, t: int) -> bool:
-        """Evaluate if a checkpoint is reached; return True if the time limit is exceeded."""
+        """Add a checkpoint if one is due at t; return True if the time limit is exceeded."""
         elapsed = self.elapsed()
         if t >= self._due * (1 - 1e-9):
             while self._due * (1 - 1e-9) <= t:
                 self._due = self._due * self._ratio + self._step
-            self._keep(estimator, t, elapsed)
+            self._add_checkpoints(estimator, t, elapsed)
         self.timed_out = self._limit is not None and elapsed > self._limit
         self._paused += self.elapsed() - elapsed
         return self.timed_out
 
-    def _keep(self, estimator: Any, t: int, elapsed: float) -> None:
-        numbers = self._evaluate(estimator).items()
-        self.checkpoints += [Checkpoint(t, elapsed, name, float(value)) for name, value in numbers]
+    def _add_checkpoints(self, estimator: Any, t: int, elapsed: float) -> None:
+        values = self._evaluate(estimator).items()
+        self.checkpoints += [Checkpoint(t, elapsed, name, float(value)) for name, value in values]
 
 
 PROGRAM = "import sys; sys.path[:] = {!r}; from klr_bench.metrics.clock import main; main()"
 
 
 class TimeLimitError(Exception):
-    """Raised if a fit exceeded its time limit."""
+    """Raised when a fit in a child process exceeds its time limit."""
 
     def __init__(self, seconds: float) -> None:
-        super().__init__(f"stopped after {seconds:g} s without a classifier, because fit has no callback")
+        super().__init__(f"stopped after {seconds:g} s without a classifier, because fit accepts no callback")
 
 
 class KilledError(Exception):
-    """Raised if the child process of a fit ended without a result."""
+    """Raised when the child process of a fit ends without a result."""
 
     def __init__(self, status: int) -> None:
         names = {-number: number.name for number in signal.Signals}
@@ -118,7 +128,7 @@ class KilledError(Exception):
 
 
 class Fitted(NamedTuple):
-    """Fitted estimator, seconds of the fit, and peak memory of its process in MB."""
+    """Fitted estimator, with the seconds of the fit and the peak memory of its process in MB."""
 
     estimator: Any
     seconds: float
@@ -126,37 +136,41 @@ class Fitted(NamedTuple):
 
 
 def fit_in_child(estimator: Any, X: Any, y: Any, time_limit_s: float) -> Fitted:
-    """Fit in a child process, which is stopped after `time_limit_s` seconds.
+    """Fit an estimator in a child process with a time limit of `time_limit_s` seconds.
 
-    Raises what the fit raises; TimeLimitError if it takes too long, KilledError if the process ends otherwise.
+    Exceptions of the fit are raised again.  Raises TimeLimitError if the fit exceeds the time limit, and KilledError if
+    the process ends without a result for another reason.
     """
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", PROGRAM.format(sys.path)],
         input=pickle.dumps((estimator, X, y, time_limit_s)),
         stdout=subprocess.PIPE,
         check=False,
     )
-    if done.returncode == -signal.SIGALRM:
+    if completed.returncode == -signal.SIGALRM:
         raise TimeLimitError(time_limit_s)
-    if done.returncode:
-        raise KilledError(done.returncode)
-    result = pickle.loads(done.stdout)
+    if completed.returncode:
+        raise KilledError(completed.returncode)
+    result = pickle.loads(completed.stdout)
     if isinstance(result, Exception):
         raise result
     return result  # type: ignore[no-any-return]
 
 
 def main() -> None:
-    """Read a pickled fit from standard input, run it, and write the result to standard output."""
+    """Run the pickled fit on standard input; write its pickled result to standard output.
+
+    The result is a Fitted or an exception.
+    """
     with os.fdopen(os.dup(1), "wb") as output:
-        os.dup2(2, 1)  # redirect output of the estimator to standard error
+        os.dup2(2, 1)  # output of the estimator goes to standard error
         try:
             output.write(pickle.dumps(_fit(*pickle.load(sys.stdin.buffer))))
         except Exception as error:
             try:
                 pickled = pickle.dumps(error)
                 pickle.loads(pickled)
-            except Exception:  # the arguments of the exception cannot be pickled
+            except Exception:  # the exception cannot be pickled
                 pickled = pickle.dumps(RuntimeError(raised(error)))
             output.write(pickled)
 
@@ -168,22 +182,25 @@ def _fit(estimator: Any, X: Any, y: Any, time_limit_s: float) -> Fitted:
     with threadpool_limits(1):
         protocols.warm_up(estimator, sparse=sp.issparse(X))
         reset_peak_memory()
-        signal.setitimer(signal.ITIMER_REAL, time_limit_s)  # SIGALRM ends the process at any point
-        started = time.perf_counter()
+        signal.setitimer(signal.ITIMER_REAL, time_limit_s)  # SIGALRM ends the process even in compiled code
+        start = time.perf_counter()
         estimator.fit(X, y)
-        seconds = time.perf_counter() - started
+        seconds = time.perf_counter() - start
         signal.setitimer(signal.ITIMER_REAL, 0)
     return Fitted(estimator, seconds, peak_memory_mb())
 
 
 def reset_peak_memory() -> None:
-    """Reset the peak memory of this process, if the kernel supports it (Linux)."""
+    """Reset the peak memory counter of this process (Linux only)."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
 
 
 def peak_memory_mb() -> float:
-    """Return the peak resident memory in MB, since the reset on Linux, else since the start."""
+    """Return the peak resident memory of this process in MB.
+
+    On Linux it is measured since the last reset, elsewhere since the process started.
+    """
     with suppress(OSError):
         if peak_kb := re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text()):
             return int(peak_kb[1]) / 1024

@@ -1,7 +1,7 @@
-"""Metrics of predictions, one function each.
+"""Functions that compute metrics from predictions.
 
-Their code is part of the cache key of a cell; the titles and formats in `labels` are not.  A function takes
-`klr_bench.metrics.predictions.Predictions`, and returns None if these lack what it needs.
+Their code is part of the cache key of a cell, unlike the titles and formats in `labels`.  Each function takes
+`klr_bench.metrics.predictions.Predictions` and returns None if the metric cannot be computed from them.
 """
 
 from __future__ import annotations
@@ -15,43 +15,43 @@ if TYPE_CHECKING:
 
 
 def accuracy(predictions: Predictions) -> float:
-    """Return the share of correctly classified rows."""
+    """Return the fraction of correctly classified rows."""
     return float((predictions.predicted == predictions.y).mean())
 
 
 def error_rate(predictions: Predictions) -> float:
-    """Return the share of misclassified rows."""
+    """Return the fraction of misclassified rows."""
     return 1.0 - accuracy(predictions)
 
 
 def balanced_accuracy(predictions: Predictions) -> float:
-    """Return the mean over the classes of the share of correctly classified rows."""
-    right, y = predictions.predicted == predictions.y, predictions.y
-    shares = [float(right[y == label].mean()) for label in predictions.classes if (y == label).any()]
-    return sum(shares) / len(shares)
+    """Return the mean recall over the classes that have rows."""
+    is_correct, y = predictions.predicted == predictions.y, predictions.y
+    recalls = [float(is_correct[y == label].mean()) for label in predictions.classes if (y == label).any()]
+    return sum(recalls) / len(recalls)
 
 
 def f1(predictions: Predictions) -> float:
-    """Return 2 tp / (2 tp + fp + fn) for the positive class, averaged over several classes.
+    """Return the F1 score of the positive class, or the mean F1 of more than two classes.
 
-    It is 0 if all three counts are 0.
+    The score 2 tp / (2 tp + fp + fn) is 0 if all three counts are 0.
     """
     labels = predictions.classes if len(predictions.classes) > 2 else predictions.classes[1:]
     pairs = [(predictions.predicted == label, predictions.y == label) for label in labels]
     counts = [(int((predicted & actual).sum()), int(predicted.sum() + actual.sum())) for predicted, actual in pairs]
-    return sum(2 * both / either if either else 0.0 for both, either in counts) / len(labels)
+    return sum(2 * tp / total if total else 0.0 for tp, total in counts) / len(labels)
 
 
 def log_loss(predictions: Predictions) -> float | None:
-    """Return the mean of -log P(y|x)."""
+    """Return the log loss, the mean of -log P(y|x)."""
     logs = predictions.log_probabilities
     return None if logs is None else float((-logs[predictions.truth]).mean())
 
 
 def brier(predictions: Predictions) -> float | None:
-    """Return the mean of (P(+1|x) - [y = +1])^2.
+    """Return the Brier score, the mean squared error of the probabilities.
 
-    With more than two classes it is the mean of sum_k (P(k|x) - [y = k])^2.
+    It is the mean of (P(+1|x) - [y = +1])^2, and with more than two classes the mean of sum_k (P(k|x) - [y = k])^2.
     """
     probabilities = predictions.probabilities
     if probabilities is None:
@@ -64,11 +64,11 @@ def brier(predictions: Predictions) -> float | None:
 
 
 def ece(predictions: Predictions) -> float | None:
-    """Return the expected calibration error, sum_b (n_b / n) |positive_b - predicted_b|.
+    """Return the expected calibration error over 15 bins of equal width.
 
-    The predicted probability of the positive class has 15 bins b of equal width: n_b rows with the share positive_b of
-    positive rows and the mean probability predicted_b.  With more than two classes the probability is that of the
-    predicted class, and positive are the rows that are classified correctly.
+    It is sum_b (n_b / n) |positive_b - predicted_b|, where bin b of the probability of the positive class has n_b of
+    the n rows, a fraction positive_b of positive rows, and the mean probability predicted_b.  With more than two
+    classes the probability of the predicted class is used, and correctly classified rows count as positive.
     """
     bins = predictions.bins
     rows = sum(n for _, n, _, _ in bins)
@@ -76,9 +76,9 @@ def ece(predictions: Predictions) -> float | None:
 
 
 def auc(predictions: Predictions) -> float | None:
-    """Return the area under the ROC curve, or None if y contains only one class.
+    """Return the area under the ROC curve, or None if y has only one class.
 
-    With more than two classes it is the mean over the classes in y, each against the rest.
+    With more than two classes it is the mean over the classes in y, each versus the rest.
     """
     if predictions.scores is None or predictions.y.min() == predictions.y.max():
         return None
@@ -88,23 +88,21 @@ def auc(predictions: Predictions) -> float | None:
 
 
 def average_precision(predictions: Predictions) -> float | None:
-    """Return the average precision, sum_k (r_k - r_(k-1)) p_k over the thresholds k.
+    """Return the average precision, or None if y has no positive row.
 
-    p_k and r_k are precision and recall at threshold k.
-
-    It is None if y has no positive row.  With more than two classes it is the mean over the classes in y, each against
-    the rest.
+    It is sum_k (r_k - r_(k-1)) p_k with the precision p_k and the recall r_k at threshold k.  With more than two
+    classes it is the mean over the classes in y, each versus the rest.
     """
     from sklearn.metrics import average_precision_score
 
     return _mean(predictions, average_precision_score)
 
 
-def _mean(predictions: Predictions, of_ranks: Callable[[Any, Any], float]) -> float | None:
-    """Return the mean of f(truth, scores) over the classes that have scores and rows."""
+def _mean(predictions: Predictions, ranking_metric: Callable[[Any, Any], float]) -> float | None:
+    """Return the mean of a ranking metric over the classes that have scores and rows, or None."""
     scores = predictions.scores
     if scores is None:
         return None
     pairs = zip(predictions.truth.T[-scores.shape[1] :], scores.T, strict=True)
-    values = [float(of_ranks(truth, score)) for truth, score in pairs if truth.any()]
+    values = [float(ranking_metric(truth, score)) for truth, score in pairs if truth.any()]
     return sum(values) / len(values) if values else None

@@ -1,7 +1,7 @@
-"""Names, units, directions and formats of all metrics.
+"""Catalog of all metrics, with their names, units and formats, and metrics of users.
 
-None of this is part of a cache key, unlike the functions, which are in `compute`.  A function added there is measured
-by all cells.  A further metric is one file, ``<folder>/metric/<name>.py``, with ``METRIC = Metric(...)``:
+The catalog is not part of a cache key, unlike the functions in `compute`.  All cells compute every function that is
+added there.  A user defines a metric in a file ``<folder>/metric/<name>.py`` with ``METRIC = Metric(...)``:
 
     from klr_bench.metrics.metric import Metric
 
@@ -10,8 +10,8 @@ by all cells.  A further metric is one file, ``<folder>/metric/<name>.py``, with
 
     METRIC = Metric("recall", "Recall", unit="percent", better="higher", of=recall)
 
-The function gets `klr_bench.metrics.predictions.Predictions`; it returns None if these lack what it needs.
-A file is run if an experiment names its metric, and never for a report, which reads the description in the manifest.
+The function takes `klr_bench.metrics.predictions.Predictions` and returns None if the metric cannot be computed from
+them.  The file runs only if an experiment uses its metric; reports read the description in the manifest instead.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 MOST = 1e10
-"""Largest possible number of seconds (three hundred years), and of megabytes."""
+"""Upper bound of times in seconds (about three hundred years) and of memory in megabytes."""
 
 CATALOGUE = (
     Metric("accuracy", "Accuracy", "percent", "higher", usual=True, low=0, high=1, of=compute.accuracy),
@@ -45,7 +45,7 @@ CATALOGUE = (
     Metric("balanced_accuracy", "Balanced accuracy", "percent", "higher", low=0, high=1, of=compute.balanced_accuracy),
     Metric("f1", "F1", "percent", "higher", low=0, high=1, of=compute.f1),
     Metric("last_accuracy", "Last accuracy", "percent", "higher", usual=True, low=0, high=1),
-    # Predictions of training rows before learning from them.
+    # Fraction of training rows misclassified before the learner updated on them.
     Metric("mistake_rate", "Mistakes", "percent", "lower", low=0, high=1),
     Metric("log_loss", "Log loss", "", "lower", usual=True, low=0, of=compute.log_loss),
     Metric("brier", "Brier score", "", "lower", low=0, high=2, of=compute.brier),
@@ -53,7 +53,7 @@ CATALOGUE = (
     Metric("auc", "AUC", "", "higher", low=0, high=1, of=compute.auc),
     Metric("average_precision", "Average precision", "", "higher", low=0, high=1, of=compute.average_precision),
     Metric("sparsity", "Sparsity", "percent", "higher", usual=True, low=0, high=1),
-    # Without a verdict, because the papers print the spread of the sparsity instead.
+    # Not marked, because the papers print the spread of the sparsity instead.
     Metric("n_support", "Support vectors", "count", "lower", "", usual=True, whole=True, low=0),
     Metric("last_n_support", "Last support vectors", "count", "lower", "", whole=True, low=0),
     Metric("n_updates", "Updates", "count", "", "", whole=True, low=0),
@@ -68,15 +68,13 @@ CATALOGUE = (
     Metric("n_iter", "Iterations", "count", "lower", "", whole=True, low=0),
     Metric("objective", "Objective", "", "lower", ""),
     Metric("duality_gap", "Gap", "small", "lower", ""),
-    # Sums over training rows, before learning from them, of the logistic loss and its upper bound.
+    # Sums of the logistic loss and of its upper bound h over training rows, before the learner updated on them.
     Metric("cumulative_loss", "Cumulative loss", "", "lower", "", low=0),
     Metric("cumulative_h", "Cumulative h", "", "lower", "", low=0),
     Metric("norm", "Norm of f", "", "", "", low=0),
-    Metric("kernel_error", "Kernel error", "", "lower", "", low=0),  # the largest error over pairs of rows
+    Metric("kernel_error", "Kernel error", "", "lower", "", low=0),  # largest error over pairs of rows
     Metric("peak_memory_mb", "Peak memory", "MB", "lower", "", low=0, high=MOST),
-    Metric(
-        "load", "Used by others", "percent", "lower", "", low=0, high=1
-    ),  # the load of the machine when the fit began
+    Metric("load", "Used by others", "percent", "lower", "", low=0, high=1),  # load of the machine when the fit started
     Metric("n_train", "Training rows", "count", "", "", whole=True, low=0),
     Metric("n_test", "Test rows", "count", "", "", whole=True, low=0),
     Metric("n_features", "Columns of X", "count", "", "", whole=True, low=0),
@@ -88,11 +86,11 @@ CATALOGUE = (
 METRICS = {metric.name: metric for metric in CATALOGUE}
 OF_PREDICTIONS = tuple(metric for metric in CATALOGUE if metric.of is not None)
 SCORES = tuple(metric.name for metric in OF_PREDICTIONS if metric.better)
-"""Built-in metrics that selection can use."""
+"""Built-in metrics that selection can optimize."""
 
 
 def metric_files(folders: Iterable[Path]) -> dict[str, Path]:
-    """Return the metric files in ``metric/`` of the folders by name; earlier folders take precedence."""
+    """Return the metric files of all folders, by name; earlier folders take precedence."""
     files: dict[str, Path] = {}
     for folder in folders:
         for path in sorted((folder / "metric").glob("*.py")):
@@ -101,9 +99,9 @@ def metric_files(folders: Iterable[Path]) -> dict[str, Path]:
 
 
 def find_metric(name: str, folders: Sequence[Path]) -> Metric:
-    """Return a built-in metric, or run the file of a user metric.
+    """Return the metric with this name, from the catalog or from a file.
 
-    Raises KlrBenchError for an unknown name.
+    The file is executed.  Raises KlrBenchError if the name is unknown.
     """
     if name in METRICS:
         return METRICS[name]
@@ -114,15 +112,12 @@ def find_metric(name: str, folders: Sequence[Path]) -> Metric:
 
 
 def user_metrics(names: Iterable[str], folders: Sequence[Path]) -> dict[str, Metric]:
-    """Return the named metrics that are not built-in, keyed by name."""
+    """Return the metrics with these names that are defined by files, by name."""
     return {name: find_metric(name, folders) for name in names if name not in METRICS}
 
 
 def _load(path: Path) -> Metric:
-    """Run a metric file and return its METRIC.
-
-    Raises KlrBenchError if it is missing or does not fit the file.
-    """
+    """Execute a file and return its METRIC; raise KlrBenchError if it is invalid."""
     try:
         metric = runpy.run_path(str(path)).get("METRIC")
     except ValidationError as error:
@@ -137,12 +132,12 @@ def _load(path: Path) -> Metric:
     if metric.of is None:
         fail(f"{path}: METRIC.of: expected a function of Predictions, got None.")
     if not metric.stored or metric.compares:
-        fail(f"{path}: METRIC: `stored` and `compares` are reserved for metrics computed by reports; leave them out.")
+        fail(f"{path}: METRIC: remove `stored` and `compares`, which are only for metrics computed by reports.")
     return replace(metric, of=naming_errors(metric.name, metric.of))
 
 
 def naming_errors(name: str, of: Callable[[Predictions], Any]) -> Callable[[Predictions], float | None]:
-    """Wrap a metric function so that its errors and invalid results name the metric."""
+    """Return the function `of` with errors that name the metric, and with a check of its result."""
 
     def value(predictions: Predictions) -> float | None:
         try:

@@ -1,4 +1,4 @@
-"""Description of a metric: name, unit, direction, format, and function."""
+"""Description of a metric: name, unit, direction, comparison, format and function."""
 
 from __future__ import annotations
 
@@ -13,31 +13,42 @@ from klr_bench.errors import fail, nearest
 from klr_bench.parsing import Check, refuse_first
 
 LARGEST = 2**53
-"""Largest integer value, up to which float64 represents all integers."""
+"""Largest integer up to which float64 represents all integers exactly."""
 ROUNDING = 1e-6
-"""Tolerance of the range of values, for the rounding error of a float32 mean."""
+"""Tolerance for values outside their range, due to rounding of float32 means."""
 DESCRIBED = ("name", "title", "unit", "better", "compared", "usual", "whole")
 
 
 @dataclass(frozen=True, config=ConfigDict(strict=True, extra="forbid"))
 class Metric:
-    """Measured value of a fit.
+    """Metric of a fit.
 
     Parameters
     ----------
-    name : the column of records.csv
-    title : the heading of its column in a table
-    unit : printed unit: "percent" (records hold fractions), "count", "s" (of a small time, min), "MB", "" for a plain
-        number, "small" for one printed as 1.2e-05
-    better : "higher", "lower", or "" if neither is
-    compared : with a published number by "difference" (and a mark), by "ratio", or "" for no comparison
-    usual : True if a table shows it by default
-    whole : True for a whole number
-    low, high : the smallest and the largest possible value, infinite if there is no bound
-    stored : True for a column of records.csv; a report computes the other metrics
-    compares : for a number that compares two rows of a table, the metric that it is made of
-    of : the function that computes it from `Predictions`, or None for a number that is no metric of predictions; it
-        returns None if the predictions lack what it needs
+    name : str
+        Column in records.csv.
+    title : str
+        Heading of the column in a table.
+    unit : {"percent", "count", "s", "min", "MB", "small", ""}
+        Printed unit: "percent" for values stored as fractions, "min" instead of "s" if the paper prints minutes,
+        "small" for values printed as 1.2e-05, "" for plain numbers.
+    better : {"higher", "lower", ""}
+        Which values are better, or "" if neither.
+    compared : {"difference", "ratio", ""}
+        How to compare with a published value: by difference, with a mark, by ratio, or not at all.
+    usual : bool
+        Whether tables show the metric by default.
+    whole : bool
+        Whether values are integers.
+    low, high : float
+        Smallest and largest possible value, infinite if unbounded.
+    stored : bool
+        Whether records.csv has the metric; reports compute the others.
+    compares : str
+        For a metric that compares two rows of a table, the metric that is compared.
+    of : callable or None
+        Function that computes the metric from `Predictions`, and returns None if it cannot be computed; None for
+        metrics that do not depend on predictions.
     """
 
     name: Annotated[str, Check("letters, digits and _", str.isidentifier)]
@@ -54,9 +65,9 @@ class Metric:
     of: Callable[[Any], float | None] | None = None
 
     def possible(self, value: float) -> bool:
-        """Return True if a value is possible for this metric, up to rounding.
+        """Return True if a value is in the range of this metric, up to rounding.
 
-        NaN is never possible, infinity only without a bound.  Whole numbers are at most 2^53.
+        NaN is never in the range, and infinity only if there is no bound.  Integers are at most 2^53.
         """
         if self.whole and not (abs(value) <= LARGEST and abs(value - round(value)) <= ROUNDING):
             return False
@@ -64,7 +75,7 @@ class Metric:
 
     @property
     def range(self) -> str:
-        """The range of possible values in words."""
+        """Description of the range of values, for messages."""
         kind = "a whole number" if self.whole else "a number"
         if self.low == -math.inf:
             return kind
@@ -75,16 +86,14 @@ class Metric:
         )
 
     def described(self) -> dict[str, Any]:
-        """Return all attributes except the function, as plain values for a manifest."""
+        """Return the attributes that a manifest stores, so that reports need no metric file."""
         return {name: getattr(self, name) for name in DESCRIBED}
 
     @classmethod
     def from_description(cls, content: Any, where: str = "metric") -> Metric:
-        """Return the metric described by `described`, without its function.
+        """Return a metric from the result of `described`; raise KlrBenchError if it is invalid.
 
-        Raises KlrBenchError for anything else.
-
-        `where` stands before the keys in messages.
+        `where` is the prefix of the keys in messages.
         """
         if not isinstance(content, Mapping):
             fail(f"{where}: expected keys and values, got {content!r}.")

@@ -1,4 +1,4 @@
-"""Predictions of a fitted classifier on labeled rows, from which metrics are computed."""
+"""Predictions of a fitted classifier for labeled rows, from which metrics are computed."""
 
 from __future__ import annotations
 
@@ -17,27 +17,32 @@ CHECKED = 100
 """Number of rows for which predictions are compared with decision values."""
 Floats = NDArray[np.floating[Any]]
 Bin = tuple[int, int, float, float]
-"""(index of the bin, number of rows, mean predicted probability of the positive class, share of positive rows). With
-more than two classes: probability of the predicted class, share of correct predictions.
+"""Bin of a calibration curve: (index, number of rows, mean predicted probability, fraction of positive rows).
 
-With more than two classes the probability is that of the predicted class, and the share that of correct predictions.
+With more than two classes the probability of the predicted class is used, and correct predictions count as positive.
 """
 TWO = np.array([-1, 1], dtype=np.int8)
 
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """Labels and predictions of n rows; a kernel expansion is evaluated once for all metrics.
+    """Labels and predictions of n rows, evaluated lazily and shared by all metrics.
 
     Parameters
     ----------
-    y : (n,), the labels: -1 and +1, or 0, 1, ... of more than two classes
-    classes : (n_classes,), the labels in the order of the columns below
-    predict : function that returns the predicted labels (k,) of the first k rows, or of all for None
-    decision : (n,), for more than two classes (n, n_classes), or None: decision values, as scikit-learn defines them
-    predict_proba : function that returns the probabilities (k, n_classes) of the first k rows, or of all for None; None
-        for a classifier without probabilities
-    signed : True if the labels are known to be those of the largest decision value; else the first rows are compared
+    y : ndarray of shape (n,)
+        Labels: -1 and +1, or 0, 1, ... for more than two classes.
+    classes : ndarray of shape (n_classes,)
+        Labels in the order of the columns of decision values and probabilities.
+    predict : callable
+        Returns the predicted labels (k,) of the first k rows, or of all rows for None.
+    decision : ndarray of shape (n,), or (n, n_classes) for more than two classes, or None
+        Decision values, as scikit-learn defines them.
+    predict_proba : callable or None
+        Returns the probabilities (k, n_classes) of the first k rows, or of all rows for None; None for a classifier
+        without probabilities.
+    signed : bool
+        Whether labels are known to follow from the decision values; otherwise the first rows are checked.
     """
 
     y: NDArray[Any]
@@ -49,10 +54,10 @@ class Predictions:
 
     @cached_property
     def predicted(self) -> NDArray[Any]:
-        """Predicted labels, (n,).
+        """Predicted labels, shape (n,).
 
-        They follow from the decision values, except where the result of `predict` may differ: with more than two
-        classes unless the probabilities are the softmax of the decision values, and with two for another threshold.
+        They are computed from the decision values, unless `predict` may differ from them: with two classes if the
+        threshold is not 0, and with more unless the probabilities are the softmax of the decision values.
         """
         if self.decision is None or (len(self.classes) > 2 and not (self.signed or self.logistic)):
             return self._predicted_labels
@@ -64,10 +69,7 @@ class Predictions:
 
     @cached_property
     def _predicted_labels(self) -> NDArray[Any]:
-        """Labels returned by `predict`, (n,).
-
-        Raises ValueError if there is not one label per row.
-        """
+        """Labels returned by `predict`, shape (n,); raises ValueError if they are invalid."""
         labels = np.asarray(self.predict(None))
         if labels.shape != self.y.shape:
             message = f"predict returned an array of shape {labels.shape}, expected {self.y.shape}: one label per row."
@@ -80,7 +82,10 @@ class Predictions:
 
     @cached_property
     def logistic(self) -> bool:
-        """True if probabilities are the sigmoid or softmax of the decision values (first rows)."""
+        """Whether the probabilities are the sigmoid or softmax of the decision values.
+
+        The first rows are checked.
+        """
         if self.predict_proba is None or self.decision is None:
             return False
         expected = np.exp(_log_probabilities(self.decision[:CHECKED]))
@@ -88,7 +93,7 @@ class Predictions:
 
     @cached_property
     def probabilities(self) -> Floats | None:
-        """Probabilities (n, n_classes), or None."""
+        """Probabilities of the classes, shape (n, n_classes), or None."""
         if self.predict_proba is None:
             return None
         if not self.logistic or self.decision is None:
@@ -99,7 +104,10 @@ class Predictions:
 
     @cached_property
     def log_probabilities(self) -> Floats | None:
-        """Log probabilities (n, n_classes), or None; accurate even if a probability is rounded to 0 or 1."""
+        """Logarithms of the class probabilities, shape (n, n_classes), or None.
+
+        If they come from decision values, they are accurate even if a probability is rounded to 0 or 1.
+        """
         if self.probabilities is None:
             return None
         if self.logistic and self.decision is not None:
@@ -110,10 +118,10 @@ class Predictions:
 
     @property
     def scores(self) -> Floats | None:
-        """Values that rank the rows, or None.
+        """Scores by which ranking metrics order the rows, or None.
 
-        With two classes (n, 1), for the second class: decision values or else probabilities.  With more (n, n_classes):
-        probabilities or else decision values.
+        With two classes they are decision values or else probabilities of the second class, (n, 1).  With more, they
+        are probabilities or else decision values, (n, n_classes).
         """
         if len(self.classes) > 2:
             return self.decision if self.probabilities is None else self.probabilities
@@ -123,21 +131,21 @@ class Predictions:
 
     @cached_property
     def truth(self) -> NDArray[np.bool_]:
-        """Boolean array (n, n_classes), True for the class of the row."""
+        """Indicator of the class of each row, boolean, shape (n, n_classes)."""
         self.check_classes()
         truth: NDArray[np.bool_] = self.classes == self.y[:, None]
         return truth
 
     def check_classes(self) -> None:
-        """Raise ValueError if y contains a class that the classifier does not know."""
+        """Raise ValueError if y has a class that was not in the training rows."""
         unknown = np.setdiff1d(self.y, self.classes).tolist()
         if unknown:
-            message = f"the test rows contain classes missing in the training rows ({unknown}); use more training rows."
+            message = f"test rows have classes {unknown}, which are not in the training rows; use more training rows."
             raise ValueError(message)
 
     @cached_property
     def bins(self) -> list[Bin]:
-        """Nonempty bins of the probabilities; empty without probabilities."""
+        """Non-empty bins of the calibration curve; an empty list without probabilities."""
         if self.probabilities is None:
             return []
         if len(self.classes) == 2:
@@ -146,7 +154,7 @@ class Predictions:
 
 
 def predict(estimator: Any, X: Any, y: NDArray[Any]) -> Predictions:
-    """Return the predictions of a fitted classifier on X (n, d) with labels y (n,).
+    """Return the predictions of a fitted classifier for rows X (n, d) with labels y (n,).
 
     Labels are -1 and +1, or 0, 1, ... for more than two classes.
     """
@@ -157,12 +165,12 @@ def predict(estimator: Any, X: Any, y: NDArray[Any]) -> Predictions:
     decision = None if decide is None else np.asarray(decide(X))
     expected = (len(y), len(classes)) if len(classes) > 2 else (len(y),)
     if decision is not None and (decision.shape != expected or decision.dtype.kind not in "fiu"):
-        decision = None  # its shape does not follow scikit-learn's convention
+        decision = None  # ignored, because it differs from scikit-learn's convention
     if decision is not None and np.isnan(decision).any():
         message = f"decision_function returned NaN for {np.isnan(decision).sum()} of {np.size(decision)} values."
         raise ValueError(message)
     if declared.ndim == 0 and classes is not TWO:
-        decision = proba = None  # the order of its columns is unknown
+        decision = proba = None  # ignored, because the order of the columns is unknown
     first_probabilities = None if proba is None else partial(_probabilities, proba, X, len(classes))
     signed = type(estimator).__module__.partition(".")[0] == "klr_bench"
     return Predictions(
@@ -171,7 +179,7 @@ def predict(estimator: Any, X: Any, y: NDArray[Any]) -> Predictions:
 
 
 def _probabilities(proba: Callable[[Any], Any], X: Any, n_classes: int, k: int | None) -> Floats:
-    """Return the validated probabilities of the first k rows, or of all rows if k is None.
+    """Return the probabilities of the first k rows, or of all if k is None.
 
     Raises ValueError if they are invalid.
     """
@@ -181,19 +189,19 @@ def _probabilities(proba: Callable[[Any], Any], X: Any, n_classes: int, k: int |
     expected = (rows.shape[0], n_classes)
     if values.dtype.kind != "f" or values.shape != expected:
         message = (
-            f"predict_proba returned {values.dtype} of shape {values.shape}, expected numbers of shape {expected}: "
-            "a column for each class."
+            f"predict_proba returned {values.dtype} of shape {values.shape}, expected floats of shape {expected}, "
+            "with one column per class."
         )
         raise ValueError(message)
     tolerance = max(1e-4, 10 * float(np.finfo(values.dtype).eps))
     if not (np.abs(values.sum(axis=1, dtype=np.float64) - 1) <= tolerance).all() or values.min() < -tolerance:
-        message = "predict_proba returned invalid probabilities: expected numbers from 0 to 1 with the sum 1."
+        message = "predict_proba returned invalid probabilities; expected values from 0 to 1 that sum to 1 per row."
         raise ValueError(message)
     return values
 
 
 def from_decision(y: NDArray[Any], decision: NDArray[np.float64], *, logistic: bool) -> Predictions:
-    """Return the predictions of binary decision values (n,) for labels y (n,) in {-1, 1}."""
+    """Return binary predictions from decision values (n,), for labels y (n,) of -1 and +1."""
     return Predictions(
         y,
         TWO,
@@ -204,9 +212,10 @@ def from_decision(y: NDArray[Any], decision: NDArray[np.float64], *, logistic: b
 
 
 def reliability(probability: Floats, positive: NDArray[np.bool_]) -> list[Bin]:
-    """Return the nonempty bins [0, 1/15), ..., [14/15, 1] of positive-class probabilities.
+    """Return the non-empty bins of a calibration curve.
 
-    probability (n,) in [0, 1]; positive (n,), True for rows of that class.
+    The bins are [0, 1/15), [1/15, 2/15), ..., [14/15, 1] of the `probability` (n,) of the positive class, and
+    `positive` (n,) is True for rows of that class.
     """
     index = np.minimum((N_BINS * probability.astype(np.float64)).astype(int), N_BINS - 1)
     bins = ((int(k), index == k) for k in np.unique(index))
@@ -216,7 +225,7 @@ def reliability(probability: Floats, positive: NDArray[np.bool_]) -> list[Bin]:
 
 
 def _log_probabilities(decision: Floats) -> Floats:
-    """Return log sigmoid of decision (n,), or log softmax of decision (n, n_classes)."""
+    """Return the logarithms of the class probabilities for decision values, (n, n_classes)."""
     if decision.ndim == 1:
         return -np.column_stack([np.logaddexp(0.0, decision), np.logaddexp(0.0, -decision)])
     logs: Floats = log_softmax(decision, axis=1)

@@ -1,4 +1,4 @@
-"""Measurement of fitted classifiers: predictions on test rows, and sparsity."""
+"""Measurement of a fitted classifier: metrics of its predictions and of the fit."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from klr_bench.metrics.predictions import Bin, predict
 
 Metrics = dict[str, float | int]
 PAIRED = 1000
-"""Number of rows over whose pairs the error of kernel features is measured."""
+"""Number of rows whose pairs are used to measure the error of approximate kernel features."""
 
 
 def measure(estimator: Any, X: Any, y: NDArray[Any], extra: Iterable[Metric] = ()) -> tuple[Metrics, float, list[Bin]]:
-    """Return all metrics of a classifier, the prediction time, and the bins of probabilities.
+    """Return metrics of the predictions, prediction time in seconds, and calibration bins.
 
-    X (n, d), y (n,) with labels -1 and +1, or 0, 1, ... of more than two classes.  The metrics are those of the
-    catalogue, and the `extra` ones of a user; one that the predictions do not allow, such as the log loss of a
-    classifier without probabilities, is left out.
+    The rows X (n, d) have labels y (n,): -1 and +1, or 0, 1, ... for more than two classes.  The metrics are those of
+    the catalog and the `extra` metrics of a user.  Metrics that cannot be computed, such as the log loss of a
+    classifier without probabilities, are omitted.
     """
-    started = time.perf_counter()
+    start = time.perf_counter()
     predictions = predict(estimator, X, y)
-    _ = predictions.predicted  # evaluated here, so that its time is included
-    seconds = time.perf_counter() - started
+    _ = predictions.predicted  # evaluate the lazy attribute within the measured time
+    seconds = time.perf_counter() - start
     predictions.check_classes()
     values = {metric.name: metric.of(predictions) for metric in OF_PREDICTIONS if metric.of is not None}
     values |= {metric.name: metric.of(predictions) for metric in extra if metric.of is not None}
@@ -40,7 +40,7 @@ def measure(estimator: Any, X: Any, y: NDArray[Any], extra: Iterable[Metric] = (
 
 
 def at_checkpoint(estimator: Any, X: Any, y: NDArray[Any]) -> dict[str, float]:
-    """Return the values of a checkpoint: metrics of predictions, and values of the estimator."""
+    """Return the values stored at a checkpoint: metrics and progress of the estimator."""
     predictions = predict(estimator, X, y)
     metrics = [METRICS[name] for name in protocols.watched(estimator)]
     values = {metric.name: metric.of(predictions) for metric in metrics if metric.of is not None}
@@ -48,9 +48,9 @@ def at_checkpoint(estimator: Any, X: Any, y: NDArray[Any]) -> dict[str, float]:
 
 
 def fitted(estimator: Any, n_train: int, relevant: NDArray[np.int64] | None = None) -> Metrics:
-    """Return the metrics of a fit to `n_train` rows: sizes, iterations, objective, features.
+    """Return metrics of a fit to `n_train` rows, such as sizes, iterations and objective.
 
-    `relevant_found` is the share of the `relevant` features, if they are known, that is among the selected ones.
+    If the `relevant` features are known, `relevant_found` is the fraction of them that was selected.
     """
     summary = protocols.summary(estimator, n_train)
     where = f"{type(estimator).__name__}.summary()"
@@ -72,7 +72,7 @@ def fitted(estimator: Any, n_train: int, relevant: NDArray[np.int64] | None = No
 
 
 def last(estimator: Any, X: Any, y: NDArray[Any]) -> Metrics:
-    """Return accuracy and size of an averaged estimator's last classifier, else an empty dict."""
+    """Return accuracy and size of the last classifier of an averaged estimator, else {}."""
     classifier = protocols.last_classifier(estimator)
     if classifier is None:
         return {}
@@ -81,6 +81,6 @@ def last(estimator: Any, X: Any, y: NDArray[Any]) -> Metrics:
 
 
 def approximation(estimator: Any, X: Any) -> Metrics:
-    """Return the error of approximate kernel features over pairs of rows, if the estimator has any."""
+    """Return the error of approximate kernel features over pairs of rows of X, else {}."""
     error = protocols.call(estimator, "kernel_error", X[:PAIRED])
     return {} if error is None else {"kernel_error": float(error)}

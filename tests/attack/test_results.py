@@ -286,4 +286,4 @@ def test_a_terminal_shows_some_of_many_tables(tmp_path: Path, capsys: pytest.Cap
     rows = [record("nc", "R=1.0", 0, dataset=name, key=name, accuracy=0.5, **sizes) for name in names]
     write(tmp_path / "mine", rows, CONFIG | {"metrics": ["accuracy"], "against": {}})
     assert main(["report", "experiment=mine", f"results_dir={tmp_path}"]) == 0
-    assert "3 more tables are left out here. format=md writes all." in capsys.readouterr().out
+    assert "3 more tables are omitted. Use format=md to write all tables." in capsys.readouterr().out

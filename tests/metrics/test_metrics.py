@@ -181,7 +181,7 @@ def test_a_metric_of_ones_own_is_one_file(tmp_path: Path):
         ({"of=recall": "of=3"}, "METRIC.of: expected a function, got 3"),
         ({'"higher"': '"up"'}, "METRIC.better: unknown value 'up'. Known: higher, lower"),
         ({'"percent"': "5"}, "METRIC.unit: expected 'percent', .*, got 5"),
-        ({"of=recall": "of=recall, stored=False"}, "`stored` and `compares` are for metrics"),
+        ({"of=recall": "of=recall, stored=False"}, "METRIC: remove `stored` and `compares`"),
         ({"(predictions.predicted[predictions.y > 0] > 0).mean()": "1 / 0"}, "metric recall: its function raised Zero"),
         ({"(predictions.predicted[predictions.y > 0] > 0).mean()": "'high'"}, "metric recall: expected a finite num"),
     ],

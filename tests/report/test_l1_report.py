@@ -98,5 +98,5 @@ def test_where_time_ends_every_repeat_the_numbers_are_those_at_its_limit(make: M
     assert (timed_out.n_ok, timed_out.timed_out, timed_out.entries["accuracy"].mean) == (0, True, 0.7)
     assert (partly.n_ok, partly.timed_out, partly.entries["accuracy"].mean) == (1, False, 0.85)
     text = shown(folder, width=150)
-    assert "Where no repeat ended within its time limit, the numbers are those at the limit." in text
+    assert "If no repeat finished within the time limit, the values are those at the limit." in text
     assert "timeout (repeat 0, 1): after 9 s" in text

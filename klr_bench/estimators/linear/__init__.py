@@ -1,1 +1,1 @@
-"""Linear learners: online with a covariance of the weights, in whole batches, with selected features."""
+"""Linear classifiers: online learners, batch learners and feature selection."""

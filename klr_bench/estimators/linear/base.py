@@ -1,6 +1,8 @@
-"""The scikit-learn interface of the linear learners: validation, `fit` and `partial_fit`, prediction."""
+"""Base classes of the linear classifiers: validation, `fit`, `partial_fit` and prediction."""
 
 from __future__ import annotations
+
+from dataclasses import KW_ONLY
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -8,55 +10,80 @@ from sklearn.utils.validation import check_is_fitted
 from klr_bench.estimators.core.binary import BinaryClassifier
 from klr_bench.estimators.core.classifier import checked_decision, checked_fit, refuse_balanced, row_weights
 from klr_bench.estimators.core.one_against_rest import begun, one_against_rest, spread
-from klr_bench.estimators.core.parameters import CLASS_WEIGHT
+from klr_bench.estimators.core.parameters import CLASS_WEIGHT, VERBOSE, estimator, parameter
 from klr_bench.protocols import FIRST
 
 PREDICTED_ROWS = 4096
 
 
 class LinearClassifier(BinaryClassifier):
-    """A linear classifier f(x) = coef_'x; a subclass has `fit`, which calls `_begin` and sets `coef_`."""
+    """Base class of linear classifiers without an intercept, f(x) = coef_'x.
+
+    A subclass has `fit`, which calls `_begin` and sets `coef_`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes in sorted order, in the dtype of y.
+    coef_ : ndarray of shape (n_features,), or (n_classes, n_features) for more than two classes, float64
+        The weights: f(x) = coef_'x, without an intercept; append a constant feature if you need one.  For more than two
+        classes, one classifier per class separates it from the rest (``estimators_``), and every other attribute
+        of the fit has one entry per class.
+    n_features_in_ : int
+        Number of features.
+    """
 
     @checked_decision
     def decision_function(self, X):
-        """Return f(x) for the rows of X (n_samples, n_features), as float64 (n_samples,) or (n_samples, n_classes)."""
+        """Return the decision values f(x) of the rows of X.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        f : ndarray of shape (n_samples,), or (n_samples, n_classes) for more than two classes, float64
+        """
         check_is_fitted(self, "coef_")
         X, coef = self._validate(X, dtype=self._dtypes()), self.coef_.T
         values = np.empty((X.shape[0], *coef.shape[1:]))
-        for start in range(0, len(values), PREDICTED_ROWS):  # with float32 rows the product copies them to float64
+        for start in range(0, len(values), PREDICTED_ROWS):  # in blocks, as the product copies float32 rows to float64
             values[start : start + PREDICTED_ROWS] = X[start : start + PREDICTED_ROWS] @ coef
         return spread(self, values)
 
     def progress(self):
-        """Return what a checkpoint keeps: the share of non-zero weights."""
+        """Return the values stored at a checkpoint: the fraction of non-zero weights."""
         return {"nonzero_fraction": float(np.mean(self.coef_ != 0))}
 
     def selected_features(self):
-        """Return `selected_features_` or the columns of X with a non-zero weight, in ascending order."""
+        """Return the sorted indices of the selected features, or of those with non-zero weights."""
         selected = getattr(self, "selected_features_", None)
         if selected is None:
             return np.flatnonzero(np.atleast_2d(self.coef_).any(axis=0))
         return np.unique(np.concatenate(selected) if self._has_many() else selected)
 
     def _gather(self):
-        """Set the fitted attributes from those of the binary learners, one entry per class."""
+        """Set the fitted attributes from the binary classifiers, with one entry per class."""
         learners = begun(self)
-        own = {"classes_", "n_features_in_", "feature_names_in_", "t_"}
-        for name in [name for name in vars(learners[0]) if name.endswith("_") and name[0] != "_" and name not in own]:
+        shared = {"classes_", "n_features_in_", "feature_names_in_", "t_"}
+        fitted = [name for name in vars(learners[0]) if name.endswith("_") and not name.startswith("_")]
+        for name in [name for name in fitted if name not in shared]:
             values = [getattr(learner, name) for learner in learners]
             setattr(self, name, np.array(values) if name == "coef_" or np.isscalar(values[0]) else values)
         if hasattr(learners[0], "t_"):
             self.t_ = learners[0].t_
 
     def _begin(self, X, y):
-        """Forget an earlier fit; return X, validated, and y as signs, (n_samples,) -1.0 or +1.0."""
+        """Reset the estimator; return the validated X, and y as signs -1.0 or +1.0."""
         self._forget()
         X, y = self._validate(X, y, dtype=self._dtypes(), reset=True)
         self._set_classes(y)
         return X, self._signs(y)
 
     def _weighted(self, X, signs, sample_weight):
-        """Return the rows, their signs, and their weights (n,) or None; rows of weight 0 are left out."""
+        """Return the rows of positive weight, their signs, and their weights, None if unweighted."""
         labels = self.classes_[(signs > 0).astype(int)]
         weights = row_weights(sample_weight, getattr(self, "class_weight", None), X, labels, self.classes_)
         if weights is None or weights.all():
@@ -64,30 +91,57 @@ class LinearClassifier(BinaryClassifier):
         rows = np.flatnonzero(weights)
         return X[rows], signs[rows], weights[rows]
 
+
+@estimator
+class WeightedSolver(LinearClassifier):
+    """Base class of linear classifiers that minimize an objective over weighted rows.
+
+    Parameters
+    ----------
+    class_weight : dict, "balanced" or None, default=None
+        Weights >= 0 of the classes, which multiply the weights of their rows; "balanced" is n_samples / (n_classes n_k)
+        for the n_k rows of class k.
+    verbose : int or bool, default=False
+        Whether ``fit`` prints its progress, about once per second; above 1 it prints a line at each iteration.
+    """
+
+    _: KW_ONLY
+    class_weight: dict | str | None = parameter(None, *CLASS_WEIGHT)
+    verbose: int | bool = parameter(False, *VERBOSE)
+
     def _begin_weighted(self, X, y, sample_weight):
-        """Return the rows and signs of `_begin`, and C (n,) times the weights of the rows."""
+        """Reset the estimator; return rows, their signs, and C times their weights (n,)."""
         X, signs, weights = self._weighted(*self._begin(X, y), sample_weight)
         if len(np.unique(signs)) < 2:
-            message = f"{type(self).__name__}: expected a weight above 0 in each class."
+            message = f"{type(self).__name__}: expected at least one positive weight in each class."
             raise ValueError(message)
         return X, signs, per_row(self.C, len(signs)) if weights is None else self.C * weights
 
 
 class IncrementalClassifier(LinearClassifier):
-    """A linear classifier that can continue learning with `partial_fit`.
+    """Base class of linear classifiers with `partial_fit`.
 
-    A subclass has `_start(X)`, which sets the state before the first row, for rows like those of X, and
-    `_learn(X, signs, callback, weights)`, which learns from all rows and returns True if the callback asked to stop.
-    The weights (n,) of the rows are all above 0, or None.
+    A subclass implements `_start(X)`, which initializes the state for rows of the shape and dtype of X, and
+    `_learn(X, signs, callback, weights)`, which learns from all rows and returns True if the callback returned True.
+    The row weights (n,) are all positive, or None.
+
+    Attributes
+    ----------
+    n_updates_ : int
+        Number of rows that changed the weights or their covariance.
+    n_mistakes_ : int
+        Number of rows that were misclassified, y f(x) <= 0, before the classifier learned from them.
+    t_ : int
+        Number of rows seen.
     """
 
     n_epochs = 1
-    """Passes of `fit`, for subclasses without this parameter."""
+    """Number of passes of `fit` in subclasses that do not have this parameter."""
 
     @checked_fit
     @one_against_rest
     def fit(self, X, y, callback=None):
-        """Forget an earlier fit and learn from all rows, in their order; return self.
+        """Fit the classifier to the rows in the given order; return self.
 
         Parameters
         ----------
@@ -99,7 +153,7 @@ class IncrementalClassifier(LinearClassifier):
     @checked_fit
     @one_against_rest
     def partial_fit(self, X, y, classes=None, callback=None):
-        """Continue learning from the rows of X, in their order; return self.
+        """Continue learning from the rows in the given order; return self.
 
         Parameters
         ----------
@@ -126,46 +180,58 @@ class IncrementalClassifier(LinearClassifier):
         return self
 
     def steps(self, n_samples):
-        """Return the largest t that a callback of `fit` may see, and the first worth a checkpoint."""
+        """Return the largest t that a callback of `fit` can get, and the first t worth a checkpoint."""
         return n_samples * self.n_epochs, FIRST
 
     def summary(self):
-        """Return the share of non-zero weights, and the number of updates."""
+        """Return the fraction of non-zero weights and the number of updates."""
         return self.progress() | {"n_updates": int(np.sum(self.n_updates_))}
 
 
+@estimator
 class Weighted:
-    """Mixin that adds weights of rows and classes to an `IncrementalClassifier`; it comes first."""
+    """Mixin that adds `sample_weight` and `class_weight` to an `IncrementalClassifier`.
 
-    _parameter_constraints = {"class_weight": CLASS_WEIGHT}  # noqa: RUF012
+    It precedes the `IncrementalClassifier` among the bases.
+
+    Parameters
+    ----------
+    class_weight : dict, "balanced" or None, default=None
+        Weights >= 0 of the classes, which multiply the weights of their rows; "balanced" is n_samples / (n_classes n_k)
+        for the n_k rows of class k, and works with ``fit`` only, because ``partial_fit`` does not have all rows.  The
+        published comparisons use None.
+    """
+
+    _: KW_ONLY
+    class_weight: dict | str | None = parameter(None, *CLASS_WEIGHT)
 
     @checked_fit
     @one_against_rest
     def fit(self, X, y, sample_weight=None, callback=None):
-        """Forget an earlier fit and learn from all rows, in their order; return self.
+        """Fit the classifier to the rows in the given order; return self.
 
         Parameters
         ----------
         X : array or CSR matrix of shape (n_samples, n_features)
             Training rows.
         y : array of shape (n_samples,)
-            Classes of any type; of two classes, decision values above 0 mean the second in sorted order.
+            Class labels of any type; with two classes, positive decision values mean the second in sorted order.
         sample_weight : array of shape (n_samples,), default=None
-            Weights >= 0 of the rows; each multiplies the weight of the loss in the step of its row.
+            Weights >= 0 of the rows, which multiply their losses.
         callback : callable, default=None
-            ``callback(estimator, t)`` is called after each block of examples; returning True ends the fit.
+            ``callback(estimator, t)`` is called after each block of rows, t rows in all; returning True ends the fit.
         """
         return self._fit(X, y, sample_weight, callback)
 
     @checked_fit
     @one_against_rest
     def partial_fit(self, X, y, classes=None, sample_weight=None, callback=None):
-        """Continue learning from the rows of X, in their order; return self.
+        """Continue learning from the rows in the given order; return self.
 
         Parameters
         ----------
         X, y, sample_weight, callback
-            As for `fit`; class_weight="balanced" needs all rows, and is refused.
+            As for `fit`; class_weight="balanced" raises an error, because it needs all rows.
         classes : array of shape (n_classes,), default=None
             All classes; required in the first call if y does not contain all of them.
         """
@@ -174,21 +240,24 @@ class Weighted:
 
 
 def check_memory(estimator, d, dtype, instead):
-    """Raise a ValueError if a full covariance of d features takes more than `memory_limit`."""
+    """Raise a ValueError if a full covariance of d features exceeds `memory_limit`."""
     needed = d * d * dtype.itemsize / 1e6
     if needed > estimator.memory_limit:
         message = (
-            f"{type(estimator).__name__}: a full covariance of {d:,} features takes {needed:,.0f} MB in {dtype}, more "
-            f"than memory_limit={estimator.memory_limit:g}. Use {instead}, or raise memory_limit if there is room."
+            f"{type(estimator).__name__}: a full covariance of {d:,} features needs {needed:,.0f} MB in {dtype}, more "
+            f"than memory_limit={estimator.memory_limit:g}. Use {instead}, or increase memory_limit."
         )
         raise ValueError(message)
 
 
 def per_row(values, n):
-    """Return a scalar, or one value per row, as an array (n,), float64."""
+    """Return a scalar or an array of n values as a float64 array (n,)."""
     return np.full(n, values, dtype=np.float64)
 
 
 def box(C, q):
-    """Return bound and softness (n,) of dual variables for C (n,) times the hinge loss^q."""
+    """Return the upper bounds and the quadratic terms of the dual variables, (n,) each.
+
+    The primal objective has C (n,) times the hinge loss if q is 1, and times its square if q is 2.
+    """
     return (C, np.zeros(len(C))) if q == 1 else (np.full(len(C), np.inf), 0.5 / C)

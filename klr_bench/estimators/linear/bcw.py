@@ -1,8 +1,9 @@
-"""Batch confidence-weighted learning: one covariance per batch, then one pass of dual coordinate steps."""
+"""Batch confidence-weighted learning, with one covariance per batch of rows."""
 
 from __future__ import annotations
 
 import time
+from dataclasses import KW_ONLY
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,14 +13,14 @@ from sklearn.utils._param_validation import Options
 from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.core.jit import compiled
-from klr_bench.estimators.core.parameters import POSITIVE
+from klr_bench.estimators.core.parameters import POSITIVE, estimator, parameter
 from klr_bench.estimators.linear.base import IncrementalClassifier, Weighted, box, check_memory, per_row
 from klr_bench.estimators.linear.engine import MISTAKES, UPDATES
 
 GRAM_ROWS = 2048
-"""Rows per product when X'X is computed."""
+"""Rows per matrix product in the computation of X'X."""
 TILE = 1 << 18
-"""Numbers in a tile of X U, which is used while it is in the cache and then discarded."""
+"""Entries in a tile of X U, which stays in the cache until it is discarded."""
 
 
 def _signature(real):
@@ -29,7 +30,7 @@ def _signature(real):
 
 @compiled([_signature(float32), _signature(float64)], fastmath={"reassoc", "contract"})
 def _coordinate_steps(Z, y, w, bound, softness, counts):
-    """Update w (d,) with one step per row z_i = U x_i of Z (b, d)."""
+    """Update the weights w (d,) with one dual coordinate step per whitened row of Z (b, d)."""
     for i in range(len(y)):
         z, f = Z[i], 0.0
         for k in range(len(w)):
@@ -48,52 +49,55 @@ def _coordinate_steps(Z, y, w, bound, softness, counts):
             counts[UPDATES] += 1
 
 
+@estimator
 class BatchConfidenceWeighted(Weighted, IncrementalClassifier):
-    r"""Confidence-weighted learning by batches: one covariance for a batch, then one pass over its rows.
+    r"""Confidence-weighted classifier for batches, with one covariance and one pass per batch.
 
     .. math::
 
         & \Sigma^{-1} \leftarrow \Sigma^{-1} + \frac{1}{r} X^T X \\
         & \min_{\mu} \; \frac{1}{2} \mu^T \Sigma^{-1} \mu + C \sum_i \max(0, 1 - y_i \mu^T x_i)^q
 
-    The minimum is approached by one pass of dual coordinate descent: with ``U = Sigma^(1/2)`` and ``w = U^-1 mu``, each
-    row with a positive loss gives the step ``w += alpha y U x``, ``alpha = min(loss / ||U x||^2, C)`` for q = 1 and
-    ``loss / (||U x||^2 + 1/(2C))`` for q = 2.  ``fit`` takes all rows as one batch; each call of ``partial_fit`` is one
-    batch.  The weight of a row multiplies its C, and x x' in the inverse of Sigma.
+    The minimum is approximated by one pass of dual coordinate descent: with ``U = Sigma^(1/2)`` and ``w = U^-1 mu``,
+    each row with a positive loss gives the step ``w += alpha y U x``, ``alpha = min(loss / ||U x||^2, C)`` for q = 1
+    and ``loss / (||U x||^2 + 1/(2C))`` for q = 2.  ``fit`` takes all rows as one batch; each call of ``partial_fit`` is
+    one batch.  The weight of a row multiplies its C, and x x' in the inverse of Sigma.
 
     Parameters
     ----------
     C : float, default=1.0
-        Weight of the loss, > 0.  The usual grid, that of configs/algorithm, is 2^-4, 2^-3, ..., 2^4; on Covertype
+        Weight of the loss, > 0.  The usual grid, used in configs/algorithm, is 2^-4, 2^-3, ..., 2^4; on Covertype
         cross-validation chose 1/8 to 8 for q = 1 and 1/16 to 1 for q = 2 (reference of cw_covtype).
     q : {1, 2}, default=1
-        1 for the hinge loss, 2 for its square: the paper's BCW-L1 and BCW-L2, which err alike on Covertype (24.5 and
-        24.4 %).
+        1 for the hinge loss, 2 for its square: the paper's BCW-L1 and BCW-L2, which have similar errors on Covertype
+        (24.5 and 24.4 %).
     r : float or None, default=None
-        Weight of the old covariance against the rows of the batch, > 0, as in `AROW`.  None is 1/C, as in equation 6.
-        With 1 the errors on Covertype are 23.6 and 24.4 % (reference of cw_covtype_toolbox).
+        Weight of the old covariance relative to the rows of the batch, > 0, as in `AROW`.  None means 1/C, as in
+        equation 6.  With 1 the errors on Covertype are 23.6 and 24.4 % (reference of cw_covtype_toolbox).
     memory_limit : float, default=4000.0
-        Largest size in MB of one covariance, > 0, of which four are in memory; 4000 is reached at 22,000 features.
-    class_weight
-        See `AROW`.
+        Largest size in MB of one covariance, > 0; the fit stores four matrices of this size.  4000 MB are 22,000
+        features.
 
     Attributes
     ----------
-    classes_, coef_, n_features_in_
-        See `AROW`; coef_ is the mean mu.
-    precision_, covariance_ : ndarray of shape (n_features, n_features), float64
-        The inverse of Sigma, I + sum of x x' / r, and Sigma, computed when it is read.
-    n_updates_, n_mistakes_ : int
-        Number of rows with a step; number of rows with y f(x) <= 0 at their own step.
-    t_, n_batches_ : int
-        Number of rows and of batches so far.
+    coef_ : ndarray of shape (n_features,), or (n_classes, n_features) for more than two classes, float64
+        The mean mu of the weights: f(x) = coef_'x, without an intercept; append a constant feature if you need one.
+        More than two classes have one classifier each, against the rest (``estimators_``), and every other attribute
+        of the fit has one entry per class.
+    precision_ : ndarray of shape (n_features, n_features), float64
+        The inverse of Sigma, I + sum of x x' / r.
+    covariance_ : ndarray of shape (n_features, n_features), float64
+        Sigma, computed when it is accessed.
+    n_batches_ : int
+        Number of batches seen.
     pass_time_ : float
-        Seconds of the coordinate steps of the last batch, without the covariance, its root, and U x.
+        Seconds of the coordinate steps of the last batch, without the computation of the covariance, its root, and U x.
 
     References
     ----------
-    Tan et al., AAAI 2016, algorithm 1, which requires r and C and does not say where r is used; the 0.5/C of q = 2 is
-    the exact step for C times the squared loss; equation 7 prints C/2 times the squared loss, whose step has 1/C.
+    Tan et al., AAAI 2016, algorithm 1, which requires r and C but does not define the use of r.
+    For q = 2 the 0.5/C here is exact for C times the squared loss; equation 7 prints C/2 times the squared loss, whose
+    step has 1/C.
 
     Examples
     --------
@@ -105,23 +109,15 @@ class BatchConfidenceWeighted(Weighted, IncrementalClassifier):
     (True, 1, (20, 20))
     """
 
-    _parameter_constraints = Weighted._parameter_constraints | {
-        "C": [POSITIVE],
-        "q": [Options(int, {1, 2})],
-        "r": [POSITIVE, None],
-        "memory_limit": [POSITIVE],
-    }
-
-    def __init__(self, C=1.0, q=1, *, r=None, memory_limit=4000.0, class_weight=None):
-        self.C = C
-        self.q = q
-        self.r = r
-        self.memory_limit = memory_limit
-        self.class_weight = class_weight
+    C: float = parameter(1.0, POSITIVE)
+    q: int = parameter(1, Options(int, {1, 2}))
+    _: KW_ONLY
+    r: float | None = parameter(None, POSITIVE, None)
+    memory_limit: float = parameter(4000.0, POSITIVE)
 
     @property
     def covariance_(self):
-        """The covariance of the weights; a list with one per class for more than two classes."""
+        """Covariance of the weights; a list of one per class for more than two classes."""
         check_is_fitted(self, "coef_")
         if self._has_many():
             return [learner.covariance_ for learner in self.estimators_]
@@ -129,7 +125,7 @@ class BatchConfidenceWeighted(Weighted, IncrementalClassifier):
 
     def _start(self, X):
         d = X.shape[1]
-        check_memory(self, d, np.dtype(np.float64), "SparseBatchConfidenceWeighted, which keeps that of few features")
+        check_memory(self, d, np.dtype(np.float64), "SparseBatchConfidenceWeighted, which selects features")
         self.precision_, self._mean = np.eye(d), np.zeros(d)
         self.t_, self.n_batches_, self._counts = 0, 0, np.zeros(2, dtype=np.int64)
 
@@ -138,10 +134,12 @@ class BatchConfidenceWeighted(Weighted, IncrementalClassifier):
         weight = self.C if self.r is None else 1 / self.r
         precision = self.precision_ + weight * gram(X, weights)
         if not np.isfinite(precision).all():
-            message = f"{type(self).__name__}: X'X is not finite in {X.dtype}; scale the features, as to [0, 1]."
+            message = (
+                f"{type(self).__name__}: X'X is not finite in {X.dtype}; scale the features, for example to [0, 1]."
+            )
             raise ValueError(message)
         e, V = eigh(precision, overwrite_a=False, check_finite=False)
-        e = np.maximum(e, 1.0)  # I + X'X / r has none below 1, but rounding of X'X may give less
+        e = np.maximum(e, 1.0)  # I + X'X / r has no eigenvalue below 1; rounding can produce smaller ones
         root = (V * e**-0.5) @ V.T
         w = (V * e**0.5) @ (V.T @ self._mean)
         self.precision_, self._root = precision, root
@@ -151,9 +149,9 @@ class BatchConfidenceWeighted(Weighted, IncrementalClassifier):
         for start in range(0, len(signs), rows):
             block = slice(start, start + rows)
             Z, y = np.ascontiguousarray(X[block] @ U), signs[block]
-            begun = time.perf_counter()
+            start_time = time.perf_counter()
             _coordinate_steps(Z, y, w, bound[block], softness[block], self._counts)
-            self.pass_time_ += time.perf_counter() - begun
+            self.pass_time_ += time.perf_counter() - start_time
             self.t_ += len(y)
             if callback is not None:
                 self._publish(w)
@@ -163,7 +161,7 @@ class BatchConfidenceWeighted(Weighted, IncrementalClassifier):
         return False
 
     def summary(self):
-        """Return the share of non-zero weights, the updates, and the seconds of the pass over the rows."""
+        """Return the fraction of non-zero weights, the number of updates and the pass time."""
         return super().summary() | {"pass_time_s": float(np.sum(self.pass_time_))}
 
     def _publish(self, w):
@@ -172,7 +170,7 @@ class BatchConfidenceWeighted(Weighted, IncrementalClassifier):
 
 
 def gram(X, weights=None):
-    """Return X'X or X' diag(weights) X, (d, d) float64; products are in the precision of X."""
+    """Return X'X, or X' diag(weights) X, as float64 (d, d); products have the precision of X."""
     d = X.shape[1]
     (syrk,), total = get_blas_funcs(("syrk",), dtype=X.dtype), np.zeros((d, d), order="F")
     for start in range(0, X.shape[0], GRAM_ROWS):

@@ -1,43 +1,52 @@
-"""The online linear learners: one pass over the rows, and a Gaussian over the weights."""
+"""Base classes of the online linear classifiers, which learn row by row."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY
 from numbers import Real
 
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from klr_bench.estimators.core.parameters import COUNT, POSITIVE, Number
+from klr_bench.estimators.core.parameters import COUNT, POSITIVE, Number, estimator, parameter
 from klr_bench.estimators.linear.base import IncrementalClassifier, check_memory
 from klr_bench.estimators.linear.engine import LIMITS, MISTAKES, REFUSED, UPDATES, Blocked, Diagonal, Full
 
 CONFIDENCE = Number(Real, 0.5, 1, closed="neither")
-"""Parameter constraint: a probability between 0.5 and 1, exclusive."""
+"""Constraint of a probability between 0.5 and 1, both excluded."""
 IN_CACHE = 256
-"""Features whose full covariance stays in the processor's cache; with more, it is updated in blocks."""
+"""Largest number of features whose full covariance fits in the cache; larger ones are updated in blocks."""
 
 
+@estimator
 class OnlineLinearClassifier(IncrementalClassifier):
-    """A linear classifier that learns row by row, by the rule of a subclass.
+    """Base class of linear classifiers that learn row by row with the update rule of a subclass.
 
-    `_update()`, with weights of rows `_update(weights)`, returns the compiled rule and its parameters, some per row.
+    `_update()`, or `_update(weights)` with row weights, returns the compiled rule and its parameters, which are scalars
+    or arrays with one value per row.
+
+    Parameters
+    ----------
+    n_epochs : int, default=1
+        Number of passes of ``fit`` over the rows, >= 1.  The published comparisons make one.
     """
 
-    _parameter_constraints = {"n_epochs": [COUNT]}  # noqa: RUF012
+    _: KW_ONLY
+    n_epochs: int = parameter(1, COUNT)
 
     def _start(self, X):
         self._state = self._new_state(X)
 
     def _new_state(self, X):
-        """Return the state before the first example, for rows like those of X: S = I, which PA never changes."""
+        """Return the initial state for rows like those of X, with the covariance S = I."""
         return Diagonal(X.shape[1], math.inf, 1.0)
 
     def _learn(self, X, signs, callback, weights=None):
         state = self._state
-        rule, numbers = self._update() if weights is None else self._update(weights)
-        parameters = np.column_stack(np.broadcast_arrays(*map(np.atleast_1d, numbers))).astype(np.float64)
+        rule, arguments = self._update() if weights is None else self._update(weights)
+        parameters = np.column_stack(np.broadcast_arrays(*map(np.atleast_1d, arguments))).astype(np.float64)
         for start in range(0, len(signs), state.rows):
             block = slice(start, start + state.rows)
             state.learn(rule, parameters if weights is None else parameters[block], X[block], signs[block])
@@ -46,8 +55,8 @@ class OnlineLinearClassifier(IncrementalClassifier):
                 self._publish()
             if refused:
                 message = (
-                    f"{type(self).__name__}: at example {refused} the margin, variance or update is not finite in "
-                    "the precision of X; scale the features, for example to [0, 1], or choose milder parameters."
+                    f"{type(self).__name__}: the margin, variance or update of example {refused} is not finite in the "
+                    "precision of X; scale the features, for example to [0, 1], or use parameters with smaller steps."
                 )
                 raise ValueError(message)
             self._note_decided()
@@ -57,7 +66,7 @@ class OnlineLinearClassifier(IncrementalClassifier):
         return False
 
     def _note_decided(self):
-        """After a block of rows: `Progressive` keeps what was predicted for them."""
+        """Do nothing after a block of rows; `Progressive` stores its decision values here."""
 
     def _publish(self):
         state = self._state
@@ -65,23 +74,38 @@ class OnlineLinearClassifier(IncrementalClassifier):
         self.n_mistakes_, self.n_updates_ = int(state.counts[MISTAKES]), int(state.counts[UPDATES])
 
 
+@estimator
 class ConfidenceLearner(OnlineLinearClassifier):
-    """An online linear classifier with a Gaussian over its weights; the mean is `coef_`."""
+    """Base class of online linear classifiers with a Gaussian distribution over the weights.
+
+    Parameters
+    ----------
+    covariance : {"full", "diagonal"}, default="full"
+        "full": time and memory grow with the square of the number of features.  The covariance is stored in float64 for
+        up to 256 features, otherwise in the precision of X.  "diagonal": they grow with the number of non-zero
+        features, so it suits text data.  The comparisons with Tan et al. (2016, table 2) use "full".
+    memory_limit : float, default=4000.0
+        Largest size in MB of a full covariance, > 0; ``fit`` raises an error if it needs more.  The default is enough
+        for 22,000 features in float64 and 31,000 in float32.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,), or (n_classes, n_features) for more than two classes, float64
+        The mean of the weights: f(x) = coef_'x, without an intercept; append a constant feature if you need one.  For
+        more than two classes, one classifier per class separates it from the rest (``estimators_``), and every other
+        attribute of the fit has one entry per class.
+    covariance_ : ndarray of shape (n_features, n_features), or (n_features,) if diagonal
+        Covariance of the weights, computed when it is accessed.
+    """
 
     _fixed = ("covariance",)
-    _parameter_constraints = OnlineLinearClassifier._parameter_constraints | {
-        "covariance": [StrOptions({"full", "diagonal"})],
-        "memory_limit": [POSITIVE],
-    }
-
-    def __init__(self, covariance, n_epochs, memory_limit):
-        self.covariance = covariance
-        self.n_epochs = n_epochs
-        self.memory_limit = memory_limit
+    _: KW_ONLY
+    covariance: str = parameter("full", StrOptions({"full", "diagonal"}))
+    memory_limit: float = parameter(4000.0, POSITIVE)
 
     @property
     def covariance_(self):
-        """A copy of the covariance of the weights; a list with one per class for more than two classes."""
+        """Copy of the covariance of the weights; a list of one per class for more than two classes."""
         check_is_fitted(self, "coef_")
         if self._has_many():
             return [learner.covariance_ for learner in self.estimators_]
@@ -96,7 +120,7 @@ class ConfidenceLearner(OnlineLinearClassifier):
         return Full(d, self._limit(dtype), first) if d <= IN_CACHE else Blocked(d, self._limit(dtype), first, dtype)
 
     def _limit(self, dtype):
-        """Return the most that one example may add to the inverse covariance, in its own direction."""
+        """Return the largest eigenvalue that one example may add to the inverse covariance."""
         return LIMITS[dtype.name]
 
     def _first_variance(self):

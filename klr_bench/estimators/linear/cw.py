@@ -1,15 +1,16 @@
-"""Confidence-weighted learning: after its step an example is classified correctly with a given probability."""
+"""Confidence-weighted learning with a constraint (CW) or with a loss (SCW-I and SCW-II)."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY
 
 from numba import float64
 from scipy.special import ndtri
 from sklearn.utils._param_validation import Options, StrOptions
 
 from klr_bench.estimators.core.jit import compiled
-from klr_bench.estimators.core.parameters import POSITIVE
+from klr_bench.estimators.core.parameters import POSITIVE, estimator, parameter
 from klr_bench.estimators.linear.base import Weighted
 from klr_bench.estimators.linear.confidence import CONFIDENCE, ConfidenceLearner
 from klr_bench.estimators.linear.engine import rule
@@ -17,7 +18,7 @@ from klr_bench.estimators.linear.engine import rule
 
 @compiled(float64(float64, float64, float64))
 def shrinkage(alpha, v, phi):
-    """Return beta = alpha phi / (sqrt(u) + alpha phi v); u is the variance after the update."""
+    """Return beta = alpha phi / (sqrt(u) + alpha phi v) with the variance u after the update."""
     a = alpha * v * phi
     root = 2.0 * v / (a + math.sqrt(a * a + 4.0 * v))  # sqrt(u) = (-a + sqrt(a^2 + 4 v)) / 2
     return alpha * phi / (root + alpha * phi * v)
@@ -33,7 +34,7 @@ def confident(m, v, parameters):
     psi, xi = 1.0 + 0.5 * square, 1.0 + square
     root = math.sqrt(0.25 * m * m * square * square + v * square * xi)
     alpha = (-m * psi + root) / (v * xi)
-    if m > 0.0:  # the same without cancellation; v phi^2 - m^2 may be negative by rounding
+    if m > 0.0:  # algebraically equal form without cancellation
         alpha = (edge - m) * (edge + m) / (v * (root + m * psi))
     alpha = min(bound, alpha)
     return alpha, shrinkage(alpha, v, phi)
@@ -57,7 +58,10 @@ def softly_confident(m, v, parameters):
 
 @rule
 def softly_confident_in_libol(m, v, parameters):
-    """As `softly_confident`, but under the root v^2 is 2 v, and the phi^2 next to v is 2 phi."""
+    """Return the update of SCW-II as LIBOL computes it.
+
+    Under the root it has 2 v instead of v^2 in the first term, and 2 phi instead of phi^2 in the last bracket.
+    """
     phi, softness = parameters
     if m >= phi * math.sqrt(v):
         return 0.0, 0.0
@@ -67,38 +71,34 @@ def softly_confident_in_libol(m, v, parameters):
     return alpha, shrinkage(alpha, v, phi)
 
 
+@estimator
 class ConfidenceWeighted(ConfidenceLearner):
-    r"""Confidence-weighted learning: after its step a row is classified correctly with a given probability.
+    r"""Confidence-weighted classifier: each update classifies its row with a given probability.
 
-    The Gaussian over the weights changes as little as possible, by Kullback-Leibler divergence:
+    An update changes the Gaussian over the weights as little as possible in Kullback-Leibler divergence, so that the
+    row is classified correctly with the probability ``confidence``:
 
     .. math::
 
         & \min_{\mu, \Sigma} \; D_{KL}(N(\mu, \Sigma) \parallel N(\mu_t, \Sigma_t)) \\
         & \text{such that } y \, \mu^T x \ge \phi \sqrt{x^T \Sigma x}, \qquad \phi = \Phi^{-1}(\text{confidence})
 
-    The step is in closed form: with margin m, variance v, ``psi = 1 + phi^2/2`` and ``xi = 1 + phi^2``, a row with
+    The step has a closed form: with margin m, variance v, ``psi = 1 + phi^2/2`` and ``xi = 1 + phi^2``, a row with
     ``phi sqrt(v) > m`` gives ``alpha = (-m psi + sqrt(m^2 phi^4/4 + v phi^2 xi)) / (v xi)`` and
     ``beta = alpha phi / (sqrt(u) + alpha phi v)`` with ``u = (-alpha v phi + sqrt(alpha^2 v^2 phi^2 + 4 v))^2 / 4``.
-    It insists on every row; where labels are noisy take `SoftConfidenceWeighted` or `AROW`.
+    Every row is enforced, so `SoftConfidenceWeighted` or `AROW` are better for noisy labels.
 
     Parameters
     ----------
     confidence : float, default=0.7
-        Probability in (0.5, 1).  The usual grid, that of configs/algorithm, is 0.55, 0.6, ..., 0.95; 0.7 is the default
-        of the toolbox LIBOL.  On Covertype it matters little: 32.3 % error with cross-validation, which chose 0.95, and
-        32.9 % with 0.7 (reference of cw_covtype).
+        Probability in (0.5, 1) of a correct classification.  The usual grid, used in configs/algorithm, is 0.55, 0.6,
+        ..., 0.95; 0.7 is the default of the toolbox LIBOL.  On Covertype it has little effect: 32.3 % error with
+        cross-validation, which chose 0.95, and 32.9 % with 0.7 (reference of cw_covtype).
     safeguard : bool, default=True
-        Limit what one row adds to the inverse covariance, so that the covariance stays positive definite.  On noisy
-        data it shrinks without end; with False, which is the published rule, rounding makes it indefinite, and rows
-        whose variance is not positive are skipped: 43.7 % error in place of 32.9 % in the same reference.
-    covariance, n_epochs, memory_limit
-        See `AROW`.
-
-    Attributes
-    ----------
-    classes_, coef_, covariance_, n_updates_, n_mistakes_, t_, n_features_in_
-        See `AROW`.
+        Whether to limit how much one row adds to the inverse covariance, so that the covariance stays positive
+        definite.  On noisy data it shrinks without limit.  With False, the published rule, rounding makes it
+        indefinite, and rows whose variance is not positive are skipped: 43.7 % error instead of 32.9 % in the same
+        reference.
 
     References
     ----------
@@ -116,20 +116,13 @@ class ConfidenceWeighted(ConfidenceLearner):
     """
 
     _fixed = (*ConfidenceLearner._fixed, "safeguard")
-    _parameter_constraints = ConfidenceLearner._parameter_constraints | {
-        "confidence": [CONFIDENCE],
-        "safeguard": ["boolean"],
-    }
+    confidence: float = parameter(0.7, CONFIDENCE)
+    safeguard: bool = parameter(True, "boolean")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # it insists on each example, also where no plane tells a class apart
+        tags.classifier_tags.poor_score = True  # it enforces every row, even if the classes are not separable
         return tags
-
-    def __init__(self, confidence=0.7, safeguard=True, *, covariance="full", n_epochs=1, memory_limit=4000.0):
-        super().__init__(covariance, n_epochs, memory_limit)
-        self.confidence = confidence
-        self.safeguard = safeguard
 
     def _limit(self, dtype):
         return super()._limit(dtype) if self.safeguard else math.inf
@@ -138,8 +131,11 @@ class ConfidenceWeighted(ConfidenceLearner):
         return confident, (ndtri(self.confidence), math.inf)
 
 
+@estimator
 class SoftConfidenceWeighted(Weighted, ConfidenceLearner):
-    r"""Confidence-weighted learning with a loss in place of the constraint: noisy rows have a limited effect.
+    r"""Soft confidence-weighted classifier, which limits the effect of noisy rows.
+
+    It replaces the constraint of `ConfidenceWeighted` by a loss:
 
     .. math::
 
@@ -147,33 +143,25 @@ class SoftConfidenceWeighted(Weighted, ConfidenceLearner):
         + C \max(0, \phi \sqrt{x^T \Sigma x} - y \, \mu^T x)^q \\
         & \phi = \Phi^{-1}(\text{confidence})
 
-    q is ``variant``.  SCW-I (q = 1): alpha is that of `ConfidenceWeighted`, at most C.  SCW-II (q = 2): with margin m,
-    variance v and ``n = v + 1/(2C)``,
-    ``alpha = (-(2 m n + phi^2 m v) + phi sqrt(phi^2 m^2 v^2 + 4 n v (n + v phi^2))) / (2 (n^2 + n v phi^2))``.  The
-    weight of a row multiplies C.
+    q is the parameter ``variant``.  SCW-I (q = 1): alpha is that of `ConfidenceWeighted`, at most C.  SCW-II (q = 2):
+    with margin m, variance v and ``n = v + 1/(2C)``, ``alpha = (-(2 m n + phi^2 m v) + phi sqrt(phi^2 m^2 v^2 + 4 n v
+    (n + v phi^2))) / (2 (n^2 + n v phi^2))``.  The weight of a row multiplies C.
 
     Parameters
     ----------
     variant : {1, 2}, default=1
-        1 for SCW-I, 2 for SCW-II.  On Covertype SCW-I has the lowest error of all online learners here, 23.1 %, SCW-II
-        23.7 % (reference of cw_covtype).
+        1 for SCW-I, 2 for SCW-II.  On Covertype SCW-I has the lowest error of all online linear classifiers here,
+        23.1 %, and SCW-II 23.7 % (reference of cw_covtype).
     C : float, default=1.0
-        Weight of the loss, > 0.  The usual grid, that of configs/algorithm, is 2^-4, 2^-3, ..., 2^4; on Covertype
+        Weight of the loss, > 0.  The usual grid, used in configs/algorithm, is 2^-4, 2^-3, ..., 2^4; on Covertype
         cross-validation chose 1 to 16 for SCW-I and 1/8 to 8 for SCW-II.  C = 1 is the default of the toolbox LIBOL.
     confidence : float, default=0.75
-        Probability in (0.5, 1).  The usual grid is 0.55, 0.6, ..., 0.95; on Covertype cross-validation chose 0.8 for
-        SCW-I and 0.8 to 0.9 for SCW-II.
+        Probability in (0.5, 1) of a correct classification with zero loss.  The usual grid is 0.55, 0.6, ..., 0.95; on
+        Covertype cross-validation chose 0.8 for SCW-I and 0.8 to 0.9 for SCW-II.
     compat : {"libol"} or None, default=None
-        "libol": alpha of SCW-II as the toolbox LIBOL 0.3 computes it, which under the root has 2 v in place of v^2 in
-        the first term and 2 phi in place of phi^2 in the last bracket.  SCW-I is the same there.  It is for repeating
-        published numbers only.
-    covariance, n_epochs, memory_limit, class_weight
-        See `AROW`.
-
-    Attributes
-    ----------
-    classes_, coef_, covariance_, n_updates_, n_mistakes_, t_, n_features_in_
-        See `AROW`.
+        "libol" computes alpha of SCW-II as the toolbox LIBOL 0.3 does, with 2 v instead of v^2 in the first term under
+        the root, and 2 phi instead of phi^2 in the last bracket; SCW-I does not change.  Use it only to reproduce
+        published results.
 
     References
     ----------
@@ -190,35 +178,11 @@ class SoftConfidenceWeighted(Weighted, ConfidenceLearner):
     (True, (20,), (20,))
     """
 
-    _parameter_constraints = (
-        ConfidenceLearner._parameter_constraints
-        | {
-            "confidence": [CONFIDENCE],
-            "variant": [Options(int, {1, 2})],
-            "C": [POSITIVE],
-            "compat": [StrOptions({"libol"}), None],
-        }
-        | Weighted._parameter_constraints
-    )
-
-    def __init__(
-        self,
-        variant=1,
-        C=1.0,
-        confidence=0.75,
-        *,
-        compat=None,
-        covariance="full",
-        n_epochs=1,
-        memory_limit=4000.0,
-        class_weight=None,
-    ):
-        super().__init__(covariance, n_epochs, memory_limit)
-        self.class_weight = class_weight
-        self.variant = variant
-        self.C = C
-        self.confidence = confidence
-        self.compat = compat
+    variant: int = parameter(1, Options(int, {1, 2}))
+    C: float = parameter(1.0, POSITIVE)
+    confidence: float = parameter(0.75, CONFIDENCE)
+    _: KW_ONLY
+    compat: str | None = parameter(None, StrOptions({"libol"}), None)
 
     def _update(self, weights=1.0):
         phi, C = ndtri(self.confidence), self.C * weights

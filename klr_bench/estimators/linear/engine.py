@@ -1,10 +1,11 @@
-"""The pass of all confidence-weighted learners: a Gaussian N(mean, S), updated per example.
+"""Engine of the online linear learners: a Gaussian N(mean, S) over the weights.
 
-At example (x, y), y = -1 or +1, with the margin m = y mean'x and its variance v = x'Sx, a rule answers (alpha, beta):
+For an example x with the label y = -1 or +1, a rule computes (alpha, beta) from the margin m = y mean'x and its
+variance v = x'Sx:
 
     mean += alpha y S x,      S -= beta (S x)(S x)'
 
-A rule sees nothing else, so the same rule works for a full S, for its diagonal, and for a fixed S = I (beta = 0).
+A rule depends on nothing else, so the same rule works for a full S, for its diagonal, and for a fixed S = I (beta = 0).
 The engine ensures that rounding cannot make S indefinite: S^-1 grows by (beta / (1 - beta v)) x x', and this factor is
 kept below limit / ||x||^2.  A full S of many features is updated in blocks of examples.
 """
@@ -22,34 +23,37 @@ from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.rows import in_layout
 
 RULE_SIGNATURE = types.UniTuple(float64, 2)(float64, float64, float64[::1])
-"""``rule(m, v, parameters) -> (alpha, beta)``; (0, 0) for no update.  v > 0, alpha may be negative, beta not."""
+"""Signature of a rule, ``rule(m, v, parameters) -> (alpha, beta)`` with v > 0, beta >= 0; (0, 0) is no update."""
 
 RULE = types.FunctionType(RULE_SIGNATURE)
 
 rule = compiled(RULE_SIGNATURE)
-"""Decorator of the update rule in an algorithm's file."""
+"""Decorator that compiles an update rule."""
 
 MISTAKES, UPDATES, REFUSED = range(3)
-"""Places in `counts`: examples with m <= 0, updates, and the number of the refused example, or 0."""
+"""Indices of `counts`: examples with m <= 0, updates, and the t of an example with non-finite values, or 0."""
 
 BLOCK = 128
-"""Examples per block of a full covariance of many features."""
+"""Number of examples per block for the full covariance of many features."""
 
 ROWS = 4096
-"""Examples between two calls of a callback, if the learner needs no blocks."""
+"""Number of examples between two calls of a callback, for learners without blocks."""
 
 LIMITS = {"float64": 1e8, "float32": 1e4}
-"""The most that one example may add to S^-1 in its own direction, by the precision of S; only CW exceeds it."""
+"""Largest eigenvalue that one example may add to S^-1, per precision of S; CW can disable the limit."""
 
 
 def read_only(real, dimensions):
-    """Return the type of a C-contiguous array that is only read; writable arrays are accepted as well."""
+    """Return the numba type of a contiguous read-only array, which also accepts writable arrays."""
     return types.Array(real, dimensions, "C", readonly=True)
 
 
 @compiled(inline="always")
-def ask(rule, m, v, squared, limit, parameters, counts, t):
-    """Return the rule's answer at example t; refuse it if it, m or v is not finite."""
+def apply_rule(rule, m, v, squared, limit, parameters, counts, t):
+    """Return alpha and beta of a rule for example t, and update the counts.
+
+    beta is limited, and `counts[REFUSED]` is set to t if a value is not finite.
+    """
     counts[MISTAKES] += m <= 0.0
     alpha, beta = 0.0, 0.0
     if v > 0.0:
@@ -86,8 +90,8 @@ def _learn_full(rule, parameters, limit, X, y, decided, mean, S, counts, t):
             v += x[j] * u[j]
             squared += x[j] * x[j]
         decided[i] = f
-        numbers = parameters[min(i, len(parameters) - 1)]
-        alpha, beta = ask(rule, y[i] * f, v, squared, limit, numbers, counts, t + i + 1)
+        arguments = parameters[min(i, len(parameters) - 1)]
+        alpha, beta = apply_rule(rule, y[i] * f, v, squared, limit, arguments, counts, t + i + 1)
         if counts[REFUSED]:
             return
         if alpha != 0.0:
@@ -97,7 +101,7 @@ def _learn_full(rule, parameters, limit, X, y, decided, mean, S, counts, t):
         if beta != 0.0:
             root = math.sqrt(beta)
             for k in range(d):
-                u[k] *= root  # so that S stays symmetric to the last digit
+                u[k] *= root  # keeps S exactly symmetric
             for j in range(d):
                 if u[j] != 0.0:
                     row, weight = S[j], u[j]
@@ -106,17 +110,21 @@ def _learn_full(rule, parameters, limit, X, y, decided, mean, S, counts, t):
 
 
 def _diagonal_signature(real, index):
-    vector, numbers = float64[::1], int64[::1]
-    rows = read_only(real, 1), numbers, read_only(index, 1), numbers, numbers
-    return types.void(RULE, float64[:, ::1], float64, *rows, *[vector] * 4, numbers, int64)
+    vector, integers = float64[::1], int64[::1]
+    rows = read_only(real, 1), integers, read_only(index, 1), integers, integers
+    return types.void(RULE, float64[:, ::1], float64, *rows, *[vector] * 4, integers, int64)
 
 
 @compiled([_diagonal_signature(real, index) for real in (float32, float64) for index in (int32, int64)])
-def _learn_diagonal(rule, parameters, limit, data, starts, indices, places, lengths, y, decided, mean, S, counts, t):
-    """Row i has the values data[starts[i] : ... + lengths[i]] of the features indices[places[i] : ... + lengths[i]]."""
+def _learn_diagonal(rule, parameters, limit, data, starts, indices, offsets, lengths, y, decided, mean, S, counts, t):
+    """Learn from sparse rows with a diagonal covariance.
+
+    Row i has the values data[starts[i] : starts[i] + lengths[i]] of the features indices[offsets[i] : offsets[i] +
+    lengths[i]].
+    """
     for i in range(len(y)):
         values = data[starts[i] : starts[i] + lengths[i]]
-        features = indices[places[i] : places[i] + lengths[i]]
+        features = indices[offsets[i] : offsets[i] + lengths[i]]
         f, v, squared = 0.0, 0.0, 0.0
         for k in range(len(values)):
             j, value = features[k], float64(values[k])
@@ -124,8 +132,8 @@ def _learn_diagonal(rule, parameters, limit, data, starts, indices, places, leng
             v += value * value * S[j]
             squared += value * value
         decided[i] = f
-        numbers = parameters[min(i, len(parameters) - 1)]
-        alpha, beta = ask(rule, y[i] * f, v, squared, limit, numbers, counts, t + i + 1)
+        arguments = parameters[min(i, len(parameters) - 1)]
+        alpha, beta = apply_rule(rule, y[i] * f, v, squared, limit, arguments, counts, t + i + 1)
         if counts[REFUSED]:
             return
         if alpha != 0.0 or beta != 0.0:
@@ -138,10 +146,13 @@ def _learn_diagonal(rule, parameters, limit, data, starts, indices, places, leng
 
 
 class Gaussian:
-    """The state after t examples; `decided` (b,) are f(x) of the last rows before they were learned."""
+    """State of a linear learner: mean, counts and t.
+
+    `decided` (b,) are the decision values of the latest rows, computed before the learner updated on them.
+    """
 
     rows = ROWS
-    """Best number of examples per call of `learn`."""
+    """Recommended number of rows per call of `learn`."""
 
     def __init__(self, d, limit):
         self.limit = limit
@@ -151,13 +162,16 @@ class Gaussian:
         self.decided = np.zeros(0)
 
     def learn(self, rule, parameters, X, y):
-        """Learn from rows X (b, d) with labels y (b,) and rule parameters (1, p) or (b, p)."""
+        """Learn from rows X (b, d) with labels y (b,).
+
+        The parameters of the rule are (1, p), or (b, p) if each row has its own.
+        """
         self.decided = self._learn(rule, parameters, X, y)
         self.t += len(y)
 
 
 class Diagonal(Gaussian):
-    """The variances only; dense and CSR rows with features in the same order give identical digits."""
+    """State with a diagonal covariance; dense and CSR rows give bit-identical results."""
 
     def __init__(self, d, limit, first):
         super().__init__(d, limit)
@@ -167,24 +181,24 @@ class Diagonal(Gaussian):
         n, d = X.shape
         if sp.issparse(X):
             data, indices, starts = X.data, X.indices, X.indptr.astype(np.int64)
-            places, lengths = starts[:-1], np.diff(starts)
+            offsets, lengths = starts[:-1], np.diff(starts)
         else:
             data, indices, starts = X.reshape(-1), np.arange(d), d * np.arange(n + 1)
-            places, lengths = np.zeros(n, dtype=np.int64), np.full(n, d)
+            offsets, lengths = np.zeros(n, dtype=np.int64), np.full(n, d)
         decided = np.zeros(n)
         _learn_diagonal(
-            rule, parameters, self.limit, data, starts[:-1], indices, places, lengths, y, decided, self.mean,
+            rule, parameters, self.limit, data, starts[:-1], indices, offsets, lengths, y, decided, self.mean,
             self.variance, self.counts, self.t,
         )  # fmt: skip
         return decided
 
     def covariance(self):
-        """Return the variances, (d,)."""
+        """Return a copy of the variances of the weights, (d,)."""
         return self.variance.copy()
 
 
 class Full(Gaussian):
-    """The full covariance, float64, by a loop over the examples, for an S that fits into the cache."""
+    """State with a full float64 covariance that fits in the cache, updated example by example."""
 
     def __init__(self, d, limit, first):
         super().__init__(d, limit)
@@ -196,7 +210,7 @@ class Full(Gaussian):
         return decided
 
     def covariance(self):
-        """Return S, (d, d)."""
+        """Return a copy of the covariance of the weights, (d, d)."""
         return self.S.copy()
 
 
@@ -205,19 +219,22 @@ _vector, _matrix = float64[::1], float64[:, ::1]
 
 @compiled(types.void(RULE, _matrix, float64, _vector, _vector, _vector, _matrix, _vector, _vector, int64[::1], int64))
 def _decide(rule, parameters, limit, squared, y, f, P, alpha, beta, counts, t):
-    """Set alpha and beta (b,), and P (b, b) from X S_0 X' to the p_ji; f (b,) is mean_0'x_i."""
+    """Compute alpha and beta of each example of a block, and update f and P in place.
+
+    On entry P (b, b) is X S_0 X' and f (b,) has mean_0'x_i; on return they have the p_ji and f(x_i) of `Blocked`.
+    """
     b = len(y)
     for i in range(b):
-        numbers = parameters[min(i, len(parameters) - 1)]
-        alpha[i], beta[i] = ask(rule, y[i] * f[i], P[i, i], squared[i], limit, numbers, counts, t + i + 1)
+        arguments = parameters[min(i, len(parameters) - 1)]
+        alpha[i], beta[i] = apply_rule(rule, y[i] * f[i], P[i, i], squared[i], limit, arguments, counts, t + i + 1)
         if counts[REFUSED]:
             return
         if alpha[i] == 0.0 and beta[i] == 0.0:
             continue
-        own, step = P[i, i + 1 :], alpha[i] * y[i]
+        products, step = P[i, i + 1 :], alpha[i] * y[i]
         later = f[i + 1 :]
         for k in range(len(later)):
-            later[k] += step * own[k]
+            later[k] += step * products[k]
         for j in range(i + 1, b):
             row, source, weight = P[j, j:], P[i, j:], beta[i] * P[i, j]
             for k in range(len(row)):
@@ -225,14 +242,16 @@ def _decide(rule, parameters, limit, squared, y, f, P, alpha, beta, counts, t):
 
 
 class Blocked(Gaussian):
-    """The full covariance of many features, in the precision of X; only the lower triangle is updated.
+    """State with a full covariance of many features, updated in blocks of examples.
 
-    Within a block S = S_0 - V V', and V has one column sqrt(beta_j) u_j, u_j = S_j x_j, for each update so far in the
-    block.  The decisions need only the inner products p_ji = u_j'x_i of the block, no vector of d numbers:
+    The covariance has the precision of X, and only its lower triangle is updated.
+
+    Within a block S = S_0 - V V', where V has one column sqrt(beta_j) u_j, u_j = S_j x_j, per update so far in the
+    block.  The decision values need only the inner products p_ji = u_j'x_i, and no vectors of length d:
 
         p_ji = x_j'S_0 x_i - sum_{l<j} beta_l p_lj p_li,  v_i = p_ii,  f(x_i) = mean_0'x_i + sum_{j<i} alpha_j y_j p_ji
 
-    This is a Cholesky factorisation whose pivots are the rule's answers.  A block costs the product S_0 X', the
+    This is a Cholesky factorization whose pivots come from the rule.  A block costs the product S_0 X', the
     recursion on X S_0 X', a triangular solve for the u_j, and one product that adds V to S.
     """
 
@@ -247,8 +266,8 @@ class Blocked(Gaussian):
         decided = np.zeros(len(y))
         for start in range(0, len(y), BLOCK):
             block = slice(start, start + BLOCK)
-            own = parameters[block] if len(parameters) > 1 else parameters
-            self._learn_block(rule, own, X[block], y[block], decided[block], self.t + start)
+            arguments = parameters[block] if len(parameters) > 1 else parameters
+            self._learn_block(rule, arguments, X[block], y[block], decided[block], self.t + start)
             if self.counts[REFUSED]:
                 break
         return decided
@@ -257,8 +276,8 @@ class Blocked(Gaussian):
         X = in_layout(X, sparse=False)
         f[:] = X @ self.mean
         symm, trsm, syrk = get_blas_funcs(("symm", "trsm", "syrk"), (self.S,))
-        SX = symm(1.0, self.S, X.T, lower=1)  # (d, b), one column per example
-        with np.errstate(over="ignore", invalid="ignore"):  # refused below
+        SX = symm(1.0, self.S, X.T, lower=1)  # shape (d, b), one column per example
+        with np.errstate(over="ignore", invalid="ignore"):  # `_decide` checks for non-finite values
             P = (X @ SX).astype(np.float64)
         alpha, beta = np.zeros(len(y)), np.zeros(len(y))
         squared = np.einsum("ij,ij->i", X, X, dtype=np.float64)
@@ -266,7 +285,7 @@ class Blocked(Gaussian):
         active = np.flatnonzero((alpha != 0.0) | (beta != 0.0))
         if self.counts[REFUSED] or not len(active):
             return
-        # u_j = S_0 x_j - sum_{l<j} beta_l p_lj u_l, for all j: U T = S_0 X'
+        # solve u_j = S_0 x_j - sum_{l<j} beta_l p_lj u_l for all j, as U T = S_0 X'
         T = (beta[active, None] * P[np.ix_(active, active)]).astype(SX.dtype)
         U = trsm(1.0, np.asfortranarray(T), SX.T[active].T, side=1, diag=1, overwrite_b=1)
         self.mean += U @ (alpha * y)[active]
@@ -274,6 +293,6 @@ class Blocked(Gaussian):
         self.S = syrk(-1.0, U, beta=1.0, c=self.S, lower=1, overwrite_c=1)
 
     def covariance(self):
-        """Return S, (d, d)."""
+        """Return a copy of the covariance of the weights, (d, d)."""
         lower = np.tril(self.S)
         return lower + np.tril(lower, -1).T

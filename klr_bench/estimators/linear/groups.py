@@ -1,4 +1,4 @@
-"""The subproblem of sparse batch learning: a linear classifier on groups of features.
+"""Linear classification on groups of features, the subproblem of sparse batch learning.
 
 Each of the disjoint groups k has a covariance S_k, whitened features z_ik = S_k^(1/2) x_ik and whitened weights w_k
 (Tan et al., 2016, equation 16; with C times the squared loss for q = 2, for which the steps of algorithm 3 are exact):
@@ -7,7 +7,7 @@ Each of the disjoint groups k has a covariance S_k, whitened features z_ik = S_k
     max_a  sum_i a_i - [q = 2] sum_i a_i^2/(4 C) - Omega*(z),    z = sum_i a_i y_i z_i,    a_i >= 0 (and <= C if q = 1)
 
 No root of S_k is needed.  Only the norm of z_k matters, ||z_k||^2 = g'S_k g with g = sum_i a_i y_i x_ik, and the
-weights of the features themselves are S_k^(1/2) w_k = c_k S_k g with a number c_k.
+weights of the features themselves are S_k^(1/2) w_k = c_k S_k g with a scalar c_k.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.linear.base import box, per_row
 
 FLAT = 1e-13
-"""Slope of the dual objective at which a line search ends; the slope is 1 at a = 0."""
+"""Absolute slope of the dual objective below which a line search stops; the slope is 1 at a = 0."""
 MAX_SECANTS = 100
 
 _vector, _places = float64[::1], int64[::1]
@@ -29,7 +29,7 @@ _vector, _places = float64[::1], int64[::1]
 
 @compiled(float64(_vector, float64, _vector))
 def conjugate(norms, sigma, c):
-    """Set c (K,) so that the gradient of Omega* is c_k z_k, given norms ||z_k|| (K,); return Omega*(z).
+    """Return Omega*(z) for the norms ||z_k|| (K,); set c (K,) such that its gradient is c_k z_k.
 
     c_k = max(0, 1 - tau/||z_k||)/sigma with tau = (sum of the norms above tau)/(sigma + number of them).  tau increases
     from 0; each value excludes more groups, until no further group is excluded.
@@ -53,7 +53,10 @@ def conjugate(norms, sigma, c):
 
 @compiled(float64(float64, float64, _vector, _vector, _vector, float64, _vector, _vector))
 def slope(step, slack, squares, e, v, sigma, norms, c):
-    """Return the slope of the dual objective, `step` along one coordinate; norms and c (K,) change."""
+    """Return the slope of the dual objective after a step along one coordinate.
+
+    `norms` and `c` (K,) are overwritten.
+    """
     for k in range(len(squares)):
         norms[k] = np.sqrt(max(0.0, squares[k] + step * (2.0 * e[k] + step * v[k])))
     conjugate(norms, sigma, c)
@@ -64,8 +67,8 @@ def slope(step, slack, squares, e, v, sigma, norms, c):
 
 
 @compiled(float64(float64, float64, float64, _vector, _vector, _vector, float64, _vector, _vector))
-def shortened(step, slack, softness, squares, e, v, sigma, norms, c):
-    """Return the step, or the shorter one to the maximum, by regula falsi (Illinois)."""
+def line_search(step, slack, softness, squares, e, v, sigma, norms, c):
+    """Return `step`, shortened by regula falsi (Illinois) if it exceeds the maximum."""
     at_high = slope(step, slack - softness * step, squares, e, v, sigma, norms, c)
     if (at_high < 0.0) != (step > 0.0):
         return step
@@ -94,10 +97,10 @@ def _signature(real, index):
 
 @compiled([_signature(real, index) for real in (float32, float64) for index in (int32, int64)])
 def _ascend(data, indices, indptr, y, group, begin, S, plain, u, squares, a, bound, softness, sigma):
-    """Take one step per row: update a (n,), u (p,) = S_k g and squares (K,) = ||z_k||^2.
+    """Take one dual step per row; update `a` (n,), u = S_k g (p,) and squares = ||z_k||^2 (K,).
 
-    The rows are CSR over the selected features, by group.  Those of group k begin at begin[k], and S[begin[k]:] is its
-    covariance, or I if `plain`.
+    The rows are CSR matrices of the selected features, ordered by group.  The features of group k begin at begin[k],
+    and its covariance is S[begin[k]:], or I if `plain`.
     """
     K = len(squares)
     e, v, c, norms, trial = np.zeros(K), np.zeros(K), np.zeros(K), np.zeros(K), np.zeros(K)
@@ -114,29 +117,29 @@ def _ascend(data, indices, indptr, y, group, begin, S, plain, u, squares, a, bou
             if plain:
                 v[k] += x[s] * float64(x[s])
             else:
-                own, other = S[row[s]], s
-                while other >= 0 and group[row[other]] == k:  # each pair of features of a group once
+                covariances, other = S[row[s]], s
+                while other >= 0 and group[row[other]] == k:  # visit each pair of features once
                     weight = 1.0 if other == s else 2.0
-                    v[k] += weight * x[s] * own[row[other] - begin[k]] * x[other]
+                    v[k] += weight * x[s] * covariances[row[other] - begin[k]] * x[other]
                     other -= 1
         for k in range(K):
             f += c[k] * e[k]
             squared += v[k]
-        # loss/(||z||^2 + 1/(2C)), at most C; with z = 0 this is the maximum
+        # algorithm 3: loss/(||z||^2 + 1/(2C)), at most C
         step = max(-a[i], min(bound[i] - a[i], (1.0 - f - softness[i] * a[i]) / (squared + softness[i])))
         if step == 0.0:
             continue
-        step = shortened(step, 1.0 - softness[i] * a[i], softness[i], squares, e, v, sigma, norms, trial)
+        step = line_search(step, 1.0 - softness[i] * a[i], softness[i], squares, e, v, sigma, norms, trial)
         a[i] += step
         for s in range(len(row)):
             weight = step * y[i] * x[s]
             if plain:
                 u[row[s]] += weight
             else:
-                k, own = group[row[s]], S[row[s]]
+                k, covariances = group[row[s]], S[row[s]]
                 part = u[begin[k] : begin[k + 1]]
                 for j in range(len(part)):
-                    part[j] += weight * own[j]
+                    part[j] += weight * covariances[j]
         for k in range(K):
             squares[k] = max(0.0, squares[k] + step * (2.0 * e[k] + step * v[k]))
             norms[k] = np.sqrt(squares[k])
@@ -144,10 +147,10 @@ def _ascend(data, indices, indptr, y, group, begin, S, plain, u, squares, a, bou
 
 
 class Subproblem:
-    """The groups chosen so far, and passes of dual coordinate ascent on their features.
+    """Linear classification problem on the groups of features selected so far.
 
-    `features` and `weights` (p,) are in the order of the groups, `a` (n,) are the dual variables, C that of all rows or
-    of each.  With `covariance` S_k = (I + C X_k'X_k)^-1, else I.
+    `features` and `weights` (p,) are ordered by group, `a` (n,) are the dual variables, and C is a scalar or an array
+    with one value per row.  With `covariance` S_k = (I + C X_k'X_k)^-1, otherwise S_k = I.
     """
 
     def __init__(self, X, y, C, q, sigma, *, covariance):
@@ -160,7 +163,7 @@ class Subproblem:
         self._begin, self._S = np.zeros(1, dtype=np.int64), np.empty((0, 0))
 
     def add(self, features):
-        """Add a group of features (r,) that are in no group yet; it is no larger than the first group."""
+        """Add a group of new features (r,), which has at most the size of the first group."""
         p, r = len(self.features), len(features)
         self.features = np.append(self.features, features)
         self._rows = self._X[:, self.features]
@@ -168,25 +171,28 @@ class Subproblem:
         self._begin = np.append(self._begin, p + r)
         self._group = np.repeat(np.arange(len(self._begin) - 1), np.diff(self._begin))
         if self._covariance:
-            own = self._rows[:, p:].astype(np.float64)
+            added = self._rows[:, p:].astype(np.float64)
             block = np.zeros((r, max(r, self._S.shape[1])))
-            weighted = own.multiply(self._C[:, None]).tocsr()
-            e, V = eigh(np.eye(r) + (own.T @ weighted).toarray(), overwrite_a=True)
-            block[:, :r] = (V / np.maximum(e, 1.0)) @ V.T  # a value below 1 is due to rounding
+            weighted = added.multiply(self._C[:, None]).tocsr()
+            e, V = eigh(np.eye(r) + (added.T @ weighted).toarray(), overwrite_a=True)
+            block[:, :r] = (V / np.maximum(e, 1.0)) @ V.T  # eigenvalues below 1 are rounding errors
             self._S = np.vstack([self._S.reshape(p, -1), block]) if p else block
 
     def size_mb(self, features=()):
-        """Return the MB of rows and covariances with one more group, of these features."""
-        chosen, wide = np.append(self.features, features).astype(np.int64), max(self._S.shape[1], len(features))
-        wanted = np.zeros(self._X.shape[1], dtype=bool)
-        wanted[chosen] = True
-        entries = np.count_nonzero(wanted[self._X.indices])
-        return (entries * (self._X.dtype.itemsize + 4) + self._covariance * 8 * len(chosen) * wide) / 1e6
+        """Return the MB of rows and covariances if these features were added as a group."""
+        selected, width = np.append(self.features, features).astype(np.int64), max(self._S.shape[1], len(features))
+        mask = np.zeros(self._X.shape[1], dtype=bool)
+        mask[selected] = True
+        entries = np.count_nonzero(mask[self._X.indices])
+        return (entries * (self._X.dtype.itemsize + 4) + self._covariance * 8 * len(selected) * width) / 1e6
 
     def solve(self, n_passes, gap_tol):
-        """Set `a` and `weights` by passes until the relative gap is at most gap_tol; return theta_t."""
+        """Optimize `a` and `weights`, and return the dual objective.
+
+        It stops if the relative duality gap is at most gap_tol.
+        """
         self.a = np.zeros(len(self._y))
-        for done in range(1, n_passes + 1):
+        for n_done in range(1, n_passes + 1):
             self._set_state()
             rows = self._rows
             _ascend(
@@ -195,15 +201,14 @@ class Subproblem:
             )  # fmt: skip
             self._set_state()
             dual = self.dual()
-            if not -1e-9 * self.a.sum() <= dual < np.inf:  # it is 0 at a = 0 and increases
+            if not -1e-9 * self.a.sum() <= dual < np.inf:  # it starts at 0 and cannot decrease
                 message = f"rounding made the dual objective {dual:g}; scale the features, for example to [0, 1]."
                 raise ValueError(message)
-            if done == n_passes or self.primal() - dual <= gap_tol * abs(dual):
+            if n_done == n_passes or self.primal() - dual <= gap_tol * abs(dual):
                 break
         return dual
 
     def _set_state(self):
-        """Compute S_k g, ||z_k||^2 and the weights from a."""
         g = self._rows.T @ (self.a * self._y)
         self._u = g.copy()
         if self._covariance:
@@ -215,11 +220,11 @@ class Subproblem:
         self.weights = c[self._group] * self._u
 
     def dual(self):
-        """Return the objective of the dual problem."""
-        softened = np.sqrt(self._softness) * self.a  # a'a alone may overflow
+        """Return the dual objective."""
+        softened = np.sqrt(self._softness) * self.a  # a'a could overflow
         return float(self.a.sum() - 0.5 * (softened @ softened) - self._conjugate)
 
     def primal(self):
-        """Return the objective of the primal problem; Omega(w) = Omega*(z), as w is the gradient."""
+        """Return the primal objective, where Omega(w) = Omega*(z) as w is the gradient at z."""
         loss = np.maximum(0.0, 1.0 - self._y * (self._rows @ self.weights))
         return float(self._conjugate + self._C @ loss**self._q)

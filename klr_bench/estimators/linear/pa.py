@@ -1,4 +1,4 @@
-"""Passive-aggressive learning: the smallest change of the weights that gives an example a margin of 1."""
+"""Passive-aggressive learning: PA, PA-I and PA-II."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 from sklearn.utils._param_validation import Options
 
-from klr_bench.estimators.core.parameters import POSITIVE
+from klr_bench.estimators.core.parameters import POSITIVE, estimator, parameter
 from klr_bench.estimators.linear.base import Weighted
 from klr_bench.estimators.linear.confidence import OnlineLinearClassifier
 from klr_bench.estimators.linear.engine import rule
@@ -18,33 +18,26 @@ def passive_aggressive(m, v, parameters):
     return factor * max(0.0, min(bound, (1.0 - m) / (v + softness))), 0.0
 
 
+@estimator
 class PassiveAggressive(Weighted, OnlineLinearClassifier):
-    r"""Passive-aggressive learning: the smallest change of the weights that gives a row a margin of 1.
+    r"""Passive-aggressive classifier: the smallest update that gives each row a margin of 1.
 
     .. math::
 
         w \leftarrow w + \tau \, y \, x, \qquad \ell = \max(0, 1 - y \, w^T x)
 
-    tau is that of ``variant``; there is no covariance.  The weight of a row multiplies C, and in PA, which has none,
-    tau.
+    ``variant`` determines tau; there is no covariance.  The weight of a row multiplies C, or tau in PA, which has no C.
 
     Parameters
     ----------
     variant : {0, 1, 2}, default=0
-        0, PA: ``tau = l / ||x||^2``.  1, PA-I: the same, at most C.  2, PA-II: ``tau = l / (||x||^2 + 1/(2C))``.  With
-        noisy labels choose 1: on Covertype, 35.2 % error of PA, 25.8 % of PA-I, 31.7 % of PA-II (reference of
+        0 for PA: ``tau = l / ||x||^2``; 1 for PA-I: the same, at most C; 2 for PA-II: ``tau = l / (||x||^2 + 1/(2C))``.
+        Choose 1 for noisy labels: on Covertype PA has 35.2 % error, PA-I 25.8 %, PA-II 31.7 % (reference of
         cw_covtype).
     C : float, default=1.0
-        Aggressiveness > 0 of PA-I and PA-II; PA ignores it.  The usual grid, that of configs/algorithm, is 2^-4, 2^-3,
-        ..., 2^4.  On Covertype cross-validation chose 2^-4, the least, in nearly all repeats; the noisier the labels,
-        the smaller it should be.
-    n_epochs, class_weight
-        See `AROW`.
-
-    Attributes
-    ----------
-    classes_, coef_, n_updates_, n_mistakes_, t_, n_features_in_
-        See `AROW`; coef_ are the weights w.
+        Aggressiveness > 0 of PA-I and PA-II; PA ignores it.  The usual grid, used in configs/algorithm, is 2^-4, 2^-3,
+        ..., 2^4.  On Covertype cross-validation chose 2^-4, the smallest, in nearly all repeats; the noisier the
+        labels, the smaller it should be.
 
     References
     ----------
@@ -60,17 +53,8 @@ class PassiveAggressive(Weighted, OnlineLinearClassifier):
     (True, True)
     """
 
-    _parameter_constraints = (
-        OnlineLinearClassifier._parameter_constraints
-        | {"variant": [Options(int, {0, 1, 2})], "C": [POSITIVE]}
-        | Weighted._parameter_constraints
-    )
-
-    def __init__(self, variant=0, C=1.0, *, n_epochs=1, class_weight=None):
-        self.variant = variant
-        self.C = C
-        self.n_epochs = n_epochs
-        self.class_weight = class_weight
+    variant: int = parameter(0, Options(int, {0, 1, 2}))
+    C: float = parameter(1.0, POSITIVE)
 
     def _update(self, weights=1.0):
         bound = self.C * weights if self.variant == 1 else math.inf
@@ -79,5 +63,5 @@ class PassiveAggressive(Weighted, OnlineLinearClassifier):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = self.variant == 0  # one noisy example can undo it
+        tags.classifier_tags.poor_score = self.variant == 0  # a single noisy row can undo what PA learned
         return tags

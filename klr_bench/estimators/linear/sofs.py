@@ -1,6 +1,8 @@
-"""Second-order online feature selection: diagonal AROW that keeps the features of least variance."""
+"""Second-order online feature selection: AROW on the features with the smallest variances."""
 
 from __future__ import annotations
+
+from dataclasses import KW_ONLY
 
 import numpy as np
 import scipy.sparse as sp
@@ -8,23 +10,23 @@ from numba import float32, float64, int32, int64, types
 from sklearn.preprocessing import normalize
 
 from klr_bench.estimators.core.jit import compiled
-from klr_bench.estimators.core.parameters import COUNT, POSITIVE
+from klr_bench.estimators.core.parameters import COUNT, POSITIVE, estimator, parameter
 from klr_bench.estimators.linear.base import IncrementalClassifier, Weighted, per_row
 from klr_bench.estimators.linear.engine import MISTAKES, ROWS, UPDATES, read_only
 
-ABSENT = -1  # place of a feature that is not in the heap
-_places, _vector = int64[::1], float64[::1]
+ABSENT = -1  # position of a feature that is not in the heap
+_integers, _vector = int64[::1], float64[::1]
 
 
 @compiled(inline="always")
 def before(variance, i, j):
-    """Return True if feature i wins over j: the smaller variance, then the smaller index."""
+    """Return True if feature i has a smaller variance than feature j, or an equal one and i < j."""
     return variance[i] < variance[j] or (variance[i] == variance[j] and i < j)
 
 
-@compiled(types.void(_places, _places, _vector, int64, int64))
-def sink(heap, place, variance, at, size):
-    """Move the feature at a place of the heap down; the worst feature is at the top."""
+@compiled(types.void(_integers, _integers, _vector, int64, int64))
+def sink(heap, position, variance, at, size):
+    """Move the feature at index `at` of the heap down; the root has the largest variance."""
     feature = heap[at]
     while True:
         child = 2 * at + 1
@@ -35,34 +37,32 @@ def sink(heap, place, variance, at, size):
         if not before(variance, feature, heap[child]):
             break
         heap[at] = heap[child]
-        place[heap[at]] = at
+        position[heap[at]] = at
         at = child
     heap[at] = feature
-    place[feature] = at
+    position[feature] = at
 
 
-@compiled(types.void(_places, _places, _vector, int64))
-def rise(heap, place, variance, at):
-    """Move the feature at a place of the heap up."""
+@compiled(types.void(_integers, _integers, _vector, int64))
+def rise(heap, position, variance, at):
+    """Move the feature at index `at` of the heap up; the root has the largest variance."""
     feature = heap[at]
     while at > 0 and before(variance, heap[(at - 1) // 2], feature):
         heap[at] = heap[(at - 1) // 2]
-        place[heap[at]] = at
+        position[heap[at]] = at
         at = (at - 1) // 2
     heap[at] = feature
-    place[feature] = at
+    position[feature] = at
 
 
 def _signature(real, index):
-    places = read_only(index, 1)
-    return types.int64(
-        read_only(real, 1), places, places, _vector, _vector, _vector, _vector, _places, _places, int64, _places
-    )
+    indices, heap = read_only(index, 1), (_integers, _integers)
+    return types.int64(read_only(real, 1), indices, indices, *[_vector] * 4, *heap, int64, _integers)
 
 
 @compiled([_signature(real, index) for real in (float32, float64) for index in (int32, int64)])
-def _pass(data, indices, indptr, y, r, mean, variance, heap, place, size, counts):
-    """Learn from CSR rows of norm 1, with their r (n,); return the number of features in the heap."""
+def _pass(data, indices, indptr, y, r, mean, variance, heap, position, size, counts):
+    """Learn from CSR rows of norm 1 with regularizations r (n,); return the new heap size."""
     for i in range(len(y)):
         row, x = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
         f, v = 0.0, 0.0
@@ -81,28 +81,29 @@ def _pass(data, indices, indptr, y, r, mean, variance, heap, place, size, counts
             u = variance[j] * x[s]
             mean[j] += step * u
             variance[j] -= beta * u * u
-            if place[j] != ABSENT:
-                sink(heap, place, variance, place[j], size)
+            if position[j] != ABSENT:
+                sink(heap, position, variance, position[j], size)
         for s in range(len(row)):
             j = int64(row[s])
-            if place[j] != ABSENT or x[s] == 0.0:
+            if position[j] != ABSENT or x[s] == 0.0:
                 continue
             if size < len(heap):
                 heap[size] = j
-                rise(heap, place, variance, size)
+                rise(heap, position, variance, size)
                 size += 1
             elif before(variance, j, heap[0]):
                 mean[heap[0]] = 0.0
-                place[heap[0]] = ABSENT
+                position[heap[0]] = ABSENT
                 heap[0] = j
-                sink(heap, place, variance, 0, size)
+                sink(heap, position, variance, 0, size)
             else:
                 mean[j] = 0.0
     return size
 
 
+@estimator
 class SOFS(Weighted, IncrementalClassifier):
-    r"""Second-order online feature selection: the B features with the smallest variances have weights.
+    r"""Second-order online feature selection, which keeps the B features of smallest variance.
 
     It is `AROW` with variances s only, on rows of norm 1.  A row with a margin m below 1 gives
 
@@ -111,9 +112,9 @@ class SOFS(Weighted, IncrementalClassifier):
         & w_j \leftarrow w_j + (1 - m) \, \beta \, y \, s_j x_j, \qquad s_j \leftarrow s_j - \beta (s_j x_j)^2 \\
         & \beta = \frac{1}{r + \sum_j s_j x_j^2}
 
-    and the weights of all but the B features with the smallest s_j become 0; among equals the first features win.
-    All variances are updated.  A feature therefore enters when its variance falls below that of a selected
-    feature, and its weight then comes from that row alone.
+    and sets the weights of all but the B features with the smallest s_j to 0; ties prefer the first features.  All
+    variances are updated.  A feature is therefore selected as soon as its variance falls below that of a selected
+    feature, with a weight from that row alone.
 
     Parameters
     ----------
@@ -121,27 +122,25 @@ class SOFS(Weighted, IncrementalClassifier):
         Number B >= 1 of selected features.  In the reference of sbcw_rcv1, with 23,748 texts of 47,000 features,
         30, 120, 500 and 1,000 give 74, 86, 92 and 94 % accuracy.
     r : float, default=1.0
-        Regularisation of AROW, > 0; the weight of a row divides it.  The grid of the experiments is 0.1, 1, 10, of
-        which cross-validation chose 0.1 or 1 on RCV1.
+        Regularization of AROW, > 0; the weight of a row divides it.  The grid of the experiments is 0.1, 1, 10, and
+        cross-validation chose 0.1 or 1 on RCV1.
     n_epochs : int, default=1
-        Passes of ``fit`` over the rows, >= 1.  The paper makes one.
-    class_weight
-        See `AROW`.
+        Number of passes of ``fit`` over the rows, >= 1.  The paper makes one.
 
     Attributes
     ----------
-    classes_, coef_, n_features_in_
-        See `AROW`; coef_ are the weights for rows of norm 1; the norm changes no predicted class.
+    coef_ : ndarray of shape (n_features,), or (n_classes, n_features) for more than two classes, float64
+        The weights for rows scaled to norm 1; the scale does not change the predicted classes.  f(x) = coef_'x, without
+        an intercept; append a constant feature if you need one.  For more than two classes, one classifier per class
+        separates it from the rest (``estimators_``), and every other attribute of the fit has one entry per class.
     variance_ : ndarray of shape (n_features,), float64
         The variance of each weight.
     selected_features_ : ndarray of shape (<= B,), int64
         The selected features in ascending order.
-    n_updates_, n_mistakes_, t_ : int
-        Number of rows with an update, with m <= 0 at their own step, and in all.
 
     References
     ----------
-    Wu, Hoi, Mei, arXiv:1409.7794, 2014, algorithm 2, with a heap that costs O(log B) per non-zero number.
+    Wu, Hoi, Mei, arXiv:1409.7794, 2014, algorithm 2, with a heap that takes O(log B) per non-zero value.
 
     Examples
     --------
@@ -155,23 +154,16 @@ class SOFS(Weighted, IncrementalClassifier):
     """
 
     _fixed = ("n_features_to_select",)
-    _parameter_constraints = Weighted._parameter_constraints | {
-        "n_features_to_select": [COUNT],
-        "r": [POSITIVE],
-        "n_epochs": [COUNT],
-    }
-
-    def __init__(self, n_features_to_select=100, r=1.0, *, n_epochs=1, class_weight=None):
-        self.n_features_to_select = n_features_to_select
-        self.r = r
-        self.n_epochs = n_epochs
-        self.class_weight = class_weight
+    n_features_to_select: int = parameter(100, COUNT)
+    r: float = parameter(1.0, POSITIVE)
+    _: KW_ONLY
+    n_epochs: int = parameter(1, COUNT)
 
     def _start(self, X):
         d = X.shape[1]
         self.coef_, self.variance_ = np.zeros(d), np.ones(d)
         self._heap = np.zeros(min(d, self.n_features_to_select), dtype=np.int64)
-        self._place, self._size = np.full(d, ABSENT), 0
+        self._position, self._size = np.full(d, ABSENT), 0
         self.selected_features_ = self._heap[:0]
         self._counts, self.t_ = np.zeros(2, dtype=np.int64), 0
 
@@ -181,8 +173,8 @@ class SOFS(Weighted, IncrementalClassifier):
             block = slice(start, start + ROWS)
             rows, y = normalize(sp.csr_matrix(X[block])), signs[block]
             self._size = _pass(
-                rows.data, rows.indices, rows.indptr, y, r[block], self.coef_, self.variance_, self._heap, self._place,
-                self._size, self._counts,
+                rows.data, rows.indices, rows.indptr, y, r[block], self.coef_, self.variance_, self._heap,
+                self._position, self._size, self._counts,
             )  # fmt: skip
             self.selected_features_ = np.sort(self._heap[: self._size])
             self.n_mistakes_, self.n_updates_ = map(int, self._counts)

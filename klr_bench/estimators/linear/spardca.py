@@ -1,8 +1,9 @@
-"""A sparse linear support vector machine by proximal dual coordinate ascent."""
+"""Sparse linear support vector machine, trained by proximal dual coordinate ascent."""
 
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY
 
 import numpy as np
 from numba import float32, float64, int32, int64, types
@@ -13,24 +14,34 @@ from sklearn.utils._param_validation import Options
 from klr_bench.estimators.core.classifier import checked_fit, verbose_callback
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.one_against_rest import one_against_rest
-from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COUNT, NOT_NEGATIVE, POSITIVE, SEED, VERBOSE
+from klr_bench.estimators.core.parameters import COUNT, NOT_NEGATIVE, POSITIVE, SEED, estimator, parameter
 from klr_bench.estimators.core.rows import occurring
-from klr_bench.estimators.linear.base import LinearClassifier, box
+from klr_bench.estimators.linear.base import WeightedSolver, box
 from klr_bench.estimators.linear.engine import read_only
 
 _vector = float64[::1]
 
 
 def _signature(real, index):
-    places = read_only(index, 1)
+    integers = read_only(index, 1)
     return types.void(
-        read_only(real, 1), places, places, _vector, int64[::1], float64, _vector, _vector, _vector, _vector, _vector
+        read_only(real, 1),
+        integers,
+        integers,
+        _vector,
+        int64[::1],
+        float64,
+        _vector,
+        _vector,
+        _vector,
+        _vector,
+        _vector,
     )
 
 
 @compiled([_signature(real, index) for real in (float32, float64) for index in (int32, int64)])
 def _ascend(data, indices, indptr, y, order, l1, bound, softness, squares, a, z):
-    """Update a (n,) and z (d,) with one step per CSR row; squares (n,) are the ||x||^2."""
+    """Take one dual step per CSR row; update `a` (n,) and z = sum_i a_i y_i x_i (d,)."""
     for i in order:
         row, x = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
         f = 0.0
@@ -40,57 +51,57 @@ def _ascend(data, indices, indptr, y, order, l1, bound, softness, squares, a, z)
                 f += (value - l1) * x[s]
             elif value < -l1:
                 f += (value + l1) * x[s]
-        wanted = (1.0 - y[i] * f - softness[i] * a[i]) / (squares[i] + softness[i])
-        step = max(-a[i], min(bound[i] - a[i], wanted))
+        optimum = (1.0 - y[i] * f - softness[i] * a[i]) / (squares[i] + softness[i])
+        step = max(-a[i], min(bound[i] - a[i], optimum))
         if step != 0.0:
             a[i] += step
             for s in range(len(row)):
                 z[row[s]] += step * y[i] * x[s]
 
 
-class SparDCA(LinearClassifier):
-    r"""A sparse linear support vector machine by proximal dual coordinate ascent.
+@estimator
+class SparDCA(WeightedSolver):
+    r"""Sparse linear support vector machine, trained by proximal dual coordinate ascent.
 
     .. math::
 
         \min_w \; \frac{1}{2} {\lVert w \rVert}^2 + \lambda_1 {\lVert w \rVert}_1
         + C \sum_{i=1}^n \max(0, 1 - y_i w^T x_i)^q
 
-    lambda_1 is the parameter ``l1``.  Each step maximises the dual in one a_i >= 0 (and <= C if q = 1); the weights are
-    ``w = soft(sum_i a_i y_i x_i, l1)`` with ``soft(z, l1) = sign(z) max(|z| - l1, 0)``.  With weights, that of row i
+    lambda_1 is the parameter ``l1``.  Each step maximizes the dual over one a_i >= 0 (and <= C if q = 1); the weights
+    are ``w = soft(sum_i a_i y_i x_i, l1)`` with ``soft(z, l1) = sign(z) max(|z| - l1, 0)``.  The weight of a row
     multiplies its C.
 
     Parameters
     ----------
     C : float, default=1.0
-        Weight of the loss, > 0.  The experiments have 1 and change l1.
+        Weight of the loss, > 0.  The experiments use 1 and vary l1.
     l1 : float, default=1.0
-        Weight of the L1 norm, >= 0.  With ``l1_relative`` it is a multiple of the smallest value for which w = 0,
-        ``q C max_j |sum_i y_i x_ij|``.  On RCV1 the multiples 0.2, 0.1, 0.04 and 0.01 keep 21, 72, 188 and 614 of
-        47,000 features with 83, 89, 92 and 95 % accuracy (reference of sbcw_rcv1).
+        Weight of the L1 norm, >= 0.  With ``l1_relative`` it is relative to the smallest value for which w = 0,
+        ``q C max_j |sum_i y_i x_ij|``.  On RCV1 the relative values 0.2, 0.1, 0.04 and 0.01 select 21, 72, 188
+        and 614 of 47,000 features with 83, 89, 92 and 95 % accuracy (reference of sbcw_rcv1).
     l1_relative : bool, default=False
-        Whether l1 is such a multiple.  True, as in the experiments, makes a grid that suits any data set.
+        Whether l1 is relative to the smallest value for which w = 0, as in the experiments; a grid of relative values
+        suits any data set.
     q : {1, 2}, default=2
         1 for the hinge loss, 2 for its square, as in the experiments.
     tol : float, default=1e-3
-        The fit ends when the duality gap is at most tol times the primal objective; tol >= 0.
+        The fit stops when the duality gap is at most tol times the primal objective, tol >= 0.
     max_iter : int, default=1000
-        Largest number of passes over the rows, each in a random order, >= 1: 8 reach the default gap on RCV1.
+        Largest number of passes over the rows, each in random order, >= 1; 8 passes reach the default tol on RCV1.
     random_state : int, RandomState instance or None, default=None
-        Seed of the orders of the rows.
-    class_weight, verbose
-        See `SparseBatchConfidenceWeighted`.
+        Seed of the order of the rows in each pass.
 
     Attributes
     ----------
-    classes_, coef_, n_features_in_
-        See `AROW`; coef_ are the weights w.
     n_iter_ : int
         Number of passes.
-    objective_, duality_gap_ : float
-        The primal objective, and the duality gap relative to it.
+    objective_ : float
+        The primal objective.
+    duality_gap_ : float
+        The duality gap, relative to the primal objective.
     converged_ : bool
-        Whether the gap is at most tol.
+        Whether the duality gap is at most tol.
 
     References
     ----------
@@ -110,52 +121,26 @@ class SparDCA(LinearClassifier):
     True
     """
 
-    _parameter_constraints = {  # noqa: RUF012
-        "C": [POSITIVE],
-        "l1": [NOT_NEGATIVE],
-        "l1_relative": ["boolean"],
-        "q": [Options(int, {1, 2})],
-        "tol": [NOT_NEGATIVE],
-        "max_iter": [COUNT],
-        "random_state": SEED,
-        "class_weight": CLASS_WEIGHT,
-        "verbose": VERBOSE,
-    }
-
-    def __init__(
-        self,
-        C=1.0,
-        l1=1.0,
-        *,
-        l1_relative=False,
-        q=2,
-        tol=1e-3,
-        max_iter=1000,
-        random_state=None,
-        class_weight=None,
-        verbose=False,
-    ):
-        self.C = C
-        self.l1 = l1
-        self.l1_relative = l1_relative
-        self.q = q
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.class_weight = class_weight
-        self.verbose = verbose
+    C: float = parameter(1.0, POSITIVE)
+    l1: float = parameter(1.0, NOT_NEGATIVE)
+    _: KW_ONLY
+    l1_relative: bool = parameter(False, "boolean")
+    q: int = parameter(2, Options(int, {1, 2}))
+    tol: float = parameter(1e-3, NOT_NEGATIVE)
+    max_iter: int = parameter(1000, COUNT)
+    random_state: object = parameter(None, *SEED)
 
     @checked_fit
     @one_against_rest
     def fit(self, X, y, sample_weight=None, callback=None):
-        """Minimise the objective over all rows; return self.
+        """Fit the classifier to all rows; return self.
 
         Parameters
         ----------
         X, y
             As for `AROW.fit`.
         sample_weight : array of shape (n_samples,), default=None
-            Weights >= 0 of the rows; each multiplies C in the loss of its row.
+            Weights >= 0 of the rows, which multiply C in their losses.
         callback : callable, default=None
             ``callback(estimator, t)`` is called after pass t; returning True ends the fit.
         """
@@ -181,23 +166,23 @@ class SparDCA(LinearClassifier):
             self.converged_ = bool(self.duality_gap_ <= self.tol)
             if (callback is not None and callback(self, n_iter)) or self.converged_:
                 return self
-        message = f"The duality gap is {self.duality_gap_:.3g} of the objective after {self.n_iter_} passes."
+        message = f"The relative duality gap is {self.duality_gap_:.3g} > tol={self.tol:g} after {self.n_iter_} passes."
         warnings.warn(message, ConvergenceWarning, stacklevel=3)
         return self
 
     def steps(self, n_samples):
-        """Return the largest t that a callback of `fit` may see, and the first worth a checkpoint."""
+        """Return the largest t that a callback of `fit` can get, and the first t worth a checkpoint."""
         return self.max_iter, 1
 
     def ended_at(self):
-        """Return the pass after which the fit ended."""
+        """Return the number of passes of the fit."""
         return int(np.max(self.n_iter_))
 
     def progress(self):
-        """Return what a checkpoint keeps: objective, duality gap and the share of non-zero weights."""
+        """Return the values stored at a checkpoint: objective, gap and fraction of non-zero weights."""
         gap = float(np.max(self.duality_gap_))
         return {"objective": float(np.sum(self.objective_)), "duality_gap": gap, **super().progress()}
 
     def summary(self):
-        """Return the values of a checkpoint, and the number of passes."""
+        """Return the values stored at a checkpoint and the number of passes."""
         return self.progress() | {"n_iter": int(np.max(self.n_iter_))}

@@ -1,4 +1,4 @@
-"""Sentences below a table that explain its values and comparisons."""
+"""Captions of tables, which explain the values and their comparisons."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ FACTS = {
     "lam": "lambda = {} lambda_max",
 }
 SENTENCES = {
-    "settled_s": "Settled after: the training time after which the test accuracy is at most 0.5 points below its final "
-    "value; only for fits that finished within the time limit.",
-    "setup_time_s": "Before the pass: the training time without the pass over the examples.",
+    "settled_s": "Settled after: seconds of training after which the test accuracy stays at most 0.5 percentage points "
+    "below its final value, for fits that ended before the time limit.",
+    "setup_time_s": "Before the pass: the training time minus the time of the pass over the examples.",
 }
-"""Explanations of metrics, shown if a table contains them."""
+"""Explanations of metrics, by name."""
 
 
 def caption(table: Table) -> list[str]:
-    """Return the sentences below a table."""
+    """Return the sentences of the caption of a table."""
     lines = [line for block in table.blocks for line in block.lines]
     counts = "" if table.columns else " (ok: successful repeats / requested repeats)"
     spread = f"Mean ± standard deviation over the repeats{counts}."
@@ -37,8 +37,8 @@ def caption(table: Table) -> list[str]:
     sentences += _sources(table, is_compared=is_compared) if matches else []
     sentences += _best(table)
     sentences += [
-        f"{block.label} substitutes the paper's {block.stands_for}, so measured and published values are of different "
-        "data and are not compared."
+        f"{block.label} replaces the paper's {block.stands_for}; the published values are for different data, so there "
+        "are no differences or marks."
         for block in table.blocks
         if block.stands_for and block.matches
     ]
@@ -73,7 +73,7 @@ def failures_of(block: Block) -> list[str]:
 
 
 def _sources(table: Table, *, is_compared: bool) -> list[str]:
-    """Return the source of the published numbers, and the meaning of differences and marks."""
+    """Return sentences on the sources of published values, on differences and on marks."""
     papers = "; ".join(
         f"{source.name}, {'table' if len(source.tables) == 1 else 'tables'} {' and '.join(source.tables)}"
         for source in table.sources
@@ -90,7 +90,7 @@ def _sources(table: Table, *, is_compared: bool) -> list[str]:
 
 
 def _best(table: Table) -> list[str]:
-    """Return the meaning of the marks of best methods, and the reasons for missing marks."""
+    """Return sentences on the marks of the best methods, their test, and methods not tested."""
     marks_of = [(block.label, marks) for block in table.blocks for marks in block.marks.values()]
     if not marks_of:
         return []
@@ -110,7 +110,7 @@ def _best(table: Table) -> list[str]:
 
 
 def _times(table: Table, *, is_compared: bool) -> list[str]:
-    """Return where times were measured, and which of them are not comparable."""
+    """Return sentences on the machine and on times that cannot be compared."""
     usual = table.machine if table.measured_on == UNKNOWN else _machine_name(table.measured_on)
     ratio = "; ratio: the paper's time, on its own machine, divided by ours" if is_compared else ""
     sentences = [f"Training times were measured on {usual}{ratio}."] if usual else []
@@ -128,7 +128,9 @@ def _times(table: Table, *, is_compared: bool) -> list[str]:
         sentences.append(f"{which}{end}: {listed(elsewhere)}.")
     if busy:
         end = " and have no ratio" if is_compared else ""
-        which = f"Other processes used more than {100 * BUSY:.0f} % of the machine when fits began: {listed(busy)}"
+        which = (
+            f"Other processes used more than {100 * BUSY:.0f} % of the machine when these fits began: {listed(busy)}"
+        )
         sentences.append(f"{which}; these times cannot be compared{end}.")
     return sentences
 
@@ -138,10 +140,10 @@ def _machine_name(machine: Machine) -> str:
 
 
 def _sizes(block: Block) -> str:
-    """Return the measured and published sizes of a data set, or "" if no table has them."""
+    """Return a sentence on measured and published sizes of a data set, or an empty string."""
     if not block.facts or not block.sizes:
         return ""
     ours = ", ".join(FACTS[name].format(f"{size:,.0f}") for name, size in block.sizes.items())
     published = [(fact.metric, f"{int(fact.mean):,}" if fact.mean.isdigit() else fact.mean) for fact in block.facts]
     theirs = ", ".join(FACTS[name].format(size) for name, size in published)
-    return f"{block.label}: {ours}. Table {block.facts[0].table} says of {block.facts[0].label}: {theirs}."
+    return f"{block.label}: {ours}. In table {block.facts[0].table}, {block.facts[0].label} has {theirs}."

@@ -1,4 +1,4 @@
-"""Documents (a title, grids of texts, and notes), and their conversion to Markdown and LaTeX."""
+"""Documents with a title, tables and a caption, and their Markdown and LaTeX output."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from klr_bench.report.labels import PLUS_MINUS
 from klr_bench.report.writing import ORIENTATIONS
 
 BEST, ALIKE = "‡", "†"
-"""Marks of the best value in a column, and of values not distinguishable from it."""
+"""Marks of the best value in a column and of values not significantly different from it."""
 PREAMBLE = r"\usepackage{booktabs}\usepackage{graphicx}\usepackage{rotating}\usepackage[T1]{fontenc}"
 """LaTeX packages that a table needs."""
 TEX_ESCAPES = str.maketrans(
@@ -24,12 +24,15 @@ TEX_ESCAPES = str.maketrans(
     }
 )
 SEPARATOR = " / "
-"""Separator between several values in one cell."""
+"""Separator of several values in one table cell."""
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Table of texts; `papers` are the indices of rows with published values."""
+    """Table of strings.
+
+    `papers` are the indices of the rows with published values, and `notes` are sentences on failed repeats.
+    """
 
     header: list[str]
     rows: Sequence[list[str]]
@@ -39,7 +42,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Document:
-    """Texts of a report, independent of the output format."""
+    """Title, tables and caption, independent of the output format."""
 
     title: str
     grids: Sequence[Grid]
@@ -49,7 +52,7 @@ class Document:
 def aligned(
     header: list[str], rows: Sequence[list[str]], notes: Sequence[str] = (), papers: Sequence[int] = ()
 ) -> Grid:
-    """Return a grid with padded columns, so that digits and plus-minus signs align."""
+    """Return a grid whose value columns are padded such that the plus-minus signs align."""
     columns = [_padded(texts, head) for head, *texts in list(zip(header, *rows, strict=True))[1:]]
     return Grid(header, [[row[0], *texts] for row, *texts in zip(rows, *columns, strict=True)], papers, notes)
 
@@ -69,12 +72,12 @@ def _padded(column: Sequence[str], head: str) -> list[str]:
 
 
 def is_best(text: str) -> bool:
-    """Return True if a text carries the mark of the best value."""
+    """Return True if a printed value has the mark of the best."""
     return text.rstrip().endswith(BEST)
 
 
 def markdown(document: Document) -> str:
-    """Convert a document to Markdown, with one pipe table per grid."""
+    """Return a document as Markdown, with one pipe table per grid."""
     parts = [f"# {_md(document.title)}"]
     for grid in document.grids:
         parts += [pipe_table(grid), *(f"- {_md(note)}" for note in grid.notes)]
@@ -83,7 +86,7 @@ def markdown(document: Document) -> str:
 
 
 def pipe_table(grid: Grid) -> str:
-    """Convert a grid to a pipe table."""
+    """Return a grid as a Markdown pipe table."""
     from tabulate import tabulate
 
     rows = [[f"**{_md(text.strip())}**" if is_best(text) else _md(text.strip()) for text in row] for row in grid.rows]
@@ -94,16 +97,17 @@ def pipe_table(grid: Grid) -> str:
 
 
 def _md(text: str) -> str:
+    """Escape the special characters of Markdown."""
     return re.sub(r"([\\`*_|<>\[\]#&~$!])", r"\\\1", text)
 
 
 @dataclass(frozen=True)
 class Placing:
-    """Placement of a table in a LaTeX document.
+    """Caption, label, note and orientation of a LaTeX table.
 
-    `caption` and `note`, a line below the table, are LaTeX; without a caption the table has the sentences of the
-    report.  `label` is what the text refers to; the second table of a report has -2 behind it.  `orientation` is one of
-    ORIENTATIONS.
+    `caption` and `note`, a line below the table, are LaTeX code; without a caption the table gets the caption of the
+    report.  `label` is the target of \\ref, with the suffix -2 for the second table of a report, and so on.
+    `orientation` is one of ORIENTATIONS.
     """
 
     caption: str | None = None
@@ -116,7 +120,7 @@ class Placing:
 
 
 def latex(document: Document, placing: Placing | None = None) -> str:
-    """Convert a document to LaTeX, with one table per grid; wide tables are shrunk."""
+    """Return a document as LaTeX, with one table per grid, at most as wide as the line."""
     placing = placing or Placing()
     environment = ORIENTATIONS[placing.orientation]
     parts = [f"% needs {PREAMBLE}"]
@@ -148,13 +152,11 @@ def latex(document: Document, placing: Placing | None = None) -> str:
 
 def _tex_row(row: list[str]) -> str:
     first = _tex(row[0])
-    first = (
-        "{}" + first if first.startswith(("[", "*")) else first
-    )  # otherwise LaTeX reads it as an argument of the preceding \\
+    first = "{}" + first if first.startswith(("[", "*")) else first  # not parsed as an argument of the preceding \\
     numbers = [rf"\textbf{{{_tex(text)}}}" if is_best(text) else _tex(text) for text in row[1:]]
     return " & ".join([(r"\quad " if row[0].startswith(" ") else "") + first, *numbers]) + r" \\"
 
 
 def _tex(text: str) -> str:
-    """Escape LaTeX markup and write signs of numbers in math mode."""
+    """Escape the special characters of LaTeX, and put the sign of a number in math mode."""
     return re.sub(r"^([+-])(?=\d)", r"$\1$", text.strip().translate(TEX_ESCAPES))

@@ -1,7 +1,7 @@
-"""Layout of an experiment's table: one grid per data set.
+"""Layout of the table of an experiment as strings, with one grid per data set.
 
-Published numbers are below the measured ones.  If the published table has the values of a parameter as its columns, so
-has the grid, with a row for each metric of an algorithm:
+Published values are below the measured ones.  If the columns of the published table are values of a parameter, so are
+those of the grid, with one row per metric of an algorithm:
 
 MNIST 3                        lam=0.5      lam=0.2
 CGD: Accuracy (%)           84.8 ± 0.5   88.9 ± 0.4
@@ -37,18 +37,18 @@ CSV_COLUMNS = (
 COMPARISONS = {"difference": "diff", "ratio": "ratio"}
 SIGNS = {"best": BEST, "alike": ALIKE, "": ""}
 Causes = Mapping[str, str]
-"""Marks of explained differences, keyed by cause."""
+"""Marks of values whose difference has a known cause, by cause."""
 
 
 def document(table: Table) -> Document:
-    """Return the table of an experiment as a document."""
+    """Return the document of the table of an experiment."""
     causes, by = marks_of(table.causes), table.columns
     grids = [_crossed(block, by, causes) if by else _plain(block, causes) for block in table.blocks]
     return Document(table.title or table.experiment, grids, caption(table))
 
 
 def _plain(block: Block, causes: Causes) -> Grid:
-    """Lay out a block with one column per metric."""
+    """Return the grid of a block with one column per metric."""
     header, rows, papers = [block.label, "ok"], list[list[str]](), list[int]()
     is_compared = any(not one.stand_in for one in block.matches)
     differences = {
@@ -74,7 +74,10 @@ def _plain(block: Block, causes: Causes) -> Grid:
 
 
 def _crossed(block: Block, parameter: str, causes: Causes) -> Grid:
-    """Lay out a block with one column per value of `parameter` and one group of rows per method."""
+    """Return the grid of a block with one column per value of a parameter.
+
+    Methods that differ only in this parameter share a group of rows.
+    """
     groups: dict[str, dict[Any, Line]] = {}
     for line in block.lines:
         label = column_label(line.algorithm_label, line.variant.without(parameter))
@@ -113,7 +116,7 @@ def _measured(block: Block, line: Line, metric: Metric) -> str:
 
 
 def _published(match: Match | None, metric: Metric) -> str:
-    """Return a published number as printed, but in percent if measured values are."""
+    """Return a published value as printed, or in percent if the metric is in percent."""
     if match is None:
         return NONE
     numbers = [number for number in (match.printed.mean, match.printed.std) if number]
@@ -125,7 +128,7 @@ def _published(match: Match | None, metric: Metric) -> str:
 
 
 def _comparison(match: Match | None, metric: Metric, causes: Causes) -> tuple[str, str]:
-    """Return the difference to the published value and the mark of the verdict, or the ratio."""
+    """Return the difference from or ratio to the published value, and the mark of the verdict."""
     if match is not None and metric.compared == "ratio" and match.ratio is not None:
         return f"{match.ratio:,.{max(0, three_digits(match.ratio) - 1)}f}x", ""
     if match is None or metric.compared == "ratio" or match.difference is None:
@@ -136,13 +139,16 @@ def _comparison(match: Match | None, metric: Metric, causes: Causes) -> tuple[st
 
 
 def _with_marks(texts: Sequence[tuple[str, str]]) -> list[str]:
-    """Append marks to numbers, padded to equal width so that the digits align."""
+    """Append each mark to its value, padded to equal width so that the digits align."""
     width = max([len(mark) for text, mark in texts if text != NONE and "x" not in text], default=0)
     return [text if text == NONE or text.endswith("x") else text + mark.ljust(max(1, width)) for text, mark in texts]
 
 
 def comma_separated(table: Table) -> str:
-    """Return a table as CSV with full precision: one row per metric and method."""
+    """Return a table as CSV, with one row per method and metric, in full precision.
+
+    Values have the units of records.csv.
+    """
     rows = []
     for block in table.blocks:
         for line in block.lines:

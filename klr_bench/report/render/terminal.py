@@ -1,4 +1,4 @@
-"""Printing of documents, in the width of the terminal or as plain text."""
+"""Printing of documents on a terminal or as plain text."""
 
 from __future__ import annotations
 
@@ -14,54 +14,54 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 PLAIN = {"±": "+-", BEST: "^", ALIKE: "="}
-"""Replacements for signs that an encoding does not contain."""
+"""Replacements for characters that the encoding of the console lacks."""
 STYLES = {BEST: "bold", ALIKE: "underline", "*": "bold red", "]": "yellow", "~": "cyan"}
-"""Styles of values, selected by their last character: best, indistinguishable, or a verdict."""
+"""Styles of values, by their last character, the mark of the best or of a verdict."""
 MOST_GRIDS = 200
-"""Maximum number of printed grids, because rich needs some milliseconds for each."""
-PLAIN_WIDTH = 120
-"""Minimum width of plain text; numbers are never cut off."""
+"""Largest number of printed grids, because rich takes some milliseconds per grid."""
+MIN_PLAIN_WIDTH = 120
+"""Minimum width of plain text, in which values are never truncated."""
 IMPLIED = ("ok", "Support vectors", "ratio")
-"""Columns that are dropped first if a terminal is too narrow, because others imply them."""
+"""Columns that are omitted first on a narrow terminal, because other columns imply them."""
 
 
 def show_all(documents: Iterable[Document], console: Console) -> None:
-    """Print documents, each followed by an empty line."""
+    """Print documents, separated by empty lines."""
     for document in documents:
         show(document, console)
         console.print()
 
 
 def show(document: Document, console: Console) -> None:
-    """Print a document, wide enough for all numbers if the width is not limited."""
-    width, left_out, unlimited = console.width, dict[str, None](), is_unlimited(console)
-    page_width = max(PLAIN_WIDTH, width) if unlimited else width
+    """Print a document; output of unlimited width is wide enough for all values."""
+    width, omitted, unlimited = console.width, dict[str, None](), is_unlimited(console)
+    page_width = max(MIN_PLAIN_WIDTH, width) if unlimited else width
     try:
         console.width = page_width
         console.print(_text(document.title, console, "bold"))
-        for whole in document.grids[:MOST_GRIDS]:
+        for full_grid in document.grids[:MOST_GRIDS]:
             console.print()
-            grid = _fitting(whole, page_width)
+            grid = _fitting(full_grid, page_width)
             if unlimited:
-                console.width = max(page_width, min(sum(_widths(grid)), 2 * PLAIN_WIDTH))
+                console.width = max(page_width, min(sum(_widths(grid)), 2 * MIN_PLAIN_WIDTH))
             console.print(_rich_table(grid, console))
             console.width = page_width
-            left_out |= dict.fromkeys(head for head in whole.header if head not in grid.header)
-            for note in whole.notes:
+            omitted |= dict.fromkeys(head for head in full_grid.header if head not in grid.header)
+            for note in full_grid.notes:
                 console.print(_text(f"! {note}", console, "yellow"))
         console.print()
         more = len(document.grids) - MOST_GRIDS
         if more > 0:
-            console.print(f"{more:,} more tables are not shown. format=md writes all.")
-        narrow = f"Columns that do not fit into the terminal: {', '.join(left_out)}. format=md shows all columns."
-        for line in [*document.caption, *([narrow] if left_out else [])]:
+            console.print(f"{more:,} more tables are omitted. Use format=md to write all tables.")
+        narrow = f"The terminal is too narrow for the columns {', '.join(omitted)}. Use format=md to show them."
+        for line in [*document.caption, *([narrow] if omitted else [])]:
             console.print(_text(line, console, "dim"))
     finally:
         console.width = width
 
 
 def _fitting(grid: Grid, width: int) -> Grid:
-    """Drop implied columns until a grid fits the width, so that no number is broken."""
+    """Return a grid without some implied columns, such that it fits into a width if possible."""
     widths = dict(enumerate(_widths(grid)))
     for name in IMPLIED:
         is_needed = name == "ok" and grid.notes
@@ -72,7 +72,7 @@ def _fitting(grid: Grid, width: int) -> Grid:
 
 
 def _widths(grid: Grid) -> list[int]:
-    """Return the column widths, including two spaces of padding."""
+    """Return the widths of the columns, including two trailing spaces each."""
     heads = [[grid.header[0]], *(head.split(" ", 1) for head in grid.header[1:])]
     columns = zip(*grid.rows, strict=True) if grid.rows else [()] * len(heads)
     return [max(map(len, [*words, *texts])) + 2 for words, texts in zip(heads, columns, strict=True)]
@@ -84,7 +84,7 @@ def _rich_table(grid: Grid, console: Console) -> RichTable:
 
     table = RichTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for number, head in enumerate(grid.header):
-        # Headers are wrapped, because the numbers determine the width of a column.
+        # Headings of two words get two lines, so that the values determine the column width.
         text = head.replace(" ", "\n", 1) if " " in head and number else f"\n{head}"
         title = _text(text, console, "bold")
         title.justify = "right" if number else "left"
@@ -101,7 +101,7 @@ def _styled(text: str, console: Console) -> Text:
 
 
 def _text(text: str, console: Console, style: str = "") -> Text:
-    """Convert a text to the characters that the console supports."""
+    """Return text with characters that the console cannot encode replaced."""
     from rich.text import Text
 
     if not console.encoding.startswith("utf"):

@@ -1,1 +1,4 @@
-"""Statistical tests on arrays; docs/reports/statistics.md explains their assumptions."""
+"""Statistical comparisons of methods, as functions of arrays.
+
+docs/reports/statistics.md explains their assumptions.
+"""

@@ -1,10 +1,10 @@
-"""Comparison of methods over data sets by ranks (Demsar, JMLR 7, 2006).
+"""Comparison of several methods over several data sets: ranks, tests and profiles.
 
-Scores are arrays (n_data_sets, n_methods), a higher score is better.  A data set on which a method has no score, a NaN,
-is left out of everything.
+Demsar (JMLR 7, 2006) recommends the ranks, the tests and the groups.  Scores are arrays (n_data_sets, n_methods), and
+higher scores are better.  Data sets with a missing score (NaN) are ignored.
 
-Performance profiles of solvers (Dolan and More, Mathematical Programming 91, 2002) are functions of times, arrays
-(n_problems, n_solvers), infinite if a solver never solves the problem.
+Performance profiles of solvers (Dolan and More, Mathematical Programming 91, 2002) are computed from times, arrays
+(n_problems, n_solvers), which are infinite if a solver does not solve the problem.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from klr_bench.report.statistics.paired import Array, holm
 
 
 class Friedman(NamedTuple):
-    """Friedman's test that all methods are equal: chi^2 (n_methods - 1 dof) and p-value."""
+    """Result of Friedman's test: number of data sets, chi-squared statistic and p-value."""
 
     n: int
     statistic: float
@@ -29,32 +29,32 @@ class Friedman(NamedTuple):
 
 
 class Pairwise(NamedTuple):
-    """Symmetric arrays (n_methods, n_methods) of pairwise p-values with 1 on the diagonal."""
+    """p-values of all pairs of methods, unadjusted and adjusted, (n_methods, n_methods) each."""
 
     p: Array
     p_holm: Array
 
 
 def complete(scores: ArrayLike) -> Array:
-    """Return the rows of a matrix that contain no NaN."""
+    """Return the rows of a matrix that have no NaN."""
     values: Array = np.asarray(scores, dtype=float)
-    known: Array = values[~np.isnan(values).any(axis=1)]
-    return known
+    rows: Array = values[~np.isnan(values).any(axis=1)]
+    return rows
 
 
 def ranks(scores: ArrayLike) -> Array:
-    """Return the average rank of each method, shape (n_methods,).
+    """Return the average rank of each method, (n_methods,), where 1 is the best.
 
-    Rank 1 is the best, and tied methods share their mean rank.
+    Tied methods share their mean rank.
     """
     average: Array = stats.rankdata(-complete(scores), axis=1).mean(axis=0)
     return average
 
 
 def friedman(scores: ArrayLike) -> Friedman:
-    """Return Friedman's test, corrected for ties.
+    """Return Friedman's test of the hypothesis that all methods are equal, corrected for ties.
 
-    The result is NaN for fewer than three methods, and p = 1 if all are tied.
+    With fewer than three methods or two data sets the result is NaN; if all methods are tied, p = 1.
     """
     values = complete(scores)
     if values.shape[1] < 3 or len(values) < 2:
@@ -65,9 +65,10 @@ def friedman(scores: ArrayLike) -> Friedman:
 
 
 def wilcoxon(scores: ArrayLike) -> Pairwise:
-    """Return two-sided Wilcoxon signed-rank tests of all pairs, and Holm-adjusted p-values.
+    """Return the two-sided p-values of Wilcoxon's signed-rank test for all pairs of methods.
 
-    Data sets on which both methods are equal do not count; if they are equal on all, p = 1.
+    They are also adjusted by Holm's method over all pairs.  Data sets with equal scores of both methods are ignored; if
+    all scores are equal, p = 1.
     """
     values = complete(scores).T
     differences = [one - other for one, other in combinations(values, 2)]
@@ -76,21 +77,21 @@ def wilcoxon(scores: ArrayLike) -> Pairwise:
 
 
 def smallest_p(n_data_sets: int, n_methods: int) -> float:
-    """Return the smallest p-value that Wilcoxon's test with Holm's correction can give a pair."""
+    """Return the smallest p-value that Wilcoxon's test with Holm's adjustment can attain."""
     return min(1.0, n_methods * (n_methods - 1) / 2 * 2.0 ** (1 - n_data_sets))
 
 
 def nemenyi(n_methods: int, n_data_sets: int, level: float = 0.95) -> float:
-    """Return Nemenyi's critical difference of two average ranks at confidence `level`."""
+    """Return Nemenyi's critical difference of average ranks for the significance 1 - level."""
     q = stats.studentized_range.ppf(level, n_methods, np.inf) / np.sqrt(2)
     return float(q * np.sqrt(n_methods * (n_methods + 1) / (6 * n_data_sets)))
 
 
 def groups(average_ranks: ArrayLike, alike: NDArray[np.bool_]) -> list[tuple[int, ...]]:
-    """Return the maximal groups of pairwise indistinguishable methods, best first.
+    """Return the maximal groups of methods that are pairwise not significantly different.
 
-    `alike` is symmetric, (n_methods, n_methods).  Methods of a group are in the order of their ranks, and a method that
-    is alike to no other is in none.  A group need not hold all methods whose ranks lie between those of two of its own.
+    `alike` is a symmetric boolean matrix (n_methods, n_methods).  Groups and the methods in them are sorted by rank.  A
+    method that differs from all others is in no group, and a group may omit methods whose ranks lie between its ranks.
     """
     order = np.argsort(np.asarray(average_ranks), kind="stable")
     near = [set(np.flatnonzero(row).tolist()) - {place} for place, row in enumerate(alike[order][:, order])]
@@ -102,10 +103,10 @@ def groups(average_ranks: ArrayLike, alike: NDArray[np.bool_]) -> list[tuple[int
 
 
 def ratios(times: ArrayLike) -> Array:
-    """Return each time divided by the fastest one per problem, shape (n_problems, n_solvers).
+    """Return the ratios of times to the fastest time for the problem, (n_problems, n_solvers).
 
-    If the fastest needs no time, all that need none have 1 and others infinity; so has every solver of a problem that
-    none solves.
+    If the fastest time is 0, the ratios are 1 for the times of 0 and infinite for the others.  If no solver solves a
+    problem, all its ratios are infinite.
     """
     values = complete(times)
     fastest = values.min(axis=1, keepdims=True, initial=np.inf)
@@ -115,11 +116,10 @@ def ratios(times: ArrayLike) -> Array:
 
 
 def profile(time_ratios: ArrayLike, factors: ArrayLike) -> Array:
-    """Return the share of problems solved within a factor of the fastest solver.
+    """Return the performance profile of each solver, (n_factors, n_solvers).
 
-    The shape is (n_factors, n_solvers).
-
-    Factors are numbers of at least 1.  Without any problem the shares are NaN.
+    It is the fraction of problems that the solver solves within a factor >= 1 of the fastest time; NaN without
+    problems.
     """
     values, factor = np.asarray(time_ratios, dtype=float), np.asarray(factors, dtype=float)
     if not len(values):

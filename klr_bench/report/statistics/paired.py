@@ -1,13 +1,13 @@
-"""Paired differences of two methods on one data set: intervals, p-values, probabilities.
+"""Comparison of two methods on one data set from paired differences.
 
-Repeats that split the same set again share rows, so that their differences are correlated, and the variance of their
-mean is larger than that of independent ones: Nadeau and Bengio (Machine Learning 52, 2003) replace s^2 / n by
-s^2 (1 / n + n_test / n_train).  Corani and Benavoli (Machine Learning 100, 2015) have the same factor, written with the
+If each repeat splits the same data again, the repeats share rows, so their differences are correlated and the variance
+of the mean is larger than for independent differences: Nadeau and Bengio (Machine Learning 52, 2003) replace s^2 / n by
+s^2 (1 / n + n_test / n_train).  Corani and Benavoli (Machine Learning 100, 2015) use the same factor, written with the
 correlation rho = n_test / (n_train + n_test) of two repeats, in the posterior of the mean difference.
 
-Differences are arrays (..., n), one comparison along the last axis.  `ratio` is n_test / n_train if repeats split the
-same set again, else 0.  A NaN is a missing repeat, and is left out.  Fewer than two repeats, or an infinite difference,
-give NaN for everything except the mean.
+Differences are arrays (..., n) with one comparison along the last axis.  `ratio` is n_test / n_train if each repeat
+splits the same data again, otherwise 0.  Missing repeats (NaN) are ignored.  With fewer than two repeats or an infinite
+difference, all results except the mean are NaN.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 
 
 class Interval(NamedTuple):
-    """Repeats, mean difference, interval ends and two-sided p-value, as arrays with one entry per comparison."""
+    """Confidence interval and two-sided p-value of the mean difference, per comparison."""
 
     n: NDArray[np.int64]
     mean: Array
@@ -33,7 +33,7 @@ class Interval(NamedTuple):
 
 
 class Shares(NamedTuple):
-    """Probabilities that the mean difference is below, in and above the region of equivalence."""
+    """Probabilities of a worse, an equivalent and a better mean difference, per comparison."""
 
     worse: Array
     equivalent: Array
@@ -41,9 +41,9 @@ class Shares(NamedTuple):
 
 
 def corrected_interval(differences: ArrayLike, ratio: ArrayLike = 0.0, level: float = 0.95) -> Interval:
-    """Return the corrected resampled t interval of mean differences and the p-value.
+    """Return the corrected resampled t-test of mean differences, with confidence intervals.
 
-    If all differences are equal, the interval has no width; p is then 1 if they are 0, and otherwise 0.
+    If all differences are equal, the interval has width 0, and p is 1 if they are 0 and otherwise 0.
     """
     n, mean, scale = _moments(differences, ratio)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -53,11 +53,11 @@ def corrected_interval(differences: ArrayLike, ratio: ArrayLike = 0.0, level: fl
 
 
 def correlated_t(differences: ArrayLike, ratio: ArrayLike = 0.0, rope: float = 0.01) -> Shares:
-    """Return the probabilities of the Bayesian correlated t test; positive means better.
+    """Return the probabilities of the Bayesian correlated t-test.
 
-    Mean differences of at most `rope` count as equivalent.  The posterior of the mean difference, from a flat prior, is
-    Student's t with n - 1 degrees of freedom.  If all differences are equal it is that one value; a value of 0 without
-    a region is half worse and half better.
+    Positive differences are better, and mean differences up to `rope` count as equivalent.  With a flat prior the
+    posterior of the mean difference is Student's t with n - 1 degrees of freedom.  If all differences are equal, it is
+    concentrated on that value; a value of 0 with rope=0 counts half as worse and half as better.
     """
     n, mean, scale = _moments(differences, ratio)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -70,12 +70,10 @@ def correlated_t(differences: ArrayLike, ratio: ArrayLike = 0.0, rope: float = 0
 
 
 def holm(p_values: ArrayLike) -> Array:
-    """Return the p-values (m,), adjusted by Holm's step-down method.
+    """Return p-values (m,) adjusted by Holm's step-down method.
 
-    S. Holm, Scandinavian Journal of Statistics 6, 1979.
-
-    The k-th smallest of m is multiplied by m - k + 1; none is below that of a smaller one, nor above 1.  A NaN is a
-    missing comparison: it stays, and is not counted.
+    Holm (Scandinavian Journal of Statistics 6, 1979) multiplies the k-th smallest of m p-values by m - k + 1, and
+    limits the results to an increasing sequence up to 1.  Missing comparisons (NaN) stay NaN and are not counted in m.
     """
     p = np.asarray(p_values, dtype=float)
     order = np.argsort(p, kind="stable")[: np.count_nonzero(~np.isnan(p))]
@@ -86,14 +84,14 @@ def holm(p_values: ArrayLike) -> Array:
 
 
 def _moments(differences: ArrayLike, ratio: ArrayLike) -> tuple[NDArray[np.int64], Array, Array]:
-    """Return the number of repeats, their mean, and the standard deviation of the mean (or NaN)."""
+    """Return number, mean, and standard error of the mean of the differences."""
     d = np.asarray(differences, dtype=float)
     n = np.count_nonzero(~np.isnan(d), axis=-1)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # too few or infinite values
+        warnings.simplefilter("ignore", RuntimeWarning)  # raised for too few or infinite values
         lowest = np.nanmin(d, axis=-1)
         equal = (lowest == np.nanmax(d, axis=-1)) & (n > 1)
-        mean = np.where(equal, lowest, np.nanmean(d, axis=-1))  # the mean of equal values, without rounding error
+        mean = np.where(equal, lowest, np.nanmean(d, axis=-1))  # avoids rounding errors of equal values
         scale = np.sqrt(np.nanvar(d, axis=-1, ddof=1) * (1 / n + np.asarray(ratio)))
     scale = np.where(equal, 0.0, scale)
     return np.asarray(n), mean, np.where((n > 1) & np.isfinite(mean) & np.isfinite(scale), scale, np.nan)

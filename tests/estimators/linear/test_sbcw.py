@@ -120,7 +120,7 @@ def test_the_stopping_rules():
     with pytest.warns(UserWarning, match="memory_limit=0.006"):
         small = SparseBatchConfidenceWeighted(**common, tol=0.0, memory_limit=0.006).fit(X, y)
     assert (small.stopped_by_, small.n_iter_) == ("memory_limit", 3)  # 0.0058 MB
-    with pytest.raises(ValueError, match=r"3 features take 0\.\d MB, more than memory_limit=0\.001.*Select fewer"):
+    with pytest.raises(ValueError, match=r"3 features need 0\.\d MB, more than memory_limit=0\.001.*Select fewer"):
         SparseBatchConfidenceWeighted(**common, memory_limit=0.001).fit(X, y)
     X[:, 4:] = 0.0
     few = SparseBatchConfidenceWeighted(**common, tol=0.0).fit(X, y)
