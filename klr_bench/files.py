@@ -44,7 +44,7 @@ def expanded(path: str) -> Path:
 
 
 def matching(path: Path) -> list[Path]:
-    """Return the path, or the sorted files that match it if it is a pattern with *, **, ? or [...]."""
+    """Return the path, or the sorted files that match it if it is a pattern (*, **, ?, [...])."""
     if path.exists() or not glob.has_magic(str(path)):
         return [path]
     return [Path(name) for name in sorted(glob.glob(str(path), recursive=True))]

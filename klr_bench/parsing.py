@@ -1,4 +1,4 @@
-"""Strict parsing of YAML, JSON and command lines with pydantic, with one clear error message.
+"""Strict parsing of YAML, JSON and command lines with pydantic, with one clear message.
 
 Models convert nothing, except whole numbers where a number is expected, and numbers where `Text` is expected.
 """
@@ -160,7 +160,7 @@ def _adapter(hint: Any) -> TypeAdapter[Any]:
 
 
 def refuse_first(invalid: ValidationError, value: Any, key: str, where: str) -> NoReturn:
-    """Raise a KlrBenchError for the first unknown key, or else the most deeply nested invalid value.
+    """Raise a KlrBenchError for the first unknown key, or the most deeply nested bad value.
 
     Each type that a value may have leads to an error; one of them that accepts the value's own type decides.
     """

@@ -1,4 +1,4 @@
-"""Command-line arguments: words and key=value pairs, converted to Hydra's grammar for ``run``."""
+"""Command-line arguments: words and key=value pairs, in Hydra's grammar for ``run``."""
 
 from __future__ import annotations
 

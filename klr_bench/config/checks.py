@@ -59,7 +59,7 @@ def _check_left_out(run: RunConfig, sweep: Mapping[str, Parameters], searched: S
 
 
 def _check_against(run: RunConfig, sweep: Mapping[str, Parameters], searched: Sequence[Path]) -> None:
-    """Raise KlrBenchError for a baseline that is not in the run or uses a parameter without sweep."""
+    """Raise KlrBenchError for a baseline that is not in the run, or uses a fixed parameter."""
     varied = sorted({name for variants in sweep.values() for name in variants})
     for metric, changes in run.against.items():
         check_choice("against", metric, [name for name, known in METRICS.items() if known.compares])
@@ -108,7 +108,7 @@ NEUTRAL = {"experiment", "name", "title", "seed", "repeats", "shard", "force", "
 
 
 def check_unused_keys(config: RunConfig, overrides: Collection[str], searched: Sequence[Path]) -> None:
-    """Raise KlrBenchError for the first key that this run does not use, unless its value is null.
+    """Raise KlrBenchError for the first non-null key that this run does not use.
 
     `overrides` are the keys of the command line.  If they change nothing of what the experiment's own file says, such
     as its algorithms or its kernel, the keys of that file are checked as well.  Raises KlrBenchError.

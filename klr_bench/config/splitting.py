@@ -56,7 +56,7 @@ class Runs(Brief):
 
 
 class Draw(Brief):
-    """Test on `n_test` random rows and train on `n_train` others (None: all), drawn for each repeat.
+    """Test on `n_test` random rows and train on `n_train` others (None: all) in each repeat.
 
     They are drawn from all rows, official parts or not; with `equal_classes` as many of each class.
     """
@@ -67,13 +67,16 @@ class Draw(Brief):
 
 
 class Subset(Brief):
-    """Train on `n_train` rows drawn once, from the official training part if any; test on the rest."""
+    """Train on `n_train` rows, drawn once from the official training part if there is one.
+
+    All other rows are test rows.
+    """
 
     n_train: Rows
 
 
 class Stream(Brief):
-    """Test on each chunk of rows, or each row, before training on it, in one pass over the files.
+    """Test on each chunk of rows, or each row, before training on it, in a single pass.
 
     Metrics are recorded every `window` rows and the learner is saved every `checkpoint` rows, so that a killed pass
     goes on.  `test`: a row is predicted by a learner of the chunks before its own, or of all rows before it.

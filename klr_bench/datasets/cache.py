@@ -97,7 +97,7 @@ def sha256_of(path: Path) -> str:
 
 
 def sampled_sha256(path: Path) -> str:
-    """Return a hash of the size of a file and a 16 MiB sample; small files are hashed completely.
+    """Return a hash of the size and a 16 MiB sample of a file; small files are hashed fully.
 
     The pieces of 1 MiB are the first, the last, and others evenly in between.  Raises OSError.
     """

@@ -1,4 +1,4 @@
-"""The commands ``klr-bench data list | fetch | verify | info``; each returns the exit status.
+"""Commands ``klr-bench data list | fetch | verify | info``; each returns the exit status.
 
 Neither SciPy nor scikit-learn is imported here: a listing answers at once.
 """

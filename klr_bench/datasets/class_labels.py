@@ -152,7 +152,7 @@ def encoded(
 def kept_only(
     parts: Sequence[tuple[Any, NDArray[Any]]], labels: Labels, only: Sequence[Any], where: str
 ) -> tuple[list[tuple[Any, NDArray[Any]]], Labels]:
-    """Keep only rows with one of the labels `only` in each part (X, codes), and recode the labels."""
+    """Keep only rows with one of the labels `only` in each part, and recode the labels."""
     selected = Labels()
     new = np.full(len(labels.spellings), -1)
     for wanted in only:

@@ -1,4 +1,4 @@
-"""Values of one column of a user's table: missing values, numbers with units, dates, and a profile."""
+"""Profile of one column of a user's table: missing values, numbers with units, dates."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ class ColumnProfile:
         self.stepped, self.last = self.stepped and bool((steps == 1).all()), float(numbers[-1])
 
     def reason_to_leave_out(self, name: str) -> str | None:
-        """Return why a column is not useful as a feature, or None; "" stands for a column without name."""
+        """Return why a column is not useful as a feature, or None; "" is a column without name."""
         if self.whole and self.n >= SELDOM and self.stepped and not self.n_missing:
             return "numbers of the rows"
         if not IDENTIFIER.fullmatch(name) and name:

@@ -1,4 +1,6 @@
-"""Reading of files that may be compressed with xz, gzip or bzip2, detected by their first bytes.
+"""Reading of files that may be compressed with xz, gzip or bzip2.
+
+The compression is detected by the first bytes.
 
 A file that would fill the memory or the disk is refused: one that unpacks to far more than its size, and a line
 without end.
@@ -42,7 +44,7 @@ class DamagedFileError(Exception):
 
 
 class _Unpacked(io.RawIOBase):
-    """Content of a compressed file, rejected if it is far larger than the compressed data read so far."""
+    """Content of a compressed file, rejected if it is far larger than the compressed data."""
 
     def __init__(self, content: Any, stored: BinaryIO, path: Path) -> None:
         self._content, self._stored, self._path, self._size = content, stored, path, 0

@@ -1,4 +1,4 @@
-"""Loading of data sets: from a `DatasetConfig` to arrays (`load`) or a hash (`dataset_hash`)."""
+"""Loading of data sets: from a `DatasetConfig` to arrays (`load`) or to a hash."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class Prepared:
     relevant: NDArray[np.int64] | None = None
 
     def lent(self) -> Prepared:
-        """Return read-only views of the arrays, so that a learner cannot change them for the next one."""
+        """Return read-only views of the arrays, which a learner cannot change for the next one."""
         return Prepared(lent(self.X_train), lent(self.y_train), lent(self.X_test), lent(self.y_test), self.relevant)
 
 

@@ -152,7 +152,7 @@ def _damaged(error: DamagedFileError) -> KlrBenchError:
 
 @dataclass(repr=False, eq=False)
 class Stream:
-    """Rows of text files in chunks, created by `stream`; each iteration starts from the beginning."""
+    """Rows of text files in chunks, created by `stream`; each iteration starts again."""
 
     paths: Sequence[Path]
     format: str

@@ -52,7 +52,7 @@ def repeated_points(n_samples: int, n_points: int, distance: float, seed: int) -
 def sparse_text(
     n_samples: int, n_features: int, length: int, topic_words: int, topic_share: float, seed: int
 ) -> tuple[Any, Labels]:
-    """Return documents on two topics as CSR rows of norm 1 with values log(1 + count), and topics.
+    """Return documents on two topics as CSR rows of log(1 + count) with norm 1, and topics.
 
     A document has `length` words on average (Poisson).  A share `topic_share` of them comes from the `topic_words`
     words of its own topic, the others follow Zipf's law over `n_features` words.

@@ -92,7 +92,7 @@ def discard(part: Path) -> None:
 
 
 def _resumable(url: str, part: Path) -> tuple[int, str]:
-    """Return the number of bytes already in the part and their validator, or (0, "") to start over."""
+    """Return the number of bytes in the part and their validator, or (0, "") to start over."""
     with suppress(OSError, KlrBenchError, KeyError, TypeError):
         note, state = read_json(suffixed(part, ".json")), part.lstat()
         if note["url"] == url and note["validator"] and stat.S_ISREG(state.st_mode):

@@ -1,4 +1,4 @@
-"""Conversion of a user's table to features: numbers, texts, dates, identifiers, missing values.
+"""Conversion of a user's table of numbers, texts, dates and missing values to features.
 
 Numbers lose a unit, missing ones are NaN; a text becomes a column of 0 and 1 for each of its values; dates, row numbers
 and identifiers, texts that hardly repeat and columns of one value are left out.  Notes describe all of it.
@@ -56,7 +56,10 @@ class Column:
         return 1 if self.kind == NUMBER else len(self.values)
 
     def features(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Return the feature columns of some rows, (n, width), with infinity for text in numeric columns."""
+        """Return the feature columns of some rows, (n, width).
+
+        Text in a numeric column becomes infinity.
+        """
         if self.kind == NUMBER:
             numbers = None if self.unit else numbers_of(texts)
             if numbers is None:
@@ -190,7 +193,7 @@ def _requested_kinds(path: Path, names: Mapping[int, str], requested: Mapping[st
 
 
 def _column(path: Path, layout: Layout, place: int, name: str, profile: ColumnProfile, requested: str | None) -> Column:
-    """Return the treatment of a column, by the kind requested in `data.columns` or by its profile."""
+    """Return the treatment of a column, as requested in `data.columns` or by its profile."""
     free, counts, units, n_there = requested is None, profile.counts, profile.units, profile.n_there
     key = _key(place, name)
 

@@ -1,1 +1,1 @@
-"""Classifiers that follow scikit-learn's conventions, independent of experiments and reports."""
+"""Classifiers that follow scikit-learn's conventions and do not depend on experiments."""

@@ -149,7 +149,7 @@ class Manifest(Model):
         return (entry and entry.label) or labels.get(dataset) or dataset
 
     def configured_name(self, dataset: str) -> str:
-        """Return the configured name of a data set, which differs from its name in records for user files."""
+        """Return the configured name of a data set; records have another name for user files."""
         own = [name for name, entry in self.config.datasets.items() if entry.own_file]
         return own[0] if dataset not in self.config.datasets and len(own) == 1 else dataset
 

@@ -1,4 +1,4 @@
-"""Report of a paper: tables in the published layout, scoreboard, claims, and a CSV of all numbers."""
+"""Report of a paper: tables in the published layout, scoreboard, claims, CSV of numbers."""
 
 from __future__ import annotations
 

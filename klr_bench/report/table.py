@@ -1,4 +1,4 @@
-"""Table of an experiment: one block per data set and one row per method, with published numbers."""
+"""Table of an experiment: one block per data set, one row per method, published numbers."""
 
 from __future__ import annotations
 

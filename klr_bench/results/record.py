@@ -176,7 +176,7 @@ class CellFile:
         }
 
     def checked(self) -> CellFile:
-        """Return the cell itself, or a failed cell if a value is impossible, such as an accuracy of 7.
+        """Return the cell, or a failed cell if a value is impossible, such as an accuracy of 7.
 
         Checkpoints of NaN are left out.
         """

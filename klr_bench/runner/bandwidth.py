@@ -49,7 +49,7 @@ def kernel_of(estimator: Parameters, shared: Parameters) -> EstimatorSpec | None
 
 
 def resolve_kernel(kernel: Parameters | None, X_train: Any, seed: int) -> EstimatorSpec:
-    """Return the kernel parameters of an estimator, with gamma computed from distances if requested.
+    """Return the kernel parameters of an estimator; gamma may be computed from distances.
 
     sigma is that percentile of the pairwise distances of a sample of the training rows, or a multiple of it; gamma is
     1 / (2 sigma^2).
@@ -119,7 +119,7 @@ def shared_kernel(algorithm: AlgorithmConfig, estimator: Parameters, kernel: Ker
 
 
 def _unset(names: Collection[str], own: Parameters, kernel: KernelConfig) -> EstimatorSpec:
-    """Return those kernel parameters of the run that are in `names` and not set by the estimator."""
+    """Return the run's kernel parameters in `names` that the estimator does not set."""
     wanted = {name for name in names if own.get(name) is None}
     if "gamma" in wanted:
         wanted |= {*DISTANCES}

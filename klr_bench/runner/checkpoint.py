@@ -46,7 +46,7 @@ def save(path: Path, key: str, estimator: Any, sums: dict[str, Any]) -> None:
 
 
 def restore(path: Path, key: str, fresh: Any) -> dict[str, Any] | None:
-    """Restore the fitted attributes of an unfitted estimator from a checkpoint of the cell `key`.
+    """Restore the fitted attributes of an unfitted estimator from a checkpoint of a cell.
 
     Return the sums, or None if there is no checkpoint.  Raises CheckpointError.
     """

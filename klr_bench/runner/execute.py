@@ -1,4 +1,4 @@
-"""Execution of an experiment: fetch data, compute missing results, store them, print a summary."""
+"""Execution of an experiment: fetch data, compute results, store them, print a summary."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ LONGEST_REASON = 500
 
 
 def candidates(estimator: Parameters, grid: Mapping[str, Sequence[Any]]) -> list[EstimatorSpec]:
-    """Return the estimator with each combination of grid values; the last parameter varies fastest."""
+    """Return the estimator with each combination of grid values; the last varies fastest."""
     return [{**estimator, **dict(zip(grid, values, strict=True))} for values in product(*grid.values())]
 
 

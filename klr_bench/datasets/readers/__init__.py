@@ -141,7 +141,7 @@ def _svmlight(paths: Sequence[Path], labels: Labels, reading: Reading) -> list[P
 
 
 def _delimited(paths: Sequence[Path], labels: Labels, reading: Reading) -> tuple[list[Part], list[str], str]:
-    """Read CSV files; return the parts, notes on the columns of a user's table, and its label column.
+    """Read CSV files; return the parts, notes on a user's columns, and the label column.
 
     A wide table must hold numbers only.
     """

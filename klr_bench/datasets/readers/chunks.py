@@ -59,7 +59,7 @@ def blocks(path: Path, *, any_line_end: bool = False) -> Iterator[Block]:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Rows of a file and the codes of their labels; columns of sparse rows are the file's indices."""
+    """Rows of a file and the codes of their labels; sparse columns have the file's indices."""
 
     codes: NDArray[np.int32]  # (n,)
     X: Any  # float32 (n, d): array, or CSR with ascending indices

@@ -88,7 +88,10 @@ def _plain_rows(block: Block, layout: Layout, labels: Labels) -> Chunk | None:
 def _any_rows(
     block: Block, layout: Layout, labels: Labels, *, header: bool
 ) -> tuple[Chunk, OpenQuoteError | None, bool]:
-    """Parse the rows of a block; also return the error of an unclosed quote, and whether the header is pending."""
+    """Parse the rows of a block.
+
+    Also return the error of an unclosed quote, if any, and True if the header is still to come.
+    """
     n, label, where = layout.n_columns, layout.label, f"{block.path}, line"
     lines = block.text.splitlines(keepends=True)
     codes, rows, open_row = [], [], None

@@ -1,4 +1,4 @@
-"""Batch kernel logistic regression, which solves the online learners' problem to a duality gap.
+"""Batch kernel logistic regression, solved to a given duality gap.
 
 min_f  (lam/2) ||f||^2 + (1/n) sum_i log(1 + exp(-y_i f(x_i)))
 

@@ -50,7 +50,7 @@ class ExpansionClassifier(BinaryKernelClassifier):
         return {"n_support": self.n_support_}
 
     def summary(self):
-        """Return the numbers of support vectors and iterations, and the objective summed over classes."""
+        """Return the numbers of support vectors and iterations, and the total objective."""
         n_iter, objective = int(np.max(self.n_iter_)), float(np.sum(self.objective_))
         return {"n_support": self.n_support_, "n_iter": n_iter, "objective": objective}
 
@@ -80,7 +80,7 @@ def usual_lam(n):
 
 
 class KernelBlocks:
-    """Kernel matrix of rows X (n, d), stored as a whole if it fits into `limit` MB, else in blocks."""
+    """Kernel matrix of rows X (n, d), stored if it fits into `limit` MB, else in blocks."""
 
     def __init__(self, operands, X, limit):
         self.operands, self.n = operands, X.shape[0]
@@ -131,7 +131,7 @@ def slices(n, size):
 
 
 class BatchKLR(ExpansionClassifier):
-    """Kernel logistic regression by epochs of coordinate steps, with the parameters of `DualCDKLR`.
+    """Kernel logistic regression by epochs of coordinate steps; parameters as in `DualCDKLR`.
 
     All classes are solved together, with each kernel value computed once.  A subclass has `_solver(blocks, signs, lam,
     random, b, shares)` for m problems with signs (m, n) and shares of the rows (n,): an object with coefficients `b`

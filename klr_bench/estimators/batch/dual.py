@@ -53,7 +53,7 @@ def _signature(real):
 
 @compiled([_signature(float32), _signature(float64)], fastmath={"contract", "reassoc"})
 def _sweep(gram, orders, y, f, a, margin, scale):
-    """Update b coordinates on their kernel matrix (b, b); f, a and margin (m, b) change in place."""
+    """Update b coordinates on their kernel matrix (b, b); f, a and margin change in place."""
     for order in orders:
         for i in order:
             row = gram[i]
@@ -68,7 +68,10 @@ def _sweep(gram, orders, y, f, a, margin, scale):
 
 
 class _Ascent:
-    """State of m dual problems: a = sigma(-margin) and f, (m, n) each, with b_i = scale_i a_i y_i."""
+    """State of m dual problems: a = sigma(-margin) and f, (m, n) each.
+
+    The coefficients are b_i = scale_i a_i y_i.
+    """
 
     def __init__(self, blocks, signs, lam, random, b, shares):
         self.blocks, self.y, self.lam, self.random = blocks, signs, lam, random
@@ -87,7 +90,7 @@ class _Ascent:
         return self.a * self.y * self.scale
 
     def epoch(self):
-        """Process all rows in a new random order; yield the number of processed rows after each block."""
+        """Process all rows in a new random order; yield the number of rows after each block."""
         n, blocks = len(self.scale), self.blocks
         order = self.random.permutation(n)
         if blocks.whole is not None:

@@ -65,7 +65,7 @@ class _Descent:
         return self.coef.copy()
 
     def epoch(self):
-        """Process all rows in a new random order; yield the number of processed rows after each block."""
+        """Process all rows in a new random order; yield the number of rows after each block."""
         order = self.random.permutation(len(self.shares))
         for part in slices(len(order), min(self.blocks.size, LARGEST)):
             rows = order[part]

@@ -1,4 +1,4 @@
-"""Bounded online gradient descent: a random support vector is removed, the others are rescaled."""
+"""Bounded online gradient descent with random removal of support vectors and rescaling."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def step_and_remove_least(book, parameters):
 
 @estimator
 class BSGD(BudgetKernelClassifier):
-    r"""Pegasos with a budget: the support vector of smallest norm is removed, projected or merged.
+    r"""Pegasos with a budget: the smallest support vector is removed, projected or merged.
 
     Minimises (lam/2) ||f||^2 + (1/T) sum l(y, f(x)) with step size 1 / (lam t).  At step t
 

@@ -35,7 +35,7 @@ def step_and_truncate(book, parameters):
 
 @estimator
 class NORMA(BudgetKernelClassifier):
-    r"""Gradient steps on a regularized loss, truncated to the newest `budget` support vectors (NORMA).
+    r"""Regularized gradient descent truncated to the newest `budget` support vectors (NORMA).
 
     The loss is l(y, f(x)) + (lam/2) ||f||^2.  A step forgets a share of f and adds the gradient of l:
 

@@ -181,7 +181,7 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
 
 
 def best_coefficients(operands, support, X, y, lam):
-    """Return the coefficients (B,) that minimize the regularized logistic loss for a fixed support.
+    """Return the coefficients (B,) that minimize the regularized loss for a fixed support.
 
     The objective of f = sum_j a_j k(x_j, .) is (lam/2) a'Ga + (1/n) sum_i log(1 + exp(-y_i f(x_i))).
 

@@ -99,7 +99,7 @@ def without(factor, p, m):
 
 @compiled()
 def _least(m, coef, length):
-    """Return the support vector with the smallest |a_i| ||k(x_i, .)||, and this norm without the scale.
+    """Return the support vector of smallest |a_i| ||k(x_i, .)||, and this norm without scale.
 
     Among ties the first one is chosen.
     """

@@ -182,7 +182,7 @@ class ProjectionState:
         self.last_value = f[counts[1] - 1]  # the last f(x) of the block if no example was rejected
 
     def _kernel_values(self, X):
-        """Return the left operand of rows X (b, d) and kernel values with the support and each other."""
+        """Return the left operand of rows X (b, d), and kernel values with support and block."""
         left = self._operand(X)
         right = self.operands.right(X.astype(np.float64))
         k = self.operands.values(self._left.rows, right) if len(self.support) else np.zeros((0, X.shape[0]))

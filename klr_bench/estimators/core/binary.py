@@ -159,7 +159,7 @@ class BinaryKernelClassifier(BinaryClassifier):
         return super()._dtypes() if self.dtype is None else self.dtype
 
     def _probabilities(self, X):
-        """Return the sigmoids of -f and f, (n, 2), or the normalized sigmoids of the f_k, (n, n_classes)."""
+        """Return the sigmoids of -f and f, (n, 2), or normalized sigmoids of f_k, (n, n_classes)."""
         f = self.decision_function(X)
         return np.column_stack([expit(-f), expit(f)]) if f.ndim == 1 else softmax(log_expit(f), axis=1)
 

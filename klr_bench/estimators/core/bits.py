@@ -34,8 +34,9 @@ FOUR = 4
 
 @dataclass(frozen=True)
 class TwoValued:
-    """Two-valued features: in the columns `columns` (k,) each row has the value `base` or `other`, which differ by
-    `step`.
+    """Two-valued features, stored in the columns `columns` (k,).
+
+    Each row has the value `base` or `other`, which differ by `step`.
 
     The features `rest` (d - k,) may have any value.
     """
@@ -186,7 +187,7 @@ def _n_bits(typing, word):
 
 @compiled(fastmath=True)
 def _differing(row, w, of_a, of_b, of_c, of_d, j):
-    """Return the number of bits in which four words of a row, starting at w, differ from column j."""
+    """Return the number of bits in which four words of a row, from w on, differ from column j."""
     return (
         _n_bits(row[w] ^ of_a[j])
         + _n_bits(row[w + 1] ^ of_b[j])
@@ -208,7 +209,7 @@ def _common(row, w, of_a, of_b, of_c, of_d, j):
 
 @compiled(fastmath=True)
 def _count(row, right, n_words, differ, counts):
-    """Count the bits in which a row of words differs from each column of `right`; write to `counts`.
+    """Count the bits in which a row of words differs from each column of `right`.
 
     Without `differ`, count the bits that both have.  The loops go over columns, so that they vectorise.
     """
@@ -244,7 +245,7 @@ def tabulate(left, right, n_words, differ, table, values):
 
 @compiled(_signatures(lambda real, words: real[::1](words, words, int64, boolean, real[::1], real[:])))
 def sum_tabulated(left, right, n_words, differ, table, weights):
-    """Return sum_i weights[i] table[count_ij], shape (m,), for the bit counts of word rows i and j."""
+    """Return sum_i weights[i] table[count_ij], shape (m,), for bit counts of rows i and j."""
     counts = np.empty(right.shape[1], dtype=right.dtype)
     sums = np.zeros(right.shape[1], dtype=table.dtype)
     for i in range(len(left)):
@@ -283,7 +284,7 @@ def _whole(counts, row, last, of_a, of_b, of_c, of_d, j):
 
 @compiled(void(_WORDS_32, _WORDS_32, int64, float64, float32[:, ::1]), fastmath=True)
 def exp_of_counts(left, right, n_words, per_bit, values):
-    """Set `values` (n, m) to exp(per_bit * count_ij), where count_ij is the number of differing bits."""
+    """Set `values` (n, m) to exp(per_bit * count_ij), for the counts of differing bits."""
     counts, scale = np.empty(right.shape[1], dtype=np.uint32), np.float32(per_bit)
     last = n_words - FOUR
     a, b, c, d = right[last], right[last + 1], right[last + 2], right[last + 3]

@@ -46,7 +46,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
 
 def checked_fit(method):
-    """Decorate `fit` or `partial_fit` to raise ValueError if the fitted attributes are not finite."""
+    """Decorate `fit` or `partial_fit` to raise ValueError if fitted attributes are not finite."""
 
     @wraps(method)
     def checked(self, *args, **kwargs):

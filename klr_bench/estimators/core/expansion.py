@@ -18,7 +18,7 @@ WORTH_THREADS = 2**20
 
 
 def evaluate(operands, left, weights, X):
-    """Return f (k, m), float64, at rows X (m, d), given weights (k, n) of the examples in `left`.
+    """Return f (k, m), float64, at rows X (m, d), for weights (k, n) of examples in `left`.
 
     The rows X must fit the operands.
     """
@@ -38,7 +38,7 @@ def evaluate(operands, left, weights, X):
 
 
 def decide(operands, support, coef, X):
-    """Return f (m,), float64, at rows X (m, d), given support vectors (n, d) and coefficients (n,).
+    """Return f (m,), float64, at rows X (m, d), for support vectors (n, d) and coefficients.
 
     Of k functions, with coefficients (k, n), the result is (m, k).
     """

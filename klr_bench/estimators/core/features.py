@@ -1,4 +1,4 @@
-"""Feature maps z(x) of length D: kernel values at centers, random Fourier features, or x itself.
+"""Feature maps z(x) of length D: kernel values at centers, Fourier features, or x itself.
 
 A map is made once from training rows.  `transform(X)` gives features (n, D); `take(J)` gives the map of the features J
 alone, so that a sparse classifier computes only what it needs.
@@ -184,7 +184,7 @@ class LinearFeatures:
 
 
 def cosine(values):
-    """Replace each value of a matrix (n, m) by its cosine, accurate to 3e-16 in double precision.
+    """Replace each value of a matrix (n, m) by its cosine, accurate to 3e-16 in float64.
 
     In double precision it is plain arithmetic, so that the loop vectorises; in single precision numpy is as fast.
     """

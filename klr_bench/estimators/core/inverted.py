@@ -57,7 +57,7 @@ def _index_signature(real):
 
 @compiled([_index_signature(float32), _index_signature(float64)])
 def _inverted_index_products(data, posted, indptr, indices, lists, rows, out):
-    """Add the products of each entry of a row with the entries listed under its feature to `out`."""
+    """Add products of each entry of a row with the entries listed under its feature to `out`."""
     for i in range(len(indptr) - 1):
         for p in range(indptr[i], indptr[i + 1]):
             value, feature = data[p], indices[p]

@@ -67,7 +67,7 @@ def is_cold() -> bool:
 
 
 def compiled(*signatures: Any, **options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Decorate a function to be compiled and cached for the given signatures, each when first used.
+    """Decorate a function to be compiled and cached for each given signature on first use.
 
     Without signatures it is compiled for whatever types another compiled function passes.
     """
@@ -81,7 +81,7 @@ def compiled(*signatures: Any, **options: Any) -> Callable[[Callable[..., Any]],
 
 
 def compile_all() -> None:
-    """Compile (or load from the cache) all functions of the imported modules, for all signatures."""
+    """Compile (or load from the cache) all functions of imported modules, for all signatures."""
     _messages.clear()
     for variant in _waiting:
         variant.ready()
@@ -154,7 +154,7 @@ class Compiled:
         return self.variants.get(tuple(dtypes), self.whole)
 
     def _prepare(self, arguments: tuple[Any, ...]) -> tuple[Any, dict[int, Any]]:
-        """Return the dispatcher for the arguments, and replacements for arguments that are `Compiled`."""
+        """Return the dispatcher for the arguments, and replacements for `Compiled` arguments."""
         variant = self.variant(kind for kind in _kinds(arguments) if not isinstance(kind, Compiled))
         functions = {
             place: one.variant(_dtypes(variant.argument_types[place].signature.args)).ready()

@@ -41,7 +41,7 @@ class Kernel:
     coef0: float = 1.0
 
     def finish(self, values):
-        """Convert inner products (n, m), or exponents for rbf, to kernel values in place; return them."""
+        """Convert inner products (or exponents for rbf) (n, m) to kernel values in place."""
         if self.name == "rbf":
             if values.dtype == np.float32:
                 exp_negative(values)

@@ -1,4 +1,4 @@
-"""Losses of margin classifiers and their derivatives, as numerically stable compiled functions.
+"""Losses of margin classifiers and their derivatives, as stable compiled functions.
 
 Labels y are -1 or +1, f is the value of the classifier, z = y f.
 """

@@ -97,7 +97,7 @@ def _parameters(self):
 
 
 def reporting(self, k, n_samples, callback):
-    """Return the `callback` argument for the learner of class k, whose t counts 1/M of the steps."""
+    """Return the `callback` for the learner of class k, whose t counts 1/M of the steps."""
     if callback is None:
         return {}
     last, n_classes = self.steps(n_samples)[0], len(self.classes_)
@@ -136,7 +136,7 @@ def spread(self, f):
 
 
 def in_common(self):
-    """Return the union of support vectors and the coefficients of all f_k, (n_fitted, n_support).
+    """Return the union of support vectors, and coefficients of all f_k, (n_fitted, n_support).
 
     The learners' `_numbers` (n_support,) identify their rows; -1 is a row that no other learner has.
     """

@@ -1,4 +1,4 @@
-"""Conversion of rows to kernel operands: dense, inverted index, or two-valued features as bits.
+"""Conversion of rows to kernel operands: dense, inverted index, or bits.
 
 A tile of kernel values is one product of prepared operands and one elementwise function:
 
@@ -55,7 +55,7 @@ class Packing(NamedTuple):
 
 
 class _Plain:
-    """Operands without bits; `_arguments(left, right)` returns the elementwise function's arguments."""
+    """Operands without bits; `_arguments` returns the elementwise function's arguments."""
 
     left_is_rows = False
     """True if the left operand is the rows themselves, so that one store serves both."""
@@ -133,7 +133,7 @@ class Dense(_Plain):
 
 @dataclass(frozen=True)
 class Indexed(_Plain):
-    """Operands of CSR rows; the right one is an inverted index, so only matching entries cost time."""
+    """Operands of CSR rows; the right one is an inverted index that skips unmatched entries."""
 
     kernel: Kernel
     left_is_rows = True
@@ -168,7 +168,7 @@ class Indexed(_Plain):
 
 @dataclass(frozen=True)
 class Packed:
-    """Operands that start with words of bits for two-valued features; other columns are as in `Dense`.
+    """Operands that start with words of bits for two-valued features, followed as in `Dense`.
 
     The words are as wide as the other numbers, so that an operand is one array.  `others` are the operands of the
     features without bits, or None.
@@ -266,7 +266,7 @@ class Packed:
         return self.kernel.name == "rbf" and left.dtype == np.float32
 
     def _table(self, packing, dtype):
-        """Return the kernel values (k + 1,) for 0, ..., k counted bits, if all features are two-valued."""
+        """Return the kernel values for 0, ..., k counted bits, if all features are two-valued."""
         counts = np.arange(len(self.features.columns) + 1.0)
         return self.kernel.finish(packing.base + packing.per_bit * counts).astype(dtype)
 
@@ -289,7 +289,7 @@ def operands_of(kernel, X):
 
 
 def plain_ns(plain, X):
-    """Return the estimated nanoseconds per kernel value of rows like X with operands without bits."""
+    """Return the estimated nanoseconds per kernel value of rows like X without bits."""
     sample = X[:ORIGIN_ROWS]
     n, d = sample.shape
     if isinstance(plain, Dense):

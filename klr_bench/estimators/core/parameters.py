@@ -61,7 +61,7 @@ def fixed(value):
 
 
 def estimator(cls):
-    """Add a constructor and `_parameter_constraints` to a class, and document inherited parameters.
+    """Add a constructor and `_parameter_constraints`, and document inherited parameters.
 
     The constructor stores the declared parameters, unless the class has one.  The docstring gets the entries of base
     classes for parameters and attributes that it does not describe itself.
@@ -83,7 +83,7 @@ def estimator(cls):
 
 
 def _sections(cls):
-    """Return the sections of a class docstring, keyed by heading; "" is the key of the beginning."""
+    """Return the sections of a class docstring, keyed by heading ("" for the beginning)."""
     text, *parts = re.split(r"^(\w+)\n-+\n", inspect.cleandoc(cls.__doc__ or ""), flags=re.MULTILINE)
     return {"": text.rstrip()} | {name: body.rstrip() for name, body in zip(parts[::2], parts[1::2], strict=True)}
 

@@ -9,7 +9,7 @@ from klr_bench.estimators.core.classifier import distinct_labels
 
 
 class Progressive:
-    """Classifier whose state provides `decided`, the value f(x) of each row before learning from it.
+    """Classifier whose state provides `decided`: f(x) of each row before learning from it.
 
     Its `_learn` calls `_note_decided()` after each call of `learn`.
     """

@@ -69,7 +69,7 @@ _found = {}
 
 
 def _libraries():
-    """Return the controllers of BLAS libraries with a per-process limit and with a per-thread limit.
+    """Return the controllers of BLAS libraries with per-process and with per-thread limits.
 
     SciPy has a library of its own, which may be loaded later than NumPy's.
     """
@@ -104,7 +104,7 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def single_threaded_blas(n_jobs=None):
-    """Run a block with single-threaded BLAS, `parallel_map` in threads, and without numpy warnings.
+    """Run a block with single-threaded BLAS, threads for `parallel_map`, and no numpy warnings.
 
     `n_jobs` is the number of threads, as in scikit-learn; None is as many as BLAS may use.  A block within another has
     the threads of the outer one.

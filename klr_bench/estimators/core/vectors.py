@@ -22,7 +22,9 @@ def tie(values):
 
 @compiled()
 def first_of_largest(values, scales):
-    """Return the first index where abs(values) * scales is tied with the maximum, or -1 if all are 0.
+    """Return the first index where abs(values) * scales is tied with the maximum.
+
+    The result is -1 if all products are 0.
 
     values (m,) are kernel values, float32 or float64; scales (m,) are >= 0.
     """

@@ -38,7 +38,7 @@ def _signature(real):
 
 @compiled([_signature(float32), _signature(float64)], fastmath={"reassoc", "contract"})
 def _descend(loss, eta, Z, y, factors, weights, steps, values, counts, t):
-    """Learn from features Z (b, D) with labels y (M, b), starting at example t + 1; return the last f.
+    """Learn from features Z (b, D) with labels y (M, b) after t examples; return the last f.
 
     Updates the weights (M, D), and sets the steps c (M, b) and the values of f (M, b).
     """
@@ -75,7 +75,7 @@ class Descent:
         self.values = np.zeros((len(weights), 0))
 
     def learn(self, loss, eta, Z, y, factors, counts, t):
-        """Learn from features Z (b, D), labels y (M, b) in {-1, 1} and weights (b,) after t examples.
+        """Learn from features Z (b, D), labels y (M, b) and weights (b,) after t examples.
 
         Adds to `counts`, and returns the last f.
         """

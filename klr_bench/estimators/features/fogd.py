@@ -126,7 +126,7 @@ class FourierState:
 
     @property
     def decided(self):
-        """Values f(x) of the rows of the last `learn` call, each before learning from it (first function)."""
+        """Values f(x) of the rows of the last `learn` call, each before learning from it."""
         return self.descent.values[0]
 
     def average_from_here(self):

@@ -41,7 +41,7 @@ def _signature(real):
 
 @compiled([_signature(float32), _signature(float64)], fastmath={"reassoc", "contract"})
 def _insert(loss, eta, K, y, factors, coef, room, counts, t, last):
-    """Learn from b examples, starting at example t + 1, until the budget is full; return how many.
+    """Learn from b examples after t others until the budget is full; return how many.
 
     K (b, n + b) are the kernel values with n support vectors and the examples, coef (M, n + b) the coefficients, y
     (M, b) the labels, factors (b,) the weights; last (1,) becomes the last f.

@@ -62,7 +62,7 @@ class L1Classifier(BinaryKernelClassifier):
                 return
 
     def prepare(self, X, y, sample_weight=None):
-        """Validate the data and compute features; return the problem without lambda and a RandomState."""
+        """Validate data and compute features; return the problem (without lambda) and a RandomState."""
         self._forget()
         X, y = self._validate(X, y, dtype=self._dtypes(), reset=True)
         self._set_classes(y)

@@ -45,7 +45,7 @@ _READ = types.Array(float64, 1, "C", readonly=True)
     fastmath={"contract", "reassoc"},
 )
 def _learn(Z, y, v, penalty, N, k, w, u, q, h):
-    """Learn from rows Z (n, D), which are examples k + 1, ..., k + n; w, u, q and h change in place."""
+    """Learn from rows Z (n, D), the examples k + 1, ..., k + n; w, u, q and h change in place."""
     D = Z.shape[1]
     for row in range(len(y)):
         k += 1

@@ -1,4 +1,4 @@
-"""Online kernel logistic regression with update probability loss / h, where h bounds the loss."""
+"""Online kernel logistic regression with update probability loss / h for a bound h."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ def softmax_step_on_auxiliary(z, r, u, parameters):
 
 @estimator
 class AuxiliaryKLR(SoftmaxKernelClassifier):
-    r"""Online kernel logistic regression with update probability l(z) / h(z), where h bounds the loss l.
+    r"""Online kernel logistic regression with update probability l(z) / h(z).
+
+    h is an upper bound of the loss l.
 
     The steps are along the gradient of h.  With z = y f(x), l(z) is log(1 + e^-z), and h is one of three upper bounds:
 

@@ -109,7 +109,7 @@ def margin_support_bound(T: ArrayLike, own_loss: ArrayLike, eta: float) -> Value
 
 
 def auxiliary_support_bound(own_loss: ArrayLike, h: str, gamma: float = 1.0, delta: float = 0.0) -> Values:
-    """Return a bound on Auxiliary's expected number of support vectors, which is not in the paper.
+    """Return a bound on Auxiliary's expected number of support vectors (not in the paper).
 
     own_loss / inf h,  where `own_loss` is the learner's expected cumulative loss and inf h is log(gamma), 0 (no bound)
     or l(delta): it draws with probability l(z_t) / h(z_t), and the third h inserts only where l(z_t) >= l(delta).

@@ -45,7 +45,7 @@ def both_steps(loss_t, loss_b, length_t, length_b, w, room_t, room_b):
 
 @compiled()
 def _conflict(y, row, f, labels, coef, n):
-    """Return (index, y_i y k(x_i, x)) of the support vector with margin <= 1 that conflicts most.
+    """Return (index, y_i y k(x_i, x)) of the most conflicting support vector with margin <= 1.
 
     The index is -1 if there is none.
 
@@ -133,7 +133,7 @@ class DoubleState(BlockState):
         self._extend(values[new, :n], values[np.ix_(new, n + new)])
 
     def _extend(self, old, own):
-        """Add kernel values of m new support vectors with the n old ones, (m, n), and with each other."""
+        """Add kernel values (m, n) of m new with n old support vectors, and with each other."""
         m, n = old.shape
         if n + m > len(self.gram):
             self.gram = enlarged(self.gram, (2 * (n + m), 2 * (n + m)))

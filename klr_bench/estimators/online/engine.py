@@ -49,7 +49,10 @@ def _fold_signature(real):
 
 @compiled([_fold_signature(float32), _fold_signature(float64)])
 def _fold(coef, average, since, weights, first, n, scale, scale_sum, tiny):
-    """Rescale coefficients first, ..., n-1 to scale 1 and scale sum 0; return the first nonzero index."""
+    """Rescale coefficients first, ..., n-1 to scale 1 and scale sum 0.
+
+    Returns the index of the first nonzero coefficient.
+    """
     leading = first
     for i in range(first, n):
         average[i] += coef[i] * (scale_sum - since[i])
@@ -288,7 +291,7 @@ class OnlineState:
         return coef * scale
 
     def decide(self, weights, X):
-        """Return f (k, m), float64, at rows X (m, d), for weights (k, n) of the examples in `support`."""
+        """Return f (k, m), float64, at rows X (m, d), for weights (k, n) of the support."""
         operands = self.operands.fitting(X)
         left = self.left.rows if operands is self.operands else operands.left(self.support.rows)
         return evaluate(operands, left, weights, X)

@@ -115,7 +115,7 @@ def _recursion(
 
 
 class SoftmaxState(engine.OnlineState):
-    """State of a learner with M classes between two blocks: `OnlineState` with one row per class."""
+    """State of a learner with M classes: `OnlineState` with one row per class."""
 
     def __init__(self, kernel, X, n_classes):
         super().__init__(kernel, X, range(n_classes))

@@ -54,7 +54,9 @@ def decay(phi, m, coef, average, since, scalars):
 
 
 class BlockState:
-    """State with common entries in `counts` (T, MISTAKES, REFUSED) and `scalars` (SCALE, SUM, LAST).
+    """State with common entries in `counts` and `scalars`.
+
+    `counts` starts with T, MISTAKES and REFUSED; `scalars` starts with SCALE, SUM and LAST.
 
     A subclass with the method `learn` of this class has `_learn_block(X, y, *parameters)`.
     """

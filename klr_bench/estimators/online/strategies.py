@@ -90,7 +90,7 @@ def f_at(book, row, i):
 
 @compiled()
 def decide(book, i):
-    """Start the step of example i and return f(x_i), or nan if it is not finite, which ends learning."""
+    """Start the step of example i and return f(x_i), or nan to end learning if not finite."""
     value = f_at(book, i, i)
     book.f[i] = value
     return value if count_example(book.y[i], value, 0.0, book.counts, book.scalars) else math.nan
@@ -148,7 +148,7 @@ def _commit(book, right, left, block_left):
 
 @compiled(int64(types.boolean, int64, int64, int64))
 def n_victims(by_age, first, b, budget):
-    """Return how many of the oldest support vectors a block of b examples needs kernel values of."""
+    """Return the number of oldest support vectors whose kernel values a block may need."""
     return min(first, max(b // 2, 1)) if by_age and first + b > budget else 0
 
 

@@ -1,1 +1,1 @@
-"""Classifiers of other libraries with the same kernel, features or objective, for comparison."""
+"""Classifiers of other libraries with the same kernel, features or objective."""

@@ -102,11 +102,11 @@ class L1Peer(L1KLR):
         )  # fmt: skip
 
     def steps(self, n_samples):
-        """Return the largest and the first t passed to a callback; only the end of the fit is visible."""
+        """Return the largest and the first t passed to a callback, which sees only the end."""
         return 1, 1
 
     def _run(self, problem, x, random, callback, reference=None):
-        """Return the library's solution as an iterate, and True, because the library decides when to stop."""
+        """Return the library's solution as an iterate, and True because the library has stopped."""
         Z = library_layout(self.solver, problem.matrix.stored)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # these warnings are about renamed parameters and convergence

@@ -120,7 +120,7 @@ class PrototypeClassifier(Classifier):
         return X
 
     def _compacted(self, X):
-        """Return CSR rows with the columns of the fit, and the norm of all others as an extra column."""
+        """Return CSR rows with the columns of the fit, plus a column with the norm of all others."""
         some = restricted(X, self._columns)
         others = np.sqrt(np.maximum(squared_norms(X) - squared_norms(some), 0))
         return sp.hstack([some, sp.csr_matrix(others[:, None])], format="csr")

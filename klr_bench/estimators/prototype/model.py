@@ -1,4 +1,4 @@
-"""The model P(y|x) = softmax_y(b_y0 + sum_j b_yj k(x, u_j)): parameters, log loss, gradients.
+"""Model P(y|x) = softmax_y(b_y0 + sum_j b_yj k(x, u_j)): parameters, loss, gradients.
 
 With g_iy = 1[y = y_i] - P(y|x_i), the log likelihood L has the slopes (prototype_klr, "The gradient with respect to a
 reference vector")
@@ -56,7 +56,7 @@ class Layout:
 
 
 class Rows:
-    """Rows X (n, d), optionally shifted by an origin (d,), class codes y (n,), and weights v (n,)."""
+    """Rows X (n, d), optionally shifted by an origin (d,), with class codes y and weights v."""
 
     def __init__(self, X, y=None, origin=None, v=None):
         self.X, self.y, self.origin = X, y, origin

@@ -102,7 +102,7 @@ def adam(model, x, rows, watched, parts, *, rate, unit, batch_size, max_iter, ra
 
 
 def in_batches(model, x, rows, watched, parts, *, rate, unit, batch_size, max_iter, random):
-    """Yield x after each round of mini-batch passes, and True if a pass may succeed at a lower rate."""
+    """Yield x after each round of passes, and True if a pass may succeed at a lower rate."""
     x = x.astype(rows.X.dtype)
     states = {part: Adam(model, x, unit) for part in parts}
     rates = dict.fromkeys(parts, rate)

@@ -61,7 +61,7 @@ def unit_of(model, x, rows, n_features):
 
 
 def _spread(X, n_features, lazy):
-    """Return the root mean square deviation of each feature from its mean, or from 0 for CSR rows.
+    """Return the root mean square deviation of each feature from its mean, or 0 for CSR.
 
     CSR rows may lack columns of the `n_features`.  In the lazy form only the non-zero entries count.
     """

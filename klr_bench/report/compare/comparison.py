@@ -156,7 +156,7 @@ def report_comparison(
     columns: Sequence[str] | None = None,
     output: Path | None = None,
 ) -> list[Path]:
-    """Print the differences between two results folders, write the files, and return their paths.
+    """Print the differences between two results folders, write files, and return their paths.
 
     `formats` are some of FORMATS, without pdf; `output` is the folder of against.md, against.tex and against.csv, by
     default <first>/report.  Raises KlrBenchError as `compare`.

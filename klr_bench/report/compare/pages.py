@@ -52,7 +52,7 @@ def documents(two: Comparison) -> list[Document]:
 
 
 def comma_separated(two: Comparison) -> str:
-    """Return one row per metric of each shared method, with full precision, in the units of records.csv."""
+    """Return one row per metric of each shared method as CSV, in the units of records.csv."""
     rows = []
     for one in two.all_numbers:
         dataset, (algorithm, variant) = one.method

@@ -1,4 +1,4 @@
-"""Figures of an experiment. Each figure declares what it needs; a note states what is missing.
+"""Figures of an experiment. Each declares its requirements, and notes state missing ones.
 
 `curves` holds the figures that are curves; every other module of this folder defines one as `FIGURE`, and so does a
 user's own `./configs/figure/<name>.py`, which is run if an experiment names it and the report allows it.  Figures can

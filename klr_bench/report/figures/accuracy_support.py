@@ -89,7 +89,7 @@ def _moved(text: Annotation, place: tuple[float, float, str, str]) -> Bbox:
 
 
 def _covered(box: Bbox, taken: Sequence[Bbox], inside: BboxBase) -> float:
-    """Return the penalty of a label position: covered area, plus extra for parts outside the axes."""
+    """Return the penalty of a label position: covered area, plus area outside the axes."""
 
     def common(other: BboxBase) -> float:
         overlap = Bbox.intersection(box, other)

@@ -55,7 +55,7 @@ Fit = Mapping[Any, Any]
 
 
 class Bounds(NamedTuple):
-    """Bounds of one fit; `of_support` is None if there is no bound on the number of support vectors."""
+    """Bounds of one fit; `of_support` is None without a bound on the support vectors."""
 
     of_loss: Callable[[Any, Any, Any, Any], Any]
     """Function of T, the comparator's loss and sum of h on the first T examples, and its norm."""

@@ -24,7 +24,7 @@ ROW = 0.24
 
 
 def _draw(inputs: Inputs) -> Drawing | None:
-    """Draw the ranks on a line from 1 to the number of methods, with the better half on the left."""
+    """Draw the ranks on a line from 1 to the number of methods; the better half is on the left."""
     metrics = chosen_metrics(inputs.table, None)
     if not metrics:
         return None

@@ -45,7 +45,7 @@ class Classifier(NamedTuple):
 
     @classmethod
     def of(cls, values: Mapping[str, float]) -> Classifier | None:
-        """Build a classifier from the entries of a checkpoint, or return None if they are incomplete."""
+        """Build a classifier from the entries of a checkpoint, or return None if incomplete."""
         u, b, b0 = _array(values, "u", 2), _array(values, "b", 2), _array(values, "b0", 1)
         if "gamma" not in values or u.shape[1] != 2 or b.shape != (len(b0), len(u)) or not u.size:
             return None

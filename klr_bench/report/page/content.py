@@ -246,7 +246,7 @@ def _commands(folder: Path, manifest: Manifest) -> list[str]:
 
 
 def _picture(file: str, content: bytes) -> tuple[str, str]:
-    """Return the name and data URL of a picture; a PNG with few colors is compressed to a palette."""
+    """Return the name and data URL of a picture; a PNG with few colors gets a palette."""
     from PIL import Image
 
     stem, _, kind = file.rpartition(".")

@@ -1,1 +1,1 @@
-"""Published numbers and claims of papers, compared with measured results; no formatting here."""
+"""Published numbers and claims of papers, compared with measured results."""

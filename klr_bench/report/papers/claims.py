@@ -165,7 +165,7 @@ def _chosen(chosen: Columns, candidates: Candidates) -> list[Method]:
 
 
 def _next_smaller(parameter: str, left: Method, candidates: Candidates) -> list[Method]:
-    """Return the method, if any, that differs from `left` only by the next smaller parameter value."""
+    """Return the method, if any, that differs only by the next smaller parameter value."""
     here, rest = as_number(left.variant.get(parameter)), left.variant.without(parameter)
     by_value = {
         value: method

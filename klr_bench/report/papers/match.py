@@ -180,7 +180,7 @@ def best_lines(lines: Iterable[Printed], values: Parameters) -> dict[str, Printe
 
 
 def matches_of(sources: Sequence[Source], measured: Measured) -> dict[tuple[str, Column], dict[str, Match]]:
-    """Return the published counterparts of measured values, keyed by data set and method, then by metric.
+    """Return the published counterparts of measured values by data set, method and metric.
 
     If several papers publish a value, the first one is used; within a paper, the number with the most parameters.
     """

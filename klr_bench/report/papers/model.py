@@ -75,7 +75,7 @@ class Printed(Model):
 
 
 class Layout(Model):
-    """Layout of a published table: the parts or parameters that form its blocks, rows and columns.
+    """Layout of a published table: parts or parameters that form blocks, rows and columns.
 
     Numbers that differ only in their metric share a cell.
     """
@@ -213,7 +213,7 @@ class Paper(Model):
         return self.stand_ins.get(dataset, dataset)
 
     def named(self) -> dict[str, list[str]]:
-        """Return the tables, figures, claims and causes that use each experiment, keyed by experiment."""
+        """Return the tables, figures, claims and causes that use each experiment."""
         parts = {f"table {number}": table.experiments for number, table in self.tables.items()}
         parts |= {
             f"figure {number}" if number[0].isdigit() else number: figure.experiments

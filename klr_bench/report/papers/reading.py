@@ -1,4 +1,4 @@
-"""Readers of configs/paper/<paper>/paper.yaml and tables.csv, which has all published numbers.
+"""Readers of configs/paper/<paper>/paper.yaml and tables.csv with published numbers.
 
 The rows of tables.csv use klr-bench's names of data sets, algorithms, parameters and metrics; means, spreads and units
 are as printed.
@@ -38,7 +38,7 @@ USER_FILE = re.compile(r".+-[0-9a-f]{6}")
 
 
 def paper_files(searched: Sequence[Path]) -> dict[str, Path]:
-    """Return the folders of all papers, keyed by name; papers that ship with klr-bench come first."""
+    """Return the folders of all papers, keyed by name; built-in papers come first."""
     folders: dict[str, Path] = {}
     for path in (path for folder in searched for path in sorted(folder.glob("paper/*/paper.yaml"))):
         name = path.parent.name

@@ -61,7 +61,7 @@ class WholePaper:
         return [one for judged in self.judged.values() for one in judged]
 
     def _judged(self, number: str) -> list[Match]:
-        """Return the numbers of a table with verdicts; results on the published data set take precedence."""
+        """Return a table's numbers with verdicts, preferring results on the published data set."""
         source, table = self.source([number]), self.paper.tables[number]
         matches: dict[int, list[Match]] = {}
         for experiment in self.experiments(number):
@@ -126,7 +126,7 @@ def origin(results: Mapping[str, Results]) -> list[str]:
 
 
 def source_of(manifest: Manifest) -> tuple[str, bool]:
-    """Return the commit of a run ("" if unknown) and True if the checkout had uncommitted changes.
+    """Return the commit of a run ("" if unknown), and True if it had uncommitted changes.
 
     Earlier versions recorded uncommitted changes as a suffix: <commit>+changes.
     """

@@ -37,7 +37,7 @@ SMALLEST, LARGEST = 1e-30, 1e30
 
 @dataclass(frozen=True)
 class Axis:
-    """Axis for a metric, a parameter, "t" or "elapsed_s"; displayed values are multiplied by `factor`."""
+    """Axis for a metric, a parameter, "t" or "elapsed_s"; values are multiplied by `factor`."""
 
     metric: str
     label: str
@@ -246,7 +246,7 @@ def means(
 
 
 def _x_of(line: Line, x: Axis, row: Row | None = None) -> float | None:
-    """Return the parameter or metric on the horizontal axis, of a method or one of its fits, or None."""
+    """Return the parameter or metric of a method (or fit) on the horizontal axis, or None."""
     if x.metric in line.variant:
         return drawable(as_number(line.variant.get(x.metric)))
     return mean(line, x.metric) if row is None else drawable(row.get(x.metric))
