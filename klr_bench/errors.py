@@ -37,7 +37,7 @@ def nearest(name: object, known: Iterable[object]) -> str:
     return f" Known: {', '.join(names)}." if names else ""
 
 
-def shown(text: object, most: int = 200) -> str:
+def sanitize(text: object, most: int = 200) -> str:
     """Return untrusted text as one printable line, shortened to `most` characters."""
     return printable(shortened(str(text), most)).replace("\n", "\\n").replace("\t", "\\t")
 
@@ -53,17 +53,17 @@ def memory_limit() -> str:
     return f" The limit of {limit // 2**20:,} MiB on its memory (ulimit -v) may be too low."
 
 
-def raised(error: BaseException) -> str:
+def exception_text(error: BaseException) -> str:
     """Return class and text of an exception from third-party code, whose text may itself fail."""
     try:
-        text = shown(error)
+        text = sanitize(error)
     except Exception:
         text = "(without a text)"
     return f"{type(error).__name__}: {text}"
 
 
 @contextmanager
-def located(where: object, advice: str = "") -> Iterator[None]:
+def error_context(where: object, advice: str = "") -> Iterator[None]:
     """Add a place (such as a path) and advice to the message of each KlrBenchError in the block."""
     try:
         yield
@@ -78,5 +78,5 @@ def environment_message(error: Exception) -> str:
         return f"memory: not enough for this command ({reason}). Free some, or use smaller data.{memory_limit()}"
     if not isinstance(error, OSError) or not error.strerror:
         return str(error) or type(error).__name__
-    place = shown(error.filename) if error.filename else "standard output or a file"
+    place = sanitize(error.filename) if error.filename else "standard output or a file"
     return f"{place}: cannot be used ({error.strerror}). Choose another path, or repair this one."

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from uuid import uuid4
 
-from klr_bench.errors import KlrBenchError, fail, shown
+from klr_bench.errors import KlrBenchError, fail, sanitize
 
 LARGEST_CSV = 256 * 10**6
 """Maximum size in bytes of a results table; a report needs about ten times as much memory."""
@@ -39,8 +39,8 @@ def expanded(path: str) -> Path:
     try:
         return Path(path).expanduser()
     except (RuntimeError, ValueError):  # ValueError: the name contains NUL
-        user = shown(Path(path).parts[0])
-        fail(f"{shown(path)}: expected a path, and there is no home folder of {user!r}. For a file write ./{user}.")
+        user = sanitize(Path(path).parts[0])
+        fail(f"{sanitize(path)}: expected a path, and there is no home folder of {user!r}. For a file write ./{user}.")
 
 
 def matching(path: Path) -> list[Path]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from klr_bench.errors import fail, raised
+from klr_bench.errors import exception_text, fail
 
 Parameters = Mapping[str, Any]
 """Parameters of an estimator or function, keyed by name."""
@@ -27,7 +27,7 @@ def locate(target: str) -> Callable[..., Any]:
     try:
         function = getattr(importlib.import_module(module), name)
     except (Exception, SystemExit) as error:
-        fail(f"{expected}, which cannot be imported ({raised(error)}).")
+        fail(f"{expected}, which cannot be imported ({exception_text(error)}).")
     if not callable(function):
         fail(f"{expected}, a {type(function).__name__}.")
     return function  # type: ignore[no-any-return]

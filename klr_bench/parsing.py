@@ -127,7 +127,7 @@ def matching(expected: str, pattern: str) -> AfterValidator:
     return Check(expected, lambda text: re.fullmatch(pattern, text) is not None)
 
 
-def some(what: str) -> AfterValidator:
+def non_empty(what: str) -> AfterValidator:
     """Return a validator for non-empty lists."""
     return Check(f"some of {what}", bool)
 

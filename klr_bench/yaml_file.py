@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
-from klr_bench.errors import KlrBenchError, fail, located
+from klr_bench.errors import KlrBenchError, error_context, fail
 from klr_bench.files import read_regular
 from klr_bench.printing import shortened
 
@@ -35,7 +35,7 @@ def read_yaml(path: Path) -> Any:
 
     try:
         text = read_regular(path, LARGEST).decode()
-        with located(path):
+        with error_context(path):
             _check_size(text)
         return yaml.load(text, _loader())
     except FileNotFoundError:

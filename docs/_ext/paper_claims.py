@@ -9,24 +9,24 @@ from pathlib import Path
 from paper_words import experiment_link, first_upper, html, html_table
 
 from klr_bench.report.load import was_run
-from klr_bench.report.papers.claims import FAILS, HOLDS, OPEN, Compared, JudgedClaim
-from klr_bench.report.papers.reproduction import WholePaper
+from klr_bench.report.papers.claims import FAILS, HOLDS, OPEN, ClaimComparison, JudgedClaim
+from klr_bench.report.papers.reproduction import Reproduction
 
 MAX_SHOWN = 6
 """Largest number of comparisons listed below a claim; the complete list can be expanded."""
 CLASSES = {HOLDS: "within", FAILS: "off", OPEN: "apart"}
 
 
-def claims_section(whole: WholePaper, results_dir: Path) -> str:
+def claims_section(reproduction: Reproduction, results_dir: Path) -> str:
     """Return the section on the claims of a paper, or an empty string."""
-    if not whole.claims:
+    if not reproduction.claims:
         return ""
     text = (
         "We judge the statements of the paper by our records. A claim is a set of comparisons, each of two values on "
         "one data set. It holds if all comparisons hold, or at least the share stated with it; otherwise it does not "
         "hold here, with these data and settings. If a margin is stated, it is part of the claim."
     )
-    claims = "\n".join(f"<li>{_claim(claim, results_dir)}</li>" for claim in whole.claims)
+    claims = "\n".join(f"<li>{_claim(claim, results_dir)}</li>" for claim in reproduction.claims)
     return f"## Claims\n\n{text}\n\n{html(f'<ol class={chr(34)}claims{chr(34)}>{claims}</ol>')}"
 
 
@@ -34,16 +34,16 @@ def _claim(judged: JudgedClaim, results_dir: Path) -> str:
     claim = judged.claim
     verdict = f'<strong class="{CLASSES[judged.verdict]}">{escape(first_upper(judged.verdict))}</strong>'
     parts = [f"<p>{escape(claim.says)} <small>({escape(claim.where)})</small><br>{verdict}. {_reason(judged)}</p>"]
-    if judged.compared:
-        supporting = [one for one in judged.compared if one.holds]
-        contradicting = [one for one in judged.compared if not one.holds]
+    if judged.comparisons:
+        supporting = [one for one in judged.comparisons if one.holds]
+        contradicting = [one for one in judged.comparisons if not one.holds]
         deciding, label = (contradicting, "Contradicting") if contradicting else (supporting, "Supporting")
         examples = [deciding[index] for index in _evenly_spaced(len(deciding))]
         count = f", {len(examples)} of {len(deciding)}" if len(deciding) > len(examples) else ""
         parts.append(f"<p>{label} comparisons{count}:</p>{_comparisons(examples, label)}")
-        if len(judged.compared) > len(examples):
-            full = _comparisons(judged.compared, "All comparisons", verdicts=True)
-            parts.append(f"<details><summary>All {len(judged.compared)} comparisons</summary>{full}</details>")
+        if len(judged.comparisons) > len(examples):
+            full = _comparisons(judged.comparisons, "All comparisons", verdicts=True)
+            parts.append(f"<details><summary>All {len(judged.comparisons)} comparisons</summary>{full}</details>")
     links = [experiment_link(name, run=was_run(results_dir / name)) for name in claim.experiments]
     if links:
         parts.append(f"<p><small>Records: {', '.join(links)}.</small></p>")
@@ -52,14 +52,14 @@ def _claim(judged: JudgedClaim, results_dir: Path) -> str:
 
 def _reason(judged: JudgedClaim) -> str:
     """Return how many comparisons hold, how many are required, and which were omitted."""
-    if not judged.compared:
+    if not judged.comparisons:
         return escape(judged.sentence().split(f"{judged.verdict[0].upper()}{judged.verdict[1:]}. ", 1)[-1])
     text = f"{judged.count()} comparisons hold"
     text += f"; the claim holds if {judged.claim.share:.0%} of them hold." if judged.claim.share < 1 else "."
     if judged.missing:
         text += f" Not run: {', '.join(judged.missing)}."
-    if judged.n_unlike:
-        text += f" Omitted: {judged.n_unlike} comparisons of times from different machines or a busy machine."
+    if judged.n_incomparable:
+        text += f" Omitted: {judged.n_incomparable} comparisons of times from different machines or a busy machine."
     return escape(text)
 
 
@@ -68,7 +68,7 @@ def _evenly_spaced(count: int) -> list[int]:
     return sorted({round(i * (count - 1) / (MAX_SHOWN - 1)) for i in range(MAX_SHOWN)})
 
 
-def _comparisons(compared: Sequence[Compared], name: str, *, verdicts: bool = False) -> str:
+def _comparisons(compared: Sequence[ClaimComparison], name: str, *, verdicts: bool = False) -> str:
     rows = []
     for one in compared:
         verdict = [f'<span class="{"within" if one.holds else "off"}">{"yes" if one.holds else "no"}</span>']

@@ -9,7 +9,7 @@ from paper_words import counted, first_upper, html, html_table, listed, plain
 
 from klr_bench.report.paper_pages import numbers_and_claims
 from klr_bench.report.papers.claims import FAILS, HOLDS, OPEN
-from klr_bench.report.papers.reproduction import WholePaper
+from klr_bench.report.papers.reproduction import Reproduction
 from klr_bench.report.papers.verdicts import counts
 from klr_bench.report.render.document import Grid
 
@@ -32,9 +32,9 @@ MEANINGS = {
 """Definitions of the columns of a scoreboard."""
 
 
-def numbers_sentence(whole: WholePaper) -> str:
+def numbers_sentence(reproduction: Reproduction) -> str:
     """Return a sentence that summarizes the verdicts on the published values of a paper."""
-    n = counts(whole.numbers)
+    n = counts(reproduction.matches)
     if not n["numbers"]:
         return "The paper prints no tables of numbers."
     compared = n["compared"]
@@ -52,9 +52,9 @@ def numbers_sentence(whole: WholePaper) -> str:
     return f"{text}. Of the {compared:,} that can be compared, {listed(parts)}."
 
 
-def claims_sentence(whole: WholePaper) -> str:
+def claims_sentence(reproduction: Reproduction) -> str:
     """Return a sentence that summarizes the verdicts on the claims of a paper."""
-    verdicts = [claim.verdict for claim in whole.claims]
+    verdicts = [claim.verdict for claim in reproduction.claims]
     if not verdicts:
         return ""
     words = {HOLDS: ("holds", "hold"), FAILS: ("does not hold here", "do not hold here")}
@@ -67,9 +67,9 @@ def claims_sentence(whole: WholePaper) -> str:
     return f"Of {counted(len(verdicts), 'claim')} in the text, {listed(parts)}."
 
 
-def bar(whole: WholePaper) -> str:
+def bar(reproduction: Reproduction) -> str:
     """Return the verdicts on the values of a paper as an HTML bar chart."""
-    n = counts(whole.numbers)
+    n = counts(reproduction.matches)
     not_judged = n["numbers"] - n["compared"]
     parts = {name: n[name] for name in ("within", "compatible", "explained", "off")} | {"not judged": not_judged}
     spans = "".join(
@@ -80,24 +80,24 @@ def bar(whole: WholePaper) -> str:
     return f'<div class="bar" aria-hidden="true">{spans}</div>' if spans else ""
 
 
-def cards(papers: Sequence[WholePaper]) -> str:
+def cards(papers: Sequence[Reproduction]) -> str:
     """Return a grid of cards, one per paper, that link to the pages of the papers."""
     parts = ["::::{grid} 1 1 2 2\n:gutter: 3\n"]
-    for whole in papers:
-        paper = whole.paper
+    for reproduction in papers:
+        paper = reproduction.paper
         about = f"\n\n{plain(paper.about)}" if paper.about else ""
-        chart = f"{html(bar(whole))}\n\n" if whole.lines else ""
+        chart = f"{html(bar(reproduction))}\n\n" if reproduction.lines else ""
         parts.append(
             f":::{{grid-item-card}} {plain(first_upper(paper.reference))}\n"
-            f":link: generated/{whole.name}\n:link-type: doc\n\n"
-            f"**{plain(paper.title)}**{about}\n\n{chart}{_summary(whole)}\n:::\n"
+            f":link: generated/{reproduction.name}\n:link-type: doc\n\n"
+            f"**{plain(paper.title)}**{about}\n\n{chart}{_summary(reproduction)}\n:::\n"
         )
     return "\n".join([*parts, "::::\n"])
 
 
-def _summary(whole: WholePaper) -> str:
+def _summary(reproduction: Reproduction) -> str:
     """Return the counts of the verdicts on values and claims."""
-    n = counts(whole.numbers)
+    n = counts(reproduction.matches)
     lines = []
     if n["compared"]:
         names = {
@@ -108,7 +108,7 @@ def _summary(whole: WholePaper) -> str:
         }
         text = ", ".join(f"{n[key]} {name}" for key, name in names.items())
         lines.append(f"**{counted(n['compared'], 'value')} compared:** {text}")
-    verdicts = [claim.verdict for claim in whole.claims]
+    verdicts = [claim.verdict for claim in reproduction.claims]
     if verdicts:
         names = {HOLDS: "hold", FAILS: "do not hold here", OPEN: "cannot be judged here"}
         text = ", ".join(f"{verdicts.count(key)} {name}" for key, name in names.items())
@@ -116,10 +116,10 @@ def _summary(whole: WholePaper) -> str:
     return "\\\n".join(lines)
 
 
-def scoreboard(papers: Sequence[WholePaper]) -> str:
+def scoreboard(papers: Sequence[Reproduction]) -> str:
     """Return tables of values and of claims with one row per paper, and the terms."""
     numbers, claims = numbers_and_claims(papers)
-    by_name = {whole.name: whole for whole in papers}
+    by_name = {reproduction.name: reproduction for reproduction in papers}
 
     def table(grid: Grid, name: str) -> str:
         rows = [[_link(row[0], by_name), *map(escape, row[1:])] for row in grid.rows]
@@ -133,16 +133,16 @@ def scoreboard(papers: Sequence[WholePaper]) -> str:
     return "\n".join([html("\n".join(parts)), ""])
 
 
-def failing(papers: Sequence[WholePaper]) -> str:
+def failing(papers: Sequence[Reproduction]) -> str:
     """Return a table of the claims that do not hold in our records."""
     rows = [
         [
             escape(claim.claim.says),
-            f"{_link(whole.name, {whole.name: whole})}, {escape(claim.claim.where)}",
+            f"{_link(reproduction.name, {reproduction.name: reproduction})}, {escape(claim.claim.where)}",
             escape(claim.count()),
         ]
-        for whole in papers
-        for claim in whole.claims
+        for reproduction in papers
+        for claim in reproduction.claims
         if claim.verdict == FAILS
     ]
     header = ["claim", "source", "comparisons that hold"]
@@ -155,13 +155,15 @@ def terms(names: Sequence[str]) -> str:
     return f'<dl class="terms">{definitions}</dl>'
 
 
-def _link(name: str, by_name: dict[str, WholePaper]) -> str:
+def _link(name: str, by_name: dict[str, Reproduction]) -> str:
     if name not in by_name:
         return escape(name)
     return f'<a href="generated/{escape(name)}.html">{escape(first_upper(by_name[name].paper.reference))}</a>'
 
 
-def contents(papers: Sequence[WholePaper]) -> str:
+def contents(papers: Sequence[Reproduction]) -> str:
     """Return the table of contents of the section."""
-    entries = [f"{first_upper(whole.paper.reference)} <generated/{whole.name}>" for whole in papers]
+    entries = [
+        f"{first_upper(reproduction.paper.reference)} <generated/{reproduction.name}>" for reproduction in papers
+    ]
     return "\n".join(["```{toctree}", ":hidden:", "", "running", *entries, "generated/experiments", "```", ""])

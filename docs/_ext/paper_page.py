@@ -17,7 +17,7 @@ from klr_bench.report.load import was_run
 from klr_bench.report.manifest import Manifest, read_manifest
 from klr_bench.report.paper_pages import draw_figures
 from klr_bench.report.papers.reading import experiments_of
-from klr_bench.report.papers.reproduction import WholePaper
+from klr_bench.report.papers.reproduction import Reproduction
 
 LEGEND = """\
 <p class="marks"><span class="within">12.3</span> within the published spread &emsp;
@@ -36,12 +36,12 @@ class Figures:
         self._drawn: dict[str, dict[str, bytes]] = {}
         self.files: dict[str, bytes] = {}
 
-    def of(self, whole: WholePaper, experiment: str) -> dict[str, str]:
+    def of(self, reproduction: Reproduction, experiment: str) -> dict[str, str]:
         """Return the file names of the figures of a completed experiment, by figure name."""
         report = self._results_dir / experiment / "report"
         images = {path.stem: path.read_bytes() for path in sorted(report.glob("*.png"))}
         if not report.is_dir():
-            images = self._draw(whole, experiment)
+            images = self._draw(reproduction, experiment)
         names = {stem: f"{experiment}-{stem}.png" for stem in images}
         self.files |= {names[stem]: content for stem, content in images.items()}
         return names
@@ -54,57 +54,59 @@ class Figures:
         """Return the manifest of a completed experiment."""
         return read_manifest(self._results_dir / experiment)
 
-    def _draw(self, whole: WholePaper, experiment: str) -> dict[str, bytes]:
-        if whole.name not in self._drawn:
-            self._drawn[whole.name] = draw_figures(whole).files
+    def _draw(self, reproduction: Reproduction, experiment: str) -> dict[str, bytes]:
+        if reproduction.name not in self._drawn:
+            self._drawn[reproduction.name] = draw_figures(reproduction).files
         start = f"{experiment}_"
         return {
             name[len(start) :].removesuffix(".png"): content
-            for name, content in self._drawn[whole.name].items()
+            for name, content in self._drawn[reproduction.name].items()
             if name.startswith(start) and name.endswith(".png")
         }
 
 
-def paper_page(whole: WholePaper, drawn: Figures, results_dir: Path) -> str:
+def paper_page(reproduction: Reproduction, drawn: Figures, results_dir: Path) -> str:
     """Return the page of a paper in Markdown."""
-    paper = whole.paper
+    paper = reproduction.paper
     printed = f"{first_upper(paper.authors)}. {first_upper(paper.venue)}, {paper.year}."
     sections = [
         f"# {plain(first_upper(paper.reference))}",
         f"**{plain(paper.title)}**\\\n{plain(printed)}",
         plain(paper.about) if paper.about else "",
-        html(bar(whole)) if whole.lines else "",
-        "\n".join(f"- {sentence}" for sentence in (numbers_sentence(whole), claims_sentence(whole)) if sentence),
-        _commands(whole),
-        _numbers(whole),
-        _tables(whole),
-        _figures(whole, drawn),
-        claims_section(whole, results_dir),
-        protocol_section(whole, results_dir),
-        cost_section(experiments_of(whole.name), results_dir),
+        html(bar(reproduction)) if reproduction.lines else "",
+        "\n".join(
+            f"- {sentence}" for sentence in (numbers_sentence(reproduction), claims_sentence(reproduction)) if sentence
+        ),
+        _commands(reproduction),
+        _numbers(reproduction),
+        _tables(reproduction),
+        _figures(reproduction, drawn),
+        claims_section(reproduction, results_dir),
+        protocol_section(reproduction, results_dir),
+        cost_section(experiments_of(reproduction.name), results_dir),
     ]
     return "\n\n".join(filter(None, sections)) + "\n"
 
 
-def _commands(whole: WholePaper) -> str:
+def _commands(reproduction: Reproduction) -> str:
     text = ""
-    if whole.results:
+    if reproduction.results:
         text = (
-            f'The <a href="{PAGES}/papers/{escape(whole.name)}.html">interactive page</a> has the same values, with '
+            f'The <a href="{PAGES}/papers/{escape(reproduction.name)}.html">interactive page</a> has the same values, '
             "zoomable figures and all records to filter and download as CSV."
         )
     return (
         "## Reproduce\n\n"
-        f"```sh\nklr-bench run paper={whole.name}\nklr-bench report paper={whole.name}\n```\n\n"
+        f"```sh\nklr-bench run paper={reproduction.name}\nklr-bench report paper={reproduction.name}\n```\n\n"
         "The first command downloads the data, runs the experiments and resumes an interrupted run; `--dry-run` only "
         f"lists the work. The second command reports results without running anything. {text}"
     )
 
 
-def _numbers(whole: WholePaper) -> str:
-    if not whole.lines:
+def _numbers(reproduction: Reproduction) -> str:
+    if not reproduction.lines:
         return ""
-    grid = pages.scoreboard_page(whole).grids[0]
+    grid = pages.scoreboard_page(reproduction).grids[0]
     rows = [[_table_link(row[0]), *map(escape, row[1:])] for row in grid.rows]
     table = html_table(["", *map(escape, grid.header[1:])], rows, "Reproduction results", numbers=True)
     return f"## Reproduction results\n\n{html(table + terms(grid.header[1:]))}"
@@ -119,41 +121,41 @@ def _anchor(name: str) -> str:
     return "".join(letter if letter.isalnum() else "-" for letter in name.lower())
 
 
-def _tables(whole: WholePaper) -> str:
-    if not whole.lines:
+def _tables(reproduction: Reproduction) -> str:
+    if not reproduction.lines:
         return ""
     text = "Our values, rounded like the published ones, are above them. Hover over a value for its verdict."
     parts = [f"## Tables\n\n{text}\n\n{html(LEGEND)}"]
-    for number in whole.judged:
+    for number in reproduction.matches_by_table:
         place = html(f'<span id="{_anchor(f"table {number}")}"></span>')
-        parts.append(f"{place}\n\n{table_section(whole, number)}")
+        parts.append(f"{place}\n\n{table_section(reproduction, number)}")
     return "\n\n".join(parts)
 
 
-def _figures(whole: WholePaper, drawn: Figures) -> str:
+def _figures(reproduction: Reproduction, drawn: Figures) -> str:
     """Return the figures of the paper, followed by figures of its other experiments."""
-    paper, used = whole.paper, set[str]()
+    paper, used = reproduction.paper, set[str]()
     parts = []
     for number, figure in paper.figures.items():
         name = f"Figure {number}" if number[0].isdigit() else first_upper(number)
         parts.append(f"### {plain(f'{name}: {figure.title}')}")
-        missing = [one for one in figure.experiments if one not in whole.results]
+        missing = [one for one in figure.experiments if one not in reproduction.results]
         if missing:
             parts.append(f"Not run here: {', '.join(f'`{one}`' for one in missing)}.")
-        parts += [_pictures(whole, one, drawn) for one in figure.experiments if one in whole.results]
+        parts += [_pictures(reproduction, one, drawn) for one in figure.experiments if one in reproduction.results]
         used |= {*figure.experiments}
-    rest = [one for one in experiments_of(whole.name) if one not in used and drawn.run(one)]
-    pictures = [text for one in rest if (text := _pictures(whole, one, drawn))]
+    rest = [one for one in experiments_of(reproduction.name) if one not in used and drawn.run(one)]
+    pictures = [text for one in rest if (text := _pictures(reproduction, one, drawn))]
     if pictures:
         parts += ["### Figures of the experiments behind tables, claims and causes", *pictures]
     return "\n\n".join(["## Figures", *parts]) if parts else ""
 
 
-def _pictures(whole: WholePaper, experiment: str, drawn: Figures) -> str:
+def _pictures(reproduction: Reproduction, experiment: str, drawn: Figures) -> str:
     config = drawn.manifest(experiment).config
     title = config.title
     blocks = []
-    for stem, file in drawn.of(whole, experiment).items():
+    for stem, file in drawn.of(reproduction, experiment).items():
         description = figure_title(stem, config.figures or [])
         link = experiment_link(experiment, run=True)
         alt = plain(f"{first_upper(stem.replace('_', ' '))}. {description} {title}")

@@ -10,7 +10,7 @@ from paper_page import Figures, paper_page
 
 from klr_bench.config.locations import folders
 from klr_bench.report.papers.reading import paper_files
-from klr_bench.report.papers.reproduction import WholePaper
+from klr_bench.report.papers.reproduction import Reproduction
 from klr_bench.report.writing import write_changed
 
 
@@ -22,10 +22,10 @@ def write_pages(target: Path, results_dir: Path) -> list[Path]:
     target : folder of the pages; all other files in it are removed
     results_dir : folder of all results; missing experiments count as not run
     """
-    papers = [WholePaper(name, folder, results_dir) for name, folder in paper_files(folders()).items()]
-    papers.sort(key=lambda whole: (not whole.lines, whole.paper.year, whole.name))
+    papers = [Reproduction(name, folder, results_dir) for name, folder in paper_files(folders()).items()]
+    papers.sort(key=lambda reproduction: (not reproduction.lines, reproduction.paper.year, reproduction.name))
     figures = Figures(results_dir)
-    files = {f"{whole.name}.md": paper_page(whole, figures, results_dir) for whole in papers}
+    files = {f"{reproduction.name}.md": paper_page(reproduction, figures, results_dir) for reproduction in papers}
     files["experiments.md"] = experiments_page(papers, results_dir)
     files["_cards.md"] = cards(papers)
     files["_scoreboard.md"] = scoreboard(papers)

@@ -13,16 +13,16 @@ from paper_words import counted, duration, experiment_link, html, html_table
 from klr_bench.config.locations import find, folders
 from klr_bench.report.load import read_results, was_run
 from klr_bench.report.papers.reading import experiments_of
-from klr_bench.report.papers.reproduction import WholePaper, source_of
+from klr_bench.report.papers.reproduction import Reproduction, source_of
 from klr_bench.results.variants import value_text
 from klr_bench.yaml_file import read_yaml
 
 
-def protocol_section(whole: WholePaper, results_dir: Path) -> str:
+def protocol_section(reproduction: Reproduction, results_dir: Path) -> str:
     """Return the section on the experiments of a paper and their fixed and tuned parameters."""
-    outputs = makes(whole)
+    outputs = makes(reproduction)
     rows, details = [], []
-    for name in experiments_of(whole.name):
+    for name in experiments_of(reproduction.name):
         run = was_run(results_dir / name)
         config = _config(results_dir / name) if run else {}
         rows.append(
@@ -46,9 +46,9 @@ def protocol_section(whole: WholePaper, results_dir: Path) -> str:
     return f"## Protocol\n\n{html(table)}\n\n{text}\n\n{html(chr(10).join(filter(None, details)))}"
 
 
-def makes(whole: WholePaper) -> dict[str, list[str]]:
+def makes(reproduction: Reproduction) -> dict[str, list[str]]:
     """Return the tables, figures, claims and causes that use each experiment of a paper."""
-    return {name: _join_claims(list(dict.fromkeys(uses))) for name, uses in whole.paper.named().items()}
+    return {name: _join_claims(list(dict.fromkeys(uses))) for name, uses in reproduction.paper.named().items()}
 
 
 def _join_claims(uses: list[str]) -> list[str]:

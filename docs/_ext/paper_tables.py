@@ -8,9 +8,9 @@ from paper_words import experiment_link, html, html_table, plain
 
 from klr_bench.report import paper_pages as pages
 from klr_bench.report.labels import NONE
-from klr_bench.report.paper_tables import blocks_of, ours, theirs
+from klr_bench.report.paper_tables import blocks_of, measured_cell, published_text
 from klr_bench.report.papers.match import Match
-from klr_bench.report.papers.reproduction import WholePaper
+from klr_bench.report.papers.reproduction import Reproduction
 from klr_bench.report.papers.verdicts import Verdict, marks_of
 from klr_bench.report.render.document import SEPARATOR
 
@@ -23,10 +23,10 @@ CLASSES = {
 """CSS classes of judged values, by verdict."""
 
 
-def table_section(whole: WholePaper, number: str) -> str:
+def table_section(reproduction: Reproduction, number: str) -> str:
     """Return a table with its title and notes."""
-    judged, table = whole.judged[number], whole.paper.tables[number]
-    causes = pages.causes_of(whole, number)
+    judged, table = reproduction.matches_by_table[number], reproduction.paper.tables[number]
+    causes = pages.causes_of(reproduction, number)
     marks = marks_of([cause for cause, _ in causes])
     parts = [f"### {plain(f'Table {number}: {table.title}')}"]
     tables = []
@@ -34,7 +34,7 @@ def table_section(whole: WholePaper, number: str) -> str:
         rows = []
         for title, cells in block.rows:
             rows.append([escape(title), *(SEPARATOR.join(_ours(one, marks) for one in cell) or NONE for cell in cells)])
-            printed = (SEPARATOR.join(theirs(one.printed) for one in cell) or NONE for cell in cells)
+            printed = (SEPARATOR.join(published_text(one.printed) for one in cell) or NONE for cell in cells)
             rows.append(["paper", *map(escape, printed)])
         header = [escape(text) for text in (block.title, *block.columns)]
         tables.append(html_table(header, rows, f"Table {number} {block.title}".strip(), numbers=True, paper=True))
@@ -43,7 +43,7 @@ def table_section(whole: WholePaper, number: str) -> str:
     for place, (cause, numbers) in enumerate(causes, 1):
         shown = ", ".join(experiment_link(name, run=True) for name in cause.shown_by)
         notes.append(f"- \\[{place}\\] {plain(cause.because)} Shown by {shown}. {plain(pages.pairs(numbers))}")
-    notes += [f"- {plain(sentence)}" for sentence in pages.remarks(whole, number) if sentence != pages.TIMES]
+    notes += [f"- {plain(sentence)}" for sentence in pages.remarks(reproduction, number) if sentence != pages.TIMES]
     if notes:
         parts.append(":::{container} notes\n" + "\n".join(notes) + "\n:::")
     return "\n\n".join(parts)
@@ -51,7 +51,7 @@ def table_section(whole: WholePaper, number: str) -> str:
 
 def _ours(one: Match, marks: dict[str, str]) -> str:
     """Return our value as HTML, with its verdict as class and title."""
-    text = escape(ours(one, marks))
+    text = escape(measured_cell(one, marks))
     if one.entry is None or one.entry.mean is None:
         title = f"{one.verdict.value}: {one.reason}" if one.reason else one.verdict.value
         return f'<span title="{escape(title)}">{text}</span>'

@@ -33,7 +33,7 @@ from klr_bench.cli.arguments import OWN_KEYS, Arguments, config_dirs, fixed_keys
 from klr_bench.config import locations as config_files
 from klr_bench.config.models import all_keys
 from klr_bench.config.resolve import OPEN, validate
-from klr_bench.errors import KlrBenchError, StoppedError, environment_message, fail, memory_limit, nearest, shown
+from klr_bench.errors import KlrBenchError, StoppedError, environment_message, fail, memory_limit, nearest, sanitize
 from klr_bench.printing import printable
 
 BAD_INPUT = (
@@ -147,7 +147,7 @@ def run(arguments: Sequence[str], *, debug: bool) -> int:
     except Exception as error:
         if jobs and jobs.running:
             raise
-        message = f"Hydra cannot read this command line ({type(error).__name__}: {shown(error)})."
+        message = f"Hydra cannot read this command line ({type(error).__name__}: {sanitize(error)})."
         raise KlrBenchError(message) from error
 
 
@@ -193,8 +193,8 @@ def explain(error: BaseException) -> str:
     if isinstance(error, OverrideParseException):
         if "=" not in error.override:
             return _explain_bare_word(error.override)
-        reason = shown(error.message.splitlines()[0].partition(":")[0])
-        return f"cannot read {shown(error.override)!r} ({reason}). Quote special characters: key=\"'value'\""
+        reason = sanitize(error.message.splitlines()[0].partition(":")[0])
+        return f"cannot read {sanitize(error.override)!r} ({reason}). Quote special characters: key=\"'value'\""
     if isinstance(error, RecursionError):
         return (
             "the configuration is nested too deeply: a `defaults` entry refers to its own file, or an alias "
@@ -214,8 +214,8 @@ def _explain_bare_word(word: str) -> str:
     groups = [group for group in config_files.GROUPS if word in config_files.names(group, searched)]
     meant = f"{groups[0]}={word}" if groups else ""
     if not groups and Path(word).is_file():
-        meant = f"experiment=own_file data.path={shown(word)}"
-    return f"expected key=value, got {shown(word)!r}.{f' Did you mean {meant}?' if meant else ''}"
+        meant = f"experiment=own_file data.path={sanitize(word)}"
+    return f"expected key=value, got {sanitize(word)!r}.{f' Did you mean {meant}?' if meant else ''}"
 
 
 def _explain_composition(text: str) -> str:
@@ -225,7 +225,7 @@ def _explain_composition(text: str) -> str:
         key, known = unknown[1], [*all_keys(), *config_files.GROUPS, *OWN_KEYS]
         if key in known:
             return f"~{key}: this key cannot be removed. Give it another value: {key}=... (null for some keys)."
-        return f"unknown key {shown(key)!r}.{_near(shown(key), known)}"
+        return f"unknown key {sanitize(key)!r}.{_near(sanitize(key), known)}"
     if ambiguous := re.match(r"Ambiguous value for argument '(.*)'", text):
         key, _, value = ambiguous[1].partition("=")
         listed = f"write {key}=[{value}] for a list, or " if key in ("dataset", "algorithm") else ""

@@ -11,7 +11,7 @@ from klr_bench import instantiate
 from klr_bench.config import locations as config_files
 from klr_bench.config.models import LEFT_TO_SELECTION, RunConfig
 from klr_bench.config.splitting import Folds
-from klr_bench.errors import fail, located
+from klr_bench.errors import error_context, fail
 from klr_bench.instantiate import Parameters
 from klr_bench.metrics.labels import METRICS, SCORES, metric_files
 from klr_bench.parsing import check_choice, refuse
@@ -72,7 +72,7 @@ def _check_against(run: RunConfig, sweep: Mapping[str, Parameters], searched: Se
                 values = [one for lists in sweep.values() if isinstance(lists.get(name), list) for one in lists[name]]
                 check_choice(where, value, values)
             elif value not in run.algorithms:
-                with located(where):
+                with error_context(where):
                     config_files.find("algorithm", value, searched)  # refuses a misspelt one
 
 

@@ -23,7 +23,7 @@ from klr_bench.config.models import (
     SourceConfig,
 )
 from klr_bench.config.splitting import Official, Rows, SplitSpec, Stream, parse_split
-from klr_bench.errors import fail, located, nearest
+from klr_bench.errors import error_context, fail, nearest
 from klr_bench.instantiate import TARGET, Parameters, build
 from klr_bench.parsing import Model, Plain, between, parse, refuse
 
@@ -35,7 +35,7 @@ def read_dataset(name: str, searched: Sequence[Path]) -> DatasetConfig:
     """Read a data set from a file in configs/dataset; error messages start with its path."""
     path = config_files.find("dataset", name, searched)
     content = config_files.read(path)
-    with located(path):
+    with error_context(path):
         return resolve_dataset(name, parse(DatasetEntry, content), searched)
 
 
@@ -61,7 +61,7 @@ def _source(source: SourceConfig | str | None, searched: Sequence[Path], where: 
         fail(f"{where}source: expected the name of a file in configs/source, or a mapping with a format, got none.")
     where = f"{where}source."
     if isinstance(source, str):
-        with located(where.rstrip(".")):
+        with error_context(where.rstrip(".")):
             path = config_files.find("source", source, searched)
         where = f"{path}: "
         source = parse(SourceConfig, {"name": source, **config_files.read(path)}, where)

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from klr_bench.config.splitting import MOST_ROWS, PartOfRows, Rows, SplitSpec, Stream
 from klr_bench.files import expanded
 from klr_bench.instantiate import TARGET, Parameters
-from klr_bench.parsing import DISTINCT, Brief, Check, Model, Text, Words, above, between, matching, some
+from klr_bench.parsing import DISTINCT, Brief, Check, Model, Text, Words, above, between, matching, non_empty
 from klr_bench.printing import announce_renaming
 
 Kernel = Literal["rbf", "poly", "linear"]
@@ -227,11 +227,11 @@ class DatasetEntry(Model):
     label: Words | None = None
     reference: Words = ""
     source: SourceConfig | Name | None = None
-    parts: Annotated[list[Literal["train", "test"]], some("train, test")] | None = None
+    parts: Annotated[list[Literal["train", "test"]], non_empty("train, test")] | None = None
     n_samples: Rows | None = None
     positive: Text | None = None
     multiclass: bool | None = None
-    only: Annotated[list[Text], some("the labels")] | None = None
+    only: Annotated[list[Text], non_empty("the labels")] | None = None
     derive: Call | None = None
     scale: Literal["minmax", "standard", "auto"] | None = None
     split: Any = None
@@ -309,7 +309,7 @@ class RunEntry(Model):
     left_out: dict[Name, dict[Name, dict[str, list[Parameter]]]] = Field(default_factory=dict)
     budget: list[Budget] | str | Budget | None = None
     figures: list[str] | None = None
-    metrics: Annotated[list[str], some("the metrics, or null")] | None = None
+    metrics: Annotated[list[str], non_empty("the metrics, or null")] | None = None
     against: dict[str, dict[str, Parameter]] = Field(default_factory=dict)
     datasets: dict[Name, DatasetEntry] = Field(default_factory=dict)
     algorithms: dict[Name, AlgorithmEntry] = Field(default_factory=dict)

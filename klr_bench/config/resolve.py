@@ -23,7 +23,7 @@ from klr_bench.config.models import (
     Sweep,
 )
 from klr_bench.config.splitting import MOST_ROWS
-from klr_bench.errors import fail, located
+from klr_bench.errors import error_context, fail
 from klr_bench.files import LARGEST_CSV, regular
 from klr_bench.instantiate import TARGET, Parameters
 from klr_bench.parsing import Plain, parse, parse_value, refuse, refuse_unknown
@@ -93,7 +93,7 @@ def resolve_datasets(
     entries: Mapping[str, DatasetEntry], data: DataConfig, overrides: Collection[str], searched: Sequence[Path]
 ) -> dict[str, DatasetConfig]:
     """Return the selected data sets; `data` describes the user's own file."""
-    selected = _selected("dataset", entries, overrides, searched)
+    selected = _selected_entries("dataset", entries, overrides, searched)
     own = [stem for stem, entry in selected.items() if is_own_file(entry)]
     settings = [key for key, value in data if value is not None and key not in ("mirror", "cache")]
     if settings and not own:
@@ -133,7 +133,7 @@ def resolve_sweep(
     return resolved
 
 
-def _selected(
+def _selected_entries(
     group: str, entries: Mapping[str, Entry], overrides: Collection[str], searched: Sequence[Path]
 ) -> dict[str, Entry]:
     """Return the entries of selected files, which are those with the group's required key.
@@ -168,7 +168,7 @@ def _unselected(
 
     Raises KlrBenchError if the command line sets keys of it.
     """
-    with located(section):
+    with error_context(section):
         path = config_files.find(group, stem, searched)
     changed = sorted(key for key in overrides if key.startswith(where))
     if changed:
@@ -184,7 +184,7 @@ def resolve_algorithms(
 ) -> dict[str, AlgorithmConfig]:
     """Return the selected algorithms, without grids of parameters set to one value."""
     algorithms = {}
-    for stem, entry in _selected("algorithm", entries, overrides, searched).items():
+    for stem, entry in _selected_entries("algorithm", entries, overrides, searched).items():
         where = f"algorithms.{stem}."
         estimator, grid, selected_as = entry.estimator or {}, entry.grid or {}, entry.selected_as or {}
         _check_estimator(estimator, estimator, f"{where}estimator.")
@@ -204,7 +204,7 @@ def resolve_algorithms(
 def _check_estimator(estimator: Parameters, values: Parameters, where: str) -> None:
     """Raise KlrBenchError for a class that is not a classifier, or invalid parameters."""
     target = parse_value(str, estimator[TARGET], f"{where}{TARGET}")
-    with located(where.rstrip(".")):
+    with error_context(where.rstrip(".")):
         known = instantiate.parameters(target)
     names = [name for name in values if name != TARGET]
     _check_names(estimator, names, where)

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from filelock import FileLock, Timeout
 
-from klr_bench.errors import KlrBenchError, fail, shown
+from klr_bench.errors import KlrBenchError, fail, sanitize
 from klr_bench.files import open_regular, read_json, write_json
 
 # Called with the number of bytes done, the total number (None: unknown) and a description of the step.
@@ -60,10 +60,10 @@ def disk_errors(path: Path, setting: str = "data.cache=FOLDER") -> Iterator[None
         full = error.errno in {errno.ENOSPC, errno.EDQUOT} or "requested and" in str(error)
         reason = "the disk is full" if full else error.strerror or error
         advice = "Free some space" if full else "Make its folder writable"
-        fail(f"{shown(path, 1000)} could not be written: {reason}. {advice}, or choose another path with {setting}.")
+        fail(f"{sanitize(path, 1000)} could not be written: {reason}. {advice}, or choose another path with {setting}.")
 
 
-def made_once(path: Path, name: str, progress: Progress, find: Callable[[], T | None], make: Callable[[], T]) -> T:
+def make_once(path: Path, name: str, progress: Progress, find: Callable[[], T | None], make: Callable[[], T]) -> T:
     """Return the result of `find`, or if it is None that of `make`, which writes `path`.
 
     Of several processes one makes it, and the others wait for it, which they report under `name`.  The system releases

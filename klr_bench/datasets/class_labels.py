@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from klr_bench.errors import fail, nearest, shown
+from klr_bench.errors import fail, nearest, sanitize
 
 LARGEST = 1e18
 """Maximum absolute value of a feature, whose square still fits in float32."""
@@ -82,12 +82,13 @@ class Labels:
             return -1
         value = number(text)
         if is_unlabelled(text) or len(text) > LONGEST_LABEL or (value is not None and not math.isfinite(value)):
-            message = f"{shown(repr(text))} is not a label"
+            message = f"{sanitize(repr(text))} is not a label"
             raise ValueError(message)
         key = _key(text)
         if key not in self._codes:
             if self._closed or len(self.spellings) == MOST_LABELS:
-                message = f"the label {shown(repr(text))} is not one of the classes {', '.join(some(self.spellings))}"
+                classes = ", ".join(first_names(self.spellings))
+                message = f"the label {sanitize(repr(text))} is not one of the classes {classes}"
                 raise ValueError(message)
             self._codes[key] = len(self.spellings)
             self.spellings.append(text)
@@ -132,7 +133,7 @@ def encoded(
     else:
         if positive is None and len(names) > 2:
             fail(
-                f"{where}: {len(names)} classes ({', '.join(some(classes))}), two are needed. "
+                f"{where}: {len(names)} classes ({', '.join(first_names(classes))}), two are needed. "
                 "Choose one against the rest with data.positive=LABEL, or keep all with data.multiclass=true "
                 "(multiclass: true in a YAML), for learners that support several classes."
             )
@@ -140,7 +141,7 @@ def encoded(
         y, missing = np.where(codes == code, 1, -1), code not in present or len(present) == 1
         classes = [names[1 - code] if len(names) == 2 else f"not {names[code]}", names[code]]
     if missing or not 2 <= len(names) <= MOST_CLASSES:
-        without = some(_sorted([name for code, name in enumerate(names) if code not in present]))
+        without = first_names(_sorted([name for code, name in enumerate(names) if code not in present]))
         counted = (
             f"{len(names)} {'class' if len(names) == 1 else 'classes'}{f', and none of {without}' if without else ''}"
         )
@@ -149,7 +150,7 @@ def encoded(
     return y.astype(np.int8), tuple(classes)
 
 
-def kept_only(
+def filter_labels(
     parts: Sequence[tuple[Any, NDArray[Any]]], labels: Labels, only: Sequence[Any], where: str
 ) -> tuple[list[tuple[Any, NDArray[Any]]], Labels]:
     """Keep only rows with one of the labels `only` in each part, and recode the labels."""
@@ -170,7 +171,10 @@ def known_code(labels: Labels, wanted: Any, where: str, setting: str) -> int:
     same = [code for code, spelling in enumerate(spellings) if _key(spelling) == _key(text)]
     same = same or [code for code, spelling in enumerate(spellings) if spelling.casefold() == text.casefold()]
     if len(same) != 1:
-        fail(f"{where}: no row has the label {shown(repr(str(wanted)))} ({setting}).{nearest(text, some(spellings))}")
+        fail(
+            f"{where}: no row has the label {sanitize(repr(str(wanted)))} ({setting})."
+            f"{nearest(text, first_names(spellings))}"
+        )
     return same[0]
 
 
@@ -180,7 +184,7 @@ def _sorted(names: Sequence[str]) -> list[str]:
     return sorted(names, key=str if any(isinstance(key, str) for key in keys.values()) else keys.__getitem__)
 
 
-def some(names: Sequence[str]) -> list[str]:
+def first_names(names: Sequence[str]) -> list[str]:
     """Return at most ten names for a message, followed by "..." if there are more."""
-    first = [shown(name, 50) for name in names[:10]]
+    first = [sanitize(name, 50) for name in names[:10]]
     return first if len(names) <= 10 else [*first, "..."]

@@ -22,7 +22,7 @@ from klr_bench.datasets.compression import SUFFIXES, DamagedFileError
 from klr_bench.datasets.download import UNKNOWN, fetch, files, verify
 from klr_bench.datasets.parsed import parsed
 from klr_bench.datasets.readers import READER_VERSION, TABLE_VERSION, Arrays, Reading, check_text, read, stored
-from klr_bench.errors import KlrBenchError, fail, shown
+from klr_bench.errors import KlrBenchError, fail, sanitize
 from klr_bench.files import expanded, matching, no_file
 from klr_bench.instantiate import TARGET, Parameters
 from klr_bench.results.keys import content_hash, source_hash
@@ -223,7 +223,7 @@ def _own_files(config: DatasetConfig) -> list[Path]:
         for path in (matching(named) if config.is_stream else []) or [named]:
             fault = no_file(path) or ("is empty" if path.stat().st_size == 0 else None)
             if fault:
-                fail(f"data.{key}: {shown(path, 1000)} {fault}; name a file with LIBSVM or CSV text.")
+                fail(f"data.{key}: {sanitize(path, 1000)} {fault}; name a file with LIBSVM or CSV text.")
             paths.append(path)
     return paths
 
@@ -256,5 +256,5 @@ def _call_errors(what: str, call: Parameters) -> Iterator[None]:
     except KlrBenchError:
         raise
     except (Exception, SystemExit) as error:
-        reason = f"{type(error).__name__}: {shown(error)}"
+        reason = f"{type(error).__name__}: {sanitize(error)}"
         fail(f"{what} {call} cannot be called: {reason}. Correct its parameters.")

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Literal
 
 from klr_bench.config.models import DatasetConfig, LabelsFile
-from klr_bench.datasets.cache import Progress, made_once, silent, stamp_of, stamped_sha256, suffixed
+from klr_bench.datasets.cache import Progress, make_once, silent, stamp_of, stamped_sha256, suffixed
 from klr_bench.datasets.compression import SUFFIXES, DamagedFileError, plain_chunks
 from klr_bench.datasets.transfer import NotThereError, TransferError, UnreachableError, check_size, discard, download
-from klr_bench.errors import KlrBenchError, shown
+from klr_bench.errors import KlrBenchError, sanitize
 from klr_bench.files import expanded, no_file
 
 logger = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ def fetch(entry: LabelsFile, *, cache: Path, mirror: str | None = None, progress
     def find() -> Path | None:
         return target if _matches(stamped_sha256(target), _expected(entry, target)) else None
 
-    return made_once(target, entry.name, report, find, lambda: _obtain(entry, target, mirror, report))
+    return make_once(target, entry.name, report, find, lambda: _obtain(entry, target, mirror, report))
 
 
 def verify(entry: LabelsFile, *, cache: Path) -> Literal["ok", "corrupt", "missing"]:
@@ -93,7 +93,7 @@ def _obtain(entry: LabelsFile, target: Path, mirror: str | None, progress: Progr
         edited = f"; to keep it as it is, remove {target.name}.stamp" if entry.sha256 == UNKNOWN else ""
         fault = no_file(target) or _wrong_content(stamped_sha256(target), _expected(entry, target)) + edited
         problems.append(f"{target}: {fault}")
-    for source, places in _places(entry, target, mirror).items():
+    for source, places in _locations(entry, target, mirror).items():
         absent, n_problems = None, len(problems)
         for place in places:
             try:
@@ -101,7 +101,7 @@ def _obtain(entry: LabelsFile, target: Path, mirror: str | None, progress: Progr
             except NotThereError as error:
                 absent = absent or error
             except TransferError as error:
-                problems.append(f"{place}: {shown(error, 300)}")
+                problems.append(f"{place}: {sanitize(error, 300)}")
                 if isinstance(error, UnreachableError):
                     break
             else:
@@ -110,11 +110,11 @@ def _obtain(entry: LabelsFile, target: Path, mirror: str | None, progress: Progr
                     logger.warning("%s; now taken from %s", problem, place)
                 return target
         if absent and source and len(problems) == n_problems:
-            problems.append(f"{source}: not there ({shown(absent)})")
+            problems.append(f"{source}: not there ({sanitize(absent)})")
     raise KlrBenchError(_nowhere(entry, target, mirror, problems))
 
 
-def _places(entry: LabelsFile, target: Path, mirror: str | None) -> dict[str, list[str]]:
+def _locations(entry: LabelsFile, target: Path, mirror: str | None) -> dict[str, list[str]]:
     """Return the locations to try, keyed by source; the source "" is not mentioned in errors."""
     places = {"": [str(target) + suffix for suffix in SUFFIXES]}
     if mirror:
@@ -176,8 +176,8 @@ def _wrong_content(sha256: str | None, expected: str) -> str:
 def _nowhere(entry: LabelsFile, target: Path, mirror: str | None, problems: list[str]) -> str:
     """Return the message about a file that no source provides, with at most five lines."""
     first, *others = problems if mirror else [*problems, "no mirror: none is set"]
-    lines = [f"The data file {entry.name} is unavailable. Tried:", f"  {shown(first, 1000)}"]
-    lines += [f"  {shown('; '.join(others), 1000)}"] if others else []
+    lines = [f"The data file {entry.name} is unavailable. Tried:", f"  {sanitize(first, 1000)}"]
+    lines += [f"  {sanitize('; '.join(others), 1000)}"] if others else []
     advice = "Connect to the network, or set" if entry.url else "It has no address upstream. Set"
     lines += [
         f"{advice} KLR_BENCH_MIRROR (or data.mirror=) to a folder or http(s) prefix",

@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 import scipy.sparse as sp
 
-from klr_bench.datasets.cache import Progress, State, disk_errors, made_once, state_of, suffixed
+from klr_bench.datasets.cache import Progress, State, disk_errors, make_once, state_of, suffixed
 from klr_bench.datasets.readers import Arrays
 from klr_bench.files import open_regular, read_checked_json, write_checked_json
 
@@ -37,7 +37,7 @@ def parsed(folder: Path, name: str, of: Sequence[str], parse: Callable[[], Array
         _save(arrays, folder, name, of)
         return _load(folder, of) or arrays
 
-    return made_once(folder, name, progress, lambda: _load(folder, of), make)
+    return make_once(folder, name, progress, lambda: _load(folder, of), make)
 
 
 def verify(folder: Path) -> tuple[Literal["ok", "corrupt"], str]:

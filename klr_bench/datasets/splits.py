@@ -35,7 +35,7 @@ class Split:
 class Prepared:
     """Arrays of a split: scaled X, float32 (n, d), dense or CSR, and labels y, int8 (n,).
 
-    Several learners get them in turn: see `lent`.  `relevant` are the features that the labels depend on, if known.
+    `relevant` are the features that the labels depend on, if known.
     """
 
     X_train: Any
@@ -44,9 +44,15 @@ class Prepared:
     y_test: NDArray[np.int8]
     relevant: NDArray[np.int64] | None = None
 
-    def lent(self) -> Prepared:
+    def readonly(self) -> Prepared:
         """Return read-only views of the arrays, which a learner cannot change for the next one."""
-        return Prepared(lent(self.X_train), lent(self.y_train), lent(self.X_test), lent(self.y_test), self.relevant)
+        return Prepared(
+            readonly_view(self.X_train),
+            readonly_view(self.y_train),
+            readonly_view(self.X_test),
+            readonly_view(self.y_test),
+            self.relevant,
+        )
 
 
 def frozen(array: Any) -> Any:
@@ -56,7 +62,7 @@ def frozen(array: Any) -> Any:
     return array
 
 
-def lent(array: Any) -> Any:
+def readonly_view(array: Any) -> Any:
     """Return a view of a frozen array or CSR matrix that cannot be made writable again."""
     if not sp.issparse(array):
         return array.view()
@@ -86,7 +92,7 @@ def make_split(dataset: Dataset, spec: SplitSpec, seed: int, repeat: int) -> Spl
         case Subset(n_train=n_train) | Official(n_train=int(n_train)):
             return _drawn_once(dataset, n_train, seed, repeat)
         case Draw():
-            return _drawn(dataset, spec, random)
+            return _draw_rows(dataset, spec, random)
         case Runs(runs=runs):
             lengths = np.repeat(*np.array(runs).T)
             if lengths.sum() != n:
@@ -133,7 +139,7 @@ def _stratified(dataset: Dataset, test_size: float, random: np.random.RandomStat
     return Split(np.concatenate(train)[np.argsort(np.concatenate(places))], random.permutation(chosen))
 
 
-def _drawn(dataset: Dataset, spec: Draw, random: np.random.RandomState) -> Split:
+def _draw_rows(dataset: Dataset, spec: Draw, random: np.random.RandomState) -> Split:
     """Draw n_test rows and n_train others, optionally with equal numbers per class."""
     order, y = random.permutation(len(dataset.y)), np.asarray(dataset.y)
     values = np.unique(y) if spec.equal_classes else [None]

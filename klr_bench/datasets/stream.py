@@ -19,10 +19,10 @@ from klr_bench.config.models import MOST_FEATURES
 from klr_bench.datasets.class_labels import Labels, known_code, number
 from klr_bench.datasets.compression import DamagedFileError
 from klr_bench.datasets.readers import check_text, csv, sniffed_format, svmlight
-from klr_bench.datasets.readers.chunks import Chunk, rechunked
+from klr_bench.datasets.readers.chunks import Chunk, rechunk
 from klr_bench.datasets.readers.layout import Layout, check_width, layout_of
 from klr_bench.datasets.stream_cache import DamagedCacheError, Scan, StreamCache
-from klr_bench.errors import KlrBenchError, fail, shown
+from klr_bench.errors import KlrBenchError, fail, sanitize
 from klr_bench.files import expanded, matching
 
 logger = logging.getLogger(__name__)
@@ -109,7 +109,7 @@ def stream(
         check_text(paths)
         kind = format or sniffed_format(paths[0])
         if kind not in ("svmlight", "csv"):
-            fail(f"format={shown(repr(kind))}: expected 'svmlight', 'csv' or None.")
+            fail(f"format={sanitize(repr(kind))}: expected 'svmlight', 'csv' or None.")
         if kind == "csv":
             width = layout_of(paths[0], label_column).n_columns - 1
             check_width(paths[0], width, n_features)
@@ -131,7 +131,7 @@ def _checked_classes(classes: Any) -> NDArray[Any]:
     with suppress(ValueError):
         n_labels = len(Labels([str(label) for label in values.tolist()]).spellings)
     if not 0 < n_labels == len(values):
-        fail(f"classes={shown(repr(classes))}: expected labels, each once, such as [-1, 1].")
+        fail(f"classes={sanitize(repr(classes))}: expected labels, each once, such as [-1, 1].")
     return values
 
 
@@ -142,7 +142,7 @@ def _files(path: Paths) -> list[Path]:
     else:
         files = [file for one in path for file in _files(one)]
     if not files:
-        fail(f"{shown(path)}: no such file; expected a file, a list of files, or a pattern that matches files.")
+        fail(f"{sanitize(path)}: no such file; expected a file, a list of files, or a pattern that matches files.")
     return files
 
 
@@ -200,7 +200,7 @@ class Stream:
                     return
                 except DamagedCacheError:
                     logger.warning("%s: damaged; the rows are read from the text again.", self.cache.path)
-        yield from rechunked(
+        yield from rechunk(
             self._parsed(Labels(self._spellings, closed=True), lowest, highest), self.chunk_rows, skip_rows
         )
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from klr_bench.datasets.cache import content_sha256, disk_errors, state_of, suffixed
 from klr_bench.datasets.class_labels import Labels
-from klr_bench.datasets.readers.chunks import Chunk, rechunked
+from klr_bench.datasets.readers.chunks import Chunk, rechunk
 from klr_bench.files import open_regular
 from klr_bench.results.keys import content_hash
 
@@ -69,14 +69,14 @@ class StreamCache:
             return None
 
     def chunks(self, scan: Scan, chunk_rows: int, skip_rows: int, codes: NDArray[np.int32]) -> Iterator[Chunk]:
-        """Yield the rows like `rechunked`, with ``codes[j]`` in place of code j.
+        """Yield the rows like `rechunk`, with ``codes[j]`` in place of code j.
 
         Raises DamagedCacheError.
         """
         ends = np.cumsum([0, *scan.rows])
         first = int(np.searchsorted(ends, skip_rows, side="right")) - 1
         chunks = self._stored(range(first, len(scan.rows)), scan, codes)
-        yield from rechunked(chunks, chunk_rows, skip_rows - int(ends[first]))
+        yield from rechunk(chunks, chunk_rows, skip_rows - int(ends[first]))
 
     def _stored(self, numbers: range, scan: Scan, codes: NDArray[np.int32]) -> Iterator[Chunk]:
         try:

@@ -17,11 +17,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from klr_bench.datasets.class_labels import LARGEST, Labels, is_unlabelled, some
+from klr_bench.datasets.class_labels import LARGEST, Labels, first_names, is_unlabelled
 from klr_bench.datasets.columns import MOST_COUNTED, SELDOM, ColumnProfile, is_missing, numbers_of, value_of
-from klr_bench.datasets.readers.chunks import stacked
+from klr_bench.datasets.readers.chunks import concatenate_matrices
 from klr_bench.datasets.readers.layout import WIDE, Layout, TextRows, no_labelled_row, text_rows
-from klr_bench.errors import fail, nearest, shown
+from klr_bench.errors import fail, nearest, sanitize
 
 NUMBER, TEXT, LEAVE_OUT = "number", "text", "leave_out"
 MOSTLY = 0.9
@@ -95,7 +95,7 @@ class Table:
             return notes
 
         def note(text: str, columns: Sequence[Column], detail: Callable[[Column], object] | None = None) -> None:
-            names = ", ".join(some([f"{one.name} ({detail(one)})" if detail else one.name for one in columns]))
+            names = ", ".join(first_names([f"{one.name} ({detail(one)})" if detail else one.name for one in columns]))
             counted = "1 column" if len(columns) == 1 else f"{len(columns)} columns"
             notes.extend([text.format(counted, names)] if columns else [])
 
@@ -117,7 +117,7 @@ class Table:
         ):
             note(text, [one for one in columns if one.n_missing], lambda one: f"{one.n_missing:,}")
         if others:
-            reasons = "; ".join(some([f"{one.name}: {one.why}" for one in others]))
+            reasons = "; ".join(first_names([f"{one.name}: {one.why}" for one in others]))
             notes.append(f"left out: {reasons}. To keep one: data.columns={{NAME: number}}, or text")
         return notes
 
@@ -151,9 +151,9 @@ def read_table(
             parts.append(sp.csr_matrix(X) if X.shape[1] > WIDE else X)
     if not parts:
         raise no_labelled_row(path, layout, labels)
-    X = stacked(parts)
+    X = concatenate_matrices(parts)
     if not X.shape[1]:
-        why = "; ".join(some([f"{column.name}: {column.why}" for column in table.columns]))
+        why = "; ".join(first_names([f"{column.name}: {column.why}" for column in table.columns]))
         fail(f"{path}: no feature column is left ({why}); keep one with data.columns={{NAME: number}}.")
     if sp.issparse(X) and np.isnan(X.data).any():
         fail(
@@ -164,7 +164,7 @@ def read_table(
 
 def _columns(path: Path, layout: Layout, requested: Mapping[str, str]) -> list[Column]:
     """Return the treatment of all feature columns, based on all labeled rows."""
-    header = [shown(name, 50) for name in layout.header or [""] * layout.n_columns]
+    header = [sanitize(name, 50) for name in layout.header or [""] * layout.n_columns]
     names = {place: name or f"column {place + 1}" for place, name in enumerate(header) if place != layout.label}
     kinds = _requested_kinds(path, names, requested)
     profiles = {place: ColumnProfile() for place in names}
@@ -187,7 +187,7 @@ def _requested_kinds(path: Path, names: Mapping[int, str], requested: Mapping[st
         places = [place for place, known in names.items() if known == name or (name == str(place + 1))]
         if len(places) != 1:
             what = " Several columns have this name; give a number." if places else nearest(name, names.values())
-            fail(f"{path}: data.columns: no column {shown(repr(name))} of features.{what}")
+            fail(f"{path}: data.columns: no column {sanitize(repr(name))} of features.{what}")
         kinds[places[0]] = kind
     return kinds
 
@@ -201,7 +201,7 @@ def _column(path: Path, layout: Layout, place: int, name: str, profile: ColumnPr
         return Column(place, name, kind, why, n_missing=profile.n_missing, **more)
 
     def refuse(value: tuple[int, str], reason: str) -> NoReturn:
-        where = f"{path}, line {value[0]}, {layout.named(place)}: {shown(repr(value[1]))}"
+        where = f"{path}, line {value[0]}, {layout.named(place)}: {sanitize(repr(value[1]))}"
         fail(f"{where} {reason}, or leave the column out with 'data.columns={{{key}: leave_out}}'.")
 
     if requested == LEAVE_OUT or n_there == 0:
@@ -245,7 +245,7 @@ def _column(path: Path, layout: Layout, place: int, name: str, profile: ColumnPr
 
 
 def _with_unit(unit: str) -> str:
-    return f" with the unit {shown(repr(unit))}" if unit else ""
+    return f" with the unit {sanitize(repr(unit))}" if unit else ""
 
 
 def _key(place: int, name: str) -> str:
@@ -262,7 +262,7 @@ def _values(path: Path, layout: Layout, columns: Sequence[Column], rows: TextRow
         wrong = np.flatnonzero((np.abs(values) > LARGEST).any(axis=1))
         if len(wrong):
             line, row = rows[wrong[0]]
-            what = f"{shown(repr(row[column.place]))} is not a number{_with_unit(column.unit)}"
+            what = f"{sanitize(repr(row[column.place]))} is not a number{_with_unit(column.unit)}"
             between = f"between -{LARGEST:g} and {LARGEST:g}; mend or remove the row."
             fail(f"{path}, line {line}, {layout.named(column.place)}: {what} {between}")
         features.append(values)

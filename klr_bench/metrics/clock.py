@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from klr_bench import protocols
-from klr_bench.errors import memory_limit, raised
+from klr_bench.errors import exception_text, memory_limit
 
 
 class Checkpoint(NamedTuple):
@@ -171,7 +171,7 @@ def main() -> None:
                 pickled = pickle.dumps(error)
                 pickle.loads(pickled)
             except Exception:  # the exception cannot be pickled
-                pickled = pickle.dumps(RuntimeError(raised(error)))
+                pickled = pickle.dumps(RuntimeError(exception_text(error)))
             output.write(pickled)
 
 

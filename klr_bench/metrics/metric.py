@@ -16,7 +16,7 @@ LARGEST = 2**53
 """Largest integer up to which float64 represents all integers exactly."""
 ROUNDING = 1e-6
 """Tolerance for values outside their range, due to rounding of float32 means."""
-DESCRIBED = ("name", "title", "unit", "better", "compared", "usual", "whole")
+DESCRIPTION = ("name", "title", "unit", "better", "compared", "usual", "whole")
 
 
 @dataclass(frozen=True, config=ConfigDict(strict=True, extra="forbid"))
@@ -85,21 +85,21 @@ class Metric:
             else f"{kind} from {self.low:g} to {self.high:g}"
         )
 
-    def described(self) -> dict[str, Any]:
+    def description(self) -> dict[str, Any]:
         """Return the attributes that a manifest stores, so that reports need no metric file."""
-        return {name: getattr(self, name) for name in DESCRIBED}
+        return {name: getattr(self, name) for name in DESCRIPTION}
 
     @classmethod
     def from_description(cls, content: Any, where: str = "metric") -> Metric:
-        """Return a metric from the result of `described`; raise KlrBenchError if it is invalid.
+        """Return a metric from the result of `description`; raise KlrBenchError if it is invalid.
 
         `where` is the prefix of the keys in messages.
         """
         if not isinstance(content, Mapping):
             fail(f"{where}: expected keys and values, got {content!r}.")
         for key in content:
-            if key not in DESCRIBED:
-                fail(f"{where}: unknown key {key!r}.{nearest(key, DESCRIBED)}")
+            if key not in DESCRIPTION:
+                fail(f"{where}: unknown key {key!r}.{nearest(key, DESCRIPTION)}")
         try:
             return cls(**content)
         except ValidationError as error:

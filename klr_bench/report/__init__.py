@@ -54,7 +54,7 @@ def report(
     if "terminal" in formats:
         render.show(document, console)
     if statistics:
-        document, comparisons = compared(built, columns)
+        document, comparisons = comparison_texts(built, columns)
         if "terminal" in formats:
             console.print()
             render.show(document, console)
@@ -70,7 +70,7 @@ def report(
     )
 
 
-def compared(table: Table, columns: Sequence[str] | None) -> tuple[Document, str]:
+def comparison_texts(table: Table, columns: Sequence[str] | None) -> tuple[Document, str]:
     """Return pairwise comparisons of the methods in a table, as a document and as CSV text."""
     from klr_bench.report import pairwise
 

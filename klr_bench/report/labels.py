@@ -69,13 +69,13 @@ def line_label(line: Method) -> str:
     return column_label(line.algorithm_label, line.variant)
 
 
-def listed(names: Sequence[str], *, most: int = MOST_NAMED, of: str = "more") -> str:
+def join_names(names: Sequence[str], *, most: int = MOST_NAMED, of: str = "more") -> str:
     """Join the first few names and add the number of remaining ones."""
     more = [f"and {len(names) - most:,} {of}"] if len(names) > most else []
     return ", ".join([*names[:most], *more])
 
 
-def counted(count: int, noun: str) -> str:
+def pluralize(count: int, noun: str) -> str:
     """Return a count with its noun in singular or plural, such as "1 cell" or "2 cells"."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 

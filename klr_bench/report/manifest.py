@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 
 from klr_bench.config.models import FILE, Budget, Parameter
 from klr_bench.config.splitting import RESAMPLING, SplitSpec, parse_split
-from klr_bench.errors import KlrBenchError, fail, located
+from klr_bench.errors import KlrBenchError, error_context, fail
 from klr_bench.metrics.labels import METRICS
 from klr_bench.metrics.metric import Metric
 from klr_bench.parsing import FileName, Model, OpenModel, Words, between, check_choice, parse, refuse
@@ -105,7 +105,7 @@ class Manifest(Model):
     updated: Any = None
 
     @property
-    def chosen(self) -> str:
+    def experiment_file(self) -> str:
         """Name of the experiment file, which may differ from the name of the results folder."""
         return self.config.experiment or self.experiment
 
@@ -115,7 +115,7 @@ class Manifest(Model):
         return METRICS | self.own_metrics | METRICS
 
     @property
-    def borrowed(self) -> bool:
+    def has_referenced_budgets(self) -> bool:
         """True if the budgets are the numbers of support vectors of another run."""
         return isinstance(self.config.budget, str)
 
@@ -175,7 +175,7 @@ def read_manifest(folder: Path) -> Manifest:
     path = folder / "manifest.yaml"
     content = read_yaml(path)
     refuse_newer(content, path)
-    with located(path, AGAIN):
+    with error_context(path, AGAIN):
         is_first = isinstance(content, Mapping) and content.get("schema_version") == 1
         manifest = parse(Manifest, upgraded_manifest(content) if is_first else content)
         config = manifest.config

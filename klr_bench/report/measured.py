@@ -224,7 +224,9 @@ def _methods(dataset: str, groups: dict[Column, list[Row]], manifest: Manifest, 
         for name, metric in manifest.metrics.items():
             values = [row.get(name, math.nan) for row in counting]
             if metric.compares:
-                values = _compared(groups, column, metric, (manifest.config.against or {}).get(name, {}))
+                values = _differences_from_baseline(
+                    groups, column, metric, (manifest.config.against or {}).get(name, {})
+                )
             entries[name] = Entry.of(values, alike=name not in TIMES or alike)
         method = Method(
             algorithm,
@@ -266,7 +268,7 @@ def _failures(rows: Sequence[Row]) -> list[Failures]:
     return failures
 
 
-def _compared(groups: Groups, column: Column, metric: Metric, changes: Parameters) -> list[float]:
+def _differences_from_baseline(groups: Groups, column: Column, metric: Metric, changes: Parameters) -> list[float]:
     """Compare a method with its baseline in each repeat that both have."""
     algorithm = str(changes.get("algorithm", column[0]))
     other = algorithm != column[0]

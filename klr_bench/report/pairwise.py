@@ -12,7 +12,7 @@ import numpy as np
 
 from klr_bench.metrics.metric import Metric
 from klr_bench.printing import no_formula
-from klr_bench.report.labels import NONE, UNITS, counted, line_label
+from klr_bench.report.labels import NONE, UNITS, line_label, pluralize
 from klr_bench.report.manifest import Column
 from klr_bench.report.render.document import Document, Grid, aligned
 from klr_bench.report.significance import LEVEL, MOST_LINES, ROPE, Marks, Pair, is_marked, pairs, samples
@@ -64,7 +64,7 @@ class OverDatasets:
 
 def chosen_metrics(table: Table, names: Sequence[str] | None) -> list[Metric]:
     """Return the requested metrics that have a best value, by default only the first."""
-    marked = [metric for metric in table.shown.values() if is_marked(metric)]
+    marked = [metric for metric in table.metrics.values() if is_marked(metric)]
     return marked if names else marked[:1]
 
 
@@ -95,9 +95,9 @@ def over_data_sets(table: Table, metric: Metric) -> OverDatasets:
     left_out = [line for column, line in lines.items() if column not in compared]
     n, k, missing = len(data_sets), len(compared), ""
     if not 2 <= k <= MOST_METHODS:
-        missing = f"{counted(k, 'method')} with a value on each data set; expected 2 to {MOST_METHODS}"
+        missing = f"{pluralize(k, 'method')} with a value on each data set; expected 2 to {MOST_METHODS}"
     elif n < LEAST_DATA_SETS:
-        missing = f"{counted(n, 'data set')}; a comparison over data sets needs at least {LEAST_DATA_SETS}"
+        missing = f"{pluralize(n, 'data set')}; a comparison over data sets needs at least {LEAST_DATA_SETS}"
     if missing:
         return OverDatasets(metric, n, missing, left_out)
     sign = 1 if metric.better == "higher" else -1
@@ -212,7 +212,7 @@ def _over_sentences(over: OverDatasets) -> list[str]:
     least = across.smallest_p(over.n, k)
     if least >= 1 - LEVEL:
         sentences.append(
-            f"With {over.n} data sets and {counted(k * (k - 1) // 2, 'pair')} no p-value after Holm can be below "
+            f"With {over.n} data sets and {pluralize(k * (k - 1) // 2, 'pair')} no p-value after Holm can be below "
             f"{least:.2g}: no pair is distinguishable, whatever the results are; add data sets or leave methods out."
         )
     if over.left_out:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from klr_bench.errors import fail, nearest
 from klr_bench.report import render
-from klr_bench.report.figures import Drawn, Inputs, draw_all
-from klr_bench.report.labels import counted
-from klr_bench.report.paper_tables import as_printed, described, measured_text, theirs
+from klr_bench.report.figures import DrawnFigures, Inputs, draw_all
+from klr_bench.report.labels import pluralize
+from klr_bench.report.paper_tables import measured_text, position_text, published_layout, published_text
 from klr_bench.report.papers.claims import CLAIM_VERDICTS
 from klr_bench.report.papers.match import Match
 from klr_bench.report.papers.model import Cause
-from klr_bench.report.papers.reading import ALL, chosen_papers
-from klr_bench.report.papers.reproduction import WholePaper, origin
+from klr_bench.report.papers.reading import ALL, find_papers
+from klr_bench.report.papers.reproduction import Reproduction, provenance
 from klr_bench.report.papers.verdicts import MEANINGS, SCOREBOARD, Verdict, counts, mark_sentences
 from klr_bench.report.render import Document, Grid
 from klr_bench.report.table import build
@@ -52,8 +52,8 @@ def report_papers(
     """
     check_formats(formats)
     written = []
-    for name, folders in {name: chosen_papers(name) for name in names}.items():
-        papers = [WholePaper(one, folder, results_dir) for one, folder in folders.items()]
+    for name, folders in {name: find_papers(name) for name in names}.items():
+        papers = [Reproduction(one, folder, results_dir) for one, folder in folders.items()]
         documents = [all_papers_page(papers)] if name == ALL else documents_of(papers[0], table)
         if "terminal" in formats:
             render.show_all(documents, console)
@@ -61,7 +61,7 @@ def report_papers(
         if "csv" in formats:
             texts["numbers.csv"] = numbers_csv(papers, table)
         pdf = [name for name in formats if name == "pdf"]
-        drawn = Drawn() if name == ALL else draw_figures(papers[0], table, pdf)
+        drawn = DrawnFigures() if name == ALL else draw_figures(papers[0], table, pdf)
         for note in drawn.notes:
             console.print(note, soft_wrap=True)
         files = {file: text.encode() for file, text in texts.items()} | drawn.files
@@ -69,27 +69,28 @@ def report_papers(
     return written
 
 
-def documents_of(whole: WholePaper, table: str | None = None) -> list[Document]:
+def documents_of(reproduction: Reproduction, table: str | None = None) -> list[Document]:
     """Return a paper's tables, scoreboard and claims as documents, or only one table."""
     if table is not None:
-        if table not in whole.judged:
-            fail(f"table={table}: expected a table of {whole.name}.{nearest(table, whole.judged)}")
-        return [table_page(whole, table)]
-    documents = [table_page(whole, number) for number in whole.judged]
-    documents += [scoreboard_page(whole)] if whole.lines else []
-    return documents + ([claims_page(whole)] if whole.claims else [])
+        if table not in reproduction.matches_by_table:
+            known = reproduction.matches_by_table
+            fail(f"table={table}: expected a table of {reproduction.name}.{nearest(table, known)}")
+        return [table_page(reproduction, table)]
+    documents = [table_page(reproduction, number) for number in reproduction.matches_by_table]
+    documents += [scoreboard_page(reproduction)] if reproduction.lines else []
+    return documents + ([claims_page(reproduction)] if reproduction.claims else [])
 
 
-def draw_figures(whole: WholePaper, table: str | None = None, also: Sequence[str] = ()) -> Drawn:
+def draw_figures(reproduction: Reproduction, table: str | None = None, also: Sequence[str] = ()) -> DrawnFigures:
     """Draw the figures of a paper's experiments, or of one table, as <experiment>_<figure>.
 
     `also` has formats in addition to the usual ones.
     """
-    drawn = Drawn()
-    for experiment in whole.results if table is None else whole.experiments(table):
-        results = whole.results[experiment]
-        tables = [str(number) for number, entry in whole.paper.tables.items() if experiment in entry.experiments]
-        built = build(whole.measured[experiment], [whole.source(tables)] if tables else [])
+    drawn = DrawnFigures()
+    for experiment in reproduction.results if table is None else reproduction.experiments(table):
+        results = reproduction.results[experiment]
+        tables = [str(number) for number, entry in reproduction.paper.tables.items() if experiment in entry.experiments]
+        built = build(reproduction.measured[experiment], [reproduction.source(tables)] if tables else [])
         inputs = Inputs(built, results.records, results.traces, results.reliability, results.rows)
         figures = draw_all(inputs, built.figures, also=also)
         drawn.files.update({f"{experiment}_{name}": content for name, content in figures.files.items()})
@@ -97,36 +98,38 @@ def draw_figures(whole: WholePaper, table: str | None = None, also: Sequence[str
     return drawn
 
 
-def table_page(whole: WholePaper, number: str) -> Document:
+def table_page(reproduction: Reproduction, number: str) -> Document:
     """Return a table in the published layout, with measured above published numbers."""
-    judged, table = whole.judged[number], whole.paper.tables[number]
-    causes = causes_of(whole, number)
+    judged, table = reproduction.matches_by_table[number], reproduction.paper.tables[number]
+    causes = causes_of(reproduction, number)
     caption = ["Measured values, rounded like the published ones, are above the published values."]
     caption += mark_sentences(match.verdict for match in judged)
     for place, (cause, matches) in enumerate(causes, 1):
         caption.append(f"[{place}] {cause.because} Shown by {', '.join(cause.shown_by)}. {pairs(matches)}")
-    caption += remarks(whole, number)
-    grids = as_printed(judged, table.layout, [cause for cause, _ in causes])
-    return Document(f"{whole.paper.reference}, table {number}: {table.title}", grids, caption)
+    caption += remarks(reproduction, number)
+    grids = published_layout(judged, table.layout, [cause for cause, _ in causes])
+    return Document(f"{reproduction.paper.reference}, table {number}: {table.title}", grids, caption)
 
 
-def causes_of(whole: WholePaper, number: str) -> list[tuple[Cause, list[Match]]]:
+def causes_of(reproduction: Reproduction, number: str) -> list[tuple[Cause, list[Match]]]:
     """Return the causes of differences in a table, each with the numbers that it explains."""
-    explained = [match for match in whole.judged[number] if match.verdict is Verdict.EXPLAINED]
-    causes = [(cause, [match for match in explained if match.reason == cause.because]) for cause in whole.paper.causes]
+    explained = [match for match in reproduction.matches_by_table[number] if match.verdict is Verdict.EXPLAINED]
+    causes = [
+        (cause, [match for match in explained if match.reason == cause.because]) for cause in reproduction.paper.causes
+    ]
     return [(cause, matches) for cause, matches in causes if matches]
 
 
-def remarks(whole: WholePaper, number: str) -> list[str]:
+def remarks(reproduction: Reproduction, number: str) -> list[str]:
     """Return sentences on unexplained differences and numbers that are not compared."""
     by_verdict: dict[Verdict, list[Match]] = {verdict: [] for verdict in Verdict}
-    for match in whole.judged[number]:
+    for match in reproduction.matches_by_table[number]:
         by_verdict[match.verdict].append(match)
     off, times, absent = (by_verdict[verdict] for verdict in (Verdict.OFF, Verdict.TIME, Verdict.ABSENT))
     sentences = [f"Differs, unexplained: {pairs(off)}"] if off else []
-    for tried in whole.paper.tried:
+    for tried in reproduction.paper.tried:
         if matches := [match for match in off if match.reason == tried.because]:
-            what = "; ".join(map(described, matches))
+            what = "; ".join(map(position_text, matches))
             sentences.append(f"Tried, for {what}: {tried.because} See {', '.join(tried.shown_by)}.")
     for ours, published in dict.fromkeys(
         (match.dataset, match.printed.dataset) for match in by_verdict[Verdict.STAND_IN]
@@ -146,38 +149,41 @@ def remarks(whole: WholePaper, number: str) -> list[str]:
 
 def pairs(matches: Sequence[Match]) -> str:
     """Return a list of measured and published numbers as text."""
-    texts = (f"{described(match)}: {measured_text(match)} against {theirs(match.printed)}" for match in matches)
+    texts = (
+        f"{position_text(match)}: {measured_text(match)} against {published_text(match.printed)}" for match in matches
+    )
     return "; ".join(texts) + "."
 
 
 def _named(matches: Sequence[Match]) -> str:
     """Return how many numbers there are, and their data sets and labels."""
     names = dict.fromkeys(", ".join(dict.fromkeys([one.printed.dataset, one.printed.label])) for one in matches)
-    return f"{counted(len(matches), 'number')} ({'; '.join(names)})"
+    return f"{pluralize(len(matches), 'number')} ({'; '.join(names)})"
 
 
-def scoreboard_page(whole: WholePaper) -> Document:
+def scoreboard_page(reproduction: Reproduction) -> Document:
     """Return the number of verdicts of each kind per table."""
-    lines = {f"table {number}": judged for number, judged in whole.judged.items()}
-    title = f"{whole.paper.reference}: reproduced numbers"
-    caption = [f"{meaning}." for meaning in MEANINGS] + origin(whole.behind)
-    return Document(title, [scoreboard(whole.name, lines)], caption)
+    lines = {f"table {number}": judged for number, judged in reproduction.matches_by_table.items()}
+    title = f"{reproduction.paper.reference}: reproduced numbers"
+    caption = [f"{meaning}." for meaning in MEANINGS] + provenance(reproduction.all_results)
+    return Document(title, [scoreboard(reproduction.name, lines)], caption)
 
 
-def claims_page(whole: WholePaper) -> Document:
+def claims_page(reproduction: Reproduction) -> Document:
     """Return the claims of a paper with their verdicts."""
     rows = [
-        [str(number), claim.claim.where, claim.verdict, claim.count()] for number, claim in enumerate(whole.claims, 1)
+        [str(number), claim.claim.where, claim.verdict, claim.count()]
+        for number, claim in enumerate(reproduction.claims, 1)
     ]
-    caption = [f"{number}. {claim.sentence()}" for number, claim in enumerate(whole.claims, 1)]
+    caption = [f"{number}. {claim.sentence()}" for number, claim in enumerate(reproduction.claims, 1)]
     grid = Grid(["claim", "where", "verdict", "comparisons that hold"], rows)
-    return Document(f"{whole.paper.reference}: claims", [grid], caption)
+    return Document(f"{reproduction.paper.reference}: claims", [grid], caption)
 
 
-def all_papers_page(papers: Sequence[WholePaper]) -> Document:
+def all_papers_page(papers: Sequence[Reproduction]) -> Document:
     """Return one row per paper with verdicts on its numbers and claims."""
-    behind = {name: results for whole in papers for name, results in whole.behind.items()}
-    caption = [f"{meaning}." for meaning in MEANINGS] + origin(behind)
+    all_results = {name: results for reproduction in papers for name, results in reproduction.all_results.items()}
+    caption = [f"{meaning}." for meaning in MEANINGS] + provenance(all_results)
     return Document("Reproduction results", [*numbers_and_claims(papers)], caption)
 
 
@@ -190,10 +196,14 @@ def scoreboard(title: str, lines: Mapping[str, Sequence[Match]]) -> Grid:
     return Grid([title, *columns], texts)
 
 
-def numbers_and_claims(papers: Sequence[WholePaper]) -> tuple[Grid, Grid]:
+def numbers_and_claims(papers: Sequence[Reproduction]) -> tuple[Grid, Grid]:
     """Return two grids with one row per paper: verdicts on numbers and on claims."""
-    lines = {whole.name: whole.numbers for whole in papers if whole.lines}
-    claims = {whole.name: [claim.verdict for claim in whole.claims] for whole in papers if whole.claims}
+    lines = {reproduction.name: reproduction.matches for reproduction in papers if reproduction.lines}
+    claims = {
+        reproduction.name: [claim.verdict for claim in reproduction.claims]
+        for reproduction in papers
+        if reproduction.claims
+    }
     every = [verdict for verdicts in claims.values() for verdict in verdicts]
     rows = [
         [name, str(len(verdicts)), *(str(verdicts.count(verdict) or "-") for verdict in CLAIM_VERDICTS)]
@@ -202,19 +212,27 @@ def numbers_and_claims(papers: Sequence[WholePaper]) -> tuple[Grid, Grid]:
     return scoreboard("paper", lines), Grid(["paper", "claims", *CLAIM_VERDICTS], rows)
 
 
-def numbers_csv(papers: Iterable[WholePaper], table: str | None = None) -> str:
+def numbers_csv(papers: Iterable[Reproduction], table: str | None = None) -> str:
     """Return all numbers with their verdicts as CSV, in the units of records.csv."""
     return csv_text(CSV_COLUMNS, [row for row, _ in number_rows(papers, table)])
 
 
-def number_rows(papers: Iterable[WholePaper], table: str | None = None) -> Iterator[tuple[list[object], Match]]:
+def number_rows(papers: Iterable[Reproduction], table: str | None = None) -> Iterator[tuple[list[object], Match]]:
     """Yield all numbers as values of `CSV_COLUMNS`, each with its match."""
-    for whole in papers:
-        for number, judged in whole.judged.items():
+    for reproduction in papers:
+        for number, judged in reproduction.matches_by_table.items():
             for match in judged if table in (None, number) else ():
                 line, entry = match.printed, match.entry
                 params = json.dumps(line.params) if line.params else ""
-                row: list[object] = [whole.name, number, line.dataset, line.algorithm, params, line.metric, line.label]
+                row: list[object] = [
+                    reproduction.name,
+                    number,
+                    line.dataset,
+                    line.algorithm,
+                    params,
+                    line.metric,
+                    line.label,
+                ]
                 row += [line.mean, line.std, line.unit]
                 row += [match.experiment, match.dataset, entry.n, entry.mean, entry.std] if entry else [None] * 5
                 row += [line.value, line.spread, match.difference if match.near is not None else None]

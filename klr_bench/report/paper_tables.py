@@ -54,7 +54,7 @@ def blocks_of(judged: Sequence[Match], layout: Layout) -> list[Block]:
     return blocks
 
 
-def as_printed(judged: Sequence[Match], layout: Layout, causes: Sequence[Cause]) -> list[Grid]:
+def published_layout(judged: Sequence[Match], layout: Layout, causes: Sequence[Cause]) -> list[Grid]:
     """Return the blocks of a table as grids.
 
     `causes` are numbered, and these numbers mark explained differences.
@@ -63,8 +63,10 @@ def as_printed(judged: Sequence[Match], layout: Layout, causes: Sequence[Cause])
     for block in blocks_of(judged, layout):
         rows = []
         for title, cells in block.rows:
-            rows.append([title, *(SEPARATOR.join(ours(match, marks) for match in cell) or NONE for cell in cells)])
-            published = [SEPARATOR.join(theirs(match.printed) for match in cell) or NONE for cell in cells]
+            rows.append(
+                [title, *(SEPARATOR.join(measured_cell(match, marks) for match in cell) or NONE for cell in cells)]
+            )
+            published = [SEPARATOR.join(published_text(match.printed) for match in cell) or NONE for cell in cells]
             rows.append(["  paper", *published])
         grids.append(Grid([block.title, *block.columns], rows, papers=[*range(1, len(rows), 2)]))
     return grids
@@ -94,7 +96,7 @@ def _part(line: Printed, part: str) -> str:
     return f"{part}={value_text(line.params[part])}" if part in line.params else ""
 
 
-def ours(match: Match, causes: Mapping[str, str]) -> str:
+def measured_cell(match: Match, causes: Mapping[str, str]) -> str:
     """Return the measured value, rounded like the published one, with the mark of its verdict."""
     text = measured_text(match)
     return text if text == NONE else text + mark_of(match, causes)
@@ -120,13 +122,13 @@ def _decimals(number: str) -> int:
     return max(0, -int(Decimal(number).as_tuple().exponent))
 
 
-def theirs(line: Printed) -> str:
+def published_text(line: Printed) -> str:
     """Return a published number as printed, with commas in large counts."""
     mean = f"{Decimal(line.mean):,}" if line.unit == "count" else line.mean
     return mean + (f"{PLUS_MINUS}{line.std}" if line.std else "")
 
 
-def described(match: Match) -> str:
+def position_text(match: Match) -> str:
     """Return the position of a number in words, such as "magic, OSKL, G 10, Support vectors"."""
     line = match.printed
     return ", ".join(dict.fromkeys([line.dataset, line.label, _part(line, "metric")]))

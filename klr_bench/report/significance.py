@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from klr_bench.metrics.metric import Metric
-from klr_bench.report.labels import counted
+from klr_bench.report.labels import pluralize
 from klr_bench.report.manifest import Column
 from klr_bench.report.measured import Groups, Row
 from klr_bench.report.statistics.paired import Array, corrected_interval, correlated_t, holm
@@ -196,7 +196,7 @@ def _marks(sample: Sample, metric: Metric) -> Marks:
 
 def _reason(pair: Pair, sample: Sample) -> str:
     if pair.n < LEAST_REPEATS:
-        return f"{counted(pair.n, 'repeat')} in common; a comparison needs at least {LEAST_REPEATS}"
+        return f"{pluralize(pair.n, 'repeat')} in common; a comparison needs at least {LEAST_REPEATS}"
     places = [sample.columns.index(column) for column in (pair.first, pair.second)]
     infinite = np.isinf(sample.values[places]).any()
     return "some values are infinite" if infinite else "the numbers of training and test rows are not known"

@@ -13,7 +13,7 @@ from klr_bench.parsing import check_choice
 from klr_bench.report.load import Results
 from klr_bench.report.manifest import Manifest
 from klr_bench.report.measured import Groups, Machine, Measured, Method, measure
-from klr_bench.report.papers.match import Match, Source, matches_of, sources_of
+from klr_bench.report.papers.match import Match, Source, matches_by_method, published_tables
 from klr_bench.report.papers.model import Cause, Printed
 from klr_bench.report.papers.verdicts import Verdict
 from klr_bench.report.significance import Marks, marks
@@ -77,12 +77,12 @@ class Table:
         return parameters.pop() if len(parameters) == 1 else None
 
     @property
-    def shown(self) -> dict[str, Metric]:
+    def metrics(self) -> dict[str, Metric]:
         """The metrics of all blocks."""
         return {metric.name: metric for block in self.blocks for metric in block.metrics}
 
     @property
-    def compared(self) -> list[Match]:
+    def compared_matches(self) -> list[Match]:
         """Published numbers for which the table shows a difference."""
         return [
             match
@@ -95,7 +95,7 @@ class Table:
     @property
     def causes(self) -> list[Cause]:
         """Causes of the explained differences in the table."""
-        reasons = {match.reason for match in self.compared if match.verdict is Verdict.EXPLAINED}
+        reasons = {match.reason for match in self.compared_matches if match.verdict is Verdict.EXPLAINED}
         causes = {cause.because: cause for source in self.sources for cause in source.paper.causes}
         return [cause for because, cause in causes.items() if because in reasons]
 
@@ -115,11 +115,11 @@ def results_table(results: Results, table: str | None = None, columns: Sequence[
         config = manifest.config.model_copy(update={"metrics": list(columns)})
         results = replace(results, manifest=manifest.model_copy(update={"config": config}))
     measured = measure(results)
-    sources = sources_of(manifest.chosen, manifest.metrics, folders(), measured.results_dir, table)
+    sources = published_tables(manifest.experiment_file, manifest.metrics, folders(), measured.results_dir, table)
     built = build(measured, sources, only_published=table is not None)
     for name in columns or ():
-        if name not in built.shown:
-            has = ", ".join(built.shown) or "none of the requested ones"
+        if name not in built.metrics:
+            has = ", ".join(built.metrics) or "none of the requested ones"
             fail(f"columns: no record of {built.experiment} has {name}; it has {has}. Leave it out.")
     return built
 
@@ -147,7 +147,7 @@ def build(measured: Measured, sources: Sequence[Source] = (), *, only_published:
         measured_on=measured.machine,
         baselines=baselines,
     )
-    matches = matches_of(sources, measured)
+    matches = matches_by_method(sources, measured)
     for dataset in measured.datasets:
         lines = [Line(**vars(one), matches=matches.get((dataset.name, one.column), {})) for one in dataset.methods]
         metrics = _metrics(lines, manifest, compared=bool(sources), only_published=only_published)

@@ -28,7 +28,7 @@ from socketserver import ThreadingTCPServer
 from typing import Any
 from urllib.parse import urlsplit
 
-from klr_bench.errors import KlrBenchError, fail, raised, shown
+from klr_bench.errors import KlrBenchError, exception_text, fail, sanitize
 from klr_bench.files import regular, stamp_of
 from klr_bench.printing import error_message
 from klr_bench.report.page.content import experiment_part
@@ -94,7 +94,7 @@ class Watched:
                     else:
                         self._results["message"] = "Waiting for the first result."
                 except Exception as error:  # a file may be damaged, replaced or removed at any time
-                    message = str(error) if isinstance(error, KlrBenchError) else raised(error)
+                    message = str(error) if isinstance(error, KlrBenchError) else exception_text(error)
                     self._results |= {"version": "", "message": message}
                 self._due = time.monotonic() + max(INTERVAL_S, (time.thread_time() - start) / SHARE)
             return self._results
@@ -182,7 +182,7 @@ class Server(ThreadingTCPServer):
             super().__init__((host, port), Handler)
         except (OSError, ValueError, TypeError) as error:
             fail(
-                f"host={shown(host)} port={port}: cannot serve here ({getattr(error, 'strerror', None) or error}). "
+                f"host={sanitize(host)} port={port}: cannot serve here ({getattr(error, 'strerror', None) or error}). "
                 "Expected an address of this machine, such as 127.0.0.1 or 0.0.0.0 (all), and a free port above 1023."
             )
         address, self.port = str(self.server_address[0]), int(self.server_address[1])
@@ -193,7 +193,7 @@ class Server(ThreadingTCPServer):
         """Report a server error in one line, and ignore connections closed by the browser."""
         error = sys.exception()
         if error is not None and not isinstance(error, ConnectionError | TimeoutError):
-            sys.stderr.write(f"watch: {raised(error)}\n")
+            sys.stderr.write(f"watch: {exception_text(error)}\n")
 
 
 class Handler(BaseHTTPRequestHandler):

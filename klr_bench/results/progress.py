@@ -16,7 +16,7 @@ from typing import Annotated, Literal
 import psutil
 from pydantic import Field
 
-from klr_bench.errors import fail, located
+from klr_bench.errors import error_context, fail
 from klr_bench.files import read_regular
 from klr_bench.parsing import OpenModel, between, parse
 
@@ -96,7 +96,7 @@ def read_progress(folder: Path) -> Progress | None:
     Raises KlrBenchError if the file is damaged, too large or of other types.
     """
     path = folder / NAME
-    with located(path, "The next run writes the file again."):
+    with error_context(path, "The next run writes the file again."):
         try:
             content = json.loads(read_regular(path, LARGEST))
         except FileNotFoundError:

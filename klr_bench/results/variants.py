@@ -47,7 +47,7 @@ class Variant(Mapping[str, Any]):
 
     @cached_property
     def _order(self) -> VariantOrder:
-        numbers = {name: as_number(value) for name, value in self.items()}
+        numbers = {name: to_number(value) for name, value in self.items()}
         return tuple((name, numbers[name] is None, numbers[name] or 0.0, str(value)) for name, value in self.items())
 
 
@@ -72,10 +72,10 @@ def variant_text(values: Mapping[str, Any]) -> str:
 
 def value_text(value: Any) -> str:
     """Format a parameter value."""
-    return str(value) if isinstance(value, bool) or as_number(value) is None else f"{value:g}"
+    return str(value) if isinstance(value, bool) or to_number(value) is None else f"{value:g}"
 
 
-def as_number(value: Any) -> float | None:
+def to_number(value: Any) -> float | None:
     """Return the value if it is a finite number, else None (also for booleans)."""
     if isinstance(value, bool | str):
         return None

@@ -31,7 +31,7 @@ from klr_bench.runner.dry_run import print_plan
 from klr_bench.runner.executors import Executor, Failure, Task, open_executor
 from klr_bench.runner.fit import failed_cell, run_cell, run_fold
 from klr_bench.runner.manifest import manifest
-from klr_bench.runner.plan import Cell, Fold, group_folds, of_shard, plan_cells
+from klr_bench.runner.plan import Cell, Fold, cells_of_shard, group_folds, plan_cells
 from klr_bench.runner.prequential import remove_state, run_stream
 from klr_bench.runner.progress_file import Display, ProgressFile
 from klr_bench.runner.scores import ScoreStore
@@ -89,7 +89,7 @@ def run(
     """
     cache = (Path(config.data.cache) if config.data.cache else default_cache()).absolute()
     folder = (Path(config.results_dir) / config.name).absolute()
-    cells = of_shard(plan_cells(config, cache, construct=not dry_run), config.shard)
+    cells = cells_of_shard(plan_cells(config, cache, construct=not dry_run), config.shard)
     for warning in kernel_warnings(config):
         console.print(warning, style="yellow")
     if dry_run:
@@ -218,7 +218,7 @@ class _Run:
     def _call(self, item: Fold | Cell) -> partial[Any] | None:
         """Return the call that computes a fold or a cell, or None if it is already finished."""
         if isinstance(item, Fold):
-            return partial(run_fold, item) if self.scores.missing(item, again=True) else None
+            return partial(run_fold, item) if self.scores.unscored(item, again=True) else None
         if not self.config.force and self.store.finished(item.key):
             return None
         chosen = self.scores.choice(item)

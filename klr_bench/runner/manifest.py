@@ -59,7 +59,7 @@ def manifest(
             "memory_gb": round(psutil.virtual_memory().total / 2**30, 1),
         },
         "own_metrics": {
-            name: metric.described() for name, metric in user_metrics(metrics, config_files.folders()).items()
+            name: metric.description() for name, metric in user_metrics(metrics, config_files.folders()).items()
         },
         "labels": {  # keep the labels of earlier runs, because a later run may cover only a part
             group: _labels(previous, group) | {stem: entry.label for stem, entry in entries.items()}

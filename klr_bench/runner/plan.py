@@ -26,13 +26,13 @@ from klr_bench.config.splitting import Folds
 from klr_bench.datasets import Dataset, dataset_hash, dataset_name, load
 from klr_bench.datasets.cache import Progress
 from klr_bench.datasets.dataset import Streamed, streamed
-from klr_bench.errors import KlrBenchError, fail, located
+from klr_bench.errors import KlrBenchError, error_context, fail
 from klr_bench.instantiate import TARGET, EstimatorSpec, Parameters, build, check_parameters
 from klr_bench.metrics.labels import METRICS, metric_files
 from klr_bench.results.keys import content_hash, file_hash, module_hash, source_hash
 from klr_bench.results.variants import Variant, variant_text
 from klr_bench.runner.bandwidth import shared_kernel, with_any_gamma
-from klr_bench.runner.executors import described
+from klr_bench.runner.executors import exception_message
 from klr_bench.runner.selection import candidates
 
 SPLITTING = ("klr_bench.datasets.splits",)
@@ -232,7 +232,7 @@ def plan_cells(config: RunConfig, cache: Path, *, construct: bool = False) -> li
     return cells
 
 
-def of_shard(cells: Sequence[Cell], shard: str | None) -> list[Cell]:
+def cells_of_shard(cells: Sequence[Cell], shard: str | None) -> list[Cell]:
     """Return the cells of shard K/N (every N-th cell, starting from the K-th), or all for None."""
     first, n_shards = map(int, shard.split("/")) if shard else (1, 1)
     return list(cells[first - 1 :: n_shards])
@@ -299,7 +299,7 @@ def check_candidates(
     stem: str, estimators: Sequence[EstimatorSpec], *, construct: bool, part: str = "estimator"
 ) -> None:
     """Raise KlrBenchError for invalid parameter values before anything runs."""
-    with located(f"algorithms.{stem}.{part}"):
+    with error_context(f"algorithms.{stem}.{part}"):
         for estimator in estimators:
             try:
                 checked = with_any_gamma(estimator)
@@ -309,7 +309,7 @@ def check_candidates(
             except (KlrBenchError, ValueError, TypeError) as error:
                 raise KlrBenchError(str(error)) from error
             except (Exception, SystemExit) as error:
-                fail(f"{estimator[TARGET]} raised {described(error)}")
+                fail(f"{estimator[TARGET]} raised {exception_message(error)}")
 
 
 def group_folds(cells: Sequence[Cell]) -> list[Fold]:

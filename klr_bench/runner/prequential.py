@@ -50,7 +50,7 @@ def read_ahead(chunks: Iterable[Any]) -> Iterator[Any]:
 
 
 @dataclass
-class Tested:
+class PrequentialResult:
     """Results on rows that were predicted before learning from them."""
 
     n: int = 0
@@ -58,7 +58,7 @@ class Tested:
     loss: float | None = 0.0
     """Sum of -log P(y|x), or None without probabilities."""
 
-    def add(self, other: Tested) -> None:
+    def add(self, other: PrequentialResult) -> None:
         """Add the results on other rows."""
         self.n, self.n_right = self.n + other.n, self.n_right + other.n_right
         self.loss = None if self.loss is None or other.loss is None else self.loss + other.loss
@@ -70,19 +70,19 @@ class Tested:
         return {"accuracy": self.n_right / self.n} | ({} if self.loss is None else {"log_loss": self.loss / self.n})
 
 
-def tested(predictions: Predictions) -> Tested:
+def evaluate(predictions: Predictions) -> PrequentialResult:
     """Evaluate the predictions of a chunk."""
     predictions.check_classes()
     logs = predictions.log_probabilities
     loss = None if logs is None else float(-logs[predictions.truth].sum())
-    return Tested(len(predictions.y), int((predictions.predicted == predictions.y).sum()), loss)
+    return PrequentialResult(len(predictions.y), int((predictions.predicted == predictions.y).sum()), loss)
 
 
-def scored(estimator: Any, decision: NDArray[np.float64], y: NDArray[np.int8]) -> Tested:
+def evaluate_decisions(estimator: Any, decision: NDArray[np.float64], y: NDArray[np.int8]) -> PrequentialResult:
     """Evaluate decision values for labels -1 and +1."""
     n_right = int((np.where(decision > 0, 1, -1) == y).sum())
     logistic = protocols.declares(estimator, "predict_proba")
-    return Tested(len(y), n_right, float(np.logaddexp(0.0, -y * decision).sum()) if logistic else None)
+    return PrequentialResult(len(y), n_right, float(np.logaddexp(0.0, -y * decision).sum()) if logistic else None)
 
 
 @dataclass
@@ -102,22 +102,22 @@ class Pass:
     testing_s: float = 0.0
     memory_mb: float = 0.0
     """Maximum memory of all processes that have worked on this pass."""
-    whole: Tested = field(default_factory=Tested)
-    window: Tested = field(default_factory=Tested)
+    whole: PrequentialResult = field(default_factory=PrequentialResult)
+    window: PrequentialResult = field(default_factory=PrequentialResult)
     points: list[Checkpoint] = field(default_factory=list)
 
     def take(self, X: Any, y: NDArray[np.int8]) -> None:
         """Test on the rows of a chunk, except for the very first row, and learn from them."""
-        X, result = self.scaling.transform(X), Tested()
+        X, result = self.scaling.transform(X), PrequentialResult()
         started = time.perf_counter()
         if self.by_rows:
             decision = self.estimator.partial_fit_scores(X, y, classes=self.classes)
             learned = time.perf_counter()
-            result = scored(self.estimator, decision, y) if self.n_rows else result
+            result = evaluate_decisions(self.estimator, decision, y) if self.n_rows else result
             self.learning_s += learned - started
             self.testing_s += time.perf_counter() - learned
         else:
-            result = tested(predict(self.estimator, X, y)) if self.n_rows else result
+            result = evaluate(predict(self.estimator, X, y)) if self.n_rows else result
             predicted = time.perf_counter()
             self.estimator.partial_fit(X, y, classes=self.classes)
             self.testing_s += predicted - started
@@ -136,7 +136,7 @@ class Pass:
         """Continue from a checkpoint, if there is one.  Raises CheckpointError."""
         sums = checkpoint.restore(path, key, self.estimator)
         if sums is not None:
-            self.whole, self.window = Tested(**sums.pop("whole")), Tested(**sums.pop("window"))
+            self.whole, self.window = PrequentialResult(**sums.pop("whole")), PrequentialResult(**sums.pop("window"))
             vars(self).update(sums)
 
     def close_window(self) -> None:
@@ -144,7 +144,7 @@ class Pass:
         self.memory_mb = max(self.memory_mb, peak_memory_mb())
         values = self.window.metrics() | protocols.progress(self.estimator) | {"peak_memory_mb": self.memory_mb}
         self.points += [(self.n_rows, self.learning_s, name, float(value)) for name, value in values.items()]
-        self.window = Tested()
+        self.window = PrequentialResult()
 
     def metrics(self) -> Metrics:
         """Return the metrics of the record; accuracy and log loss are measured before learning."""

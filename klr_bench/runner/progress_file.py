@@ -33,7 +33,7 @@ from klr_bench.results.progress import (
     standing,
 )
 from klr_bench.results.store import Record
-from klr_bench.runner.executors import described
+from klr_bench.runner.executors import exception_message
 from klr_bench.runner.plan import Cell, Fold
 
 INTERVAL_S, SHARE = 1.0, 0.05
@@ -86,7 +86,9 @@ class ProgressFile:
         self._ended.set()
         self._thread.join(PATIENCE_S)
         self._state = "interrupted" if error else "finished"
-        self._message = "" if error is None or isinstance(error, KeyboardInterrupt) else _shown(described(error))
+        self._message = (
+            "" if error is None or isinstance(error, KeyboardInterrupt) else _shown(exception_message(error))
+        )
         if not self._thread.is_alive():
             self._write()
 

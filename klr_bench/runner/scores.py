@@ -34,9 +34,9 @@ class ScoreStore:
 
     def to_score(self, cells: Sequence[Cell]) -> list[Fold]:
         """Return the folds that have candidates without scores, with only these candidates."""
-        return [missing for fold in group_folds(cells) if (missing := self.missing(fold))]
+        return [part for fold in group_folds(cells) if (part := self.unscored(fold))]
 
-    def missing(self, fold: Fold, *, again: bool = False) -> Fold | None:
+    def unscored(self, fold: Fold, *, again: bool = False) -> Fold | None:
         """Return the fold with its unscored candidates, or None; `again` rereads the files."""
         if again and not self._fresh:
             self._known.pop(fold.key, None)

@@ -15,8 +15,8 @@ import numpy as np
 
 from klr_bench import protocols
 from klr_bench.config.locations import folders
-from klr_bench.datasets.splits import Prepared, fold_rows, frozen, lent
-from klr_bench.errors import fail, raised, shown
+from klr_bench.datasets.splits import Prepared, fold_rows, frozen, readonly_view
+from klr_bench.errors import exception_text, fail, sanitize
 from klr_bench.instantiate import TARGET, EstimatorSpec, Parameters, build, parameters
 from klr_bench.metrics.clock import Clock, TimeLimitError, fit_in_child
 from klr_bench.metrics.labels import find_metric
@@ -89,7 +89,7 @@ def score_fold(
         members, limit = [estimators[i] for i in group], _total([limits[i] for i in group])
         values: Sequence[Score]
         try:
-            X, y, X_test, y_test = map(lent, arrays)
+            X, y, X_test, y_test = map(readonly_view, arrays)
             values = group_scores(members, X, y, X_test, y_test, metric, limit)
         except (
             ValueError,
@@ -98,7 +98,7 @@ def score_fold(
         ):  # for example, an update rule that rejects an example, or a step that overflows
             values = [None] * len(group)
         except Exception as error:
-            values = [{FAILED: shown(raised(error), LONGEST_REASON)}] * len(group)
+            values = [{FAILED: sanitize(exception_text(error), LONGEST_REASON)}] * len(group)
         scores.update(zip(group, values, strict=True))
     return [scores[i] for i in range(len(estimators))]
 

@@ -9,7 +9,7 @@ from markup import table
 from klr_bench.config.locations import config_dir
 from klr_bench.report.papers.claims import FAILS, HOLDS, OPEN
 from klr_bench.report.papers.reading import paper_files
-from klr_bench.report.papers.reproduction import WholePaper
+from klr_bench.report.papers.reproduction import Reproduction
 from klr_bench.report.papers.verdicts import counts
 from klr_bench.report.render.document import Grid, pipe_table
 
@@ -17,9 +17,9 @@ from klr_bench.report.render.document import Grid, pipe_table
 def scoreboard(results_dir: Path) -> dict[str, str]:
     """Return what became of the papers' numbers and claims, in a line a paper."""
     rows = []
-    for whole in _papers(results_dir):
-        found = counts(whole.numbers)
-        verdicts = [claim.verdict for claim in whole.claims]
+    for reproduction in _papers(results_dir):
+        found = counts(reproduction.matches)
+        verdicts = [claim.verdict for claim in reproduction.claims]
         numbers = [
             found["beside ours"],
             found["within"] + found["compatible"],
@@ -28,7 +28,7 @@ def scoreboard(results_dir: Path) -> dict[str, str]:
             found["times"] + found["other data"],
         ]
         held = [verdicts.count(verdict) for verdict in (HOLDS, FAILS, OPEN)]
-        rows.append([whole.paper.reference, *(f"{number:,}" if number else "-" for number in [*numbers, *held])])
+        rows.append([reproduction.paper.reference, *(f"{number:,}" if number else "-" for number in [*numbers, *held])])
     head = ["source", "numbers beside ours", "agree", "differ, cause known", "differ", "times or other data"]
     head += ["claims that hold", "do not hold", "cannot be judged"]
     return {"scoreboard": pipe_table(Grid(head, rows))}
@@ -37,12 +37,12 @@ def scoreboard(results_dir: Path) -> dict[str, str]:
 def first_page(results_dir: Path) -> dict[str, str]:
     """Return the scoreboard of the first page, of what was judged alone: no times, no other data."""
     rows = []
-    for whole in _papers(results_dir):
-        found = counts(whole.numbers)
+    for reproduction in _papers(results_dir):
+        found = counts(reproduction.matches)
         agree, explained, off = found["within"] + found["compatible"], found["explained"], found["off"]
-        verdicts = [claim.verdict for claim in whole.claims]
+        verdicts = [claim.verdict for claim in reproduction.claims]
         held, failed = verdicts.count(HOLDS), verdicts.count(FAILS)
-        name = f"[{whole.paper.reference}](papers/generated/{whole.name}.md)"
+        name = f"[{reproduction.paper.reference}](papers/generated/{reproduction.name}.md)"
         parts = [(agree, agree + explained + off), (held, held + failed)]
         of = [f"{some:,} of {every:,}" if every else "-" for some, every in parts]
         rows.append([name, of[0], *(f"{number:,}" if number else "-" for number in (explained, off)), of[1]])
@@ -50,5 +50,5 @@ def first_page(results_dir: Path) -> dict[str, str]:
     return {"scoreboard": table(head, rows, 1)}
 
 
-def _papers(results_dir: Path) -> list[WholePaper]:
-    return [WholePaper(name, folder, results_dir) for name, folder in paper_files([config_dir()]).items()]
+def _papers(results_dir: Path) -> list[Reproduction]:
+    return [Reproduction(name, folder, results_dir) for name, folder in paper_files([config_dir()]).items()]

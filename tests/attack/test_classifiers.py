@@ -90,7 +90,7 @@ def test_read_only_rows_give_the_same_fit_and_compile_nothing_more(cls: Any, spa
     estimator = cls(**({"random_state": 0} if "random_state" in cls().get_params() else {}))
     expected = clone(estimator).fit(rows, Y).predict(rows)
     protocols.warm_up(estimator, sparse=sparse)
-    lent = data(sparse).lent()
+    lent = data(sparse).readonly()
     before = [len(entry.overloads) for entry in DISPATCHERS]
     found = clone(estimator).fit(lent.X_train, lent.y_train).predict(lent.X_test)
     assert [len(entry.overloads) for entry in DISPATCHERS] == before
@@ -126,7 +126,7 @@ def test_a_class_that_cannot_be_constructed_is_one_message(name: str) -> None:
 
 def result(**attributes: Any) -> dict[str, float]:
     """Return all that is measured of a classifier with these attributes, as a cell is measured."""
-    lent = data(False).lent()
+    lent = data(False).readonly()
     estimator = type("Odd", (Nearest,), attributes)()
     estimator.fit(lent.X_train, lent.y_train)
     measured = measure(estimator, lent.X_test, lent.y_test)[0] | fitted(estimator, 120)

@@ -45,7 +45,7 @@ MANIFEST: dict[str, Any] = {
     "config": CONFIG,
     "machine": {"cpu": "A CPU"},
     "labels": {"algorithms": {"nc": "NC"}, "datasets": {"moons": "Moons"}},
-    "own_metrics": {"n_trees": Metric("n_trees", "Trees", "count", "lower", "").described()},
+    "own_metrics": {"n_trees": Metric("n_trees", "Trees", "count", "lower", "").description()},
 }
 CAUSE = {"numbers": {"params": {"R": [1.0]}}, "because": "We do it in another way.", "shown_by": ["mine"]}
 NC = {"algorithms": ["nc"]}

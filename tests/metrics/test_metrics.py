@@ -202,7 +202,7 @@ def test_an_unknown_metric_and_one_with_the_name_of_a_shipped_one(tmp_path: Path
     assert find_metric("accuracy", folders) is METRICS["accuracy"]
 
 
-DESCRIBED = METRICS["accuracy"].described()
+DESCRIPTION = METRICS["accuracy"].description()
 
 
 @pytest.mark.parametrize(
@@ -212,10 +212,10 @@ DESCRIBED = METRICS["accuracy"].described()
         ({"name": "a"}, r"m\.title: expected a value, got none"),
         ({"name": "a", "title": "A", "of": "os.system"}, "m: unknown key 'of'"),
         ({"name": "a", "titel": "A"}, "m: unknown key 'titel'. Did you mean 'title'"),
-        (DESCRIBED | {"name": "f_1-score"}, r"m\.name: expected letters, digits and _, got 'f_1-score'"),
-        (DESCRIBED | {"title": "two\nlines"}, r"m\.title: expected a line of text"),
-        (DESCRIBED | {"unit": None}, r"m\.unit: expected 'percent', "),
-        (DESCRIBED | {"usual": 1}, r"m\.usual: expected true or false, got 1"),
+        (DESCRIPTION | {"name": "f_1-score"}, r"m\.name: expected letters, digits and _, got 'f_1-score'"),
+        (DESCRIPTION | {"title": "two\nlines"}, r"m\.title: expected a line of text"),
+        (DESCRIPTION | {"unit": None}, r"m\.unit: expected 'percent', "),
+        (DESCRIPTION | {"usual": 1}, r"m\.usual: expected true or false, got 1"),
     ],
 )
 def test_a_description_of_a_metric_is_checked(content, message):
@@ -225,8 +225,8 @@ def test_a_description_of_a_metric_is_checked(content, message):
 
 def test_a_metric_has_its_description():
     for metric in METRICS.values():
-        read = Metric.from_description(metric.described())
-        assert read.described() == metric.described()
+        read = Metric.from_description(metric.description())
+        assert read.description() == metric.description()
         assert read.of is None
 
 

@@ -11,7 +11,7 @@ import pytest
 from klr_bench.config.locations import config_dir
 from klr_bench.report.paper_pages import table_page
 from klr_bench.report.papers.reading import paper_files
-from klr_bench.report.papers.reproduction import WholePaper
+from klr_bench.report.papers.reproduction import Reproduction
 from klr_bench.report.papers.verdicts import Verdict
 from tests.extensions import extension
 from tests.report.folders import REFERENCE
@@ -61,22 +61,22 @@ def test_each_paper_has_a_page_with_its_pictures_and_nothing_else_is_left(pages:
 @pytest.mark.parametrize("name", ["zhang2013icml", "qin2011"])
 def test_tables_and_verdicts_are_those_of_the_report(pages: Path, name: str) -> None:
     page = (pages / f"{name}.md").read_text(encoding="utf-8")
-    whole = WholePaper(name, config_dir() / "paper" / name, REFERENCE)
+    whole = Reproduction(name, config_dir() / "paper" / name, REFERENCE)
     texts = cells(page)
-    for number in whole.judged:
+    for number in whole.matches_by_table:
         for grid in table_page(whole, number).grids:
             for row in grid.rows:
                 at = [place for place, text in enumerate(texts) if text == row[0].strip()]
                 assert any(texts[place : place + len(row)] == [row[0].strip(), *row[1:]] for place in at), row
     for verdict, kind in ((Verdict.WITHIN, "within"), (Verdict.OFF, "off"), (Verdict.EXPLAINED, "explained")):
-        count = sum(one.verdict is verdict for one in whole.numbers)
+        count = sum(one.verdict is verdict for one in whole.matches)
         assert count > 0
         assert page.count(f'<span class="{kind}" title="{verdict.value}">') == count
 
 
 def test_claims_are_those_of_the_report(pages: Path) -> None:
     page = (pages / "tan2016aaai.md").read_text(encoding="utf-8")
-    whole = WholePaper("tan2016aaai", config_dir() / "paper" / "tan2016aaai", REFERENCE)
+    whole = Reproduction("tan2016aaai", config_dir() / "paper" / "tan2016aaai", REFERENCE)
     found = re.findall(r"<br><strong class=\"\w+\">([^<]*)</strong>\. (\d+ of \d+)", page)
     assert found == [(one.verdict[0].upper() + one.verdict[1:], one.count()) for one in whole.claims]
     assert any(verdict.startswith("Does not hold") for verdict, _ in found)

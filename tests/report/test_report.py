@@ -340,7 +340,7 @@ def test_a_file_is_written_only_if_its_content_changes(make: Make) -> None:
 
 def test_a_metric_of_the_users_own(make: Make) -> None:
     rows = [row("nc", "", repeat, n_trees=10 + repeat) for repeat in range(3)]
-    own = {"n_trees": Metric("n_trees", "Trees", "count").described()}
+    own = {"n_trees": Metric("n_trees", "Trees", "count").description()}
     folder = write(make(), rows, CONFIG | ALONE | {"metrics": ["n_trees"]}, own_metrics=own)
     block = document(table(folder)).grids[0]
     assert (block.header, block.rows[0][2].strip()) == (["MAGIC", "ok", "Trees"], "11 ± 1")

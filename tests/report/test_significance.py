@@ -100,7 +100,7 @@ def test_low_losses_are_the_best_and_times_memory_and_what_has_no_direction_have
         one.metrics.update({name: number for name in ("fit_time_s", "n_updates", "peak_memory_mb", "objective")})
         one.metrics["load"] = 0.01 * number
     built = table(folder_of(tmp_path, records, metrics=[*unmarked, "log_loss"]))
-    assert list(built.shown) == [*unmarked, "log_loss"]
+    assert list(built.metrics) == [*unmarked, "log_loss"]
     assert list(built.blocks[0].marks) == ["log_loss"]
     assert places(built, "log_loss") == {"oskl": "best", "margin": "", "nc": ""}
     assert all((mark.difference or 0) >= 0 for mark in marks(built, "log_loss").values())
@@ -246,7 +246,7 @@ def test_the_pairs_of_a_data_set_are_those_of_the_references(
 def test_over_data_sets(tmp_path: Path) -> None:
     values = scores(9)
     built = table_of(tmp_path, values)
-    result = over_data_sets(built, built.shown["accuracy"])
+    result = over_data_sets(built, built.metrics["accuracy"])
     means = np.array([of_set.mean(axis=1) for of_set in values.values()])
     ranks = dict(zip([*ACCURACIES], reference.ranks(means.tolist()), strict=True))
     assert {line.algorithm: rank for line, rank in zip(result.lines, result.ranks, strict=True)} == pytest.approx(ranks)
@@ -267,7 +267,7 @@ def test_over_data_sets(tmp_path: Path) -> None:
 )
 def test_fewer_than_six_data_sets_are_not_compared(tmp_path: Path, n: int, missing: str) -> None:
     built = table_of(tmp_path, scores(n))
-    metric = built.shown["accuracy"]
+    metric = built.metrics["accuracy"]
     result = over_data_sets(built, metric)
     assert result.missing.startswith(missing)
     assert (result.friedman is None) == bool(missing)
@@ -282,7 +282,7 @@ def test_a_method_without_a_value_on_some_data_set_is_left_out_and_named(tmp_pat
     values = scores(8)
     values["set03"][0] = np.nan
     built = table_of(tmp_path, values)
-    result = over_data_sets(built, built.shown["accuracy"])
+    result = over_data_sets(built, built.metrics["accuracy"])
     assert {line.algorithm for line in result.lines} == {"margin", "oskl"}
     caption = statistics_document(built, [], [result]).caption
     assert "Left out, because they have no value on some data set: nc." in caption
@@ -293,7 +293,7 @@ def test_one_repeat_has_differences_and_no_p_values(tmp_path: Path) -> None:
     values = scores(1)
     values["set00"][:, 1:] = np.nan
     built = table_of(tmp_path, values)
-    result = on_data_sets(built, built.shown["accuracy"])
+    result = on_data_sets(built, built.metrics["accuracy"])
     document = statistics_document(built, result, [])
     (grid,) = document.grids
     assert grid.notes == ["not compared with the best: 1 repeat in common; a comparison needs at least 3"]
@@ -332,7 +332,7 @@ def test_of_very_many_pairs_those_with_the_best_method_are_listed(tmp_path: Path
     values = np.random.default_rng(0).random((20, 3)).tolist()
     records = [one for G, of_line in enumerate(values) for one in rows({"oskl": of_line}, lam=f"G={G}")]
     built = table(folder_of(tmp_path, records))
-    result = on_data_sets(built, built.shown["accuracy"])
+    result = on_data_sets(built, built.metrics["accuracy"])
     (grid,) = statistics_document(built, result, []).grids
     assert (len(result[0].pairs), len(grid.rows)) == (190, 19)
     assert grid.notes == ["190 pairs, of which those with the best method are listed; format=csv has all"]

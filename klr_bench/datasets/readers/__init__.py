@@ -17,9 +17,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from klr_bench.config.models import MOST_FEATURES, Columns
-from klr_bench.datasets.class_labels import Labels, encoded, kept_only
+from klr_bench.datasets.class_labels import Labels, encoded, filter_labels
 from klr_bench.datasets.compression import MAGIC, DamagedFileError, lines, open_plain
-from klr_bench.datasets.readers.chunks import joined, stacked
+from klr_bench.datasets.readers.chunks import concatenate_chunks, concatenate_matrices
 from klr_bench.datasets.readers.layout import WIDE, Layout, check_width, layout_of
 from klr_bench.errors import fail
 
@@ -97,7 +97,7 @@ def _read(paths: Sequence[Path], reading: Reading) -> Arrays:
         else:
             parts, notes, label_column = _delimited(paths, labels, reading)
     if reading.only:
-        parts, labels = kept_only(parts, labels, reading.only, str(paths[0]))
+        parts, labels = filter_labels(parts, labels, reading.only, str(paths[0]))
     n_train = len(parts[0][1]) if len(parts) == 2 else None
     y, classes = encoded(
         np.concatenate([codes for _, codes in parts]),
@@ -108,7 +108,7 @@ def _read(paths: Sequence[Path], reading: Reading) -> Arrays:
         n_train=n_train,
         column=label_column,
     )
-    X = parts[0][0] if len(parts) == 1 else stacked([X for X, _ in parts])
+    X = parts[0][0] if len(parts) == 1 else concatenate_matrices([X for X, _ in parts])
     return Arrays(stored(X), y, classes, n_train, said=tuple(notes))
 
 
@@ -130,7 +130,7 @@ def _svmlight(paths: Sequence[Path], labels: Labels, reading: Reading) -> list[P
     from klr_bench.datasets.readers import svmlight
 
     highest = reading.n_features or MOST_FEATURES
-    files = [joined([*svmlight.read_chunks(path, labels, 0, highest)]) for path in paths]
+    files = [concatenate_chunks([*svmlight.read_chunks(path, labels, 0, highest)]) for path in paths]
     base = 0 if min(file.smallest for file in files) == 0 else 1
     n_features = max(file.largest for file in files) + 1 - base
     if not 0 < n_features <= highest:
@@ -175,7 +175,7 @@ def _numbers(path: Path, layout: Layout, labels: Labels) -> Part:
     for chunk in csv.read_chunks(path, layout, labels):
         codes.append(chunk.codes)
         matrices.append(sp.csr_matrix(chunk.X) if layout.n_columns > WIDE else chunk.X)
-    return stacked(matrices), np.concatenate(codes)
+    return concatenate_matrices(matrices), np.concatenate(codes)
 
 
 def check_text(paths: Sequence[Path]) -> None:

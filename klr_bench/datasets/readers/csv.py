@@ -26,7 +26,7 @@ from klr_bench.datasets.readers.layout import (
     no_labelled_row,
     not_delimited,
 )
-from klr_bench.errors import fail, shown
+from klr_bench.errors import fail, sanitize
 
 EXACT: dict[str, Any] = (
     {} if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1) else {"float_precision": "round_trip"}
@@ -107,7 +107,7 @@ def _any_rows(
             numbers = [number(field) for field in fields]
             for column, value in enumerate(numbers):
                 if column != label and (value is None or not abs(value) <= LARGEST):
-                    what = f"{shown(repr(fields[column]))} is not a number between -{LARGEST:g} and {LARGEST:g}"
+                    what = f"{sanitize(repr(fields[column]))} is not a number between -{LARGEST:g} and {LARGEST:g}"
                     fail(f"{where} {line}, {layout.named(column)}: {what}; correct or remove the row.")
             rows.append(numbers[:label] + numbers[label + 1 :])
             try:

@@ -13,9 +13,9 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import BinaryIO
 
-from klr_bench.datasets.class_labels import Labels, is_unlabelled, number, some
+from klr_bench.datasets.class_labels import Labels, first_names, is_unlabelled, number
 from klr_bench.datasets.compression import lines, open_plain
-from klr_bench.errors import KlrBenchError, fail, nearest, shown
+from klr_bench.errors import KlrBenchError, fail, nearest, sanitize
 
 ROWS, FIELDS = 5000, 1_000_000
 """Maximum number of rows, and approximate number of fields, held as text at a time."""
@@ -51,7 +51,7 @@ class Layout:
 
     def named(self, column: int) -> str:
         """Return the name of a column for messages, counted from 1."""
-        return f"column {column + 1}" + (f" ({shown(repr(self.header[column]))})" if self.header else "")
+        return f"column {column + 1}" + (f" ({sanitize(repr(self.header[column]))})" if self.header else "")
 
     def check_row(self, path: Path, line: int, fields: Sequence[str]) -> None:
         """Raise KlrBenchError for a row with the wrong number of fields."""
@@ -80,7 +80,7 @@ def layout_of(
         raise not_delimited(path, error) from error
     if len(first) < 2:
         expected = "expected features and a label, separated by ',', ';', '|', tab or blanks."
-        fail(f"{path}: one column, {shown(repr(first[0]))}; {expected}")
+        fail(f"{path}: one column, {sanitize(repr(first[0]))}; {expected}")
     below = [row for row in _complete_rows(sample, delimiter)[1:] if len(row) == len(first)]
     is_header = (train and train.header == first) or _is_header(first, below, label_column)
     if is_header and not first[0] and label_column != 0 and not unnamed:
@@ -92,7 +92,7 @@ def layout_of(
         expected = f"the training file has {train.n_columns}, the label is column {train.label + 1}."
         fail(f"{path}: {layout.n_columns} columns, the label is column {layout.label + 1}; {expected}")
     if train and train.header and header and header != train.header:
-        fail(f"{path}: the header {some(header)}; the training file has {some(train.header)}.")
+        fail(f"{path}: the header {first_names(header)}; the training file has {first_names(train.header)}.")
     return layout
 
 
@@ -124,8 +124,8 @@ def _position(path: Path, label_column: str | int | None, header: tuple[str, ...
         if number is None:
             what = "it has no header: give a number."
         if number is None and header:
-            what = f"its columns are {some(header)}.{nearest(wanted, header) if len(header) <= 100 else ''}"
-        fail(f"{path}: no column {shown(repr(label_column))} for the labels (data.label); {what}")
+            what = f"its columns are {first_names(header)}.{nearest(wanted, header) if len(header) <= 100 else ''}"
+        fail(f"{path}: no column {sanitize(repr(label_column))} for the labels (data.label); {what}")
     return number % n
 
 

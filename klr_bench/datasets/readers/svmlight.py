@@ -13,7 +13,7 @@ from klr_bench.datasets.class_labels import LARGEST, Labels, number
 from klr_bench.datasets.readers.chunks import Block, Chunk, blocks
 from klr_bench.datasets.readers.compiled import POSITION, ROWS, svmlight_rows
 from klr_bench.datasets.readers.layout import SET_FEATURES
-from klr_bench.errors import fail, shown
+from klr_bench.errors import fail, sanitize
 
 SHORTEST_ENTRY = 4
 """Minimum number of bytes of an entry, such as `` 1:2``."""
@@ -65,7 +65,7 @@ class _BlockReader:
         text = self.block.text[begin:end].decode(errors="backslashreplace")
         if ":" in text or "," in text:
             what = "a label is missing" if ":" in text else "expected one label (of CSV: data.format=csv)"
-            raise self.block.refusal(begin, f"the line begins with {shown(repr(text))}; {what}.")
+            raise self.block.refusal(begin, f"the line begins with {sanitize(repr(text))}; {what}.")
         try:
             return self.labels.code(text)
         except ValueError as error:
@@ -99,14 +99,15 @@ class _BlockReader:
         """Return a description of what is wrong with an entry, or None."""
         value = number(text)
         if not colon:
-            return f"{shown(repr(token))} is not index:value"
+            return f"{sanitize(repr(token))} is not index:value"
         if not (name.isascii() and name.isdigit()):
-            return f"{shown(repr(name))} in {shown(repr(token))} is not an index, a whole number from 0 or 1"
+            return f"{sanitize(repr(name))} in {sanitize(repr(token))} is not an index, a whole number from 0 or 1"
         if len(name) > 100 or not self.lowest <= int(name) <= self.highest:
-            between = f"the index {shown(name)} is not between {self.lowest} and {self.highest}"
+            between = f"the index {sanitize(name)} is not between {self.lowest} and {self.highest}"
             return f"{between}; set {SET_FEATURES} if it is right"
         if int(name) <= previous:
             return f"index {name} stands after index {previous}; indices must ascend, each only once"
         if value is None or not abs(value) <= LARGEST:
-            return f"{shown(repr(text))} in {shown(repr(token))} is not a number between -{LARGEST:g} and {LARGEST:g}"
+            where = f"{sanitize(repr(text))} in {sanitize(repr(token))}"
+            return f"{where} is not a number between -{LARGEST:g} and {LARGEST:g}"
         return None

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from klr_bench.estimators.core.binary import BinaryKernelClassifier
 from klr_bench.estimators.core.classifier import checked_decision, checked_fit, row_weights, verbose_callback
 from klr_bench.estimators.core.expansion import decide, evaluate
-from klr_bench.estimators.core.one_against_rest import spread
+from klr_bench.estimators.core.multiclass import spread
 from klr_bench.estimators.core.operands import operands_of
 from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COUNT, JOBS, NOT_NEGATIVE, POSITIVE, VERBOSE
 from klr_bench.estimators.core.threads import parallel_map

@@ -18,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from klr_bench.estimators.batch.base import ExpansionClassifier, slices, usual_lam
 from klr_bench.estimators.core.binary import BinaryKernelClassifier
 from klr_bench.estimators.core.classifier import checked_fit, verbose_callback
-from klr_bench.estimators.core.one_against_rest import gather, in_common, one_against_rest
+from klr_bench.estimators.core.multiclass import gather, in_common, one_vs_rest
 from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COUNT, NOT_NEGATIVE, POSITIVE, VERBOSE
 from klr_bench.estimators.core.vectors import TIE
 
@@ -129,7 +129,7 @@ class ImportVectorMachine(ExpansionClassifier):
         self.verbose = verbose
 
     @checked_fit
-    @one_against_rest
+    @one_vs_rest
     def fit(self, X, y, sample_weight=None, callback=None):
         """Choose import vectors among the rows of X; return self.
 

@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from klr_bench.estimators.core.classifier import Classifier, distinct_labels, refuse_single
 from klr_bench.estimators.core.kernels import KERNELS, WIDTHS, Kernel, gamma_of
-from klr_bench.estimators.core.one_against_rest import fit_classes
+from klr_bench.estimators.core.multiclass import fit_classes
 from klr_bench.estimators.core.parameters import NUMBER, POSITIVE, SEED, estimator, parameter
 from klr_bench.estimators.core.rows import make_writable, without_duplicates
 
@@ -22,7 +22,7 @@ class BinaryClassifier(Classifier):
 
     With two classes `decision_function` returns f, (n_samples,), otherwise the f_k, (n_samples, n_classes); the class
     with the largest is predicted.  A subclass has `decision_function`, and `fit`: one that learns all f_k itself, or
-    one for two classes with the decorator `one_against_rest`.  Then it has `_gather`, too, which sets its fitted
+    one for two classes with the decorator `one_vs_rest`.  Then it has `_gather`, too, which sets its fitted
     attributes from those of the learners for two classes in `estimators_`.
     """
 

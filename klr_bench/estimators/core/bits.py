@@ -271,7 +271,7 @@ _WORDS_32 = _words(uint32)
 
 
 @compiled(fastmath=True)
-def _whole(counts, row, last, of_a, of_b, of_c, of_d, j):
+def _total_count(counts, row, last, of_a, of_b, of_c, of_d, j):
     """Return the number of differing bits of a row and column j as float32.
 
     It is counts[j] plus the count of the last four words.
@@ -293,7 +293,7 @@ def exp_of_counts(left, right, n_words, per_bit, values):
             _count(left[i], right, last, True, counts)
         row, of_row = values[i], left[i]
         for j in range(len(counts)):
-            row[j] = exp_of_negative(scale * _whole(counts, of_row, last, a, b, c, d, j))
+            row[j] = exp_of_negative(scale * _total_count(counts, of_row, last, a, b, c, d, j))
 
 
 @compiled(float32[::1](float32[:, ::1], _WORDS_32, _WORDS_32, int64, float64, float32[:]), fastmath=True)
@@ -313,8 +313,10 @@ def sum_exp_of_counts(products, left, right, n_words, per_bit, weights):
         if len(products) > 0:
             others = products[i]
             for j in range(len(counts)):
-                sums[j] += weight * exp_of_negative(others[j] + scale * _whole(counts, of_row, last, a, b, c, d, j))
+                sums[j] += weight * exp_of_negative(
+                    others[j] + scale * _total_count(counts, of_row, last, a, b, c, d, j)
+                )
         else:
             for j in range(len(counts)):
-                sums[j] += weight * exp_of_negative(scale * _whole(counts, of_row, last, a, b, c, d, j))
+                sums[j] += weight * exp_of_negative(scale * _total_count(counts, of_row, last, a, b, c, d, j))
     return sums

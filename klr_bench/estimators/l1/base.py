@@ -23,7 +23,7 @@ from klr_bench.estimators.core.classifier import (
     verbose_callback,
 )
 from klr_bench.estimators.core.features import FourierFeatures, KernelFeatures, LinearFeatures
-from klr_bench.estimators.core.one_against_rest import begun, gather, reporting, spread
+from klr_bench.estimators.core.multiclass import fitted_learners, gather, reporting, spread
 from klr_bench.estimators.core.operands import DENSE_AT_MOST
 from klr_bench.estimators.core.rows import occurring
 from klr_bench.estimators.l1.cgd import cgd
@@ -216,7 +216,7 @@ class L1Classifier(BinaryKernelClassifier):
         self.converged_ = iterate.relative_gap <= self.tol
 
     def _gather(self):
-        learners = begun(self)
+        learners = fitted_learners(self)
         gather(self, ("coef_", "intercept_", "n_iter_", "lam_", "lambda_max_"))
         self.converged_ = np.array([getattr(learner, "converged_", False) for learner in learners])
         self._map, self._stage, self._iterate = learners[0]._map, learners[-1]._stage, None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.core.classifier import checked_fit
-from klr_bench.estimators.core.one_against_rest import one_against_rest
+from klr_bench.estimators.core.multiclass import one_vs_rest
 from klr_bench.estimators.core.parameters import (
     AT_LEAST_ONE,
     CLASS_WEIGHT,
@@ -202,7 +202,7 @@ class L1KLR(L1Classifier):
         self.verbose = verbose
 
     @checked_fit
-    @one_against_rest
+    @one_vs_rest
     def fit(self, X, y, sample_weight=None, callback=None):
         """Minimize the objective over all rows; return self.
 

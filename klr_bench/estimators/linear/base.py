@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.core.binary import BinaryClassifier
 from klr_bench.estimators.core.classifier import checked_decision, checked_fit, refuse_balanced, row_weights
-from klr_bench.estimators.core.one_against_rest import begun, one_against_rest, spread
+from klr_bench.estimators.core.multiclass import fitted_learners, one_vs_rest, spread
 from klr_bench.estimators.core.parameters import CLASS_WEIGHT, VERBOSE, estimator, parameter
 from klr_bench.protocols import FIRST
 
@@ -66,7 +66,7 @@ class LinearClassifier(BinaryClassifier):
 
     def _gather(self):
         """Set the fitted attributes from the binary classifiers, with one entry per class."""
-        learners = begun(self)
+        learners = fitted_learners(self)
         shared = {"classes_", "n_features_in_", "feature_names_in_", "t_"}
         fitted = [name for name in vars(learners[0]) if name.endswith("_") and not name.startswith("_")]
         for name in [name for name in fitted if name not in shared]:
@@ -139,7 +139,7 @@ class IncrementalClassifier(LinearClassifier):
     """Number of passes of `fit` in subclasses that do not have this parameter."""
 
     @checked_fit
-    @one_against_rest
+    @one_vs_rest
     def fit(self, X, y, callback=None):
         """Fit the classifier to the rows in the given order; return self.
 
@@ -151,7 +151,7 @@ class IncrementalClassifier(LinearClassifier):
         return self._fit(X, y, None, callback)
 
     @checked_fit
-    @one_against_rest
+    @one_vs_rest
     def partial_fit(self, X, y, classes=None, callback=None):
         """Continue learning from the rows in the given order; return self.
 
@@ -206,7 +206,7 @@ class Weighted:
     class_weight: dict | str | None = parameter(None, *CLASS_WEIGHT)
 
     @checked_fit
-    @one_against_rest
+    @one_vs_rest
     def fit(self, X, y, sample_weight=None, callback=None):
         """Fit the classifier to the rows in the given order; return self.
 
@@ -224,7 +224,7 @@ class Weighted:
         return self._fit(X, y, sample_weight, callback)
 
     @checked_fit
-    @one_against_rest
+    @one_vs_rest
     def partial_fit(self, X, y, classes=None, sample_weight=None, callback=None):
         """Continue learning from the rows in the given order; return self.
 

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils._param_validation import Options
 
 from klr_bench.estimators.core.classifier import checked_fit, verbose_callback
-from klr_bench.estimators.core.one_against_rest import one_against_rest
+from klr_bench.estimators.core.multiclass import one_vs_rest
 from klr_bench.estimators.core.parameters import COUNT, NOT_NEGATIVE, POSITIVE, estimator, parameter
 from klr_bench.estimators.core.rows import occurring
 from klr_bench.estimators.core.vectors import highest
@@ -110,7 +110,7 @@ class SparseBatchConfidenceWeighted(WeightedSolver):
     refit: bool = parameter(False, "boolean")
 
     @checked_fit
-    @one_against_rest
+    @one_vs_rest
     def fit(self, X, y, sample_weight=None, callback=None):
         """Select features and learn their weights; return self.
 

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Options
 
 from klr_bench.estimators.core.classifier import checked_fit, verbose_callback
 from klr_bench.estimators.core.jit import compiled
-from klr_bench.estimators.core.one_against_rest import one_against_rest
+from klr_bench.estimators.core.multiclass import one_vs_rest
 from klr_bench.estimators.core.parameters import COUNT, NOT_NEGATIVE, POSITIVE, SEED, estimator, parameter
 from klr_bench.estimators.core.rows import occurring
 from klr_bench.estimators.linear.base import WeightedSolver, box
@@ -131,7 +131,7 @@ class SparDCA(WeightedSolver):
     random_state: object = parameter(None, *SEED)
 
     @checked_fit
-    @one_against_rest
+    @one_vs_rest
     def fit(self, X, y, sample_weight=None, callback=None):
         """Fit the classifier to all rows; return self.
 

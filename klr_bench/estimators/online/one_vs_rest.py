@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.core.classifier import checked_decision, checked_fit
 from klr_bench.estimators.core.expansion import decide
-from klr_bench.estimators.core.one_against_rest import begun, in_common, one_against_rest, spread
+from klr_bench.estimators.core.multiclass import fitted_learners, in_common, one_vs_rest, spread
 from klr_bench.estimators.core.parameters import estimator, fixed
 from klr_bench.estimators.online.base import OnlineKernelClassifier
 from klr_bench.estimators.online.state import BLOCK
@@ -55,7 +55,7 @@ class OneVsRestKernelClassifier(OnlineKernelClassifier):
     _by_age = False
 
     @checked_fit
-    @one_against_rest
+    @one_vs_rest
     def fit(self, X, y, callback=None):
         """Fit the classifier to X and y from scratch; return self.
 
@@ -73,7 +73,7 @@ class OneVsRestKernelClassifier(OnlineKernelClassifier):
         return super().fit(X, y, callback=callback)
 
     @checked_fit
-    @one_against_rest
+    @one_vs_rest
     def partial_fit(self, X, y, classes=None, callback=None):
         """Continue learning from the rows of X, in order and without sample weights.
 
@@ -134,7 +134,7 @@ class OneVsRestKernelClassifier(OnlineKernelClassifier):
         return last
 
     def _gather(self):
-        learners = begun(self)
+        learners = fitted_learners(self)
         self._support_vectors, self.dual_coef_ = in_common(self)
         self.n_support_ = self.support_vectors_.shape[0]
         self.n_updates_ = sum(learner.n_updates_ for learner in learners)

@@ -179,7 +179,7 @@ class PrototypeClassifier(Classifier):
             solver = "lbfgs" if rows.X.size * self._model.layout.J <= LBFGS_WORK else "adam"
         if parts == ("b",):
             K = np.concatenate([self._model.kernel_values(x, X) for X, _, _ in rows.blocks()])
-            b, x = self._model.layout.places["b"], x.astype(np.float64)
+            b, x = self._model.layout.slices["b"], x.astype(np.float64)
             options = {"l2": self._model.l2, "tol": 1e-2 * self.tol, "max_iter": 10 * self.max_iter}
             x[b], self.converged_ = coefficients(K, rows.y, rows.v, x[b], **options)
             self.n_iter_ = 1
@@ -211,7 +211,7 @@ class PrototypeClassifier(Classifier):
     def _go_on(self, solver, x, rows, held_out, parts, random, callback):
         """Run the passes of a solver; return False if the last pass still improves at `max_iter`."""
         model, n = self._model, len(rows)
-        watched = rows if n <= WATCHED else rows.taken(np.sort(random.permutation(n)[:WATCHED]))
+        watched = rows if n <= WATCHED else rows.subset(np.sort(random.permutation(n)[:WATCHED]))
         options = {
             "rate": self.learning_rate,
             "unit": unit_of(model, x, rows, self.n_features_in_),

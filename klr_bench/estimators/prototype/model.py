@@ -40,7 +40,7 @@ class Layout:
     d: int
 
     @property
-    def places(self):
+    def slices(self):
         """Slices of the parts, keyed by name; b_0 belongs to b."""
         ends = np.cumsum([0, self.M * (1 + self.J), self.J * self.d, 1])
         return {part: slice(ends[i], ends[i + 1]) for i, part in enumerate(PARTS)}
@@ -51,7 +51,7 @@ class Layout:
 
     def views(self, x):
         """Return b_0 (M,), B (J, M), U (d, J) and theta (1,) as views of x."""
-        b, u, theta = (x[place] for place in self.places.values())
+        b, u, theta = (x[place] for place in self.slices.values())
         return b[: self.M], b[self.M :].reshape(self.J, self.M), u.reshape(self.d, self.J), theta
 
 
@@ -83,12 +83,12 @@ class Rows:
     def shuffled(self, random, size):
         """Yield all rows in random order, `size` at a time."""
         order, sparse = random.permutation(len(self)), sp.issparse(self.X)
-        rows = self.taken(order) if sparse else self  # CSR rows are slow to pick
+        rows = self.subset(order) if sparse else self  # CSR rows are slow to pick
         for start in range(0, len(self), size):
             part = slice(start, start + size)
             yield rows.block(part if sparse else order[part])
 
-    def taken(self, rows):
+    def subset(self, rows):
         """Return some of the rows as a new `Rows`."""
         return Rows(self.X[rows], None if self.y is None else self.y[rows], self.origin, self.v[rows])
 
@@ -100,7 +100,7 @@ class Rows:
         for code in range(self.y.max() + 1):
             own = order[self.y[order] == code]
             out[own[: int(share * len(own))]] = True
-        return (self.taken(np.flatnonzero(~out)), self.taken(np.flatnonzero(out))) if out.any() else (self, None)
+        return (self.subset(np.flatnonzero(~out)), self.subset(np.flatnonzero(out))) if out.any() else (self, None)
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ class Model:
             F, slopes = self.slopes(x, X, y, v / mean, parts)
             total += v @ cross_entropy(F, y) / (mean * len(rows))
             for part, value in slopes.items():
-                sums[self.layout.places[part]] += len(y) / len(rows) * value
+                sums[self.layout.slices[part]] += len(y) / len(rows) * value
         return float(total), sums
 
     def slopes(self, x, X, y, v, parts=PARTS):

@@ -32,14 +32,14 @@ class Adam:
     """
 
     def __init__(self, model, x, unit):
-        self.places, self.l1, self.unit = model.layout.places, model.l1, unit.astype(x.dtype)
+        self.slices, self.l1, self.unit = model.layout.slices, model.l1, unit.astype(x.dtype)
         self.mean, self.square, self.t = np.zeros_like(x), np.zeros_like(x), 0
 
     def step(self, x, slopes, rate):
         """Update parts of x in place by an Adam step, then soft-threshold the prototypes by l1."""
         self.t += 1
         for part, slope in slopes.items():
-            place, l1 = self.places[part], self.l1 if part == "u" else 0.0
+            place, l1 = self.slices[part], self.l1 if part == "u" else 0.0
             _adam_step(x[place], slope, self.mean[place], self.square[place], self.unit[place], rate, l1, self.t)
 
 
@@ -65,12 +65,12 @@ class GradientSteps:
     """
 
     def __init__(self, model, x, unit):
-        self.places, self.l1, self.square = model.layout.places, model.l1, (unit * unit).astype(x.dtype)
+        self.slices, self.l1, self.square = model.layout.slices, model.l1, (unit * unit).astype(x.dtype)
 
     def step(self, x, slopes, rate):
         """Update parts of x in place, then soft-threshold the prototypes that moved by l1."""
         for part, slope in slopes.items():
-            place = self.places[part]
+            place = self.slices[part]
             length = rate * self.square[place] * (slope != 0)
             x[place] -= length * slope
             if part == "u" and self.l1:
@@ -151,7 +151,7 @@ def lbfgs(model, x, rows, parts, *, tol, max_iter, callback):
 
     With l1 > 0, u is split into two nonnegative vectors.
     """
-    places = model.layout.places
+    places = model.layout.slices
     active = np.concatenate([np.arange(place.start, place.stop) for part, place in places.items() if part in parts])
     split = np.arange(places["u"].start, places["u"].stop) if model.l1 and "u" in parts else active[:0]
     positive, negative = np.searchsorted(active, split), len(active) + np.arange(len(split))

@@ -28,7 +28,7 @@ def first_point(model, rows, *, init, gamma, learn_coef, random):
         logs = np.log(np.bincount(rows.y, rows.v, minlength=max(layout.M, 2)) / rows.v.sum())
         b0[:] = logs[1:] - logs[:1] if layout.M == 1 else logs - logs.mean()
     else:
-        b = layout.places["b"]
+        b = layout.slices["b"]
         x[b] = random.uniform(-1, 1, b.stop)
     return x
 
@@ -51,7 +51,7 @@ def unit_of(model, x, rows, n_features):
 
     For b it is 0.3 divided by the spread of the kernel values at the start, or 1 in the lazy form, where that changes.
     """
-    unit, places, n = np.ones(len(x)), model.layout.places, len(rows)
+    unit, places, n = np.ones(len(x)), model.layout.slices, len(rows)
     if not model.kernel.lazy:
         K = model.kernel_values(x, rows.block(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.intp))[0])
         unit[model.layout.M : places["b"].stop] = 0.3 / (_deviation(K) or 0.3)

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import stats
 
-from klr_bench.errors import fail, shown
+from klr_bench.errors import fail, sanitize
 from klr_bench.metrics.labels import METRICS
 from klr_bench.metrics.metric import Metric
 from klr_bench.parsing import check_choice
 from klr_bench.report.compare import differences
 from klr_bench.report.compare.differences import is_equal, is_machine_metric
 from klr_bench.report.compare.runs import MethodKey, Pairing, Run, pairing_of, read_two
-from klr_bench.report.labels import listed
+from klr_bench.report.labels import join_names
 from klr_bench.report.measured import BUSY, UNKNOWN, Conditions, Entry, Row, conditions_of
 from klr_bench.report.significance import LEAST_REPEATS, LEVEL, split_ratio
 from klr_bench.report.statistics.paired import corrected_interval, holm
@@ -114,7 +114,7 @@ def compare(first: Path, second: Path, columns: Sequence[str] | None = None) -> 
         check_choice("columns", name, one.manifest.metrics | other.manifest.metrics)
     shared = [method for method in one.methods if method in other.methods]
     if not shared:
-        has = [shown(listed([run.label(method) for method in run.methods]), 300) for run in (one, other)]
+        has = [sanitize(join_names([run.label(method) for method in run.methods]), 300) for run in (one, other)]
         fail(f"{one.name}, {other.name}: expected two runs with a method in common, got {has[0]}; and {has[1]}.")
     pairings = {dataset: pairing_of(dataset, one, other) for dataset, _ in shared}
     order = [*one.manifest.config.datasets, *sorted(pairings)]

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from klr_bench.errors import shown
+from klr_bench.errors import sanitize
 from klr_bench.metrics.metric import Metric
 from klr_bench.report.compare.runs import Pairing, Run, cells_of_both, flat
-from klr_bench.report.labels import NONE, listed
+from klr_bench.report.labels import NONE, join_names
 from klr_bench.report.measured import conditions_of
 from klr_bench.results.merge import ROUNDING
 from klr_bench.results.record import COLUMNS, FINISHED
@@ -60,7 +60,7 @@ def setting_differences(first: Run, second: Run) -> list[Setting]:
         if not SHOWN_ELSEWHERE.fullmatch(key) and not f"{key}.".startswith(tuple(hidden)):
             pairs[key] = _text(one.get(key)), _text(other.get(key))
     settings = [
-        Setting(shown(key.removeprefix("config."), LONGEST), *_cut(*texts), has_effect=not NO_EFFECT.fullmatch(key))
+        Setting(sanitize(key.removeprefix("config."), LONGEST), *_cut(*texts), has_effect=not NO_EFFECT.fullmatch(key))
         for key, texts in pairs.items()
         if texts[0] != texts[1]
     ]
@@ -81,7 +81,7 @@ def _cut(first: str, second: str) -> tuple[str, str]:
     common = next((at for at, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), 0)
     if max(len(first), len(second)) > LONGEST and common > LONGEST // 2:
         first, second = (f"...{text[common - 10 :]}" for text in (first, second))
-    return shown(first, LONGEST), shown(second, LONGEST)
+    return sanitize(first, LONGEST), sanitize(second, LONGEST)
 
 
 def parameter_differences(
@@ -101,9 +101,9 @@ def parameter_differences(
         for name in dict.fromkeys(name for side in params for values in side for name in values):
             ours, theirs = ([_text(values.get(name)) for values in side] for side in params)
             if ours != theirs if both else set(ours) != set(theirs):
-                texts = (listed(list(dict.fromkeys(side)), most=3) for side in (ours, theirs))
-                one, other = (shown(text, LONGEST) for text in texts)
-                parameters.setdefault((shown(name, LONGEST), one, other), []).append(first.label(method))
+                texts = (join_names(list(dict.fromkeys(side)), most=3) for side in (ours, theirs))
+                one, other = (sanitize(text, LONGEST) for text in texts)
+                parameters.setdefault((sanitize(name, LONGEST), one, other), []).append(first.label(method))
     return parameters
 
 
@@ -152,7 +152,7 @@ def compare_cells(first: Run, second: Run, pairings: Mapping[str, Pairing]) -> C
         if different and equal_keys and same_status and one["status"] != "timeout":
             name = different[0]
             values = f"{one[name]:.6g}", f"{other[name]:.6g}"
-            cells.conflicts.append([first.label(method), str(repeat), shown(name), *values])
+            cells.conflicts.append([first.label(method), str(repeat), sanitize(name), *values])
     return cells
 
 

@@ -7,11 +7,11 @@ import math
 from collections.abc import Sequence
 from itertools import chain
 
-from klr_bench.errors import shown
+from klr_bench.errors import sanitize
 from klr_bench.printing import no_formula
 from klr_bench.report.compare.comparison import Comparison, Number, Outcome
 from klr_bench.report.compare.runs import Pairing
-from klr_bench.report.labels import NONE, UNITS, counted, listed, number, title_of
+from klr_bench.report.labels import NONE, UNITS, join_names, number, pluralize, title_of
 from klr_bench.report.measured import BUSY
 from klr_bench.report.render.document import Document, Grid, aligned
 from klr_bench.report.significance import LEAST_REPEATS
@@ -28,15 +28,17 @@ SIDES = ("A", "B")
 def documents(two: Comparison) -> list[Document]:
     """Describe what two runs share and where they differ, most important differences first."""
     title = f"{two.first.name} (A) compared with {two.second.name} (B): {_headline(two)}"
-    minor = [f"{key} ({shown(one, 30)}; {shown(other, 30)})" for key, one, other, effect in two.settings if not effect]
-    also = [f"Other differences, which affect times at most: {listed(minor, most=8)}."] if minor else []
+    minor = [
+        f"{key} ({sanitize(one, 30)}; {sanitize(other, 30)})" for key, one, other, effect in two.settings if not effect
+    ]
+    also = [f"Other differences, which affect times at most: {join_names(minor, most=8)}."] if minor else []
     if two.identical:
         identical = "The two runs are identical: equal cells, keys and numbers, except times and memory."
         return [Document(title, [_settings(two)], [identical, *also])]
     grids = [
         _shortened(["Equal keys, different numbers", "repeat", "metric", *SIDES], two.cells.conflicts),
         _settings(two),
-        _shortened(["Parameter", *SIDES, "of"], [[*key, listed(of, most=2)] for key, of in two.parameters.items()]),
+        _shortened(["Parameter", *SIDES, "of"], [[*key, join_names(of, most=2)] for key, of in two.parameters.items()]),
     ]
     pages = [Document(title, [grid for grid in grids if grid.rows], [*_cell_sentences(two), *also])]
     if not two.equal_numbers:
@@ -72,15 +74,15 @@ def _headline(two: Comparison) -> str:
     cells, tested = two.cells, [one for one in two.numbers if one.p is not None]
     n_equal = sum(one.outcome is Outcome.EQUAL for one in two.numbers)
     if cells.conflicts:
-        return f"{len(cells.conflicts):,} of {counted(cells.n_equal_keys, 'equal key')} with different numbers"
+        return f"{len(cells.conflicts):,} of {pluralize(cells.n_equal_keys, 'equal key')} with different numbers"
     if two.identical:
         return "identical"
     if two.equal_numbers:
         of = "all" if cells.n_equal_numbers == cells.n_both else f"{cells.n_equal_numbers:,} of"
-        return f"equal numbers in {of} {counted(cells.n_both, 'cell')} of both"
+        return f"equal numbers in {of} {pluralize(cells.n_both, 'cell')} of both"
     n_significant, n_different = sum(one.significant for one in tested), len(two.numbers) - n_equal
     significant = f"{n_significant:,} of {len(tested):,} tested ones significantly" if tested else "none tested"
-    return f"{counted(n_different, 'number')} not equal, {significant}"
+    return f"{pluralize(n_different, 'number')} not equal, {significant}"
 
 
 def _shortened(header: list[str], rows: Sequence[list[str]]) -> Grid:
@@ -91,8 +93,8 @@ def _shortened(header: list[str], rows: Sequence[list[str]]) -> Grid:
 def _settings(two: Comparison) -> Grid:
     runs = two.first, two.second
     rows = [
-        ["results", *(shown(run.folder) for run in runs)],
-        ["last run", *(shown(run.content.get("updated", NONE))[:16].replace("T", " ") for run in runs)],
+        ["results", *(sanitize(run.folder) for run in runs)],
+        ["last run", *(sanitize(run.content.get("updated", NONE))[:16].replace("T", " ") for run in runs)],
         ["cells", *(f"{len(run.results.records):,}" for run in runs)],
     ]
     rows += [[*one[:3]] for one in two.settings if one.has_effect]
@@ -103,33 +105,33 @@ def _cell_sentences(two: Comparison) -> list[str]:
     cells, sentences, partly = two.cells, [], []
     if cells.conflicts:
         keys = [one.key for one in two.settings if one.key.startswith(("versions.", "machine"))]
-        also = f" Also different: {listed(keys)}." if keys else ""
+        also = f" Also different: {join_names(keys)}." if keys else ""
         sentences.append(
-            f"Not reproducible: {len(cells.conflicts):,} of {counted(cells.n_equal_keys, 'cell')} with equal keys have "
-            f"different numbers, although equal keys mean equal data, split, parameters, seed and code.{also}"
+            f"Not reproducible: {len(cells.conflicts):,} of {pluralize(cells.n_equal_keys, 'cell')} with equal keys "
+            f"have different numbers, although equal keys mean equal data, split, parameters, seed and code.{also}"
         )
     sentences.append(
-        f"{counted(cells.n_both, 'cell')} in both: {cells.n_equal_keys:,} with equal keys (data, split, parameters, "
+        f"{pluralize(cells.n_both, 'cell')} in both: {cells.n_equal_keys:,} with equal keys (data, split, parameters, "
         f"seed and code), {cells.n_equal_numbers:,} with equal numbers (except times and memory)."
     )
     in_tables = {one.metric.name for one in two.numbers}
-    others = {shown(name): count for name, count in cells.discrepancies.items() if name not in in_tables}
+    others = {sanitize(name): count for name, count in cells.discrepancies.items() if name not in in_tables}
     if others:
-        counts = listed([f"{name} ({counted(count, 'cell')})" for name, count in others.items()])
+        counts = join_names([f"{name} ({pluralize(count, 'cell')})" for name, count in others.items()])
         sentences.append(f"Cells that differ despite equal seed, data and split, and are not in the tables: {counts}.")
     for side, unmatched, measured in zip(SIDES, cells.unmatched, cells.measured, strict=True):
         if unmatched:
-            names = shown(listed([f"{name} ({count:,})" for name, count in unmatched.items()]), 500)
-            sentences.append(f"Only in {side}, {counted(sum(unmatched.values()), 'cell')}: {names}.")
+            names = sanitize(join_names([f"{name} ({count:,})" for name, count in unmatched.items()]), 500)
+            sentences.append(f"Only in {side}, {pluralize(sum(unmatched.values()), 'cell')}: {names}.")
         if measured:
-            sentences.append(f"Measured in {side} only: {shown(listed(measured))}.")
+            sentences.append(f"Measured in {side} only: {sanitize(join_names(measured))}.")
     for method in two.times_differ:
         for side, run in zip(SIDES, (two.first, two.second), strict=True):
             statuses = [row["status"] for row in run.methods[method].values()]
             if (n_ok := statuses.count("ok")) < len(statuses):
-                partly.append(f"{run.label(method)} ({n_ok:,} of {counted(len(statuses), 'repeat')} of {side})")
+                partly.append(f"{run.label(method)} ({n_ok:,} of {pluralize(len(statuses), 'repeat')} of {side})")
     end = "Only successful repeats enter a mean, or if there are none those at the time limit"
-    return sentences + ([f"{end}: {listed(partly)}."] if partly else [])
+    return sentences + ([f"{end}: {join_names(partly)}."] if partly else [])
 
 
 def _test_sentences(two: Comparison) -> list[str]:
@@ -138,7 +140,7 @@ def _test_sentences(two: Comparison) -> list[str]:
     for one in two.numbers:
         if one.outcome is not Outcome.EQUAL:
             labels_of.setdefault(_test(one, two.pairings[one.method[0]]), {})[_dataset(two, one)] = None
-    return [f"{sentence}: {listed(list(labels))}." for sentence, labels in labels_of.items()]
+    return [f"{sentence}: {join_names(list(labels))}." for sentence, labels in labels_of.items()]
 
 
 def _test(one: Number, pairing: Pairing) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from klr_bench.config.splitting import RESAMPLING
-from klr_bench.errors import fail, shown
+from klr_bench.errors import fail, sanitize
 from klr_bench.report.labels import column_label
 from klr_bench.report.load import Results, read_results
 from klr_bench.report.manifest import Column, Manifest
@@ -100,12 +100,12 @@ def read_two(first: Path, second: Path) -> list[Run]:
     Raises KlrBenchError for a folder without results, or if both are the same folder.
     """
     if first.resolve() == second.resolve():
-        fail(f"{shown(first)}: expected two runs to compare, got the same folder twice.")
+        fail(f"{sanitize(first)}: expected two runs to compare, got the same folder twice.")
     runs = []
     for folder in (first, second):
         results, content = read_results(folder), read_yaml(folder / "manifest.yaml")
         content = upgraded_manifest(content) if results.manifest.schema_version == 1 else content
-        name = shown(folder.name if first.name != second.name else folder)
+        name = sanitize(folder.name if first.name != second.name else folder)
         runs.append(Run(name, folder, results, results.manifest, content))
     return runs
 

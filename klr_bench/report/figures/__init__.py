@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from klr_bench.config import locations as config_files
-from klr_bench.errors import KlrBenchError, fail, raised
+from klr_bench.errors import KlrBenchError, exception_text, fail
 from klr_bench.parsing import check_choice
-from klr_bench.report.figures.core.figure import Drawn, Figure, Inputs, Needs, lacking
+from klr_bench.report.figures.core.figure import DrawnFigures, Figure, Inputs, Needs, lacking
 from klr_bench.report.figures.curves import FIGURES as CURVES
 
-__all__ = ["Drawn", "Figure", "Inputs", "Needs", "check_names", "draw_all", "find", "names"]
+__all__ = ["DrawnFigures", "Figure", "Inputs", "Needs", "check_names", "draw_all", "find", "names"]
 
 HERE = Path(__file__).parent
 MOST = {"data sets": 60, "lines of the table": 1000, "checkpoints": 200_000}
@@ -62,7 +62,7 @@ def find(name: str) -> Figure:
         try:
             figure = runpy.run_path(str(path)).get("FIGURE")
         except Exception as error:
-            message = f"{path}: cannot be imported ({raised(error)})."
+            message = f"{path}: cannot be imported ({exception_text(error)})."
             raise KlrBenchError(message) from error
     if not isinstance(figure, Figure):
         fail(f"{path}: expected FIGURE = klr_bench.report.figures.Figure(needs=..., draw=...), got {figure!r}.")
@@ -76,7 +76,7 @@ def draw_all(
     own: bool = False,
     also: Sequence[str] = (),
     explored: bool = False,
-) -> Drawn:
+) -> DrawnFigures:
     """Draw the requested figures.
 
     A figure of `asked` that lacks what it needs, or cannot be drawn for every method, has a note.
@@ -90,7 +90,7 @@ def draw_all(
     explored : return figures that can be explored as plain data, and the others as one file each, of low resolution
     """
     check_names(asked or ())
-    drawn = Drawn()
+    drawn = DrawnFigures()
     blocks = inputs.table.blocks
     counts = (len(blocks), sum(len(block.lines) for block in blocks), len(inputs.traces))
     for (what, most), number in zip(MOST.items(), counts, strict=True):
@@ -102,7 +102,7 @@ def draw_all(
     unasked = [
         name
         for name, figure in shipped.items()
-        if (figure.usual and asked is None) or figure.comes_with in inputs.table.shown
+        if (figure.usual and asked is None) or figure.comes_with in inputs.table.metrics
     ]
     for name in dict.fromkeys([*(asked or ()), *unasked]):
         try:
@@ -114,7 +114,7 @@ def draw_all(
         except Exception as error:
             if name in shipped and not isinstance(error, KlrBenchError):
                 raise
-            reason = str(error) if isinstance(error, KlrBenchError) else f"{files[name]}: {raised(error)}"
+            reason = str(error) if isinstance(error, KlrBenchError) else f"{files[name]}: {exception_text(error)}"
             notes = [f"not drawn: {reason}"]
         drawn.notes.extend(f"figure {name}: {note}" for note in notes if asked and name in asked)
     return drawn
@@ -136,7 +136,7 @@ def _files() -> dict[str, Path]:
 
 
 def _add(
-    drawn: Drawn,
+    drawn: DrawnFigures,
     name: str,
     figure: Figure,
     inputs: Inputs,

@@ -40,7 +40,7 @@ from klr_bench.report.figures.core.plot import (
 )
 from klr_bench.report.labels import line_label
 from klr_bench.results.store import FINISHED
-from klr_bench.results.variants import Variant, as_number
+from klr_bench.results.variants import Variant, to_number
 
 COMPARATOR = "hindsight"
 DELTA = 0.05
@@ -111,7 +111,7 @@ def bounds_of(algorithm: str, params: Parameters, n_train: float) -> Bounds | No
     once = params.get("n_epochs") == 1 and params.get("shuffle") is False
     if not once or params.get("kernel", "rbf") != "rbf" or params.get("loss", "logit") != "logit":
         return None
-    R, G, eta = (as_number(params.get(name)) for name in ("R", "G", "eta"))
+    R, G, eta = (to_number(params.get(name)) for name in ("R", "G", "eta"))
     if params.get("eta") == "R/sqrt(T)" and R is not None:
         eta = R / math.sqrt(n_train)
     if algorithm == "oskl" and G is not None and eta is None:
@@ -126,7 +126,7 @@ def bounds_of(algorithm: str, params: Parameters, n_train: float) -> Bounds | No
             lambda T, own: bounds.margin_support_bound(T, own, eta),
         )
     if algorithm == "auxiliary" and params.get("h") in bounds.AUXILIARY:
-        shape = str(params["h"]), as_number(params.get("aux_gamma")) or 1.0, as_number(params.get("aux_delta")) or 0.0
+        shape = str(params["h"]), to_number(params.get("aux_gamma")) or 1.0, to_number(params.get("aux_delta")) or 0.0
         return Bounds(
             lambda T, loss, h, norm: bounds.auxiliary_loss_bound(T, h, norm, eta),
             lambda T, own: bounds.auxiliary_support_bound(own, *shape),

@@ -31,7 +31,7 @@ from klr_bench.report.figures.core.plot import (
 )
 from klr_bench.report.labels import line_label, path_of
 from klr_bench.results.store import FINISHED
-from klr_bench.results.variants import Variant, as_number
+from klr_bench.results.variants import Variant, to_number
 
 PLACE = ["dataset", "algorithm", "variant"]
 TIME = Axis("elapsed_s", "Training time (s)", logarithmic=True)
@@ -130,7 +130,7 @@ def plot_sparsity(inputs: Inputs) -> Plot | None:
     for block in inputs.table.blocks:
         points = []
         for line in block.lines:
-            gamma, accuracy = drawable(as_number(line.variant.get(AUX_GAMMA))), mean(line, "accuracy")
+            gamma, accuracy = drawable(to_number(line.variant.get(AUX_GAMMA))), mean(line, "accuracy")
             if gamma and accuracy:
                 points.append((gamma, accuracy, line))
         points.sort(key=lambda point: point[:2])

@@ -18,7 +18,7 @@ import pandas as pd
 from klr_bench.errors import fail
 from klr_bench.report.figures.core.figure import Figure, Inputs, Needs
 from klr_bench.report.figures.core.plot import Axis, Curve, Facet, Plot, connected, curve_of, looks_of
-from klr_bench.report.labels import column_label, counted
+from klr_bench.report.labels import column_label, pluralize
 from klr_bench.report.measured import conditions_of
 from klr_bench.report.statistics.across import profile, ratios
 from klr_bench.report.statistics.paired import Array
@@ -43,7 +43,7 @@ def _plot(inputs: Inputs) -> Plot | None:
             shares = 100 * profile(column[:, None], steps)[:, 0]
             series.append(connected(solver, look, np.repeat(steps, 2)[1:], np.repeat(shares, 2)[:-1]))
         if len(values):
-            facets.append(Facet(f"gap {gap:g}: {counted(len(values), 'problem')}", SOLVED, series))
+            facets.append(Facet(f"gap {gap:g}: {pluralize(len(values), 'problem')}", SOLVED, series))
     return Plot(FACTOR, facets) if facets else None
 
 

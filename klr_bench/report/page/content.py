@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from klr_bench.parsing import Plain
-from klr_bench.report import compared
+from klr_bench.report import comparison_texts
 from klr_bench.report import paper_pages as pages
 from klr_bench.report.figures import Inputs, draw_all
 from klr_bench.report.figures.core.plot import Axis, Plot, Series
-from klr_bench.report.labels import listed
+from klr_bench.report.labels import join_names
 from klr_bench.report.load import read_results
 from klr_bench.report.manifest import Manifest
-from klr_bench.report.papers.reproduction import WholePaper
+from klr_bench.report.papers.reproduction import Reproduction
 from klr_bench.report.render import Document, document
 from klr_bench.report.table import results_table
 
@@ -93,7 +93,7 @@ def experiment_part(
         "All records",
         header,
         rows,
-        list(dict.fromkeys([*FIRST_COLUMNS, *message, *(name for name in built.shown if name in header), "params"])),
+        list(dict.fromkeys([*FIRST_COLUMNS, *message, *(name for name in built.metrics if name in header), "params"])),
         {name: metric.title for name, metric in manifest.metrics.items()},
         algorithm={name: manifest.algorithm_label(name) for name in {*results.records["algorithm"]}},
         dataset={name: manifest.dataset_label(name) for name in {*results.records["dataset"]}},
@@ -105,7 +105,7 @@ def experiment_part(
         kind="experiment",
         name=folder.name,
         title=built.title or folder.name,
-        documents=[document(built), *([compared(built, columns)[0]] if statistics else [])],
+        documents=[document(built), *([comparison_texts(built, columns)[0]] if statistics else [])],
         tables=[records],
         facts=_facts(manifest),
         commands=_commands(folder, manifest),
@@ -118,30 +118,30 @@ def experiment_part(
     )
 
 
-def paper_part(whole: WholePaper, numbers: Sequence[str] | None = None) -> Part:
+def paper_part(reproduction: Reproduction, numbers: Sequence[str] | None = None) -> Part:
     """Return the content for a paper: tables, scoreboard, claims, and all numbers.
 
     With `numbers`, names of experiments, only the numbers that are compared with theirs.
     """
-    reference, title = whole.paper.reference, "Every printed number, ours, and the verdict"
+    reference, title = reproduction.paper.reference, "Every printed number, ours, and the verdict"
     rows = [
         ["" if value is None else str(value) for value in row]
-        for row, one in pages.number_rows([whole])
+        for row, one in pages.number_rows([reproduction])
         if numbers is None or one.experiment in numbers
     ]
     documents = []
     if numbers is None:
-        documents = [pages.scoreboard_page(whole)] if whole.lines else []
-        documents += [pages.table_page(whole, number) for number in whole.judged]
-        documents += [pages.claims_page(whole)] if whole.claims else []
-    table = data_table(f"{whole.name}-numbers", title, pages.CSV_COLUMNS, rows, NUMBERS_SHOWN, NUMBERS_TITLES)
+        documents = [pages.scoreboard_page(reproduction)] if reproduction.lines else []
+        documents += [pages.table_page(reproduction, number) for number in reproduction.matches_by_table]
+        documents += [pages.claims_page(reproduction)] if reproduction.claims else []
+    table = data_table(f"{reproduction.name}-numbers", title, pages.CSV_COLUMNS, rows, NUMBERS_SHOWN, NUMBERS_TITLES)
     return Part(
         kind="paper",
-        name=whole.name,
+        name=reproduction.name,
         title=reference if numbers is None else f"{reference}: its numbers and these results",
         documents=documents,
         tables=[table] if rows else [],
-        commands=[f"klr-bench report paper={whole.name}"],
+        commands=[f"klr-bench report paper={reproduction.name}"],
     )
 
 
@@ -224,7 +224,7 @@ def _rounded(numbers: Sequence[float]) -> list[float | None]:
 
 def _facts(manifest: Manifest) -> dict[str, str]:
     """Return the date, source, machine and versions of a run, as far as known."""
-    changes = f", with changes in {listed(list(map(str, manifest.changed)))}" if manifest.changed else ""
+    changes = f", with changes in {join_names(list(map(str, manifest.changed)))}" if manifest.changed else ""
     facts = {
         "Run": " to ".join(dict.fromkeys(str(time) for time in (manifest.started, manifest.updated) if time)),
         "Source": f"commit {manifest.git_commit}{changes}" if manifest.git_commit else None,
@@ -238,8 +238,8 @@ def _facts(manifest: Manifest) -> dict[str, str]:
 
 def _commands(folder: Path, manifest: Manifest) -> list[str]:
     """Return the commands that reproduce the results and the table."""
-    run = ["klr-bench", "run", *map(str, manifest.command or [f"experiment={manifest.chosen}"])]
-    if manifest.experiment != manifest.chosen and not any(word.startswith("name=") for word in run):
+    run = ["klr-bench", "run", *map(str, manifest.command or [f"experiment={manifest.experiment_file}"])]
+    if manifest.experiment != manifest.experiment_file and not any(word.startswith("name=") for word in run):
         run.append(f"name={manifest.experiment}")
     report = ["klr-bench", "report", f"experiment={folder.name}", f"results_dir={folder.parent}"]
     return [shlex.join(run), shlex.join(report)]

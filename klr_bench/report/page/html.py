@@ -26,8 +26,8 @@ from klr_bench.report.compare.comparison import compare
 from klr_bench.report.compare.pages import documents
 from klr_bench.report.page.content import Part, experiment_part, paper_part, word
 from klr_bench.report.paper_pages import all_papers_page
-from klr_bench.report.papers.reading import chosen_papers, experiments_of, paper_files
-from klr_bench.report.papers.reproduction import WholePaper
+from klr_bench.report.papers.reading import experiments_of, find_papers, paper_files
+from klr_bench.report.papers.reproduction import Reproduction
 from klr_bench.report.writing import write_changed
 
 SCRIPTS = ("plotly-basic.min.js", "common.js", "tables.js", "figures.js", "page.js")
@@ -127,18 +127,20 @@ def write_page(
     `papers` are names, or "all"; their experiments in `results_dir` are on the page, too.  `options` are arguments of
     `experiment_part`.  Raises KlrBenchError for a folder without valid results, and for an unknown paper.
     """
-    chosen = {name: folder for words in papers for name, folder in chosen_papers(words).items()}
-    whole = [WholePaper(name, folder, results_dir) for name, folder in chosen.items()]
-    experiments = list(dict.fromkeys([*experiments, *(results_dir / name for one in whole for name in one.results)]))
-    parts = [paper_part(paper) for paper in whole]
+    chosen = {name: folder for words in papers for name, folder in find_papers(words).items()}
+    reproduction = [Reproduction(name, folder, results_dir) for name, folder in chosen.items()]
+    experiments = list(
+        dict.fromkeys([*experiments, *(results_dir / name for one in reproduction for name in one.results)])
+    )
+    parts = [paper_part(paper) for paper in reproduction]
     parts += [experiment_part(folder, **options) for folder in experiments]
     for name, folder in paper_files(folders()).items():
         compared = set(experiments_of(name)) & {path.name for path in experiments}
         if compared and name not in chosen:
-            paper = WholePaper(name, folder, experiments[0].parent, only=compared)
+            paper = Reproduction(name, folder, experiments[0].parent, only=compared)
             part = paper_part(paper, sorted(compared))
             parts += [part] if part.tables else []
-    title = ", ".join([paper.paper.reference for paper in whole] or [path.name for path in experiments])
+    title = ", ".join([paper.paper.reference for paper in reproduction] or [path.name for path in experiments])
     return _write(target, parts, title)
 
 
@@ -169,22 +171,22 @@ def write_site(target: Path, results_dir: Path) -> list[Path]:
     experiments = sorted(path.parent for path in results_dir.glob("*/records.csv"))
     if not experiments:
         fail(f"{results_dir}: expected results folders, got none. Create one with: klr-bench run experiment=...")
-    papers = [WholePaper(name, folder, results_dir) for name, folder in paper_files(folders()).items()]
-    papers = [whole for whole in papers if whole.results]
+    papers = [Reproduction(name, folder, results_dir) for name, folder in paper_files(folders()).items()]
+    papers = [reproduction for reproduction in papers if reproduction.results]
     paths = {folder.name: f"experiments/{word(folder.name)}.html" for folder in experiments}
-    paper_paths = {whole.name: f"papers/{word(whole.name)}.html" for whole in papers}
+    paper_paths = {reproduction.name: f"papers/{word(reproduction.name)}.html" for reproduction in papers}
     pages: dict[str, Part] = {}
     for folder in experiments:
-        related = [whole for whole in papers if folder.name in whole.results]
+        related = [reproduction for reproduction in papers if folder.name in reproduction.results]
         links = {f"Compared with {one.paper.reference}": f"../{paper_paths[one.name]}" for one in related}
         pages[paths[folder.name]] = replace(experiment_part(folder), links=links)
-    links = {whole.paper.reference: paper_paths[whole.name] for whole in papers}
+    links = {reproduction.paper.reference: paper_paths[reproduction.name] for reproduction in papers}
     index = [Part("site", "papers", "Papers", [all_papers_page(papers)] if papers else [], links=links)]
     links = {f"{part.name}: {part.title}": path for path, part in pages.items()}
     index.append(Part("site", "experiments", "Experiments", [], links=links))
-    for whole in papers:
-        links = {name: f"../{paths[name]}" for name in whole.results}
-        pages[paper_paths[whole.name]] = replace(paper_part(whole), links=links)
+    for reproduction in papers:
+        links = {name: f"../{paths[name]}" for name in reproduction.results}
+        pages[paper_paths[reproduction.name]] = replace(paper_part(reproduction), links=links)
     files = {f"assets/{name}": asset(name) for name in SHARED}
     for path, part in pages.items():
         files[path] = layout(fragment([part], part.title), part.title, shared="../assets/", home="../index.html")

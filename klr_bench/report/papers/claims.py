@@ -11,7 +11,7 @@ from klr_bench.metrics.metric import Metric
 from klr_bench.report.labels import UNITS, line_label, number
 from klr_bench.report.measured import TIMES, Entry, Measured, Method
 from klr_bench.report.papers.model import Claim, Columns, Statement
-from klr_bench.results.variants import as_number
+from klr_bench.results.variants import to_number
 
 CLAIM_VERDICTS = HOLDS, FAILS, OPEN = "holds", "does not hold here", "cannot be judged here"
 MOST_LISTED = 4
@@ -22,7 +22,7 @@ Candidates = Sequence[tuple[str, Method]]
 
 
 @dataclass(frozen=True)
-class Compared:
+class ClaimComparison:
     """Comparison of two measured values, with the display names of their methods."""
 
     dataset: str
@@ -40,39 +40,39 @@ class JudgedClaim:
     """Claim with the comparisons that the available records allow, and the verdict."""
 
     claim: Claim
-    compared: Sequence[Compared]
+    comparisons: Sequence[ClaimComparison]
     missing: Sequence[str]
     """Experiments that the claim refers to and that were not run."""
-    n_unlike: int = 0
+    n_incomparable: int = 0
     """Skipped comparisons of times, measured on different machines or on a busy one."""
 
     @property
     def verdict(self) -> str:
         """HOLDS if enough comparisons hold: all, or the share that the claim requires."""
-        if not self.compared:
+        if not self.comparisons:
             return OPEN
-        return HOLDS if self._n_right >= self.claim.share * len(self.compared) else FAILS
+        return HOLDS if self._n_true >= self.claim.share * len(self.comparisons) else FAILS
 
     @property
-    def _n_right(self) -> int:
-        return sum(one.holds for one in self.compared)
+    def _n_true(self) -> int:
+        return sum(one.holds for one in self.comparisons)
 
     def count(self) -> str:
         """Return how many comparisons hold, such as "3 of 4", or "-" if there are none."""
-        return f"{self._n_right} of {len(self.compared)}" if self.compared else "-"
+        return f"{self._n_true} of {len(self.comparisons)}" if self.comparisons else "-"
 
     def sentence(self) -> str:
         """Return a sentence with the claim, its verdict, and the decisive comparisons."""
         left_out = [f"Not run: {', '.join(self.missing)}."] if self.missing else []
-        if self.n_unlike:
+        if self.n_incomparable:
             left_out.append(
-                f"Skipped: {self.n_unlike} comparisons of times from different machines or from a busy one."
+                f"Skipped: {self.n_incomparable} comparisons of times from different machines or from a busy one."
             )
         verdict = f"{self.claim.says} ({self.claim.where}) {self.verdict[0].upper()}{self.verdict[1:]}"
-        if not self.compared:
+        if not self.comparisons:
             return f"{verdict}. {self.claim.open or ' '.join(left_out) or 'No such columns.'}"
-        wrong = [one for one in self.compared if not one.holds]
-        decisive, word = (wrong, "Against it") if wrong else (self.compared, "For it")
+        wrong = [one for one in self.comparisons if not one.holds]
+        decisive, word = (wrong, "Against it") if wrong else (self.comparisons, "For it")
         listed = "; ".join(f"{one.dataset}: {one.left} against {one.right}" for one in decisive[:MOST_LISTED])
         more = f"; and {len(decisive) - MOST_LISTED} more" if len(decisive) > MOST_LISTED else ""
         return " ".join([f"{verdict}: {self.count()} comparisons. {word}: {listed}{more}.", *left_out])
@@ -93,16 +93,16 @@ def judge(claim: Claim, measured: Mapping[str, Measured], metrics: Mapping[str, 
         pair
         for (_, label), methods in candidates.items()
         for statement in claim.statements
-        for pair in _compared(statement, label, methods, metrics)
+        for pair in _comparisons(statement, label, methods, metrics)
     ]
     compared = [pair for pair in pairs if pair is not None]
     missing = [name for name in claim.experiments if name not in measured]
-    return JudgedClaim(claim, compared, missing, n_unlike=len(pairs) - len(compared))
+    return JudgedClaim(claim, compared, missing, n_incomparable=len(pairs) - len(compared))
 
 
-def _compared(
+def _comparisons(
     statement: Statement, dataset: str, candidates: Candidates, metrics: Mapping[str, Metric]
-) -> Iterator[Compared | None]:
+) -> Iterator[ClaimComparison | None]:
     """Yield the comparisons of a statement, and None for each pair of incomparable times."""
     metric, other = metrics[statement.metric], metrics[statement.than_metric or statement.metric]
     are_times = {metric.name, other.name} <= TIMES
@@ -112,7 +112,7 @@ def _compared(
     if statement.within:
         points = " points" if metric.unit == "percent" else _unit(metric)
         relation += f", within {statement.within * UNITS[metric.unit].scale:g}{points}"
-    for left in _chosen(statement.of, candidates):
+    for left in _select(statement.of, candidates):
         rights: list[tuple[str, Entry, Method | None]] = [
             (line_label(right), right.entries[other.name], right) for right in _rights(statement, left, candidates)
         ]
@@ -129,7 +129,7 @@ def _compared(
             factor = "" if statement.times == 1 else f"{statement.times:g} times "
             left_text = f"{line_label(left)} {_text(ours, metric, statement)}"
             right_text = f"{factor}{name} {_text(theirs, other, statement)}".strip()
-            yield Compared(dataset, left_text, right_text, holds, title, relation)
+            yield ClaimComparison(dataset, left_text, right_text, holds, title, relation)
 
 
 def _number(entry: Entry, statement: Statement) -> float | None:
@@ -141,7 +141,7 @@ def _rights(statement: Statement, left: Method, candidates: Candidates) -> list[
     """Return the methods on the right-hand side of a comparison with `left`."""
     if statement.along is not None:
         return _next_smaller(statement.along, left, candidates)
-    rights = _chosen(statement.than, candidates) if statement.than is not None else []
+    rights = _select(statement.than, candidates) if statement.than is not None else []
     return [
         right
         for right in rights
@@ -154,7 +154,7 @@ def _value(method: Method, parameter: str) -> Any:
     return method.algorithm if parameter == "algorithm" else method.variant.get(parameter)
 
 
-def _chosen(chosen: Columns, candidates: Candidates) -> list[Method]:
+def _select(chosen: Columns, candidates: Candidates) -> list[Method]:
     return [
         method
         for experiment, method in candidates
@@ -166,12 +166,12 @@ def _chosen(chosen: Columns, candidates: Candidates) -> list[Method]:
 
 def _next_smaller(parameter: str, left: Method, candidates: Candidates) -> list[Method]:
     """Return the method, if any, that differs only by the next smaller parameter value."""
-    here, rest = as_number(left.variant.get(parameter)), left.variant.without(parameter)
+    here, rest = to_number(left.variant.get(parameter)), left.variant.without(parameter)
     by_value = {
         value: method
         for _, method in reversed(candidates)
         if method.algorithm == left.algorithm and method.variant.without(parameter) == rest
-        if (value := as_number(method.variant.get(parameter))) is not None
+        if (value := to_number(method.variant.get(parameter))) is not None
     }
     smaller = [value for value in by_value if here is not None and value < here]
     return [by_value[max(smaller)]] if smaller else []

@@ -20,7 +20,7 @@ from klr_bench.report.measured import Entry, Measured, MeasuredDataset, Method
 from klr_bench.report.papers.model import Paper, Printed
 from klr_bench.report.papers.reading import paper_files, read_lines, read_paper
 from klr_bench.report.papers.verdicts import Verdict, is_near, verdict_of
-from klr_bench.results.variants import as_number
+from klr_bench.results.variants import to_number
 
 
 @dataclass(frozen=True)
@@ -87,16 +87,16 @@ class Source:
     metrics: Mapping[str, Metric] = field(default_factory=lambda: METRICS)
 
     @property
-    def of_tables(self) -> list[Printed]:
+    def selected_numbers(self) -> list[Printed]:
         """The published numbers of the selected tables."""
         return [line for line in self.lines if line.table in self.tables]
 
     def facts(self, dataset: str) -> list[Printed]:
         """Return the published properties of a data set, or of the one that it substitutes."""
         name = self.paper.published_name(dataset)
-        return [line for line in self.of_tables if line.dataset == name and not line.algorithm]
+        return [line for line in self.selected_numbers if line.dataset == name and not line.algorithm]
 
-    def judged(self, match: Match) -> Match:
+    def with_verdict(self, match: Match) -> Match:
         """Return a copy of a match with its verdict.
 
         A cause, or a failed attempt to find one, is used only if the experiments that demonstrate it were run.
@@ -136,7 +136,7 @@ def match(source: Source, measured: Measured) -> list[Match]:
             printed = _printed(method, dataset, lines.get((table, name, method.algorithm), []), measured)
             pairs += [(line, method.column, method.entries[metric]) for metric, line in printed.items()]
         matches += [
-            source.judged(Match(line, Verdict.OPEN, measured.name, dataset.name, column, entry, stand_in))
+            source.with_verdict(Match(line, Verdict.OPEN, measured.name, dataset.name, column, entry, stand_in))
             for line, column, entry in pairs
             if entry is not None
         ]
@@ -152,19 +152,19 @@ def _printed(
     they are matched by rank.
     """
     values = method.params
-    if measured.manifest.borrowed and as_number(values.get("budget")) is not None:
+    if measured.manifest.has_referenced_budgets and to_number(values.get("budget")) is not None:
         variants = [one.variant for one in dataset.methods if one.algorithm == method.algorithm]
         ours, theirs = (
-            sorted({params["budget"] for params in side if as_number(params.get("budget")) is not None})
+            sorted({params["budget"] for params in side if to_number(params.get("budget")) is not None})
             for side in (variants, [line.params for line in lines])
         )
         if len(ours) == len(theirs):
             by_rank = dict(zip(ours, theirs, strict=True))
             values = {**values, "budget": by_rank.get(values["budget"], values["budget"])}
-    return best_lines(lines, values)
+    return best_matches(lines, values)
 
 
-def best_lines(lines: Iterable[Printed], values: Parameters) -> dict[str, Printed]:
+def best_matches(lines: Iterable[Printed], values: Parameters) -> dict[str, Printed]:
     """Return the published numbers that match the parameters of a method, keyed by metric.
 
     Among several matches, the number with the most parameters is used.  The value true does not match 1.
@@ -179,7 +179,7 @@ def best_lines(lines: Iterable[Printed], values: Parameters) -> dict[str, Printe
     return best
 
 
-def matches_of(sources: Sequence[Source], measured: Measured) -> dict[tuple[str, Column], dict[str, Match]]:
+def matches_by_method(sources: Sequence[Source], measured: Measured) -> dict[tuple[str, Column], dict[str, Match]]:
     """Return the published counterparts of measured values by data set, method and metric.
 
     If several papers publish a value, the first one is used; within a paper, the number with the most parameters.
@@ -192,7 +192,7 @@ def matches_of(sources: Sequence[Source], measured: Measured) -> dict[tuple[str,
     return matches
 
 
-def sources_of(
+def published_tables(
     experiment: str,
     metrics: Mapping[str, Metric],
     searched: Sequence[Path],

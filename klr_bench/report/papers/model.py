@@ -9,7 +9,19 @@ from pydantic import Field
 
 from klr_bench.config.models import Parameter
 from klr_bench.instantiate import Parameters
-from klr_bench.parsing import DISTINCT, PRINTABLE, Check, FileName, Model, Text, Words, above, between, matching, some
+from klr_bench.parsing import (
+    DISTINCT,
+    PRINTABLE,
+    Check,
+    FileName,
+    Model,
+    Text,
+    Words,
+    above,
+    between,
+    matching,
+    non_empty,
+)
 
 PARTS = ("dataset", "algorithm", "label", "params", "metric")
 """What the rows and columns of a published table may stand for, apart from a parameter such as lam."""
@@ -22,9 +34,9 @@ NUMBER = r"[0-9]{1,30}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,2})?"
 
 
 Sentence = Annotated[str, Check("a sentence that ends in a full stop", lambda text: text.strip().endswith("."))]
-Names = Annotated[list[Text], some("the names")]
-Values = Annotated[list[Parameter], some("the values")]
-ExperimentNames = Annotated[list[FileName], some("the experiments")]
+Names = Annotated[list[Text], non_empty("the names")]
+Values = Annotated[list[Parameter], non_empty("the values")]
+ExperimentNames = Annotated[list[FileName], non_empty("the experiments")]
 TableNumber = Annotated[Text, PRINTABLE]
 """The number or name of a table or figure: 3, "4.1", "C.2"."""
 Number = Annotated[str, matching("a number as printed", f"[+-]?{NUMBER}")]
@@ -81,8 +93,8 @@ class Layout(Model):
     """
 
     blocks: list[Words] = Field(default_factory=lambda: ["dataset"])
-    rows: Annotated[list[Words], some("the parts of a row")] = Field(default_factory=lambda: ["metric"])
-    columns: Annotated[list[Words], some("the parts of a column")] = Field(default_factory=lambda: ["label"])
+    rows: Annotated[list[Words], non_empty("the parts of a row")] = Field(default_factory=lambda: ["metric"])
+    columns: Annotated[list[Words], non_empty("the parts of a column")] = Field(default_factory=lambda: ["label"])
 
 
 class Numbers(Model):
@@ -118,7 +130,7 @@ class Cause(Absent):
 class Columns(Model):
     """Filter for measured methods: accepted algorithms, experiments and parameter values."""
 
-    algorithms: Annotated[list[FileName], some("the algorithms")]
+    algorithms: Annotated[list[FileName], non_empty("the algorithms")]
     experiments: ExperimentNames | None = None
     """Experiments of the claim to which the filter is limited; null: all."""
     params: dict[str, Values] = Field(default_factory=dict)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from klr_bench.config import locations
-from klr_bench.errors import KlrBenchError, fail, located, nearest
+from klr_bench.errors import KlrBenchError, error_context, fail, nearest
 from klr_bench.files import read_regular
 from klr_bench.instantiate import TARGET
 from klr_bench.metrics.metric import Metric
@@ -48,7 +48,7 @@ def paper_files(searched: Sequence[Path]) -> dict[str, Path]:
     return folders
 
 
-def chosen_papers(name: str) -> dict[str, Path]:
+def find_papers(name: str) -> dict[str, Path]:
     """Return the folder of one paper, or of all papers if `name` is "all"."""
     folders = paper_files(locations.folders())
     if name not in (*folders, ALL):
@@ -58,7 +58,7 @@ def chosen_papers(name: str) -> dict[str, Path]:
 
 def experiments_of(name: str) -> list[str]:
     """Return the experiments that one paper names, or all papers if `name` is "all"."""
-    papers = [read_paper(folder, locations.folders()) for folder in chosen_papers(name).values()]
+    papers = [read_paper(folder, locations.folders()) for folder in find_papers(name).values()]
     return list(dict.fromkeys(experiment for paper in papers for experiment in paper.named()))
 
 
@@ -66,7 +66,7 @@ def read_paper(folder: Path, searched: Sequence[Path]) -> Paper:
     """Read and check paper.yaml; raise KlrBenchError for unknown experiments or data sets."""
     path = folder / "paper.yaml"
     content = read_yaml(path)
-    with located(path):
+    with error_context(path):
         paper = parse(Paper, content)
         experiments, datasets = locations.names("experiment", searched), locations.names("dataset", searched)
         for key, value in paper.model_dump().items():
@@ -129,7 +129,7 @@ def read_lines(folder: Path, paper: Paper, metrics: Mapping[str, Metric], search
     }
     lines: dict[str, tuple[int, Printed]] = {}
     for number, row in enumerate(rows, 2):
-        with located(f"{path}, line {number}"):
+        with error_context(f"{path}, line {number}"):
             if len(row) != len(header):
                 fail(f"expected {len(header)} values, got {len(row)}.")
             line = _line(dict(zip(header, row, strict=True)), known, metrics)
@@ -176,7 +176,7 @@ def _check_params(lines: Mapping[int, Printed], path: Path, searched: Sequence[P
             names |= _keys(content, "algorithms", algorithm, "estimator")
             names |= _keys(content, "algorithms", algorithm, "grid")
     for number in unknown:
-        with located(f"{path}, line {number}"):
+        with error_context(f"{path}, line {number}"):
             refuse_unknown(lines[number].params, sorted(known[lines[number].algorithm]), "params.")
 
 

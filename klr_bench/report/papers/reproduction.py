@@ -8,9 +8,9 @@ from functools import cached_property
 from pathlib import Path
 
 from klr_bench.config.locations import folders
-from klr_bench.errors import located
+from klr_bench.errors import error_context
 from klr_bench.metrics.labels import METRICS
-from klr_bench.report.labels import counted
+from klr_bench.report.labels import pluralize
 from klr_bench.report.load import Results, read_results, was_run
 from klr_bench.report.manifest import Manifest
 from klr_bench.report.measured import UNKNOWN as UNKNOWN_MACHINE
@@ -24,7 +24,7 @@ COMMIT = 10
 """The number of displayed characters of a commit hash."""
 
 
-class WholePaper:
+class Reproduction:
     """Paper with the results of all experiments that it names.
 
     Parameters
@@ -47,20 +47,20 @@ class WholePaper:
         entries = (*self.paper.tables.values(), *self.paper.figures.values())
         named = [name for entry in entries for name in entry.experiments]
         self._compared = dict.fromkeys(name for name in named if only is None or name in only)
-        with located(folder / "paper.yaml"):
+        with error_context(folder / "paper.yaml"):
             check_numbers(self.paper, self.lines, METRICS)
 
     @cached_property
-    def judged(self) -> dict[str, list[Match]]:
+    def matches_by_table(self) -> dict[str, list[Match]]:
         """Published numbers with verdicts, keyed by table and in the order of tables.csv."""
-        return {number: self._judged(number) for number in self.paper.tables}
+        return {number: self._table_matches(number) for number in self.paper.tables}
 
     @property
-    def numbers(self) -> list[Match]:
+    def matches(self) -> list[Match]:
         """All published numbers with verdicts."""
-        return [one for judged in self.judged.values() for one in judged]
+        return [one for judged in self.matches_by_table.values() for one in judged]
 
-    def _judged(self, number: str) -> list[Match]:
+    def _table_matches(self, number: str) -> list[Match]:
         """Return a table's numbers with verdicts, preferring results on the published data set."""
         source, table = self.source([number]), self.paper.tables[number]
         matches: dict[int, list[Match]] = {}
@@ -69,8 +69,8 @@ class WholePaper:
                 if one.mean is not None and (one.column is None or table.is_counterpart(*one.column)):
                     matches.setdefault(id(one.printed), []).append(one)
         return [
-            min(matches.get(id(line)) or [source.judged(Match(line))], key=lambda one: one.stand_in)
-            for line in source.of_tables
+            min(matches.get(id(line)) or [source.with_verdict(Match(line))], key=lambda one: one.stand_in)
+            for line in source.selected_numbers
         ]
 
     @cached_property
@@ -79,7 +79,7 @@ class WholePaper:
         return [judge(claim, self.measured, METRICS) for claim in self.paper.claims]
 
     @cached_property
-    def behind(self) -> dict[str, Results]:
+    def all_results(self) -> dict[str, Results]:
         """Results of all experiments that verdicts on numbers or claims are based on."""
         names = [*self._compared, *(name for claim in self.paper.claims for name in claim.experiments)]
         folders = {name: self._results_dir / name for name in dict.fromkeys(names)}
@@ -88,12 +88,12 @@ class WholePaper:
     @cached_property
     def results(self) -> dict[str, Results]:
         """Results of the experiments behind tables and figures, as far as they were run."""
-        return {name: results for name, results in self.behind.items() if name in self._compared}
+        return {name: results for name, results in self.all_results.items() if name in self._compared}
 
     @cached_property
     def measured(self) -> dict[str, Measured]:
         """Measured means, keyed by experiment."""
-        return {name: measure(results) for name, results in self.behind.items()}
+        return {name: measure(results) for name, results in self.all_results.items()}
 
     def source(self, tables: Collection[str]) -> Source:
         """Return a selection of the published tables for matching."""
@@ -105,7 +105,7 @@ class WholePaper:
         return [name for name in self.results if not named or name in named]
 
 
-def origin(results: Mapping[str, Results]) -> list[str]:
+def provenance(results: Mapping[str, Results]) -> list[str]:
     """Return a sentence on the commits and machines of the experiments, [] if there are none."""
     if not results:
         return []
@@ -117,10 +117,10 @@ def origin(results: Mapping[str, Results]) -> list[str]:
         measured = one.records[one.records["fit_time_s"].notna()]  # killed workers leave records without a machine
         names = conditions_of(measured.to_dict("records")).machines or {UNKNOWN_MACHINE}
         machines.update(UNKNOWN if name == UNKNOWN_MACHINE else f"{name.cpu} ({name.host})" for name in names)
-    sentences = [f"Records of {counted(len(results), 'experiment')}."]
+    sentences = [f"Records of {pluralize(len(results), 'experiment')}."]
     for what, values in (("commit", commits), ("machine", machines)):
         listed = sorted(values.items(), key=lambda one: (-one[1], one[0]))
-        every = "; ".join(f"{value}, {counted(count, 'experiment')}" for value, count in listed)
+        every = "; ".join(f"{value}, {pluralize(count, 'experiment')}" for value, count in listed)
         sentences.append(f"One {what}: {listed[0][0]}." if len(listed) == 1 else f"{len(listed)} {what}s: {every}.")
     return [" ".join(sentences)]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from klr_bench.metrics.labels import METRICS
-from klr_bench.report.labels import line_label, listed
+from klr_bench.report.labels import join_names, line_label
 from klr_bench.report.measured import BUSY, TIMES, UNKNOWN, Machine
 from klr_bench.report.papers.verdicts import mark_sentences
 from klr_bench.report.render.document import ALIKE, BEST
@@ -44,12 +44,12 @@ def caption(table: Table) -> list[str]:
     ]
     if any(line.timed_out for line in lines):
         sentences.append("If no repeat finished within the time limit, the values are those at the limit.")
-    if table.shown.keys() & TIMES:
+    if table.metrics.keys() & TIMES:
         sentences += _times(table, is_compared=is_compared)
-    sentences += [sentence for name, sentence in SENTENCES.items() if name in table.shown]
+    sentences += [sentence for name, sentence in SENTENCES.items() if name in table.metrics]
     for name, baseline in table.baselines.items():
-        if name in table.shown:
-            metric, operation = table.shown[name], "divided by" if name.endswith("_ratio") else "minus"
+        if name in table.metrics:
+            metric, operation = table.metrics[name], "divided by" if name.endswith("_ratio") else "minus"
             compared = METRICS[metric.compares].title.lower()
             sentences.append(f"{metric.title}: the {compared} {operation} that of {baseline}, repeat by repeat.")
     sentences += map(_sizes, table.blocks)
@@ -86,7 +86,7 @@ def _sources(table: Table, *, is_compared: bool) -> list[str]:
         f"[{place}] {cause.because} Shown by {', '.join(cause.shown_by)}."
         for place, cause in enumerate(table.causes, 1)
     ]
-    return [legend, *mark_sentences(one.verdict for one in table.compared), *causes]
+    return [legend, *mark_sentences(one.verdict for one in table.compared_matches), *causes]
 
 
 def _best(table: Table) -> list[str]:
@@ -125,12 +125,11 @@ def _times(table: Table, *, is_compared: bool) -> list[str]:
     if elsewhere:
         end = "; they have no ratio" if is_compared else ""
         which = "Times of different machines, which cannot be compared with the others"
-        sentences.append(f"{which}{end}: {listed(elsewhere)}.")
+        sentences.append(f"{which}{end}: {join_names(elsewhere)}.")
     if busy:
         end = " and have no ratio" if is_compared else ""
-        which = (
-            f"Other processes used more than {100 * BUSY:.0f} % of the machine when these fits began: {listed(busy)}"
-        )
+        share = f"{100 * BUSY:.0f} %"
+        which = f"Other processes used more than {share} of the machine when these fits began: {join_names(busy)}"
         sentences.append(f"{which}; these times cannot be compared{end}.")
     return sentences
 

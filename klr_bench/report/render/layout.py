@@ -27,7 +27,7 @@ from klr_bench.report.render.document import ALIKE, BEST, Document, Grid, aligne
 from klr_bench.report.significance import Mark
 from klr_bench.report.table import Block, Line, Table
 from klr_bench.report.writing import csv_text
-from klr_bench.results.variants import as_number, value_text
+from klr_bench.results.variants import to_number, value_text
 
 CSV_COLUMNS = (
     *("dataset", "algorithm", "variant", "metric", "n_ok", "n_repeats", "n", "mean", "std"),
@@ -83,7 +83,7 @@ def _crossed(block: Block, parameter: str, causes: Causes) -> Grid:
         label = column_label(line.algorithm_label, line.variant.without(parameter))
         groups.setdefault(label, {})[line.variant.get(parameter, NONE)] = line
     values = dict.fromkeys(value for by_value in groups.values() for value in by_value)
-    order = sorted(values, key=lambda value: -(as_number(value) or 0.0))
+    order = sorted(values, key=lambda value: -(to_number(value) or 0.0))
     rows: list[list[str]] = []
     papers: list[int] = []
     for label, by_value in groups.items():

@@ -70,7 +70,7 @@ class Failure:
     message: str
 
 
-def guarded(task: Callable[[], Any], *, through: tuple[type[BaseException], ...] = ()) -> Any:
+def run_guarded(task: Callable[[], Any], *, through: tuple[type[BaseException], ...] = ()) -> Any:
     """Run a task and return its result, or a Failure if it raises an exception not in `through`."""
     try:
         return task()
@@ -81,10 +81,10 @@ def guarded(task: Callable[[], Any], *, through: tuple[type[BaseException], ...]
     except KilledError as error:
         return Failure("killed", str(error))
     except BaseException as error:
-        return Failure("error", described(error))
+        return Failure("error", exception_message(error))
 
 
-def described(error: BaseException) -> str:
+def exception_message(error: BaseException) -> str:
     """Return the message of an exception, with its class unless it is a KlrBenchError."""
     text = str(error) if isinstance(error, KlrBenchError) else f"{type(error).__name__}: {error}"
     if isinstance(error, SystemExit):

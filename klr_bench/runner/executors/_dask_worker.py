@@ -14,7 +14,7 @@ from klr_bench.datasets.dataset import OWN_PATHS, fetched
 from klr_bench.datasets.download import cached_path, files
 from klr_bench.errors import KlrBenchError
 from klr_bench.runner import machine
-from klr_bench.runner.executors import Failure, guarded
+from klr_bench.runner.executors import Failure, run_guarded
 from klr_bench.runner.plan import Cell, Fold, Source
 
 OTHER_CODE, NO_DATA = "other code", "no data"
@@ -44,11 +44,11 @@ def run_here(item: Fold | Cell, call: partial[Any]) -> Any:
     except KlrBenchError as error:
         return Failure(NO_DATA, str(error))
     if source == item.source:
-        return guarded(call)
+        return run_guarded(call)
     there = replace(item, source=source)
     if isinstance(item, Cell):
         vars(there).update(config_hash=item.config_hash, key=item.key)  # the path on this machine does not count
-    return guarded(partial(call.func, there, *call.args[1:], **call.keywords))
+    return run_guarded(partial(call.func, there, *call.args[1:], **call.keywords))
 
 
 def _of_this_machine(source: Source) -> Source:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from klr_bench.config.models import ParallelConfig
-from klr_bench.errors import KlrBenchError, StoppedError, fail, shown
+from klr_bench.errors import KlrBenchError, StoppedError, fail, sanitize
 from klr_bench.runner.executors import Failure, Say, Task
 from klr_bench.runner.executors._dask_worker import NO_DATA, OTHER_CODE, files_to_send, receive, run_here
 
@@ -192,9 +192,8 @@ class DaskExecutor:
                 raise OSError(message)
             return list(self._client.nthreads())
         except (OSError, TimeoutError) as error:
-            message = (
-                f"the scheduler at {self._address} is gone ({shown(error)}); start a scheduler and workers to continue."
-            )
+            gone = f"the scheduler at {self._address} is gone ({sanitize(error)})"
+            message = f"{gone}; start a scheduler and workers to continue."
             raise StoppedError(message) from error
 
     def _check_absence(self, workers: Sequence[str], since: float | None) -> float | None:
@@ -228,7 +227,7 @@ class DaskExecutor:
                         self._client.run(receive, source.cache, place, chunk, number, workers=[worker])
                 self._client.run(receive, source.cache, place, b"", -1, workers=[worker])
         except (KlrBenchError, OSError, ValueError, TimeoutError) as error:
-            return Failure("error", f"{source.name} cannot be sent to {worker} ({shown(error)}): {missing}")
+            return Failure("error", f"{source.name} cannot be sent to {worker} ({sanitize(error)}): {missing}")
         return None
 
     def _connect(self, distributed: Any, parallel: ParallelConfig, n_jobs: int | None) -> Client:
@@ -240,9 +239,9 @@ class DaskExecutor:
             try:
                 client = distributed.Client(address, timeout=CONNECT_S, set_as_default=False)
             except (OSError, ValueError, TypeError) as error:
-                key = "address" if parallel.address else f"scheduler_file={shown(parallel.scheduler_file)}"
+                key = "address" if parallel.address else f"scheduler_file={sanitize(parallel.scheduler_file)}"
                 fail(
-                    f"parallel.{key}: no dask scheduler responds at {shown(address)} ({shown(error)}). Start one "
+                    f"parallel.{key}: no dask scheduler responds at {sanitize(address)} ({sanitize(error)}). Start one "
                     "with `dask scheduler`, and workers with `dask worker ADDRESS --nthreads 1`."
                 )
         self._stack.callback(client.close, timeout=2)
@@ -279,8 +278,8 @@ def _address_in(path: Path) -> str:
         except (OSError, ValueError, KeyError, TypeError) as error:
             if time.monotonic() > end:
                 fail(
-                    f"parallel.scheduler_file={shown(path)}: expected the file of a scheduler ({shown(error)}). Start "
-                    f"one with `dask scheduler --scheduler-file {shown(path)}`."
+                    f"parallel.scheduler_file={sanitize(path)}: expected the file of a scheduler ({sanitize(error)}). "
+                    f"Start one with `dask scheduler --scheduler-file {sanitize(path)}`."
                 )
         time.sleep(POLL_S / 4)
 

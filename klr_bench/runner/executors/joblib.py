@@ -27,7 +27,7 @@ from joblib.externals.loky.process_executor import BrokenProcessPool
 from klr_bench.config.models import ParallelConfig
 from klr_bench.errors import memory_limit
 from klr_bench.runner import machine
-from klr_bench.runner.executors import Failure, Say, Task, guarded
+from klr_bench.runner.executors import Failure, Say, Task, run_guarded
 from klr_bench.runner.executors.serial import SerialExecutor
 
 warnings.filterwarnings("ignore", "\\d+ tasks which were still being processed", UserWarning, "joblib")
@@ -126,7 +126,7 @@ def _run(number: int, call: partial[Any], parent: int, marks: str | None) -> tup
     _prepare_worker(parent)
     if marks:
         Path(marks, str(number)).touch()
-    return number, guarded(call)
+    return number, run_guarded(call)
 
 
 def _prepare_worker(parent: int) -> None:

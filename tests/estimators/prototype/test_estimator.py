@@ -61,7 +61,7 @@ def test_l1_makes_prototypes_sparse_and_reaches_its_optimum():
     assert np.mean(plain.prototypes_ == 0) == 0
     assert exact.summary()["nonzero_fraction"] == np.mean(exact.prototypes_ != 0)
     assert min(np.mean(model.prototypes_ == 0) for model in (exact, noisy)) > 0.3
-    place = exact._model.layout.places["u"]
+    place = exact._model.layout.slices["u"]
     u, slopes = exact._x[place], exact._model.slopes_of_all(exact._x, Rows(X, y))[1][place]
     assert (np.abs(slopes[u == 0]) <= 0.02 + 1e-4).all(), "0 where the slope is below l1"
     np.testing.assert_allclose(slopes[u != 0], -0.02 * np.sign(u[u != 0]), atol=2e-3)

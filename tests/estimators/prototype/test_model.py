@@ -59,8 +59,8 @@ def test_slopes_are_those_of_finite_differences(name, sparse, n_classes, J):
     assert name == "linear" or abs(expected[-1]) > 1e-3
     for part in PARTS:  # a part alone is the same
         _, alone = model.slopes_of_all(x, rows, (part,))
-        np.testing.assert_allclose(alone[layout.places[part]], slopes[layout.places[part]], rtol=1e-12)
-        assert np.count_nonzero(alone) <= layout.places[part].stop - layout.places[part].start
+        np.testing.assert_allclose(alone[layout.slices[part]], slopes[layout.slices[part]], rtol=1e-12)
+        assert np.count_nonzero(alone) <= layout.slices[part].stop - layout.slices[part].start
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -81,7 +81,7 @@ def test_adam_by_hand():
         mean, square = 0.9 * mean + 0.1 * slope, 0.999 * square + 0.001 * slope**2
         step = unit * 0.1 * (mean / (1 - 0.9**t)) / (np.sqrt(square / (1 - 0.999**t)) + 1e-8)
         expected -= np.where(slope != 0, step, 0)
-        state.step(x, {part: slope[place].copy() for part, place in layout.places.items()}, 0.1)
+        state.step(x, {part: slope[place].copy() for part, place in layout.slices.items()}, 0.1)
     np.testing.assert_allclose(x, expected, rtol=1e-12)
 
 
@@ -98,7 +98,7 @@ def test_plain_passes_equal_the_reference(name, l1):
     for t in range(2):
         before = by_reference(name, layout, X, y, l1=l1)(expected)
         for part in PARTS:
-            order, place = random.permutation(13), layout.places[part]
+            order, place = random.permutation(13), layout.slices[part]
             for start in (0, 5, 10):
                 batch = order[start : start + 5]
                 slopes = reference.slopes(by_reference(name, layout, X[batch], y[batch]), expected)

@@ -10,7 +10,7 @@ import yaml
 
 from klr_bench.config.locations import config_dir
 from klr_bench.errors import KlrBenchError
-from klr_bench.report.figures import Drawn, Inputs, Needs, check_names, draw_all, find, names
+from klr_bench.report.figures import DrawnFigures, Inputs, Needs, check_names, draw_all, find, names
 from klr_bench.report.figures.curves import excess_objectives
 from klr_bench.report.labels import along_path
 from klr_bench.results.record import CellFile
@@ -136,7 +136,7 @@ def test_the_usual_figures_are_drawn_if_there_is_something_and_have_no_notes(
 
 @pytest.mark.parametrize("figures", [None, ["reliability"]])
 def test_the_diagram_comes_with_the_calibration_error(figures: list[str] | None, tmp_path: Path) -> None:
-    def drawn(metric: str, kind: str = "") -> Drawn:
+    def drawn(metric: str, kind: str = "") -> DrawnFigures:
         folder = tmp_path / f"{metric}{kind}"
         return draw_all(made.everything(folder, (kind, ""), metrics=["accuracy", metric]), figures)
 

@@ -40,7 +40,7 @@ def test_the_diagram_has_a_place_for_each_method_and_a_bar_for_each_group(tmp_pa
     assert [text.get_text() for text in axes.texts] == ["nc G=2 1.00", "nc G=1 2.00", "3.00 nc G=0"]
     assert bars(axes) == []  # each is above the next on all seven sets: p = 3 / 64
     inputs = ranked(tmp_path / "alike", 0.5 + 0.1 * np.random.default_rng(0).random((8, 4)))
-    found = over_data_sets(inputs.table, inputs.table.shown["accuracy"])
+    found = over_data_sets(inputs.table, inputs.table.metrics["accuracy"])
     (bar,) = bars(find("critical_difference").draw(inputs).axes[0])
     assert tuple(bar.get_xdata()) == tuple(found.ranks[place] for place in found.groups[0])
     assert len(found.groups[0]) == 4

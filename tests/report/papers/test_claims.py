@@ -13,7 +13,7 @@ from klr_bench.report.measured import Measured, measure
 from klr_bench.report.papers.claims import FAILS, HOLDS, OPEN, JudgedClaim, judge
 from klr_bench.report.papers.model import Claim
 from klr_bench.report.papers.reading import paper_files
-from klr_bench.report.papers.reproduction import WholePaper
+from klr_bench.report.papers.reproduction import Reproduction
 from tests.report.folders import REFERENCE, record, write
 
 CONFIG: dict[str, Any] = {
@@ -126,10 +126,10 @@ PAPERS = paper_files(folders()[:1])
 @pytest.mark.parametrize("name", PAPERS)
 def test_the_claims_of_the_papers_are_judged(name: str) -> None:
     """A claim that is not judged has a reason: its own, or an experiment that was not run."""
-    claims = WholePaper(name, PAPERS[name], REFERENCE).claims
+    claims = Reproduction(name, PAPERS[name], REFERENCE).claims
     assert len(claims) >= 4
     for claim in claims:
-        assert claim.compared or claim.claim.open or claim.missing, claim.claim.says
+        assert claim.comparisons or claim.claim.open or claim.missing, claim.claim.says
     if name == "tan2016aaai":  # an audit found these two
         by_start = {claim.claim.says[:24]: claim for claim in claims}
         assert by_start["BCW is faster than libli"].verdict == by_start["BCW trains at least ten "].verdict == FAILS

@@ -18,7 +18,7 @@ from klr_bench.config.locations import config_dir
 from klr_bench.metrics.labels import METRICS
 from klr_bench.parsing import parse
 from klr_bench.report.measured import Entry
-from klr_bench.report.papers.match import Source, best_lines, sources_of
+from klr_bench.report.papers.match import Source, best_matches, published_tables
 from klr_bench.report.papers.model import Numbers, Printed, PrintedTable
 from klr_bench.report.papers.reading import FACTS, paper_files, read_lines, read_paper
 from klr_bench.report.papers.verdicts import standard_error
@@ -34,15 +34,15 @@ def lines(paper: str) -> list[Printed]:
 
 
 def sources(experiment: str, table: str | None = None) -> list[Source]:
-    return sources_of(experiment, METRICS, SHIPPED, table=table)
+    return published_tables(experiment, METRICS, SHIPPED, table=table)
 
 
 def published(experiment: str, dataset: str, algorithm: str, **values: Any) -> Mapping[str, str]:
     """Return the printed means of a method, by metric."""
     (source,) = sources(experiment)
     key = source.paper.published_name(dataset), algorithm
-    of_method = [line for line in source.of_tables if (line.dataset, line.algorithm) == key]
-    return {metric: line.mean for metric, line in best_lines(of_method, values).items()}
+    of_method = [line for line in source.selected_numbers if (line.dataset, line.algorithm) == key]
+    return {metric: line.mean for metric, line in best_matches(of_method, values).items()}
 
 
 def printed(mean: str, std: str = "", unit: str = "percent", **values: Any) -> Printed:
@@ -104,8 +104,10 @@ def test_every_number_is_found_by_its_own_keys(paper: str) -> None:
         source = Source(paper, content.model_copy(update={"stand_ins": {}}), lines(paper), [line.table])
         assert line.half_unit > 0
         if line.algorithm:
-            same = [one for one in source.of_tables if (one.dataset, one.algorithm) == (line.dataset, line.algorithm)]
-            assert best_lines(same, line.params)[line.metric] == line, "each number has keys of its own"
+            same = [
+                one for one in source.selected_numbers if (one.dataset, one.algorithm) == (line.dataset, line.algorithm)
+            ]
+            assert best_matches(same, line.params)[line.metric] == line, "each number has keys of its own"
         else:
             assert line.metric in FACTS
             assert line in source.facts(line.dataset)

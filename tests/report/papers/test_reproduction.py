@@ -21,7 +21,7 @@ from klr_bench.report.page.html import fragment
 from klr_bench.report.paper_pages import draw_figures, numbers_csv, report_papers, scoreboard_page, table_page
 from klr_bench.report.papers.match import Match
 from klr_bench.report.papers.reading import experiments_of, paper_files
-from klr_bench.report.papers.reproduction import WholePaper, origin
+from klr_bench.report.papers.reproduction import Reproduction, provenance
 from klr_bench.report.papers.verdicts import Verdict, counts
 from klr_bench.report.render.document import SEPARATOR, Grid
 from klr_bench.report.render.layout import comma_separated, document
@@ -63,7 +63,7 @@ CONFIG: dict[str, Any] = {
 }
 
 
-Make = Callable[..., WholePaper]
+Make = Callable[..., Reproduction]
 
 
 @pytest.fixture
@@ -86,10 +86,10 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
         ]
     write(tmp_path / "results" / "mine", rows, CONFIG)
 
-    def made(*lines: str, **changes: Any) -> WholePaper:
+    def made(*lines: str, **changes: Any) -> Reproduction:
         (folder / "paper.yaml").write_text(yaml.safe_dump(PAPER | changes), encoding="utf-8")
         (folder / "tables.csv").write_text("\n".join([HEADER, *LINES, *lines]) + "\n", encoding="utf-8")
-        return WholePaper("own", folder, tmp_path / "results")
+        return Reproduction("own", folder, tmp_path / "results")
 
     return made
 
@@ -100,11 +100,11 @@ def verdicts(matches: Iterable[Match]) -> list[str]:
 
 def test_each_number_has_its_verdict(make: Make) -> None:
     whole = make()
-    assert {number: verdicts(judged) for number, judged in whole.judged.items()} == {
+    assert {number: verdicts(judged) for number, judged in whole.matches_by_table.items()} == {
         "1": ["WITHIN"],
         "2": ["WITHIN", "COMPATIBLE", "EXPLAINED", "TIME", "STAND_IN", "ABSENT", "OPEN"],
     }
-    assert [one.near for one in whole.judged["2"][:5]] == [True, True, False, None, None]
+    assert [one.near for one in whole.matches_by_table["2"][:5]] == [True, True, False, None, None]
     (board,) = scoreboard_page(whole).grids
     assert [row[0] for row in board.rows] == ["table 1", "table 2", "all"]
     total = dict(zip(board.header[1:], board.rows[-1][1:], strict=True))
@@ -135,7 +135,7 @@ def test_a_cause_counts_if_the_experiments_that_show_it_were_run(make: Make) -> 
 
 def test_what_was_tried_is_no_cause(make: Make) -> None:
     whole = make(causes=[], tried=[CAUSE | {"because": "Scaling changed nothing."}])
-    judged = whole.judged["2"][2]
+    judged = whole.matches_by_table["2"][2]
     assert (judged.verdict, judged.reason, judged.shown_by) == (Verdict.OFF, "Scaling changed nothing.", ("mine",))
     page = table_page(whole, "2")
     assert page.grids[0].rows[0][-1] == "80.0 ± 0.5*"
@@ -171,8 +171,8 @@ def test_the_page_of_a_table(make: Make) -> None:
 def test_a_sentence_names_the_commits_and_machines_of_records(make: Make) -> None:
     whole = make()
     unknown = "Records of 1 experiment. One commit: not known. One machine: not known."
-    assert (origin({}), scoreboard_page(whole).caption[-1]) == ([], unknown)
-    (results,) = whole.behind.values()
+    assert (provenance({}), scoreboard_page(whole).caption[-1]) == ([], unknown)
+    (results,) = whole.all_results.values()
     frame = results.records.assign(host="vm", cpu="EPYC")
     killed = frame.head(1).assign(host=None, cpu=None, fit_time_s=None, status="killed")
 
@@ -181,8 +181,8 @@ def test_a_sentence_names_the_commits_and_machines_of_records(make: Make) -> Non
 
     one = made(pd.concat([frame, killed]), git_commit="a" * 40)
     two = made(results.records, git_commit=f"{'b' * 40}+changes")
-    assert origin({"one": one}) == ["Records of 1 experiment. One commit: aaaaaaaaaa. One machine: EPYC (vm)."]
-    assert origin({"one": one, "three": one, "two": two}) == [
+    assert provenance({"one": one}) == ["Records of 1 experiment. One commit: aaaaaaaaaa. One machine: EPYC (vm)."]
+    assert provenance({"one": one, "three": one, "two": two}) == [
         "Records of 3 experiments. 2 commits: aaaaaaaaaa, 2 experiments; bbbbbbbbbb with changes, 1 experiment. "
         "2 machines: EPYC (vm), 2 experiments; not known, 1 experiment."
     ]
@@ -227,19 +227,19 @@ PAPERS = paper_files(folders()[:1])
 
 @pytest.mark.parametrize("name", PAPERS)
 def test_every_published_number_has_a_verdict(name: str) -> None:
-    whole = WholePaper(name, PAPERS[name], REFERENCE)
-    judged = [one for numbers in whole.judged.values() for one in numbers]
+    whole = Reproduction(name, PAPERS[name], REFERENCE)
+    judged = [one for numbers in whole.matches_by_table.values() for one in numbers]
     assert sorted(id(one.printed) for one in judged) == sorted(map(id, whole.lines))
     assert all(one.reason for one in judged if one.verdict in (Verdict.EXPLAINED, Verdict.ABSENT))
     compared = counts(judged)
     assert compared["numbers"] == len(whole.lines)
     assert compared["near"] >= 0.7 * compared["compared"]
-    grids = [grid for number in whole.judged for grid in table_page(whole, number).grids]
+    grids = [grid for number in whole.matches_by_table for grid in table_page(whole, number).grids]
     assert all(len(row) == len(grid.header) for grid in grids for row in grid.rows)
 
 
 def test_the_published_table_3_is_reproduced() -> None:
-    numbers = counts(WholePaper("zhang2013icml", PAPERS["zhang2013icml"], REFERENCE).judged["3"])
+    numbers = counts(Reproduction("zhang2013icml", PAPERS["zhang2013icml"], REFERENCE).judged["3"])
     assert (numbers["numbers"], numbers["compared"] >= 69) == (96, True)
     assert numbers["near"] >= 0.9 * numbers["compared"]
 
@@ -259,23 +259,23 @@ def expected(matches: Iterable[Match]) -> Counter[str]:
 
 @pytest.mark.parametrize("name", ["zhang2013icml", "qin2011"])
 def test_a_number_has_one_verdict_in_tables_printed_tables_scoreboard_csv_and_pages(name: str) -> None:
-    whole = WholePaper(name, PAPERS[name], REFERENCE)
-    assert expected(whole.numbers).keys() == {*SIGNS.values()}
+    whole = Reproduction(name, PAPERS[name], REFERENCE)
+    assert expected(whole.matches).keys() == {*SIGNS.values()}
     rows = list(csv.DictReader(io.StringIO(numbers_csv([whole]))))
-    assert [row["verdict"] for row in rows] == [one.verdict.value for one in whole.numbers]
+    assert [row["verdict"] for row in rows] == [one.verdict.value for one in whole.matches]
     (board,) = scoreboard_page(whole).grids
     total = dict(zip(board.header, board.rows[-1], strict=True))
-    printed = [table_page(whole, number) for number in whole.judged]
+    printed = [table_page(whole, number) for number in whole.matches_by_table]
     html = fragment([Part("paper", name, name, printed)], name)
     for verdict in SIGNS:
-        title, count = verdict.name.lower(), sum(one.verdict is verdict for one in whole.numbers)
+        title, count = verdict.name.lower(), sum(one.verdict is verdict for one in whole.matches)
         assert int(total[title]) == count
         assert verdict is Verdict.WITHIN or html.count(f'<span class="{title}">') == count
     grids = [grid for page in printed for grid in page.grids]
     ours = [row[1:] for grid in grids for number, row in enumerate(grid.rows) if number not in grid.papers]
-    assert signs(text for row in ours for cell in row for text in cell.split(SEPARATOR)) == expected(whole.numbers)
+    assert signs(text for row in ours for cell in row for text in cell.split(SEPARATOR)) == expected(whole.matches)
 
-    chosen = {(id(one.printed), one.experiment, one.dataset, one.column): one for one in whole.numbers}
+    chosen = {(id(one.printed), one.experiment, one.dataset, one.column): one for one in whole.matches}
     shared = 0
     for experiment in whole.results:
         source = whole.source([number for number, one in whole.paper.tables.items() if experiment in one.experiments])
@@ -285,7 +285,7 @@ def test_a_number_has_one_verdict_in_tables_printed_tables_scoreboard_csv_and_pa
             shared += same is not None
             assert same is None or (match.verdict, match.reason) == (same.verdict, same.reason)
         differences = [text for grid in document(table).grids for text in difference_cells(grid)]
-        assert signs(differences) == expected(one for one in table.compared if not one.stand_in)
+        assert signs(differences) == expected(one for one in table.compared_matches if not one.stand_in)
         places = [(line, one) for block in table.blocks for line in block.lines for one in block.metrics]
         in_order = [line.matches[one.name].verdict.value for line, one in places if one.name in line.matches]
         rows = list(csv.DictReader(io.StringIO(comma_separated(table))))

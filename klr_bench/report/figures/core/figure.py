@@ -85,7 +85,7 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnFigures:
     """Files and plots of figures, keyed by name, and notes on figures that are missing."""
 
     files: dict[str, bytes] = field(default_factory=dict)
@@ -111,13 +111,13 @@ def lacking(inputs: Inputs, needs: Needs) -> tuple[bool, list[str]]:
         words = " and ".join(one.words for one in absent)
         advice = " ".join(dict.fromkeys(one.advice for one in absent if one.advice))
         has = "any" if len(absent) == 1 else "all"
-        return False, [f"needs {words}; none of {_listed(lines)} has {has}. {advice}".strip()]
+        return False, [f"needs {words}; none of {_places_text(lines)} has {has}. {advice}".strip()]
     incomplete: dict[str, list[Place]] = {}
     for place, line in lines.items():
         if (line.n_ok > 0 or line.timed_out) and place[:2] not in complete:
             words = " and ".join(one.words for one in required if place not in one.having)
             incomplete.setdefault(words, []).append(place)
-    return True, [f"drawn without {_listed(places)}, for want of {words}." for words, places in incomplete.items()]
+    return True, [f"drawn without {_places_text(places)}, for want of {words}." for words, places in incomplete.items()]
 
 
 def _requirements(inputs: Inputs, needs: Needs, lines: Mapping[Place, Line]) -> list[Requirement]:
@@ -151,7 +151,7 @@ def _requirements(inputs: Inputs, needs: Needs, lines: Mapping[Place, Line]) -> 
     return required
 
 
-def _listed(places: Iterable[Place]) -> str:
+def _places_text(places: Iterable[Place]) -> str:
     """Return algorithms and data sets as text, such as "nc, oskl on magic, adult; ogd on adult"."""
     algorithms: dict[str, dict[str, None]] = {}
     for dataset, algorithm, _ in places:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from klr_bench.report.labels import column_label, line_label
 from klr_bench.report.table import Line
-from klr_bench.results.variants import Variant, as_number
+from klr_bench.results.variants import Variant, to_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,7 +44,7 @@ class Axis:
     factor: float = 1.0
     logarithmic: bool = False
 
-    def shown(self, value: float | None) -> float | None:
+    def scaled(self, value: float | None) -> float | None:
         """Return a value in the unit of the axis, or None if it cannot be displayed."""
         return None if value is None or (self.logarithmic and value <= 0) else self.factor * value
 
@@ -232,13 +232,13 @@ def means(
             ours, repeats, paper = (series[curve(line), kind] for kind in KINDS)
             rows, name = fits.get((block.dataset, *line.column), []), line_label(line)
             keys, away = [str(row["key"]) for row in rows], side.factor * spread(line, side.metric)
-            if ours.add(x.shown(_x_of(line, x)), side.shown(mean(line, side.metric)), keys, name, away):
+            if ours.add(x.scaled(_x_of(line, x)), side.scaled(mean(line, side.metric)), keys, name, away):
                 ours.x_spread.append(x.factor * spread(line, x.metric))
                 for row in rows if len(rows) > 1 and not connected else ():
-                    up = side.shown(drawable(row.get(side.metric)))
-                    repeats.add(x.shown(_x_of(line, x, row)), up, [str(row["key"])], name)
+                    up = side.scaled(drawable(row.get(side.metric)))
+                    repeats.add(x.scaled(_x_of(line, x, row)), up, [str(row["key"])], name)
             across = _x_of(line, x) if x.metric in line.variant else published(line, x.metric)
-            paper.add(x.shown(across), side.shown(published(line, side.metric)), keys, name)
+            paper.add(x.scaled(across), side.scaled(published(line, side.metric)), keys, name)
         filled = [one for one in series.values() if one.x]
         if filled:
             facets.append(Facet(block.label, side, filled))
@@ -248,5 +248,5 @@ def means(
 def _x_of(line: Line, x: Axis, row: Row | None = None) -> float | None:
     """Return the parameter or metric of a method (or fit) on the horizontal axis, or None."""
     if x.metric in line.variant:
-        return drawable(as_number(line.variant.get(x.metric)))
+        return drawable(to_number(line.variant.get(x.metric)))
     return mean(line, x.metric) if row is None else drawable(row.get(x.metric))

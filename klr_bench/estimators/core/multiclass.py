@@ -16,7 +16,7 @@ SEEDS = 2**31 - 1
 """Upper bound of the drawn seeds."""
 
 
-def one_against_rest(method):
+def one_vs_rest(method):
     """Decorate `fit` or `partial_fit` of a `BinaryClassifier` to fit one learner per class.
 
     With two classes the method itself is called.
@@ -119,7 +119,7 @@ def fit_classes(self, X, ys, weights, callback):
             return
 
 
-def begun(self):
+def fitted_learners(self):
     """Return the fitted learners, which are all except during a fit or after an early stop."""
     return [learner for learner in self.estimators_ if "classes_" in vars(learner)]
 
@@ -140,7 +140,7 @@ def in_common(self):
 
     The learners' `_numbers` (n_support,) identify their rows; -1 is a row that no other learner has.
     """
-    learners = begun(self)
+    learners = fitted_learners(self)
     rows = [learner.support_vectors_ for learner in learners]
     rows = sp.vstack(rows, format="csr") if sp.issparse(rows[0]) else np.vstack(rows)
     numbers = np.concatenate([learner._numbers for learner in learners])
@@ -158,4 +158,4 @@ def in_common(self):
 def gather(self, names):
     """Set attributes to arrays with one entry per fitted learner."""
     for name in names:
-        setattr(self, name, np.array([getattr(learner, name) for learner in begun(self)]))
+        setattr(self, name, np.array([getattr(learner, name) for learner in fitted_learners(self)]))
