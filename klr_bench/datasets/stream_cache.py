@@ -1,7 +1,7 @@
-"""Parsed rows of a stream in a zip archive of arrays, so that later passes need not parse the text.
+"""Cache of the parsed rows of a stream, so that later passes need not parse the text again.
 
-The archive is written next to its place while a pass reads the text, and renamed when the pass has reached the end, so
-that an interrupted pass leaves nothing that would be read.  Its checksums are compared when chunks are read.
+The cache is a zip archive of arrays.  It is written to a temporary file during a pass over the text and renamed when
+the pass reaches the end, so that an interrupted pass leaves no archive.  Checksums are compared when chunks are read.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from klr_bench.files import open_regular
 from klr_bench.results.keys import content_hash
 
 VERSION = 3
-"""Raise it when the same text gives other arrays, or the archive another format."""
+"""Increase this number when the same text gives different arrays, or when the format of the archive changes."""
 
 
 class DamagedCacheError(Exception):
-    """The archive is missing, damaged, or of other content of the files."""
+    """Raised if the archive is missing, damaged or outdated."""
 
 
 @dataclass
 class Scan:
-    """What a pass has learned from the rows so far."""
+    """Labels, row counts and range of feature indices of the rows read so far."""
 
     spellings: list[str]
     """Labels in the order of their codes."""
@@ -44,32 +44,35 @@ class Scan:
     """Number of rows of each chunk."""
     smallest: int = np.iinfo(np.int32).max
     largest: int = -1
-    """Smallest and largest index of a feature; of dense rows those of the first and last column."""
+    """Smallest and largest feature index; for dense rows, those of the first and last column."""
 
     def add(self, chunk: Chunk) -> None:
-        """Add a chunk."""
+        """Update with the rows of a chunk."""
         self.rows.append(len(chunk.codes))
         self.smallest, self.largest = min(self.smallest, chunk.smallest), max(self.largest, chunk.largest)
 
 
 class StreamCache:
-    """The archive of the parsed rows of some files; `parameters` determine how these are read."""
+    """Archive of the parsed rows of files; `parameters` determine how the files are read."""
 
     def __init__(self, cache: Path, paths: Sequence[Path], parameters: Sequence[Any]) -> None:
         self.paths = [path.resolve() for path in paths]
         self.path = cache / f"stream-{content_hash([VERSION, *parameters, *map(str, self.paths)])}.zip"
 
     def load(self) -> Scan | None:
-        """Return what the pass that wrote the archive has learned, or None if there is no usable archive."""
+        """Return the scan stored in the archive, or None if there is no usable archive."""
         try:
             with open_regular(self.path) as file, ZipFile(file) as archive:
                 meta = json.loads(archive.read("meta.json"))
             return Scan(**meta["scan"]) if meta["files"] == self._states() else None
-        except Exception:  # zipfile and its decompressors raise many kinds for a damaged archive
+        except Exception:  # a damaged archive raises many kinds of errors
             return None
 
     def chunks(self, scan: Scan, chunk_rows: int, skip_rows: int, codes: NDArray[np.int32]) -> Iterator[Chunk]:
-        """Yield the rows as `rechunked` does, with ``codes[j]`` in place of the code j.  Raises DamagedCacheError."""
+        """Yield the rows in chunks, replacing each label code j by ``codes[j]``.
+
+        Raises DamagedCacheError.
+        """
         ends = np.cumsum([0, *scan.rows])
         first = int(np.searchsorted(ends, skip_rows, side="right")) - 1
         chunks = self._stored(range(first, len(scan.rows)), scan, codes)
@@ -94,9 +97,9 @@ class StreamCache:
             raise DamagedCacheError from error
 
     def written(self, chunks: Iterator[Chunk], labels: Labels) -> Iterator[Chunk]:
-        """Yield all chunks, and write them meanwhile unless another process is doing so.
+        """Yield all chunks while writing them, unless another process is writing them.
 
-        Raises KlrBenchError if the disk is full or the folder cannot be written.
+        Raises KlrBenchError if the disk is full or the folder is not writable.
         """
         with disk_errors(self.path, "cache=FOLDER"):
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -128,7 +131,7 @@ class StreamCache:
             os.replace(part, self.path)
 
     def _states(self) -> list[list[Any]]:
-        """Return size, times and a hash of the content of each file, nothing if one is gone."""
+        """Return the size, times and content hash of each file, or [] if any file is missing."""
         try:
             return [[*state_of(path), content_sha256(path, state_of(path), sampled=True)] for path in self.paths]
         except OSError:

@@ -1,7 +1,7 @@
-"""A user's table: columns of numbers, texts, dates and identifiers, with values missing, and how each is treated.
+"""Conversion of a user's table to features, with a treatment for each column.
 
-Numbers lose a unit, missing ones are NaN; a text becomes a column of 0 and 1 for each of its values; dates, row numbers
-and identifiers, texts that hardly repeat and columns of one value are left out.  Notes describe all of it.
+Units are removed from numbers, and missing numbers become NaN.  A column of text becomes one binary feature per value.
+Dates, row numbers, identifiers, texts that rarely repeat and constant columns are left out.  Notes describe all of it.
 """
 
 from __future__ import annotations
@@ -25,38 +25,38 @@ from klr_bench.errors import fail, nearest, shown
 
 NUMBER, TEXT, LEAVE_OUT = "number", "text", "leave_out"
 MOSTLY = 0.9
-"""Share of numbers in a column above which another value is taken for a mistake."""
+"""Share of numbers in a column above which any other value is considered a mistake."""
 MOST_VALUES = 100
-"""Largest number of values of a text that get a column; the rarer ones have none."""
+"""Maximum number of values of a text column that get a feature; rarer values get none."""
 MOST_UNITS = 10
-"""Largest number of units of a column of numbers in different units; with more they are codes, such as 12a and 7c."""
+"""Maximum number of units in a column of numbers; with more units, the values are codes such as 12a and 7c."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """The treatment of a column of the file."""
+    """The treatment of a column of a user's table."""
 
     place: int
     """Position in the file, from 0."""
     name: str
     kind: str
     why: str = ""
-    """Why the column is left out, or why numbers are treated as a text."""
+    """Reason why the column is left out, or why numbers are treated as text."""
     values: tuple[str, ...] = ()
-    """The values of a text that get a column, "" for missing."""
+    """Values of a text column that get a feature; an empty string stands for a missing value."""
     n_missing: int = 0
     unit: str = ""
-    """The text before or after a number, which is removed."""
+    """Text before or after the numbers, which is removed."""
     commas: bool = False
     """Whether commas in a number separate thousands."""
 
     @property
     def width(self) -> int:
-        """Number of columns of X."""
+        """Number of features that the column becomes."""
         return 1 if self.kind == NUMBER else len(self.values)
 
     def features(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Return the columns of X for some rows, (n, width); infinity for a text in a column of numbers."""
+        """Return the features (n, width) of some rows, with infinity for text in a column of numbers."""
         if self.kind == NUMBER:
             numbers = None if self.unit else numbers_of(texts)
             if numbers is None:
@@ -74,13 +74,16 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """The columns of a training file, from which a test file may not differ."""
+    """The columns of a training file, which a test file must have, too."""
 
     layout: Layout
     columns: tuple[Column, ...]
 
     def notes(self) -> list[str]:
-        """Return where the labels stand, and how the other columns are treated unless all are complete and numbers."""
+        """Return notes on the label column and on the treatment of the other columns.
+
+        The other columns are omitted if all of them are complete columns of plain numbers.
+        """
         numbers, texts, others = (
             [one for one in self.columns if one.kind == kind] for kind in (NUMBER, TEXT, LEAVE_OUT)
         )
@@ -97,33 +100,33 @@ class Table:
         with_unit = [one for one in numbers if one.unit]
         note("the unit is removed from {} of numbers: {}", with_unit, lambda one: repr(one.unit))
         note("commas separate thousands in {}: {}", [one for one in numbers if one.commas])
-        note(f"{{}} of text as {sum(one.width for one in texts)} of 0 and 1: {{}}", texts, lambda one: one.width)
+        note(f"{{}} of text as {sum(one.width for one in texts)} binary features: {{}}", texts, lambda one: one.width)
         notes += [
-            f"warning: {one.name} is read as text, for it has {one.why}: convert them to one unit, or confirm with "
+            f"warning: {one.name} is read as text because it has {one.why}; convert them to one unit, or confirm with "
             f"data.columns={{{_key(one.place, one.name)}: text}}"
             for one in texts
             if one.why
         ]
-        median = "the median of the training rows stands for them, beside a column that says so"
+        median = "are replaced by the training median, with an added indicator feature"
         for text, columns in (
-            (f"values are missing in {{}} of numbers: {{}}; {median}", numbers),
-            ("values are missing in {} of text, as a value of its own: {}", texts),
+            (f"missing values in {{}} of numbers {median}: {{}}", numbers),
+            ("missing values in {} of text are treated as a separate value: {}", texts),
         ):
             note(text, [one for one in columns if one.n_missing], lambda one: f"{one.n_missing:,}")
         if others:
             reasons = "; ".join(some([f"{one.name}: {one.why}" for one in others]))
-            notes.append(f"left out: {reasons}. To keep one: data.columns={{NAME: number}}, or text")
+            notes.append(f"left out: {reasons}. To keep a column, set data.columns={{NAME: number}} or {{NAME: text}}")
         return notes
 
 
 def read_table(
     path: Path, layout: Layout, labels: Labels, requested: Mapping[str, str], train: Table | None = None
 ) -> tuple[Any, NDArray[np.int64], Table]:
-    """Return X float32 (n, d), CSR if it is wide, NaN for a missing number; codes of the labels (n,); the table.
+    """Return the features X (n, d), the label codes (n,), and the table of columns.
 
-    `requested` are kinds of columns (number, text, leave_out) by name or by number from 1.  `train` is the table of the
-    training file, which determines the columns of a test file.  Raises a KlrBenchError that names the file, and the
-    line if there is one.
+    X is float32, CSR if it is wide, with NaN for a missing number.  `requested` maps columns, by name or by position
+    from 1, to kinds (number, text, leave_out).  `train` is the table of the training file, which determines the columns
+    of a test file.  Raises KlrBenchError that names the file, and the line if possible.
     """
     table = train or Table(layout, tuple(_columns(path, layout, requested)))
     parts: list[Any] = []
@@ -136,7 +139,8 @@ def read_table(
             try:
                 codes.append(labels.code(row[layout.label]))
             except ValueError as error:
-                fail(f"{path}, line {line}: {error} ({layout.named(layout.label)}); data.label=NAME takes another.")
+                where = f"{path}, line {line}, {layout.named(layout.label)}"
+                fail(f"{where}: {error}; set data.label=NAME to use another column.")
             labelled.append((line, row))
         if labelled:
             X = _values(path, layout, table.columns, labelled)
@@ -146,14 +150,14 @@ def read_table(
     X = stacked(parts)
     if not X.shape[1]:
         why = "; ".join(some([f"{column.name}: {column.why}" for column in table.columns]))
-        fail(f"{path}: no column is left to learn from ({why}); keep one with data.columns={{NAME: number}}.")
+        fail(f"{path}: all feature columns are left out ({why}); keep one with data.columns={{NAME: number}}.")
     if sp.issparse(X) and np.isnan(X.data).any():
-        fail(f"{path}: values are missing; with more than {WIDE:,} columns they cannot be filled in. Fill them.")
+        fail(f"{path}: missing values are not supported with more than {WIDE:,} features; fill them in beforehand.")
     return X, np.array(codes, dtype=np.int64), table
 
 
 def _columns(path: Path, layout: Layout, requested: Mapping[str, str]) -> list[Column]:
-    """Return the treatment of all columns but the label, after a look at all rows that have a label."""
+    """Return the treatment of all columns except the label, based on all rows with a label."""
     header = [shown(name, 50) for name in layout.header or [""] * layout.n_columns]
     names = {place: name or f"column {place + 1}" for place, name in enumerate(header) if place != layout.label}
     kinds = _requested_kinds(path, names, requested)
@@ -168,19 +172,19 @@ def _columns(path: Path, layout: Layout, requested: Mapping[str, str]) -> list[C
 
 
 def _requested_kinds(path: Path, names: Mapping[int, str], requested: Mapping[str, str]) -> dict[int, str]:
-    """Return the requested kinds by place; refuse an unknown column."""
+    """Return the requested kinds by column position.  Raises KlrBenchError for an unknown column."""
     kinds: dict[int, str] = {}
     for name, kind in requested.items():
         places = [place for place, known in names.items() if known == name or (name == str(place + 1))]
         if len(places) != 1:
-            what = " Several columns have this name; give a number." if places else nearest(name, names.values())
-            fail(f"{path}: data.columns: no column {shown(repr(name))} of features.{what}")
+            what = " Several columns have this name; use the position." if places else nearest(name, names.values())
+            fail(f"{path}: data.columns: there is no feature column {shown(repr(name))}.{what}")
         kinds[places[0]] = kind
     return kinds
 
 
 def _column(path: Path, layout: Layout, place: int, name: str, profile: ColumnProfile, requested: str | None) -> Column:
-    """Return the treatment of a column, by the kind that `data.columns` requests or by the profile of its values."""
+    """Return the treatment of a column, as requested or as determined by the profile of its values."""
     free, counts, units, n_there = requested is None, profile.counts, profile.units, profile.n_there
     key = _key(place, name)
 
@@ -192,7 +196,7 @@ def _column(path: Path, layout: Layout, place: int, name: str, profile: ColumnPr
         fail(f"{where} {reason}, or leave the column out with 'data.columns={{{key}: leave_out}}'.")
 
     if requested == LEAVE_OUT or n_there == 0:
-        return column(LEAVE_OUT, "no values" if n_there == 0 else "as data.columns says")
+        return column(LEAVE_OUT, "no values" if n_there == 0 else "as requested by data.columns")
     if counts is not None and len(counts) == 1 and not profile.n_missing:
         return column(LEAVE_OUT, "the same value in all rows")
     if free and (why := profile.reason_to_leave_out(layout.header[place] if layout.header else name)):
@@ -203,19 +207,19 @@ def _column(path: Path, layout: Layout, place: int, name: str, profile: ColumnPr
     if requested != TEXT and other is None:
         return column(NUMBER, unit=unit, commas=commas)
     if other and (requested == NUMBER or (free and n_numbers >= MOSTLY * n_there)):
-        share = f", as {n_numbers:,} of {n_there:,} values of the column are" if free else ""
-        refuse(other, f"is not a number{_with_unit(unit)}{share}; mend the line")
+        share = f", unlike {n_numbers:,} of the {n_there:,} values in the column" if free else ""
+        refuse(other, f"is not a number{_with_unit(unit)}{share}; correct the line")
     mixed = ""
     if free:
         many = counts is None or len(counts) > max(SELDOM, n_there / 2)
         all_numbers = None not in profile.forms
         if profile.commas in {"decimal", "either"} and (all_numbers or many):
-            what = "has a decimal comma, or points between thousands; write 1234.5 for 1.234,5"
+            what = "has a decimal comma, or points as thousands separators; write 1234.5 instead of 1.234,5"
             if profile.commas == "either":
-                number = f"'data.columns={{{key}: number}}'"
-                what = f"may have a decimal comma or separate thousands; for thousands, add {number}; else write points"
+                setting = f"'data.columns={{{key}: number}}'"
+                what = f"may have a decimal or a thousands comma; for thousands set {setting}, otherwise write points"
             first = min(value for form, value in profile.first.items() if form and form[1])
-            refuse(first, f"{what} (pandas.read_csv has decimal=',' and thousands='.')")
+            refuse(first, f"{what} (see decimal=',' and thousands='.' of pandas.read_csv)")
         if all_numbers and 1 < len(units) <= MOST_UNITS:
             mixed = f"numbers with different units ({', '.join(repr(unit) if unit else 'none' for unit in units)})"
         if profile.dates or many:
@@ -227,7 +231,7 @@ def _column(path: Path, layout: Layout, place: int, name: str, profile: ColumnPr
     if profile.n_missing:
         values.append("")
     elif len(values) == 2:
-        values = values[1:]  # its column determines the other value
+        values = values[1:]  # the feature of one value determines the other value
     return column(TEXT, mixed, values=tuple(values))
 
 
@@ -236,12 +240,11 @@ def _with_unit(unit: str) -> str:
 
 
 def _key(place: int, name: str) -> str:
-    """Return the name of a column if the command line can hold it unquoted, else its number."""
+    """Return the name of a column, or its position if the name needs quotes on the command line."""
     return name if re.fullmatch(r"[A-Za-z_][\w-]*", name, re.ASCII) else str(place + 1)
 
 
 def _values(path: Path, layout: Layout, columns: Sequence[Column], rows: TextRows) -> NDArray[np.float32]:
-    """Return the features of some rows."""
     texts = list(zip(*(row for _, row in rows), strict=True))
     features = []
     for column in columns:
@@ -249,8 +252,8 @@ def _values(path: Path, layout: Layout, columns: Sequence[Column], rows: TextRow
         wrong = np.flatnonzero((np.abs(values) > LARGEST).any(axis=1))
         if len(wrong):
             line, row = rows[wrong[0]]
-            what = f"{shown(repr(row[column.place]))} is not a number{_with_unit(column.unit)}"
-            between = f"between -{LARGEST:g} and {LARGEST:g}; mend or remove the row."
-            fail(f"{path}, line {line}, {layout.named(column.place)}: {what} {between}")
+            where, value = f"{path}, line {line}, {layout.named(column.place)}", shown(repr(row[column.place]))
+            kind = f"a number{_with_unit(column.unit)} between -{LARGEST:g} and {LARGEST:g}"
+            fail(f"{where}: {value} is not {kind}; correct or remove the row.")
         features.append(values)
     return np.concatenate(features, axis=1).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Blocks of a text file, and the chunks of rows that the readers make of them."""
+"""Blocks of text files, and the chunks of rows that readers parse from them."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from klr_bench.datasets.compression import LONGEST_LINE, open_plain, too_long
 from klr_bench.errors import KlrBenchError
 
 BLOCK = 1 << 21
-"""Bytes of text that are read at a time."""
+"""Number of bytes of text that are read at a time."""
 BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True)
 class Block:
-    """Whole lines of a file; the last one ends with a line feed too."""
+    """Consecutive whole lines of a file, each of which ends with a line feed."""
 
     path: Path
-    first: int  # line number, from 1, of the first line
+    first: int  # number of the first line, from 1
     text: bytes
 
     def refusal(self, position: int, reason: str) -> KlrBenchError:
-        """Return an error that names the file and the line at this position."""
+        """Return an error that names the file and the line at a byte position."""
         line = self.first + self.text.count(b"\n", 0, position)
         return KlrBenchError(f"{self.path}, line {line}: {reason}")
 
 
 def blocks(path: Path, *, any_line_end: bool = False) -> Iterator[Block]:
-    """Yield a file, plain or compressed, in blocks of whole lines.
+    """Yield the content of a plain or compressed file in blocks of whole lines.
 
-    With `any_line_end` a carriage return alone ends a line too, and is replaced.  Raises DamagedFileError, and
-    KlrBenchError for a line that is too long.
+    With `any_line_end`, a lone carriage return also ends a line, and is replaced by a line feed.  Raises
+    DamagedFileError, and KlrBenchError for a line that is too long.
     """
     rest, first = b"", 1
     with open_plain(path) as (stream, _):
@@ -59,15 +59,15 @@ def blocks(path: Path, *, any_line_end: bool = False) -> Iterator[Block]:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Rows of a file and the codes of their labels; the columns of sparse rows are the indices in the file."""
+    """Rows of a file with their label codes; sparse rows have the feature indices of the file."""
 
     codes: NDArray[np.int32]  # (n,)
-    X: Any  # float32 (n, d): array, or CSR with ascending indices
-    smallest: int  # index that occurs in the rows, also with the value 0
+    X: Any  # float32 (n, d): array, or CSR with sorted indices
+    smallest: int  # feature index in the rows, including explicit zeros
     largest: int
 
     def matrix(self, base: int, n_features: int) -> Any:
-        """Return X (n, n_features), whose columns are the indices in the file less `base`."""
+        """Return X (n, n_features), whose column j is the feature with index ``base + j`` in the file."""
         if not sp.issparse(self.X):
             return self.X
         X = sp.csr_matrix((self.X.data, self.X.indices - np.int32(base), self.X.indptr), (len(self.codes), n_features))
@@ -76,20 +76,20 @@ class Chunk:
 
 
 def stacked(matrices: Sequence[Any]) -> Any:
-    """Return the rows of all matrices, which are all dense or all CSR."""
+    """Stack matrices vertically; all of them are dense or all are CSR."""
     return sp.vstack(matrices, format="csr") if sp.issparse(matrices[0]) else np.concatenate(matrices)
 
 
 def joined(chunks: Sequence[Chunk]) -> Chunk:
-    """Return the rows of all chunks, copied."""
+    """Concatenate chunks into one chunk; the rows are copied."""
     codes, X = np.concatenate([chunk.codes for chunk in chunks]), stacked([chunk.X for chunk in chunks])
     return Chunk(codes, X, min(chunk.smallest for chunk in chunks), max(chunk.largest for chunk in chunks))
 
 
 def rechunked(chunks: Iterator[Chunk], chunk_rows: int, skip_rows: int) -> Iterator[Chunk]:
-    """Yield the rows after the first `skip_rows` in chunks of `chunk_rows` rows; the last chunk may be smaller.
+    """Yield the rows after the first `skip_rows` rows, in chunks of `chunk_rows` rows.
 
-    Each chunk owns its memory.
+    The last chunk may be smaller.  Each chunk owns its memory.
     """
     waiting: list[Chunk] = []
     n_waiting = 0
