@@ -17,7 +17,7 @@ from filelock import FileLock, Timeout
 from klr_bench.errors import KlrBenchError, fail, shown
 from klr_bench.files import open_regular, read_json, write_json
 
-# Arguments: bytes done, total bytes (None if unknown) and a description of the current step.
+# The arguments are the bytes done, the total bytes (None if unknown) and a description of the step.
 Progress = Callable[[int, "int | None", str], None]
 State = tuple[int, int, int]
 T = TypeVar("T")

@@ -42,7 +42,7 @@ def is_unlabelled(text: str) -> bool:
 
 
 def _key(text: str) -> str | float:
-    """Return a key that is equal for all spellings of a number, and exact for integers."""
+    """Return a comparison key that is the same for all spellings of a number."""
     value = number(text)
     if value is None or not math.isfinite(value):
         return text
@@ -95,7 +95,7 @@ class Labels:
         return self._codes[text]
 
     def encode(self, values: NDArray[np.float64], code_of: Callable[[int], int]) -> NDArray[np.int32]:
-        """Return the codes (n,) of labels given as numbers, with NaN for words.
+        """Return the integer codes (n,) of numeric labels `values` (n,), where NaN stands for a word.
 
         `code_of(row)` is called for words and for new labels.
         """

@@ -71,8 +71,10 @@ def lines(stream: IO[AnyStr], path: Path) -> Iterator[AnyStr]:
 
 def too_long(path: Path, line: int) -> KlrBenchError:
     """Return the error for a line that is too long."""
-    expected = f"expected at most {LONGEST_LINE:,} characters per line, got more"
-    return KlrBenchError(f"{path}, line {line}: {expected}; correct or remove the line.")
+    most = f"{LONGEST_LINE:,} characters"
+    return KlrBenchError(
+        f"{path}, line {line}: expected at most {most} per line, got more; correct or remove the line."
+    )
 
 
 @contextmanager

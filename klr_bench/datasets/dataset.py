@@ -240,8 +240,10 @@ def _generated(name: str, config: DatasetConfig) -> Arrays:
         X = stored(X)
     declared = (source.n_samples or X.shape[0], source.n_features or X.shape[1])
     if X.shape != declared or len(targets) != X.shape[0]:
-        expected = f"expected {declared[0]} rows and {declared[1]} features as declared, and one label per row"
-        fail(f"{name}: {expected}; got {X.shape[0]} rows, {X.shape[1]} features and {len(targets)} labels.")
+        fail(
+            f"{name}: expected {declared[0]} rows and {declared[1]} features as declared, and one label per row; "
+            f"got {X.shape[0]} rows, {X.shape[1]} features and {len(targets)} labels."
+        )
     if not (np.abs(X.data if sp.issparse(X) else X) <= LARGEST).all():
         fail(f"{name}: expected values between -{LARGEST:g} and {LARGEST:g}, got others; correct the generator.")
     labels = Labels()

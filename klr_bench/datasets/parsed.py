@@ -94,7 +94,7 @@ def _load(folder: Path, sha256s: Sequence[str]) -> Arrays | None:
         X = array.get("X")
         if X is None:
             X = sp.csr_matrix(tuple(array[key] for key in CSR), shape=meta["shape"], copy=False)
-            X.has_sorted_indices = X.has_canonical_format = True  # as written; a check would read all indices
+            X.has_sorted_indices = X.has_canonical_format = True  # they were when saved; a check would read all indices
         return Arrays(X, array["y"], tuple(meta["classes"]), meta["n_train_official"], said=tuple(meta["said"]))
     except Exception:
         return None

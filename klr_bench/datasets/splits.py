@@ -58,7 +58,7 @@ def lent(array: Any) -> Any:
     """Return a view of a frozen array or CSR matrix that cannot be made writable again."""
     if not sp.issparse(array):
         return array.view()
-    matrix = copy.copy(array)  # keeps the flags about sorted indices
+    matrix = copy.copy(array)  # the copy keeps the flag that indices are sorted
     matrix.data, matrix.indices, matrix.indptr = (part.view() for part in (array.data, array.indices, array.indptr))
     return matrix
 

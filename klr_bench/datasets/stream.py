@@ -138,7 +138,7 @@ def _checked_classes(classes: Any) -> NDArray[Any]:
 
 
 def _files(path: Paths) -> list[Path]:
-    """Return the files that a path, a pattern or a list of them stands for."""
+    """Return the files that match a path, a pattern or a list of both."""
     if isinstance(path, str | Path):
         files = matching(expanded(str(path)))
     else:

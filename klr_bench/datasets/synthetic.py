@@ -179,7 +179,7 @@ def sparse_binary(
         return np.where(random.uniform(size=len(rows)) < share, own, common).astype(np.int32)
 
     on = np.sort(draw(np.repeat(np.arange(n_samples), n_on)).reshape(n_samples, n_on), axis=1)
-    while True:  # redraw features that occur twice in a row
+    while True:  # redraw the duplicate features of each row
         row, column = np.nonzero(on[:, 1:] == on[:, :-1])
         if not len(row):
             break
@@ -200,7 +200,7 @@ def correlated_blocks(
     label_noise: float,
     seed: int,
 ) -> tuple[Any, Labels, NDArray[np.int64]]:
-    """Return CSR rows with few relevant features, the labels, and the relevant indices.
+    """Return CSR rows with few relevant features, the labels, and the indices of these features.
 
     A block of features is present in a row with probability `presence`.  Its features are then Gaussian with variance 1
     and pairwise correlation `correlation`.  The label is the sign of the sum of w'x over the blocks, where the entries

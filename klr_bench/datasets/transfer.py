@@ -19,7 +19,7 @@ from klr_bench.files import read_json
 
 ATTEMPTS = 4  # maximum number of consecutive attempts that each add less than CHUNK bytes
 BACKOFF_S = 0.5  # doubled after each attempt
-TIMEOUT_S = (10.0, 60.0)  # for connecting, and between two pieces of the response
+TIMEOUT_S = (10.0, 60.0)  # for connecting and for waiting between two parts of the response
 CHUNK = 1 << 14  # bytes
 
 

@@ -217,7 +217,7 @@ def _column(path: Path, layout: Layout, place: int, name: str, profile: ColumnPr
             what = "has a decimal comma, or points as thousands separators; write 1234.5 instead of 1.234,5"
             if profile.commas == "either":
                 setting = f"'data.columns={{{key}: number}}'"
-                what = f"may have a decimal or a thousands comma; for thousands set {setting}, otherwise write points"
+                what = f"may have a decimal or a thousands comma; for thousands set {setting}, else use decimal points"
             first = min(value for form, value in profile.first.items() if form and form[1])
             refuse(first, f"{what} (see decimal=',' and thousands='.' of pandas.read_csv)")
         if all_numbers and 1 < len(units) <= MOST_UNITS:
@@ -231,7 +231,7 @@ def _column(path: Path, layout: Layout, place: int, name: str, profile: ColumnPr
     if profile.n_missing:
         values.append("")
     elif len(values) == 2:
-        values = values[1:]  # the feature of one value determines the other value
+        values = values[1:]  # one binary feature is enough for two values
     return column(TEXT, mixed, values=tuple(values))
 
 
@@ -253,7 +253,9 @@ def _values(path: Path, layout: Layout, columns: Sequence[Column], rows: TextRow
         if len(wrong):
             line, row = rows[wrong[0]]
             where, value = f"{path}, line {line}, {layout.named(column.place)}", shown(repr(row[column.place]))
-            kind = f"a number{_with_unit(column.unit)} between -{LARGEST:g} and {LARGEST:g}"
-            fail(f"{where}: {value} is not {kind}; correct or remove the row.")
+            fail(
+                f"{where}: {value} is not a number{_with_unit(column.unit)} between -{LARGEST:g} and {LARGEST:g}; "
+                "correct or remove the row."
+            )
         features.append(values)
     return np.concatenate(features, axis=1).astype(np.float32)

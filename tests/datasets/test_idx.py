@@ -76,25 +76,13 @@ def test_one_class_against_the_rest_and_some_classes_alone(tmp_path: Path) -> No
     ("which", "content", "message"),
     [
         (0, b"\x89PNG\r\n", r"images: expected the header of an idx file, got '89 50 4e 47'; obtain a new copy"),
-        (
-            0,
-            b"\0\0\x08\2" + (10**9).to_bytes(4, "big") * 2 + b"1234",
-            r"expected 10{9,} bytes after the header .*, got 4 or more",
-        ),
-        (
-            1,
-            bz2.compress(b"\0\0\x08\2" + bytes(8)),
-            r"labels: expected 0 bytes .* an array of shape \(0, 0\), got 0 or more",
-        ),
+        (0, b"\0\0\x08\2" + (10**9).to_bytes(4, "big") * 2 + b"1234", r"expected 10{9,} bytes .*, got 4 or more"),
+        (1, bz2.compress(b"\0\0\x08\2" + bytes(8)), r"labels: expected 0 bytes .* shape \(0, 0\), got 0 or more"),
         (0, idx(images())[:-1], r"expected 30 bytes .* shape \(5, 2, 3\), got 29 or more; obtain a new copy"),
         (0, gzip.compress(idx(images()), mtime=0)[:-9], r"images: truncated or corrupted"),
         (0, idx(DIGITS), r"images: expected an array with one example per row, got shape \(5,\)"),
         (0, idx(np.where(np.arange(30) == 7, np.nan, 1.0).reshape(5, 6)), r"images: expected numbers between"),
-        (
-            1,
-            idx(DIGITS[:4]),
-            r"labels: expected 5 integers, one per row of .*images, got an array of shape \(4,\) \(uint8\)",
-        ),
+        (1, idx(DIGITS[:4]), r"labels: expected 5 integers, one per row of .*images, got .* shape \(4,\) \(uint8\)"),
         (1, idx(DIGITS.astype("f4")), r"labels: expected 5 integers, .*, got an array of shape \(5,\) \(float32\)"),
         (1, idx(DIGITS * 0), r"expected 2 to 100 classes in the training file, got 1 class"),
     ],

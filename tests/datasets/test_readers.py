@@ -258,9 +258,7 @@ def test_positive_is_compared_by_value(write: Write, positive: Any) -> None:
 @KINDS
 def test_three_classes(write: Write, kind: str) -> None:
     path = write("".join(ROW[kind].format(label) for label in ["10", "9", "8", "9"]))
-    rejected(
-        lambda: READ[kind](path), "train: expected two classes, got 3 (8, 9, 10). Choose one against the rest with"
-    )
+    rejected(lambda: READ[kind](path), "train: expected two classes, got 3 (8, 9, 10). Choose one against the rest")
     arrays = READ[kind](path, multiclass=True)
     assert (arrays.classes, arrays.y.dtype, arrays.y.tolist()) == (("8", "9", "10"), np.int8, [2, 1, 0, 1])
     alone = READ[kind](path, positive="8", only=["8", "10"], multiclass=True)
@@ -293,11 +291,7 @@ def test_a_test_file_has_the_columns_for_training(write: Write, train: str, test
         ("svmlight", "-1 1:7\n-1 x\n", "test, line 2: 'x' is not index:value"),
         ("csv", "1,2,1\n1,x,1\n", "test, line 2, column 2: 'x' is not a number"),
         ("csv", "1,a\n2,b\n", "as in the training file, got 2 columns with label column 2."),
-        (
-            "csv",
-            "x2,x1,class\n1,2,a\n",
-            "test: expected the header of the training file, ['x1', 'x2', 'class'], got ['x2',",
-        ),
+        ("csv", "x2,x1,class\n1,2,a\n", "test: expected the header of the training file, ['x1', 'x2', 'class'], got ["),
     ],
 )
 def test_a_test_file_that_is_refused(write: Write, kind: str, test: str, reason: str) -> None:
@@ -393,18 +387,10 @@ def test_odd_delimited_text_that_is_right(
     ("content", "spec", "reason"),
     [
         ("x,class\n1,a\n", {"label_column": "clas"}, "there is no label column 'clas' (data.label); the columns are "),
-        (
-            "x,class\n1,a\n",
-            {"label_column": 2},
-            "there is no label column 2 (data.label); expected a position from 0 to 1 or from -",
-        ),
+        ("x,class\n1,a\n", {"label_column": 2}, "no label column 2 (data.label); expected a position from 0 to 1 or f"),
         ("1,a\n2,b\n", {"label_column": "class"}, "the file has no header, so a position is needed."),
         ("1,2,a\n", {"n_features": 5}, "expected n_features=5 feature columns, got 2; omit data.n_features="),
-        (
-            "1,2,a\n",
-            {"format": "arff"},
-            "Unknown file format 'arff'; expected one of csv, svmlight, idx (data.format).",
-        ),
+        ("1,2,a\n", {"format": "arff"}, "Unknown file format 'arff'; expected one of csv, svmlight, idx (data.f"),
     ],
 )
 def test_settings_that_do_not_fit(write: Write, content: str, spec: dict[str, Any], reason: str) -> None:

@@ -24,7 +24,7 @@ from klr_bench.datasets.readers.layout import WIDE, Layout, check_width, layout_
 from klr_bench.errors import fail
 
 READER_VERSION = 1  # part of the key of parsed arrays; increase it when a reader returns different arrays
-TABLE_VERSION = 4  # the same for user tables; increase it when columns are treated differently
+TABLE_VERSION = 4  # increase it when the columns of user tables are treated differently
 FORMATS = ("csv", "svmlight", "idx")
 DENSE_BYTES = 1 << 30  # maximum size of a dense matrix
 Part = tuple[Any, NDArray[Any]]

@@ -63,7 +63,7 @@ class Chunk:
 
     codes: NDArray[np.int32]  # (n,)
     X: Any  # float32 (n, d): array, or CSR with sorted indices
-    smallest: int  # feature index in the rows, including explicit zeros
+    smallest: int  # smallest feature index in the rows, including explicit zeros
     largest: int
 
     def matrix(self, base: int, n_features: int) -> Any:

@@ -108,8 +108,10 @@ def _any_rows(
             numbers = [number(field) for field in fields]
             for column, value in enumerate(numbers):
                 if column != label and (value is None or not abs(value) <= LARGEST):
-                    what = f"{shown(repr(fields[column]))} is not a number between -{LARGEST:g} and {LARGEST:g}"
-                    fail(f"{where} {line}, {layout.named(column)}: {what}; correct or remove the row.")
+                    fail(
+                        f"{where} {line}, {layout.named(column)}: {shown(repr(fields[column]))} is not a number "
+                        f"between -{LARGEST:g} and {LARGEST:g}; correct or remove the row."
+                    )
             rows.append(numbers[:label] + numbers[label + 1 :])
             try:
                 codes.append(labels.code(fields[label]))

@@ -31,8 +31,10 @@ def read_pair(examples: Path, labels_file: Path, labels: Labels) -> tuple[NDArra
     if values.ndim < 2:
         fail(f"{examples}: expected an array with one example per row, got shape {values.shape}; use another file.")
     if targets.ndim != 1 or targets.dtype.kind not in "iu" or len(targets) != len(values):
-        expected = f"expected {len(values)} integers, one per row of {examples}"
-        fail(f"{labels_file}: {expected}, got an array of shape {targets.shape} ({targets.dtype.name}).")
+        fail(
+            f"{labels_file}: expected {len(values)} integers, one per row of {examples}, got an array of shape "
+            f"{targets.shape} ({targets.dtype.name})."
+        )
     if not (np.abs(values) <= LARGEST).all():
         fail(f"{examples}: expected numbers between -{LARGEST:g} and {LARGEST:g}, got other values.")
     X = values.reshape(len(values), -1).astype(np.float32)
@@ -55,6 +57,8 @@ def read_array(path: Path) -> NDArray[Any]:
         while len(content) <= size and (chunk := stream.read(CHUNK)):  # the declared size may be arbitrarily large
             content += chunk
     if len(content) != size or 0 in shape:
-        expected = f"expected {size} bytes after the header for an array of shape {shape}"
-        fail(f"{path}: {expected}, got {len(content)} or more; obtain a new copy of the file.")
+        fail(
+            f"{path}: expected {size} bytes after the header for an array of shape {shape}, got {len(content)} "
+            "or more; obtain a new copy of the file."
+        )
     return np.frombuffer(content, dtype).reshape(shape)

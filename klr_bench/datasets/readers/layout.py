@@ -54,10 +54,12 @@ class Layout:
         return f"column {column + 1}" + (f" ({shown(repr(self.header[column]))})" if self.header else "")
 
     def check_row(self, path: Path, line: int, fields: Sequence[str]) -> None:
-        """Raise KlrBenchError for a row with a wrong number of fields."""
+        """Raise KlrBenchError for a row with the wrong number of fields."""
         if len(fields) != self.n_columns:
-            expected = f"expected {self.n_columns} columns as in the first line, got {len(fields)}"
-            fail(f"{path}, line {line}: {expected}; correct or remove the row.")
+            fail(
+                f"{path}, line {line}: expected {self.n_columns} columns as in the first line, got {len(fields)}; "
+                "correct or remove the row."
+            )
 
 
 def layout_of(
@@ -83,13 +85,17 @@ def layout_of(
     below = [row for row in _complete_rows(sample, delimiter)[1:] if len(row) == len(first)]
     is_header = (train and train.header == first) or _is_header(first, below, label_column)
     if is_header and not first[0] and label_column != 0 and not unnamed:
-        reason = "the first column has no name and probably contains the row numbers that pandas writes"
-        fail(f"{path}: {reason}; remove it with to_csv(index=False).")
+        fail(
+            f"{path}: the first column has no name and probably contains the row numbers that pandas writes; "
+            "remove it with to_csv(index=False)."
+        )
     header = first if is_header else None
     layout = Layout(delimiter, header, len(first), _label_position(path, label_column, header, len(first)))
     if train and (layout.n_columns, layout.label) != (train.n_columns, train.label):
-        expected = f"expected {train.n_columns} columns with label column {train.label + 1}, as in the training file"
-        fail(f"{path}: {expected}, got {layout.n_columns} columns with label column {layout.label + 1}.")
+        fail(
+            f"{path}: expected {train.n_columns} columns with label column {train.label + 1}, as in the training file, "
+            f"got {layout.n_columns} columns with label column {layout.label + 1}."
+        )
     if train and train.header and header and header != train.header:
         fail(f"{path}: expected the header of the training file, {some(train.header)}, got {some(header)}.")
     return layout
@@ -232,5 +238,7 @@ def no_labelled_row(path: Path, layout: Layout, labels: Labels) -> KlrBenchError
 def check_width(path: Path, width: int, n_features: int | None) -> None:
     """Raise KlrBenchError if the number of features differs from the declared number."""
     if n_features not in {None, width}:
-        expected = f"expected n_features={n_features} feature columns, got {width}"
-        fail(f"{path}: {expected}; omit {SET_FEATURES}, or correct the file.")
+        fail(
+            f"{path}: expected n_features={n_features} feature columns, got {width}; omit {SET_FEATURES}, "
+            "or correct the file."
+        )
