@@ -1,7 +1,6 @@
-"""Data sets: from the content of configs/dataset/<name>.yaml to arrays in memory.
+"""Data sets: download, parsing, splits and preprocessing.
 
-The names are imported when they are first used, so that a listing of the catalog needs neither SciPy nor
-scikit-learn.
+The names are imported lazily, so that listing the catalog needs neither SciPy nor scikit-learn.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Cache folder: location, hashes of its files, and errors when writing."""
+"""The cache folder: its location, file hashes, locks and error messages."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from filelock import FileLock, Timeout
 from klr_bench.errors import KlrBenchError, fail, sanitize
 from klr_bench.files import open_regular, read_json, write_json
 
-# Called with the number of bytes done, the total number (None: unknown) and a description of the step.
+# The arguments are the bytes done, the total bytes (None if unknown) and a description of the step.
 Progress = Callable[[int, "int | None", str], None]
 State = tuple[int, int, int]
 T = TypeVar("T")
 
 MOST_FILES = 1 << 16
-"""Number of files whose hashes a process remembers."""
+"""Maximum number of files whose hashes a process remembers; a stream may consist of many files."""
 N_PIECES, PIECE = 16, 2**20
-"""Number of sampled pieces of a large file, and bytes per piece."""
+"""Number of pieces in the sample of a large file, and size of each piece in bytes."""
 
 
 def silent(done: int, total: int | None, description: str) -> None:
-    """Progress callback that does nothing."""
+    """Ignore a progress report."""
 
 
 def default_cache() -> Path:
-    """Return ``data/`` in a checkout, or the user's cache folder for an installed package."""
+    """Return the default cache folder: ``data/`` in a checkout, else the user's cache folder."""
     checkout = Path(__file__).resolve().parents[2]
     if (checkout / "pyproject.toml").is_file() and (checkout / "configs").is_dir():
         return checkout / "data"
@@ -43,31 +43,31 @@ def default_cache() -> Path:
 
 
 def suffixed(path: Path, suffix: str) -> Path:
-    """Append a suffix to the whole file name of a path."""
+    """Return a path with a suffix appended to its file name."""
     return path.with_name(path.name + suffix)
 
 
 @contextmanager
 def disk_errors(path: Path, setting: str = "data.cache=FOLDER") -> Iterator[None]:
-    """Convert file-system errors while writing `path` to messages with advice.
+    """Turn an OSError raised while writing `path` into a KlrBenchError that says what to do.
 
-    `setting` is the key that moves the path.
+    `setting` is the option that selects another folder.
     """
     try:
         yield
     except OSError as error:
-        # NumPy says "8 requested and 0 written" if there is no room for an array.
+        # NumPy reports a full disk as "8 requested and 0 written", without an errno.
         full = error.errno in {errno.ENOSPC, errno.EDQUOT} or "requested and" in str(error)
         reason = "the disk is full" if full else error.strerror or error
         advice = "Free some space" if full else "Make its folder writable"
-        fail(f"{sanitize(path, 1000)} could not be written: {reason}. {advice}, or choose another path with {setting}.")
+        fail(f"{shown(path, 1000)} could not be written: {reason}. {advice}, or choose another folder with {setting}.")
 
 
-def make_once(path: Path, name: str, progress: Progress, find: Callable[[], T | None], make: Callable[[], T]) -> T:
-    """Return the result of `find`, or if it is None that of `make`, which writes `path`.
+def made_once(path: Path, name: str, progress: Progress, find: Callable[[], T | None], make: Callable[[], T]) -> T:
+    """Return the result of `find`, or of `make` if `find` returns None.
 
-    Of several processes one makes it, and the others wait for it, which they report under `name`.  The system releases
-    the lock of a process that is killed.  Raises KlrBenchError.
+    `make` writes `path`.  One process makes the content; the others wait for it and report this under `name`.  The
+    operating system releases the lock of a killed process.  Raises KlrBenchError.
     """
     content = find()
     if content is not None:
@@ -88,18 +88,16 @@ def make_once(path: Path, name: str, progress: Progress, find: Callable[[], T | 
 
 
 def sha256_of(path: Path) -> str:
-    """Return the SHA-256 of a file.
-
-    Raises OSError.
-    """
+    """Return the SHA-256 hash of a file.  Raises OSError."""
     with open_regular(path) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def sampled_sha256(path: Path) -> str:
-    """Return a hash of the size and a 16 MiB sample of a file; small files are hashed fully.
+    """Return a SHA-256 hash of 16 MiB sampled from a file; a smaller file is hashed as a whole.
 
-    The pieces of 1 MiB are the first, the last, and others evenly in between.  Raises OSError.
+    The sample consists of pieces of 1 MiB: the first, the last, and others evenly spaced in between.  The hash also
+    covers the size of the file.  Raises OSError.
     """
     with open_regular(path) as stream:
         size = os.fstat(stream.fileno()).st_size
@@ -114,44 +112,41 @@ def sampled_sha256(path: Path) -> str:
 
 @lru_cache(MOST_FILES)
 def content_sha256(path: Path, state: State, *, sampled: bool) -> str:
-    """Return the hash of a file, which is only reread if its state has changed.
-
-    Raises OSError.
-    """
+    """Return the hash of a file, cached until the state of the file changes.  Raises OSError."""
     return sampled_sha256(path) if sampled else sha256_of(path)
 
 
 def state_of(path: Path) -> State:
-    """Return size, mtime and ctime of a file.  Raises OSError.
+    """Return the size, mtime and ctime of a file.  Raises OSError.
 
-    Programs such as rsync and cp -p set the mtime of what they write, but none can set its ctime.
+    Programs such as rsync and cp -p set the mtime of the files they write, but no program can set the ctime.
     """
     state = path.stat()
     return state.st_size, state.st_mtime_ns, state.st_ctime_ns
 
 
-def stamped_sha256(path: Path, *, anew: bool = False) -> str | None:
-    """Return the SHA-256 of a cached file, or None if it cannot be read.
+def stamped_sha256(path: Path, *, recompute: bool = False) -> str | None:
+    """Return the SHA-256 hash of a cached file, or None if the file cannot be read.
 
-    It is read from the file's stamp if size and times still match, else, or if `anew`, computed.  The stamp of other
-    content is only replaced if `anew`.
+    The hash is read from the stamp of the file if size and times still match; otherwise, or if `recompute`, it is
+    computed.  A stamp for different content is replaced only if `recompute`.
     """
     stamp = stamp_of(path)
     try:
         state = list(state_of(path))
-        if stamp.get("state") == state and not anew:
+        if stamp.get("state") == state and not recompute:
             return str(stamp["sha256"])
         sha256 = sha256_of(path)
     except OSError:
         return None
-    if anew or stamp.get("sha256") in (None, sha256):
-        with suppress(KlrBenchError):  # in a read-only cache the file is hashed on every use
+    if recompute or stamp.get("sha256") in (None, sha256):
+        with suppress(KlrBenchError):  # in a read-only cache the file is hashed every time
             write_json(suffixed(path, ".stamp"), {"state": state, "sha256": sha256})
     return sha256
 
 
 def stamp_of(path: Path) -> dict[str, Any]:
-    """Return the stamp of a cached file (state and SHA-256), or {} if it is missing or damaged."""
+    """Return the stamp of a cached file (its state and hash), or {} if missing or damaged."""
     with suppress(KlrBenchError):
         stamp = read_json(suffixed(path, ".stamp"))
         if isinstance(stamp, dict) and re.fullmatch(r"[0-9a-f]{64}", str(stamp.get("sha256"))):

@@ -1,6 +1,6 @@
-"""Commands ``klr-bench data list | fetch | verify | info``; each returns the exit status.
+"""The commands ``klr-bench data list | fetch | verify | info``.
 
-Neither SciPy nor scikit-learn is imported here: a listing answers at once.
+They print to a console and return the exit status.  SciPy and scikit-learn are not imported, so listings are fast.
 """
 
 from __future__ import annotations
@@ -27,15 +27,12 @@ from klr_bench.files import no_file
 
 
 def datasets(config_dirs: Sequence[Path]) -> dict[str, DatasetConfig]:
-    """Return all data sets in configs/dataset, keyed by name and sorted."""
+    """Return all data sets of configs/dataset in a dictionary sorted by name."""
     return {name: read_dataset(name, config_dirs) for name in config_files.names("dataset", config_dirs)}
 
 
 def _state(dataset: DatasetConfig, cache: Path) -> tuple[int, str]:
-    """Return the total size of the cached files, and a word for how complete they are.
-
-    The files are not read.
-    """
+    """Return the total size of the cached files in bytes, and a description of the state."""
     paths = [cached_path(file, cache) for file in files(dataset)]
     present = [path for path in paths if no_file(path) is None]
     if not paths:
@@ -46,9 +43,9 @@ def _state(dataset: DatasetConfig, cache: Path) -> tuple[int, str]:
 
 
 def list_(config_dirs: Sequence[Path], cache: Path, console: Console) -> int:
-    """Print all data sets: rows, features, size in the cache, and whether they are downloaded."""
+    """Print all data sets with their rows, features, size in the cache and state."""
     table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("name", no_wrap=True)  # names have to be typed
+    table.add_column("name", no_wrap=True)  # users copy the names
     table.add_column("data set")
     for heading in ("rows", "features", "in the cache"):
         table.add_column(heading, justify="right")
@@ -61,12 +58,12 @@ def list_(config_dirs: Sequence[Path], cache: Path, console: Console) -> int:
     if is_unlimited(console):
         console.width = max(console.width, 200)
     console.print(table)
-    _line(console, f"cache: {cache}")
+    _print_line(console, f"cache: {cache}")
     return 0
 
 
 def fetch_(names: Sequence[str], config_dirs: Sequence[Path], cache: Path, mirror: str | None, console: Console) -> int:
-    """Download the files of the named data sets into the cache and check their SHA-256."""
+    """Fetch the files of the named data sets into the cache and check their hashes."""
     if not names:
         known = ", ".join(datasets(config_dirs))
         fail(f"klr-bench data fetch: expected the names of data sets, got none. Known: {known}.")
@@ -75,22 +72,22 @@ def fetch_(names: Sequence[str], config_dirs: Sequence[Path], cache: Path, mirro
         with progress(console) as report:
             paths = [fetch(entry, cache=cache, mirror=mirror, progress=report) for entry in entries]
         for path in paths:
-            _line(console, f"{name}: {path} ({filesize.decimal(path.stat().st_size)})")
+            _print_line(console, f"{name}: {path} ({filesize.decimal(path.stat().st_size)})")
         if not entries:
-            _line(console, f"{name}: {_state(dataset, cache)[1]}, nothing to fetch")
+            _print_line(console, f"{name}: {_state(dataset, cache)[1]}, nothing to fetch")
     return 0
 
 
 def verify_(names: Sequence[str], config_dirs: Sequence[Path], cache: Path, console: Console) -> int:
-    """Hash the cached files and parsed arrays of data sets again; return 2 if one is corrupt.
+    """Check the cached files and parsed arrays of data sets; return 2 if any is corrupt.
 
-    Without names, everything in the cache is verified.
+    Without names, everything in the cache is checked.
     """
     from klr_bench.datasets import parsed
     from klr_bench.datasets.dataset import dataset_hash, parsed_folder
 
-    chosen = {name: read_dataset(name, config_dirs) for name in names} if names else datasets(config_dirs)
-    with_files = {name: dataset for name, dataset in chosen.items() if files(dataset)}
+    selected = {name: read_dataset(name, config_dirs) for name in names} if names else datasets(config_dirs)
+    with_files = {name: dataset for name, dataset in selected.items() if files(dataset)}
     states: list[tuple[str, str, Path]] = [
         (verify(entry, cache=cache), name, cached_path(entry, cache))
         for name, dataset in with_files.items()
@@ -101,15 +98,15 @@ def verify_(names: Sequence[str], config_dirs: Sequence[Path], cache: Path, cons
     present = sorted(path for path in parent.glob("*") if not path.suffix) if no_file(parent) == "is a folder" else []
     states += [(*parsed.verify(path), path) for path in present if not names or path in folders]
     for state, name, path in states:
-        _line(console, f"{state:8} {name}: {path}")
+        _print_line(console, f"{state:8} {name}: {path}")
     corrupt = sum(state == "corrupt" for state, _, _ in states)
     if corrupt:
-        _line(console, f"{corrupt} corrupt; the next run, or klr-bench data fetch, replaces them.")
+        _print_line(console, f"Corrupt: {corrupt}. The next run, or klr-bench data fetch, replaces the corrupt files.")
     return 2 if corrupt else 0
 
 
 def info(name: str, config_dirs: Sequence[Path], cache: Path, console: Console) -> int:
-    """Print the description of one data set."""
+    """Print the description of a data set and the state of its files."""
     dataset = read_dataset(name, config_dirs)
     source, values = dataset.source, dataset.model_dump()
     lines: list[tuple[str, object]] = [
@@ -130,20 +127,20 @@ def info(name: str, config_dirs: Sequence[Path], cache: Path, console: Console) 
         lines += [("file", path), ("from", entry.url), ("sha256", entry.sha256), ("here", here)]
     for key, value in lines:
         if value not in (None, ""):
-            _line(console, f"{key:10} {value}")
+            _print_line(console, f"{key:10} {value}")
     return 0
 
 
 @contextmanager
 def progress(console: Console) -> Iterator[Callback]:
-    """Yield a progress callback: a bar on a terminal, otherwise one line per step."""
+    """Yield a progress callback: a progress bar on a terminal, otherwise one line per step."""
     if not console.is_terminal:
         printed: set[str] = set()
 
         def print_once(done: int, total: int | None, description: str) -> None:
             if description not in printed:
                 printed.add(description)
-                _line(console, description)
+                _print_line(console, description)
 
         yield print_once
         return
@@ -159,9 +156,8 @@ def progress(console: Console) -> Iterator[Callback]:
         yield show
 
 
-def _line(console: Console, text: str) -> None:
-    """Print a line without wrapping or coloring."""
-    console.print(text, soft_wrap=True)
+def _print_line(console: Console, text: str) -> None:
+    console.print(text, soft_wrap=True)  # long paths are not wrapped
 
 
 def _count(n: int | None) -> str:

@@ -1,4 +1,4 @@
-"""Labels of data sets: collected as text, then encoded as -1 and +1, or as 0, 1, ..."""
+"""Class labels: read as text, then encoded as -1 and +1 or as 0, 1, ..."""
 
 from __future__ import annotations
 
@@ -14,19 +14,22 @@ from numpy.typing import NDArray
 from klr_bench.errors import fail, nearest, sanitize
 
 LARGEST = 1e18
-"""Maximum absolute value of a feature, whose square still fits in float32."""
+"""Largest absolute value of a feature, whose square can be represented in float32."""
 LONGEST_LABEL, MOST_LABELS = 1000, 1_000_000
-"""Maximum number of characters of a label, and of distinct labels in a file."""
+"""Maximum number of characters of a label, and of different labels in a file."""
 MOST_COMPARED = 100
-"""Number of labels that are compared with whole arrays; others are looked up in a dictionary."""
+"""Maximum number of labels that are compared with whole arrays; others are looked up in a dictionary."""
 MOST_CLASSES = 100
-"""Maximum number of classes, which are stored as int8."""
+"""Maximum number of classes of a data set, whose indices are stored as int8."""
 NO_LABEL = frozenset({"", "na", "n/a", "nan", "null", "?"})
-"""Labels (in lower case) that stand for a missing value; ``none`` and ``-`` may be classes."""
+"""Labels (in lower case) that denote a missing value; ``none`` and ``-`` may be classes."""
 
 
 def number(text: str) -> float | None:
-    """Parse a number; return None for other text, such as ``1_000`` or non-ASCII digits."""
+    """Return the number that a text represents, or None if it is not a number.
+
+    Unlike ``float``, this function accepts neither ``1_000`` nor digits other than 0-9.
+    """
     try:
         return float(text) if text.isascii() and "_" not in text else None
     except ValueError:
@@ -34,12 +37,12 @@ def number(text: str) -> float | None:
 
 
 def is_unlabelled(text: str) -> bool:
-    """Return True if a label stands for a missing value."""
+    """Return True if a label denotes a missing value."""
     return text.lower() in NO_LABEL
 
 
 def _key(text: str) -> str | float:
-    """Return the value of a label as an exact number, else as text, equal for all its spellings."""
+    """Return a comparison key that is the same for all spellings of a number."""
     value = number(text)
     if value is None or not math.isfinite(value):
         return text
@@ -47,17 +50,17 @@ def _key(text: str) -> str | float:
 
 
 class Labels:
-    """Codes 0, 1, ... of labels in the order of their first occurrence in all files.
+    """Integer codes 0, 1, ... of the labels of a data set, in order of first occurrence.
 
-    Numbers are compared by value: ``+1``, ``1`` and ``1.0`` are one label, spelt as it first occurred.  The
-    labels `first` get the first codes; if `closed`, no others are allowed.  With `drop_missing`, a missing label has
-    the code -1.
+    Numbers are compared by value: ``+1``, ``1`` and ``1.0`` are one label, spelled as in its first occurrence.  The
+    labels in `first` get the first codes; if `closed`, no others are allowed.  With `drop_missing`, a missing label
+    has the code -1.
     """
 
     def __init__(self, first: Sequence[str] = (), *, closed: bool = False, drop_missing: bool = False) -> None:
         self.spellings: list[str] = []
         self.dropped: Counter[str] = Counter()
-        """Number of rows dropped for a missing label, by spelling."""
+        """Number of rows that were dropped for each spelling of a missing label."""
         self._codes: dict[str | float, int] = {}
         self._closed, self._drop_missing = False, drop_missing
         for text in first:
@@ -65,16 +68,13 @@ class Labels:
         self._closed = closed
 
     def drops(self, text: str, n_rows: int = 1) -> bool:
-        """Return True if rows with this label are dropped, and count them."""
+        """Return True if rows with this label must be dropped, and count those rows."""
         dropped = self._drop_missing and is_unlabelled(text)
         self.dropped.update({text: n_rows} if dropped else {})
         return dropped
 
     def code(self, text: str) -> int:
-        """Return the code of a label.
-
-        Raises ValueError if it is not allowed, missing, too long or not finite.
-        """
+        """Return the code of a label.  Raises ValueError if the label is invalid or not allowed."""
         known = self._codes.get(text)
         if known is not None:
             return known
@@ -82,7 +82,7 @@ class Labels:
             return -1
         value = number(text)
         if is_unlabelled(text) or len(text) > LONGEST_LABEL or (value is not None and not math.isfinite(value)):
-            message = f"{sanitize(repr(text))} is not a label"
+            message = f"{shown(repr(text))} is not a valid label"
             raise ValueError(message)
         key = _key(text)
         if key not in self._codes:
@@ -96,7 +96,7 @@ class Labels:
         return self._codes[text]
 
     def encode(self, values: NDArray[np.float64], code_of: Callable[[int], int]) -> NDArray[np.int32]:
-        """Return the codes (n,) of labels given as numbers, with NaN for text labels.
+        """Return the integer codes (n,) of numeric labels `values` (n,), where NaN stands for a word.
 
         `code_of(row)` is called for words and for new labels.
         """
@@ -119,12 +119,13 @@ def encoded(
     n_train: int | None = None,
     column: str = "",
 ) -> tuple[NDArray[np.int8], tuple[str, ...]]:
-    """Encode the labels as y (n,), and return their names: two, or all if `multiclass`.
+    """Return the targets y (n,) for label codes, and the labels of the classes.
 
-    With two classes y is -1 or +1: `positive` names the label that becomes +1, with more than two labels against the
-    rest.  Without it the last label becomes +1.  Otherwise y numbers the labels from 0.  Labels are sorted as numbers
-    if all are numbers, otherwise as text.  The first `n_train` rows, or all if it is None, must contain all classes.
-    `column` is that of the labels in a user's table.  Raises KlrBenchError.
+    With two classes, y is -1 or +1; `positive` is the label that becomes +1, by default the last one.  With more than
+    two labels, `positive` selects one class against the rest; without it, `multiclass` must be true, and y is the
+    index of the label.  Labels are sorted as numbers if all are numbers, otherwise as text.  The first `n_train` rows
+    (all rows if None) must contain all classes.  `column` describes the label column in messages.  Raises
+    KlrBenchError.
     """
     names, present = labels.spellings, np.unique(codes[:n_train]).tolist()
     classes = _sorted(names)
@@ -133,58 +134,54 @@ def encoded(
     else:
         if positive is None and len(names) > 2:
             fail(
-                f"{where}: {len(names)} classes ({', '.join(first_names(classes))}), two are needed. "
+                f"{where}: expected two classes, got {len(names)} ({', '.join(some(classes))}). "
                 "Choose one against the rest with data.positive=LABEL, or keep all with data.multiclass=true "
-                "(multiclass: true in a YAML), for learners that support several classes."
+                "(multiclass: true in YAML) for multiclass learners."
             )
         code = names.index(classes[-1]) if positive is None else known_code(labels, positive, where, "data.positive")
         y, missing = np.where(codes == code, 1, -1), code not in present or len(present) == 1
         classes = [names[1 - code] if len(names) == 2 else f"not {names[code]}", names[code]]
     if missing or not 2 <= len(names) <= MOST_CLASSES:
-        without = first_names(_sorted([name for code, name in enumerate(names) if code not in present]))
-        counted = (
-            f"{len(names)} {'class' if len(names) == 1 else 'classes'}{f', and none of {without}' if without else ''}"
-        )
-        advice = f" The labels are taken from {column}; data.label=NAME selects another column." if column else ""
-        fail(f"{where}: {counted} in the training file, expected 2 to {MOST_CLASSES}.{advice}")
+        without = some(_sorted([name for code, name in enumerate(names) if code not in present]))
+        counted = f"{len(names)} {'class' if len(names) == 1 else 'classes'}"
+        absent = f", with no training rows for {', '.join(without)}" if without else ""
+        advice = f" The labels are in {column}; set data.label=NAME to use another column." if column else ""
+        fail(f"{where}: expected 2 to {MOST_CLASSES} classes in the training file, got {counted}{absent}.{advice}")
     return y.astype(np.int8), tuple(classes)
 
 
 def filter_labels(
     parts: Sequence[tuple[Any, NDArray[Any]]], labels: Labels, only: Sequence[Any], where: str
 ) -> tuple[list[tuple[Any, NDArray[Any]]], Labels]:
-    """Keep only rows with one of the labels `only` in each part, and recode the labels."""
+    """Return the rows of each part (X, codes) whose label is in `only`, with new label codes."""
     selected = Labels()
     new = np.full(len(labels.spellings), -1)
-    for wanted in only:
-        code = known_code(labels, wanted, where, "only")
+    for label in only:
+        code = known_code(labels, label, where, "only")
         new[code] = selected.code(labels.spellings[code])
     return [(X[new[old] >= 0], new[old][new[old] >= 0]) for X, old in parts], selected
 
 
-def known_code(labels: Labels, wanted: Any, where: str, setting: str) -> int:
-    """Return the code of the label named by `wanted`, ignoring case if nothing matches exactly.
+def known_code(labels: Labels, label: Any, where: str, setting: str) -> int:
+    """Return the code of a label; ignore case if there is no exact match.
 
-    Raises KlrBenchError, with the name of the setting.
+    Raises KlrBenchError with the name of the setting if the label does not occur.
     """
-    text, spellings = str(wanted).strip(), labels.spellings
+    text, spellings = str(label).strip(), labels.spellings
     same = [code for code, spelling in enumerate(spellings) if _key(spelling) == _key(text)]
     same = same or [code for code, spelling in enumerate(spellings) if spelling.casefold() == text.casefold()]
     if len(same) != 1:
-        fail(
-            f"{where}: no row has the label {sanitize(repr(str(wanted)))} ({setting})."
-            f"{nearest(text, first_names(spellings))}"
-        )
+        fail(f"{where}: no row has the label {shown(repr(str(label)))} ({setting}).{nearest(text, some(spellings))}")
     return same[0]
 
 
 def _sorted(names: Sequence[str]) -> list[str]:
-    """Return labels sorted as numbers if all are numbers, otherwise as text."""
+    """Sort labels by value if all are numbers, otherwise as text."""
     keys: dict[str, Any] = {name: _key(name) for name in names}
     return sorted(names, key=str if any(isinstance(key, str) for key in keys.values()) else keys.__getitem__)
 
 
-def first_names(names: Sequence[str]) -> list[str]:
+def some(names: Sequence[str]) -> list[str]:
     """Return at most ten names for a message, followed by "..." if there are more."""
-    first = [sanitize(name, 50) for name in names[:10]]
+    first = [shown(name, 50) for name in names[:10]]
     return first if len(names) <= 10 else [*first, "..."]

@@ -1,4 +1,4 @@
-"""Profile of one column of a user's table: missing values, numbers with units, dates."""
+"""Detection of missing values, numbers, units, dates and identifiers in a column of text."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from klr_bench.datasets.class_labels import number
 
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?", "-"})
-"""Texts (in lower case) that stand for a missing value."""
+"""Texts (in lower case) that denote a missing value."""
 MOST_COUNTED = 1000
-"""Maximum number of distinct values of a column that are counted."""
+"""Maximum number of different values of a column that are counted."""
 SELDOM = 20
-"""Number of distinct values that a text column may have in any file, even a short one."""
+"""Number of different values that a text column may always have, even with few rows."""
 DATE = re.compile(
     r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d\d))"
     r"([ T]\d{1,2}:\d\d(:\d\d(\.\d+)?)?)?( ?(Z|UTC|[+-]\d\d:?\d\d))?"
@@ -29,10 +29,10 @@ IDENTIFIER = re.compile(
     r"|(?i:(user|customer|client|patient|passenger|person|employee|student|subject|account|order|transaction|session"
     r"|product|item|record|sample|case|loan)id)"
 )
-"""Column names of identifiers: the last word is ``id`` or similar, but not in ``humid``."""
+"""Names of identifier columns: the last word is ``id`` or similar, but ``humid`` does not match."""
 MOST_FORMS = 50
-"""Maximum number of distinct units of a column that are counted."""
-_BYTE = r"\\x[89a-f][0-9a-f]"  # a byte that is not UTF-8, as represented by the reader
+"""Maximum number of different units of a column that are counted."""
+_BYTE = r"\\x[89a-f][0-9a-f]"  # escape sequence that the reader writes for an invalid UTF-8 byte
 _BEFORE = rf"(?:[A-Z]{{0,3}}(?:[$€£¥₹₩₽₺₪₫₴₦฿¢]|{_BYTE})|[A-Z]{{3}}(?=\s))"
 _WORD = rf"(?:{_BYTE}|[^\d\s.,:;+()#\\-]){{1,10}}"
 _AFTER = rf"(?![/_]){_WORD}[23]?(?: {_WORD})?"
@@ -42,14 +42,14 @@ _SPACED = re.compile(r"[0-9]{1,3}(?:(['\u2019\s])[0-9]{3})(?:\1[0-9]{3})*(?:[.,]
 _THOUSANDS = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?")
 _DECIMAL = re.compile(r"[0-9][0-9.]*,[0-9]+|[0-9]{1,3}(?:\.[0-9]{3}){2,}")
 COMMA = ("thousands", "decimal", "either")
-"""Possible roles of a comma in a number; ``either`` is a single comma before three digits, as in 4,799."""
+"""Possible meanings of a comma in a number; ``either`` is a single comma before three digits, as in 4,799."""
 
 Form = tuple[str, bool]
-"""Unit of a number, and True if it contains a comma."""
+"""The unit of a number, and whether the number contains a comma."""
 
 
 class Amount(NamedTuple):
-    """Number written as text."""
+    """A number written as text, split into unit and digits."""
 
     unit: str
     digits: str
@@ -59,7 +59,7 @@ class Amount(NamedTuple):
 
 
 def amount(text: str) -> Amount | None:
-    """Split a number with a unit or commas into its parts; return None for other text."""
+    """Split a number that may have a unit or commas; return None for any other text."""
     value = number(text)
     if value is not None:
         return None if math.isnan(value) else Amount("", text, _mark(text, value))
@@ -86,7 +86,10 @@ def _mark(digits: str, value: float) -> str:
 
 
 def value_of(text: str, unit: str, *, commas: bool) -> float | None:
-    """Return the number in a text with a unit, or None; `commas` may separate thousands."""
+    """Return the value of a number with the given unit, or None if the text is not such a number.
+
+    If `commas`, commas may separate thousands.
+    """
     parts = amount(text)
     if parts is None or parts.unit != unit or parts.mark == "decimal" or (parts.mark in COMMA and not commas):
         return None
@@ -100,11 +103,11 @@ class ColumnProfile:
     n: int = 0
     n_missing: int = 0
     counts: Counter[str] | None = field(default_factory=Counter)
-    """Number of rows per value, without missing values; None if there are more than MOST_COUNTED values."""
+    """Number of rows with each value that is not missing; None if there are more than MOST_COUNTED different values."""
     dates: bool = True
     """True if all values are dates."""
     forms: Counter[Form | None] = field(default_factory=Counter)
-    """Number of values per form; the key None counts values that are not numbers."""
+    """Number of values of each form; the key None counts the values that are not numbers."""
     first: dict[Form | None, tuple[int, str]] = field(default_factory=dict)
     """Line and text of the first value of each form."""
     marks: set[str] = field(default_factory=set)
@@ -112,12 +115,12 @@ class ColumnProfile:
     whole: bool = True
     """True if all values are integers."""
     stepped: bool = True
-    """True if each number is one more than the number in the previous row."""
+    """Whether each number equals the number in the previous row plus 1."""
     last: float = math.nan
     """Number in the previous row."""
 
     def add(self, lines: Sequence[int], texts: Sequence[str]) -> None:
-        """Add some rows."""
+        """Update the statistics with some rows, given by their line numbers and texts."""
         numbers = numbers_of(texts)
         rows = list(zip(lines, texts, strict=True))
         if numbers is None:
@@ -155,13 +158,13 @@ class ColumnProfile:
         self.stepped, self.last = self.stepped and bool((steps == 1).all()), float(numbers[-1])
 
     def reason_to_leave_out(self, name: str) -> str | None:
-        """Return why a column is not useful as a feature, or None; "" is a column without name."""
+        """Return why a column with this name (empty if unnamed) should be left out, or None."""
         if self.whole and self.n >= SELDOM and self.stepped and not self.n_missing:
-            return "numbers of the rows"
+            return "row numbers"
         if not IDENTIFIER.fullmatch(name) and name:
             return None
         if self.whole and self.n >= SELDOM and (self.counts is None or len(self.counts) > self.n_there / 2):
-            return "numbers of the rows"
+            return "row numbers"
         different = self.counts is not None and len(self.counts) == self.n_there
         return "identifiers, all different" if different and (self.whole or not self.forms["", False]) else None
 
@@ -172,10 +175,7 @@ class ColumnProfile:
 
     @property
     def commas(self) -> str:
-        """The role of commas in the numbers: "none" or one of `COMMA`.
-
-        It is ``either`` if no other number determines it.
-        """
+        """Meaning of commas in the numbers: "none" or one of `COMMA`; "either" if undetermined."""
         if "decimal" in self.marks or not self.marks & {"thousands", "either"}:
             return "decimal" if "decimal" in self.marks else "none"
         thousands = self.marks & {"thousands", "point"} or ("hundreds" in self.marks and "large" not in self.marks)
@@ -183,16 +183,16 @@ class ColumnProfile:
 
     @property
     def units(self) -> list[str]:
-        """Units of the numbers, most frequent first; "" means no unit."""
+        """Units of the numbers, the most frequent first; an empty string means no unit."""
         counts: Counter[str] = Counter()
         for form, count in self.forms.items():
             counts.update({form[0]: count} if form else {})
         return [unit for unit, _ in counts.most_common()]
 
     def numbers(self, *, commas: bool) -> tuple[int, tuple[int, str] | None]:
-        """Return how many values are numbers with the main unit, and the first other value.
+        """Return the count of numbers with the most frequent unit, and the first other value.
 
-        Those with a comma are numbers if `commas` separate thousands.
+        The first other value is given by line and text, or None.  Numbers with a comma count only if `commas`.
         """
         unit = next(iter(self.units), "")
         forms = {(unit, False), (unit, commas)}
@@ -201,12 +201,12 @@ class ColumnProfile:
 
 
 def is_missing(text: str) -> bool:
-    """Return True if a field stands for a missing value."""
+    """Return True if a field denotes a missing value."""
     return len(text) <= 4 and text.lower() in MISSING
 
 
 def numbers_of(texts: Sequence[str]) -> NDArray[np.float64] | None:
-    """Return the numbers in all texts, or None if one is not a number or is NaN."""
+    """Return the numbers that texts represent; None if any text is not a number or is NaN."""
     try:
         numbers = np.array(texts, dtype=np.float64)
     except ValueError:

@@ -1,9 +1,7 @@
-"""Reading of files that may be compressed with xz, gzip or bzip2.
+"""Reading of plain files and of files compressed with xz, gzip or bzip2.
 
-The compression is detected by the first bytes.
-
-A file that would fill the memory or the disk is refused: one that unpacks to far more than its size, and a line
-without end.
+The compression is detected from the content of a file, not from its name.  Files that would exhaust the memory or the
+disk are rejected: those that decompress to far more than their size, and those with extremely long lines.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ from klr_bench.files import open_regular
 
 SUFFIXES = (".xz", ".gz", ".bz2")
 CHUNK = 1 << 18  # bytes
-MOST_RATIO = 200  # ratio of uncompressed to compressed size: 10 is usual, gzip reaches 1,000, bzip2 more
+MOST_RATIO = 200  # decompressed size / file size: 10 is usual, gzip reaches 1,000, bzip2 more
 SMALLEST_BOMB = 1 << 23  # bytes of content
 LONGEST_LINE = 1 << 22  # characters
 
@@ -36,7 +34,7 @@ MAGIC = tuple(_OPENERS)
 
 
 class DamagedFileError(Exception):
-    """Raised for a file that cannot be read to its end, such as a truncated one."""
+    """Raised for a file that is truncated, corrupted or not readable."""
 
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(reason)
@@ -44,7 +42,7 @@ class DamagedFileError(Exception):
 
 
 class _Unpacked(io.RawIOBase):
-    """Content of a compressed file, rejected if it is far larger than the compressed data."""
+    """Decompressed content of a file; reading fails if it is far larger than the file."""
 
     def __init__(self, content: Any, stored: BinaryIO, path: Path) -> None:
         self._content, self._stored, self._path, self._size = content, stored, path, 0
@@ -56,16 +54,13 @@ class _Unpacked(io.RawIOBase):
         n = int(self._content.readinto(buffer))
         self._size += n
         if self._size > max(SMALLEST_BOMB, MOST_RATIO * self._stored.tell()):
-            reason = f"unpacks to more than {MOST_RATIO} times its size; if that is right, unpack it by hand"
+            reason = f"decompresses to more than {MOST_RATIO} times its size; if this is correct, decompress it by hand"
             raise DamagedFileError(self._path, reason)
         return n
 
 
 def lines(stream: IO[AnyStr], path: Path) -> Iterator[AnyStr]:
-    """Yield the lines of a file.
-
-    Raises KlrBenchError for a line that is too long.
-    """
+    """Yield the lines of a file.  Raises KlrBenchError for a line that is too long."""
     number = 0
     while line := stream.readline(LONGEST_LINE + 1):
         number += 1
@@ -76,13 +71,15 @@ def lines(stream: IO[AnyStr], path: Path) -> Iterator[AnyStr]:
 
 def too_long(path: Path, line: int) -> KlrBenchError:
     """Return the error for a line that is too long."""
-    what = f"more than {LONGEST_LINE:,} characters, expected one row per line; correct or remove the line."
-    return KlrBenchError(f"{path}, line {line}: {what}")
+    most = f"{LONGEST_LINE:,} characters"
+    return KlrBenchError(
+        f"{path}, line {line}: expected at most {most} per line, got more; correct or remove the line."
+    )
 
 
 @contextmanager
 def open_plain(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
-    """Open a file; yield its uncompressed bytes, and the underlying file for its position.
+    """Open a file; yield a stream of its uncompressed content, and the file itself.
 
     Every read error, also inside the ``with`` block, becomes a DamagedFileError.
     """
@@ -97,13 +94,13 @@ def open_plain(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
     except (EOFError, lzma.LZMAError, zlib.error) as error:
         raise DamagedFileError(path, f"truncated or corrupted ({error})") from error
     except OSError as error:
-        # gzip and bz2 raise OSError without errno for bad content; errors with errno are file-system errors.
+        # gzip and bz2 raise OSError without an errno for invalid content; file-system errors have an errno.
         reason = f"cannot be read ({error.strerror})" if error.errno else f"truncated or corrupted ({error})"
         raise DamagedFileError(path, reason) from error
 
 
 def plain_chunks(path: Path) -> Iterator[tuple[bytes, int]]:
-    """Yield the uncompressed content in pieces, each with the position in the stored file."""
+    """Yield the uncompressed content of a file in chunks, each with its position in the file."""
     with open_plain(path) as (stream, stored):
         while chunk := stream.read(CHUNK):
             yield chunk, stored.tell()

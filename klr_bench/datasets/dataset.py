@@ -1,4 +1,4 @@
-"""Loading of data sets: from a `DatasetConfig` to arrays (`load`) or to a hash."""
+"""Loading of data sets as arrays (`load`) or as streams, and the keys of their content."""
 
 from __future__ import annotations
 
@@ -28,36 +28,36 @@ from klr_bench.instantiate import TARGET, Parameters
 from klr_bench.results.keys import content_hash, source_hash
 
 OWN_PATHS = ("path", "test_path")
-"""Keys of a source that name files of the user."""
+"""Keys of a source that name the user's files."""
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """Data set with two classes, or more with ``multiclass: true``."""
+    """A data set in memory; it has two classes, or more if ``multiclass: true`` is set."""
 
     name: str
-    X: Any  # float32 (n, d): C-contiguous ndarray, or csr_matrix with sorted indices; may be a read-only memory map
-    y: NDArray[np.int8]  # (n,), -1 and +1, or 0, 1, ... for more than two classes
-    classes: tuple[str, ...]  # the original labels, in the order of their codes
-    n_train_official: int | None  # rows [0, n) are the official training file, the rest the official test file
+    X: Any  # float32 (n, d): C-contiguous array, or CSR with sorted indices; may be memory-mapped
+    y: NDArray[np.int8]  # (n,): -1 and +1, or 0, 1, ... for more than two classes
+    classes: tuple[str, ...]  # class labels as spelled in the file, in the order of the values of y
+    n_train_official: int | None  # number of official training rows, which come first
     hash: str
-    relevant: NDArray[np.int64] | None = None  # relevant features of generated data
-    said: tuple[str, ...] = ()  # notes on the columns of a user's table, which may contain NaN
+    relevant: NDArray[np.int64] | None = None  # indices of the features that determine the labels
+    said: tuple[str, ...] = ()  # notes on the columns of a user's table
 
 
 @dataclass(frozen=True)
 class Streamed:
-    """Data set that is read in chunks and never held in memory, for single-pass learners."""
+    """A data set that is read in chunks and is never in memory as a whole."""
 
     name: str
     rows: Any  # a `Stream`
     classes: tuple[str, ...]
-    """The original labels, in the order of their codes."""
+    """Class labels as spelled in the files, in the order of the values of y."""
     codes: NDArray[np.int8]
-    """The value of y for each label of `rows.classes`."""
+    """Value of y for each label in `rows.classes`."""
 
     def __iter__(self) -> Iterator[tuple[Any, NDArray[np.int8]]]:
-        """Yield chunks (X, y): X (n, d) float32, an array or CSR, and y (n,)."""
+        """Yield chunks of features X (n, d), a float32 array or CSR, and targets y (n,)."""
         for X, labels in self.rows:
             yield X, self.codes[np.searchsorted(self.rows.classes, labels)]
 
@@ -65,13 +65,13 @@ class Streamed:
 def load(
     name: str, config: DatasetConfig, *, cache: Path, mirror: str | None, progress: Progress | None = None
 ) -> Dataset:
-    """Load a data set; its files are downloaded and parsed first if they are not in the cache.
+    """Load a data set, fetching and parsing its files if they are not in the cache.
 
-    Raises KlrBenchError: files that cannot be had, bad content, a cache that cannot be written.
+    Raises KlrBenchError if a file is unavailable or invalid, or if the cache cannot be written.
     """
     key, full_name = dataset_hash(name, config), dataset_name(name, config)
     if config.source.generator:
-        arrays = _generated(name, config)  # faster than reading from disk
+        arrays = _generated(name, config)  # faster than reading the arrays from a disk
     else:
         paths = fetched(config, cache=cache, mirror=mirror, progress=progress)
         sha256s = _sha256s(paths, config)
@@ -80,7 +80,7 @@ def load(
             arrays = read(paths, _reading(config))
             states = [verify(entry, cache=cache) for entry in files(config)]
             if {*states} - {"ok"} or _sha256s(paths, config) != sha256s:
-                fail(f"{paths[0]}: a file of {name} has changed while it was read; run the same command again.")
+                fail(f"{paths[0]}: a file of {name} changed while it was being read; run the command again.")
             if config.derive:
                 with _call_errors(f"{name}: derive", config.derive):
                     arrays = generate(config.derive, f"{name}: derive.", arrays=arrays)
@@ -89,11 +89,13 @@ def load(
         arrays = parsed(parsed_folder(key, cache), full_name, sha256s, parse, progress or silent)
     n, declared, n_train = len(arrays.y), config.declared_rows(), arrays.n_train_official
     if declared not in {None, n}:
-        fail(f"{name}: n_samples is declared as {declared}, got {n}; correct configs/dataset/{name}.yaml.")
-    if config.source.n_train is not None and not config.source.test:  # the first rows are the official training part
+        fail(f"{name}: expected n_samples={declared} as declared, got {n} rows; correct configs/dataset/{name}.yaml.")
+    if (
+        config.source.n_train is not None and not config.source.test
+    ):  # the first n_train rows are the official training set
         n_train = config.source.n_train
         if not 0 < n_train < n:
-            fail(f"{name}: n_train: expected a whole number from 1 to {n - 1}, got {n_train}; correct {name}.yaml.")
+            fail(f"{name}: n_train: expected an integer from 1 to {n - 1}, got {n_train}; correct {name}.yaml.")
     return Dataset(full_name, arrays.X, arrays.y, arrays.classes, n_train, key, arrays.relevant, arrays.said)
 
 
@@ -106,13 +108,10 @@ def streamed(
     skip_rows: int = 0,
     progress: Progress | None = None,
 ) -> Streamed:
-    """Return a data set as chunks of rows, starting after `skip_rows` rows.
+    """Return a data set as a stream of chunks, fetching its files if they are not in the cache.
 
-    Its files are downloaded first if they are not in the cache.
-
-    `name` is the one in results: see `dataset_name`, which hashes a user's files.
-
-    Raises KlrBenchError: files that cannot be had, bad content.
+    The first `skip_rows` rows are left out.  `name` is the name in results, which `dataset_name` computes from a hash
+    of the user's files.  Raises KlrBenchError if a file is unavailable or invalid.
     """
     from klr_bench.datasets.stream import stream
 
@@ -138,9 +137,9 @@ def streamed(
 
 
 def fetched(config: DatasetConfig, *, cache: Path, mirror: str | None, progress: Progress | None) -> list[Path]:
-    """Return the files of a data set, downloaded if necessary; none for generated data.
+    """Return the paths of the files of a data set, fetching those not in the cache.
 
-    Raises KlrBenchError if they cannot be had.
+    A generated data set has no files.  Raises KlrBenchError if a file is unavailable.
     """
     if config.source.is_own_file:
         return _own_files(config)
@@ -148,12 +147,15 @@ def fetched(config: DatasetConfig, *, cache: Path, mirror: str | None, progress:
 
 
 def parsed_folder(key: str, cache: Path) -> Path:
-    """Return the folder of the parsed arrays of a data set whose hash is `key`."""
+    """Return the folder for the parsed arrays of the data set with hash `key`."""
     return expanded(str(cache)).absolute() / "parsed" / key
 
 
 def dataset_name(name: str, config: DatasetConfig) -> str:
-    """Return the name used in results; for a user's file its stem and six digits of its hash."""
+    """Return the name of a data set in results.
+
+    For a user's file it is the stem of the file name followed by six digits of the hash.
+    """
     if not config.source.is_own_file:
         return name
     paths = _own_files(config)
@@ -164,9 +166,10 @@ def dataset_name(name: str, config: DatasetConfig) -> str:
 
 
 def dataset_hash(name: str, config: DatasetConfig) -> str:
-    """Return a hash of the content of a data set, without downloading or parsing it.
+    """Return a hash that identifies the content of a data set, without fetching its files.
 
-    The scaling and the split are not part of it.  Of the user's own files the content is hashed, of a stream a sample.
+    It does not depend on the scaling and the split.  The user's own files are hashed as a whole; those of a stream are
+    sampled.
     """
     source, reading = config.source, _reading(config).content()
     parts: dict[str, object] = {} if source.n_train is None or source.test else {"n_train": source.n_train}
@@ -177,14 +180,14 @@ def dataset_hash(name: str, config: DatasetConfig) -> str:
         return content_hash(content | parts)
     if source.is_own_file:
         sha256s = _sha256s(_own_files(config), config)
-    else:  # without a declared hash the address or the name is used
+    else:  # a file with an unknown hash is identified by its URL or its name
         unknown = {file.name: f"{UNKNOWN}: {file.url or file.name}" for file in files(config) if file.sha256 == UNKNOWN}
         sha256s = [unknown.get(file.name, file.sha256) for file in files(config)]
     return content_hash({"reader": READER_VERSION, "sha256": sha256s, "reading": reading} | parts)
 
 
 def _reading(config: DatasetConfig) -> Reading:
-    """Return how the files of a data set are read, with the format of a user's own file."""
+    """Return the options for reading a data set; the format of a user's file is `file_format`."""
     source = config.source
     return Reading(
         source.file_format if source.is_own_file else source.format,
@@ -199,11 +202,11 @@ def _reading(config: DatasetConfig) -> Reading:
 
 
 def _sha256s(paths: Sequence[Path], config: DatasetConfig) -> list[str]:
-    """Return the hashes of files; a file is only hashed again if it has changed."""
+    """Return the hashes of files; a file is hashed again only after it has changed."""
     if not config.source.is_own_file:
         return [stamped_sha256(path) or "" for path in paths]
     try:
-        check_text(paths)  # reject binary files before reading them completely
+        check_text(paths)  # binary files are rejected before they are hashed
         return [content_sha256(path, state_of(path), sampled=config.is_stream) for path in paths]
     except (OSError, DamagedFileError) as error:
         path = getattr(error, "path", None) or getattr(error, "filename", None) or paths[0]
@@ -211,25 +214,25 @@ def _sha256s(paths: Sequence[Path], config: DatasetConfig) -> list[str]:
 
 
 def _own_files(config: DatasetConfig) -> list[Path]:
-    """Return the user's own training file and, if given, test file."""
+    """Return the paths of the user's training files and, if given, test files."""
     source = config.source
     if not source.path:
-        fail("dataset=file reads a file of your own: name it with data.path=FILE (LIBSVM or CSV text).")
+        fail("dataset=file needs a data file; set data.path=FILE (LIBSVM or CSV text).")
     paths = []
     for key in OWN_PATHS:
         if not getattr(source, key):
             continue
-        named = expanded(getattr(source, key)).absolute()
-        for path in (matching(named) if config.is_stream else []) or [named]:
+        pattern = expanded(getattr(source, key)).absolute()
+        for path in (matching(pattern) if config.is_stream else []) or [pattern]:
             fault = no_file(path) or ("is empty" if path.stat().st_size == 0 else None)
             if fault:
-                fail(f"data.{key}: {sanitize(path, 1000)} {fault}; name a file with LIBSVM or CSV text.")
+                fail(f"data.{key}: {shown(path, 1000)} {fault}; expected a file with LIBSVM or CSV text.")
             paths.append(path)
     return paths
 
 
 def _generated(name: str, config: DatasetConfig) -> Arrays:
-    """Return the arrays of a generated or bundled data set, checked like those of files."""
+    """Return the validated arrays of a generated or bundled data set."""
     source = config.source
     call = source.generator or {}
     with _call_errors(f"{name}: its generator", call):
@@ -237,10 +240,12 @@ def _generated(name: str, config: DatasetConfig) -> Arrays:
         X = stored(X)
     declared = (source.n_samples or X.shape[0], source.n_features or X.shape[1])
     if X.shape != declared or len(targets) != X.shape[0]:
-        expected = f"expected {declared[0]} rows, {declared[1]} features and a label for each row, as source declares"
-        fail(f"{name}: {expected}; got {X.shape[0]} rows, {X.shape[1]} features and {len(targets)} labels.")
+        fail(
+            f"{name}: expected {declared[0]} rows and {declared[1]} features as declared, and one label per row; "
+            f"got {X.shape[0]} rows, {X.shape[1]} features and {len(targets)} labels."
+        )
     if not (np.abs(X.data if sp.issparse(X) else X) <= LARGEST).all():
-        fail(f"{name}: expected numbers between -{LARGEST:g} and {LARGEST:g}, got others; correct its generator.")
+        fail(f"{name}: expected values between -{LARGEST:g} and {LARGEST:g}, got others; correct the generator.")
     labels = Labels()
     codes = np.array([labels.code(str(target)) for target in targets], dtype=np.int64)
     y, classes = encoded(codes, labels, name, positive=config.positive, multiclass=config.multiclass)
@@ -249,12 +254,12 @@ def _generated(name: str, config: DatasetConfig) -> Arrays:
 
 @contextmanager
 def _call_errors(what: str, call: Parameters) -> Iterator[None]:
-    """Convert errors of a function that generates data to messages about its parameters."""
+    """Turn any exception raised by a generator into a KlrBenchError about its parameters."""
     try:
         with np.errstate(all="ignore"):
             yield
     except KlrBenchError:
         raise
     except (Exception, SystemExit) as error:
-        reason = f"{type(error).__name__}: {sanitize(error)}"
-        fail(f"{what} {call} cannot be called: {reason}. Correct its parameters.")
+        reason = f"{type(error).__name__}: {shown(error)}"
+        fail(f"{what} {call} failed: {reason}. Correct its parameters.")

@@ -1,9 +1,9 @@
-"""Randomly deformed images, generated in any number from a few originals.
+"""Random deformations of images, for generating a data set of any size.
 
-After Loosli, Canu and Bottou (Training invariant support vector machines using selective sampling, 2007): for a small
-displacement, the image moved by a field (u, v) is  image + u dimage/dx + v dimage/dy,  and adding a multiple of the
-length of the gradient makes the strokes thicker.  The fields are smoothed white noise (Simard, Steinkraus and Platt,
-2003).  Fields and images are not those of the published infinite MNIST.
+The method follows Loosli, Canu and Bottou (Training invariant support vector machines using selective sampling, 2007).
+For a small displacement, the image moved by a field (u, v) is  image + u dimage/dx + v dimage/dy,  and adding a
+multiple of the length of the gradient makes the strokes thicker.  The fields are smoothed white noise (Simard,
+Steinkraus and Platt, 2003).  Fields and images differ from those of the published infinite MNIST.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ FAINTEST = 8 / 255
 
 
 def deformed(arrays: Any, *, n_samples: int, seed: int) -> Any:
-    """Return n_samples deformed copies of square training images as CSR, half of each class.
+    """Return deformed copies of square training images as CSR, half of them per class.
 
-    `arrays` is an `Arrays`, which is not imported here so that its code is not part of the data set's key.
-    The images of a class are used in turn, so that all are used equally often.
+    The same seed gives the same images.  `arrays` is an `Arrays`, which is not imported here so that its code is not
+    part of the data set's key.  The images of a class are used in turn, so that all are used equally often.
     """
     n = arrays.n_train_official or len(arrays.y)
     side = round(arrays.X.shape[1] ** 0.5)
     if side * side != arrays.X.shape[1] or n_samples < 2 or n_samples % 2:
-        message = f"expected square images and an even number of them, got rows of {arrays.X.shape[1]} and {n_samples}."
+        message = f"expected square images and even n_samples, got {arrays.X.shape[1]} pixels and n_samples={n_samples}"
         raise ValueError(message)
     images, y = np.asarray(arrays.X[:n]), np.asarray(arrays.y[:n])
     slopes = [np.gradient(images.reshape(n, side, side), axis=axis).reshape(n, -1) for axis in (1, 2)]
@@ -52,7 +52,7 @@ def deformed(arrays: Any, *, n_samples: int, seed: int) -> Any:
 
 
 def _fields(side: int, random: np.random.Generator) -> Any:
-    """Return displacement fields (2, FIELDS, side^2) along rows and columns with mean square 1."""
+    """Return displacement fields (2, FIELDS, side^2) along rows and columns, with mean square 1."""
     noise = random.standard_normal((2, FIELDS, side, side))
     smooth = gaussian_filter(noise, (0, 0, SMOOTHNESS, SMOOTHNESS), mode="wrap")
     smooth /= np.sqrt(np.mean(smooth**2, axis=(2, 3), keepdims=True))
@@ -60,15 +60,15 @@ def _fields(side: int, random: np.random.Generator) -> Any:
 
 
 def _blocks(y: NDArray[np.int8], n_of_each: int, seed: int) -> Iterator[tuple[int, NDArray[np.intp]]]:
-    """Yield the sign of a class and row indices, until each class has n_of_each rows."""
+    """Yield pairs (class sign, row indices) until each class has `n_of_each` rows."""
     for sign in (1, -1):
         rows = np.random.default_rng([seed, 0, sign + 1]).permutation(np.flatnonzero(y == sign))
         for start in range(0, n_of_each, BLOCK):
             yield sign, rows[np.arange(start, min(start + BLOCK, n_of_each)) % len(rows)]
 
 
-def _deform(images: NDArray[Any], slopes: list[NDArray[Any]], fields: NDArray[Any], random: np.random.Generator) -> Any:
-    """Return deformed images (n, d) as CSR, with values in steps of 1/255."""
+def _bent(images: NDArray[Any], slopes: list[NDArray[Any]], fields: NDArray[Any], random: np.random.Generator) -> Any:
+    """Return deformed images (n, d) as CSR, with values rounded to multiples of 1/255."""
     n = len(images)
     chosen = random.integers(0, FIELDS, (2, n))
     sizes = SHIFT * random.standard_normal((2, n, 1), dtype=np.float32)

@@ -1,11 +1,11 @@
-"""Downloads of data files into the cache, with verification of their content.
+"""Fetching of data files into the cache, with a check of their SHA-256 hashes.
 
-A file is looked for next to its place in the cache (a compressed copy put there by hand), at the mirror, and at its
-upstream address, in this order.  It is unpacked into a temporary file, its sha256 is compared, and only then is it
-moved to its place, so the cache never holds an incomplete or wrong file.
+A file is searched for next to its cached path (a compressed copy put there by hand), at the mirror, and at its
+upstream URL, in this order.  It is decompressed into a temporary file, which is moved to the cached path only if its
+hash is correct, so the cache never contains an incomplete or wrong file.
 
-``sha256: unknown`` accepts any content; the hash of the first content is noted, and a file that is edited afterwards is
-fetched anew.  No file is larger than its ``max_bytes``.
+``sha256: unknown`` accepts any content; the hash of the first content is recorded, and a file that changes afterwards
+is fetched again.  No file may be larger than its ``max_bytes``.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ MOST_BYTES = 1 << 36
 
 
 def files(dataset: DatasetConfig) -> list[LabelsFile]:
-    """Return the files of a data set; a separate label file follows its example file."""
+    """Return the files of a data set; a separate label file follows the file of examples."""
     return [file for part in dataset.files() for file in (part, part.labels) if file]
 
 
 def fetch(entry: LabelsFile, *, cache: Path, mirror: str | None = None, progress: Progress | None = None) -> Path:
-    """Return the cached file of an entry, downloading it if it is missing or corrupt.
+    """Return the path of a cached file, fetching the file first if it is missing or wrong.
 
-    Several processes may call this at once: one fetches the file, the others wait for it.  Raises KlrBenchError.
+    If several processes call this at once, one fetches the file and the others wait.  Raises KlrBenchError.
     """
     target, report = cached_path(entry, cache), progress or silent
 
@@ -49,13 +49,14 @@ def fetch(entry: LabelsFile, *, cache: Path, mirror: str | None = None, progress
 
 
 def verify(entry: LabelsFile, *, cache: Path) -> Literal["ok", "corrupt", "missing"]:
-    """Hash a cached file again; the next `fetch` replaces a corrupt file.
+    """Recompute the hash of a cached file, and return whether the file is correct.
 
-    A file of unknown content is compared with the hash noted when it was fetched, and removed if it differs.
+    The next `fetch` replaces a corrupt file.  A file with an unknown hash is compared with the hash recorded when
+    it was fetched, and is removed if it differs.
     """
     target = cached_path(entry, cache)
     expected = _expected(entry, target)
-    sha256 = stamped_sha256(target, anew=True)
+    sha256 = stamped_sha256(target, recompute=True)
     if sha256 is None:
         return "corrupt" if os.path.lexists(target) else "missing"
     if _matches(sha256, expected):
@@ -67,15 +68,12 @@ def verify(entry: LabelsFile, *, cache: Path) -> Literal["ok", "corrupt", "missi
 
 
 def cached_path(entry: LabelsFile, cache: Path) -> Path:
-    """Return the path of an entry's uncompressed file in the cache."""
+    """Return the path of an uncompressed file in the cache."""
     return expanded(str(cache)).absolute() / entry.name
 
 
 def _expected(entry: LabelsFile, target: Path) -> str:
-    """Return the expected hash of a cached file.
-
-    Without a declared hash it is the one stored at download.
-    """
+    """Return the declared hash or, if it is unknown, the hash recorded when the file was fetched."""
     return stamp_of(target).get("sha256", UNKNOWN) if entry.sha256 == UNKNOWN else str(entry.sha256)
 
 
@@ -84,14 +82,11 @@ def _matches(sha256: str | None, expected: str) -> bool:
 
 
 def _obtain(entry: LabelsFile, target: Path, mirror: str | None, progress: Progress) -> Path:
-    """Try one location after the other.
-
-    Raises KlrBenchError with all problems if none has the right content.
-    """
+    """Fetch the file from the first source that has it; raise KlrBenchError if none does."""
     problems = []
     if os.path.lexists(target):
-        edited = f"; to keep it as it is, remove {target.name}.stamp" if entry.sha256 == UNKNOWN else ""
-        fault = no_file(target) or _wrong_content(stamped_sha256(target), _expected(entry, target)) + edited
+        hint = f"; to keep the changed file, remove {target.name}.stamp" if entry.sha256 == UNKNOWN else ""
+        fault = no_file(target) or _wrong_content(stamped_sha256(target), _expected(entry, target)) + hint
         problems.append(f"{target}: {fault}")
     for source, places in _locations(entry, target, mirror).items():
         absent, n_problems = None, len(problems)
@@ -105,17 +100,17 @@ def _obtain(entry: LabelsFile, target: Path, mirror: str | None, progress: Progr
                 if isinstance(error, UnreachableError):
                     break
             else:
-                discard(suffixed(target, ".part"))  # left by an interrupted run that used another source
+                discard(suffixed(target, ".part"))  # left by an interrupted download from another source
                 for problem in problems:
-                    logger.warning("%s; now taken from %s", problem, place)
+                    logger.warning("%s; fetched from %s instead", problem, place)
                 return target
         if absent and source and len(problems) == n_problems:
-            problems.append(f"{source}: not there ({sanitize(absent)})")
+            problems.append(f"{source}: not found ({shown(absent)})")
     raise KlrBenchError(_nowhere(entry, target, mirror, problems))
 
 
-def _locations(entry: LabelsFile, target: Path, mirror: str | None) -> dict[str, list[str]]:
-    """Return the locations to try, keyed by source; the source "" is not mentioned in errors."""
+def _places(entry: LabelsFile, target: Path, mirror: str | None) -> dict[str, list[str]]:
+    """Return the locations to try for each source; the source "" is optional and is not reported."""
     places = {"": [str(target) + suffix for suffix in SUFFIXES]}
     if mirror:
         base = f"{mirror.rstrip('/') if _is_url(mirror) else expanded(mirror).absolute()}/{entry.name}"
@@ -128,9 +123,9 @@ def _is_url(place: str) -> bool:
 
 
 def _take(place: str, entry: LabelsFile, target: Path, progress: Progress) -> None:
-    """Get the file from one location.
+    """Fetch the file from one location, leaving at most a partial file that can be resumed.
 
-    Raises TransferError; at most a resumable partial file remains.
+    Raises TransferError.
     """
     if not _is_url(place):
         fault = no_file(Path(place))
@@ -147,9 +142,9 @@ def _take(place: str, entry: LabelsFile, target: Path, progress: Progress) -> No
 
 
 def _unpack(source: Path, entry: LabelsFile, target: Path, progress: Progress) -> None:
-    """Decompress to a temporary file, check the hash, and move the file into place."""
+    """Decompress into a temporary file, check its hash, and move it to the cached path."""
     temporary = suffixed(target, ".tmp")
-    temporary.unlink(missing_ok=True)  # do not write through a link or into a FIFO
+    temporary.unlink(missing_ok=True)  # avoid writing through a link or into a FIFO
     sha256, size = hashlib.sha256(), source.stat().st_size
     try:
         with temporary.open("wb") as out:
@@ -159,14 +154,14 @@ def _unpack(source: Path, entry: LabelsFile, target: Path, progress: Progress) -
                 check_size(out.tell(), entry.max_bytes or MOST_BYTES, suffixed(target, ".part"))
                 progress(position, size, f"{entry.name}: unpacking")
         if not _matches(sha256.hexdigest(), entry.sha256):
-            raise TransferError(_wrong_content(sha256.hexdigest(), entry.sha256) + "; not kept")
+            raise TransferError(_wrong_content(sha256.hexdigest(), entry.sha256) + "; discarded")
         os.replace(temporary, target)
     except DamagedFileError as error:
-        message = f"{error}; not kept"
+        message = f"{error}; discarded"
         raise TransferError(message) from error
     finally:
         temporary.unlink(missing_ok=True)
-    stamped_sha256(target, anew=True)
+    stamped_sha256(target, recompute=True)
 
 
 def _wrong_content(sha256: str | None, expected: str) -> str:
@@ -174,13 +169,13 @@ def _wrong_content(sha256: str | None, expected: str) -> str:
 
 
 def _nowhere(entry: LabelsFile, target: Path, mirror: str | None, problems: list[str]) -> str:
-    """Return the message about a file that no source provides, with at most five lines."""
-    first, *others = problems if mirror else [*problems, "no mirror: none is set"]
-    lines = [f"The data file {entry.name} is unavailable. Tried:", f"  {sanitize(first, 1000)}"]
-    lines += [f"  {sanitize('; '.join(others), 1000)}"] if others else []
-    advice = "Connect to the network, or set" if entry.url else "It has no address upstream. Set"
-    lines += [
-        f"{advice} KLR_BENCH_MIRROR (or data.mirror=) to a folder or http(s) prefix",
-        f"that holds {entry.name}, or place the file (plain or {', '.join(SUFFIXES)}) at {target}",
-    ]
+    """Return the message, at most five lines, for a file that no source provides."""
+    first, *others = problems if mirror else [*problems, "mirror: not set"]
+    lines = [f"The data file {entry.name} is not available. Tried:", f"  {shown(first, 1000)}"]
+    lines += [f"  {shown('; '.join(others), 1000)}"] if others else []
+    advice = "Connect to the network, or set" if entry.url else "It has no upstream URL. Set"
+    lines.append(
+        f"{advice} KLR_BENCH_MIRROR (or data.mirror=) to a folder or an http(s) prefix\n"
+        f"that contains {entry.name}, or copy the file (plain or {', '.join(SUFFIXES)}) to {target}"
+    )
     return "\n".join(lines)

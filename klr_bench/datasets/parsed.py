@@ -1,6 +1,6 @@
-"""Parsed arrays on disk, written once and memory-mapped by all processes.
+"""Parsed arrays on disk, written once and memory-mapped by every process that needs them.
 
-The checksum of each file is compared once in each process that loads it, before any row is used.
+Each process compares the checksum of a file once, before it uses any row.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ from klr_bench.files import open_regular, read_checked_json, write_checked_json
 CSR = ("data", "indices", "indptr")
 
 
-def parsed(folder: Path, name: str, of: Sequence[str], parse: Callable[[], Arrays], progress: Progress) -> Arrays:
-    """Return the memory-mapped arrays in `folder`; `parse` creates them if missing or damaged.
+def parsed(folder: Path, name: str, sha256s: Sequence[str], parse: Callable[[], Arrays], progress: Progress) -> Arrays:
+    """Return memory-mapped arrays from `folder`, calling `parse` if they are missing or damaged.
 
-    `of` are the hashes of the files that they are made of.  One process parses, others wait for it.  Raises
-    KlrBenchError.
+    `sha256s` are the hashes of the parsed files.  One process parses while the others wait.  Raises KlrBenchError.
     """
 
     def make() -> Arrays:
         progress(0, None, f"{name}: parsing")
         arrays = parse()
-        _save(arrays, folder, name, of)
-        return _load(folder, of) or arrays
+        _save(arrays, folder, name, sha256s)
+        return _load(folder, sha256s) or arrays
 
-    return make_once(folder, name, progress, lambda: _load(folder, of), make)
+    return made_once(folder, name, progress, lambda: _load(folder, sha256s), make)
 
 
 def verify(folder: Path) -> tuple[Literal["ok", "corrupt"], str]:
-    """Check all arrays of a folder; return their state and the name of the data set.
+    """Check all arrays in a folder; return their state and the name of the data set.
 
-    Corrupt ones are removed, so that the next use parses anew.  Raises KlrBenchError if they cannot be removed.
+    Corrupt arrays are removed, so that the next use parses the files again.  Raises KlrBenchError if they cannot be
+    removed.
     """
     name = "arrays"
-    with suppress(Exception):  # damaged arrays raise many types of exceptions
+    with suppress(Exception):  # damaged arrays raise many kinds of errors
         meta = read_checked_json(folder / "meta.json")
         name = str(meta["name"])
         if all(_crc32(folder / file) == crc for file, crc in meta["files"].items()):
@@ -56,8 +56,8 @@ def verify(folder: Path) -> tuple[Literal["ok", "corrupt"], str]:
     return "corrupt", name
 
 
-def _save(arrays: Arrays, folder: Path, name: str, of: Sequence[str]) -> None:
-    """Write the arrays into a temporary folder and rename it into place."""
+def _save(arrays: Arrays, folder: Path, name: str, sha256s: Sequence[str]) -> None:
+    """Write the arrays to a temporary folder, then rename it to `folder`."""
     temporary = suffixed(folder, ".tmp")
     _remove(temporary)
     temporary.mkdir()
@@ -67,7 +67,7 @@ def _save(arrays: Arrays, folder: Path, name: str, of: Sequence[str]) -> None:
             np.save(temporary / f"{key}.npy", array)
         meta = {
             "name": name,
-            "of": list(of),
+            "of": list(sha256s),
             "shape": arrays.X.shape,
             "classes": arrays.classes,
             "n_train_official": arrays.n_train_official,
@@ -81,29 +81,26 @@ def _save(arrays: Arrays, folder: Path, name: str, of: Sequence[str]) -> None:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _load(folder: Path, of: Sequence[str]) -> Arrays | None:
-    """Map the arrays of a folder, or return None if they are missing, damaged or outdated."""
+def _load(folder: Path, sha256s: Sequence[str]) -> Arrays | None:
+    """Memory-map the arrays in a folder; return None if they are missing, damaged or outdated."""
     try:
         meta = read_checked_json(folder / "meta.json")
-        if meta["of"] != list(of):
+        if meta["of"] != list(sha256s):
             return None
-        if any(_known_crc32(folder / file, state_of(folder / file)) != crc for file, crc in meta["files"].items()):
+        if any(_cached_crc32(folder / file, state_of(folder / file)) != crc for file, crc in meta["files"].items()):
             return None
-        # Convert to plain arrays, so that slices are plain arrays as well.
+        # Views as plain arrays, so that slices are plain arrays, too.
         array = {Path(file).stem: np.load(folder / file, mmap_mode="r").view(np.ndarray) for file in meta["files"]}
         X = array.get("X")
         if X is None:
             X = sp.csr_matrix(tuple(array[key] for key in CSR), shape=meta["shape"], copy=False)
-            X.has_sorted_indices = X.has_canonical_format = (
-                True  # known from writing; checking would read the whole array
-            )
+            X.has_sorted_indices = X.has_canonical_format = True  # they were when saved; a check would read all indices
         return Arrays(X, array["y"], tuple(meta["classes"]), meta["n_train_official"], said=tuple(meta["said"]))
     except Exception:
         return None
 
 
 def _crc32(path: Path) -> int:
-    """Return the checksum of a file.  Raises OSError."""
     crc = 0
     with open_regular(path) as file:
         while chunk := file.read(1 << 20):
@@ -112,13 +109,12 @@ def _crc32(path: Path) -> int:
 
 
 @lru_cache(maxsize=1024)
-def _known_crc32(path: Path, state: State) -> int:
-    """Return the checksum of a file, which is only reread if its state has changed."""
+def _cached_crc32(path: Path, state: State) -> int:
+    """Return the checksum of a file, cached until the state of the file changes."""
     return _crc32(path)
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder, or whatever else has its path."""
     if folder.is_dir() and not folder.is_symlink():
         shutil.rmtree(folder)
     else:

@@ -1,4 +1,4 @@
-"""Feature scaling fitted on training rows: to a range, standardized, or by ranks."""
+"""Feature scaling, fitted on training rows only."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 LONG_TAIL = 12.0
-"""Fourth standardized moment above which a feature counts as long-tailed; it is 3 for a normal distribution."""
+"""Kurtosis above which a feature has a long tail; a normal distribution has 3."""
 MOST_QUANTILES = 1000
 
 
 def long_tailed(X: NDArray[np.float32]) -> NDArray[np.intp]:
-    """Return the columns of X (n, d) that are long-tailed and have more than two values."""
+    """Return indices of features of X (n, d) that have a long tail and more than two values."""
     lowest, highest = X.min(axis=0), X.max(axis=0)
-    away = X.astype(np.float64) - X.mean(axis=0, dtype=np.float64)
-    variance = np.mean(away**2, axis=0)
+    centered = X.astype(np.float64) - X.mean(axis=0, dtype=np.float64)
+    variance = np.mean(centered**2, axis=0)
     constant = variance <= np.finfo(np.float32).eps ** 2 * np.maximum(np.abs(lowest), np.abs(highest)) ** 2
-    moment = np.mean(away**4, axis=0) / np.where(constant, 1.0, variance) ** 2
+    moment = np.mean(centered**4, axis=0) / np.where(constant, 1.0, variance) ** 2
     two_values = ((lowest == X) | (highest == X)).all(axis=0)
     return np.flatnonzero((moment > LONG_TAIL) & ~constant & ~two_values)
 
 
 @dataclass(frozen=True)
 class Scaling:
-    """Feature scaling fitted to some rows."""
+    """A feature scaling fitted on some rows."""
 
     columns: NDArray[np.intp]
-    """Features that are replaced by ranks."""
+    """Indices of the features whose values are replaced by ranks."""
     ranks: Any = None
     scaler: Any = None
-    """Fitted scikit-learn transformer, or None."""
+    """Fitted scikit-learn transformers, or None."""
 
     def transform(self, X: Any) -> Any:
-        """Return the scaled rows of dense X (n, d), float32; sparse rows are returned unchanged."""
+        """Return scaled rows X (n, d); without a scaler, dense or sparse rows are returned unchanged."""
         if len(self.columns):
             X = X.copy()
             X[:, self.columns] = self.ranks.transform(X[:, self.columns])
@@ -43,10 +43,10 @@ class Scaling:
 
 
 def scaling_by(X: Any, kind: str | None) -> Scaling:
-    """Fit the scaling to dense rows X (n, d), float32.
+    """Fit a feature scaling on dense float32 rows X (n, d).
 
-    `kind` is "minmax": to [0, 1]; "standard": to mean 0 and deviation 1; "auto": the same, after a feature with a long
-    tail has been replaced by the ranks of its values; None: no scaling, also of sparse rows.
+    `kind` is "minmax" (scale to [0, 1]), "standard" (mean 0 and standard deviation 1), "auto" (like "standard", after
+    features with a long tail have been replaced by ranks) or None (no scaling; X may be sparse).
     """
     from sklearn.preprocessing import MinMaxScaler, QuantileTransformer, StandardScaler
 

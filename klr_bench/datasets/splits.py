@@ -1,7 +1,4 @@
-"""Splits into training and test rows, determined by seed, data set and repeat.
-
-All algorithms share them.
-"""
+"""Train/test splits that depend only on seed, data set and repeat, so that algorithms share them."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ Indices = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Split:
-    """Indices of the training rows in learning order, and of the test rows."""
+    """Indices of the training rows, in training order, and of the test rows."""
 
     train: Indices
     test: Indices
@@ -33,9 +30,10 @@ class Split:
 
 @dataclass(frozen=True)
 class Prepared:
-    """Arrays of a split: scaled X, float32 (n, d), dense or CSR, and labels y, int8 (n,).
+    """The scaled training and test arrays of a split.
 
-    `relevant` are the features that the labels depend on, if known.
+    X is float32 (n, d), dense or CSR; y is int8 (n,) with values -1 and +1, or 0, 1, ...  Several learners share the
+    arrays (see `lent`).  `relevant` holds the indices of the features that determine the labels, if known.
     """
 
     X_train: Any
@@ -44,15 +42,9 @@ class Prepared:
     y_test: NDArray[np.int8]
     relevant: NDArray[np.int64] | None = None
 
-    def readonly(self) -> Prepared:
-        """Return read-only views of the arrays, which a learner cannot change for the next one."""
-        return Prepared(
-            readonly_view(self.X_train),
-            readonly_view(self.y_train),
-            readonly_view(self.X_test),
-            readonly_view(self.y_test),
-            self.relevant,
-        )
+    def lent(self) -> Prepared:
+        """Return read-only views of the arrays, which a learner cannot modify."""
+        return Prepared(lent(self.X_train), lent(self.y_train), lent(self.X_test), lent(self.y_test), self.relevant)
 
 
 def frozen(array: Any) -> Any:
@@ -62,11 +54,11 @@ def frozen(array: Any) -> Any:
     return array
 
 
-def readonly_view(array: Any) -> Any:
+def lent(array: Any) -> Any:
     """Return a view of a frozen array or CSR matrix that cannot be made writable again."""
     if not sp.issparse(array):
         return array.view()
-    matrix = copy.copy(array)  # preserves the flag for sorted indices
+    matrix = copy.copy(array)  # the copy keeps the flag that indices are sorted
     matrix.data, matrix.indices, matrix.indptr = (part.view() for part in (array.data, array.indices, array.indptr))
     return matrix
 
@@ -78,13 +70,13 @@ def derived_seed(seed: int, dataset: str, repeat: int, purpose: str) -> int:
 
 
 def make_split(dataset: Dataset, spec: SplitSpec, seed: int, repeat: int) -> Split:
-    """Split a data set and permute the training rows.
+    """Split a data set and shuffle the training rows.
 
-    Raises KlrBenchError if there is no official split, the runs do not add up to all rows, or a part would be empty.
+    Raises KlrBenchError if there is no official split, if the runs do not cover all rows, or if a part would be empty.
     """
     n, n_official = len(dataset.y), dataset.n_train_official or 0
     if isinstance(spec, Official) and not n_official:
-        fail(f"{dataset.name}: split: official requires a test file, but there is none; use split: test_size.")
+        fail(f"{dataset.name}: split: official needs a test file, but there is none; use split: test_size.")
     random = np.random.RandomState(derived_seed(seed, dataset.name, repeat, "split"))
     match spec:
         case Folds(folds=folds):
@@ -96,7 +88,7 @@ def make_split(dataset: Dataset, spec: SplitSpec, seed: int, repeat: int) -> Spl
         case Runs(runs=runs):
             lengths = np.repeat(*np.array(runs).T)
             if lengths.sum() != n:
-                fail(f"{dataset.name}: split: runs: of {lengths.sum()} rows in all, but there are {n}.")
+                fail(f"{dataset.name}: split: runs: expected {n} rows in total, got {lengths.sum()}.")
             even = np.repeat(np.arange(len(lengths)) % 2 == 0, lengths)
             return Split(random.permutation(np.flatnonzero(even)), np.flatnonzero(~even))
         case Share(test_size=test_size, stratify=stratify):
@@ -106,26 +98,23 @@ def make_split(dataset: Dataset, spec: SplitSpec, seed: int, repeat: int) -> Spl
                 order, n_test = random.permutation(n), math.ceil(round(test_size * n, 6))
                 split = Split(order[: n - n_test], order[n - n_test :])
             if not len(split.train) or not len(split.test):
-                fail(f"{dataset.name}: test_size={test_size} of {n} rows leaves no row to train or to test.")
+                fail(f"{dataset.name}: with {n} rows, test_size={test_size} leaves no training or no test rows.")
             return split
         case Official():
             return Split(random.permutation(n_official), np.arange(n_official, n))
         case Stream():
-            message = f"{dataset.name}: a stream is not split"
+            message = f"{dataset.name}: a stream cannot be split"
             raise ValueError(message)
 
 
 def _stratified(dataset: Dataset, test_size: float, random: np.random.RandomState) -> Split:
-    """Test on a share of each class.
-
-    The other rows of each class are spread evenly over the training rows.
-    """
+    """Test on a share of each class, and spread each class evenly over the training order."""
     y = np.asarray(dataset.y)
     counts = np.unique(y, return_counts=True)[1]
     if len(counts) > 1 and counts.max() == 1:
         fail(
             f"{dataset.name}: each of the {len(counts)} classes has only one row; expected at least 2 rows per class. "
-            "Check the column of the labels; data.label=NAME selects another one."
+            "Check the label column, or set data.label=NAME to use another column."
         )
     test, train, places = [], [], []
     for label in np.unique(y):
@@ -135,12 +124,12 @@ def _stratified(dataset: Dataset, test_size: float, random: np.random.RandomStat
         test.append(rows[:n_test])
         train.append(rows[n_test:])
         places.append((np.arange(n_train) + random.random_sample(n_train)) / n_train)
-    chosen = np.concatenate(test)
-    return Split(np.concatenate(train)[np.argsort(np.concatenate(places))], random.permutation(chosen))
+    test_rows = np.concatenate(test)
+    return Split(np.concatenate(train)[np.argsort(np.concatenate(places))], random.permutation(test_rows))
 
 
-def _draw_rows(dataset: Dataset, spec: Draw, random: np.random.RandomState) -> Split:
-    """Draw n_test rows and n_train others, optionally with equal numbers per class."""
+def _drawn(dataset: Dataset, spec: Draw, random: np.random.RandomState) -> Split:
+    """Draw `n_test` test rows and `n_train` other rows, with equal classes if requested."""
     order, y = random.permutation(len(dataset.y)), np.asarray(dataset.y)
     values = np.unique(y) if spec.equal_classes else [None]
     groups = [order if value is None else order[y[order] == value] for value in values]
@@ -149,8 +138,8 @@ def _draw_rows(dataset: Dataset, spec: Draw, random: np.random.RandomState) -> S
     n_train, odd_train = divmod(spec.n_train or (smallest - n_test) * len(groups), len(groups))
     if odd_test or odd_train or n_test < 1 or n_train < 1 or n_test + n_train > smallest:
         fail(
-            f"{dataset.name}: split: n_train={spec.n_train} and n_test={spec.n_test} cannot be drawn from "
-            f"{len(groups)} times {smallest} rows; lower them, to multiples of {len(groups)}."
+            f"{dataset.name}: split: cannot draw n_train={spec.n_train} and n_test={spec.n_test} rows from "
+            f"{len(groups)} x {smallest} rows; use smaller multiples of {len(groups)}."
         )
     train = np.concatenate([group[n_test : n_test + n_train] for group in groups])
     return Split(random.permutation(train), np.concatenate([group[:n_test] for group in groups]))
@@ -159,7 +148,7 @@ def _draw_rows(dataset: Dataset, spec: Draw, random: np.random.RandomState) -> S
 def _fold_of_all(dataset: Dataset, folds: int, seed: int, repeat: int) -> Split:
     n = len(dataset.y)
     if not 2 <= folds <= n:
-        fail(f"{dataset.name}: split: folds={folds}: expected at least 2, and not more than the {n} rows.")
+        fail(f"{dataset.name}: split: folds: expected an integer from 2 to {n}, the number of rows, got {folds}.")
     order = np.random.RandomState(derived_seed(seed, dataset.name, repeat // folds, "split")).permutation(n)
     train, test = fold_rows(n, folds, repeat % folds)
     random = np.random.RandomState(derived_seed(seed, dataset.name, repeat, "order"))
@@ -170,33 +159,33 @@ def _drawn_once(dataset: Dataset, n_train: int, seed: int, repeat: int) -> Split
     n, official = len(dataset.y), dataset.n_train_official
     most = n - 1 if official is None else official
     if not 0 < n_train <= most:
-        fail(f"{dataset.name}: split: n_train: expected a whole number from 1 to {most}, got {n_train!r}.")
+        fail(f"{dataset.name}: split: n_train: expected an integer from 1 to {most}, got {n_train!r}.")
     drawn = np.random.RandomState(derived_seed(seed, dataset.name, 0, "split")).permutation(official or n)
     order = np.random.RandomState(derived_seed(seed, dataset.name, repeat, "order")).permutation(n_train)
     return Split(drawn[:n_train][order], drawn[n_train:] if official is None else np.arange(official, n))
 
 
 def scaling(name: str, scale: str | None, *, sparse: bool) -> str | None:
-    """Return the kind of feature scaling of a data set, or None.
+    """Return the kind of scaling of a data set, or None for no scaling.
 
-    "auto" is None for sparse rows, which scaling would make dense.  Raises KlrBenchError if sparse rows are to be
-    scaled.
+    "auto" means no scaling for sparse rows, which scaling would make dense.  Raises KlrBenchError if another scaling of
+    sparse rows is requested.
     """
     if scale == "auto" and sparse:
         return None
     if scale is not None and sparse:
         fail(
-            f"{name}: scale={scale} would make sparse data dense; scale the file, or use scale=null "
-            "(of your own file: data.scale=none)."
+            f"{name}: scale={scale} would make sparse data dense; scale the file beforehand, or use scale=null "
+            "(data.scale=none for your own file)."
         )
     return scale
 
 
 def prepare(dataset: Dataset, split: Split, scale: str | None) -> Prepared:
-    """Return the rows of a split, with features scaled by the training rows.
+    """Return the arrays of a split, scaled by statistics of the training rows.
 
-    `scale` is a kind of `klr_bench.datasets.preprocessing` or None; for "auto" see `scaling`.  A missing number, NaN,
-    becomes the median of its feature, and another feature indicates it.  The arrays are read-only.
+    `scale` is a kind of `klr_bench.datasets.preprocessing` or None; for "auto" see `scaling`.  A missing value (NaN) is
+    replaced by the training median of its feature, and an indicator feature is added.  The arrays are read-only.
     """
     X_train, X_test = dataset.X[split.train], dataset.X[split.test]
     if not sp.issparse(X_train) and (np.isnan(X_train).any() or np.isnan(X_test).any()):
@@ -213,9 +202,9 @@ def prepare(dataset: Dataset, split: Split, scale: str | None) -> Prepared:
 
 
 def fold_rows(n_train: int, n_folds: int, fold: int) -> tuple[Indices, Indices]:
-    """Return the positions to train on and those held out for a fold.
+    """Return the positions of the training rows and of the held-out rows of one fold.
 
-    Folds are contiguous, because the rows are already permuted.
+    Folds are contiguous because the rows have already been shuffled.
     """
     bounds = np.linspace(0, n_train, n_folds + 1).astype(int)
     positions = np.arange(n_train)

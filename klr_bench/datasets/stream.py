@@ -43,49 +43,51 @@ def stream(
     cache: str | Path | None = None,
     skip_rows: int = 0,
 ) -> Stream:
-    """Return the rows of svmlight or CSV files in chunks for ``partial_fit``.
-
-    The files may be larger than memory.
+    """Read svmlight or CSV files in chunks; the files may be larger than memory.
 
     Parameters
     ----------
     path : str, Path or list of them
-        A file, a list of files, or a pattern such as ``"part-*.csv"``, whose files are sorted by name.  Files are plain
-        or compressed with xz, gzip or bzip2, and follow one another as if they were one.
+        A file, a list of files, or a pattern such as ``"part-*.csv"``, whose matches are sorted by name.  The files may
+        be compressed with xz, gzip or bzip2 and are read one after another as if they were one file.
     chunk_rows : int, default=10000
-        Rows of a chunk, >= 1; the last chunk may have fewer.  The memory needed is that of a chunk.  With fewer than
-        some hundred rows the learners are slower, because they compute kernel values in blocks.
+        Number of rows per chunk, >= 1; the last chunk may have fewer.  Only one chunk is in memory at a time.  Learners
+        compute kernel values in blocks and are slower if a chunk has fewer than a few hundred rows.
     format : {"svmlight", "csv"} or None, default=None
-        None looks at the first file.
+        Format of the files; None detects it from the first file.
     n_features : int or None, default=None
-        Number of features, >= 1, known for CSV.  For svmlight, it spares with ``classes`` a first pass over the text.
+        Number of features, >= 1.  For CSV it is known from the file.  For svmlight, a first pass over the text is not
+        needed if both ``n_features`` and ``classes`` are given.
     zero_based : bool or None, default=None
-        Whether the indices of svmlight begin at 0, or at 1.  None: at 0 if a first pass finds the index 0, else at 1.
+        Whether svmlight indices start at 0 (True) or at 1 (False).  None means that they start at 0 if a first pass
+        finds the index 0, otherwise at 1.
     label_column : str, int or None, default=None
-        A column of CSV files: a name in the header or a position from 0; -1 and None are the last column.
+        Label column of CSV files: a name in the header or a position from 0; -1 and None select the last column.
     positive : str, number or None, default=None
-        The label that becomes +1, all others become -1.  None leaves labels as they are.
+        The label that becomes +1; all others become -1.  None leaves the labels unchanged.
     classes : sequence or None, default=None
-        All labels, each once, such as [-1, 1].
+        All labels, without duplicates, such as [-1, 1].
     cache : str, Path or None, default=None
-        Folder for the parsed rows.  A pass to the end of the files writes them, unless another process is doing so, and
-        later streams of the same files read them instead of the text, if ``format`` and ``label_column`` are the same.
+        Folder for the parsed rows.  A pass that reaches the end of the files writes them, unless another process is
+        writing them.  Later streams of the same files with the same ``format`` and ``label_column`` read the parsed
+        rows instead of the text.
     skip_rows : int, default=0
-        Number of rows at the beginning to leave out, >= 0, for example those that an interrupted fit has seen.
+        Number of rows to skip at the beginning, >= 0, such as the rows that an interrupted fit has already used.
 
     Returns
     -------
     Stream
-        Iterates over chunks (X, y), each time from the beginning.  X is float32 (n, n_features), an array for CSV, CSR
-        with sorted indices for svmlight; y (n,) the labels: numbers, or texts if a label is not a number.  ``classes``
-        are all labels, sorted; ``n_features`` is the number of columns of X.  Without the parameter ``classes``, or for
-        svmlight without ``n_features``, a first pass over the text finds them, unless a cache has them.
+        Iterable over chunks (X, y); each iteration starts from the beginning.  X is float32 (n, n_features), an array
+        for CSV files and CSR with sorted indices for svmlight files.  y (n,) holds the labels as numbers, or as strings
+        if any label is not a number.  The attribute ``classes`` holds all labels, sorted, and ``n_features`` is the
+        number of columns of X.  If the parameter ``classes`` (or, for svmlight, ``n_features``) is not given, they are
+        determined by a first pass over the text or read from the cache.
 
     Raises
     ------
     KlrBenchError
-        For a file that cannot be read, and for a line that is malformed, has a label not among ``classes`` or an index
-        beyond ``n_features``; it names the file and the line.
+        If a file cannot be read, or if a line is malformed, has a label that is not in ``classes`` or an index that
+        exceeds ``n_features``.  The message names the file and the line.
 
     Examples
     --------
@@ -109,7 +111,7 @@ def stream(
         check_text(paths)
         kind = format or sniffed_format(paths[0])
         if kind not in ("svmlight", "csv"):
-            fail(f"format={sanitize(repr(kind))}: expected 'svmlight', 'csv' or None.")
+            fail(f"format: expected 'svmlight', 'csv' or None, got {shown(repr(kind))}.")
         if kind == "csv":
             width = layout_of(paths[0], label_column).n_columns - 1
             check_width(paths[0], width, n_features)
@@ -126,33 +128,33 @@ def stream(
 
 
 def _checked_classes(classes: Any) -> NDArray[Any]:
-    """Return the classes as a sorted array."""
+    """Return the classes as a sorted array; raise KlrBenchError for duplicates."""
     values, n_labels = np.unique(np.asarray(classes)), 0
     with suppress(ValueError):
         n_labels = len(Labels([str(label) for label in values.tolist()]).spellings)
     if not 0 < n_labels == len(values):
-        fail(f"classes={sanitize(repr(classes))}: expected labels, each once, such as [-1, 1].")
+        fail(f"classes: expected labels without duplicates, such as [-1, 1], got {shown(repr(classes))}.")
     return values
 
 
 def _files(path: Paths) -> list[Path]:
-    """Return the files of a path, a pattern, or a list of these."""
+    """Return the files that match a path, a pattern or a list of both."""
     if isinstance(path, str | Path):
         files = matching(expanded(str(path)))
     else:
         files = [file for one in path for file in _files(one)]
     if not files:
-        fail(f"{sanitize(path)}: no such file; expected a file, a list of files, or a pattern that matches files.")
+        fail(f"{shown(path)}: expected a file, a list of files, or a pattern that matches files; no file was found.")
     return files
 
 
 def _damaged(error: DamagedFileError) -> KlrBenchError:
-    return KlrBenchError(f"{error.path}: {error}; get the file again.")
+    return KlrBenchError(f"{error.path}: {error}; obtain a new copy of the file.")
 
 
 @dataclass(repr=False, eq=False)
 class Stream:
-    """Rows of text files in chunks, created by `stream`; each iteration starts again."""
+    """Chunks of rows from text files, created by `stream`; each iteration starts over."""
 
     paths: Sequence[Path]
     format: str
@@ -177,17 +179,23 @@ class Stream:
 
     @property
     def classes(self) -> NDArray[Any]:
-        """All values of y, sorted: -1 and +1 with `positive`, else numbers or, if necessary, texts."""
+        """All values of y, sorted.
+
+        They are -1 and +1 with `positive`, otherwise numbers, or strings if any label is not a number.
+        """
         return np.unique(self._values)
 
     def __iter__(self) -> Iterator[tuple[Any, NDArray[Any]]]:
-        """Yield X float32 (n, n_features), C-contiguous or CSR (for svmlight), and y (n,)."""
+        """Yield chunks of float32 features X (n, n_features) and labels y (n,).
+
+        X is C-contiguous for CSV and CSR with sorted int32 indices for svmlight.
+        """
         values, base, n_features = self._values, self._base, self.n_features
         for chunk in self._chunks(base, n_features - 1 + base):
             yield chunk.matrix(base, n_features), values[chunk.codes]
 
     def _chunks(self, lowest: int, highest: int) -> Iterator[Chunk]:
-        """Yield the chunks, with feature indices from `lowest` to `highest`."""
+        """Yield chunks whose feature indices are between `lowest` and `highest`."""
         scan, skip_rows = self.cache.load() if self.cache else None, self.skip_rows
         if self.cache and scan and lowest <= scan.smallest and scan.largest <= highest:
             labels = Labels(self._spellings)
@@ -199,20 +207,20 @@ class Stream:
                         skip_rows += len(chunk.codes)
                     return
                 except DamagedCacheError:
-                    logger.warning("%s: damaged; the rows are read from the text again.", self.cache.path)
-        yield from rechunk(
+                    logger.warning("%s is damaged; the text files are read again.", self.cache.path)
+        yield from rechunked(
             self._parsed(Labels(self._spellings, closed=True), lowest, highest), self.chunk_rows, skip_rows
         )
 
     @cached_property
     def _spellings(self) -> list[str]:
-        """Labels in the order of their codes."""
+        """Labels, indexed by code."""
         known = self.known_classes
         return self._scan.spellings if known is None else [str(label) for label in known.tolist()]
 
     @cached_property
     def _values(self) -> NDArray[Any]:
-        """Values of y in the order of their codes."""
+        """Values of y, indexed by label code."""
         if self.positive is not None:
             code = known_code(Labels(self._spellings), self.positive, str(self.paths[0]), "positive=")
             return np.where(np.arange(len(self._spellings)) == code, 1, -1).astype(np.int8)
@@ -223,14 +231,14 @@ class Stream:
 
     @property
     def _base(self) -> int:
-        """The index of the first column."""
+        """Feature index of the first column of X, 0 or 1."""
         if self.known_base is not None:
             return self.known_base
         return 0 if self._scan.smallest == 0 else 1
 
     @cached_property
     def _scan(self) -> Scan:
-        """Result of a first pass over all rows."""
+        """Labels, row counts and index range, from the cache or from a first pass over all rows."""
         scan = self.cache.load() if self.cache else None
         if scan is None:
             labels = Labels()

@@ -1,7 +1,7 @@
-"""Cache of the parsed rows of a stream, a zip archive of arrays for later passes.
+"""Cache of the parsed rows of a stream, so that later passes need not parse the text again.
 
-The archive is written next to its place while a pass reads the text, and renamed when the pass has reached the end, so
-that an interrupted pass leaves nothing that would be read.  Its checksums are compared when chunks are read.
+The cache is a zip archive of arrays.  It is written to a temporary file during a pass over the text and renamed when
+the pass reaches the end, so that an interrupted pass leaves no archive.  Checksums are compared when chunks are read.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from klr_bench.files import open_regular
 from klr_bench.results.keys import content_hash
 
 VERSION = 3
-"""Increase it when the same text gives other arrays, or the format of the archive changes."""
+"""Increase this number when the same text gives different arrays, or when the format of the archive changes."""
 
 
 class DamagedCacheError(Exception):
-    """Raised if the archive is missing, damaged, or does not belong to the files."""
+    """Raised if the archive is missing, damaged or outdated."""
 
 
 @dataclass
 class Scan:
-    """Information about the rows that a pass has read so far."""
+    """Labels, row counts and range of feature indices of the rows read so far."""
 
     spellings: list[str]
     """Labels in the order of their codes."""
@@ -44,32 +44,32 @@ class Scan:
     """Number of rows per chunk."""
     smallest: int = np.iinfo(np.int32).max
     largest: int = -1
-    """Smallest and largest feature index; for dense rows the first and last column."""
+    """Smallest and largest feature index; for dense rows, those of the first and last column."""
 
     def add(self, chunk: Chunk) -> None:
-        """Add a chunk."""
+        """Update with the rows of a chunk."""
         self.rows.append(len(chunk.codes))
         self.smallest, self.largest = min(self.smallest, chunk.smallest), max(self.largest, chunk.largest)
 
 
 class StreamCache:
-    """Archive of the parsed rows of some files; `parameters` determine how they are read."""
+    """Archive of the parsed rows of files; `parameters` determine how the files are read."""
 
     def __init__(self, cache: Path, paths: Sequence[Path], parameters: Sequence[Any]) -> None:
         self.paths = [path.resolve() for path in paths]
         self.path = cache / f"stream-{content_hash([VERSION, *parameters, *map(str, self.paths)])}.zip"
 
     def load(self) -> Scan | None:
-        """Return the information stored by the pass that wrote the archive, or None."""
+        """Return the scan stored in the archive, or None if there is no usable archive."""
         try:
             with open_regular(self.path) as file, ZipFile(file) as archive:
                 meta = json.loads(archive.read("meta.json"))
             return Scan(**meta["scan"]) if meta["files"] == self._states() else None
-        except Exception:  # zipfile and its decompressors raise many types of exceptions for a damaged archive
+        except Exception:  # a damaged archive raises many kinds of errors
             return None
 
     def chunks(self, scan: Scan, chunk_rows: int, skip_rows: int, codes: NDArray[np.int32]) -> Iterator[Chunk]:
-        """Yield the rows like `rechunk`, with ``codes[j]`` in place of code j.
+        """Yield the rows in chunks, replacing each label code j by ``codes[j]``.
 
         Raises DamagedCacheError.
         """
@@ -97,9 +97,9 @@ class StreamCache:
             raise DamagedCacheError from error
 
     def written(self, chunks: Iterator[Chunk], labels: Labels) -> Iterator[Chunk]:
-        """Yield all chunks while writing them, unless another process is already writing.
+        """Yield all chunks while writing them, unless another process is writing them.
 
-        Raises KlrBenchError if the disk is full or the folder cannot be written.
+        Raises KlrBenchError if the disk is full or the folder is not writable.
         """
         with disk_errors(self.path, "cache=FOLDER"):
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -131,7 +131,7 @@ class StreamCache:
             os.replace(part, self.path)
 
     def _states(self) -> list[list[Any]]:
-        """Return size, times and content hash of each file, or an empty list if one is missing."""
+        """Return the size, times and content hash of each file, or [] if any file is missing."""
         try:
             return [[*state_of(path), content_sha256(path, state_of(path), sampled=True)] for path in self.paths]
         except OSError:

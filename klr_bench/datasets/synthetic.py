@@ -1,4 +1,4 @@
-"""Generated data sets, which are determined by their seed."""
+"""Generators of synthetic data sets; the same seed gives the same data."""
 
 from __future__ import annotations
 
@@ -12,36 +12,37 @@ Labels = NDArray[np.int64]
 
 
 def moons(n_samples: int, noise: float, seed: int) -> tuple[NDArray[np.float64], Labels]:
-    """Return two interleaved half circles, X (n, 2), and y in {0, 1}, in random order.
+    """Return two interleaved half circles, X (n, 2), with labels y in {0, 1}.
 
-    `noise` is the standard deviation of normal noise on each coordinate.
+    Rows are in random order.  `noise` is the standard deviation of Gaussian noise added to each coordinate.
     """
     random = np.random.default_rng(seed)
     y = random.integers(0, 2, n_samples)
     angle = random.uniform(0.0, np.pi, n_samples)
-    sign = 1 - 2 * y  # the second moon is the first, rotated by 180 degrees about (1/2, 1/4)
+    sign = 1 - 2 * y  # the second moon is the first one rotated by 180 degrees about (1/2, 1/4)
     X = np.column_stack([sign * np.cos(angle) + y, sign * np.sin(angle) + 0.5 * y])
     return X + noise * random.standard_normal(X.shape), y
 
 
 def checkerboard(n_samples: int, cells: int, label_noise: float, seed: int) -> tuple[NDArray[np.float64], Labels]:
-    """Return random points of the unit square, X (n, 2), with the colors y of a checkerboard.
+    """Return points in the unit square, X (n, 2), labeled 0 or 1 by a checkerboard pattern.
 
-    Each label is flipped with probability `label_noise`, which is the Bayes error.
+    The board has `cells` x `cells` squares.  Each label is flipped with probability `label_noise`, which is the Bayes
+    error.
     """
     random = np.random.default_rng(seed)
     X = random.uniform(size=(n_samples, 2))
-    colour = np.floor(cells * X).astype(np.int64).sum(axis=1) % 2
-    return X, colour ^ (random.uniform(size=n_samples) < label_noise)
+    color = np.floor(cells * X).astype(np.int64).sum(axis=1) % 2
+    return X, color ^ (random.uniform(size=n_samples) < label_noise)
 
 
 def repeated_points(n_samples: int, n_points: int, distance: float, seed: int) -> tuple[NDArray[np.float64], Labels]:
-    """Return X (n, 1) with rows drawn from `n_points` points on a line, and y in {0, 1}.
+    """Return rows X (n, 1) drawn from `n_points` points on a line, with labels y in {0, 1}.
 
-    A point always has the same label; half of the points, chosen at random, have label 0.  Neighbours are `distance`
-    apart: with exp(-gamma distance^2) = 0 the points are orthogonal, and the best f has a support vector at each.  This
-    is a sequence for theorem 2 of Zhang et al. (ICML 2013), which states that there is one; see `few_support_loss` of
-    `klr_bench.estimators.online.bounds`.
+    All points are equally likely.  A point always has the same label; a random half of the points has label 0.
+    Neighboring points are `distance` apart.  If exp(-gamma distance^2) is 0, the points are orthogonal, and the best f
+    has a support vector at each point.  This is a sequence as in Theorem 2 of Zhang et al. (ICML 2013), which states
+    that such a sequence exists; see `few_support_loss` of `klr_bench.estimators.online.bounds`.
     """
     random = np.random.default_rng(seed)
     label = random.permutation(n_points) % 2
@@ -52,10 +53,11 @@ def repeated_points(n_samples: int, n_points: int, distance: float, seed: int) -
 def sparse_text(
     n_samples: int, n_features: int, length: int, topic_words: int, topic_share: float, seed: int
 ) -> tuple[Any, Labels]:
-    """Return documents on two topics as CSR rows of log(1 + count) with norm 1, and topics.
+    """Return documents on two topics as CSR rows of norm 1, labeled with the topic, 0 or 1.
 
-    A document has `length` words on average (Poisson).  A share `topic_share` of them comes from the `topic_words`
-    words of its own topic, the others follow Zipf's law over `n_features` words.
+    Entries are log(1 + count) before the rows are normalized.  A document has `length` words on average (Poisson).  A
+    share `topic_share` of them comes from the `topic_words` words of the document's topic; the others follow Zipf's law
+    over `n_features` words.
     """
     random = np.random.default_rng(seed)
     y = random.integers(0, 2, n_samples)
@@ -76,11 +78,12 @@ def sparse_text(
 def factors(
     n_samples: int, n_features: int, n_factors: int, share: float, noise: float, seed: int
 ) -> tuple[Any, Labels]:
-    """Return sparse X (n, d) as CSR with a share of nonzero values in (0, 1], and y in {0, 1}.
+    """Return CSR rows X (n, d) generated from latent factors, with labels y in {0, 1}.
 
-    Each feature is a random combination of `n_factors` normal factors, plus normal noise of standard deviation `noise`
-    times its own, minus its (1 - share)-quantile; negative values become 0.  The label is the sign of a + b |b| of two
-    other combinations.
+    A share `share` of the entries is non-zero, with values in (0, 1].  Each feature is a random combination of
+    `n_factors` Gaussian factors, plus Gaussian noise with `noise` times the standard deviation of the combination,
+    minus its (1 - share)-quantile; negative values become 0.  The label is the sign of a + b |b|, where a and b are two
+    other combinations of the factors.
     """
     random = np.random.default_rng(seed)
     hidden = random.standard_normal((n_samples, n_factors), dtype=np.float32)
@@ -95,12 +98,12 @@ def factors(
 def dense_factors(
     n_samples: int, n_features: int, n_factors: int, decay: float, noise: float, seed: int
 ) -> tuple[NDArray[np.float32], Labels]:
-    """Return dense correlated rows of norm 1, X (n, d), with labels y of a noisy linear rule.
+    """Return dense correlated rows X (n, d) of norm 1, with labels y in {0, 1}.
 
-    Before scaling, a row is the sum of two normal parts: `n_factors` common factors, the k-th with weight k^-decay,
-    which do not affect the label, and independent features with standard deviations from 1 to 1/20.  The label is the
-    sign of w'x plus normal noise, `noise` times as large; w is spread over the whitened features.  Without noise
-    w'x/||x|| classifies perfectly.
+    X is float32.  Before scaling, a row is the sum of two Gaussian parts: `n_factors` common factors, the k-th with
+    weight k^-decay, which do not affect the label, and independent features with standard deviations from 1 to 1/20.
+    The label is the sign of w'x plus Gaussian noise, `noise` times as large; w is spread over the whitened features.
+    Without noise w'x/||x|| classifies perfectly.
     """
     random = np.random.default_rng(seed)
     spread = np.geomspace(1.0, 0.05, n_features, dtype=np.float32)
@@ -122,10 +125,10 @@ def dense_factors(
 def gaussian_mixtures(
     n_samples: int, n_classes: int, components: int, spread: float, seed: int
 ) -> tuple[NDArray[np.float64], Labels]:
-    """Return points of Gaussian mixtures in the plane, X (n, 2), and their classes y.
+    """Return points in the plane, X (n, 2), with labels y in {0, ..., n_classes - 1}.
 
-    Each class is a mixture of `components` Gaussians.  Their means are 3 times standard normal; the axes of their
-    covariances are `spread` times 1/2 to 3/2 long and rotated at random.
+    Each class is a mixture of `components` Gaussians.  Their means are 3 times a standard normal vector; the axes of
+    their covariances have lengths from `spread` / 2 to 3 `spread` / 2 and random directions.
     """
     random = np.random.default_rng(seed)
     means = 3.0 * random.standard_normal((n_classes, components, 2))
@@ -141,11 +144,11 @@ def gaussian_mixtures(
 def two_gaussians(
     n_samples: int, n_features: int, distance: float, spread: float, seed: int
 ) -> tuple[NDArray[np.float64], Labels]:
-    """Return points of two Gaussians, X (n, d), and the index y of each point's Gaussian.
+    """Return points drawn from two Gaussians, X (n, d), with labels y in {0, 1}.
 
-    Class 1 is standard normal about a point with equal coordinates, at `distance` from the origin; class 0 is normal
-    about the origin, with deviation `spread`.  In 20 dimensions these are twonorm (distance 4, spread 1, moved) and
-    ringnorm (distance 2, spread 2) of Breiman, Bias, variance, and arcing classifiers (1996).
+    Class 1 is standard normal around a point with equal coordinates at `distance` from the origin; class 0 is centered
+    at the origin with standard deviation `spread`.  In 20 dimensions these are twonorm (distance 4, spread 1, shifted)
+    and ringnorm (distance 2, spread 2) of Breiman, Bias, variance, and arcing classifiers (1996).
     """
     random = np.random.default_rng(seed)
     y = random.integers(0, 2, n_samples)
@@ -156,11 +159,11 @@ def two_gaussians(
 def sparse_binary(
     n_samples: int, n_features: int, n_on: int, n_classes: int, topics: int, blocks: int, share: float, seed: int
 ) -> tuple[Any, Labels]:
-    """Return CSR rows with exactly `n_on` features equal to 1, and their classes 0, 1, ...
+    """Return CSR rows in which exactly `n_on` features are 1, with labels y = 0, 1, ...
 
-    Each class has `topics` topics.  A topic is a random pair of `blocks` blocks of 100 features, so that one block says
-    little about the class and two determine it.  A row has one topic of its class.  On average a share `share` of its
-    features comes from that topic; the others are drawn from all features by Zipf's law.
+    Each class has `topics` topics.  A topic is a random pair out of `blocks` blocks of 100 features, so that a single
+    block says little about the class, but two blocks determine it.  Each row has one topic of its class.  On average, a
+    share `share` of its features comes from that topic; the others are drawn from all features by Zipf's law.
     """
     random = np.random.default_rng(seed)
     y = random.integers(0, n_classes, n_samples)
@@ -176,7 +179,7 @@ def sparse_binary(
         return np.where(random.uniform(size=len(rows)) < share, own, common).astype(np.int32)
 
     on = np.sort(draw(np.repeat(np.arange(n_samples), n_on)).reshape(n_samples, n_on), axis=1)
-    while True:  # features drawn twice for a row are redrawn
+    while True:  # redraw the duplicate features of each row
         row, column = np.nonzero(on[:, 1:] == on[:, :-1])
         if not len(row):
             break
@@ -197,14 +200,14 @@ def correlated_blocks(
     label_noise: float,
     seed: int,
 ) -> tuple[Any, Labels, NDArray[np.int64]]:
-    """Return sparse rows with few relevant features, their labels, and the relevant indices.
+    """Return CSR rows with few relevant features, the labels, and the indices of these features.
 
-    A block of features is present in a row with probability `presence`.  Its features are then normal with variance 1
-    and pairwise correlation `correlation`.  The label is the sign of the sum of w'x over the blocks, where w is +1 or
-    -1 at random: within a block the differences matter, and their variance is smallest.  The relevant features have
-    random places among `n_features`.  Of the others `length` are drawn per row on average (Poisson), by Zipf's law,
-    each with a standard normal value; values of a feature drawn twice are added.  Each label is flipped with
-    probability `label_noise`.
+    A block of features is present in a row with probability `presence`.  Its features are then Gaussian with variance 1
+    and pairwise correlation `correlation`.  The label is the sign of the sum of w'x over the blocks, where the entries
+    of w are +1 or -1 at random: within a block the differences of features matter, and their variance is smallest.  The
+    relevant features have random positions among `n_features`.  Of the other features, `length` per row on average
+    (Poisson) are drawn by Zipf's law, each with a standard normal value; values of a feature drawn twice are added.
+    Each label is flipped with probability `label_noise`.
     """
     random = np.random.default_rng(seed)
     size = n_blocks * block_size

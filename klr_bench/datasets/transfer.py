@@ -1,4 +1,4 @@
-"""HTTP transfer of a file into a ``.part`` file, which a later attempt or run can resume."""
+"""Download of a file over HTTP into a ``.part`` file, which can be resumed later."""
 
 from __future__ import annotations
 
@@ -17,44 +17,41 @@ from klr_bench.datasets.cache import Progress, suffixed
 from klr_bench.errors import KlrBenchError
 from klr_bench.files import read_json
 
-ATTEMPTS = 4  # consecutive attempts without CHUNK new bytes
+ATTEMPTS = 4  # maximum number of consecutive attempts that each add less than CHUNK bytes
 BACKOFF_S = 0.5  # doubled after each attempt
-TIMEOUT_S = (10.0, 60.0)  # timeouts of connecting, and between two pieces of the response
+TIMEOUT_S = (10.0, 60.0)  # for connecting and for waiting between two parts of the response
 CHUNK = 1 << 14  # bytes
 
 
 class TransferError(Exception):
-    """Raised if a source did not provide the file; the message states the reason."""
+    """Raised if a source does not provide the file; the message is a short reason."""
 
 
 class NotThereError(TransferError):
-    """Raised if a source responded but does not have the file."""
+    """Raised if a source responds but does not have the file."""
 
 
 class UnreachableError(TransferError):
-    """Raised if a source did not respond, or broke off, in all attempts."""
+    """Raised if a source does not respond, or breaks off, in all attempts."""
 
 
 class _AttemptError(Exception):
-    """Raised for a failed attempt that may succeed when repeated."""
+    """Raised if an attempt fails but another attempt may succeed."""
 
 
 def download(url: str, part: Path, progress: Progress, description: str, limit: int) -> None:
-    """Download `url` into `part`, which may contain the beginning of the file.
+    """Download `url` into the file `part`, resuming an earlier download if possible.
 
-    Connection errors, truncated answers and HTTP 5xx are tried again, with increasing waits, from the point where the
-    transfer stopped; other answers are not.  Raises TransferError, also for more than `limit` bytes, and
+    Connection errors, truncated responses and HTTP 5xx errors are retried with increasing delays, from the point where
+    the transfer stopped; other responses are not.  Raises TransferError, also for more than `limit` bytes, and
     UnreachableError after the last attempt.
     """
     furthest, failures = _resumable(url, part)[0], 0
     while True:
         try:
             return _attempt(url, part, progress, description, limit)
-        except (
-            requests.TooManyRedirects,
-            ValueError,
-        ) as error:  # requests raises several types of ValueError, also for redirects
-            message = f"not a usable address ({error})"
+        except (requests.TooManyRedirects, ValueError) as error:  # also raised for redirects
+            message = f"not a usable URL ({error})"
             raise TransferError(message) from error
         except (_AttemptError, requests.RequestException, HTTPError, HTTPException) as error:
             reached = part.stat().st_size if part.exists() else 0
@@ -72,27 +69,25 @@ def _reason(error: Exception) -> str:
         return str(error)
     if isinstance(error, requests.exceptions.SSLError):
         return f"no secure connection ({error})"
-    return "no answer in time" if isinstance(error, requests.Timeout) else "no connection"
+    return "timed out" if isinstance(error, requests.Timeout) else "no connection"
 
 
 def check_size(size: int, limit: int, part: Path) -> None:
-    """Raise TransferError and discard the part if a file is larger than the limit."""
+    """Raise TransferError, and discard the partial file, if the file is larger than the limit."""
     if size > limit:
         discard(part)
-        message = (
-            f"more than {limit:,} bytes; if this is correct, set a larger max_bytes for the file in configs/source"
-        )
+        message = f"more than {limit:,} bytes; if this is correct, increase max_bytes of the file in configs/source"
         raise TransferError(message)
 
 
 def discard(part: Path) -> None:
-    """Remove a ``.part`` file and its metadata file."""
+    """Remove a ``.part`` file and its metadata."""
     part.unlink(missing_ok=True)
     suffixed(part, ".json").unlink(missing_ok=True)
 
 
 def _resumable(url: str, part: Path) -> tuple[int, str]:
-    """Return the number of bytes in the part and their validator, or (0, "") to start over."""
+    """Return the number of bytes in the partial file and their validator, or (0, "") if unusable."""
     with suppress(OSError, KlrBenchError, KeyError, TypeError):
         note, state = read_json(suffixed(part, ".json")), part.lstat()
         if note["url"] == url and note["validator"] and stat.S_ISREG(state.st_mode):
@@ -101,9 +96,9 @@ def _resumable(url: str, part: Path) -> tuple[int, str]:
 
 
 def _attempt(url: str, part: Path, progress: Progress, description: str, limit: int) -> None:
-    """Request the missing bytes and append them to the part."""
+    """Request the missing bytes and append them to the partial file."""
     have, validator = _resumable(url, part)
-    headers = {"Accept-Encoding": "identity"}  # so that ranges count bytes of the file itself
+    headers = {"Accept-Encoding": "identity"}  # byte ranges refer to the unencoded file
     if have:
         headers |= {"Range": f"bytes={have}-", "If-Range": validator}
     with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT_S) as response:
@@ -126,15 +121,15 @@ def _attempt(url: str, part: Path, progress: Progress, description: str, limit: 
 
 
 def _extent(response: requests.Response, have: int, validator: str, part: Path) -> tuple[int, int | None]:
-    """Return where the content of a response starts in the file, and the total size if known.
+    """Return the offset in the file at which a response starts, and the file size if known.
 
-    Raises TransferError and _AttemptError for an answer that is of no use.
+    Raises TransferError or _AttemptError for an unusable response.
     """
     status = response.status_code
     answer = f"HTTP {status} {response.reason or ''}".rstrip()
     if status in {404, 410}:
         raise NotThereError(answer)
-    if status == 416:  # the part is longer than the file, so it is from another file
+    if status == 416:  # the partial file is longer than the file, so it belongs to another file
         discard(part)
     if status == 416 or status >= 500:
         raise _AttemptError(answer)
@@ -147,13 +142,13 @@ def _extent(response: requests.Response, have: int, validator: str, part: Path) 
     match = re.fullmatch(r"bytes (\d{1,18})-\d{1,18}/(\d{1,18})", content_range, re.ASCII)
     if not match or int(match[1]) != have or (have and _validator(response) != validator):
         discard(part)
-        message = "the server continued another file"
+        message = "the server sent part of a different file"
         raise _AttemptError(message)
     return have, int(match[2])
 
 
 def _validator(response: requests.Response) -> str:
-    """Return the validator of this version of the file: a strong ETag, else its date, else ""."""
+    """Return an identifier of the version of the file: a strong ETag, else its date, else ""."""
     etag = response.headers.get("ETag", "")
     validator = etag if etag.startswith('"') else response.headers.get("Last-Modified", "")
     return validator if validator.isascii() and validator.isprintable() else ""

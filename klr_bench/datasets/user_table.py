@@ -1,7 +1,7 @@
-"""Conversion of a user's table of numbers, texts, dates and missing values to features.
+"""Conversion of a user's table to features, with a treatment for each column.
 
-Numbers lose a unit, missing ones are NaN; a text becomes a column of 0 and 1 for each of its values; dates, row numbers
-and identifiers, texts that hardly repeat and columns of one value are left out.  Notes describe all of it.
+Units are removed from numbers, and missing numbers become NaN.  A column of text becomes one binary feature per value.
+Dates, row numbers, identifiers, texts that rarely repeat and constant columns are left out.  Notes describe all of it.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from klr_bench.errors import fail, nearest, sanitize
 
 NUMBER, TEXT, LEAVE_OUT = "number", "text", "leave_out"
 MOSTLY = 0.9
-"""Share of numbers in a column above which other values count as mistakes."""
+"""Share of numbers in a column above which any other value is considered a mistake."""
 MOST_VALUES = 100
-"""Maximum number of values of a text that get a column; rarer values get none."""
+"""Maximum number of values of a text column that get a feature; rarer values get none."""
 MOST_UNITS = 10
-"""Maximum number of units of a numeric column; values with more units are treated as codes, such as 12a and 7c."""
+"""Maximum number of units in a column of numbers; with more units, the values are codes such as 12a and 7c."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """Treatment of a column of the file."""
+    """The treatment of a column of a user's table."""
 
     place: int
     """0-based position in the file."""
@@ -43,23 +43,20 @@ class Column:
     why: str = ""
     """Reason why the column is left out, or why numbers are treated as text."""
     values: tuple[str, ...] = ()
-    """Values of a text that get a column, with "" for missing."""
+    """Values of a text column that get a feature; an empty string stands for a missing value."""
     n_missing: int = 0
     unit: str = ""
-    """Text before or after a number, which is removed."""
+    """Text before or after the numbers, which is removed."""
     commas: bool = False
     """True if commas separate thousands."""
 
     @property
     def width(self) -> int:
-        """Number of columns of X."""
+        """Number of features that the column becomes."""
         return 1 if self.kind == NUMBER else len(self.values)
 
     def features(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Return the feature columns of some rows, (n, width).
-
-        Text in a numeric column becomes infinity.
-        """
+        """Return the features (n, width) of some rows, with infinity for text in a column of numbers."""
         if self.kind == NUMBER:
             numbers = None if self.unit else numbers_of(texts)
             if numbers is None:
@@ -77,15 +74,15 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Columns of a training file, which a test file must share."""
+    """The columns of a training file, which a test file must have, too."""
 
     layout: Layout
     columns: tuple[Column, ...]
 
     def notes(self) -> list[str]:
-        """Return notes on the label column and on the treatment of the others.
+        """Return notes on the label column and on the treatment of the other columns.
 
-        The notes are empty if all columns are complete numbers.
+        The other columns are omitted if all of them are complete columns of plain numbers.
         """
         numbers, texts, others = (
             [one for one in self.columns if one.kind == kind] for kind in (NUMBER, TEXT, LEAVE_OUT)
@@ -103,35 +100,33 @@ class Table:
         with_unit = [one for one in numbers if one.unit]
         note("the unit is removed from {} of numbers: {}", with_unit, lambda one: repr(one.unit))
         note("commas separate thousands in {}: {}", [one for one in numbers if one.commas])
-        note(f"{{}} of text as {sum(one.width for one in texts)} of 0 and 1: {{}}", texts, lambda one: one.width)
+        note(f"{{}} of text as {sum(one.width for one in texts)} binary features: {{}}", texts, lambda one: one.width)
         notes += [
-            f"warning: {one.name} is read as text, because it has {one.why}: convert them to one unit, or confirm with "
+            f"warning: {one.name} is read as text because it has {one.why}; convert them to one unit, or confirm with "
             f"data.columns={{{_key(one.place, one.name)}: text}}"
             for one in texts
             if one.why
         ]
-        median = "the median of the training rows stands for them, beside a column that says so"
+        median = "are replaced by the training median, with an added indicator feature"
         for text, columns in (
-            (f"values are missing in {{}} of numbers: {{}}; {median}", numbers),
-            ("values are missing in {} of text, as a value of its own: {}", texts),
+            (f"missing values in {{}} of numbers {median}: {{}}", numbers),
+            ("missing values in {} of text are treated as a separate value: {}", texts),
         ):
             note(text, [one for one in columns if one.n_missing], lambda one: f"{one.n_missing:,}")
         if others:
-            reasons = "; ".join(first_names([f"{one.name}: {one.why}" for one in others]))
-            notes.append(f"left out: {reasons}. To keep one: data.columns={{NAME: number}}, or text")
+            reasons = "; ".join(some([f"{one.name}: {one.why}" for one in others]))
+            notes.append(f"left out: {reasons}. To keep a column, set data.columns={{NAME: number}} or {{NAME: text}}")
         return notes
 
 
 def read_table(
     path: Path, layout: Layout, labels: Labels, requested: Mapping[str, str], train: Table | None = None
 ) -> tuple[Any, NDArray[np.int64], Table]:
-    """Read a table; return X float32 (n, d), the codes of the labels (n,), and the columns.
+    """Return the features X (n, d), the label codes (n,), and the table of columns.
 
-    X is CSR if it is wide, and NaN stands for a missing number.
-
-    `requested` are kinds of columns (number, text, leave_out) by name or by number from 1.  `train` is the table of the
-    training file, which determines the columns of a test file.  Raises a KlrBenchError that names the file, and the
-    line if there is one.
+    X is float32, CSR if it is wide, with NaN for a missing number.  `requested` maps columns, by name or by position
+    from 1, to kinds (number, text, leave_out).  `train` is the table of the training file, which determines the columns
+    of a test file.  Raises KlrBenchError that names the file, and the line if possible.
     """
     table = train or Table(layout, tuple(_columns(path, layout, requested)))
     parts: list[Any] = []
@@ -144,7 +139,8 @@ def read_table(
             try:
                 codes.append(labels.code(row[layout.label]))
             except ValueError as error:
-                fail(f"{path}, line {line}: {error} ({layout.named(layout.label)}); data.label=NAME takes another.")
+                where = f"{path}, line {line}, {layout.named(layout.label)}"
+                fail(f"{where}: {error}; set data.label=NAME to use another column.")
             labelled.append((line, row))
         if labelled:
             X = _values(path, layout, table.columns, labelled)
@@ -153,18 +149,16 @@ def read_table(
         raise no_labelled_row(path, layout, labels)
     X = concatenate_matrices(parts)
     if not X.shape[1]:
-        why = "; ".join(first_names([f"{column.name}: {column.why}" for column in table.columns]))
-        fail(f"{path}: no feature column is left ({why}); keep one with data.columns={{NAME: number}}.")
+        why = "; ".join(some([f"{column.name}: {column.why}" for column in table.columns]))
+        fail(f"{path}: all feature columns are left out ({why}); keep one with data.columns={{NAME: number}}.")
     if sp.issparse(X) and np.isnan(X.data).any():
-        fail(
-            f"{path}: values are missing; with more than {WIDE:,} columns they are not imputed. Fill them in the file."
-        )
+        fail(f"{path}: missing values are not supported with more than {WIDE:,} features; fill them in beforehand.")
     return X, np.array(codes, dtype=np.int64), table
 
 
 def _columns(path: Path, layout: Layout, requested: Mapping[str, str]) -> list[Column]:
-    """Return the treatment of all feature columns, based on all labeled rows."""
-    header = [sanitize(name, 50) for name in layout.header or [""] * layout.n_columns]
+    """Return the treatment of all columns except the label, based on all rows with a label."""
+    header = [shown(name, 50) for name in layout.header or [""] * layout.n_columns]
     names = {place: name or f"column {place + 1}" for place, name in enumerate(header) if place != layout.label}
     kinds = _requested_kinds(path, names, requested)
     profiles = {place: ColumnProfile() for place in names}
@@ -178,22 +172,19 @@ def _columns(path: Path, layout: Layout, requested: Mapping[str, str]) -> list[C
 
 
 def _requested_kinds(path: Path, names: Mapping[int, str], requested: Mapping[str, str]) -> dict[int, str]:
-    """Return the requested kinds by position.
-
-    Raises KlrBenchError for an unknown column.
-    """
+    """Return the requested kinds by column position.  Raises KlrBenchError for an unknown column."""
     kinds: dict[int, str] = {}
     for name, kind in requested.items():
         places = [place for place, known in names.items() if known == name or (name == str(place + 1))]
         if len(places) != 1:
-            what = " Several columns have this name; give a number." if places else nearest(name, names.values())
-            fail(f"{path}: data.columns: no column {sanitize(repr(name))} of features.{what}")
+            what = " Several columns have this name; use the position." if places else nearest(name, names.values())
+            fail(f"{path}: data.columns: there is no feature column {shown(repr(name))}.{what}")
         kinds[places[0]] = kind
     return kinds
 
 
 def _column(path: Path, layout: Layout, place: int, name: str, profile: ColumnProfile, requested: str | None) -> Column:
-    """Return the treatment of a column, as requested in `data.columns` or by its profile."""
+    """Return the treatment of a column, as requested or as determined by the profile of its values."""
     free, counts, units, n_there = requested is None, profile.counts, profile.units, profile.n_there
     key = _key(place, name)
 
@@ -205,7 +196,7 @@ def _column(path: Path, layout: Layout, place: int, name: str, profile: ColumnPr
         fail(f"{where} {reason}, or leave the column out with 'data.columns={{{key}: leave_out}}'.")
 
     if requested == LEAVE_OUT or n_there == 0:
-        return column(LEAVE_OUT, "no values" if n_there == 0 else "as data.columns says")
+        return column(LEAVE_OUT, "no values" if n_there == 0 else "as requested by data.columns")
     if counts is not None and len(counts) == 1 and not profile.n_missing:
         return column(LEAVE_OUT, "the same value in all rows")
     if free and (why := profile.reason_to_leave_out(layout.header[place] if layout.header else name)):
@@ -216,19 +207,19 @@ def _column(path: Path, layout: Layout, place: int, name: str, profile: ColumnPr
     if requested != TEXT and other is None:
         return column(NUMBER, unit=unit, commas=commas)
     if other and (requested == NUMBER or (free and n_numbers >= MOSTLY * n_there)):
-        share = f", as {n_numbers:,} of {n_there:,} values of the column are" if free else ""
-        refuse(other, f"is not a number{_with_unit(unit)}{share}; mend the line")
+        share = f", unlike {n_numbers:,} of the {n_there:,} values in the column" if free else ""
+        refuse(other, f"is not a number{_with_unit(unit)}{share}; correct the line")
     mixed = ""
     if free:
         many = counts is None or len(counts) > max(SELDOM, n_there / 2)
         all_numbers = None not in profile.forms
         if profile.commas in {"decimal", "either"} and (all_numbers or many):
-            what = "has a decimal comma, or points between thousands; write 1234.5 for 1.234,5"
+            what = "has a decimal comma, or points as thousands separators; write 1234.5 instead of 1.234,5"
             if profile.commas == "either":
-                number = f"'data.columns={{{key}: number}}'"
-                what = f"may have a decimal comma or separate thousands; for thousands, add {number}; else write points"
+                setting = f"'data.columns={{{key}: number}}'"
+                what = f"may have a decimal or a thousands comma; for thousands set {setting}, else use decimal points"
             first = min(value for form, value in profile.first.items() if form and form[1])
-            refuse(first, f"{what} (pandas.read_csv has decimal=',' and thousands='.')")
+            refuse(first, f"{what} (see decimal=',' and thousands='.' of pandas.read_csv)")
         if all_numbers and 1 < len(units) <= MOST_UNITS:
             mixed = f"numbers with different units ({', '.join(repr(unit) if unit else 'none' for unit in units)})"
         if profile.dates or many:
@@ -240,7 +231,7 @@ def _column(path: Path, layout: Layout, place: int, name: str, profile: ColumnPr
     if profile.n_missing:
         values.append("")
     elif len(values) == 2:
-        values = values[1:]  # one column determines the other value
+        values = values[1:]  # one binary feature is enough for two values
     return column(TEXT, mixed, values=tuple(values))
 
 
@@ -249,12 +240,11 @@ def _with_unit(unit: str) -> str:
 
 
 def _key(place: int, name: str) -> str:
-    """Return the column's name, or its number if the name needs quotes on the command line."""
+    """Return the name of a column, or its position if the name needs quotes on the command line."""
     return name if re.fullmatch(r"[A-Za-z_][\w-]*", name, re.ASCII) else str(place + 1)
 
 
 def _values(path: Path, layout: Layout, columns: Sequence[Column], rows: TextRows) -> NDArray[np.float32]:
-    """Return the features of some rows."""
     texts = list(zip(*(row for _, row in rows), strict=True))
     features = []
     for column in columns:
@@ -262,8 +252,10 @@ def _values(path: Path, layout: Layout, columns: Sequence[Column], rows: TextRow
         wrong = np.flatnonzero((np.abs(values) > LARGEST).any(axis=1))
         if len(wrong):
             line, row = rows[wrong[0]]
-            what = f"{sanitize(repr(row[column.place]))} is not a number{_with_unit(column.unit)}"
-            between = f"between -{LARGEST:g} and {LARGEST:g}; mend or remove the row."
-            fail(f"{path}, line {line}, {layout.named(column.place)}: {what} {between}")
+            where, value = f"{path}, line {line}, {layout.named(column.place)}", shown(repr(row[column.place]))
+            fail(
+                f"{where}: {value} is not a number{_with_unit(column.unit)} between -{LARGEST:g} and {LARGEST:g}; "
+                "correct or remove the row."
+            )
         features.append(values)
     return np.concatenate(features, axis=1).astype(np.float32)

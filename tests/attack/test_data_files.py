@@ -170,7 +170,7 @@ def test_a_file_that_changes_while_it_is_read(change: str, tmp_path: Path, monke
         return found
 
     monkeypatch.setattr(readers, "layout_of", then_changed)
-    reason = "has changed while it was read" if change == "rewritten" else "cannot be read (No such file"
+    reason = "changed while it was being read" if change == "rewritten" else "cannot be read (No such file"
     rejected(lambda: load("file", own_file(path), cache=tmp_path / "cache", mirror=None), reason)
     assert not list((tmp_path / "cache").rglob("*.npy"))
     monkeypatch.undo()
@@ -183,18 +183,18 @@ def zipped_zeros(n: int, piece: bytes) -> bytes:
     return gzip.compress(piece * (2**24 // len(piece))) * (n >> 24)
 
 
-ROW, BOMB = b"0.5,1,a\n1.5,0,b\n", "unpacks to more than 200 times its size"
+ROW, BOMB = b"0.5,1,a\n1.5,0,b\n", "decompresses to more than 200 times its size"
 BOMBS: dict[str, tuple[Callable[[], bytes], str]] = {
     "rows.gz": (lambda: zipped_zeros(2**32, ROW), BOMB),
     "rows.xz": (lambda: lzma.compress(ROW * 2**18, preset=0) * 99, BOMB),
     "rows.bz2": (lambda: bz2.compress(ROW * 2**15) * 2000, BOMB),
-    "zeros.gz": (lambda: zipped_zeros(2**32, b"\0"), "not a text file"),
+    "zeros.gz": (lambda: zipped_zeros(2**32, b"\0"), "it is not UTF-8 text"),
     "twice.gz": (lambda: gzip.compress(zipped_zeros(2**30, ROW)), "compressed twice"),
     "line.csv": (lambda: b"1," * 2**22, "line 1: more than 4,194,304 characters"),
     "line.svm": (lambda: b"1 1:1\n-1 " + b"1:1 " * 2**21, "line 2: more than 4,194,304 characters"),
     "quote.csv": (lambda: b'x,c\n1,a\n"' + b"2,b\n" * 2**22, "not delimited text"),
     "index.svm": (lambda: b"1 2147483647:1\n-1 1:1\n", "index 2147483647 is not between 0 and 100000000"),
-    "sparse.csv": (lambda: b"", "not a text file in UTF-8"),
+    "sparse.csv": (lambda: b"", "it is not UTF-8 text"),
 }
 
 

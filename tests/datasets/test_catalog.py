@@ -261,9 +261,9 @@ def test_the_first_rows_of_one_file_may_be_the_training_set(mirrored: Mirrored, 
     assert load("set", with_source(one, n_train=1), cache=cache, mirror=mirror).n_train_official == 1
     assert dataset_hash("set", with_source(one, n_train=1)) != dataset_hash("set", one)
     for n_train in (0, 2):
-        with pytest.raises(KlrBenchError, match=r"set: n_train: expected a whole number from 1 to 1, got .*set\.yaml"):
+        with pytest.raises(KlrBenchError, match=r"set: n_train: expected an integer from 1 to 1, got .*set\.yaml"):
             load("set", with_source(one, n_train=n_train), cache=cache, mirror=mirror)
-    with pytest.raises(KlrBenchError, match=r"set: n_samples is declared as 99, got 3; correct .*set\.yaml"):
+    with pytest.raises(KlrBenchError, match=r"set: expected n_samples=99 as declared, got 3 rows; correct .*set\.yaml"):
         load("set", with_source(spec, n_samples=99), cache=cache, mirror=mirror)
 
 
@@ -358,7 +358,7 @@ def test_the_verbs_follow_a_file(configs: list[Path], mirrored: Mirrored, cache:
     assert status == 2
     assert f"corrupt  little: {cache / 'train'}" in text
     assert f"missing  little: {cache / 'test'}" in text
-    assert "1 corrupt; the next run, or klr-bench data fetch, brings each of them anew." in text
+    assert "Corrupt: 1. The next run, or klr-bench data fetch, replaces the corrupt files." in text
 
 
 def test_verify_reads_parsed_arrays(configs: list[Path], mirrored: Mirrored, cache: Path) -> None:

@@ -87,29 +87,29 @@ def test_wrong_content_at_the_mirror_falls_back_to_upstream_with_a_warning(
     (tmp_path / "set").mkdir()
     (tmp_path / NAME).write_bytes(OTHER)
     (tmp_path / f"{NAME}.xz").write_bytes(PACKED[".xz"][:-20])
-    wrong = f"{tmp_path / NAME}: wrong content: sha256 is {OTHER_SHA256}, expected {SHA256}; not kept"
+    wrong = f"{tmp_path / NAME}: wrong content: sha256 is {OTHER_SHA256}, expected {SHA256}; discarded"
     refused(entry(), cache, wrong, f"{NAME}.xz: truncated or corrupted", mirror=str(tmp_path))
     fetch(entry(server), cache=cache, mirror=str(tmp_path))
     check_complete(cache)
-    assert f"{wrong}; now taken from {server.url}/up" in caplog.text
+    assert f"{wrong}; fetched from {server.url}/up instead" in caplog.text
 
 
 def test_all_sources_are_named_and_what_to_do(server: Server, cache: Path) -> None:
-    missing = "not there (HTTP 404 Not Found)"
+    missing = "not found (HTTP 404 Not Found)"
     lines = refused(entry(server), cache, mirror=server.url + "/pre").splitlines()
     assert lines[1:3] == [f"  {server.url}/pre/{NAME}[.xz|.gz|.bz2]: {missing}", f"  {server.url}/up: {missing}"]
     assert len(server.requests) == 5, "a refusal is final"
     server.replies["/up"] = [Reply(OTHER)]
     assert refused(entry(server), cache).splitlines() == [
-        f"The data file {NAME} cannot be had. Tried:",
-        f"  {server.url}/up: wrong content: sha256 is {OTHER_SHA256}, expected {SHA256}; not kept",
-        "  no mirror: none is set",
-        "Connect to the network, or set KLR_BENCH_MIRROR (or data.mirror=) to a folder or http(s) prefix",
-        f"that holds {NAME}, or put the file by hand (plain or .xz, .gz, .bz2) at {cache / NAME}",
+        f"The data file {NAME} is not available. Tried:",
+        f"  {server.url}/up: wrong content: sha256 is {OTHER_SHA256}, expected {SHA256}; discarded",
+        "  mirror: not set",
+        "Connect to the network, or set KLR_BENCH_MIRROR (or data.mirror=) to a folder or an http(s) prefix",
+        f"that contains {NAME}, or copy the file (plain or .xz, .gz, .bz2) to {cache / NAME}",
     ]
     nobody = entry().model_copy(update={"url": "http://127.0.0.1:9/a9a"})  # the discard port
-    refused(nobody, cache, "http://127.0.0.1:9/a9a: no connection (4 attempts)", "no mirror: none is set")
-    assert "Connect" not in refused(entry(), cache, "It has no address upstream. Set KLR_BENCH_MIRROR")
+    refused(nobody, cache, "http://127.0.0.1:9/a9a: no connection (4 attempts)", "mirror: not set")
+    assert "Connect" not in refused(entry(), cache, "It has no upstream URL. Set KLR_BENCH_MIRROR")
 
 
 def test_500_is_tried_again_and_given_up_after_growing_waits(server: Server, cache: Path, monkeypatch: Patch) -> None:

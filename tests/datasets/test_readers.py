@@ -143,29 +143,29 @@ RANGE = "is not a number between -1e+18 and 1e+18"
 REFUSED_SVMLIGHT = {
     "'3' is not index:value": ["3", "1:1 3"],
     "is not index:value": ["1:1 \0", "1:1\r-1 1:2\r", "w" * 100_000],
-    "is not an index, a whole number from 0 or 1": ["a:1", "-1:1", "1.0:1", "1:1 qi:1", "\u0661:1"],
+    "is not an index (an integer >= 0)": ["a:1", "-1:1", "1.0:1", "1:1 qi:1", "\u0661:1"],
     f"in '1:{{}}' {RANGE}": [
         *(f"1:{text}" for text in ("x", "", "1e", "1_0", "1.2.3", "-", "0x1", "0,5", "1:2", "nan", "inf", "1e39"))
     ],
-    "stands after index 2; indices must ascend": ["2:1 1:1", "2:1 2:1"],
+    "follows index 2; indices must be strictly increasing": ["2:1 1:1", "2:1 2:1"],
     "is not between ": ["200000000:1", "2147483648:1", "9223372036854775808:1", "9" * 5000 + ":1"],
 }
 REFUSED_CSV = {
-    "columns, the first line has 3; mend or remove the row.": ["1,a", "1,2,3,a", "1,2,a,", "1,2\r3,a"],
+    "expected 3 columns as in the first line, got ": ["1,a", "1,2,3,a", "1,2,a,", "1,2\r3,a"],
     f"column 1 ('x1'): '{{}}' {RANGE}": ["one,2,a", ",1,a", "#1,2,a", "inf,1,a"],
     f"column 2 ('x2'): '{{}}' {RANGE}": [
         f"1,{text},a" for text in ("", "NA", "?", "1_0", "2 3", "0x1f", "\u0661", "nan", "1e39", "1e19", "1e400")
     ],
     f"'\\x1b[31m' {RANGE}": ["1,\x1b[31m,a"],
-    "is not a label (column 3 ('class')); mend the line, or set ": [
+    "is not a valid label (column 3 ('class')); correct the line, or set ": [
         *(f"1,2,{text}" for text in ("", "nan", "inf", "NA", "?", "b" * 2000)),
         '1,2,""',
     ],
 }
 LINES = [
     *(("svmlight", f"1 {row}", reason) for reason, rows in REFUSED_SVMLIGHT.items() for row in rows),
-    *(("svmlight", f"{row} 1:1", "is not a label; mend the line.") for row in ("nan", "inf", "w" * 100_000)),
-    ("svmlight", "1:0.5 2:1", "the line begins with '1:0.5'; a label is missing."),
+    *(("svmlight", f"{row} 1:1", "is not a valid label; correct the line.") for row in ("nan", "inf", "w" * 100_000)),
+    ("svmlight", "1:0.5 2:1", "the line begins with '1:0.5'; the label is missing."),
     ("svmlight", "1,2 2:1", "the line begins with '1,2'; expected one label"),
     *(("csv", row, reason) for reason, rows in REFUSED_CSV.items() for row in rows),
 ]
@@ -197,21 +197,21 @@ REFUSED_FILES: list[tuple[str, bytes | str, str]] = [
         ("csv", text, "no rows")
         for text in ("", "\n\n \n", "\ufeff", "only,a,long,header\n", gzip.compress(b"", mtime=0))
     ),
-    ("svmlight", "1\n-1\n", "no row has a feature; lines like '+1 3:0.5 7:1' are expected."),
-    ("csv", "a\nb\n", "one column, 'a'; features and a label are expected"),
-    ("csv", "1,a\n", "1 class in the training file; 2 to 100 are expected."),
+    ("svmlight", "1\n-1\n", "no row has a feature; expected lines such as '+1 3:0.5 7:1'."),
+    ("csv", "a\nb\n", "tabs or spaces, got one column, 'a'."),
+    ("csv", "1,a\n", "expected 2 to 100 classes in the training file, got 1 class."),
     ("csv", "one,2,a\n1,2,b\n", ", line 1, column 1: 'one' is not a number"),
-    ("csv", ",x,class\n0,1,a\n1,2,b\n", "the first column has no name, so it is likely the row numbers"),
+    ("csv", ",x,class\n0,1,a\n1,2,b\n", "the first column has no name and probably contains the row numbers"),
     ("csv", '"x,class\n1,a\n2,b\n', "not delimited text (a quote that opens in"),
     ("csv", 'x,class\n1,a\n"2,b\n' + "3,a\n" * 100, "not delimited text (a quote that opens in line 3"),
     ("csv", "x,c\n1,a\n" + "1" * 140_000 + ",b\n", "line 3: a field has more than 131,072"),
-    ("csv", "".join(f"{i},L{str(i) * 900}\n" for i in range(1, 9)), "8 classes"),
-    ("csv", "".join(f"1,{i}\n" for i in range(6_000)), "6000 classes (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ...), two are "),
-    *((kind, GOOD["csv"].encode("utf-16"), "not a text file in UTF-8") for kind in READ),
-    *((kind, b"x,class\n1,a\n\0\0,b\n", "not a text file in UTF-8") for kind in READ),
+    ("csv", "".join(f"{i},L{str(i) * 900}\n" for i in range(1, 9)), "expected two classes, got 8"),
+    ("csv", "".join(f"1,{i}\n" for i in range(6_000)), "got 6000 (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ...)."),
+    *((kind, GOOD["csv"].encode("utf-16"), "it is not UTF-8 text") for kind in READ),
+    *((kind, b"x,class\n1,a\n\0\0,b\n", "it is not UTF-8 text") for kind in READ),
     ("csv", gzip.compress(bz2.compress(b"1,a\n2,b\n"), mtime=0), "compressed twice"),
     ("csv", gzip.compress(b"1,a\n2,b\n", mtime=0) + b"rubbish", "truncated or corrupted"),
-    ("csv", "1,a\n" + "1,\n" * 400_000, "line 2: '' is not a label"),  # less than two bytes for each field
+    ("csv", "1,a\n" + "1,\n" * 400_000, "line 2: '' is not a valid label"),  # less than two bytes for each field
     ("csv", 'x,c\n1,a\n2,b\n"' + '\n","' * 1_100_000, "not delimited text (a quote that opens in line 4"),
 ]
 
@@ -258,7 +258,7 @@ def test_positive_is_compared_by_value(write: Write, positive: Any) -> None:
 @KINDS
 def test_three_classes(write: Write, kind: str) -> None:
     path = write("".join(ROW[kind].format(label) for label in ["10", "9", "8", "9"]))
-    rejected(lambda: READ[kind](path), "train: 3 classes (8, 9, 10), two are needed. Choose one against the rest with")
+    rejected(lambda: READ[kind](path), "train: expected two classes, got 3 (8, 9, 10). Choose one against the rest")
     arrays = READ[kind](path, multiclass=True)
     assert (arrays.classes, arrays.y.dtype, arrays.y.tolist()) == (("8", "9", "10"), np.int8, [2, 1, 0, 1])
     alone = READ[kind](path, positive="8", only=["8", "10"], multiclass=True)
@@ -290,8 +290,8 @@ def test_a_test_file_has_the_columns_for_training(write: Write, train: str, test
     [
         ("svmlight", "-1 1:7\n-1 x\n", "test, line 2: 'x' is not index:value"),
         ("csv", "1,2,1\n1,x,1\n", "test, line 2, column 2: 'x' is not a number"),
-        ("csv", "1,a\n2,b\n", "test: 2 columns, the label is column 2; the training file has 3, the label is column 3"),
-        ("csv", "x2,x1,class\n1,2,a\n", "test: the header ['x2', 'x1', 'class']; the training file has ['x1', 'x2'"),
+        ("csv", "1,a\n2,b\n", "as in the training file, got 2 columns with label column 2."),
+        ("csv", "x2,x1,class\n1,2,a\n", "test: expected the header of the training file, ['x1', 'x2', 'class'], got ["),
     ],
 )
 def test_a_test_file_that_is_refused(write: Write, kind: str, test: str, reason: str) -> None:
@@ -301,7 +301,7 @@ def test_a_test_file_that_is_refused(write: Write, kind: str, test: str, reason:
 @KINDS
 def test_one_class_is_refused_for_training_only(write: Write, kind: str) -> None:
     one, two = write(ROW[kind].format("1") * 2), write(ROW[kind].format("1") + ROW[kind].format("-1"), "two")
-    rejected(lambda: READ[kind](one, two), "train: 2 classes, and none of ['-1'] in the training file; 2 to 100 are")
+    rejected(lambda: READ[kind](one, two), "in the training file, got 2 classes, with no training rows for -1.")
     assert READ[kind](two, one).y.tolist() == [1, -1, 1, 1]
 
 
@@ -386,11 +386,11 @@ def test_odd_delimited_text_that_is_right(
 @pytest.mark.parametrize(
     ("content", "spec", "reason"),
     [
-        ("x,class\n1,a\n", {"label_column": "clas"}, "no column 'clas' for the labels (data.label); its columns are "),
-        ("x,class\n1,a\n", {"label_column": 2}, "no column 2 for the labels (data.label); with 2 columns, 0 to 1 or -"),
-        ("1,a\n2,b\n", {"label_column": "class"}, "it has no header: give a number."),
-        ("1,2,a\n", {"n_features": 5}, "2 columns of features, expected n_features=5; leave data.n_features="),
-        ("1,2,a\n", {"format": "arff"}, "Unknown file format 'arff'; csv, svmlight, idx are known (data.format)."),
+        ("x,class\n1,a\n", {"label_column": "clas"}, "there is no label column 'clas' (data.label); the columns are "),
+        ("x,class\n1,a\n", {"label_column": 2}, "no label column 2 (data.label); expected a position from 0 to 1 or f"),
+        ("1,a\n2,b\n", {"label_column": "class"}, "the file has no header, so a position is needed."),
+        ("1,2,a\n", {"n_features": 5}, "expected n_features=5 feature columns, got 2; omit data.n_features="),
+        ("1,2,a\n", {"format": "arff"}, "Unknown file format 'arff'; expected one of csv, svmlight, idx (data.f"),
     ],
 )
 def test_settings_that_do_not_fit(write: Write, content: str, spec: dict[str, Any], reason: str) -> None:

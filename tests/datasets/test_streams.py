@@ -229,10 +229,10 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     (GOOD, {"positive": 7}, "train: no row has the label '7' (positive=)."),
     ("a,b\n", {}, "train: no rows."),
     ("1,2\n3,\n", {}, "set data.label= (label_column= of stream) if the labels are in another column"),
-    (GOOD, {"format": "svm"}, "format='svm': expected 'svmlight', 'csv' or None."),
-    (GOOD, {"classes": ["1", "1.0"]}, "classes=['1', '1.0']: expected labels, each once"),
+    (GOOD, {"format": "svm"}, "format: expected 'svmlight', 'csv' or None, got 'svm'."),
+    (GOOD, {"classes": ["1", "1.0"]}, "classes: expected labels without duplicates"),
     (GOOD, {"path": "absent"}, "absent: cannot be read"),
-    (GOOD, {"path": "*.svm"}, "*.svm: no file; expected a file, a list of files, or a pattern"),
+    (GOOD, {"path": "*.svm"}, "*.svm: expected a file, a list of files, or a pattern that"),
     (GOOD, {"cache": "train/cache"}, "could not be written: Not a directory. Make its folder writable, or choose"),
 ]
 

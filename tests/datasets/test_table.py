@@ -60,7 +60,7 @@ def test_each_column_becomes_what_it_is(tmp_path: Path) -> None:
     X, codes, table = read(write(tmp_path / "mine.csv", rows()))
     kinds = {column.name: (column.kind, column.why or column.values) for column in table.columns}
     assert kinds == {
-        "id": ("leave_out", "numbers of the rows"),
+        "id": ("leave_out", "row numbers"),
         "age": ("number", ()),
         "city": ("text", ("Rome", "Bern", "Oslo", "")),
         "sex": ("text", ("m",)),
@@ -78,12 +78,12 @@ def test_each_column_becomes_what_it_is(tmp_path: Path) -> None:
     assert table.notes() == [
         "labels: column 9 ('class')",
         "2 columns of numbers: age, x",
-        "2 columns of text as 5 of 0 and 1: city (4), sex (1)",
-        "values are missing in 1 column of numbers: age (4); the median of the training rows stands for them, beside a "
-        "column that says so",
-        "values are missing in 1 column of text, as a value of its own: city (8)",
-        "left out: id: numbers of the rows; born: dates; note: 40 different texts; unit: the same value in all rows. "
-        "To keep one: data.columns={NAME: number}, or text",
+        "2 columns of text as 5 binary features: city (4), sex (1)",
+        "missing values in 1 column of numbers are replaced by the training median, with an added indicator feature: "
+        "age (4)",
+        "missing values in 1 column of text are treated as a separate value: city (8)",
+        "left out: id: row numbers; born: dates; note: 40 different texts; unit: the same value in all rows. "
+        "To keep a column, set data.columns={NAME: number} or {NAME: text}",
     ]
 
 
@@ -98,10 +98,10 @@ def test_kinds_of_columns_may_be_requested(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("requested", "value", "message"),
     [
-        ({"agee": "number"}, "1", "data.columns: no column 'agee' of features. Did you mean 'age'?"),
-        ({"class": "number"}, "1", "no column 'class'"),
-        ({"city": "number"}, "1", "line 2, column 3 ('city'): 'Rome' is not a number; mend the line"),
-        ({}, "1.2.3", "line 7, column 8 ('x'): '1.2.3' is not a number, as 39 of 40 values of the column are"),
+        ({"agee": "number"}, "1", "data.columns: there is no feature column 'agee'. Did you mean 'age'?"),
+        ({"class": "number"}, "1", "there is no feature column 'class'"),
+        ({"city": "number"}, "1", "line 2, column 3 ('city'): 'Rome' is not a number; correct the line"),
+        ({}, "1.2.3", "line 7, column 8 ('x'): '1.2.3' is not a number, unlike 39 of the 40 values in the column"),
         ({}, "1e300", "line 7, column 8 ('x'): '1e300' is not a number between -1e+18"),
     ],
 )
@@ -128,8 +128,8 @@ def test_decimal_commas_are_no_texts(tmp_path: Path, name: str, value: str, firs
     path = tmp_path / "mine.csv"
     path.write_text("\n".join([";".join(table[0]), *(";".join(map(str, row.values())) for row in table)]))
     expected = (
-        f"line 2, column 2 ('{name}'): '{first}' has a decimal comma, or points between thousands; write 1234.5 for "
-        "1.234,5 (pandas.read_csv has decimal=',' and thousands='.'), or leave the column out with "
+        f"line 2, column 2 ('{name}'): '{first}' has a decimal comma, or points as thousands separators; write 1234.5 "
+        "instead of 1.234,5 (see decimal=',' and thousands='.' of pandas.read_csv), or leave the column out with "
         f"'data.columns={{{key}: leave_out}}'."
     )
     with pytest.raises(KlrBenchError, match=re.escape(expected)):
@@ -154,18 +154,18 @@ def test_a_unit_is_removed_from_numbers(tmp_path: Path, form: str) -> None:
     with pytest.raises(KlrBenchError, match=f"{wrong} between"):
         read(other, train=found)
     table[9]["price"] = "5 lb"
-    with pytest.raises(KlrBenchError, match=rf"line 11, column 1 .*{wrong}, as 28 of 29"):
+    with pytest.raises(KlrBenchError, match=rf"line 11, column 1 .*{wrong}, unlike 28 of the 29"):
         treatment(tmp_path, table)
 
 
 def test_numbers_in_different_units_stay_text_with_a_warning(tmp_path: Path) -> None:
     table = [{"w": f"{i % 7} {['kg', 'g'][i % 3 == 0]}", "x": i % 5} for i in range(60)]
     assert (
-        "warning: w is read as text, for it has numbers with different units ('kg', 'g'): convert them to one unit, or "
-        "confirm with data.columns={w: text}"
+        "warning: w is read as text because it has numbers with different units ('kg', 'g'); convert them to one "
+        "unit, or confirm with data.columns={w: text}"
     ) in treatment(tmp_path, table)[2].notes()
     assert "warning" not in "".join(treatment(tmp_path, table, w="text")[2].notes())
-    with pytest.raises(KlrBenchError, match=r"line 2, .*: '0 g' is not a number with the unit 'kg'; mend"):
+    with pytest.raises(KlrBenchError, match=r"line 2, .*: '0 g' is not a number with the unit 'kg'; correct"):
         treatment(tmp_path, table, w="number")
     column = treatment(tmp_path, [{"w": f"{i}.5 {['kg', 'g'][i % 2]}", "x": i % 5} for i in range(60)])[1]
     assert (column.kind, column.why) == ("leave_out", "numbers with different units ('kg', 'g')")
@@ -189,8 +189,8 @@ def test_separators_of_thousands_are_removed(tmp_path: Path, prices: list[str], 
     requested = {}
     if numbers is None:  # a comma that may be either
         expected = (
-            "line 2, column 1 ('price'): '4,799' may have a decimal comma or separate thousands; for thousands, add "
-            "'data.columns={price: number}'; else write points"
+            "line 2, column 1 ('price'): '4,799' may have a decimal or a thousands comma; for thousands set "
+            "'data.columns={price: number}', else use decimal points"
         )
         with pytest.raises(KlrBenchError, match=re.escape(expected)):
             treatment(tmp_path, table)
@@ -212,7 +212,7 @@ def test_identifiers_are_left_out(tmp_path: Path, name: str, n: int, form: str) 
     table[1][name] = ""
     column = treatment(tmp_path, table)[1]
     assert column.kind == "leave_out"
-    assert column.why in {"identifiers, all different", "numbers of the rows", "more than 1,000 different texts"}
+    assert column.why in {"identifiers, all different", "row numbers", "more than 1,000 different texts"}
 
 
 TEXTS = ("A12 A13", "12-05 13-05", "10:30 9:00", "1.2.3 1.2.4")
@@ -242,7 +242,7 @@ def test_rows_without_a_label_are_left_out_and_counted(tmp_path: Path, wide: boo
     assert arrays.said[-1] == "left out: 60 rows without a label ('NA', '?', empty)"
     no_label = write(tmp_path / "mine.csv", [row | {"class": ""} for row in table])
     column = 2002 if wide else 2
-    expected = rf"mine\.csv: no row has a label in column {column} \('class'\); data\.label=NAME takes another column\."
+    expected = rf"mine\.csv: no row has a label in column {column} \('class'\); set data\.label=NAME to use another"
     with pytest.raises(KlrBenchError, match=expected):
         read_files([no_label], Reading(table=1, multiclass=True))
 
@@ -250,14 +250,14 @@ def test_rows_without_a_label_are_left_out_and_counted(tmp_path: Path, wide: boo
 def test_row_numbers_are_left_out_and_other_counts_are_kept(tmp_path: Path) -> None:
     table = [{"": i, "nr": 1 + i, "back": 6000 - i, "class": "ab"[i > 2999]} for i in range(6000)]
     _, _, found = treatment(tmp_path, table)
-    assert [column.why for column in found.columns] == ["numbers of the rows", "numbers of the rows", ""]
+    assert [column.why for column in found.columns] == ["row numbers", "row numbers", ""]
     shuffled = [{"": 7 * i % 30, "rank": (11 * i) % 30, "x": (7 * i) % 5} for i in range(30)]
-    assert [column.why for column in treatment(tmp_path, shuffled)[2].columns] == ["numbers of the rows", "", ""]
+    assert [column.why for column in treatment(tmp_path, shuffled)[2].columns] == ["row numbers", "", ""]
 
 
 def test_a_table_without_features_is_refused(tmp_path: Path) -> None:
     table = [{"id": i, "class": "ab"[i % 2]} for i in range(30)]
-    with pytest.raises(KlrBenchError, match=r"no column is left to learn from \(id: numbers of the rows\); keep one"):
+    with pytest.raises(KlrBenchError, match=r"all feature columns are left out \(id: row numbers\); keep one"):
         read(write(tmp_path / "mine.csv", table))
 
 

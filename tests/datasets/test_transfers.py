@@ -43,14 +43,14 @@ REFUSED: dict[str, tuple[bytes, str]] = {
     "a header without end": (b"HTTP/1.1 200 OK\r\nX: " + b"a" * 2**18, ""),
     "control characters in the status": (whole(status="403 \x1b[31mred\x07"), "HTTP 403 \\x1b[31mred\\x07"),
     "204": (whole(status="204 No Content", body=b""), "HTTP 204 No Content"),
-    "206 without a range": (whole(status="206 Partial"), "the server continued another file"),
+    "206 without a range": (whole(status="206 Partial"), "the server sent part of a different file"),
     "a length that is too long": (answer(length=999_999, body=PLAIN), "(2 attempts)"),
     "chunks of no number": (answer(CHUNKED, body=b"zz\r\nabc\r\n"), "(2 attempts)"),
     "other bytes": (whole(body=PLAIN[::-1]), "wrong content: sha256 is"),
     "an xz that is cut": (whole(body=lzma.compress(PLAIN)[:-100]), "truncated or corrupted"),
     "a compressed bomb": (whole(body=gzip.compress(bytes(2**25)) * 4), "more than 1,000,000 bytes"),
     "a declared length beyond the limit": (answer(length=1_000_001, body=PLAIN), "more than 1,000,000 bytes"),
-    "a circle": (answer("Location: /up", status="301 Moved", length=0), "not a usable address"),
+    "a circle": (answer("Location: /up", status="301 Moved", length=0), "not a usable URL"),
 }
 PLACES = ["http://[", "http://127.0.0.1:99999/", "file:///etc/passwd", "ftp://127.0.0.1/a", "\x1b[31m", "//", ""]
 REFUSED |= {f"a redirect to {place[:30]!a}": (whole(f"Location: {place}", status="302 Found"), "") for place in PLACES}
@@ -70,7 +70,7 @@ def test_an_answer_that_is_refused(name: str, server: Server, cache: Path) -> No
     server.replies["/up"] = [sends(content)]
     at_most = entry(server).model_copy(update={"max_bytes": 10**6})
     message = rejected(lambda: fetch(at_most, cache=cache), reason, f"{server.url}/up")
-    assert "cannot be had" in message
+    assert "is not available" in message
     assert not (cache / NAME).exists()
     check_beside_a_right_place(server, cache, sends(content))
 
@@ -99,7 +99,7 @@ def endless(head: bytes, piece: bytes) -> Behaviour:
 @pytest.mark.parametrize(
     ("head", "piece", "reason"),
     [
-        (HEAD + b"\r\n", PLAIN, "more than 1,048,576 bytes; if that is right, give the file a larger"),
+        (HEAD + b"\r\n", PLAIN, "more than 1,048,576 bytes; if this is correct, increase max_bytes"),
         (HEAD + CHUNKED.encode() + b"\r\n\r\n", b"%x\r\n" % len(PLAIN) + PLAIN + b"\r\n", "more than 1,048,576 bytes"),
         (HEAD, b"X: a\r\n", "no connection (2 attempts)"),
     ],

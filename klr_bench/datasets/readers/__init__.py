@@ -1,6 +1,6 @@
 """Readers that convert the files of a data set to arrays, one module per format.
 
-The modules with compiled code are imported when a file is read.
+Modules with compiled code are imported only when a file is read.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from klr_bench.datasets.readers.chunks import concatenate_chunks, concatenate_ma
 from klr_bench.datasets.readers.layout import WIDE, Layout, check_width, layout_of
 from klr_bench.errors import fail
 
-READER_VERSION = 1  # part of the key of parsed arrays; increase it when a reader returns other arrays
-TABLE_VERSION = 4  # part of the key of a user's table; increase it when columns are treated differently
+READER_VERSION = 1  # part of the key of parsed arrays; increase it when a reader returns different arrays
+TABLE_VERSION = 4  # increase it when the columns of user tables are treated differently
 FORMATS = ("csv", "svmlight", "idx")
-DENSE_BYTES = 1 << 30  # the largest dense matrix
+DENSE_BYTES = 1 << 30  # maximum size of a dense matrix
 Part = tuple[Any, NDArray[Any]]
-"""Array X (n, d) of a file, dense or CSR, and the codes of its labels (n,)."""
+"""Features X (n, d) of a file, dense or CSR, and its label codes (n,)."""
 
 
 @dataclass(frozen=True)
 class Arrays:
-    """Data set in memory, with the same fields as `Dataset`."""
+    """Arrays of a data set; the fields have the same meaning as in `Dataset`."""
 
     X: Any  # float32 (n, d): C-contiguous, or CSR with sorted indices
     y: NDArray[np.int8]  # (n,)
@@ -45,11 +45,13 @@ class Arrays:
 
 @dataclass(frozen=True)
 class Reading:
-    """Options of reading files, which are part of the key of the arrays.
+    """Options for reading the files of a data set, which are part of the key of its arrays.
 
-    format : None: csv or svmlight, by a look at the first file
-    table : version of the treatment of a user's CSV file, which may have texts and missing values; 0 for other files
-    columns : the kinds of columns of a user's table
+    Most fields are keys of a data set or of its source.
+
+    format : csv, svmlight or idx; None: csv or svmlight, detected from the first file
+    table : version of the treatment of user tables, which may have texts and missing values; 0 for other files
+    columns : requested kinds of the columns of a user's table
     """
 
     format: str | None = None
@@ -62,30 +64,29 @@ class Reading:
     columns: Columns | None = None
 
     def content(self) -> dict[str, object]:
-        """Return the options that affect the arrays, for a key."""
+        """Return the options that affect the arrays, as part of a key."""
         content = asdict(self)
         return content if self.table else {name: content[name] for name in content if name not in ("table", "columns")}
 
 
 def read(paths: Sequence[Path], reading: Reading) -> Arrays:
-    """Read a training file and, if there is a second path, the test file.
+    """Read a training file and, if given, the official test file.
 
-    For the idx format there are twice as many files.
-
-    Raises KlrBenchError that names the file, and the line if there is one.
+    In the idx format, each of them is a pair of files.  Raises KlrBenchError that names the file, and the line if
+    possible.
     """
     try:
         return _read(paths, reading)
     except DamagedFileError as error:
-        fail(f"{error.path}: {error}; get the file again.")
+        fail(f"{error.path}: {error}; obtain a new copy of the file.")
     except MemoryError:
-        fail(f"{paths[0]}: its values do not fit in memory; use fewer rows.")
+        fail(f"{paths[0]}: the arrays do not fit into memory; use fewer rows.")
 
 
 def _read(paths: Sequence[Path], reading: Reading) -> Arrays:
     kind = reading.format or sniffed_format(paths[0])
     if kind not in FORMATS:
-        fail(f"Unknown file format {kind!r}; {', '.join(FORMATS)} are known (data.format).")
+        fail(f"Unknown file format {kind!r}; expected one of {', '.join(FORMATS)} (data.format).")
     labels, label_column = Labels(drop_missing=bool(reading.table)), ""
     notes: list[str] = []
     if kind == "idx":
@@ -123,10 +124,7 @@ def _idx(paths: Sequence[Path], labels: Labels, reading: Reading) -> list[Part]:
 
 
 def _svmlight(paths: Sequence[Path], labels: Labels, reading: Reading) -> list[Part]:
-    """Read svmlight files.
-
-    Indices start at 0 in all files if the index 0 occurs in any of them, else at 1.
-    """
+    """Return the parts; indices start at 0 in all files if the index 0 occurs, otherwise at 1."""
     from klr_bench.datasets.readers import svmlight
 
     highest = reading.n_features or MOST_FEATURES
@@ -141,9 +139,9 @@ def _svmlight(paths: Sequence[Path], labels: Labels, reading: Reading) -> list[P
 
 
 def _delimited(paths: Sequence[Path], labels: Labels, reading: Reading) -> tuple[list[Part], list[str], str]:
-    """Read CSV files; return the parts, notes on a user's columns, and the label column.
+    """Return the parts of CSV files, the notes on the columns, and the label column.
 
-    A wide table must hold numbers only.
+    A wide table must contain only numbers.
     """
     from klr_bench.datasets.user_table import Table, read_table
 
@@ -168,7 +166,7 @@ def _delimited(paths: Sequence[Path], labels: Labels, reading: Reading) -> tuple
 
 
 def _numbers(path: Path, layout: Layout, labels: Labels) -> Part:
-    """Read a numeric CSV file; return X (CSR if it is wide) and the codes of the labels."""
+    """Return the features (CSR if wide) and label codes of a CSV file that contains only numbers."""
     from klr_bench.datasets.readers import csv
 
     codes, matrices = [], []
@@ -179,21 +177,20 @@ def _numbers(path: Path, layout: Layout, labels: Labels) -> Part:
 
 
 def check_text(paths: Sequence[Path]) -> None:
-    """Raise KlrBenchError for binary files, such as archives, and for files compressed twice.
+    """Raise KlrBenchError for files that are not UTF-8 text or are compressed twice.
 
-    Raises KlrBenchError and DamagedFileError.
+    A NUL byte near the beginning indicates an archive or UTF-16 text.  Raises DamagedFileError for damaged files.
     """
     for path in paths:
         with open_plain(path) as (stream, _):
             start = stream.read(4096) or b""
         if start.startswith(MAGIC) or b"\0" in start:
-            what = "compressed twice" if start.startswith(MAGIC) else "not a text file in UTF-8"
-            expected = "expected svmlight or CSV text, plain or compressed once with xz, gzip or bzip2."
-            fail(f"{path}: {what}; {expected}")
+            reason = "it is compressed twice" if start.startswith(MAGIC) else "it is not UTF-8 text"
+            fail(f"{path}: expected svmlight or CSV text, plain or compressed with xz, gzip or bzip2, but {reason}.")
 
 
 def sniffed_format(path: Path) -> str:
-    """Return ``svmlight`` if most of the first lines have ``index:value`` entries, else ``csv``."""
+    """Return "svmlight" if most of the first lines contain ``index:value`` pairs, else "csv"."""
     with open_plain(path) as (stream, _):
         rows = [line.partition(b"#")[0].split(None, 2)[1:2] for line in islice(lines(stream, path), 100)]
     tokens = [row[0] for row in rows if row]
@@ -202,10 +199,10 @@ def sniffed_format(path: Path) -> str:
 
 
 def stored(X: Any) -> Any:
-    """Return a matrix as float32: dense if it is small or hardly sparse, else CSR."""
+    """Return a matrix as float32: dense if small or hardly sparse, else CSR with sorted indices."""
     n, d = X.shape
     n_bytes, nnz = n * d * 4, X.nnz if sp.issparse(X) else np.count_nonzero(X)
-    if d <= WIDE and (n_bytes <= DENSE_BYTES or nnz * 8 >= n_bytes):  # a nonzero takes 8 bytes in CSR
+    if d <= WIDE and (n_bytes <= DENSE_BYTES or nnz * 8 >= n_bytes):  # CSR needs 8 bytes per non-zero
         return np.ascontiguousarray(X.toarray() if sp.issparse(X) else X, dtype=np.float32)
     matrix = sp.csr_matrix(X, dtype=np.float32)
     matrix.sort_indices()

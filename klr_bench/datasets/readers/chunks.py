@@ -1,4 +1,4 @@
-"""Blocks of text files, and the chunks of rows parsed from them."""
+"""Blocks of text files, and the chunks of rows that readers parse from them."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from klr_bench.datasets.compression import LONGEST_LINE, open_plain, too_long
 from klr_bench.errors import KlrBenchError
 
 BLOCK = 1 << 21
-"""Number of bytes of text read at a time."""
+"""Number of bytes of text that are read at a time."""
 BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True)
 class Block:
-    """Complete lines of a file; the last one also ends with a line feed."""
+    """Consecutive whole lines of a file, each of which ends with a line feed."""
 
     path: Path
-    first: int  # number of the first line, counted from 1
+    first: int  # number of the first line, from 1
     text: bytes
 
     def refusal(self, position: int, reason: str) -> KlrBenchError:
-        """Return an error that names the file and the line at the given position."""
+        """Return an error that names the file and the line at a byte position."""
         line = self.first + self.text.count(b"\n", 0, position)
         return KlrBenchError(f"{self.path}, line {line}: {reason}")
 
 
 def blocks(path: Path, *, any_line_end: bool = False) -> Iterator[Block]:
-    """Yield the content of a file, plain or compressed, in blocks of complete lines.
+    """Yield the content of a plain or compressed file in blocks of whole lines.
 
-    With `any_line_end` a carriage return alone ends a line too, and is replaced.  Raises DamagedFileError, and
-    KlrBenchError for a line that is too long.
+    With `any_line_end`, a lone carriage return also ends a line, and is replaced by a line feed.  Raises
+    DamagedFileError, and KlrBenchError for a line that is too long.
     """
     rest, first = b"", 1
     with open_plain(path) as (stream, _):
@@ -59,15 +59,15 @@ def blocks(path: Path, *, any_line_end: bool = False) -> Iterator[Block]:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Rows of a file and the codes of their labels; sparse columns have the file's indices."""
+    """Rows of a file with their label codes; sparse rows have the feature indices of the file."""
 
     codes: NDArray[np.int32]  # (n,)
-    X: Any  # float32 (n, d): array, or CSR with ascending indices
-    smallest: int  # indices that occur in the rows, including entries with the value 0
+    X: Any  # float32 (n, d): array, or CSR with sorted indices
+    smallest: int  # smallest feature index in the rows, including explicit zeros
     largest: int
 
     def matrix(self, base: int, n_features: int) -> Any:
-        """Return X (n, n_features) with `base` subtracted from the indices in the file."""
+        """Return X (n, n_features), whose column j is the feature with index ``base + j`` in the file."""
         if not sp.issparse(self.X):
             return self.X
         X = sp.csr_matrix((self.X.data, self.X.indices - np.int32(base), self.X.indptr), (len(self.codes), n_features))
@@ -75,21 +75,21 @@ class Chunk:
         return X
 
 
-def concatenate_matrices(matrices: Sequence[Any]) -> Any:
-    """Concatenate the rows of matrices that are all dense or all CSR."""
+def stacked(matrices: Sequence[Any]) -> Any:
+    """Stack matrices vertically; all of them are dense or all are CSR."""
     return sp.vstack(matrices, format="csr") if sp.issparse(matrices[0]) else np.concatenate(matrices)
 
 
-def concatenate_chunks(chunks: Sequence[Chunk]) -> Chunk:
-    """Concatenate the rows of all chunks, with a copy."""
-    codes, X = np.concatenate([chunk.codes for chunk in chunks]), concatenate_matrices([chunk.X for chunk in chunks])
+def joined(chunks: Sequence[Chunk]) -> Chunk:
+    """Concatenate chunks into one chunk; the rows are copied."""
+    codes, X = np.concatenate([chunk.codes for chunk in chunks]), stacked([chunk.X for chunk in chunks])
     return Chunk(codes, X, min(chunk.smallest for chunk in chunks), max(chunk.largest for chunk in chunks))
 
 
-def rechunk(chunks: Iterator[Chunk], chunk_rows: int, skip_rows: int) -> Iterator[Chunk]:
-    """Yield the rows after the first `skip_rows` in chunks of `chunk_rows` rows.
+def rechunked(chunks: Iterator[Chunk], chunk_rows: int, skip_rows: int) -> Iterator[Chunk]:
+    """Yield the rows after the first `skip_rows` rows, in chunks of `chunk_rows` rows.
 
-    Each chunk owns its memory.
+    The last chunk may be smaller.  Each chunk owns its memory.
     """
     waiting: list[Chunk] = []
     n_waiting = 0

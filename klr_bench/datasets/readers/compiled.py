@@ -1,14 +1,14 @@
-"""Compiled parser of svmlight text.
+"""Compiled parser for rows of svmlight text.
 
-It reads the plain lines, nearly all.  At any other line (a mistake, `nan`, a number whose rounding is in doubt) it
-stops, and Python reads or refuses that line.
+It parses simple lines, that is, almost all lines.  It stops at any other line (a mistake, `nan`, a number whose
+rounding is uncertain), which is then parsed or rejected in Python.
 
-Numbers: the first 18 significant digits are an integer, which is multiplied or divided by a power of ten.  With up to
-15 digits and a power up to 22 both are exact in float64, and IEEE division and multiplication round correctly (Clinger
-1990, the fast path).  Otherwise the relative error is below 2^-50; where all numbers that near round to the same
-float32, this is also what the correctly rounded float64 rounds to, because rounding is monotone.
+The first 18 significant digits of a number form an integer, which is multiplied or divided by a power of ten.  With up
+to 15 digits and a power up to 22, both are exact in float64, and IEEE division and multiplication round correctly (the
+fast path of Clinger, 1990).  Otherwise the relative error is below 2^-50.  If all numbers within this error round to
+the same float32, the correctly rounded float64 rounds to it, too, because rounding is monotone.
 
-All is in one module: numba's cache sees changes only of the file in which a function stands.
+All functions are in one module because numba's cache detects changes only in the file that defines a function.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from klr_bench.estimators.core.jit import compiled
 LINE_FEED, RETURN, TAB, BLANK, HASH, COLON = (ord(c) for c in "\n\r\t #:")
 PLUS, MINUS, POINT, ZERO, SMALL_E, LARGE_E, Q, I, D = (ord(c) for c in "+-.0eEqid")  # noqa: E741
 MOST_DIGITS = 18  # in an int64
-EXACT_DIGITS, EXACT_POWER = 15, 22  # integers below 10^15, and 10^22, are exact in float64
+EXACT_DIGITS, EXACT_POWER = 15, 22  # integers below 10^15 and powers up to 10^22 are exact in float64
 POWERS = np.array([float(f"1e{k}") for k in range(301)])
 DOUBT = 2.0**-50
 LARGEST32 = np.float32(LARGEST)
 
 POSITION, ROWS, ENTRIES, LOWEST, HIGHEST = range(5)
-"""Indices into `state`: start of the next line, counts of rows and entries, smallest and largest index."""
+"""Entries of `state`: start of the next line, counts of rows and entries so far, smallest and largest index."""
 
 
 @compiled()
 def _number(text, at):
-    """Parse a number; return (value, is correctly rounded, end position).
+    """Return the number at a position, whether it is correctly rounded, and the position after it.
 
-    The end position is `at` if there is no number.
+    The returned position is `at` if there is no number.
     """
     begin = at
     sign = text[at]
@@ -85,7 +85,7 @@ def _number(text, at):
 
 @compiled()
 def _rounded(value, exact):
-    """Round a value to float32; return NaN if it is out of range or the rounding is in doubt."""
+    """Return a value as float32, or NaN if it is out of range or its rounding is uncertain."""
     rounded = np.float32(value)
     if not exact and np.float32(value * (1 - DOUBT)) != np.float32(value * (1 + DOUBT)):
         return np.float32(np.nan)
@@ -98,7 +98,7 @@ def _ends_token(code):
 
 
 @compiled()
-def _behind_blanks(text, at):
+def _skip_blanks(text, at):
     while text[at] == BLANK or text[at] == TAB or text[at] == RETURN:
         at += 1
     return at
@@ -106,15 +106,16 @@ def _behind_blanks(text, at):
 
 @compiled("void(Array(u1, 1, 'C', readonly=True), i8, i8, f8[::1], i4[:, ::1], i8[::1], i4[::1], f4[::1], i8[::1])")
 def svmlight_rows(text, lowest, highest, labels, places, ends, indices, values, state):
-    """Parse rows from ``state[POSITION]`` to the end of the block or to the first unusual line.
+    """Parse rows from ``state[POSITION]`` up to the first line that is not simple, or to the end.
 
-    Indices are to be between `lowest` and `highest`.  Of row i, ``labels[i]`` is the label, NaN if it is no number;
-    ``text[places[i, 0] : places[i, 1]]`` is its text, and its entries that are not 0 end at ``ends[i]``.
+    Indices must be between `lowest` and `highest`.  For row i, ``labels[i]`` is the label, or NaN if it is not a
+    number; ``text[places[i, 0] : places[i, 1]]`` is the text of the label; the non-zero entries of the row end at
+    ``ends[i]``.
     """
     at, row, entry = state[POSITION], state[ROWS], state[ENTRIES]
     smallest, largest = state[LOWEST], state[HIGHEST]
     while at < len(text):
-        at = _behind_blanks(text, at)
+        at = _skip_blanks(text, at)
         if text[at] != LINE_FEED and text[at] != HASH:
             places[row, 0] = at
             label, exact, at = _number(text, at)
@@ -125,7 +126,7 @@ def svmlight_rows(text, lowest, highest, labels, places, ends, indices, values, 
             labels[row], places[row, 1] = label, at
             previous = -1
             while True:
-                at = _behind_blanks(text, at)
+                at = _skip_blanks(text, at)
                 if text[at] == LINE_FEED or text[at] == HASH:
                     break
                 first, index = at, 0

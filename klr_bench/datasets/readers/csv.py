@@ -1,6 +1,7 @@
-"""Chunks of numbers from delimited text such as CSV; quoted fields may span lines.
+"""Reader of numbers from delimited text such as CSV; quoted fields may span lines.
 
-pandas reads blocks of plain rows: numbers and a label, without quotes.  Others are read row by row, to name the line.
+pandas parses blocks of simple rows, that is, numbers and a label without quotes.  Other blocks are parsed row by row,
+so that error messages can name the line.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ from klr_bench.errors import fail, sanitize
 EXACT: dict[str, Any] = (
     {} if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1) else {"float_precision": "round_trip"}
 )
-"""Options with which pandas rounds numbers correctly."""
+"""Options for pandas to round numbers as Python does."""
 
 
 def read_chunks(path: Path, layout: Layout, labels: Labels) -> Iterator[Chunk]:
-    """Yield the rows of a file with a known layout, plain or compressed, in chunks.
+    """Yield the rows of a plain or compressed file with a known layout, in chunks.
 
     Raises KlrBenchError that names the file and the line, and DamagedFileError.
     """
@@ -44,7 +45,7 @@ def read_chunks(path: Path, layout: Layout, labels: Labels) -> Iterator[Chunk]:
     for block in blocks(path, any_line_end=True):
         if open_row:
             block = replace(block, first=open_row.line, text=open_row.text + block.text)
-        chunk, open_row = None if header else _plain_rows(block, layout, labels), None
+        chunk, open_row = None if header else _simple_rows(block, layout, labels), None
         if chunk is None:
             chunk, open_row, header = _any_rows(block, layout, labels, header=header)
         if open_row and len(open_row.text) > LONGEST_LINE:
@@ -57,8 +58,8 @@ def read_chunks(path: Path, layout: Layout, labels: Labels) -> Iterator[Chunk]:
         raise no_labelled_row(path, layout, labels)
 
 
-def _plain_rows(block: Block, layout: Layout, labels: Labels) -> Chunk | None:
-    """Parse all rows of a block with pandas, or return None if one is unusual."""
+def _simple_rows(block: Block, layout: Layout, labels: Labels) -> Chunk | None:
+    """Return all rows of a block, or None if any row is not simple."""
     n, label, text = layout.n_columns, layout.label, block.text
     if b'"' in text or b"\0" in text:
         return None
@@ -88,9 +89,9 @@ def _plain_rows(block: Block, layout: Layout, labels: Labels) -> Chunk | None:
 def _any_rows(
     block: Block, layout: Layout, labels: Labels, *, header: bool
 ) -> tuple[Chunk, OpenQuoteError | None, bool]:
-    """Parse the rows of a block.
+    """Return the rows of a block, parsed one by one.
 
-    Also return the error of an unclosed quote, if any, and True if the header is still to come.
+    Also return the error for an unclosed quote in the last row, if any, and whether the header is still to come.
     """
     n, label, where = layout.n_columns, layout.label, f"{block.path}, line"
     lines = block.text.splitlines(keepends=True)
@@ -107,13 +108,15 @@ def _any_rows(
             numbers = [number(field) for field in fields]
             for column, value in enumerate(numbers):
                 if column != label and (value is None or not abs(value) <= LARGEST):
-                    what = f"{sanitize(repr(fields[column]))} is not a number between -{LARGEST:g} and {LARGEST:g}"
-                    fail(f"{where} {line}, {layout.named(column)}: {what}; correct or remove the row.")
+                    fail(
+                        f"{where} {line}, {layout.named(column)}: {shown(repr(fields[column]))} is not a number "
+                        f"between -{LARGEST:g} and {LARGEST:g}; correct or remove the row."
+                    )
             rows.append(numbers[:label] + numbers[label + 1 :])
             try:
                 codes.append(labels.code(fields[label]))
             except ValueError as error:
-                advice = f"mend the line, or set {SET_LABEL} if the labels are in another column."
+                advice = f"correct the line, or set {SET_LABEL} if the labels are in another column."
                 fail(f"{where} {line}: {error} ({layout.named(label)}); {advice}")
     except OpenQuoteError as error:
         open_row = error

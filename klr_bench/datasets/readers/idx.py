@@ -1,8 +1,7 @@
-"""Reader of the idx format of MNIST.
+"""Reader of the idx format, in which MNIST is published.
 
-A file consists of two zero bytes, a type, the number of dimensions, the dimensions, and the values.
-
-All numbers are big-endian.  A set is a pair of files, the examples and their labels.
+A file consists of two zero bytes, a type, the number of dimensions, the dimensions and the values; all numbers are
+big-endian.  A data set is a pair of files, the examples and their labels.
 """
 
 from __future__ import annotations
@@ -23,19 +22,21 @@ MOST_DIMENSIONS = 8
 
 
 def read_pair(examples: Path, labels_file: Path, labels: Labels) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
-    """Return X (n, d) and the codes of the labels (n,) from a pair of files.
+    """Return the features X (n, d) and the label codes (n,) of a pair of files.
 
-    An example becomes a row in C order (last dimension fastest); unsigned bytes, the pixels of images, are divided by
-    255.  Raises a KlrBenchError that names the file.
+    Each example becomes a row in C order (last dimension fastest); unsigned bytes, such as the pixels of images, are
+    divided by 255.  Raises KlrBenchError that names the file.
     """
     values, targets = read_array(examples), read_array(labels_file)
     if values.ndim < 2:
-        fail(f"{examples}: an array of {values.shape}, expected one example per row; name the file of the examples.")
+        fail(f"{examples}: expected an array with one example per row, got shape {values.shape}; use another file.")
     if targets.ndim != 1 or targets.dtype.kind not in "iu" or len(targets) != len(values):
-        got = f"an array of {targets.shape} ({targets.dtype.name})"
-        fail(f"{labels_file}: {got}, expected {len(values)} whole numbers, as {examples} has rows.")
+        fail(
+            f"{labels_file}: expected {len(values)} integers, one per row of {examples}, got an array of shape "
+            f"{targets.shape} ({targets.dtype.name})."
+        )
     if not (np.abs(values) <= LARGEST).all():
-        fail(f"{examples}: expected numbers between -{LARGEST:g} and {LARGEST:g}, got others.")
+        fail(f"{examples}: expected numbers between -{LARGEST:g} and {LARGEST:g}, got other values.")
     X = values.reshape(len(values), -1).astype(np.float32)
     if values.dtype == np.uint8:
         X /= np.float32(255)
@@ -44,21 +45,20 @@ def read_pair(examples: Path, labels_file: Path, labels: Labels) -> tuple[NDArra
 
 
 def read_array(path: Path) -> NDArray[Any]:
-    """Return the array in a file.
-
-    Raises KlrBenchError.
-    """
+    """Return the array stored in an idx file.  Raises KlrBenchError."""
     with open_plain(path) as (stream, _):
         head = stream.read(4)
         if len(head) < 4 or head[:2] != b"\0\0" or head[2] not in TYPES or not 1 <= head[3] <= MOST_DIMENSIONS:
-            fail(f"{path}: begins with {head.hex(' ')!r}, which no idx file does; get the file again.")
+            fail(f"{path}: expected the header of an idx file, got {head.hex(' ')!r}; obtain a new copy of the file.")
         dtype, sizes = np.dtype(TYPES[head[2]]), stream.read(4 * head[3])
         shape = tuple(int.from_bytes(sizes[at : at + 4], "big") for at in range(0, 4 * head[3], 4))
         size = math.prod(shape) * dtype.itemsize
         content = bytearray()
-        while len(content) <= size and (chunk := stream.read(CHUNK)):  # the declared shape may be arbitrarily large
+        while len(content) <= size and (chunk := stream.read(CHUNK)):  # the declared size may be arbitrarily large
             content += chunk
     if len(content) != size or 0 in shape:
-        got = f"{len(content)} bytes or more behind its head, expected {size} for an array of {shape}"
-        fail(f"{path}: {got}; get the file again.")
+        fail(
+            f"{path}: expected {size} bytes after the header for an array of shape {shape}, got {len(content)} "
+            "or more; obtain a new copy of the file."
+        )
     return np.frombuffer(content, dtype).reshape(shape)

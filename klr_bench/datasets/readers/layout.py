@@ -1,4 +1,4 @@
-"""Layout of delimited text such as CSV: delimiter, header and columns; rows as text."""
+"""Detection of the delimiter, header and columns of delimited text such as CSV."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from klr_bench.datasets.compression import lines, open_plain
 from klr_bench.errors import KlrBenchError, fail, nearest, sanitize
 
 ROWS, FIELDS = 5000, 1_000_000
-"""Maximum number of rows, and approximate number of fields, held as text at a time."""
+"""Number of rows, and approximate number of fields, that are kept in memory as text at a time."""
 WIDE = 2000
-"""Number of columns above which rows are stored sparsely."""
+"""Number of columns above which rows are stored as a sparse matrix."""
 DELIMITERS = ",;\t| "
 SAMPLE = 20
 """Number of lines from which the delimiter is detected."""
@@ -29,11 +29,11 @@ SET_LABEL = "data.label= (label_column= of stream)"
 SET_FEATURES = "data.n_features= (n_features= of stream)"
 
 TextRows = list[tuple[int, list[str]]]
-"""Rows as text: the line number and the fields of each row."""
+"""The line number and the fields of each of some rows."""
 
 
 class OpenQuoteError(csv.Error):
-    """Raised if the text ends inside a quoted field."""
+    """Raised if the text ends inside a quoted field; `line` is where its row starts."""
 
     def __init__(self, message: str, line: int) -> None:
         super().__init__(message)
@@ -50,24 +50,25 @@ class Layout:
     label: int  # 0-based position of the label column
 
     def named(self, column: int) -> str:
-        """Return the name of a column for messages, counted from 1."""
-        return f"column {column + 1}" + (f" ({sanitize(repr(self.header[column]))})" if self.header else "")
+        """Return a description of a column for messages, with its position counted from 1."""
+        return f"column {column + 1}" + (f" ({shown(repr(self.header[column]))})" if self.header else "")
 
     def check_row(self, path: Path, line: int, fields: Sequence[str]) -> None:
         """Raise KlrBenchError for a row with the wrong number of fields."""
         if len(fields) != self.n_columns:
-            counted = f"{len(fields)} columns, the first line has {self.n_columns}"
-            fail(f"{path}, line {line}: {counted}; correct or remove the row.")
+            fail(
+                f"{path}, line {line}: expected {self.n_columns} columns as in the first line, got {len(fields)}; "
+                "correct or remove the row."
+            )
 
 
 def layout_of(
     path: Path, label_column: str | int | None, train: Layout | None = None, *, unnamed: bool = False
 ) -> Layout:
-    """Detect delimiter, header and label column from the first lines.
+    """Detect the delimiter, header and label column from the first lines of a file.
 
-    Raises KlrBenchError if they differ from those of `train`.
-
-    With `unnamed` the first column need not have a name.
+    Raises KlrBenchError if the columns differ from those of `train`.  With `unnamed`, the first column need not have a
+    name.
     """
     with open_plain(path) as (stream, _):
         sample = list(islice(filter(str.strip, _lines(stream, path)), SAMPLE))
@@ -79,33 +80,40 @@ def layout_of(
     except csv.Error as error:
         raise not_delimited(path, error) from error
     if len(first) < 2:
-        expected = "expected features and a label, separated by ',', ';', '|', tab or blanks."
-        fail(f"{path}: one column, {sanitize(repr(first[0]))}; {expected}")
+        expected = "expected features and a label, separated by ',', ';', '|', tabs or spaces"
+        fail(f"{path}: {expected}, got one column, {shown(repr(first[0]))}.")
     below = [row for row in _complete_rows(sample, delimiter)[1:] if len(row) == len(first)]
     is_header = (train and train.header == first) or _is_header(first, below, label_column)
     if is_header and not first[0] and label_column != 0 and not unnamed:
-        what = "the first column has no name, so it is likely the row numbers that pandas writes"
-        fail(f"{path}: {what}; remove it (to_csv(index=False)).")
+        fail(
+            f"{path}: the first column has no name and probably contains the row numbers that pandas writes; "
+            "remove it with to_csv(index=False)."
+        )
     header = first if is_header else None
-    layout = Layout(delimiter, header, len(first), _position(path, label_column, header, len(first)))
+    layout = Layout(delimiter, header, len(first), _label_position(path, label_column, header, len(first)))
     if train and (layout.n_columns, layout.label) != (train.n_columns, train.label):
-        expected = f"the training file has {train.n_columns}, the label is column {train.label + 1}."
-        fail(f"{path}: {layout.n_columns} columns, the label is column {layout.label + 1}; {expected}")
+        fail(
+            f"{path}: expected {train.n_columns} columns with label column {train.label + 1}, as in the training file, "
+            f"got {layout.n_columns} columns with label column {layout.label + 1}."
+        )
     if train and train.header and header and header != train.header:
-        fail(f"{path}: the header {first_names(header)}; the training file has {first_names(train.header)}.")
+        fail(f"{path}: expected the header of the training file, {some(train.header)}, got {some(header)}.")
     return layout
 
 
 def _consistency(sample: list[str], delimiter: str) -> tuple[bool, bool, float, int]:
-    """Score how well a delimiter separates some lines; blanks also occur in names and rank last."""
+    """Return a sort key for how well a delimiter splits some lines.
+
+    Blanks rank last because they also occur in names.
+    """
     counts = Counter(map(len, _complete_rows(sample, delimiter)))
-    n_fields, n_rows = (counts or Counter({1: 1})).most_common(1)[0]  # lines may consist of blank fields only
+    n_fields, n_rows = (counts or Counter({1: 1})).most_common(1)[0]  # there are no counts if all fields are blank
     share = n_rows / counts.total() if n_fields > 1 else 0.0
     return share > 0.5, delimiter != " ", share, n_fields
 
 
 def _complete_rows(sample: list[str], delimiter: str) -> list[list[str]]:
-    """Return the rows of some lines, up to the first one with an unclosed quote."""
+    """Return the rows of some lines, up to the first quote that is not closed."""
     rows = []
     with suppress(csv.Error):
         for _, fields in fields_of(iter(sample), delimiter):
@@ -113,29 +121,29 @@ def _complete_rows(sample: list[str], delimiter: str) -> list[list[str]]:
     return rows
 
 
-def _position(path: Path, label_column: str | int | None, header: tuple[str, ...] | None, n: int) -> int:
-    """Return the 0-based position of the label column."""
+def _label_position(path: Path, label_column: str | int | None, header: tuple[str, ...] | None, n: int) -> int:
     wanted = "-1" if label_column is None else str(label_column)
     if header and header.count(wanted) == 1:
         return header.index(wanted)
     number = int(wanted) if re.fullmatch(r"[+-]?\d{1,9}", wanted, re.ASCII) else None
     if number is None or not -n <= number < n:
-        what = f"with {n} columns, 0 to {n - 1} or -1 to {-n} are valid."
+        what = f"expected a position from 0 to {n - 1} or from -1 to {-n}."
         if number is None:
-            what = "it has no header: give a number."
+            what = "the file has no header, so a position is needed."
         if number is None and header:
-            what = f"its columns are {first_names(header)}.{nearest(wanted, header) if len(header) <= 100 else ''}"
-        fail(f"{path}: no column {sanitize(repr(label_column))} for the labels (data.label); {what}")
+            what = f"the columns are {some(header)}.{nearest(wanted, header) if len(header) <= 100 else ''}"
+        fail(f"{path}: there is no label column {shown(repr(label_column))} (data.label); {what}")
     return number % n
 
 
 def _is_header(first: Sequence[str], below: Sequence[Sequence[str]], label_column: str | int | None) -> bool:
     """Return True if the first line is a header; `below` are rows after it with the same length.
 
-    No field is a number, they are 0, 1, ..., one is the name of the label column, or the numbers are names themselves,
-    such as years: all are different and have up to four digits, and the first label does not occur below.  In addition,
-    either labels below repeat and the name of a feature is a text above numbers; or the names are years above other
-    values, or count columns, and labels below repeat or are numbers without the first.
+    It is a header if no field is a number, if the fields are 0, 1, ..., or if a field is the name of the label column.
+    It is also a header if its numbers may be names, such as years: all are different and have up to four digits, and
+    the first label does not occur below.  In addition, either the labels below repeat and the name of a feature is a
+    text above numbers; or the names are years above other values, or consecutive numbers, and the labels below repeat
+    or are numbers below a text.
     """
     names = [field for field in first if number(field) is not None]
     if not names or (len(first) > 4 and list(first[:-1]) == [str(column) for column in range(len(first) - 1)]):
@@ -160,27 +168,28 @@ def _is_header(first: Sequence[str], below: Sequence[Sequence[str]], label_colum
 
 
 def _lines(stream: BinaryIO, path: Path) -> Iterator[str]:
-    """Yield the lines of a file as text; invalid UTF-8 bytes stay visible and distinct."""
+    """Return the lines of a file as text, with escape sequences for invalid UTF-8 bytes."""
     return lines(io.TextIOWrapper(stream, encoding="utf-8-sig", errors="backslashreplace", newline=""), path)
 
 
 def fields_of(lines: Iterator[str], delimiter: str, first: int = 1) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line number and fields of each nonblank row; `first` is the first line's number.
+    """Yield the line number and the fields of each row that is not blank.
 
-    Raises csv.Error, and OpenQuoteError if the lines end inside a quoted field.
+    `first` is the number of the first line.  Raises csv.Error, and OpenQuoteError if the lines end inside a quoted
+    field.
     """
     at_end, begin = False, first
 
-    def to_the_end() -> Iterator[str]:
+    def tracked_lines() -> Iterator[str]:
         nonlocal at_end
         for line in lines:
             yield line.strip() + "\n" if delimiter == " " else line
         at_end = True
 
-    reader = csv.reader(to_the_end(), delimiter=delimiter, skipinitialspace=True)
+    reader = csv.reader(tracked_lines(), delimiter=delimiter, skipinitialspace=True)
     try:
         for fields in reader:
-            if at_end:  # the reader continued to search for the end of the row
+            if at_end:  # the last row has a quote that is not closed
                 break
             stripped = [field.strip() for field in fields]
             if any(stripped) or len(stripped) > 1:
@@ -200,7 +209,7 @@ def fields_of(lines: Iterator[str], delimiter: str, first: int = 1) -> Iterator[
 
 
 def text_rows(path: Path, layout: Layout) -> Iterator[TextRows]:
-    """Yield the rows of a file after the header, some at a time.
+    """Yield the rows of a file after the header, in batches.
 
     Raises KlrBenchError that names the file and the line.
     """
@@ -222,12 +231,14 @@ def not_delimited(path: Path, error: csv.Error) -> KlrBenchError:
 
 def no_labelled_row(path: Path, layout: Layout, labels: Labels) -> KlrBenchError:
     """Return the error for a file in which no row has a label."""
-    where = f"no row has a label in {layout.named(layout.label)}; data.label=NAME selects another column."
+    where = f"no row has a label in {layout.named(layout.label)}; set data.label=NAME to use another column."
     return KlrBenchError(f"{path}: {where if labels.dropped else 'no rows.'}")
 
 
 def check_width(path: Path, width: int, n_features: int | None) -> None:
-    """Raise KlrBenchError if the number of features is not the declared one."""
+    """Raise KlrBenchError if the number of features differs from the declared number."""
     if n_features not in {None, width}:
-        what = f"{width} columns of features, expected n_features={n_features}"
-        fail(f"{path}: {what}; leave {SET_FEATURES} out, or correct the file.")
+        fail(
+            f"{path}: expected n_features={n_features} feature columns, got {width}; omit {SET_FEATURES}, "
+            "or correct the file."
+        )

@@ -1,4 +1,4 @@
-"""Reader of the svmlight (LIBSVM) format: ``label index:value ... # comment``."""
+"""Reader of the svmlight (LIBSVM) format, ``label index:value index:value ... # comment``."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from klr_bench.errors import fail, sanitize
 
 SHORTEST_ENTRY = 4
 """Minimum number of bytes of an entry, such as `` 1:2``."""
-EXPECTED = "lines like '+1 3:0.5 7:1' are expected."
+EXPECTED = "expected lines such as '+1 3:0.5 7:1'."
 
 
 def read_chunks(path: Path, labels: Labels, lowest: int = 0, highest: int = MOST_FEATURES) -> Iterator[Chunk]:
-    """Yield the rows of a file, plain or compressed, with indices from `lowest` to `highest`.
+    """Yield the rows of a plain or compressed file in chunks.
 
-    Raises KlrBenchError that names the file and the line, and DamagedFileError.
+    Feature indices must be between `lowest` and `highest`.  Raises KlrBenchError that names the file and the line, and
+    DamagedFileError.
     """
     empty = True
     for block in blocks(path):
@@ -35,7 +36,7 @@ def read_chunks(path: Path, labels: Labels, lowest: int = 0, highest: int = MOST
 
 
 class _BlockReader:
-    """Parser of a block: compiled code, and Python for lines that the compiled code rejects."""
+    """Parser of a block: compiled code for simple lines, Python code for all other lines."""
 
     def __init__(self, block: Block, labels: Labels, lowest: int, highest: int) -> None:
         self.block, self.labels, self.lowest, self.highest = block, labels, lowest, highest
@@ -64,12 +65,12 @@ class _BlockReader:
         begin, end = self.places[row].tolist()
         text = self.block.text[begin:end].decode(errors="backslashreplace")
         if ":" in text or "," in text:
-            what = "a label is missing" if ":" in text else "expected one label (of CSV: data.format=csv)"
-            raise self.block.refusal(begin, f"the line begins with {sanitize(repr(text))}; {what}.")
+            what = "the label is missing" if ":" in text else "expected one label (for CSV set data.format=csv)"
+            raise self.block.refusal(begin, f"the line begins with {shown(repr(text))}; {what}.")
         try:
             return self.labels.code(text)
         except ValueError as error:
-            raise self.block.refusal(begin, f"{error}; mend the line.") from error
+            raise self.block.refusal(begin, f"{error}; correct the line.") from error
 
     def _read_line(self) -> None:
         position, row, entry, smallest, largest = self.state.tolist()
@@ -81,10 +82,10 @@ class _BlockReader:
         self.places[row] = begin, begin + len(label)
         for token in rest[0].decode(errors="backslashreplace").split() if rest else []:
             name, colon, text = token.partition(":")
-            if name == "qid":  # used for rankings only
+            if name == "qid":  # only used for ranking
                 continue
             if reason := self._fault(token, name, colon, text, previous):
-                raise self.block.refusal(position, f"{reason}; mend the line.")
+                raise self.block.refusal(position, f"{reason}; correct the line.")
             index = previous = int(name)
             smallest, largest = min(smallest, index), max(largest, index)
             with np.errstate(over="ignore"):
@@ -96,17 +97,17 @@ class _BlockReader:
         self.state[:] = after, row + 1, entry, smallest, largest
 
     def _fault(self, token: str, name: str, colon: str, text: str, previous: int) -> str | None:
-        """Return a description of what is wrong with an entry, or None."""
+        """Return a description of the error in an entry, or None."""
         value = number(text)
         if not colon:
             return f"{sanitize(repr(token))} is not index:value"
         if not (name.isascii() and name.isdigit()):
-            return f"{sanitize(repr(name))} in {sanitize(repr(token))} is not an index, a whole number from 0 or 1"
+            return f"{shown(repr(name))} in {shown(repr(token))} is not an index (an integer >= 0)"
         if len(name) > 100 or not self.lowest <= int(name) <= self.highest:
-            between = f"the index {sanitize(name)} is not between {self.lowest} and {self.highest}"
-            return f"{between}; set {SET_FEATURES} if it is right"
+            between = f"the index {shown(name)} is not between {self.lowest} and {self.highest}"
+            return f"{between}; set {SET_FEATURES} if it is correct"
         if int(name) <= previous:
-            return f"index {name} stands after index {previous}; indices must ascend, each only once"
+            return f"index {name} follows index {previous}; indices must be strictly increasing"
         if value is None or not abs(value) <= LARGEST:
             where = f"{sanitize(repr(text))} in {sanitize(repr(token))}"
             return f"{where} is not a number between -{LARGEST:g} and {LARGEST:g}"
