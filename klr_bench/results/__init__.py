@@ -1,1 +1,1 @@
-"""Results as rows: a file for each finished cell, tables made from these, and keys that tell what is finished."""
+"""Results of experiments: cell files, the tables built from them, and their content keys."""

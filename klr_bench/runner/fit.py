@@ -1,4 +1,4 @@
-"""The work of a worker: score the candidates of a fold, or fit and measure one cell.  Nothing is written."""
+"""Functions called by workers: score the candidates of a fold, or fit and measure a cell."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from klr_bench.runner.selection import Score, make, score_fold
 
 
 def run_fold(fold: Fold) -> list[Score]:
-    """Return the score of each candidate of a fold."""
+    """Return the scores of all candidates on a fold."""
     data = _prepared(fold.source).lent()
     with threadpool_limits(1):
         learners = [candidate.estimator for candidate in fold.candidates]
@@ -39,7 +39,7 @@ def run_fold(fold: Fold) -> list[Score]:
 
 
 def run_cell(cell: Cell, chosen: EstimatorSpec, n_threads: int = 1) -> CellFile:
-    """Fit the chosen estimator to the training rows of a cell, timed, and measure it on the test rows."""
+    """Fit the selected estimator to the training rows of a cell, and compute its metrics."""
     data, seed = _prepared(cell.source).lent(), learner_seed(cell.source)
     X, y = data.X_train, data.y_train
     with threadpool_limits(n_threads):
@@ -79,24 +79,27 @@ def run_cell(cell: Cell, chosen: EstimatorSpec, n_threads: int = 1) -> CellFile:
 def completed(
     cell: Cell, parameters: EstimatorSpec, measured: Mapping[str, float], processor: str, *, timed_out: bool
 ) -> CellFile:
-    """Return the cell of a fit on this machine that ran to its end or its time limit."""
+    """Return the cell file of a fit that has finished or has reached its time limit."""
     status, message = ("timeout", f"stopped after {cell.time_limit_s:g} s") if timed_out else ("ok", "")
     return _cell_file(cell, parameters, status, message, measured, host=machine.host(), cpu=processor)
 
 
 def failed_cell(cell: Cell, status: str, message: str, chosen: EstimatorSpec | None = None) -> CellFile:
-    """Return the cell of a failed fit, with the parameters of the chosen estimator, if any."""
+    """Return the cell file of a failed fit; `chosen` is the selected estimator, if known."""
     return _cell_file(cell, flat_parameters(chosen or cell.estimator, {}), status, message, {})
 
 
 def nonzero_per_row(*parts: Any) -> float:
-    """Return the mean number of nonzero entries in the rows of arrays or matrices."""
+    """Return the mean number of nonzero entries per row over all arrays or matrices."""
     counts = (X.count_nonzero() if sp.issparse(X) else np.count_nonzero(X) for X in parts)
     return float(sum(counts) / sum(X.shape[0] for X in parts))
 
 
 def plane_rows(data: Prepared) -> list[PlanePoint]:
-    """Return the training rows of a set with two features as (x1, x2, class index), in the order of learning."""
+    """Return the training rows of a data set with two features as (x1, x2, class index).
+
+    The rows are in the order in which the estimator sees them.
+    """
     X = data.X_train.toarray() if sp.issparse(data.X_train) else data.X_train
     classes = np.unique(np.concatenate([data.y_train, data.y_test]))
     indices = np.searchsorted(classes, data.y_train)
@@ -104,7 +107,10 @@ def plane_rows(data: Prepared) -> list[PlanePoint]:
 
 
 def flat_parameters(estimator: Parameters, kernel: Parameters) -> EstimatorSpec:
-    """Return the parameters of a fit in one dict: the kernel's (without the name rbf) and the estimator's own."""
+    """Return the parameters of an estimator and its kernel in one dict.
+
+    The default `kernel: rbf` is omitted.
+    """
     own = {name: value for name, value in estimator.items() if name != TARGET and value is not None}
     return {name: value for name, value in kernel.items() if (name, value) != ("kernel", "rbf")} | own
 

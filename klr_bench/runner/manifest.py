@@ -1,4 +1,4 @@
-"""The content of manifest.yaml: what a run was, and on which machine."""
+"""Content of manifest.yaml: configuration, software versions and machine of a run."""
 
 from __future__ import annotations
 
@@ -20,20 +20,23 @@ from klr_bench.metrics.labels import METRICS, user_metrics
 from klr_bench.runner.machine import cpu_name
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pandas", "joblib", "hydra-core")
-"""Libraries on which results may depend."""
+"""Libraries whose versions may affect results."""
 PLACES = ("results_dir", "data.cache", "data.mirror", "n_jobs", "parallel", "force", "shard", "quiet", "hydra")
-"""Keys of the command line, with those below them, on which no result depends."""
+"""Command-line keys, including their subkeys, that do not affect results."""
 
 
 def library_versions() -> dict[str, str]:
-    """Return the versions of the libraries on which results may depend."""
+    """Return the versions of the libraries that may affect results."""
     return {library: version(library) for library in LIBRARIES}
 
 
 def manifest(
     config: RunConfig, n_jobs: int, previous: Mapping[str, Any], overrides: Sequence[str] = ()
 ) -> dict[str, object]:
-    """Return the manifest of a run; `previous` is that of an earlier run in the same folder, or {}."""
+    """Return the manifest of a run as a dict.
+
+    `previous` is the manifest of an earlier run in the same folder, or {}.
+    """
     metrics = [name for name in config.metrics or () if name not in METRICS]
     commit, changed = git_state(Path(klr_bench.__file__).parent)
     now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -61,7 +64,7 @@ def manifest(
         "own_metrics": {
             name: metric.described() for name, metric in user_metrics(metrics, config_files.folders()).items()
         },
-        "labels": {  # of all runs so far: a later one may be of a part of the experiment
+        "labels": {  # accumulated, because a later run may cover only a part of the experiment
             group: _labels(previous, group) | {stem: entry.label for stem, entry in entries.items()}
             for group, entries in groups.items()
         },
@@ -75,7 +78,7 @@ def _is_place(word: str) -> bool:
 
 
 def _labels(previous: Mapping[str, Any], group: str) -> dict[str, str]:
-    """Return the labels of a group in a previous manifest, as far as it is not damaged."""
+    """Return the valid labels of a group in a previous manifest."""
     try:
         entries = dict(previous["labels"][group])
     except (KeyError, TypeError, ValueError):
@@ -84,9 +87,11 @@ def _labels(previous: Mapping[str, Any], group: str) -> dict[str, str]:
 
 
 def git_state(folder: Path) -> tuple[str | None, list[str]]:
-    """Return the commit of the checkout with a package, and the files of package and `configs/` that differ from it.
+    """Return the git commit of the package, and the files modified since that commit.
 
-    (None, []) if the package is not in a checkout.
+    Only files of the package and of `configs/` are listed.
+
+    Return (None, []) if the package is not in a git checkout.
     """
     root = folder.parent
     if not (root / ".git").exists():

@@ -1,4 +1,4 @@
-"""The part of a task that runs on a worker of a cluster: check its code, find its data, run the task."""
+"""Functions that run on a dask worker: check its code, locate the data, and run the task."""
 
 from __future__ import annotations
 
@@ -18,21 +18,26 @@ from klr_bench.runner.executors import Failure, guarded
 from klr_bench.runner.plan import Cell, Fold, Source
 
 OTHER_CODE, NO_DATA = "other code", "no data"
-"""Status of a task that a worker cannot run: its code differs, or it does not have the data and cannot fetch them."""
+"""Statuses of a task that a worker cannot run, because its code differs or because it cannot obtain the data."""
 
 
 def run_here(item: Fold | Cell, call: partial[Any]) -> Any:
-    """Return the result of a call whose first argument is `item`, with the data of this machine, or a Failure.
+    """Run a call on a fold or cell with the data on this machine; return its result.
 
-    The status of the failure is OTHER_CODE or NO_DATA if another worker may be able to run the call.
+    `item` is the first argument of the call.
+
+    Return a Failure if that is not possible, with status OTHER_CODE or NO_DATA if another worker may be able to.
     """
-    machine.follow(os.getppid())  # the parent of all workers that were started together
+    machine.follow(os.getppid())  # the common parent of the workers on this machine
     try:
-        key = replace(item).key  # computed again, from the code of this worker
+        key = replace(item).key  # recomputed from the code of this worker
     except KlrBenchError as error:
-        return Failure(OTHER_CODE, f"{error} Give it what the run has, and start it again.")
+        return Failure(
+            OTHER_CODE,
+            f"{error} Install the same files and packages as on the machine of the run, and restart the worker.",
+        )
     if key != item.key:
-        message = "its code differs from that of the run. Give it the same code, and start it again."
+        message = "its code differs from the code of the run. Install the same code, and restart the worker."
         return Failure(OTHER_CODE, message)
     source = _of_this_machine(item.source)
     try:
@@ -43,12 +48,12 @@ def run_here(item: Fold | Cell, call: partial[Any]) -> Any:
         return guarded(call)
     there = replace(item, source=source)
     if isinstance(item, Cell):
-        vars(there).update(config_hash=item.config_hash, key=item.key)  # a path on this machine is not part of them
+        vars(there).update(config_hash=item.config_hash, key=item.key)  # keys must not depend on paths
     return guarded(partial(call.func, there, *call.args[1:], **call.keywords))
 
 
 def _of_this_machine(source: Source) -> Source:
-    """Return a source with the cache of this machine, and with the user's file that was sent to it, if any."""
+    """Return a source that uses the cache of this machine and, if it was sent, the user's file."""
     cache = source.cache if source.cache.is_dir() else default_cache()
     spec = source.spec
     if spec.source.is_own_file and not _has(source):
@@ -58,20 +63,20 @@ def _of_this_machine(source: Source) -> Source:
 
 
 def _has(source: Source) -> bool:
-    """Return True if the user's file is on this machine, with the same content."""
+    """Return True if this machine has the user's file with the same content."""
     with suppress(KlrBenchError):
         return dataset_hash(source.stem, source.spec) == source.data_key
     return False
 
 
 def _own_places(source: Source) -> dict[str, Path]:
-    """Return the places in a cache for the user's files, by their keys in the spec."""
+    """Return where a cache stores the user's files, keyed by their names in the data set spec."""
     paths = {key: path for key in OWN_PATHS if (path := getattr(source.spec.source, key))}
     return {key: Path("sent", source.data_key, key, Path(path).name) for key, path in paths.items()}
 
 
 def files_to_send(source: Source) -> dict[Path, Path]:
-    """Return the files of a data set, by their places in a cache."""
+    """Return the files of a data set, keyed by their relative paths in a cache."""
     if source.spec.source.is_own_file:
         paths = fetched(source.spec, cache=source.cache, mirror=source.mirror, progress=None)
         return dict(zip(_own_places(source).values(), paths, strict=True))
@@ -79,7 +84,10 @@ def files_to_send(source: Source) -> dict[Path, Path]:
 
 
 def receive(cache: Path, place: Path, chunk: bytes, number: int) -> None:
-    """Write a chunk of a file into the cache of this machine; the file is complete after the chunk with number -1."""
+    """Append a chunk of a file to the cache of this machine.
+
+    The first chunk has number 0; number -1 completes the file.
+    """
     target = (cache if cache.is_dir() else default_cache()) / place
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     target.parent.mkdir(parents=True, exist_ok=True)
