@@ -1,1 +1,1 @@
-"""Results: one file per finished cell, tables made from these files, and keys."""
+"""Results of experiments: cell files, the tables built from them, and their content keys."""

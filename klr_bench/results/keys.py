@@ -1,6 +1,6 @@
-"""Keys of results, which are hashes of content and of source code.
+"""Cache keys of results: hashes of configurations and of source code.
 
-Source code is located and parsed, never imported.  Comments, layout and docstrings do not count.
+Source code is located and parsed but never imported.  Comments, formatting and docstrings do not change a hash.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from klr_bench.instantiate import TARGET
 
 PACKAGE = "klr_bench"
 LABELS = ("title", "unit", "compared", "usual")
-"""Parameters of `Metric` that affect only its display."""
+"""Parameters of `Metric` that affect only how the metric is printed."""
 LABEL_POSITIONS = (1, 2, 4)
-"""Positions of these parameters when passed positionally."""
+"""Positions of the arguments in LABELS that can be passed by position."""
 LABELS_MODULE = "klr_bench.metrics.metric"
-"""Module of `Metric`, which affects no result."""
+"""Module that defines `Metric`; hashes ignore it because no result depends on it."""
 INSTALLED = {"site-packages", "dist-packages"}
-"""Folders of installed libraries, whose version is hashed instead of their code."""
+"""Names of folders with installed libraries, which are hashed by their version only."""
 
 
 def content_hash(content: Any) -> str:
-    """Return 16 hexadecimal digits that depend only on JSON-serializable content."""
+    """Return a hash (16 hexadecimal digits) of a JSON-serializable value."""
     text = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _public_names() -> dict[str, str]:
-    """Map the public names of klr-bench to their modules."""
+    """Return a mapping from each public name of klr-bench to the module that defines it."""
     stub = Path(klr_bench.__file__).with_suffix(".pyi")
     imports = [node for node in ast.parse(stub.read_text("utf-8")).body if isinstance(node, ast.ImportFrom)]
     return {name.name: f"{PACKAGE}.{node.module}" for node in imports for name in node.names}
@@ -51,43 +51,43 @@ PUBLIC = _public_names()
 
 @cache
 def source_hash(target: str) -> str:
-    """Return a hash of the code behind a dotted name, such as "klr_bench.OSKL".
+    """Return a hash of the source code of an object, given its dotted name ("klr_bench.OSKL").
 
-    For code of klr-bench or of the user it covers the module and all modules of klr-bench or of the user that it
-    imports, directly or not.  For an installed library it is the library's version.
-    Raises KlrBenchError if there is no such module.
+    For code of klr-bench or of the user, the hash covers the module and everything that it imports, directly or
+    indirectly, except for installed libraries.  An object of an installed library is represented by the library's
+    version.  Raises KlrBenchError if the module does not exist.
     """
     module = next((module for name in _parents(_home(target)) if (module := _module(name))), None)
     if module is None:
-        fail(f"{TARGET}: {target!r}: no such module; expected the dotted name of a class or function.")
+        fail(f"{TARGET}: module of {target!r} not found; expected the dotted name of a class or function.")
     return _closure_hash(module) if module.code is not None else _library(module.name)
 
 
 @cache
 def module_hash(*names: str) -> str:
-    """Return a hash of the code of modules, excluding their imports."""
+    """Return a hash of the source code of modules, ignoring the modules that they import."""
     modules = {name: _module(name) for name in names}
     return content_hash({name: module and module.code for name, module in modules.items()})
 
 
 @cache
 def file_hash(path: Path) -> str:
-    """Return a hash of the code of a Python file and of the user modules that it imports."""
+    """Return a hash of a Python file and of the user's modules that it imports."""
     return _closure_hash(_parse(f"<{path.stem}>", path))
 
 
 class Module(NamedTuple):
-    """Source code of a module."""
+    """Parsed source code of a module."""
 
     name: str
     code: str | None
-    """Syntax tree as text, or None for a library."""
+    """The syntax tree as text, or None for an installed library."""
     imports: tuple[str, ...] = ()
-    """Imported names, which may include names that are not modules."""
+    """Dotted names in the import statements; not all of them are modules."""
 
 
 def _closure_hash(start: Module) -> str:
-    """Return a hash of a module and all modules that it imports, except libraries."""
+    """Return a hash of a module and all its direct and indirect imports, except libraries."""
     code: dict[str, str] = {}
     waiting = [start]
     while waiting:
@@ -99,19 +99,19 @@ def _closure_hash(start: Module) -> str:
 
 
 def _home(name: str) -> str:
-    """Return the module that defines a public name of klr-bench; return other names unchanged."""
+    """Return the module that defines a public name of klr-bench, or another name unchanged."""
     return PUBLIC.get(name.removeprefix(f"{PACKAGE}."), name) if name.startswith(f"{PACKAGE}.") else name
 
 
 def _parents(name: str) -> Iterator[str]:
-    """Yield a dotted name and its parents, innermost first."""
+    """Yield a dotted name and its parents: "a.b.c", "a.b", "a"."""
     while name:
         yield name
         name = name.rpartition(".")[0]
 
 
 def _library(name: str) -> str:
-    """Return the name and version of the distribution that contains an installed module."""
+    """Return the distribution of an installed module and its version, as in numpy==2.1.0."""
     for distribution in packages_distributions().get(name.partition(".")[0], ()):
         return f"{distribution}=={version(distribution)}"
     return f"python=={platform.python_version()}"
@@ -119,13 +119,13 @@ def _library(name: str) -> str:
 
 @cache
 def _module(name: str) -> Module | None:
-    """Return the source of a module, or None if it does not exist."""
+    """Return the parsed source code of a module, or None if the module does not exist."""
     if name.partition(".")[0] in sys.stdlib_module_names:
         return Module(name, None)
     spec = _spec(name)
     if spec is None:
         return None
-    has_file = spec.has_location and spec.origin  # a folder without __init__.py has no origin
+    has_file = spec.has_location and spec.origin  # a folder without __init__.py has no file
     return _parse(name, Path(spec.origin or "")) if has_file else Module(name, "")
 
 
@@ -150,14 +150,14 @@ def _parse(name: str, path: Path) -> Module:
     try:
         tree = ast.parse(content)
     except (SyntaxError, ValueError) as error:
-        fail(f"{path}: this is not Python: {error}")
+        fail(f"{path}: invalid Python: {error}")
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     imports = tuple(dict.fromkeys(_imports(tree, package)))
     return Module(name, _code(tree), imports)
 
 
 def _imports(tree: ast.AST, package: str) -> Iterator[str]:
-    """Yield the dotted names that a module imports, which may include names of non-modules."""
+    """Yield the dotted names in the import statements of a module."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (name for alias in node.names for name in _parents(alias.name) if name != PACKAGE)
@@ -172,7 +172,7 @@ def _imports(tree: ast.AST, package: str) -> Iterator[str]:
 
 
 def _code(tree: ast.AST) -> str:
-    """Return a syntax tree as text, without docstrings and labels of user metrics."""
+    """Return a syntax tree as text, without docstrings and labels of metrics."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             if ast.get_docstring(node, clean=False) is not None:

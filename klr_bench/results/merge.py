@@ -1,7 +1,7 @@
-"""Merging of results folders, such as shards or parts that ran on different machines.
+"""Merging of results folders, such as those of an experiment split over several machines.
 
-The key of a cell depends on everything that its result depends on, so cells with equal keys may differ only in times
-and by rounding.
+The key of a cell is a hash of everything that its result depends on, so results with equal keys may differ only in
+their times and by rounding.
 """
 
 from __future__ import annotations
@@ -20,37 +20,37 @@ from klr_bench.results.record import FINISHED, Record
 from klr_bench.results.store import Store
 
 OF_MACHINE = ("fit_time_s", "pass_time_s", "predict_time_s", "peak_memory_mb", "load")
-"""Metrics that depend on the machine."""
+"""Metrics that depend on the machine and are therefore not compared."""
 ROUNDING = 1e-6
-"""Relative difference up to which values count as equal."""
+"""Relative and absolute tolerance for two values to count as equal."""
 SECTIONS = ("labels", "config")
-"""Sections of a manifest that are merged."""
+"""Sections of manifest.yaml that are merged."""
 
 
 @dataclass
 class Merged:
-    """Result of merging one experiment."""
+    """Summary of the merge of one experiment."""
 
     folder: Path
     n_new: int = 0
     n_known: int = 0
     conflicts: list[str] = field(default_factory=list)
-    """Differences between two folders; the first folder takes precedence."""
+    """Messages about results that differ between folders; the first result is kept."""
 
     def sentence(self) -> str:
-        """Return a sentence with the numbers of cells."""
-        return f"{self.folder.name}: {self.n_new} new and {self.n_known} known cells in {self.folder}"
+        """Return a printable summary of the numbers of new and existing cells."""
+        return f"{self.folder.name}: {self.n_new} new cells, {self.n_known} existing cells, in {self.folder}"
 
 
 def merge(sources: Sequence[Path], into: Path) -> list[Merged]:
-    """Merge results folders, or folders of experiments, into a results folder.
+    """Merge results folders, or the folders of single experiments, into one results folder.
 
     Raises KlrBenchError for a folder without results or with a damaged manifest, before anything is written.
     """
     experiments = [(name, folder) for source in sources for name, folder in _experiments(source)]
     for name, folder in experiments:
         if os.path.realpath(folder) == os.path.realpath(into / name):
-            fail(f"merge: {folder}: expected a folder other than into={into}. Leave it out.")
+            fail(f"merge: {folder}: a folder cannot be merged into itself (into={into}). Leave it out.")
         _experiment_name(into / name)
     return [
         _merge_one(into / name, [folder for other, folder in experiments if other == name])
@@ -59,23 +59,17 @@ def merge(sources: Sequence[Path], into: Path) -> list[Merged]:
 
 
 def _experiments(source: Path) -> list[tuple[str, Path]]:
-    """Return the names and folders of the experiments in a results folder.
-
-    `source` may also be the folder of a single experiment.
-    """
+    """Return (name, folder) of the experiments in `source`, or of `source` as an experiment."""
     if (source / "cells").is_dir():
         return [(_experiment_name(source), source)]
     folders = [path.parent for path in sorted(source.glob("*/cells")) if path.is_dir()]
     if not folders:
-        fail(f"merge: {source}: expected a results folder or the folder of an experiment, found no cells.")
+        fail(f"merge: {source}: expected a results folder or the folder of an experiment, but it has no cells.")
     return [(folder.name, folder) for folder in folders if _experiment_name(folder)]
 
 
 def _experiment_name(folder: Path) -> str:
-    """Return the experiment of a folder.
-
-    Raises KlrBenchError for a manifest with an invalid name or section.
-    """
+    """Return the name of the experiment in a folder, after validating its manifest."""
     manifest = Store(folder).read_manifest()
     name = manifest.setdefault("experiment", os.path.basename(os.path.realpath(folder)))
     is_valid = {section: isinstance(manifest.setdefault(section, {}), dict) for section in SECTIONS}
@@ -112,7 +106,10 @@ def _merge_one(target: Path, folders: Sequence[Path]) -> Merged:
 
 
 def difference(one: Record, other: Record) -> str:
-    """Return the first difference between records of one key, ignoring times and rounding."""
+    """Return a description of the first difference between two records, or "".
+
+    Times and differences within ROUNDING are ignored.
+    """
     if one.status != other.status:
         return f"status {one.status} and {other.status}"
     for name in sorted(one.metrics.keys() | other.metrics.keys()):
@@ -123,17 +120,17 @@ def difference(one: Record, other: Record) -> str:
 
 
 def _merge_selections(target: Path, folder: Path) -> list[str]:
-    """Copy selection scores that the target lacks; return conflicts."""
+    """Copy the selection scores that `target` does not have; return messages about conflicts."""
     conflicts = []
     for path in sorted(folder.glob("selections/*/[!.]*.json")):
         place = target / path.relative_to(folder)
         scores, known = read_checked_json(path), read_checked_json(place)
         if scores is None:
-            conflicts.append(f"{path}: cannot be read; its candidates are scored again when needed")
+            conflicts.append(f"{path}: cannot be read; its candidates will be scored again if needed")
         elif known is None:
             write_checked_json(place, scores)
         elif not _are_equal(scores, known):
-            conflicts.append(f"{path}: other scores than in {place}")
+            conflicts.append(f"{path}: its scores differ from those in {place}")
     return conflicts
 
 
@@ -145,7 +142,7 @@ def _are_equal(one: Any, other: Any) -> bool:
 
 
 def _merged_manifest(manifest: dict[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """Add missing labels and configurations of another manifest to a manifest."""
+    """Return `manifest` with missing labels and configuration entries taken from `other`."""
     if not manifest:
         return dict(other)
     for section in SECTIONS:

@@ -1,4 +1,4 @@
-"""Conversion of files from schema version 1.
+"""Conversion of results files from schema version 1 to version 2.
 
 In version 1 a variant was text ("G=1; loss=logit"), and a cell held its metrics among the fields of the record.  In
 version 2 a variant is a mapping ({"G": 1, "loss": "logit"}; JSON in records.csv), and a cell holds `metrics`.  Solvers
@@ -21,35 +21,35 @@ ON_KERNEL = re.compile(r"(l1_\w+)_kernel")
 
 
 def variant_values(text: str) -> Parameters:
-    """Parse a variant in records.csv.
-
-    Raises ValueError if the text is invalid.
-    """
+    """Parse the variant column of records.csv (either schema version).  Raises ValueError."""
     return json.loads(text) if text.startswith("{") else parse_variant(text)
 
 
 def parse_variant(text: str) -> Parameters:
-    """Parse a variant of version 1, converting numbers and booleans."""
+    """Parse a variant of version 1, such as "G=1; loss=logit", into a dict of typed values."""
     pairs = (pair.strip().partition("=") for pair in text.split(";") if pair.strip())
     return {name: _value(value) for name, _, value in pairs}
 
 
 def upgraded_record(record: Mapping[str, Any], identity: Collection[str]) -> dict[str, Any]:
-    """Convert a record to version 2; `identity` lists the fields that are not metrics."""
+    """Convert a record of version 1 to version 2.
+
+    `identity` lists the fields that are not metrics.
+    """
     fields = {name: value for name, value in record.items() if name in identity}
     metrics = {name: value for name, value in record.items() if name not in identity and value is not None}
     renamed = {"algorithm": algorithm_name(record["algorithm"]), "variant": parse_variant(record["variant"])}
-    return {"seed": None, **fields, **renamed, "metrics": metrics}  # the first cells had no seed
+    return {"seed": None, **fields, **renamed, "metrics": metrics}  # the earliest files do not have a seed
 
 
 def algorithm_name(name: str) -> str:
-    """Return the version 2 name of an algorithm."""
+    """Convert the name of an algorithm from version 1 to version 2."""
     match = ON_KERNEL.fullmatch(name)
     return match[1] if match else name
 
 
 def upgraded_manifest(content: Any) -> Any:
-    """Convert a manifest to version 2; content of another shape is returned unchanged."""
+    """Convert a manifest from version 1 to version 2; return anything else unchanged."""
     content = deepcopy(content)
     with suppress(KeyError, TypeError, ValueError, AttributeError):
         config, labels = content["config"], content.get("labels") or {}

@@ -1,4 +1,4 @@
-"""Progress of the latest run in a results folder, as read by other processes.
+"""The file progress.json, which reports the progress of the latest run in a results folder.
 
 results/<experiment>/progress.json    counts, running tasks, failures, estimated remaining time
 
@@ -24,22 +24,22 @@ NAME = "progress.json"
 LARGEST = 4 * 10**6
 """Maximum size of the file in bytes."""
 MOST_LISTED = 100
-"""Maximum number of running tasks, and of failures, listed in the file; all are counted."""
+"""Maximum number of running tasks and of failures that the file lists; the counts include all of them."""
 HEARTBEAT_S = 5.0
-"""Seconds after which a run rewrites the file even without news."""
+"""Maximum seconds between two writes of the file, even if nothing has changed."""
 SILENT_S = 4 * HEARTBEAT_S
-"""Seconds without a write after which a run on another machine counts as silent."""
+"""Seconds without a write after which a run on another machine is reported as silent."""
 
 Amount = Annotated[int, between(0, 10**9)]
 Time = Annotated[float, between(0, 10**11)]
-"""Seconds, or seconds since 1970."""
+"""A duration in seconds, or a time in seconds since 1970."""
 State = Literal["running", "finished", "interrupted"]
 Standing = Literal["running", "silent", "killed", "finished", "interrupted"]
-"""State of a run: a "running" run may also be silent (on another machine) or killed (its process is gone)."""
+"""Current state of a run; "silent" means no recent write from another machine, "killed" that its process is gone."""
 
 
 class Count(OpenModel):
-    """Number of tasks or cells: total, successful, and failed."""
+    """Numbers of tasks or cells: in total, successful and failed."""
 
     total: Amount = 0
     done: Amount = 0
@@ -47,14 +47,14 @@ class Count(OpenModel):
 
 
 class Running(OpenModel):
-    """A running task."""
+    """A running task and the time when it started."""
 
     what: str
     started: Time
 
 
 class Failed(OpenModel):
-    """Failed cell."""
+    """A failed cell with its status and error message."""
 
     what: str
     status: str
@@ -62,38 +62,35 @@ class Failed(OpenModel):
 
 
 class Progress(OpenModel):
-    """Content of progress.json.
-
-    Times are seconds since 1970 by the clock of the run's machine.
-    """
+    """Content of progress.json; times are in seconds since 1970."""
 
     experiment: str
     state: State
     host: str
     pid: Annotated[int, between(1, 2**31)]
     born: Time | None
-    """Time when the process started."""
+    """Time when the process of the run started."""
     started: Time
     updated: Time
     tasks: Count
-    """Number of selection folds and cells that this run computes."""
+    """Selection folds and cells that this run computes."""
     cells: Count
-    """Number of cells of the experiment, including those finished by earlier runs."""
+    """All cells of the experiment; cells finished by earlier runs count as done."""
     n_running: Amount = 0
     running: list[Running] = Field(default_factory=list)
     """Running tasks, at most MOST_LISTED."""
     failures: list[Failed] = Field(default_factory=list)
     """Failed cells of this run, at most MOST_LISTED."""
     left_s: Time | None = None
-    """Estimated remaining seconds, counted from `updated`; None before the first task ends."""
+    """Estimated seconds remaining at the time `updated`; None until the first task has finished."""
     message: str = ""
-    """Reason for an interruption."""
+    """Error message of an interrupted run."""
 
 
 def read_progress(folder: Path) -> Progress | None:
-    """Return the progress of the latest run in a results folder, or None if there is none.
+    """Read progress.json in a results folder; return None if the file does not exist.
 
-    Raises KlrBenchError if the file is damaged, too large or of other types.
+    Raises KlrBenchError if the file is damaged or too large, or has values of the wrong type.
     """
     path = folder / NAME
     with error_context(path, "The next run writes the file again."):
@@ -102,12 +99,15 @@ def read_progress(folder: Path) -> Progress | None:
         except FileNotFoundError:
             return None
         except (ValueError, RecursionError):
-            fail("expected keys and values, got no JSON.")
+            fail("expected a JSON object, got invalid JSON.")
         return parse(Progress, content)
 
 
 def standing(progress: Progress, now: float | None = None) -> Standing:
-    """Return the state of a run at the time `now` (seconds since 1970)."""
+    """Return the current state of a run.
+
+    `now` is the time in seconds since 1970, by default the present.
+    """
     if progress.state != "running":
         return progress.state
     if progress.host == platform.node():
@@ -117,7 +117,7 @@ def standing(progress: Progress, now: float | None = None) -> Standing:
 
 
 def birth(pid: int) -> float | None:
-    """Return the time when a process started, or None if it is not running."""
+    """Return the start time of a process, or None if the process is not running."""
     try:
         process = psutil.Process(pid)
         return None if process.status() == psutil.STATUS_ZOMBIE else process.create_time()
@@ -126,9 +126,9 @@ def birth(pid: int) -> float | None:
 
 
 def is_alive(pid: int, born: float | None) -> bool:
-    """Return True if a local process is running.
+    """Return True if the process `pid`, started at the time `born`, is still running.
 
-    `born` distinguishes it from a later process with the same id.
+    The start time distinguishes it from a later process with the same id.
     """
     now = birth(pid)
     return now is not None and (born is None or abs(now - born) < 1.0)

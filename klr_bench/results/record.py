@@ -1,4 +1,4 @@
-"""Cells and their records, validated whenever they are read or written."""
+"""Cell files and their records: the validated results of single fits."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from klr_bench.results.migrate import upgraded_record
 from klr_bench.results.variants import Variant, is_variant
 
 SCHEMA_VERSION = 2
-FINISHED = ("ok", "timeout")  # cells with status "error" or "killed" are retried
+FINISHED = ("ok", "timeout")  # the next run retries cells with any other status
 STATUSES = (*FINISHED, "error", "killed")
 LONGEST_MESSAGE = 2000
 """Maximum length of the message of a failed fit."""
 LONGEST_NAME = 200
 """Maximum length of the name of a host or CPU."""
 LATER = ("host", "cpu")
-"""Fields that are missing in cells of earlier versions."""
+"""Fields that cell files written by earlier versions do not have."""
 TRACE_COLUMNS = ("key", "t", "elapsed_s", "metric", "value")
 RELIABILITY_COLUMNS = ("key", "bin", "n", "predicted", "positive")
 ROWS_COLUMNS = ("key", "x1", "x2", "label")
 NAMES = ("key", "experiment", "dataset", "algorithm", "metric")
-"""Columns with names that may become part of a file name."""
+"""Columns whose values must be valid file names."""
 
 Checkpoint = tuple[int, float, str, float]
 """(examples seen or iterations, seconds of fitting, metric, value)"""
@@ -50,12 +50,12 @@ RANGES: Mapping[str, Metric] = METRICS | {
         Metric("elapsed_s", "elapsed_s", "s", low=0, high=MOST),
     )
 }
-"""Range of each numeric column in all tables; other columns only exclude NaN."""
+"""Valid ranges of the numeric columns of all tables; other columns may have any value except NaN."""
 ANY = Metric("any", "any")
 
 
 def possible(name: str, value: Any) -> bool:
-    """Return True if a number is in the range of a column or metric."""
+    """Return True if a number is in the valid range of a column or metric."""
     try:
         return not isinstance(value, bool) and RANGES.get(name, ANY).possible(value + 0.0)
     except (TypeError, OverflowError):
@@ -95,7 +95,7 @@ def _metrics(values: Any) -> dict[str, float]:
 
 
 def _entries(columns: Sequence[str]) -> BeforeValidator:
-    """Return a validator for lists of entries with the given columns and possible values."""
+    """Return a pydantic validator for a list of rows with the given columns."""
 
     def validate(entries: Any) -> list[Any]:
         _require(isinstance(entries, list | tuple))
@@ -115,9 +115,9 @@ Status = Annotated[str, Field(pattern=f"^({'|'.join(STATUSES)})$")]
 
 @dataclass
 class Record:
-    """Row of records.csv: identity of a cell, status and metrics.
+    """A row of records.csv: identity, status and metrics of a cell.
 
-    Rates are fractions, times are seconds.
+    Rates are fractions, and times are in seconds.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -136,7 +136,7 @@ class Record:
     host: str = ""
     """Name of the machine; empty if unknown, as in cells of earlier versions."""
     cpu: str = ""
-    """CPU, linear algebra library and number of threads."""
+    """Processor, linear algebra library and number of threads; empty if unknown."""
 
     def __post_init__(self) -> None:
         self.message = shortened(self.message, LONGEST_MESSAGE)
@@ -151,20 +151,20 @@ COLUMNS = (*IDENTITY, *(metric.name for metric in CATALOGUE if metric.stored))
 
 @dataclass(frozen=True)
 class CellFile:
-    """Content of cells/<key>.json."""
+    """Content of cells/<key>.json: the record of a cell, its checkpoints and plotting data."""
 
     __pydantic_config__ = ConfigDict(extra="ignore")
 
     record: Record
     config_hash: str
     created: Annotated[float, Strict(), Field(allow_inf_nan=False)]
-    """Seconds since 1970."""
+    """Time of creation in seconds since 1970."""
     checkpoints: Annotated[Sequence[Checkpoint], _entries(TRACE_COLUMNS[1:]), Field(alias="traces")] = ()
     bins: Annotated[Sequence[Bin], _entries(RELIABILITY_COLUMNS[1:]), Field(alias="reliability")] = ()
     rows: Annotated[Sequence[PlanePoint], _entries(ROWS_COLUMNS[1:])] = ()
 
     def content(self) -> dict[str, Any]:
-        """Return the content of the JSON file."""
+        """Return the content of the file as a JSON-serializable dict."""
         return {
             "schema_version": SCHEMA_VERSION,
             "config_hash": self.config_hash,
@@ -176,9 +176,9 @@ class CellFile:
         }
 
     def checked(self) -> CellFile:
-        """Return the cell, or a failed cell if a value is impossible, such as an accuracy of 7.
+        """Return the cell, or a failed cell if a metric is out of range (an accuracy of 7).
 
-        Checkpoints of NaN are left out.
+        Checkpoints whose value is NaN are dropped.
         """
         cell = replace(self, checkpoints=[point for point in self.checkpoints if not math.isnan(point[-1])])
         values = [*self.record.metrics.items(), *((name, value) for _, _, name, value in cell.checkpoints)]
@@ -194,9 +194,9 @@ CELL = TypeAdapter(CellFile)
 
 
 def parse_cell(content: Any, key: str) -> CellFile | None:
-    """Parse the content of a cell file.
+    """Parse the JSON content of a cell file; return None if it is invalid.
 
-    Returns None for anything else, and for an unknown schema version.
+    An unknown schema version or a different key is invalid, too.
     """
     try:
         if content["schema_version"] == 1:

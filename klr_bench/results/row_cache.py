@@ -1,9 +1,9 @@
-"""Cached table rows of cells, stored in an index file of the results folder.
+"""Table rows of cells, and the index file that caches them.
 
 results/<experiment>/cells.index    format and checksum in the first line, then JSON: {file name: row}
 
-Opening and parsing a hundred thousand cell files takes most of the time of a rebuild.  A file whose stamp (inode,
-ctime, size) equals that in the index has not changed and is not read.  The index can be removed at any time.
+Rebuilding the tables of a large experiment would otherwise spend most of its time opening and parsing cell files.  A
+file whose stamp (inode, ctime, size) is unchanged is not read again.  The index can be deleted at any time.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LARGEST_INDEX = 2**31
 
 
 class Row(NamedTuple):
-    """Rows of a cell in all tables as text, and the values that select and sort them."""
+    """CSV text of a cell in each table, with the values needed for filtering and sorting."""
 
     stamp: Stamp
     key: str
@@ -43,21 +43,21 @@ class Row(NamedTuple):
     config_hash: str
     created: float
     user_metrics: dict[str, int | float]
-    """Metrics that are not in COLUMNS, whose columns are appended."""
+    """Metrics that are not in COLUMNS; their columns come last."""
     record: str
-    """Row of records.csv without user metrics and line end."""
+    """The row of records.csv, without user metrics and the line ending."""
     traces: str
     reliability: str
     rows: str
 
     @property
     def method(self) -> tuple[str, str, Variant]:
-        """Data set, algorithm and variant."""
+        """Tuple of data set, algorithm and variant."""
         return self.dataset, self.algorithm, _variant(self.variant)
 
     @property
     def order(self) -> tuple[Any, ...]:
-        """Sort key of the tables."""
+        """Key for sorting the rows of the tables."""
         return self.dataset, self.algorithm, _variant(self.variant).order(), self.repeat, self.key
 
 
@@ -65,7 +65,7 @@ INDEX = TypeAdapter(dict[str, Row])
 
 
 def make_row(cell: CellFile, stamp: Stamp) -> Row:
-    """Return the table rows of a cell; `stamp` is that of its file."""
+    """Return the table rows of a cell; `stamp` identifies the state of the cell's file."""
     record = cell.record
     variant = json.dumps(dict(record.variant))
     values = vars(record) | record.metrics | {"variant": variant, "params": json.dumps(record.params)}
@@ -81,25 +81,22 @@ def make_row(cell: CellFile, stamp: Stamp) -> Row:
 
 
 def csv_text(rows: Iterable[Sequence[Any]]) -> str:
-    """Return rows as lines of a CSV file."""
+    """Return rows formatted as CSV."""
     text = io.StringIO(newline="")
-    csv.writer(text, lineterminator="\n").writerows(rows)  # floats are written with repr, None as an empty field
+    csv.writer(text, lineterminator="\n").writerows(rows)  # writes floats with repr and None as an empty field
     return text.getvalue()
 
 
 def write_index(path: Path, rows: Mapping[str, Row]) -> None:
-    """Write an index of rows, keyed by file name.
-
-    Raises KlrBenchError if the file cannot be written.
-    """
+    """Write the index file; `rows` is keyed by file name.  Raises KlrBenchError."""
     content = json.dumps(rows).encode()
     write_atomic(path, json.dumps([_format(), zlib.crc32(content)]).encode() + b"\n" + content)
 
 
 def read_index(path: Path) -> dict[str, Row]:
-    """Read an index of rows, keyed by file name.
+    """Read the rows in an index file, keyed by file name.
 
-    Returns {} if it is missing, damaged or in another format.
+    Return an empty dict if the file is missing, damaged or has another format.
     """
     try:
         header, _, content = read_regular(path, LARGEST_INDEX).partition(b"\n")
@@ -111,7 +108,7 @@ def read_index(path: Path) -> dict[str, Row]:
 
 
 def _format() -> list[Any]:
-    """Return everything except cells that an index depends on."""
+    """Return everything other than the cells that determines the content of an index."""
     limits = sorted((name, str(metric.low), str(metric.high)) for name, metric in RANGES.items())
     return [2, SCHEMA_VERSION, *COLUMNS, *map(list, limits)]
 

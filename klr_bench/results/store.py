@@ -1,4 +1,4 @@
-"""Storage of results: one JSON file per finished cell, and tables built from these files.
+"""Results folder of an experiment: one JSON file per cell, and tables built from them.
 
 results/<experiment>/cells/<key>.json    one cell: record, checkpoints, bins, rows, hash of its configuration
     results/<experiment>/cells.index         cached rows of the tables, from a thousand cells on
@@ -59,32 +59,32 @@ T = TypeVar("T")
 
 LOCK_TIMEOUT_S = 60.0
 STALE_S = 3600.0
-"""Age in seconds after which a temporary file counts as left by a killed process."""
+"""Age in seconds from which a temporary file is assumed to be left over from a killed process."""
 INDEX_FROM, INDEX_SHARE = 1000, 0.1
-"""Number and fraction of newly read cell files from which on the index is rewritten."""
+"""Number and fraction of changed cell files from which the index is rewritten."""
 LONGEST_NOTE = 500
 """Maximum number of characters of the list of names in a note."""
 
 
 @dataclass(frozen=True)
 class Summary:
-    """Result of a rebuild: number of rows, excluded older cells, and unreadable files."""
+    """Summary of a rebuild of the tables: listed cells, omitted cells and unreadable files."""
 
     listed: int
     older: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    """Number of cells, keyed by name ("oskl G=2 on magic") and configuration hash."""
+    """Numbers of omitted cells, keyed by name ("oskl G=2 on magic") and hash of the configuration."""
     unreadable: tuple[str, ...] = ()
 
     def notes(self) -> list[str]:
-        """Return a sentence for each kind of excluded cells."""
+        """Return one message about omitted cells and one about unreadable files, if there are any."""
         notes = []
         if self.older:
             names = ", ".join(f"{name} ({n} of configuration {config})" for (name, config), n in self.older.items())
             names = shortened(names, LONGEST_NOTE)
-            notes.append(f"{sum(self.older.values())} cells of older configurations are not listed: {names}.")
+            notes.append(f"{sum(self.older.values())} cells of older configurations are omitted: {names}.")
         if self.unreadable:
             names = shortened(", ".join(self.unreadable), LONGEST_NOTE)
-            notes.append(f"{len(self.unreadable)} cell files cannot be read and are computed again: {names}.")
+            notes.append(f"{len(self.unreadable)} cell files cannot be read and will be computed again: {names}.")
         return notes
 
 
@@ -96,38 +96,35 @@ class Store:
         self.cells = self.folder / "cells"
         self._index = self.folder / "cells.index"
         self._n_read = 0
-        """Number of cell files read since the index was read."""
+        """Number of cell files read since the index was last read or written."""
 
     @cached_property
     def _rows(self) -> dict[str, Row]:
-        """Rows of known cells, keyed by file name."""
+        """Cached table rows, keyed by the name of the cell file."""
         return read_index(self._index)
 
     def write_cell(self, cell: CellFile) -> None:
-        """Write a finished cell, replacing an earlier one with the same key."""
+        """Write the file of a cell, replacing an earlier one with the same key."""
         write_json(self.cells / f"{cell.record.key}.json", cell.content())
 
     def read_cell(self, key: str) -> Record | None:
         """Return the record of a cell, or None if its file is missing or damaged.
 
-        Raises KlrBenchError for a file of a later version of klr-bench, and for anything but a regular file.
+        Raises KlrBenchError if a later version of klr-bench wrote the file, or if it is not a regular file.
         """
         cell = _read(f"{self.cells}/{key}.json", key)[1]
         return cell.record if cell else None
 
     def finished(self, key: str) -> bool:
-        """Return True if a cell needs no further work.
-
-        Raises the same errors as `read_cell`.
-        """
+        """Return True if a cell is finished.  Raises the same errors as `read_cell`."""
         row = self._row(f"{self.cells}/{key}.json", f"{key}.json")
         return row is not None and row.status in FINISHED
 
     def rebuild(self, current: Collection[str] = ()) -> Summary:
-        """Write all tables from the cells; several processes may do this concurrently.
+        """Rebuild all tables from the cell files.  A lock file makes concurrent calls safe.
 
-        Of each method and data set only cells with one configuration are listed: one whose hash is in `current`, the
-        configurations of the present run, or else that of the newest cell.
+        For each method and data set, only cells of one configuration are listed: one whose hash is in `current` (the
+        configurations of the present run), or else the configuration of the newest cell.
         """
         import filelock
 
@@ -138,7 +135,7 @@ class Store:
         except filelock.Timeout:
             fail(
                 f"{self.folder}: another process has held the lock on this folder for {LOCK_TIMEOUT_S:g} s. "
-                "Wait for it to end, or stop it, and run again."
+                "Wait for it to finish or stop it, then run the command again."
             )
         except OSError as error:
             raise unwritable(self.folder, error) from error
@@ -180,11 +177,11 @@ class Store:
         write_atomic(self.folder / f"{name}.csv", content.encode("utf-8", "backslashreplace"))
 
     def load(self) -> tuple[list[CellFile], list[str]]:
-        """Return all cells and the names of unreadable files."""
+        """Return all cells and the names of the unreadable files."""
         return self._scan(lambda path, name: _read(path, name.removesuffix(".json"))[1])
 
     def _scan(self, read: Callable[[str, str], T | None]) -> tuple[list[T], list[str]]:
-        """Call `read(path, name)` for all cell files; return the results and unreadable file names."""
+        """Apply `read(path, name)` to all cell files; return the results and unreadable files."""
         cells: list[T] = []
         unreadable: list[str] = []
         for entry in sorted(os.scandir(self.cells), key=lambda e: e.name) if self.cells.is_dir() else ():
@@ -194,16 +191,19 @@ class Store:
                 continue
             try:
                 cell = read(entry.path, entry.name) if entry.is_file() else None
-            except OSError:  # a link that leads to itself
+            except OSError:  # a symbolic link that points to itself
                 continue
             if cell:
                 cells.append(cell)
-            elif os.path.exists(entry.path):  # otherwise it is a dangling link, or another process has removed it
+            elif os.path.exists(entry.path):  # otherwise a broken link, or deleted meanwhile
                 unreadable.append(entry.name)
         return cells, unreadable
 
     def _row(self, path: str, name: str) -> Row | None:
-        """Return the row of a cell file, or None if damaged; only changed files are read."""
+        """Return the table rows of a cell file, from the cache if the file has not changed.
+
+        Return None if the file is missing or damaged.
+        """
         row = self._rows.get(name)
         if row and row.stamp == stamp_of(path):
             return row
@@ -215,13 +215,13 @@ class Store:
         return self._rows[name]
 
     def write_manifest(self, content: Mapping[str, object]) -> None:
-        """Write manifest.yaml with the schema version added."""
+        """Write manifest.yaml, including the schema version."""
         versioned = {**content, "schema_version": SCHEMA_VERSION}
         text = yaml.safe_dump(versioned, sort_keys=False, allow_unicode=True, width=110)
         write_atomic(self.folder / "manifest.yaml", text.encode())
 
     def read_manifest(self) -> dict[str, Any]:
-        """Return the content of manifest.yaml, or {} if it is missing or damaged.
+        """Return the content of manifest.yaml, or {} if the file is missing or damaged.
 
         Raises KlrBenchError if a later version of klr-bench has written it.
         """
@@ -235,32 +235,32 @@ class Store:
 
 
 def _read(path: str, key: str) -> tuple[Stamp | None, CellFile | None]:
-    """Return the stamp and the cell of a file; both are None if it is missing or damaged."""
+    """Return the stamp and the cell of a file; the cell is None if the file is unreadable."""
     stamp, content = read_stamped_json(path)
     refuse_newer(content, path)
     return stamp, parse_cell(content, key)
 
 
 def _remove_stale(path: str) -> None:
-    """Remove a temporary file left by a killed process."""
-    with suppress(OSError):  # another process may have renamed it, or it is a dangling link
+    """Remove a temporary file if it is old enough to be left over from a killed process."""
+    with suppress(OSError):  # a broken link, or another process has just renamed the file
         if time.time() - os.stat(path).st_mtime > STALE_S:
             os.unlink(path)
 
 
 def refuse_newer(content: Any, path: str | Path) -> None:
-    """Raise KlrBenchError for content written by a later version of klr-bench."""
+    """Raise KlrBenchError if a later version of klr-bench wrote the file."""
     version = content.get("schema_version") if isinstance(content, dict) else None
     if type(version) is int and version > SCHEMA_VERSION:
         fail(
             f"{path}: schema_version: expected at most {SCHEMA_VERSION}, got {shortened(str(version), 20)}. "
-            "Use the klr-bench that wrote it, or another results_dir."
+            "Use the version of klr-bench that wrote the file, or another results_dir."
         )
 
 
 def read_variant(text: str) -> Variant:
-    """Parse a variant in records.csv: JSON, or the text of schema version 1.
+    """Parse the variant column of records.csv.  Raises ValueError.
 
-    Raises ValueError.
+    The text is JSON, or has the form of schema version 1.
     """
     return Variant(variant_values(text))

@@ -1,4 +1,4 @@
-"""Variants of an algorithm: the values of swept parameters."""
+"""Variants of an algorithm: the values of the parameters that an experiment sweeps over."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ VariantOrder = tuple[tuple[str, bool, float, str], ...]
 
 
 class Variant(Mapping[str, Any]):
-    """Values of swept parameters, such as {"G": 1}; empty without a sweep.
+    """Immutable mapping of swept parameters to their values, such as {"G": 1}.
 
-    Immutable and hashable.  Two variants are equal if they have equal values, in any order.
+    It is hashable, and empty without a sweep.  Equality does not depend on the order of the parameters.
     """
 
     def __init__(self, values: Mapping[str, Any] | None = None) -> None:
@@ -38,11 +38,11 @@ class Variant(Mapping[str, Any]):
         return f"Variant({self._values})"
 
     def without(self, *names: str) -> Variant:
-        """Return a copy without some parameters."""
+        """Return a copy of the variant without the parameters `names`."""
         return Variant({name: value for name, value in self.items() if name not in names})
 
     def order(self) -> VariantOrder:
-        """Return a sort key in natural order: G=2 before G=10 before G=cv."""
+        """Return a sort key that orders numbers by value and before text: G=2, G=10, G=cv."""
         return self._order
 
     @cached_property
@@ -52,7 +52,7 @@ class Variant(Mapping[str, Any]):
 
 
 def is_variant(values: Any) -> bool:
-    """Return True for a mapping from printable names to numbers, text, null and lists of these."""
+    """Return True if `values` maps printable names to numbers, text, None or lists of these."""
     return isinstance(values, Mapping) and all(
         isinstance(name, str) and name.isprintable() and all(map(_is_plain, value if type(value) is list else [value]))
         for name, value in values.items()
@@ -66,17 +66,17 @@ def _is_plain(value: Any) -> bool:
 
 
 def variant_text(values: Mapping[str, Any]) -> str:
-    """Format a variant, such as "G=1; loss=logit", with numbers as %g."""
+    """Format a variant for printing, such as "G=1; loss=logit"."""
     return "; ".join(f"{name}={value_text(value)}" for name, value in values.items())
 
 
 def value_text(value: Any) -> str:
-    """Format a parameter value."""
-    return str(value) if isinstance(value, bool) or to_number(value) is None else f"{value:g}"
+    """Format a parameter value for printing; numbers are formatted with %g."""
+    return str(value) if isinstance(value, bool) or as_number(value) is None else f"{value:g}"
 
 
-def to_number(value: Any) -> float | None:
-    """Return the value if it is a finite number, else None (also for booleans)."""
+def as_number(value: Any) -> float | None:
+    """Return `value` as a float if it is a finite number other than a bool, or None."""
     if isinstance(value, bool | str):
         return None
     try:

@@ -1,8 +1,8 @@
-"""Running of experiments: finished work is skipped, missing work runs in parallel.
+"""Runner of experiments: compute unfinished cells in parallel, and save every result.
 
-`plan` makes cells and folds of a configuration, `executors` run them (joblib, serial or dask), `fit` scores a fold or
-fits a cell, `scores` and `results.store` keep the results, and `execute` ties them together.  The names are imported
-when they are first used, so that a worker starts quickly.
+`plan` creates the cells and folds of a configuration, `executors` run them (joblib, serial or dask), `fit` scores a
+fold or fits a cell, `scores` and `results.store` save the results, and `execute` ties everything together.  Names are
+imported on first use, so that workers start quickly.
 """
 
 from typing import TYPE_CHECKING

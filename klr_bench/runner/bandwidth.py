@@ -1,7 +1,7 @@
-"""Kernels of a run: parameters shared by its estimators, and gamma from the training rows.
+"""Kernel parameters of estimators, with gamma computed from the training rows.
 
-gamma may come from a percentile of distances, or be a multiple such as `4 scale`, which is 4 / (n_features X.var()): a
-grid `gamma: [0.25 scale, 1 scale, 4 scale]` fits any data.
+gamma can be derived from a percentile of pairwise distances, or be given as a multiple of scikit-learn's "scale", such
+as `4 scale` = 4 / (n_features X.var()): the grid `gamma: [0.25 scale, 1 scale, 4 scale]` suits any data set.
 """
 
 from __future__ import annotations
@@ -21,18 +21,17 @@ from klr_bench.instantiate import TARGET, EstimatorSpec, Parameters, parameters
 _MULTIPLE = re.compile(r"([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?) scale")
 KERNEL_PARAMETERS = {"rbf": ("gamma",), "poly": ("gamma", "degree", "coef0"), "linear": ()}
 DISTANCES = ("percentile", "multiple")
-"""Kernel parameters from which gamma is computed."""
+"""Kernel settings from which gamma is computed."""
 MAX_ROWS = 2000
 """Maximum number of training rows whose pairwise distances are computed."""
 ANY_WITH_KERNEL = {TARGET: "sklearn.svm.SVC"}
 
 
 def kernel_of(estimator: Parameters, shared: Parameters) -> EstimatorSpec | None:
-    """Return the kernel of an estimator, or None if it has none.
+    """Return the kernel parameters of an estimator, or None if it has no parameter `kernel`.
 
-    Parameters that the estimator does not set are taken from the shared kernel.
-
-    Only parameters that the kernel uses are included.  An own `gamma` replaces the percentile.
+    Parameters that the estimator sets take precedence over `shared`, and its `gamma` over a percentile.  Parameters
+    that the kernel does not use are omitted.
     """
     if "kernel" not in parameters(estimator[TARGET]):
         return None
@@ -40,7 +39,7 @@ def kernel_of(estimator: Parameters, shared: Parameters) -> EstimatorSpec | None
     names = ("kernel", *KERNEL_PARAMETERS.get(merged["kernel"], ()))
     kernel = {name: merged[name] for name in names if merged[name] is not None}
     if kernel.get("degree", 0.5) % 1 == 0:
-        kernel["degree"] = int(kernel["degree"])  # some libraries accept only an integer degree
+        kernel["degree"] = int(kernel["degree"])  # some libraries accept only integers
     if merged["kernel"] == "rbf" and estimator.get("gamma") is None and shared["percentile"] is not None:
         kernel["percentile"] = shared["percentile"]
         if shared.get("multiple", 1.0) != 1.0:
@@ -49,10 +48,10 @@ def kernel_of(estimator: Parameters, shared: Parameters) -> EstimatorSpec | None
 
 
 def resolve_kernel(kernel: Parameters | None, X_train: Any, seed: int) -> EstimatorSpec:
-    """Return the kernel parameters of an estimator; gamma may be computed from distances.
+    """Return kernel parameters with gamma computed from the training rows where necessary.
 
-    sigma is that percentile of the pairwise distances of a sample of the training rows, or a multiple of it; gamma is
-    1 / (2 sigma^2).
+    With a percentile, gamma is 1 / (2 sigma^2), where sigma is that percentile of the pairwise distances in a sample of
+    the training rows, times `multiple`.
     """
     if kernel is None:
         return {}
@@ -62,17 +61,14 @@ def resolve_kernel(kernel: Parameters | None, X_train: Any, seed: int) -> Estima
         resolved["gamma"] = 1.0 / (2.0 * sigma**2) if math.sqrt(sys.float_info.min) < sigma < math.inf else math.nan
         if not GAMMAS[0] <= resolved["gamma"] <= GAMMAS[1]:
             fail(
-                f"kernel.percentile={kernel['percentile']:g}: sigma is {sigma:g}, and gamma = 1/(2 sigma^2) is not "
-                f"from {GAMMAS[0]:g} to {GAMMAS[1]:g}; scale the data, or set kernel.percentile=null kernel.gamma=1."
+                f"kernel.percentile={kernel['percentile']:g}: sigma is {sigma:g}; expected gamma = 1/(2 sigma^2) "
+                f"from {GAMMAS[0]:g} to {GAMMAS[1]:g}. Scale the data, or set kernel.percentile=null kernel.gamma=1."
             )
     return resolved
 
 
 def distance_percentile(X: Any, percentile: float, seed: int) -> float:
-    """Return a percentile of the pairwise distances between rows of X (n, d).
-
-    At most 2,000 rows are used, drawn with `seed`.
-    """
+    """Return a percentile of the pairwise distances between at most 2,000 random rows of X."""
     from sklearn.metrics import pairwise_distances
 
     rows = np.random.RandomState(seed).permutation(X.shape[0])[:MAX_ROWS]
@@ -80,14 +76,14 @@ def distance_percentile(X: Any, percentile: float, seed: int) -> float:
     width = float(np.percentile(distances[np.triu_indices(len(rows), k=1)], percentile))
     if not width > 0:
         fail(
-            f"kernel.percentile={percentile:g}: that percentile of the distances of training rows is {width:g}, "
-            "because many rows are equal; choose a larger one, or set kernel.percentile=null kernel.gamma=<number>."
+            f"kernel.percentile={percentile:g}: the distance between training rows at this percentile is "
+            f"{width:g}, because many rows are identical. Choose a larger percentile, or set kernel.percentile=null kernel.gamma=<number>."
         )
     return width
 
 
 def resolve_gamma(spec: Parameters, X_train: Any) -> Parameters:
-    """Replace a gamma given as a multiple of "scale" by its value for training rows X (n, d)."""
+    """Return a spec with a gamma such as "4 scale" replaced by its value for `X_train`."""
     multiple = _multiple(spec)
     if multiple is None:
         return dict(spec)
@@ -97,12 +93,12 @@ def resolve_gamma(spec: Parameters, X_train: Any) -> Parameters:
 
 
 def with_any_gamma(spec: Parameters) -> Parameters:
-    """Replace a gamma given as a multiple of "scale" by 1, for checks without data."""
+    """Return a spec with a gamma such as "4 scale" replaced by 1, for checks without data."""
     return {**spec, "gamma": 1.0} if _multiple(spec) else dict(spec)
 
 
 def _multiple(spec: Parameters) -> float | None:
-    """Return the positive factor of a gamma given as a multiple of "scale", else None."""
+    """Return the factor of a gamma such as "4 scale", or None for any other gamma."""
     value = spec.get("gamma")
     match = _MULTIPLE.fullmatch(value) if isinstance(value, str) else None
     factor = float(match[1]) if match else 0.0
@@ -110,16 +106,16 @@ def _multiple(spec: Parameters) -> float | None:
 
 
 def shared_kernel(algorithm: AlgorithmConfig, estimator: Parameters, kernel: KernelConfig) -> EstimatorSpec | None:
-    """Return the kernel of an estimator.
+    """Return the kernel parameters of an estimator, or None if it has no kernel.
 
-    If it has no parameter `kernel`, its YAML file declares the kernel parameters.
+    For an estimator without a parameter `kernel`, return the parameters listed in `kernel_parameters` of its YAML file.
     """
     declared = algorithm.kernel_parameters or ()
     return kernel_of(estimator, kernel.model_dump()) or _unset(declared, estimator, kernel) or None
 
 
 def _unset(names: Collection[str], own: Parameters, kernel: KernelConfig) -> EstimatorSpec:
-    """Return the run's kernel parameters in `names` that the estimator does not set."""
+    """Return those of the run's kernel parameters in `names` that the estimator leaves unset."""
     wanted = {name for name in names if own.get(name) is None}
     if "gamma" in wanted:
         wanted |= {*DISTANCES}
@@ -128,7 +124,10 @@ def _unset(names: Collection[str], own: Parameters, kernel: KernelConfig) -> Est
 
 
 def kernel_warnings(config: RunConfig) -> list[str]:
-    """Return a warning for each class that has kernel parameters but does not declare them."""
+    """Return a warning for each class that may ignore the kernel parameters of the run.
+
+    These are classes with a parameter such as gamma, but without `kernel` and without `kernel_parameters` in YAML.
+    """
     warnings = []
     for stem, algorithm in config.algorithms.items():
         target = algorithm.estimator[TARGET]
@@ -140,8 +139,8 @@ def kernel_warnings(config: RunConfig) -> list[str]:
         if unset:
             names = ", ".join(unset)
             warnings.append(
-                f"{stem}: {target} ignores the run's {names}, because its YAML file has no kernel_parameters. To use "
-                f"them, add kernel_parameters: [{names}] to configs/algorithm/{stem}.yaml; if the name means "
-                "something else there, add kernel_parameters: []."
+                f"{stem}: {target} ignores the run's {names}, because its YAML file has no kernel_parameters. To "
+                f"use them, add kernel_parameters: [{names}] to configs/algorithm/{stem}.yaml; if the parameter has "
+                "another meaning, add kernel_parameters: []."
             )
     return warnings

@@ -1,7 +1,8 @@
-"""Checkpoints of a pass over a stream: fitted attributes of an estimator and running sums.
+"""Checkpoint files, from which an interrupted pass over a stream is resumed.
 
-A checkpoint is the BLAKE2 hash of the rest, a line end, and an npz file: the arrays, and ``json`` with everything else.
-Reading it calls and imports nothing, whatever it contains.  The hash detects damage, not forgery.
+A checkpoint has the fitted attributes of an estimator of klr-bench and the running sums.  The file is a BLAKE2 hash, a
+newline, and an npz file with the arrays and, as ``json``, everything else.  Reading a checkpoint never imports or calls
+what it names.  The hash protects against damage but not against tampering.
 """
 
 from __future__ import annotations
@@ -19,18 +20,18 @@ import scipy.sparse as sp
 from klr_bench.files import open_regular, write_atomic
 
 OWN = "klr_bench.estimators."
-"""Only classes of these modules are restored."""
+"""Prefix of the modules whose classes can be restored."""
 PLAIN = (type(None), bool, int, float, str)
 
 
 class CheckpointError(Exception):
-    """Raised if a checkpoint cannot be used."""
+    """Raised when a checkpoint cannot be used."""
 
 
 def save(path: Path, key: str, estimator: Any, sums: dict[str, Any]) -> None:
     """Write a checkpoint of the cell `key`.
 
-    The estimator is left out if it is not one of klr-bench.
+    If the estimator cannot be stored, because it is not from klr-bench, the file has the reason instead of the state.
 
     Raises KlrBenchError if it cannot be written.
     """
@@ -46,24 +47,24 @@ def save(path: Path, key: str, estimator: Any, sums: dict[str, Any]) -> None:
 
 
 def restore(path: Path, key: str, fresh: Any) -> dict[str, Any] | None:
-    """Restore the fitted attributes of an unfitted estimator from a checkpoint of a cell.
+    """Restore the fitted attributes of an estimator from a checkpoint of the cell `key`.
 
-    Return the sums, or None if there is no checkpoint.  Raises CheckpointError.
+    Return the running sums, or None if the file does not exist.  Raises CheckpointError if it cannot be used.
     """
     try:
         with open_regular(path) as file:
             digest, _, content = file.read().partition(b"\n")
         if digest != _digest(content):
-            raise CheckpointError("it is damaged, or of another version of klr-bench")
+            raise CheckpointError("it is damaged or was written by another version of klr-bench")
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
             stored = json.loads(arrays["json"].tobytes())
             if stored["key"] != key:
-                raise CheckpointError("it is of another cell")
+                raise CheckpointError("it belongs to another cell")
             if "refused" in stored:
                 raise CheckpointError(stored["refused"])
             state = _Decoder(arrays).decode(stored["state"])
             if type(state) is not type(fresh):
-                raise CheckpointError("it is of another estimator")
+                raise CheckpointError("it belongs to another estimator")
             sums = dict(stored["sums"])
             vars(fresh).update(vars(state) | fresh.get_params(deep=False))
             return sums
@@ -81,7 +82,10 @@ def _digest(content: bytes | memoryview) -> bytes:
 
 
 class _Encoder:
-    """Converter of values to JSON and arrays; an object that occurs twice is stored once."""
+    """Encoder of Python objects as JSON, with arrays in a separate list.
+
+    An object that is referenced several times is stored once.
+    """
 
     def __init__(self) -> None:
         self.arrays: list[Any] = []
@@ -110,12 +114,12 @@ class _Encoder:
         if kind.__module__.startswith(OWN):
             state = {name: self.encode(one) for name, one in value.__getstate__().items()}
             return {"class": [kind.__module__, kind.__qualname__], "state": state}
-        reason = f"only estimators of klr-bench have checkpoints, not {kind.__module__}.{kind.__qualname__}"
+        reason = f"only estimators of klr-bench can be checkpointed, got {kind.__module__}.{kind.__qualname__}"
         raise CheckpointError(reason)
 
 
 class _Decoder:
-    """Inverse of `_Encoder`."""
+    """Decoder of the JSON and arrays written by `_Encoder`."""
 
     def __init__(self, arrays: Any) -> None:
         self._arrays, self._seen = arrays, list[Any]()
@@ -152,8 +156,8 @@ class _Decoder:
 
 
 def _own_class(module: str, name: str) -> type:
-    """Return a class defined in klr-bench's estimators."""
+    """Return a class from an estimator module of klr-bench that is already imported."""
     kind = getattr(sys.modules[module], name) if module.startswith(OWN) else None
     if not isinstance(kind, type) or kind.__module__ != module:
-        raise CheckpointError("it has a class that is not of klr-bench")
+        raise CheckpointError("it has a class that is not from klr-bench")
     return kind

@@ -1,4 +1,4 @@
-"""Dry runs, which print what a run would compute and how long the reference run took."""
+"""Dry runs: print what a run would compute, and how long the reference results took."""
 
 from __future__ import annotations
 
@@ -17,28 +17,25 @@ FOLDER = Path(klr_bench.__file__).parent.parent / "results" / "reference"
 
 
 def print_plan(cells: Sequence[Cell], folder: Path, config: RunConfig, console: Console, *, quiet: bool) -> int:
-    """Print what a run would compute, and return the number of finished cells.
-
-    Nothing is downloaded or written.
-    """
+    """Print what a run would compute, and return the number of finished cells."""
     store = Store(folder)
     waiting = [cell for cell in cells if config.force or not store.finished(cell.key)]
     folds = ScoreStore(folder, fresh=config.force).to_score(waiting)
     n_fits = sum(len(fold.candidates) for fold in folds)
     place = Path(config.results_dir) / config.name
-    console.print(f"{config.name}: {len(cells)} cells, {len(cells) - len(waiting)} of them done, in {place}")
+    console.print(f"{config.name}: {len(cells)} cells, {len(cells) - len(waiting)} of them finished, in {place}")
     reference = _reference(config.name)
-    if reference and config.data.path is None:  # the reference run did not use the user's own file
+    if reference and config.data.path is None:  # a reference never uses the user's own file
         console.print(reference)
     end = "" if quiet or not waiting else ":"
-    console.print(f"would run {len(folds)} folds of selection ({n_fits} fits) and {len(waiting)} cells{end}")
+    console.print(f"would run {len(folds)} selection folds ({n_fits} fits) and {len(waiting)} cells{end}")
     for cell in [] if quiet else waiting:
         console.print(f"  {cell.describe()}")
     return len(cells) - len(waiting)
 
 
 def _reference(experiment: str) -> str:
-    """Return a sentence on the time of the committed reference records, or "" if there are none."""
+    """Return a message on how long the reference results took, or "" if there are none."""
     import pandas as pd
 
     try:
@@ -48,4 +45,4 @@ def _reference(experiment: str) -> str:
         return ""
     unit, length = ("s", 1) if seconds < 60 else ("min", 60) if seconds < 3600 else ("h", 3600)
     duration = f"{seconds / length:.{int(unit == 'h')}f} {unit}"
-    return f"reference: {len(times)} cells, whose fits and predictions took {duration} in all, without selection"
+    return f"reference: fitting and predicting {len(times)} cells took {duration} in total, without selection"

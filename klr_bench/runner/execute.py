@@ -1,4 +1,4 @@
-"""Execution of an experiment: fetch data, compute results, store them, print a summary."""
+"""The main loop of a run: fetch data, compute missing cells, store results, print a summary."""
 
 from __future__ import annotations
 
@@ -40,33 +40,33 @@ from klr_bench.runner.validation import check_data, check_many_classes, check_st
 Item = TypeVar("Item", Fold, Cell)
 
 REBUILD_INTERVAL_S, REBUILD_SHARE = 1.0, 0.05
-"""Minimum seconds between two rebuilds of the tables, and maximum fraction of a run's time that they take."""
+"""Minimum seconds between two rebuilds of the tables, and the maximum fraction of time spent on them."""
 SCALED = {
     None: "",
-    "standard": ", each scaled to mean 0 and deviation 1",
+    "standard": ", each scaled to mean 0 and standard deviation 1",
     "minmax": ", each scaled to [0, 1]",
-    "auto": ", each scaled to mean 0 and deviation 1, any with a long tail by its ranks",
+    "auto": ", each scaled to mean 0 and standard deviation 1, or by its ranks if its tail is long",
 }
-"""Description of the feature scaling, for messages."""
+"""Printed descriptions of the scaling of features, which is fitted to the training rows of each split."""
 LONGEST_SHOWN = 500
-"""Maximum length of the printed message of a failed cell."""
+"""Maximum number of characters printed of the message of a failed cell."""
 TASKS_PER_WORKER = 4
-"""Minimum number of cells per worker in a round, so that few workers idle at its end."""
+"""Minimum number of cells per worker in a round; a larger value leaves fewer workers idle at the end of a round."""
 
 
 @dataclass
 class Outcome:
-    """Result of a run: numbers of computed and already finished cells, and failed records."""
+    """Outcome of a run: numbers of computed and previously finished cells, and the failures."""
 
     n_computed: int = 0
     n_found: int = 0
     failed: list[Record] = field(default_factory=list)
     score: float | None = None
-    """Mean selection metric over all finished cells, if any, for sweepers that search for the best value."""
+    """Mean of the selection metric over all finished cells, or None; Hydra sweepers optimize this value."""
 
     @property
     def n_failed(self) -> int:
-        """Number of cells without a result."""
+        """Number of failed cells."""
         return len(self.failed)
 
 
@@ -79,13 +79,13 @@ def run(
     executor: Executor | None = None,
     overrides: Sequence[str] = (),
 ) -> Outcome:
-    """Compute the results that are missing in the results folder, and write tables and manifest.
+    """Compute the cells that are not finished yet, and write the tables and manifest.yaml.
 
-    The cells run on the `executor`, by default that of the configuration.  `overrides` are the arguments of the command
-    line, for the manifest.  With `quiet` cells are only counted.
-    With `dry_run`, print what would run and how long the committed reference took: estimators are imported and not
+    The cells run on `executor`, by default the one in the configuration.  `overrides` are the command-line arguments,
+    which are recorded in the manifest.  With `quiet`, progress is not printed.
+    With `dry_run`, only print what would run and how long the reference results took: estimators are imported but not
     called, and nothing is fetched, generated or written.
-    Raises KlrBenchError for bad input, before anything is written.  After KeyboardInterrupt finished work is kept.
+    Raises KlrBenchError for invalid input, before anything is written.  A KeyboardInterrupt keeps all finished work.
     """
     cache = (Path(config.data.cache) if config.data.cache else default_cache()).absolute()
     folder = (Path(config.results_dir) / config.name).absolute()
@@ -128,7 +128,7 @@ class _Run:
             except BaseException:
                 self._rebuild()
                 n_folds, n_open = len(group_folds(cells)), len(self.scores.to_score(cells))
-                folds = f"; {n_folds - n_open} of {n_folds} folds of selection are scored" if n_folds else ""
+                folds = f"; {n_folds - n_open} of {n_folds} selection folds are scored" if n_folds else ""
                 self.say(f"stopped: {self._count()}{folds}. Run the same command again to continue.", style="yellow")
                 raise
             self._close(time.monotonic() - started)
@@ -136,7 +136,7 @@ class _Run:
         return self.outcome
 
     def _fetch(self, cells: Sequence[Cell]) -> None:
-        """Download missing data sets, check all of them, and print their sizes and classes."""
+        """Fetch each data set if it is not cached, validate it, and print its size and classes."""
         for source in {cell.source.stem: cell.source for cell in cells}.values():
             of_source = [cell for cell in self.cells if cell.source.stem == source.stem]
             with progress(PlainConsole(quiet=True) if self.quiet else self.console) as report:
@@ -157,7 +157,7 @@ class _Run:
                 self.say(f"  {line}")
 
     def _compute(self, cells: Sequence[Cell]) -> None:
-        """Score folds and fit cells in rounds: the folds of some repeats, then their cells."""
+        """Score folds and fit cells in rounds of a few repeats, folds first in each round."""
         if not cells:
             return
         folds = self.scores.to_score(cells)
@@ -168,7 +168,7 @@ class _Run:
                 self._fit(round_cells, self._score(round_folds))
 
     def _score(self, folds: Sequence[Fold]) -> dict[str, Failure]:
-        """Score the candidates of folds; return the failures, keyed by fold."""
+        """Score the candidates of each fold; return the failures, keyed by the fold's key."""
         failures = {}
         for fold, result in self._results(folds):
             if isinstance(result, Failure):
@@ -179,7 +179,7 @@ class _Run:
         return failures
 
     def _fit(self, cells: Sequence[Cell], failures: Mapping[str, Failure]) -> None:
-        """Fit cells and store their results; `failures` are the failed folds, by key."""
+        """Fit cells and store their results; a cell fails if one of its folds is in `failures`."""
         ready = []
         for cell in cells:
             failure = next((failures[fold.key] for fold in cell.folds if fold.key in failures), None)
@@ -193,9 +193,9 @@ class _Run:
             self._store(cell, result)
 
     def _results(self, items: Sequence[Item]) -> Iterator[tuple[Item, Any]]:
-        """Yield folds or cells with their results as they finish.
+        """Run folds or cells, and yield each one with its result as soon as it has finished.
 
-        Those that another run in the same folder has finished in the meantime are counted and not computed.
+        Items that another run in the same folder has finished in the meantime are counted but not computed.
         """
         finished: list[Item] = []
         with closing(self.executor.run(self._tasks(items, finished))) as results:
@@ -206,7 +206,7 @@ class _Run:
             self._end(item)
 
     def _tasks(self, items: Sequence[Item], finished: list[Item]) -> Iterator[Task]:
-        """Yield the tasks of folds or cells, and append items that need none to `finished`."""
+        """Yield a task for each fold or cell; append the items already finished to `finished`."""
         for item in items:
             call = self._call(item)
             if call is None:
@@ -216,7 +216,7 @@ class _Run:
                 yield Task(item, call)
 
     def _call(self, item: Fold | Cell) -> partial[Any] | None:
-        """Return the call that computes a fold or a cell, or None if it is already finished."""
+        """Return the call that computes a fold or cell, or None if it is already finished."""
         if isinstance(item, Fold):
             return partial(run_fold, item) if self.scores.unscored(item, again=True) else None
         if not self.config.force and self.store.finished(item.key):
@@ -235,7 +235,7 @@ class _Run:
         self.progress.end(item, failed)
 
     def _store(self, item: Cell, result: CellFile) -> None:
-        """Store a finished cell, and rebuild the tables at intervals."""
+        """Write the result of a cell; rebuild the tables if the last rebuild is long enough ago."""
         result = result.checked()
         self.store.write_cell(result)
         if result.record.status in FINISHED:
@@ -257,7 +257,7 @@ class _Run:
 
     def _count(self) -> str:
         done = self.outcome.n_computed + self.outcome.n_found
-        counts = f"{done} of {len(self.cells)} cells are done ({self.outcome.n_found} from earlier runs)"
+        counts = f"{done} of {len(self.cells)} cells are finished ({self.outcome.n_found} by earlier runs)"
         return counts + (f", {self.outcome.n_failed} failed" if self.outcome.failed else "")
 
     def _close(self, seconds: float) -> None:
@@ -284,11 +284,11 @@ class _Run:
 
 
 def rounds(cells: Sequence[Cell], folds: Sequence[Fold], n_cells: int) -> Iterator[tuple[list[Fold], list[Cell]]]:
-    """Yield cells in rounds of whole repeats, each with the folds that must be scored first.
+    """Split a run into rounds of whole repeats; yield the folds and cells of each round.
 
-    cells : all cells of a run, those of a data set and repeat in sequence
-    folds : folds without scores
-    n_cells : minimum number of cells in each round but the last
+    cells : all cells of a run, ordered by data set and repeat
+    folds : folds that have not been scored; each one is yielded in the first round that needs it
+    n_cells : minimum number of cells in every round except the last
     """
     unscored = {fold.key: fold for fold in folds}
     repeats = [list(group) for _, group in groupby(cells, lambda cell: (cell.source.stem, cell.source.repeat))]

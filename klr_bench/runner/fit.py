@@ -1,4 +1,4 @@
-"""Work done in worker processes: scoring a fold, or fitting and measuring one cell."""
+"""Functions called by workers: score the candidates of a fold, or fit and measure a cell."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from klr_bench.runner.selection import Score, make, score_fold
 
 
 def run_fold(fold: Fold) -> list[Score]:
-    """Score each candidate on a fold."""
-    data = _prepared(fold.source).readonly()
+    """Return the scores of all candidates on a fold."""
+    data = _prepared(fold.source).lent()
     with threadpool_limits(1):
         learners = [candidate.estimator for candidate in fold.candidates]
         limits = [candidate.time_limit_s for candidate in fold.candidates]
@@ -39,8 +39,8 @@ def run_fold(fold: Fold) -> list[Score]:
 
 
 def run_cell(cell: Cell, chosen: EstimatorSpec, n_threads: int = 1) -> CellFile:
-    """Fit the chosen estimator on the training rows of a cell and measure it on the test rows."""
-    data, seed = _prepared(cell.source).readonly(), learner_seed(cell.source)
+    """Fit the selected estimator to the training rows of a cell, and compute its metrics."""
+    data, seed = _prepared(cell.source).lent(), learner_seed(cell.source)
     X, y = data.X_train, data.y_train
     with threadpool_limits(n_threads):
         kernel = resolve_kernel(cell.kernel, X, seed)
@@ -79,24 +79,27 @@ def run_cell(cell: Cell, chosen: EstimatorSpec, n_threads: int = 1) -> CellFile:
 def completed(
     cell: Cell, parameters: EstimatorSpec, measured: Mapping[str, float], processor: str, *, timed_out: bool
 ) -> CellFile:
-    """Return the cell file of a fit that finished or reached its time limit."""
+    """Return the cell file of a fit that has finished or has reached its time limit."""
     status, message = ("timeout", f"stopped after {cell.time_limit_s:g} s") if timed_out else ("ok", "")
     return _cell_file(cell, parameters, status, message, measured, host=machine.host(), cpu=processor)
 
 
 def failed_cell(cell: Cell, status: str, message: str, chosen: EstimatorSpec | None = None) -> CellFile:
-    """Return the cell file of a failed fit, with the estimator's parameters if known."""
+    """Return the cell file of a failed fit; `chosen` is the selected estimator, if known."""
     return _cell_file(cell, flat_parameters(chosen or cell.estimator, {}), status, message, {})
 
 
 def nonzero_per_row(*parts: Any) -> float:
-    """Return the mean number of nonzero entries in the rows of arrays or matrices."""
+    """Return the mean number of nonzero entries per row over all arrays or matrices."""
     counts = (X.count_nonzero() if sp.issparse(X) else np.count_nonzero(X) for X in parts)
     return float(sum(counts) / sum(X.shape[0] for X in parts))
 
 
 def plane_rows(data: Prepared) -> list[PlanePoint]:
-    """Return the training rows of a two-feature data set as (x1, x2, class index), in order."""
+    """Return the training rows of a data set with two features as (x1, x2, class index).
+
+    The rows are in the order in which the estimator sees them.
+    """
     X = data.X_train.toarray() if sp.issparse(data.X_train) else data.X_train
     classes = np.unique(np.concatenate([data.y_train, data.y_test]))
     indices = np.searchsorted(classes, data.y_train)
@@ -104,7 +107,10 @@ def plane_rows(data: Prepared) -> list[PlanePoint]:
 
 
 def flat_parameters(estimator: Parameters, kernel: Parameters) -> EstimatorSpec:
-    """Merge the parameters of the estimator and its kernel; the default kernel rbf is left out."""
+    """Return the parameters of an estimator and its kernel in one dict.
+
+    The default `kernel: rbf` is omitted.
+    """
     own = {name: value for name, value in estimator.items() if name != TARGET and value is not None}
     return {name: value for name, value in kernel.items() if (name, value) != ("kernel", "rbf")} | own
 

@@ -1,4 +1,4 @@
-"""Description of the machine and its load from other processes, to judge measured times."""
+"""Hardware and load of the machine, which determine whether two times are comparable."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ import psutil
 from threadpoolctl import threadpool_info
 
 WINDOW_S = 1.0
-"""Minimum seconds over which the load is measured, because the system counts in hundredths of a second."""
+"""Minimum seconds over which the load is averaged, because system counters have a resolution of 10 ms."""
 
 
 class Usage(NamedTuple):
-    """CPU seconds of all cores since the machine was started."""
+    """Processor time used since the machine started, in seconds summed over all cores."""
 
     at: float
     """Time of the measurement in seconds."""
     own: float
-    """CPU seconds used by the run."""
+    """Time used by the processes of the run."""
     busy: float
-    """CPU seconds used by any process, or taken by the host of a virtual machine."""
+    """Time used by all processes, including time taken by the host of a virtual machine."""
     total: float
 
 
 class OtherLoad:
-    """Measurement of the fraction of CPU time that other processes use.
+    """Meter of the fraction of processor time that is used by processes outside the run.
 
     Parameters
     ----------
-    run : ids of processes of the run; their descendants belong to the run, too
+    run : ids of the processes of the run; their descendants are included
     """
 
     def __init__(self, *run: int) -> None:
@@ -42,7 +42,10 @@ class OtherLoad:
         self.fraction()
 
     def fraction(self) -> float | None:
-        """Return the fraction since the latest call at least WINDOW_S ago, or None if unknown."""
+        """Return the fraction used since an earlier call, or None if it is unknown.
+
+        The earlier call is the latest one at least WINDOW_S ago.
+        """
         try:
             now = usage(*self.run)
         except (psutil.Error, OSError):
@@ -54,9 +57,9 @@ class OtherLoad:
 
 
 def fraction_of_others(before: Usage, after: Usage) -> float | None:
-    """Return the fraction of CPU time used by others between two measurements.
+    """Return the fraction of processor time used outside the run between two measurements.
 
-    None if no time has passed.
+    Return None if no time has passed.
     """
     total = after.total - before.total
     others = (after.busy - before.busy) - (after.own - before.own)
@@ -64,30 +67,30 @@ def fraction_of_others(before: Usage, after: Usage) -> float | None:
 
 
 def usage(*run: int) -> Usage:
-    """Return the current CPU counters.
+    """Return the current processor times.  Raises psutil.Error or OSError.
 
-    Raises psutil.Error or OSError.
+    `run` are the ids of the processes of the run.
     """
     times = psutil.cpu_times()
-    total = sum(times[:8])  # on Linux the remaining fields are included in user
+    total = sum(times[:8])  # on Linux, the remaining fields are already included in `user`
     roots = [psutil.Process(pid) for pid in run]
     own = 0.0
     for process in {*roots, *(child for root in roots for child in root.children(recursive=True))}:
         try:
-            own += sum(process.cpu_times()[:4])  # user, system, and both for ended child processes
-        except psutil.Error:  # it has just ended
+            own += sum(process.cpu_times()[:4])  # user and system time, also of finished children
+        except psutil.Error:  # the process has just exited
             continue
     return Usage(time.monotonic(), own, total - times.idle - getattr(times, "iowait", 0.0), total)
 
 
 @lru_cache(maxsize=1)
 def host() -> str:
-    """Return the name of this machine."""
+    """Return the network name of this machine."""
     return platform.node()
 
 
 def processor() -> str:
-    """Return CPU, BLAS and number of threads, such as "AMD EPYC, OpenBLAS SkylakeX, 1 thread"."""
+    """Return processor, BLAS and threads, as in "AMD EPYC, OpenBLAS SkylakeX, 1 thread"."""
     libraries = [library for library in threadpool_info() if library.get("user_api") == "blas"]
     of_numpy = [library for library in libraries if "numpy" in library["filepath"]] or libraries
     parts = [cpu_name()]
@@ -99,7 +102,7 @@ def processor() -> str:
 
 
 def cpu_name() -> str:
-    """Return the name of the CPU."""
+    """Return the name of the processor."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -112,11 +115,11 @@ _load: list[OtherLoad] = []
 
 
 def follow(*run: int) -> None:
-    """From now on count these processes and their descendants as part of the run."""
+    """Set the processes whose own usage, descendants included, is excluded from the load."""
     if not _load or _load[0].run != run:
         _load[:] = [OtherLoad(*run)]
 
 
 def load() -> float | None:
-    """Return the fraction of the machine recently used by other processes, or None if unknown."""
+    """Return the fraction of the machine used outside the run, or None if it is unknown."""
     return _load[0].fraction() if _load else None

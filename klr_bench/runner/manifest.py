@@ -1,4 +1,4 @@
-"""Content of manifest.yaml: configuration, source and machine of a run."""
+"""Content of manifest.yaml: configuration, software versions and machine of a run."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from klr_bench.metrics.labels import METRICS, user_metrics
 from klr_bench.runner.machine import cpu_name
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pandas", "joblib", "hydra-core")
-"""Libraries that may affect results."""
+"""Libraries whose versions may affect results."""
 PLACES = ("results_dir", "data.cache", "data.mirror", "n_jobs", "parallel", "force", "shard", "quiet", "hydra")
-"""Command-line keys that affect no result, including their subkeys."""
+"""Command-line keys, including their subkeys, that do not affect results."""
 
 
 def library_versions() -> dict[str, str]:
@@ -33,7 +33,10 @@ def library_versions() -> dict[str, str]:
 def manifest(
     config: RunConfig, n_jobs: int, previous: Mapping[str, Any], overrides: Sequence[str] = ()
 ) -> dict[str, object]:
-    """Return the manifest of a run; `previous` is the manifest in the same folder, or {}."""
+    """Return the manifest of a run as a dict.
+
+    `previous` is the manifest of an earlier run in the same folder, or {}.
+    """
     metrics = [name for name in config.metrics or () if name not in METRICS]
     commit, changed = git_state(Path(klr_bench.__file__).parent)
     now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -61,7 +64,7 @@ def manifest(
         "own_metrics": {
             name: metric.description() for name, metric in user_metrics(metrics, config_files.folders()).items()
         },
-        "labels": {  # keep the labels of earlier runs, because a later run may cover only a part
+        "labels": {  # accumulated, because a later run may cover only a part of the experiment
             group: _labels(previous, group) | {stem: entry.label for stem, entry in entries.items()}
             for group, entries in groups.items()
         },
@@ -75,7 +78,7 @@ def _is_place(word: str) -> bool:
 
 
 def _labels(previous: Mapping[str, Any], group: str) -> dict[str, str]:
-    """Return the labels of a group in a previous manifest, ignoring damaged entries."""
+    """Return the valid labels of a group in a previous manifest."""
     try:
         entries = dict(previous["labels"][group])
     except (KeyError, TypeError, ValueError):
@@ -84,9 +87,11 @@ def _labels(previous: Mapping[str, Any], group: str) -> dict[str, str]:
 
 
 def git_state(folder: Path) -> tuple[str | None, list[str]]:
-    """Return the commit of the checkout and the package and configuration files with changes.
+    """Return the git commit of the package, and the files modified since that commit.
 
-    (None, []) if the package is not in a checkout.
+    Only files of the package and of `configs/` are listed.
+
+    Return (None, []) if the package is not in a git checkout.
     """
     root = folder.parent
     if not (root / ".git").exists():

@@ -1,6 +1,6 @@
-"""Plan of a run: cells (one fit each), and the folds that select their parameters.
+"""Planning of a run: its cells (one fit each) and the folds that select their parameters.
 
-Keys are hashes of content: two cells, or two folds, have equal keys exactly if they would have the same result.
+Keys are content hashes: two cells, or two folds, have equal keys if and only if they have the same result.
 """
 
 from __future__ import annotations
@@ -49,17 +49,16 @@ MEASURING = (
     "klr_bench.protocols",
     "klr_bench.runner.fit",
 )
-"""Modules, other than the estimator's, on which the result of every cell depends. Names and formats of metrics
-(`metrics.labels`, `metrics.metric`) do not affect results and are left out.
+"""Modules whose code affects the result of every cell, in addition to the estimator's module.
 
-Names and formats of metrics (`metrics.labels`, `metrics.metric`) are not included: no result depends on them.
+Names and formats of metrics (`metrics.labels`, `metrics.metric`) are excluded, because no result depends on them.
 """
 STREAMING = ("klr_bench.runner.prequential",)
 
 
 @dataclass(frozen=True)
 class Source:
-    """One split of one data set, with the location of its files."""
+    """A split of a data set, with the location of its files."""
 
     stem: str
     name: str
@@ -71,27 +70,27 @@ class Source:
     repeat: int
 
     def load(self, progress: Progress | None = None) -> Dataset:
-        """Return the data set, downloaded and parsed if it is not in the cache."""
+        """Return the data set; fetch and parse it if it is not in the cache."""
         return load(self.stem, self.spec, cache=self.cache, mirror=self.mirror, progress=progress)
 
     @property
     def is_stream(self) -> bool:
-        """True if the rows are processed chunk by chunk and never held in memory together."""
+        """True if the data set is a stream, which is read in chunks and never held in memory."""
         return self.spec.is_stream
 
     def streamed(self, skip_rows: int = 0, progress: Progress | None = None) -> Streamed:
-        """Return the chunks of a stream, starting after `skip_rows` rows."""
+        """Return the chunks of a stream, skipping the first `skip_rows` rows."""
         return streamed(
             self.name, self.spec, cache=self.cache, mirror=self.mirror, skip_rows=skip_rows, progress=progress
         )
 
     def check_unchanged(self) -> None:
-        """Raise KlrBenchError if a file has changed since the run was planned."""
+        """Raise KlrBenchError if a file of the data set has changed since the run was planned."""
         if dataset_hash(self.stem, self.spec) != self.data_key:
             fail(f"{self.name}: a file has changed while it was read; run the same command again.")
 
     def content(self) -> dict[str, object]:
-        """Return everything that determines the arrays, as input of a key."""
+        """Return everything that determines the training and test arrays, as input for keys."""
         return {
             "data": self.data_key,
             "name": self.name,
@@ -104,10 +103,10 @@ class Source:
 
 @dataclass(frozen=True)
 class Candidate:
-    """Estimator that selection can choose.
+    """One of the estimators among which selection chooses.
 
-    `estimator` is scored, and `key` is the key of its score within a fold; `chosen` is fitted by the cell if this
-    score is the best.  They differ if an algorithm is selected as another one.
+    `estimator` is scored, and `key` identifies its score within a fold.  If that score is the best, the cell fits
+    `chosen`, which differs from `estimator` if the algorithm is selected by the scores of another one (`selected_as`).
     """
 
     estimator: EstimatorSpec
@@ -118,7 +117,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Fold:
-    """One held-out fold of one repeat, with all candidates that share a kernel."""
+    """A held-out fold of a repeat, with all candidates that share a kernel."""
 
     source: Source
     kernel: Parameters | None
@@ -138,14 +137,14 @@ class Fold:
         return replace(self, candidates=candidates)
 
     def describe(self) -> str:
-        """Return a short description for progress and messages."""
+        """Return a short description for progress bars and messages."""
         place = f"{self.source.name}, repeat {self.source.repeat}"
-        return f"selection on {place}, fold {self.fold}, {len(self.candidates)} learners"
+        return f"selection on {place}, fold {self.fold}, {len(self.candidates)} candidates"
 
 
 @dataclass(frozen=True)
 class Method:
-    """Variant of an algorithm, with everything that its cells share."""
+    """A variant of an algorithm, with everything that its cells have in common."""
 
     experiment: str
     algorithm: str
@@ -158,7 +157,7 @@ class Method:
     trace: TraceConfig
     time_limit_s: float | None
     user_metrics: Mapping[str, str]
-    """Measured user metrics, with the hashes of their files."""
+    """Names of the user metrics to compute, with the hashes of their files."""
 
 
 @dataclass(frozen=True)
@@ -189,12 +188,12 @@ class Cell(Method):
 
     @cached_property
     def key(self) -> str:
-        """Hash of everything that determines the result; it names the cell's file."""
+        """Hash of everything that determines the result; the name of the cell's file."""
         return content_hash([self.config_hash, self.source.repeat])
 
     @cached_property
     def folds(self) -> list[Fold]:
-        """The folds that selection needs, empty without selection."""
+        """Folds needed to select a candidate; empty if there is only one candidate."""
         if len(self.candidates) == 1:
             return []
         split = self.source.spec.split
@@ -207,18 +206,16 @@ class Cell(Method):
         return [Fold(source, self.kernel, fold, self.selection, self.candidates) for fold, source in enumerate(sources)]
 
     def describe(self) -> str:
-        """Return a short description for progress and messages."""
+        """Return a short description for progress bars and messages."""
         method = f"{self.algorithm} {variant_text(self.variant)}".strip()
         return f"{method} on {self.source.name}, repeat {self.source.repeat}"
 
 
 def plan_cells(config: RunConfig, cache: Path, *, construct: bool = False) -> list[Cell]:
-    """Return all cells of a run, ordered by repeat.
+    """Return all cells of a run, ordered by data set and repeat.
 
-    Raises KlrBenchError for invalid parameters.
-
-    No data set is loaded or fetched.  With `construct`, estimators are created, so that they can refuse combinations
-    of values.
+    No data set is loaded or fetched.  With `construct`, estimators are created, so that they can reject invalid
+    combinations of values.  Raises KlrBenchError for invalid parameters.
     """
     cells = []
     methods = _methods(config, construct=construct)
@@ -232,21 +229,24 @@ def plan_cells(config: RunConfig, cache: Path, *, construct: bool = False) -> li
     return cells
 
 
-def cells_of_shard(cells: Sequence[Cell], shard: str | None) -> list[Cell]:
-    """Return the cells of shard K/N (every N-th cell, starting from the K-th), or all for None."""
+def of_shard(cells: Sequence[Cell], shard: str | None) -> list[Cell]:
+    """Return the cells of shard K/N, which are every N-th cell from the K-th on.
+
+    Return all cells if `shard` is None.
+    """
     first, n_shards = map(int, shard.split("/")) if shard else (1, 1)
     return list(cells[first - 1 :: n_shards])
 
 
 def _methods(config: RunConfig, *, construct: bool) -> list[Method]:
-    """Return all combinations of algorithms and values of their sweeps.
+    """Return the methods of a run: each algorithm with each combination of swept values.
 
-    A swept parameter is removed from the grid unless its value is "cv".
+    A swept parameter is removed from the selection grid unless its value is "cv".
     """
     methods = []
     user_metrics = _file_hashes(config.metrics or ())
     score = config.selection.score
-    # scores also depend on the direction of their metric, or on the code of its file
+    # A score also depends on the direction of its metric or, for a user metric, on the code of its file.
     score_key: Parameters = {score: METRICS[score].better} if score in METRICS else _file_hashes([score])
     for stem, algorithm in config.algorithms.items():
         sweep = config.sweep.get(stem, {})
@@ -290,7 +290,10 @@ def _candidates(
 
 
 def _is_left_out(left_out: Mapping[str, Mapping[str, Sequence[Any]]], method: Method) -> bool:
-    """Return True if a data set excludes a method by its algorithm and parameter values."""
+    """Return True if `left_out` excludes a method from a data set.
+
+    It does if it has the algorithm, and lists the method's value of each of the parameters.
+    """
     values = left_out.get(method.algorithm)
     return values is not None and all(method.variant.get(name) in listed for name, listed in values.items())
 
@@ -298,8 +301,8 @@ def _is_left_out(left_out: Mapping[str, Mapping[str, Sequence[Any]]], method: Me
 def check_candidates(
     stem: str, estimators: Sequence[EstimatorSpec], *, construct: bool, part: str = "estimator"
 ) -> None:
-    """Raise KlrBenchError for invalid parameter values before anything runs."""
-    with error_context(f"algorithms.{stem}.{part}"):
+    """Raise KlrBenchError if an estimator rejects its parameters, before anything runs."""
+    with located(f"algorithms.{stem}.{part}"):
         for estimator in estimators:
             try:
                 checked = with_any_gamma(estimator)
@@ -313,10 +316,7 @@ def check_candidates(
 
 
 def group_folds(cells: Sequence[Cell]) -> list[Fold]:
-    """Return the folds of all cells.
-
-    Cells with equal fold and kernel share one fold, which has each candidate once.
-    """
+    """Return the folds of all cells, merging the candidates of folds with the same key."""
     groups: dict[str, tuple[Fold, dict[str, Candidate]]] = {}
     for cell in cells:
         for fold in cell.folds:

@@ -1,4 +1,4 @@
-"""Cells on a stream, which test on each chunk of rows before learning from it.
+"""Prequential evaluation on a stream: test on each chunk of rows, then learn from it.
 
 results/<experiment>/streams/<key>.state    the last checkpoint of an unfinished cell
 """
@@ -36,11 +36,11 @@ from klr_bench.runner.selection import make
 logger = logging.getLogger(__name__)
 
 SUMS = ("n_rows", "n_features", "n_nonzero", "learning_s", "testing_s", "memory_mb", "points")
-"""Attributes of a pass that a checkpoint contains, in addition to estimator and test results."""
+"""Attributes of a `Pass` stored in a checkpoint, in addition to the estimator and the test results."""
 
 
 def read_ahead(chunks: Iterable[Any]) -> Iterator[Any]:
-    """Yield chunks while a thread reads the next one."""
+    """Yield chunks while a background thread reads the next one."""
     rest, end = iter(chunks), object()
     with ThreadPoolExecutor(1) as reader:
         reading = reader.submit(next, rest, end)
@@ -50,36 +50,36 @@ def read_ahead(chunks: Iterable[Any]) -> Iterator[Any]:
 
 
 @dataclass
-class PrequentialResult:
-    """Results on rows that were predicted before learning from them."""
+class Tested:
+    """Test results on rows that were predicted before the estimator learned from them."""
 
     n: int = 0
     n_right: int = 0
     loss: float | None = 0.0
-    """Sum of -log P(y|x), or None without probabilities."""
+    """Sum of -log P(y|x), or None if the estimator does not predict probabilities."""
 
-    def add(self, other: PrequentialResult) -> None:
-        """Add the results on other rows."""
+    def add(self, other: Tested) -> None:
+        """Add the counts and loss of another result."""
         self.n, self.n_right = self.n + other.n, self.n_right + other.n_right
         self.loss = None if self.loss is None or other.loss is None else self.loss + other.loss
 
     def metrics(self) -> dict[str, float]:
-        """Return accuracy and log loss, if known."""
+        """Return the accuracy and, if known, the log loss."""
         if not self.n:
             return {}
         return {"accuracy": self.n_right / self.n} | ({} if self.loss is None else {"log_loss": self.loss / self.n})
 
 
-def evaluate(predictions: Predictions) -> PrequentialResult:
-    """Evaluate the predictions of a chunk."""
+def tested(predictions: Predictions) -> Tested:
+    """Return the test result of predictions for a chunk."""
     predictions.check_classes()
     logs = predictions.log_probabilities
     loss = None if logs is None else float(-logs[predictions.truth].sum())
     return PrequentialResult(len(predictions.y), int((predictions.predicted == predictions.y).sum()), loss)
 
 
-def evaluate_decisions(estimator: Any, decision: NDArray[np.float64], y: NDArray[np.int8]) -> PrequentialResult:
-    """Evaluate decision values for labels -1 and +1."""
+def scored(estimator: Any, decision: NDArray[np.float64], y: NDArray[np.int8]) -> Tested:
+    """Return the test result of decision values for labels y in {-1, +1}."""
     n_right = int((np.where(decision > 0, 1, -1) == y).sum())
     logistic = protocols.declares(estimator, "predict_proba")
     return PrequentialResult(len(y), n_right, float(np.logaddexp(0.0, -y * decision).sum()) if logistic else None)
@@ -87,28 +87,28 @@ def evaluate_decisions(estimator: Any, decision: NDArray[np.float64], y: NDArray
 
 @dataclass
 class Pass:
-    """State of one pass of an estimator over a stream."""
+    """State of an estimator's pass over a stream."""
 
     estimator: Any
     scaling: Scaling
     parameters: EstimatorSpec
     classes: NDArray[np.int8]
     by_rows: bool = False
-    """True to test on each row after learning from all rows before it, rather than after whole chunks."""
+    """True to predict each row after learning from all earlier rows, not only from the earlier chunks."""
     n_rows: int = 0
     n_features: int = 0
     n_nonzero: int = 0
     learning_s: float = 0.0
     testing_s: float = 0.0
     memory_mb: float = 0.0
-    """Maximum memory of all processes that have worked on this pass."""
-    whole: PrequentialResult = field(default_factory=PrequentialResult)
-    window: PrequentialResult = field(default_factory=PrequentialResult)
+    """Peak memory in MB over all processes that have worked on this pass."""
+    whole: Tested = field(default_factory=Tested)
+    window: Tested = field(default_factory=Tested)
     points: list[Checkpoint] = field(default_factory=list)
 
     def take(self, X: Any, y: NDArray[np.int8]) -> None:
-        """Test on the rows of a chunk, except for the very first row, and learn from them."""
-        X, result = self.scaling.transform(X), PrequentialResult()
+        """Test on the rows of a chunk, unless it is the first chunk, and then learn from them."""
+        X, result = self.scaling.transform(X), Tested()
         started = time.perf_counter()
         if self.by_rows:
             decision = self.estimator.partial_fit_scores(X, y, classes=self.classes)
@@ -128,26 +128,26 @@ class Pass:
         self.n_nonzero += int(np.count_nonzero(X.data if sp.issparse(X) else X))
 
     def save(self, path: Path, key: str) -> None:
-        """Write a checkpoint.  Raises KlrBenchError."""
+        """Write a checkpoint of the cell `key`.  Raises KlrBenchError."""
         sums = {name: getattr(self, name) for name in SUMS}
         checkpoint.save(path, key, self.estimator, sums | {"whole": vars(self.whole), "window": vars(self.window)})
 
     def resume(self, path: Path, key: str) -> None:
-        """Continue from a checkpoint, if there is one.  Raises CheckpointError."""
+        """Restore the state from a checkpoint, if there is one.  Raises CheckpointError."""
         sums = checkpoint.restore(path, key, self.estimator)
         if sums is not None:
             self.whole, self.window = PrequentialResult(**sums.pop("whole")), PrequentialResult(**sums.pop("window"))
             vars(self).update(sums)
 
     def close_window(self) -> None:
-        """Store the metrics of a window and start the next one."""
+        """Store the metrics of the current window, and begin the next window."""
         self.memory_mb = max(self.memory_mb, peak_memory_mb())
         values = self.window.metrics() | protocols.progress(self.estimator) | {"peak_memory_mb": self.memory_mb}
         self.points += [(self.n_rows, self.learning_s, name, float(value)) for name, value in values.items()]
         self.window = PrequentialResult()
 
     def metrics(self) -> Metrics:
-        """Return the metrics of the record; accuracy and log loss are measured before learning."""
+        """Return the metrics of the whole pass; each row is tested before it is learned from."""
         return {
             **self.whole.metrics(),
             **fitted(self.estimator, self.n_rows),
@@ -162,7 +162,7 @@ class Pass:
 
 
 def run_stream(cell: Cell, chosen: EstimatorSpec, folder: Path) -> CellFile:
-    """Fit the chosen estimator to the stream of a cell, starting from the latest checkpoint."""
+    """Test and train the selected estimator on a stream, resuming from a checkpoint if any."""
     split = cell.source.spec.split
     assert isinstance(split, Stream)
     state = _state(folder, cell.key)
@@ -171,12 +171,14 @@ def run_stream(cell: Cell, chosen: EstimatorSpec, folder: Path) -> CellFile:
         data = cell.source.streamed()
         reset_peak_memory()
         load, timed_out = machine.load(), False
-        X, _ = next(iter(data))  # readers raise an error for files without rows
+        X, _ = next(iter(data))  # the reader rejects files without rows
         now = _begin(cell, chosen, X, len(data.classes), by_rows=split.test == "rows")
         try:
             now.resume(state, cell.key)
         except checkpoint.CheckpointError as error:
-            logger.warning("%s starts again from its first row: %s: %s.", cell.describe(), state, error)
+            logger.warning(
+                "%s restarts from its first row, because %s cannot be used: %s.", cell.describe(), state, error
+            )
         for X, y in read_ahead(cell.source.streamed(now.n_rows) if now.n_rows else data):
             before = now.n_rows
             now.take(X, y)
@@ -189,7 +191,7 @@ def run_stream(cell: Cell, chosen: EstimatorSpec, folder: Path) -> CellFile:
                 cell.source.check_unchanged()
                 now.save(state, cell.key)
         cell.source.check_unchanged()
-        if now.window.n >= split.window / 2 or not now.points:  # a window with fewer rows gives no point
+        if now.window.n >= split.window / 2 or not now.points:  # fewer rows would give a noisy point
             now.close_window()
         measured = now.metrics() | ({} if load is None else {"load": load})
         ended = completed(cell, now.parameters, measured, machine.processor(), timed_out=timed_out)
@@ -197,7 +199,7 @@ def run_stream(cell: Cell, chosen: EstimatorSpec, folder: Path) -> CellFile:
 
 
 def _begin(cell: Cell, chosen: EstimatorSpec, X: Any, n_classes: int, *, by_rows: bool) -> Pass:
-    """Return a new pass; the first chunk X determines feature scales and gamma."""
+    """Return a new pass; the first chunk X determines the feature scaling and gamma."""
     seed, sparse = learner_seed(cell.source), sp.issparse(X)
     scaling = scaling_by(X, scaling_kind(cell.source.name, cell.source.spec.scale, sparse=sparse))
     X = scaling.transform(X)
@@ -209,7 +211,10 @@ def _begin(cell: Cell, chosen: EstimatorSpec, X: Any, n_classes: int, *, by_rows
 
 
 def remove_state(folder: Path, key: str) -> None:
-    """Remove the checkpoint of a finished cell, if any, from the experiment's folder."""
+    """Remove the checkpoint of a finished cell, if there is one.
+
+    `folder` is the results folder of the experiment.
+    """
     _state(folder, key).unlink(missing_ok=True)
 
 

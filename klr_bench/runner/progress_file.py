@@ -1,4 +1,4 @@
-"""Progress of a run: the file progress.json, and a bar or lines on the console."""
+"""Progress of a run: the file progress.json, and a progress bar or lines on the console."""
 
 from __future__ import annotations
 
@@ -37,27 +37,27 @@ from klr_bench.runner.executors import exception_message
 from klr_bench.runner.plan import Cell, Fold
 
 INTERVAL_S, SHARE = 1.0, 0.05
-"""Minimum seconds between two writes, and maximum fraction of time spent writing."""
+"""Minimum seconds between two writes of the file, and the maximum fraction of time spent on writing."""
 PATIENCE_S = 5.0
-"""Seconds to wait at the end of a run for a disk that does not respond."""
+"""Maximum seconds to wait for an unresponsive disk at the end of a run."""
 LONGEST_SHOWN = 500
-"""Maximum length of a message."""
+"""Maximum number of characters of a message."""
 PLAIN_INTERVAL_S = 5.0
-"""Seconds between two lines if the console is not a terminal."""
+"""Minimum seconds between two progress lines on a console that is not a terminal."""
 
 
 class ProgressFile:
-    """Context manager that writes progress.json during a run.
+    """Context manager that keeps progress.json up to date during a run.
 
-    A thread writes at once, then after news, at most every INTERVAL_S, and at least every HEARTBEAT_S.  A run never
-    fails or waits because of this file.  While another run writes to the same file, this one does not.
+    A background thread writes the file after each change, but at most every INTERVAL_S and at least every HEARTBEAT_S
+    seconds.  Errors in writing are ignored.  Nothing is written while another run is writing the same file.
 
     Parameters
     ----------
     folder : the results folder of the experiment
-    n_cells : number of all cells of the run
-    n_found : number of cells that earlier runs have finished
-    n_workers : number of tasks that run at the same time; further tasks that have begun wait for a worker
+    n_cells : total number of cells of the run
+    n_found : number of cells finished by earlier runs
+    n_workers : number of tasks that run at the same time; other submitted tasks are waiting for a worker
     """
 
     def __init__(self, folder: Path, n_cells: int, n_found: int, n_workers: int) -> None:
@@ -93,21 +93,24 @@ class ProgressFile:
             self._write()
 
     def plan(self, n_tasks: int) -> None:
-        """Set the number of tasks of this run."""
+        """Set the total number of tasks of this run."""
         self._n_tasks["total"] = n_tasks
 
     def begin(self, task: Fold | Cell) -> None:
-        """Mark a task as running."""
+        """Record the start of a task."""
         with self._lock:
             self._running[task.key] = task.describe(), time.time()
             self._has_news = True
 
     def end(self, task: Fold | Cell, failed: Record | bool) -> None:
-        """Remove a running task; `failed` is the record of a failed cell, or True for a failed fold."""
+        """Record the end of a task.
+
+        `failed` is the record of a failed cell, True for a failed fold, and False otherwise.
+        """
         outcome = "failed" if failed else "done"
         with self._lock:
             self._n_computed += self._running.pop(task.key, None) is not None
-            for key in list(self._running)[self._n_workers - 1 : self._n_workers]:  # it was waiting until now
+            for key in list(self._running)[self._n_workers - 1 : self._n_workers]:  # this task gets the free worker
                 self._running[key] = self._running[key][0], time.time()
             self._n_tasks[outcome] += 1
             self._n_cells[outcome] += isinstance(task, Cell)
@@ -167,7 +170,10 @@ def _shown(text: str) -> str:
 
 
 class Display:
-    """Context manager that shows progress as a bar on a terminal, else as occasional lines."""
+    """Context manager that shows how many tasks are finished.
+
+    It is a progress bar on a terminal, and an occasional line elsewhere.
+    """
 
     def __init__(self, console: Console, title: str, total: int, *, quiet: bool) -> None:
         self._console = console
@@ -199,7 +205,7 @@ class Display:
         self._bar.stop()
 
     def advance(self, description: str) -> None:
-        """Count a finished task."""
+        """Count a finished task, and update the display."""
         self._done += 1
         self._bar.update(self._task, advance=1, description=description)
         is_due = time.monotonic() - self._printed >= PLAIN_INTERVAL_S or self._done == self._total

@@ -1,8 +1,8 @@
-"""Storage of selection scores in the results folder, and the choice of candidates.
+"""Selection scores in the results folder, and the choice of candidates by these scores.
 
 results/<experiment>/selections/<key of the fold>/<key of the candidates>.json  [crc32, {key of a candidate: score}]
 
-A candidate's score depends only on the fold and the candidate, so a run computes only missing scores.
+A score depends only on the fold and the candidate, so a run computes only the missing scores.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Scores = dict[str, Score]
 
 
 class ScoreStore:
-    """Scores of one experiment; with `fresh`, scores of earlier runs are ignored."""
+    """Selection scores of an experiment; with `fresh`, scores of earlier runs are ignored."""
 
     def __init__(self, folder: Path, *, fresh: bool) -> None:
         self._folder = folder / "selections"
@@ -33,11 +33,14 @@ class ScoreStore:
         self._known: dict[str, Scores] = {}
 
     def to_score(self, cells: Sequence[Cell]) -> list[Fold]:
-        """Return the folds that have candidates without scores, with only these candidates."""
-        return [part for fold in group_folds(cells) if (part := self.unscored(fold))]
+        """Return the folds that have unscored candidates, restricted to these candidates."""
+        return [missing for fold in group_folds(cells) if (missing := self.missing(fold))]
 
-    def unscored(self, fold: Fold, *, again: bool = False) -> Fold | None:
-        """Return the fold with its unscored candidates, or None; `again` rereads the files."""
+    def missing(self, fold: Fold, *, again: bool = False) -> Fold | None:
+        """Return a fold restricted to its unscored candidates, or None if all are scored.
+
+        With `again`, the files are read again.
+        """
         if again and not self._fresh:
             self._known.pop(fold.key, None)
         known = self._scores(fold)
@@ -45,28 +48,28 @@ class ScoreStore:
         return fold.with_candidates(candidates) if candidates else None
 
     def write(self, fold: Fold, scores: Sequence[Score]) -> None:
-        """Store the scores of a fold's candidates."""
+        """Save the scores of the candidates of a fold."""
         by_key = {candidate.key: score for candidate, score in zip(fold.candidates, scores, strict=True)}
         write_checked_json(self._folder / fold.key / f"{content_hash(sorted(by_key))}.json", by_key)
         self._scores(fold).update(by_key)
 
     def choice(self, cell: Cell) -> EstimatorSpec | None:
-        """Return the selected candidate of a cell, or None if none could be fitted in every fold."""
+        """Return the selected estimator of a cell, or None if all candidates have failed."""
         if len(cell.candidates) == 1:
             return cell.candidates[0].chosen
         best = choose(self._table(cell), cell.selection.tolerance)
         return None if best is None else cell.candidates[best].chosen
 
     def failure_message(self, cell: Cell) -> str:
-        """Return the error message for a cell without a choice, with the first failure."""
+        """Return the error message of a cell all of whose candidates have failed."""
         reasons = [score[FAILED] for row in self._table(cell) for score in row if isinstance(score, dict)]
         limit = cell.candidates[0].time_limit_s
         within = f" within time_limit_s={limit:g}" if limit and not reasons else ""
-        message = f"none of the {len(cell.candidates)} candidates of the grid could be fitted in every fold{within}"
-        return f"{message}: {reasons[0]}" if reasons else f"{message}; change the grid, or scale the data."
+        message = f"none of the {len(cell.candidates)} candidates in the grid could be fitted in every fold{within}"
+        return f"{message}: {reasons[0]}" if reasons else f"{message}. Change the grid, or scale the data."
 
     def _table(self, cell: Cell) -> list[list[Score]]:
-        """Return the scores of a cell's candidates (rows) in its folds (columns)."""
+        """Return the scores of a cell, with one row per candidate and one column per fold."""
         folds = [self._scores(fold) for fold in cell.folds]
         return [[scores[candidate.key] for scores in folds] for candidate in cell.candidates]
 
@@ -82,9 +85,9 @@ class ScoreStore:
 
 
 def is_score(score: object, metric: Metric | None) -> bool:
-    """Return True for a possible value of a metric; any finite value for None.
+    """Return True if `score` is a valid selection score for a metric (None if unknown).
 
-    A score is a finite number, negative for a metric that is better the lower it is, or None, or {FAILED: reason}.
+    A score is a finite number, None or {FAILED: reason}; a metric for which lower is better is negated.
     """
     if isinstance(score, dict):
         reason = score.get(FAILED)

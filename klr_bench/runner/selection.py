@@ -1,7 +1,7 @@
-"""Cross-validation on training rows: candidates of a grid, their scores, and the choice.
+"""Parameter selection: score the candidates of a grid by cross-validation, choose the best.
 
-The unit of work is one fold of one repeat, with all estimators that share a kernel: they see the same examples in the
-same order, so that they may share a pass over the fold.
+The unit of work is a fold of a repeat with all estimators that share a kernel.  They see the same examples in the same
+order, so that they can share a pass over the fold.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from klr_bench.metrics.predictions import Predictions, from_decision, predict
 from klr_bench.runner.bandwidth import resolve_gamma, resolve_kernel
 
 Score = float | dict[str, str] | None
-"""Score of a candidate in a fold: a number, None if it cannot be fitted, or {FAILED: reason} if its code raised."""
+"""Score of a candidate in a fold: a number, None if it cannot be fitted, or {FAILED: reason} after an error."""
 FAILED = "failed"
 LONGEST_REASON = 500
-"""Maximum number of characters of a reason."""
+"""Maximum number of characters of the reason for a failure."""
 
 
 def candidates(estimator: Parameters, grid: Mapping[str, Sequence[Any]]) -> list[EstimatorSpec]:
-    """Return the estimator with each combination of grid values; the last varies fastest."""
+    """Return the estimator with each combination of values of the grid, in product order."""
     return [{**estimator, **dict(zip(grid, values, strict=True))} for values in product(*grid.values())]
 
 
 def make(estimator: Parameters, kernel: Parameters, seed: int) -> Any:
-    """Build an estimator with a resolved kernel; its own kernel parameters take precedence."""
+    """Build an estimator with kernel parameters and a seed; its own parameters take precedence."""
     seeded = {"random_state": seed} if "random_state" in parameters(estimator[TARGET]) else {}
     return build({**kernel, **seeded, **{name: value for name, value in estimator.items() if value is not None}})
 
@@ -57,16 +57,16 @@ def score_fold(
 ) -> list[Score]:
     """Score each estimator on one held-out fold of the training rows.
 
-    The score is None for a ValueError, an ArithmeticError or an exceeded time limit, and {FAILED: reason} for any other
-    exception.
+    The score is None after a ValueError, an ArithmeticError or an exceeded time limit, and {FAILED: reason} after any
+    other exception.
 
     Parameters
     ----------
-    folds, max_examples : the folds are those of the first `max_examples` training rows; gamma, and a step size of
-        R/sqrt(T), are those for all training rows
-    nested : if False, the fold is the split itself: all training rows, scored on the test rows
-    score : a metric of predictions; the negative value is returned for a metric that is better the lower it is
-    time_limits_s : one entry per estimator, None for no limit; those that share a pass have the sum of their limits
+    folds, max_examples : number of folds, and the number of training rows that are split into folds; gamma and a step
+        size of R/sqrt(T) are computed from all training rows
+    nested : if False, the fold is the split itself: fit to all training rows and score on the test rows
+    score : a metric of predictions; a metric for which lower is better is negated
+    time_limits_s : limit of each estimator or None; the limits of estimators that share a pass are added
     """
     resolved = resolve_kernel(kernel, data.X_train, seed)
     arrays = data.X_train, data.y_train, data.X_test, data.y_test
@@ -77,7 +77,7 @@ def score_fold(
     n_classes = len(np.unique(arrays[1]))
     if n_classes < 2:
         fail(
-            f"without fold {fold} the {len(arrays[1])} training rows have one class only; use fewer folds "
+            f"the {len(arrays[1])} training rows outside fold {fold} have only one class. Use fewer folds "
             "(selection.folds=), or data with more rows of each class."
         )
     built = [make(resolve_gamma(learner, data.X_train), resolved, seed) for learner in learners]
@@ -91,11 +91,7 @@ def score_fold(
         try:
             X, y, X_test, y_test = map(readonly_view, arrays)
             values = group_scores(members, X, y, X_test, y_test, metric, limit)
-        except (
-            ValueError,
-            ArithmeticError,
-            TimeLimitError,
-        ):  # for example, an update rule that rejects an example, or a step that overflows
+        except (ValueError, ArithmeticError, TimeLimitError):  # an update that rejects an example or overflows
             values = [None] * len(group)
         except Exception as error:
             values = [{FAILED: sanitize(exception_text(error), LONGEST_REASON)}] * len(group)
@@ -104,7 +100,7 @@ def score_fold(
 
 
 def sharing(estimators: Sequence[Any], n_classes: int) -> list[list[int]]:
-    """Group the estimators that can share one pass over the data; return index lists."""
+    """Group estimators that can share a pass over the data; return their indices by group."""
     groups: dict[Any, list[int]] = {}
     for i, estimator in enumerate(estimators):
         key = protocols.pass_key(estimator, n_classes)
@@ -113,7 +109,7 @@ def sharing(estimators: Sequence[Any], n_classes: int) -> list[list[int]]:
 
 
 def _total(limits: Sequence[float | None]) -> float | None:
-    """Return the sum of the limits, or None if one is None."""
+    """Return the sum of the limits, or None if any of them is None."""
     numbers = [limit for limit in limits if limit is not None]
     return sum(numbers) if len(numbers) == len(limits) else None
 
@@ -127,10 +123,10 @@ def group_scores(
     metric: Metric,
     time_limit_s: float | None = None,
 ) -> list[Score]:
-    """Score each estimator of a group on the test rows.
+    """Fit a group of estimators, and return the score of each one on the test rows.
 
-    None for an estimator whose rule refuses an example, and for all if the fit exceeds the limit in seconds.
-    Raises TimeLimitError if a fit without a callback is stopped.
+    The score is None if the estimator rejects an example; all scores are None if the fit exceeds the time limit.
+    Raises TimeLimitError if an estimator without a callback exceeds the limit.
     """
     clock = None if time_limit_s is None else Clock(1, 0, lambda _: {}, time_limit_s)
     if len(estimators) == 1:
@@ -153,24 +149,24 @@ def group_scores(
 
 
 def score_of(metric: Metric, predictions: Predictions) -> Score:
-    """Return a metric, negated if lower is better.
+    """Return the selection score of predictions: a metric, negated if lower is better.
 
-    Returns a failure if the metric does not apply, and None if it is not a number.
+    Return None if it is NaN, and {FAILED: reason} if the metric cannot be computed for these predictions.
     """
     value = None if metric.of is None else metric.of(predictions)
     if value is None:
-        return {FAILED: f"{metric.name} cannot be computed from its predictions; choose another selection.score."}
+        return {FAILED: f"its predictions do not allow computing selection.score={metric.name}. Use another score."}
     if math.isnan(value):
         return None
     return -value if metric.better == "lower" else value
 
 
 def choose(scores: Sequence[Sequence[Score]], tolerance: float = 0.0) -> int | None:
-    """Return the first candidate with the highest mean score, up to the tolerance.
+    """Return the index of the first candidate whose mean score is highest up to a tolerance.
 
-    Returns None if all candidates failed.
+    Return None if all candidates have failed.
 
-    `scores` has one row per candidate and one column per fold; a candidate that failed in a fold is never chosen.
+    `scores` has one row per candidate and one column per fold.  A candidate that failed in any fold is never chosen.
     """
     means = [_mean(row) for row in scores]
     best = max(means)
@@ -180,6 +176,6 @@ def choose(scores: Sequence[Sequence[Score]], tolerance: float = 0.0) -> int | N
 
 
 def _mean(scores: Sequence[Score]) -> float:
-    """Return the mean score of a candidate, or minus infinity if it failed in a fold."""
+    """Return the mean score of a candidate, or minus infinity if it failed in any fold."""
     numbers = [score for score in scores if isinstance(score, int | float)]
     return round(float(np.mean(numbers)), 12) if len(numbers) == len(scores) else -math.inf

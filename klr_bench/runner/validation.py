@@ -1,4 +1,4 @@
-"""Checks of an experiment after its data are loaded and before anything runs."""
+"""Validation of an experiment against its data, before anything runs."""
 
 from __future__ import annotations
 
@@ -17,39 +17,39 @@ from klr_bench.runner.plan import Cell
 
 
 def check_data(dataset: Dataset, cells: Sequence[Cell]) -> None:
-    """Raise KlrBenchError if the cells cannot use a data set."""
+    """Raise KlrBenchError if a data set is unsuitable for its cells."""
     for cell in {cell.source.repeat: cell for cell in cells}.values():
         source, n_folds = cell.source, cell.selection.folds
         y = dataset.y[make_split(dataset, source.spec.split, source.seed, source.repeat).train]
         rarest = min(int((y == label).sum()) for label in np.unique(dataset.y))
         if rarest < 1 or len(y) < 2 * n_folds:
             fail(
-                f"{dataset.name}: repeat {source.repeat} has {len(y)} training rows, {rarest} of the rarest class; at "
-                f"least one of each class and {2 * n_folds} in all (two per fold) are needed: use more data, or "
+                f"{dataset.name}: repeat {source.repeat} has {len(y)} training rows, {rarest} of the rarest class; "
+                f"expected at least one of each class, and {2 * n_folds} in total (two per fold). Use more data or "
                 f"fewer folds (selection.folds={n_folds})."
             )
     check_many_classes(dataset.name, len(dataset.classes), cells)
     if any(cell.trace.rows for cell in cells) and dataset.X.shape[1] != 2:
         fail(
-            f"trace.rows=true: the rows of data with two features are kept for pictures, {dataset.name} has "
+            f"trace.rows=true: expected data with two features, but {dataset.name} has "
             f"{dataset.X.shape[1]:,}. Use trace.rows=false."
         )
 
 
 def check_many_classes(name: str, n_classes: int, cells: Sequence[Cell]) -> None:
-    """Raise KlrBenchError if a binary classifier is used with more than two classes."""
+    """Raise KlrBenchError if a binary classifier would be fitted to more than two classes."""
     for cell in {cell.algorithm: cell for cell in cells}.values() if n_classes > 2 else ():
         if not protocols.takes_many_classes(build(cell.candidates[0].chosen)):
             fail(
-                f"{cell.algorithm}: expected two classes, got {n_classes} in {name}. Leave it out of algorithm=[...], "
-                "or choose one class against the rest (of your own file: data.positive=LABEL)."
+                f"{cell.algorithm}: supports only two classes, but {name} has {n_classes}. Remove it from "
+                "algorithm=[...], or classify one class against the rest (for your own file: data.positive=LABEL)."
             )
 
 
 def check_stream_learners(cells: Sequence[Cell]) -> None:
-    """Raise KlrBenchError for estimators that cannot learn from a stream.
+    """Raise KlrBenchError if an estimator is unsuitable for a stream.
 
-    Estimators with growing memory are accepted only with `unbounded`.
+    It must have `partial_fit`, and bounded memory unless `unbounded` is set.
     """
     for cell in {(cell.algorithm, cell.variant): cell for cell in cells if cell.source.is_stream}.values():
         estimator, split = cell.candidates[0].chosen, cell.source.spec.split
@@ -57,14 +57,14 @@ def check_stream_learners(cells: Sequence[Cell]) -> None:
         learner = build(with_any_gamma(estimator))
         key = f"datasets.{cell.source.stem}.split"
         if not protocols.declares(learner, "partial_fit"):
-            fail(f"{cell.algorithm}: {estimator[TARGET]} has no partial_fit, which a stream requires.")
+            fail(f"{cell.algorithm}: {estimator[TARGET]} cannot learn from a stream, because it has no partial_fit.")
         if getattr(learner, "grows", False) and not split.unbounded:
             fail(
-                f"{cell.algorithm}: its memory grows with the length of the stream. Use a learner with a budget, such "
-                f"as budget_oskl, or add {key}.unbounded=true."
+                f"{cell.algorithm}: its memory grows with the length of the stream. Use an algorithm with bounded "
+                f"memory, such as budget_oskl, or add {key}.unbounded=true."
             )
         if split.test == "rows" and not protocols.declares(learner, "partial_fit_scores"):
             fail(
-                f"{cell.algorithm}: cannot predict each row before learning from it. Leave it out of "
-                f"algorithm=[...], or test all learners with {key}.test=chunks."
+                f"{cell.algorithm}: cannot predict each row before learning from it. Remove it from algorithm=[...], "
+                f"or test all algorithms by chunks with {key}.test=chunks."
             )

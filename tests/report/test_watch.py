@@ -176,7 +176,7 @@ def test_scripts_set_text_as_text() -> None:
 
 def test_a_damaged_progress_file_has_a_message_and_the_table_is_there(demo: Path) -> None:
     wrong = json.dumps(LIVE.model_dump() | {"running": [{"what": 3, "started": 1}]})
-    for content, message in (("{", "got no JSON"), (wrong, "running[0].what")):
+    for content, message in (("{", "got invalid JSON"), (wrong, "running[0].what")):
         (demo / NAME).write_text(content)
         state = Watched(demo).state()
         assert (state["standing"], message in state["problem"]) == ("unknown", True), state
@@ -310,7 +310,7 @@ def test_a_run_is_watched_killed_and_continued(tmp_path: Path) -> None:
         assert killed["standing"] == "killed"
         assert f"process {run.pid} on" in killed["sentence"]
         place.release()
-        assert "4 of 8 cells are done (2 were there already), 4 failed" in place.finish(status=1)
+        assert "4 of 8 cells are finished (2 by earlier runs), 4 failed" in place.finish(status=1)
         ended = becomes(url, lambda state: state["standing"] == "finished")
         assert (ended["done"], ended["failed"], ended["total"]) == (4, 4, 8)
         assert [failure[1:] for failure in ended["failures"]] == [["error", "RuntimeError: this learner is broken"]] * 4

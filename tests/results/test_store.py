@@ -150,7 +150,7 @@ def test_only_the_newest_configuration_of_a_method_is_listed(tmp_path: Path) -> 
     assert read_results(tmp_path).traces.empty
     assert summary.listed == 2
     assert summary.notes() == [
-        "2 cells of older configurations are not listed: oskl G=2 on magic (2 of configuration old)."
+        "2 cells of older configurations are omitted: oskl G=2 on magic (2 of configuration old)."
     ]
     store.rebuild(current={"old"})
     assert [row["key"] for row in rows(store)] == ["old0", "old1", "other"], "those that the present run asks for"
@@ -171,7 +171,7 @@ def test_a_damaged_cell_is_named_and_computed_again(tmp_path: Path, content: byt
     assert not store.finished("k0")
     summary = store.rebuild()
     assert (summary.listed, summary.unreadable) == (1, ("k0.json",))
-    assert summary.notes() == ["1 cell files cannot be read and are computed again: k0.json."]
+    assert summary.notes() == ["1 cell files cannot be read and will be computed again: k0.json."]
     write(store, record(repeat=1))
     assert store.finished("k0")
     assert store.rebuild() == store_module.Summary(listed=2)

@@ -96,7 +96,7 @@ def test_workers_that_are_lost_and_workers_that_come_late(cluster, undisturbed):
     assert any("folds and cells wait for one. Start one with: dask worker tcp://" in line for line in process.stdout)
     timer.cancel()
     cluster.add()
-    assert "going on with 1 worker on 1 machine" in ended(process)
+    assert "continuing with 1 worker on 1 machine" in ended(process)
     pd.testing.assert_frame_equal(place.records(), undisturbed)
 
 
@@ -105,7 +105,7 @@ def test_a_task_that_loses_two_workers_has_failed(tmp_path):
     output = place.finish("repeats=1", "parallel=dask", status=1)
     assert re.search(r"dask cluster tcp://\S+: 2 workers on 1 machine", output)
     assert place.records().set_index("algorithm").status.to_dict() == {"first": "ok", "deadly": "killed"}
-    assert "two workers were lost while they ran this" in output
+    assert "two workers were lost while running this task" in output
     assert [tag for _, tag, *_ in place.events("start")].count("deadly") == 2
 
 
@@ -118,10 +118,10 @@ def test_a_worker_with_other_code_is_not_used(cluster, tmp_path_factory):
     cluster.add(other)
     refused = ended(cluster.place.start(*on(cluster), "algorithm=[first]"), status=2)
     assert "none of its workers can be used" in refused
-    assert "its code differs from that of the run. Give it the same code, and start it again." in refused
+    assert "its code differs from the code of the run. Install the same code, and restart the worker." in refused
     cluster.add()
     output = ended(cluster.place.start(*on(cluster), "algorithm=[first]"))
-    assert "4 of 4 cells are done" in output
+    assert "4 of 4 cells are finished" in output
 
 
 def test_an_interrupted_run_and_a_lost_scheduler_keep_what_is_finished(cluster, undisturbed):
@@ -135,20 +135,23 @@ def test_an_interrupted_run_and_a_lost_scheduler_keep_what_is_finished(cluster, 
         place.wait_for(n)
         cluster.scheduler.kill() if status == 1 else process.send_signal(signal.SIGINT)
         output = ended(process, status)
-        assert "Run the same command again to go on." in output
+        assert "Run the same command again to continue." in output
         assert ("is gone" in output) == (status == 1)
         assert "Traceback" not in output
         place.release()
     done = len(list((place.results / "cells").glob("[!.]*.json")))
-    assert f"({done} were there already)" in ended(place.start())
+    assert f"({done} by earlier runs)" in ended(place.start())
     pd.testing.assert_frame_equal(place.records(), undisturbed)
 
 
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ("address=tcp://127.0.0.1:9", r"address: no scheduler of dask answers at tcp://127\.0\.0\.1:9 .* Start one"),
-        ("scheduler_file=none.json", r"scheduler_file=none\.json: expected the file of a scheduler .*Start one with"),
+        ("address=tcp://127.0.0.1:9", r"address: no dask scheduler responds at tcp://127\.0\.0\.1:9 .* Start one"),
+        (
+            "scheduler_file=none.json",
+            r"scheduler_file=none\.json: expected a dask scheduler file .*Start a scheduler with",
+        ),
     ],
 )
 def test_a_cluster_that_does_not_answer_is_one_message(tmp_path, monkeypatch, capsys, setting, message):

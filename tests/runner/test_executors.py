@@ -44,7 +44,7 @@ def test_each_task_has_its_result_or_its_failure(backend, n_jobs):
     assert found == {
         "error": Failure("error", "no such data"),
         "fine": "fine",
-        "exit": Failure("error", "SystemExit: 3. Take the call of exit out of the estimator, or out of the metric."),
+        "exit": Failure("error", "SystemExit: 3. Remove the call to exit from the estimator or metric."),
         "slow": Failure("timeout", "stopped after 2 s without a classifier: it takes no callback"),
     }
 
@@ -64,7 +64,7 @@ def test_a_task_whose_worker_dies_is_repeated_once(tmp_path, n_jobs):
     tasks = (Task(name, partial(die, tmp_path, name, times)) for name, times in deaths.items())
     found = {task.item: result for task, result in JoblibExecutor(n_jobs).run(tasks)}
     assert found.pop("c") == Failure(
-        "killed", "the worker process ended twice while it ran this (SIGKILL(-9)); it may need more memory."
+        "killed", "the worker process died twice while running this task (SIGKILL(-9)); it may need more memory."
     )
     assert found == {name: name for name in "abde"}
 

@@ -144,7 +144,7 @@ def test_a_killed_parent_loses_only_what_was_in_flight(place, undisturbed, momen
     scored = len(list((place.results / "selections").glob("*/[!.]*.json")))
     place.forget_fits()
     output = place.finish()
-    assert f"({len(finished)} were there already)" in output
+    assert f"({len(finished)} by earlier runs)" in output
     assert len(place.events("end")) == (12 - len(finished)) + 2 * (8 - scored)
     pd.testing.assert_frame_equal(place.records(), undisturbed)
 
@@ -166,12 +166,12 @@ def test_a_cell_that_kills_two_workers_has_failed_and_the_others_go_on(tmp_path)
     output = place.finish("repeats=2", status=1)
     status = place.records().groupby("algorithm").status.agg(set)
     assert status.to_dict() == {"first": {"ok"}, "deadly": {"killed"}, "failing": {"error"}}
-    assert "killed: deadly on small, repeat 0: the worker process ended twice" in output
+    assert "killed: deadly on small, repeat 0: the worker process died twice" in output
     assert "error: failing on small, repeat 0: RuntimeError: this learner is broken" in output
     # two cells, twice each, unless the death of one ends the other between its mark and its fit
     assert [tag for _, tag, *_ in place.events("start")].count("deadly") in {3, 4}
     Path(f"{place.log}.mended").touch()
-    assert "4 of 4 cells are done (2 were there already)" in place.finish("repeats=2", "algorithm=[first,failing]")
+    assert "4 of 4 cells are finished (2 by earlier runs)" in place.finish("repeats=2", "algorithm=[first,failing]")
     alone = place.finish("repeats=1", "algorithm=[deadly]", "name=alone", status=1)
     assert "killed: deadly on small, repeat 0" in alone, "also as the last task of a run"
 
@@ -181,7 +181,7 @@ def test_a_selection_that_kills_workers_is_a_failed_cell(tmp_path):
     place.finish("repeats=1", status=1)
     (row,) = place.records().itertuples()
     assert row.status == "killed"
-    assert row.message.startswith("in selection: the worker process ended twice")
+    assert row.message.startswith("in selection: the worker process died twice")
     progress = read_progress(place.results)
     assert (progress.tasks, progress.cells) == (Count(total=3, failed=3), Count(total=1, failed=1))
 
@@ -201,7 +201,7 @@ def test_an_interrupted_run_can_be_continued(place, undisturbed):
         process.send_signal(number)
         output = ended(process, 130)
         place.release()
-        assert "Run the same command again to go on." in output
+        assert "Run the same command again to continue." in output
         assert "Traceback" not in output
     place.finish()
     pd.testing.assert_frame_equal(place.records(), undisturbed)

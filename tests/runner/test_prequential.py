@@ -24,7 +24,7 @@ TIMES = ["fit_time_s", "predict_time_s", "peak_memory_mb", "load"]
 SPLIT = "datasets.stream.split."
 OSKL = ["algorithm=[budget_oskl]", "algorithms.budget_oskl.estimator.budget=50"]
 MOONS = "datasets.moons.split={stream: true, test_size: null}"
-CANNOT_SAY = "cannot say what it predicts for each row before it learns from it"
+CANNOT_SAY = "cannot predict each row before learning from it"
 SMALL = [f"{SPLIT}chunk=100", f"{SPLIT}window=500", f"{SPLIT}checkpoint=500"]
 
 
@@ -212,8 +212,8 @@ def test_a_killed_pass_of_a_third_party_learner_starts_again_with_a_warning(plac
     assert learned_rows() == [*range(0, 1701, 100), *range(0, 2500, 100)]
     output = " ".join(capfd.readouterr().err.split())
     assert "logged on part-0-" in output
-    assert "starts again from its first row: " in output
-    assert "only estimators of klr-bench have checkpoints, not tests.runner.test_prequential.Logged." in output
+    assert "restarts from its first row, because " in output
+    assert "only estimators of klr-bench can be checkpointed, got tests.runner.test_prequential.Logged." in output
     progress = read_progress(Path("results/stream_own"))
     assert (progress.state, progress.tasks, progress.cells) == ("finished", *2 * [Count(total=1, done=1)])
     assert_equal_results("stream_own", "undisturbed")
@@ -246,7 +246,7 @@ def test_a_pass_with_a_damaged_checkpoint_starts_again(place, caplog, seen):
     assert run(*OSKL, "parallel=serial") == 0
     assert seen == [*range(0, 1701, 100), *range(0, 2500, 100)]
     assert_equal_results("stream_own", "undisturbed")
-    assert "starts again from its first row: " in caplog.text
+    assert "restarts from its first row, because " in caplog.text
 
 
 def test_other_libraries_learners_with_partial_fit_and_three_classes(place):
@@ -293,7 +293,7 @@ def test_a_time_limit_ends_the_pass(place):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["algorithm=[oskl]", "algorithms.oskl.grid=null"], "its memory grows with the rows of a stream"),
+        (["algorithm=[oskl]", "algorithms.oskl.grid=null"], "its memory grows with the length of the stream"),
         (["algorithm=[svc]", "algorithms.svc.grid=null"], "has no partial_fit"),
         (["algorithm=[budget_oskl]", "algorithms.budget_oskl.estimator.average=true", f"{SPLIT}test=rows"], CANNOT_SAY),
         ([*OSKL, f"{SPLIT}test=cells"], "split.test"),

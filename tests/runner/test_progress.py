@@ -80,7 +80,7 @@ def test_a_running_and_an_interrupted_run(tmp_path: Path) -> None:
     output = ended(run, 130)
     said = read(place.results)
     assert (said.state, said.message, said.running) == ("interrupted", "", [])
-    assert f"{said.cells.done} of 12 cells are done" in output
+    assert f"{said.cells.done} of 12 cells are finished" in output
 
 
 def test_the_file_is_written_during_a_long_fit(mixed: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:

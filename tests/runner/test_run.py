@@ -84,7 +84,12 @@ def test_a_class_without_kernel_gets_what_its_file_declares_of_the_runs(config):
         outcome, text = run(altered(config, algorithms=algorithms, repeats=1, sweep={}))
         ours, theirs = (json.loads(text) for text in table(config).params)
         assert ours["gamma"] != 1.0
-        return theirs.get("gamma"), theirs.get("gamma") == ours["gamma"], "keeps its own gamma" in text, outcome.n_found
+        return (
+            theirs.get("gamma"),
+            theirs.get("gamma") == ours["gamma"],
+            "ignores the run's gamma" in text,
+            outcome.n_found,
+        )
 
     assert params() == (None, False, True, 0)
     assert params(kernel_parameters=[]) == (None, False, False, 2), "the key is the same"
@@ -336,7 +341,7 @@ def test_more_than_two_classes(config):
         assert row.accuracy > 0.85
         assert row.log_loss < 0.4
         assert json.loads(row.params)["C"] == 1.0
-    with pytest.raises(KlrBenchError, match=r"two: takes two classes, three has 3\. Leave it out"):
+    with pytest.raises(KlrBenchError, match=r"two: supports only two classes, but three has 3\. Remove it"):
         run(altered(config, algorithms={"lr": logistic, "two": algorithm("tests.runner.learners.OfTwoClasses")}))
     few = three | {"source": made(mixtures | {"n_samples": 12}), "split": {"test_size": 0.75}}
     with pytest.raises(KlrBenchError, match="0 of the rarest class"):
@@ -412,7 +417,7 @@ def test_a_value_left_to_selection_stands_beside_a_fixed_one(config):
 def test_a_run_lists_the_configuration_that_it_asks_for(done):
     first = table(done).params[0]
     _, text = run(altered(done, kernel=altered(done.kernel, percentile=5.0), algorithms={"nc": NC}, sweep={}))
-    assert "2 cells of older configurations are not listed: nc on small (2 of configuration" in text
+    assert "2 cells of older configurations are omitted: nc on small (2 of configuration" in text
     assert table(done).algorithm.tolist() == ["nc"] * 2 + ["oskl"] * 4
     assert table(done).params[0] != first
     run(done)
@@ -422,11 +427,11 @@ def test_a_run_lists_the_configuration_that_it_asks_for(done):
 def test_a_dry_run_writes_nothing(config, finished):
     text = run(config, dry_run=True)[1]
     assert not Path(config.results_dir).exists()
-    assert "tiny: 6 cells, 0 of them done" in text
-    assert "would run 6 folds of selection (48 fits) and 6 cells:" in text
+    assert "tiny: 6 cells, 0 of them finished" in text
+    assert "would run 6 selection folds (48 fits) and 6 cells:" in text
     assert "nc on small" in text
     assert "nc on small" not in run(config, dry_run=True, quiet=True)[1]
-    assert "tiny: 6 cells, 6 of them done" in run(finished[0], dry_run=True)[1]
+    assert "tiny: 6 cells, 6 of them finished" in run(finished[0], dry_run=True)[1]
 
 
 def test_a_dry_run_says_how_long_the_reference_took(config, monkeypatch, tmp_path):
@@ -470,7 +475,7 @@ def test_no_candidate_that_can_be_fitted_is_an_error_row(config):
     unbounded = algorithm("klr_bench.OSKL", {"R": [10.0, 100.0]}, loss="exponential", eta=1.0)
     outcome, text = run(altered(config, algorithms={"oskl": unbounded}, sweep={}, repeats=1))
     assert outcome.n_failed == 1
-    assert "none of the 2 candidates of the grid could be fitted in every fold" in text
+    assert "none of the 2 candidates in the grid could be fitted in every fold" in text
     assert table(config).status.tolist() == ["error"]
 
 
@@ -488,7 +493,7 @@ def test_a_dry_run_does_not_import_generators(config, own_module, part):
     own_module.write_text(f"from pathlib import Path\nPath({str(mark)!r}).touch()\ndef make():\n    pass\n")
     make = {"_target_": "own_module.make"}
     dataset = SMALL | {part: made(make) if part == "source" else make}
-    assert "6 cells, 0 of them done" in run(altered(config, datasets={"small": dataset}), dry_run=True)[1]
+    assert "6 cells, 0 of them finished" in run(altered(config, datasets={"small": dataset}), dry_run=True)[1]
     assert not mark.exists()
 
 

@@ -51,7 +51,7 @@ def test_the_width_is_the_percentile_of_distances():
     wide = resolve_kernel(kernel | {"multiple": 3.0}, X, seed=0)
     assert wide == {"kernel": "rbf", "gamma": pytest.approx(1 / (18 * sigma**2))}
     assert kernel_of(NC, SHARED | {"multiple": 3.0}) == {"kernel": "rbf", "percentile": 20.0, "multiple": 3.0}
-    with pytest.raises(KlrBenchError, match=r"kernel.percentile=20: .* is 0, because many rows are equal"):
+    with pytest.raises(KlrBenchError, match=r"kernel.percentile=20: .* is 0, because many rows are identical"):
         distance_percentile(np.ones((30, 2), dtype=np.float32), 20, seed=0)
 
 
@@ -81,7 +81,7 @@ def test_any_metric_of_predictions_with_a_direction_is_a_score(score):
 
 def test_predictions_may_not_have_the_metric_that_is_the_score():
     found = score_fold([{"_target_": "klr_bench.KernelPegasos"}], KERNEL, data(), 2, folds=4, seed=9, score="log_loss")
-    message = "its predictions have no log_loss, by which selection.score chooses; use another score."
+    message = "its predictions do not allow computing selection.score=log_loss. Use another score."
     assert found == [{FAILED: message}]
 
 

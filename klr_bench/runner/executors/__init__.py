@@ -1,7 +1,7 @@
-"""Executors of tasks: joblib processes (the default), the current process, or dask.
+"""Executors of tasks: joblib processes (the default), this process, or a dask cluster.
 
-All executors have the interface of `Executor`; code outside this package never asks which one is active.  A new
-executor is one module here, which has a function `open_executor`, and a file in configs/parallel.
+All executors implement the protocol `Executor`; code outside this package does not depend on which one is active.  To
+add an executor, add a module with a function `open_executor` to this package and a file to configs/parallel.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from klr_bench.metrics.clock import KilledError, TimeLimitError
 from klr_bench.printing import shortened
 
 Say = Callable[[str], None]
-"""Function that prints a line."""
+"""Type of a function that prints a message to the user."""
 
 
 class Task(NamedTuple):
-    """Function with its arguments, and the fold or cell whose result it computes."""
+    """A function call, and the fold or cell whose result it computes."""
 
     item: Any
     call: partial[Any]
 
 
 class Executor(Protocol):
-    """Interface of executors, which run tasks and yield the results as they finish."""
+    """Protocol of a context manager that runs tasks on a number of workers."""
 
     n_workers: int
     """Number of tasks that run at the same time."""
@@ -39,18 +39,18 @@ class Executor(Protocol):
     def __exit__(self, *exception: object) -> None: ...
 
     def run(self, tasks: Iterable[Task]) -> Generator[tuple[Task, Any]]:
-        """Yield each task with its result, or with a Failure if it raised or lost two workers.
+        """Yield each task with its result, or with a Failure, in order of completion.
 
-        `tasks` is consumed lazily, whenever a worker is free, and possibly in another thread.  If the iteration ends
-        early, by an exception or by `close`, the tasks that are running are given up.
+        A task has failed if it raised an exception or if its worker died twice.  `tasks` is consumed lazily, whenever a
+        worker is free, possibly in another thread.  Ending the iteration early cancels the running tasks.
         """
 
 
 def open_executor(parallel: ParallelConfig, n_jobs: int | None, say: Say) -> Executor:
-    """Return the executor of a configuration as a context manager; `say` prints a line.
+    """Return the executor that a configuration selects; `say` prints a message.
 
-    n_jobs : number of workers, None or -1 for one per core
-    Raises KlrBenchError if a cluster cannot be used.
+    `n_jobs` is the number of workers; None or -1 means one per core.
+    Raises KlrBenchError if the cluster cannot be used.
     """
     module = importlib.import_module(f"{__name__}.{parallel.backend}")
     executor: Executor = module.open_executor(parallel, n_jobs, say)
@@ -58,20 +58,23 @@ def open_executor(parallel: ParallelConfig, n_jobs: int | None, say: Say) -> Exe
 
 
 LONGEST = 2000
-"""Maximum length of a message."""
+"""Maximum number of characters of an error message."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Reason why a task has no result."""
+    """Status and error message of a task that has failed."""
 
     status: str
-    """"error", "killed" or "timeout"."""
+    """One of "error", "killed" and "timeout"."""
     message: str
 
 
-def run_guarded(task: Callable[[], Any], *, through: tuple[type[BaseException], ...] = ()) -> Any:
-    """Run a task and return its result, or a Failure if it raises an exception not in `through`."""
+def guarded(task: Callable[[], Any], *, through: tuple[type[BaseException], ...] = ()) -> Any:
+    """Call a function; return its result, or a Failure if it raises an exception.
+
+    Exceptions of the types in `through` are not caught.
+    """
     try:
         return task()
     except through:
@@ -84,9 +87,9 @@ def run_guarded(task: Callable[[], Any], *, through: tuple[type[BaseException], 
         return Failure("error", exception_message(error))
 
 
-def exception_message(error: BaseException) -> str:
-    """Return the message of an exception, with its class unless it is a KlrBenchError."""
+def described(error: BaseException) -> str:
+    """Return the message of an exception, preceded by its class unless it is a KlrBenchError."""
     text = str(error) if isinstance(error, KlrBenchError) else f"{type(error).__name__}: {error}"
     if isinstance(error, SystemExit):
-        text += ". Take the call of exit out of the estimator, or out of the metric."
+        text += ". Remove the call to exit from the estimator or metric."
     return shortened(text, LONGEST).encode("utf-8", "backslashreplace").decode()

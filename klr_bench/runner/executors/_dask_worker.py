@@ -1,4 +1,4 @@
-"""The part of a task that runs on a dask worker: check the code, find the data, run."""
+"""Functions that run on a dask worker: check its code, locate the data, and run the task."""
 
 from __future__ import annotations
 
@@ -18,25 +18,26 @@ from klr_bench.runner.executors import Failure, run_guarded
 from klr_bench.runner.plan import Cell, Fold, Source
 
 OTHER_CODE, NO_DATA = "other code", "no data"
-"""Status of a task that a worker cannot run, because its code differs or the data are missing."""
+"""Statuses of a task that a worker cannot run, because its code differs or because it cannot obtain the data."""
 
 
 def run_here(item: Fold | Cell, call: partial[Any]) -> Any:
-    """Run a call whose first argument is `item` with the data of this machine.
+    """Run a call on a fold or cell with the data on this machine; return its result.
 
-    Returns a Failure if the code differs or the data are missing.
+    `item` is the first argument of the call.
 
-    The status of the failure is OTHER_CODE or NO_DATA if another worker may be able to run the call.
+    Return a Failure if that is not possible, with status OTHER_CODE or NO_DATA if another worker may be able to.
     """
-    machine.follow(os.getppid())  # the parent process of all workers that were started together
+    machine.follow(os.getppid())  # the common parent of the workers on this machine
     try:
         key = replace(item).key  # recomputed from the code of this worker
     except KlrBenchError as error:
         return Failure(
-            OTHER_CODE, f"{error} Provide the same files as on the machine of the run, and restart the worker."
+            OTHER_CODE,
+            f"{error} Install the same files and packages as on the machine of the run, and restart the worker.",
         )
     if key != item.key:
-        message = "the code of this worker differs from that of the run. Install the same code and restart it."
+        message = "its code differs from the code of the run. Install the same code, and restart the worker."
         return Failure(OTHER_CODE, message)
     source = _of_this_machine(item.source)
     try:
@@ -47,12 +48,12 @@ def run_here(item: Fold | Cell, call: partial[Any]) -> Any:
         return run_guarded(call)
     there = replace(item, source=source)
     if isinstance(item, Cell):
-        vars(there).update(config_hash=item.config_hash, key=item.key)  # the path on this machine does not count
-    return run_guarded(partial(call.func, there, *call.args[1:], **call.keywords))
+        vars(there).update(config_hash=item.config_hash, key=item.key)  # keys must not depend on paths
+    return guarded(partial(call.func, there, *call.args[1:], **call.keywords))
 
 
 def _of_this_machine(source: Source) -> Source:
-    """Return a source that uses the cache of this machine and received user files."""
+    """Return a source that uses the cache of this machine and, if it was sent, the user's file."""
     cache = source.cache if source.cache.is_dir() else default_cache()
     spec = source.spec
     if spec.source.is_own_file and not _has(source):
@@ -62,20 +63,20 @@ def _of_this_machine(source: Source) -> Source:
 
 
 def _has(source: Source) -> bool:
-    """Return True if the user's file exists on this machine with the same content."""
+    """Return True if this machine has the user's file with the same content."""
     with suppress(KlrBenchError):
         return dataset_hash(source.stem, source.spec) == source.data_key
     return False
 
 
 def _own_places(source: Source) -> dict[str, Path]:
-    """Return the cache paths of the user's files, keyed by their keys in the spec."""
+    """Return where a cache stores the user's files, keyed by their names in the data set spec."""
     paths = {key: path for key in OWN_PATHS if (path := getattr(source.spec.source, key))}
     return {key: Path("sent", source.data_key, key, Path(path).name) for key, path in paths.items()}
 
 
 def files_to_send(source: Source) -> dict[Path, Path]:
-    """Map the files of a data set to their paths in a cache."""
+    """Return the files of a data set, keyed by their relative paths in a cache."""
     if source.spec.source.is_own_file:
         paths = fetched(source.spec, cache=source.cache, mirror=source.mirror, progress=None)
         return dict(zip(_own_places(source).values(), paths, strict=True))
@@ -83,7 +84,10 @@ def files_to_send(source: Source) -> dict[Path, Path]:
 
 
 def receive(cache: Path, place: Path, chunk: bytes, number: int) -> None:
-    """Append a chunk to a file in the cache of this machine; number -1 marks the last chunk."""
+    """Append a chunk of a file to the cache of this machine.
+
+    The first chunk has number 0; number -1 completes the file.
+    """
     target = (cache if cache.is_dir() else default_cache()) / place
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
-"""Executor for dask clusters, which runs at most one task at a time per worker.
+"""Executor on a dask cluster; each worker runs at most one task at a time.
 
-Each task is bound to one worker, so that it is known which task a lost worker had: dask's own retries blame every task
-in the queue of a worker that dies, and its joblib backend waits forever for a task that dask has given up.
+Each task is assigned to one worker, to know which task was running on a worker that is lost.  Dask's own retries would
+blame every task in the queue of the worker, and its joblib backend would wait forever for a task that dask abandons.
 """
 
 from __future__ import annotations
@@ -29,32 +29,32 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 POLL_S = 0.5
-"""Seconds between two queries for the workers of the cluster."""
+"""Seconds between two queries for the list of workers."""
 CONNECT_S = 30.0
-"""Maximum seconds to wait for a scheduler or its file."""
+"""Maximum seconds to wait for a scheduler to respond or to write its file."""
 PATIENCE_S = 3.0
-"""Seconds without a worker after which a message is printed."""
+"""Seconds without any worker after which a message is printed."""
 CHUNK = 2**23
-"""Number of bytes of a file sent at once."""
+"""Size in bytes of the chunks in which files are sent."""
 
 
 @dataclass
 class _Attempt:
-    """Task that is running or waiting."""
+    """A task that is running or waiting to be run again."""
 
     task: Task
     is_retry: bool = False
-    """True if a worker was lost while running the task."""
+    """True if a worker was already lost while running the task."""
     future: Future | None = None
 
 
 def open_executor(parallel: ParallelConfig, n_jobs: int | None, say: Say) -> DaskExecutor:
-    """Return the executor.  Raises KlrBenchError if the cluster cannot be used."""
+    """Return a dask executor.  Raises KlrBenchError if the cluster cannot be used."""
     return DaskExecutor(parallel, n_jobs, say)
 
 
 class DaskExecutor:
-    """Executor on the configured cluster, or on `n_jobs` local workers that it starts."""
+    """Executor on the configured dask cluster, or on a new local one with `n_jobs` workers."""
 
     def __init__(self, parallel: ParallelConfig, n_jobs: int | None, say: Say) -> None:
         try:
@@ -69,10 +69,10 @@ class DaskExecutor:
         self._ended: SimpleQueue[tuple[str, Future]] = SimpleQueue()
         self._running: dict[str, _Attempt] = {}
         self._waiting: deque[_Attempt] = deque()
-        """Tasks to rerun, and the next task if there is no worker."""
+        """Tasks to run again, or the next task if there is no worker for it."""
         self._refused: dict[str, str] = {}
         self._sent: set[tuple[str, str]] = set()
-        """(host, data key) pairs of files already sent."""
+        """Pairs (host, data set key) of the files already sent."""
         workers = self._workers()
         self.n_workers = max(1, len(workers))
         say(f"dask cluster {self._address}: {_counted(workers)}")
@@ -85,9 +85,10 @@ class DaskExecutor:
             self._stack.close()
 
     def run(self, tasks: Iterable[Task]) -> Generator[tuple[Task, Any]]:
-        """Yield each task with its result or Failure; a task that loses two workers fails.
+        """Yield each task with its result, or with a Failure, in order of completion.
 
-        Raises StoppedError if the scheduler is gone, and KlrBenchError if no worker can be used.
+        A task has failed if two workers were lost while running it.  Raises StoppedError if the scheduler is gone, and
+        KlrBenchError if none of the workers can be used.
         """
         attempts = (_Attempt(task) for task in tasks)
         polled, workers, absent_since = 0.0, self._workers(), None
@@ -117,7 +118,7 @@ class DaskExecutor:
     def _free_worker(self, workers: Sequence[str]) -> str | None:
         """Return a worker that can start a task now, or None.
 
-        A retried task runs on a host without other tasks, because together they may have needed too much memory.
+        A retried task gets a host without other tasks, because the first failure may have been due to lack of memory.
         """
         next_is_retry = bool(self._waiting) and self._waiting[0].is_retry
         hosts = {_host(worker) for worker, attempt in self._running.items() if next_is_retry or attempt.is_retry}
@@ -132,7 +133,7 @@ class DaskExecutor:
         future.add_done_callback(lambda future: self._ended.put((worker, future)))
 
     def _results(self) -> Iterator[tuple[Task, Any]]:
-        """Wait briefly for finished tasks, and yield those with a result."""
+        """Wait briefly for tasks to finish, and yield those that have a result."""
         timeout = POLL_S / 4
         while True:
             try:
@@ -146,10 +147,10 @@ class DaskExecutor:
                 yield from self._result(worker, attempt, future)
 
     def _result(self, worker: str, attempt: _Attempt, future: Future) -> Iterator[tuple[Task, Any]]:
-        """Yield a finished task with its result, or schedule it again."""
+        """Yield a finished task with its result, or queue the task to run again."""
         try:
             result = future.result(timeout=CONNECT_S)
-        except Exception:  # the worker died before sending the result, or dask has abandoned the task
+        except Exception:  # the result was lost with its worker, or dask has abandoned the task
             yield from self._retry(attempt)
             return
         status = result.status if isinstance(result, Failure) else ""
@@ -165,7 +166,7 @@ class DaskExecutor:
             yield attempt.task, result
 
     def _retry(self, attempt: _Attempt) -> Iterator[tuple[Task, Any]]:
-        """Schedule a task again after it lost its worker, or yield it as failed the second time."""
+        """Queue a task whose worker was lost to run again; yield a Failure the second time."""
         if attempt.is_retry:
             message = "two workers were lost while running this task; it may need more memory."
             yield attempt.task, Failure("killed", message)
@@ -174,7 +175,7 @@ class DaskExecutor:
             self._waiting.append(attempt)
 
     def _lost(self, workers: Iterable[str]) -> Iterator[tuple[Task, Any]]:
-        """Retry the tasks of lost workers, and yield those that have failed."""
+        """Retry the tasks of workers that have disappeared; yield tasks that fail for good."""
         for worker in {*self._running} - {*workers}:
             attempt = self._running.pop(worker)
             if attempt.future:
@@ -182,42 +183,43 @@ class DaskExecutor:
             yield from self._retry(attempt)
 
     def _workers(self) -> list[str]:
-        """Return the addresses of the cluster's workers.
-
-        Raises StoppedError if the scheduler is gone.
-        """
+        """Return the addresses of the workers.  Raises StoppedError if the scheduler is gone."""
         try:
             if self._client.status != "running":
                 message = "the connection is lost"
                 raise OSError(message)
             return list(self._client.nthreads())
         except (OSError, TimeoutError) as error:
-            gone = f"the scheduler at {self._address} is gone ({sanitize(error)})"
-            message = f"{gone}; start a scheduler and workers to continue."
+            message = (
+                f"the scheduler at {self._address} is gone ({shown(error)}). Start a scheduler and workers to continue."
+            )
             raise StoppedError(message) from error
 
     def _check_absence(self, workers: Sequence[str], since: float | None) -> float | None:
-        """Print a message if there has been no worker for some time.
+        """Check that there are usable workers; print a message if there are none for a while.
 
-        Returns the time since when there is no worker, 0 after the message, or None if there are workers.
+        Return None if there are workers, 0 once the message is printed, else the time when the last worker disappeared.
         """
         self._refused = {worker: reason for worker, reason in self._refused.items() if worker in workers}
         if workers and len(self._refused) == len(workers):
             fail(f"{self._address}: none of its workers can be used. {next(iter(self._refused.values()))}")
         if workers:
             if since == 0.0:
-                self._say(f"going on with {_counted(workers)}")
+                self._say(f"continuing with {_counted(workers)}")
             return None
         if since and time.monotonic() - since > PATIENCE_S:
-            self._say(f"no worker: folds and cells wait for one. Start one with: dask worker {self._address}")
+            self._say(f"waiting for a worker. Start one with: dask worker {self._address}")
             return 0.0
         return time.monotonic() if since is None else since
 
     def _send_data(self, worker: str, task: Task, missing: str) -> Failure | None:
-        """Send the files of a task's data set to the cache of the worker's host, once per host."""
+        """Send the data set of a task to a worker; return a Failure if that is impossible.
+
+        The files are sent once to each host.
+        """
         source = task.item.source
         if (_host(worker), source.data_key) in self._sent:
-            return Failure("error", f"{worker} cannot use the data that were sent: {missing}")
+            return Failure("error", f"{worker} cannot use the data sent to it: {missing}")
         self._sent.add((_host(worker), source.data_key))
         self._say(f"sending {source.name} to {_host(worker)}")
         try:
@@ -241,7 +243,7 @@ class DaskExecutor:
             except (OSError, ValueError, TypeError) as error:
                 key = "address" if parallel.address else f"scheduler_file={sanitize(parallel.scheduler_file)}"
                 fail(
-                    f"parallel.{key}: no dask scheduler responds at {sanitize(address)} ({sanitize(error)}). Start one "
+                    f"parallel.{key}: no dask scheduler responds at {shown(address)} ({shown(error)}). Start one "
                     "with `dask scheduler`, and workers with `dask worker ADDRESS --nthreads 1`."
                 )
         self._stack.callback(client.close, timeout=2)
@@ -250,8 +252,8 @@ class DaskExecutor:
     def _start_cluster(self, distributed: Any, n_jobs: int | None) -> Any:
         import dask
 
-        # A fit can block a worker for longer than dask would wait; memory that is freed and allocated
-        # again at once should not be returned to the system in between.
+        # A long fit can keep a worker from responding for longer than dask would wait.  Returning freed memory to the
+        # system would be slow, because the worker soon allocates it again.
         settings = {
             "distributed.scheduler.worker-ttl": None,
             "distributed.worker.daemon": False,
@@ -270,7 +272,7 @@ class DaskExecutor:
 
 
 def _address_in(path: Path) -> str:
-    """Return the address in a scheduler file, waiting up to CONNECT_S for the file."""
+    """Read the address in a scheduler file; wait up to CONNECT_S for the file to appear."""
     end = time.monotonic() + CONNECT_S
     while True:
         try:
@@ -278,19 +280,19 @@ def _address_in(path: Path) -> str:
         except (OSError, ValueError, KeyError, TypeError) as error:
             if time.monotonic() > end:
                 fail(
-                    f"parallel.scheduler_file={sanitize(path)}: expected the file of a scheduler ({sanitize(error)}). "
-                    f"Start one with `dask scheduler --scheduler-file {sanitize(path)}`."
+                    f"parallel.scheduler_file={shown(path)}: expected a dask scheduler file ({shown(error)}). Start a "
+                    f"scheduler with `dask scheduler --scheduler-file {shown(path)}`."
                 )
         time.sleep(POLL_S / 4)
 
 
 def _host(worker: str) -> str:
-    """Return the host part of an address, such as 10.0.0.7 for tcp://10.0.0.7:40123."""
+    """Return the host in the address of a worker: 10.0.0.7 in tcp://10.0.0.7:40123."""
     return worker.rpartition("://")[2].rpartition(":")[0]
 
 
 def _counted(workers: Sequence[str]) -> str:
-    """Return a count of workers and machines, such as "4 workers on 2 machines"."""
+    """Return a text such as "4 workers on 2 machines"."""
     n_workers, n_hosts = len(workers), len({_host(worker) for worker in workers})
     if not n_workers:
         return "no worker yet"

@@ -1,7 +1,7 @@
-"""Executor with joblib's worker processes (loky), one numerical thread per process.
+"""Executor on joblib's worker processes (loky), with one BLAS thread per worker.
 
-joblib fails a whole call if one worker dies.  The tasks that were running then are repeated one at a time, because
-together they may have needed too much memory; a task whose worker dies again has failed.
+If one worker dies, joblib aborts the whole call.  The tasks that were running are then retried one at a time, because
+together they may have needed too much memory.  A task whose worker dies again has failed.
 """
 
 from __future__ import annotations
@@ -32,36 +32,36 @@ from klr_bench.runner.executors.serial import SerialExecutor
 
 warnings.filterwarnings("ignore", "\\d+ tasks which were still being processed", UserWarning, "joblib")
 PARENT_CHECK_S = 0.5
-"""Seconds between two checks of a worker whether its parent is running."""
+"""Seconds between two checks by which a worker makes sure that its parent is running."""
 EXIT_CODE = re.compile(r"\w+\(-?\d+\)")
-"""Pattern of a worker's exit code in joblib's messages, such as SIGKILL(-9)."""
+"""Pattern of the exit codes in joblib's error message, such as SIGKILL(-9)."""
 
 
 def open_executor(parallel: ParallelConfig, n_jobs: int | None, say: Say) -> JoblibExecutor | SerialExecutor:
-    """Return the executor; inside a worker of a Hydra launcher it is a serial one."""
+    """Return a joblib executor, or a serial one in a worker process of a Hydra launcher."""
     if multiprocessing.current_process().name != "MainProcess":
-        say("inside a worker process of a launcher: tasks run one at a time.")
+        say("running one task at a time, because this is a worker process of a Hydra launcher.")
         return SerialExecutor()
     return JoblibExecutor(n_jobs)
 
 
 class JoblibExecutor:
-    """Executor with `n_jobs` processes; None or -1 means one per core."""
+    """Executor on `n_jobs` worker processes; None or -1 means one per core."""
 
     def __init__(self, n_jobs: int | None) -> None:
         self.n_workers = cpu_count() if n_jobs in (None, -1) else n_jobs
 
     def __enter__(self) -> JoblibExecutor:
-        """Shut down existing workers, which may use another folder or environment."""
+        """Shut down existing workers, whose environment variables may be out of date."""
         get_reusable_executor(reuse=True).shutdown(wait=True)
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """Shut down the workers, so that other code starts with new ones."""
+        """Shut down the workers, so that other code does not reuse them."""
         get_reusable_executor(reuse=True).shutdown(wait=True, kill_workers=True)
 
     def run(self, tasks: Iterable[Task]) -> Generator[tuple[Task, Any]]:
-        """Yield each task with its result or Failure as it ends."""
+        """Yield each task with its result, or with a Failure, in order of completion."""
         waiting, lock = iter(tasks), threading.Lock()
         while True:
             started: dict[int, Task] = {}
@@ -81,7 +81,10 @@ class JoblibExecutor:
                 yield task, self._run_alone(task, reasons, n_tries=1 if number in begun else 2)
 
     def _run_alone(self, task: Task, reasons: list[str], n_tries: int) -> Any:
-        """Run a single task up to `n_tries` times; `reasons` are the exit codes of earlier tries."""
+        """Run a single task up to `n_tries` times; return its result or a Failure.
+
+        `reasons` are the exit codes of workers that have died before.
+        """
         for _ in range(n_tries):
             try:
                 [(_, result)] = self._parallel(iter([(0, task.call)]))
@@ -91,19 +94,18 @@ class JoblibExecutor:
                 return result
         listed = " and ".join(dict.fromkeys(reasons)) or "unknown exit status"
         memory = "; it may need more memory" if "SIGKILL" in listed else ""
-        message = f"the worker process ended twice while running this task ({listed}){memory}.{memory_limit()}"
+        message = f"the worker process died twice while running this task ({listed}){memory}.{memory_limit()}"
         return Failure("killed", message)
 
     def _parallel(
         self, calls: Iterator[tuple[int, partial[Any]]], marks: str | None = None
     ) -> Iterator[tuple[int, Any]]:
-        """Yield index and result of each call as it finishes.
+        """Run numbered calls in parallel; yield each number with the result of its call.
 
-        Raises BrokenProcessPool if a worker dies.
-
-        A call that starts leaves an empty file with its number in the folder `marks`.
+        Each call creates an empty file, named by its number, in the folder `marks` when it starts.  Raises
+        BrokenProcessPool if a worker dies.
         """
-        # With one worker joblib would run tasks in this process, so two are started and run one task at a time.
+        # With n_jobs=1, joblib would run tasks in this process; use two workers, and dispatch one task at a time.
         with parallel_config("loky", n_jobs=max(2, self.n_workers), inner_max_num_threads=1):
             parallel = Parallel(return_as="generator_unordered", pre_dispatch=self.n_workers, batch_size=1)
             yield from parallel(delayed(_run)(number, call, os.getpid(), marks) for number, call in calls)
@@ -112,7 +114,7 @@ class JoblibExecutor:
 def _calls(
     waiting: Iterator[Task], lock: threading.Lock, started: dict[int, Task], is_broken: threading.Event
 ) -> Iterator[tuple[int, partial[Any]]]:
-    """Yield numbered calls and record their tasks in `started`; joblib consumes them in threads."""
+    """Yield numbered calls, and store their tasks in `started`; joblib uses other threads."""
     for number in itertools.count():
         with lock:
             task = None if is_broken.is_set() else next(waiting, None)
@@ -130,7 +132,7 @@ def _run(number: int, call: partial[Any], parent: int, marks: str | None) -> tup
 
 
 def _prepare_worker(parent: int) -> None:
-    """Make this worker exit with its parent and ignore Ctrl-C, once per process."""
+    """Make this worker ignore Ctrl-C, and exit when its parent process has exited."""
     if getattr(_prepare_worker, "done", False):
         return
     _prepare_worker.done = True  # type: ignore[attr-defined]

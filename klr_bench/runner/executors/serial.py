@@ -10,12 +10,12 @@ from klr_bench.runner.executors import Say, Task, run_guarded
 
 
 def open_executor(parallel: ParallelConfig, n_jobs: int | None, say: Say) -> SerialExecutor:
-    """Return the executor."""
+    """Return a serial executor; the arguments are ignored."""
     return SerialExecutor()
 
 
 class SerialExecutor:
-    """Executor without worker processes; a task that ends the process ends the run."""
+    """Executor on the current process; a task that kills the process ends the run."""
 
     n_workers = 1
 
@@ -26,6 +26,6 @@ class SerialExecutor:
         pass
 
     def run(self, tasks: Iterable[Task]) -> Generator[tuple[Task, Any]]:
-        """Yield each task with its result or Failure."""
+        """Yield each task with its result, or with a Failure, in order."""
         for task in tasks:
             yield task, run_guarded(task.call, through=(KeyboardInterrupt,))
