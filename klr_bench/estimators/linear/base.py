@@ -113,7 +113,7 @@ class WeightedSolver(LinearClassifier):
         """Reset the estimator; return the rows, their signs, and C times their weights."""
         X, signs, weights = self._weighted(*self._begin(X, y), sample_weight)
         if len(np.unique(signs)) < 2:
-            message = f"{type(self).__name__}: expected at least one positive weight in each class."
+            message = f"{type(self).__name__}: expected a weight above 0 in each class."
             raise ValueError(message)
         return X, signs, per_row(self.C, len(signs)) if weights is None else self.C * weights
 
