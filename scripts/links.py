@@ -1,9 +1,9 @@
-"""Follow every link within built HTML pages, and say which lead nowhere.
+"""Report broken links and external resources in built HTML pages.
 
     python scripts/links.py build/docs
 
-A link is broken if its file is not in the folder, or has no element of that id.  What a page loads (pictures, styles,
-scripts, fonts of its own tags) has to be a file of the folder, so that the pages work without a network.
+A link is broken if its file is not in the folder or has no element with the id.  All resources of a page (pictures,
+styles, scripts, fonts) must be files in the folder, so that pages work without a network.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LOADED = {"img": "src", "script": "src", "link": "href", "iframe": "src", "sourc
 
 
 class Page(HTMLParser):
-    """The ids of a page, what its links name, and what it loads."""
+    """Ids, links and resources of a page."""
 
     def __init__(self, file: Path) -> None:
         super().__init__()
@@ -29,7 +29,7 @@ class Page(HTMLParser):
         self.feed(file.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note what a tag is called, links to and loads."""
+        """Collect the id, link and resource of a tag."""
         named = {name: value for name, value in attrs if value is not None}
         self.ids |= {named[name] for name in ("id", "name") if name in named}
         if tag == "a" and "href" in named:
@@ -42,7 +42,7 @@ page = cache(Page)
 
 
 def broken(file: Path) -> Iterator[str]:
-    """Yield what is wrong with the links of a page."""
+    """Yield a message for each broken link or external resource of a page."""
     for address in page(file).links + page(file).loads:
         parts = urlsplit(address)
         if parts.scheme or parts.netloc:
@@ -53,11 +53,11 @@ def broken(file: Path) -> Iterator[str]:
         if not target.is_file():
             yield f"{file}: {address}: no such file."
         elif target.suffix == ".html" and parts.fragment and unquote(parts.fragment) not in page(target).ids:
-            yield f"{file}: {address}: no such place in {target.name}."
+            yield f"{file}: {address}: no such id in {target.name}."
 
 
 if __name__ == "__main__":
     root = Path(sys.argv[1]).resolve()
     files = [file for file in sorted(root.rglob("*.html")) if root / "_static" not in file.parents]
-    found = [line for file in files for line in broken(file)]
-    sys.exit("\n".join(found) or None)
+    messages = [line for file in files for line in broken(file)]
+    sys.exit("\n".join(messages) or None)

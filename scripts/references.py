@@ -1,19 +1,18 @@
-"""Make the references again: real runs of every experiment, whose records and tables are kept in results/reference.
+"""Recompute the references, the records and tables of all experiments in results/reference.
 
     scripts/references [NAME...] [--list] [--anew] [--busy]
 
 NAME    an experiment, a paper (all experiments of its tables, figures and claims), benchmark (all its parts), or one
-        part, such as benchmark/floor; without a name everything that results/reference holds, the quickest first
---list  say what there is to do and how long each took the last time, and do nothing
---anew  forget that they are done, and make them with the commit that is checked out now
---busy  run although other processes use this machine; reports then name the share that they had
+        part, such as benchmark/floor; by default everything in results/reference, the quickest first
+--list  list the work and the time that each reference took last, without running anything
+--anew  run complete references again, with the current commit
+--busy  run even if other processes use this machine; reports then state their load
 
-Everything runs in a clone in build/references.  A reference is made with the commit that is checked out when it begins,
-which its manifest names, whatever is edited here meanwhile; one experiment or one paper may be made alone.  A run can
-be stopped at any time: the same command goes on where it was, with that commit.  A reference is replaced in
-results/reference as soon as it is complete.  Data come
-from the mirror or are fetched, into data/ of this checkout.  The part benchmark/peers measures the packages that are
-installed: first .venv/bin/python -m pip install lightgbm skglm.
+Everything runs in a clone in build/references.  A reference is computed with the commit that is checked out when it
+starts, which its manifest records; later edits of this checkout have no effect.  A run can be stopped at any time: the
+same command resumes it with the same commit.  A reference in results/reference is replaced when its new version is
+complete.  Data come from the mirror or are downloaded to data/ of this checkout.  The part benchmark/peers measures the
+installed packages, so first run .venv/bin/python -m pip install lightgbm skglm.
 """
 
 from __future__ import annotations
@@ -41,44 +40,44 @@ WORK = ROOT / "build" / "references"
 CLONE, DONE = WORK / "checkout", WORK / "done"
 RESULTS = CLONE / "results"
 TIMES = KEPT / "times.csv"
-"""Seconds that each reference took, in all, with cross-validation and on how many cores; written by this script."""
+"""File with the total seconds of each reference, including cross-validation, and the number of cores."""
 PART = "benchmark/"
 IDLE = 0.3
-"""Load (processes at work, averaged over a minute) above which a machine is not idle."""
+"""Largest load average over one minute of an idle machine."""
 TABLES = ("records", "traces", "reliability", "rows")
 
 
-def names_of(wanted: Sequence[str], seconds: Mapping[str, float]) -> list[str]:
-    """Return the references that are asked for, the quickest first.  Raises ValueError for a name that is none."""
+def names_of(requested: Sequence[str], seconds: Mapping[str, float]) -> list[str]:
+    """Return the requested references, the quickest first; raise ValueError for an unknown name."""
     files = sorted((ROOT / "scripts" / "benchmark").glob("*.py"))
     parts = [f"{PART}{path.stem}" for path in files if path.stem not in ("__main__", "timing")]
     experiments = sorted(path.parent.name for path in KEPT.glob("*/manifest.yaml"))
     papers = {name: experiments_of(name) for name in paper_files([config_dir()])}
     groups = {"benchmark": parts} | {name: [one for one in of if one in experiments] for name, of in papers.items()}
     known = {path.stem for path in (config_dir() / "experiment").glob("*.yaml")} | {*parts}
-    found: dict[str, None] = {}
-    for name in wanted or [*experiments, *parts]:
+    names: dict[str, None] = {}
+    for name in requested or [*experiments, *parts]:
         if name not in known and name not in groups:
-            message = f"expected experiments, papers, benchmark or its parts, got {name!r}; --list names them"
+            message = f"expected experiments, papers, benchmark or its parts, got {name!r}; use --list to list them"
             raise ValueError(message)
-        found |= dict.fromkeys(groups.get(name, [name]))
-    return sorted(found, key=lambda name: (name.startswith(PART), seconds.get(name, 0.0), name))
+        names |= dict.fromkeys(groups.get(name, [name]))
+    return sorted(names, key=lambda name: (name.startswith(PART), seconds.get(name, 0.0), name))
 
 
 def times() -> dict[str, float]:
-    """Return the seconds that references took; of one that this script has not made, what its records tell."""
-    found = {}
+    """Return the seconds of each reference, estimated from its records if not measured."""
+    seconds = {}
     for path in KEPT.glob("*/records.csv"):
         columns = pd.read_csv(path, usecols=lambda name: name in ("fit_time_s", "predict_time_s"))
-        found[path.parent.name] = columns.sum().sum() / (os.cpu_count() or 1)
+        seconds[path.parent.name] = columns.sum().sum() / (os.cpu_count() or 1)
     if TIMES.exists():
         with TIMES.open(encoding="utf-8") as file:
-            found |= {row["reference"]: float(row["seconds"]) for row in csv.DictReader(file)}
-    return found
+            seconds |= {row["reference"]: float(row["seconds"]) for row in csv.DictReader(file)}
+    return seconds
 
 
 def prepare(commit: str) -> None:
-    """Check a commit of this repository out in the clone, which is made if there is none."""
+    """Check out a commit of this repository in the clone, which is created if needed."""
     if not CLONE.exists():
         half = CLONE.with_name("half")
         shutil.rmtree(half, ignore_errors=True)
@@ -93,7 +92,7 @@ def prepare(commit: str) -> None:
 
 
 def forget(names: Sequence[str]) -> None:
-    """Remove what is known of references and their results in the clone, so that they are made again."""
+    """Remove the state and results of references in the clone, so that they run again."""
     for name in names:
         state_file(name).unlink(missing_ok=True)
         if not name.startswith(PART):
@@ -101,44 +100,44 @@ def forget(names: Sequence[str]) -> None:
 
 
 def state_file(name: str) -> Path:
-    """Return the file that says with which commit, how long, and whether to its end a reference has been made."""
+    """Return the state file of a reference, with its commit, seconds and completeness."""
     return DONE / f"{name.replace('/', '--')}.json"
 
 
 def commit_of(folder: Path) -> str:
     """Return the commit that is checked out in a folder."""
-    done = subprocess.run(["git", "-C", str(folder), "rev-parse", "HEAD"], check=True, capture_output=True, text=True)
-    return done.stdout.strip()
+    git = subprocess.run(["git", "-C", str(folder), "rev-parse", "HEAD"], check=True, capture_output=True, text=True)
+    return git.stdout.strip()
 
 
 def run(name: str) -> bool:
-    """Run an experiment, or a part of the benchmark; say whether it is complete."""
+    """Run an experiment or a part of the benchmark; return True if it is complete."""
     if name.startswith(PART):
         part = name.removeprefix(PART)
-        return called("scripts/benchmark", part)
-    complete = called("-m", "klr_bench", "run", *words_of(name))
-    return called("-m", "klr_bench", "report", f"experiment={name}", "format=md,tex,csv") and complete
+        return run_python("scripts/benchmark", part)
+    complete = run_python("-m", "klr_bench", "run", *arguments_of(name))
+    return run_python("-m", "klr_bench", "report", f"experiment={name}", "format=md,tex,csv") and complete
 
 
-def words_of(name: str) -> list[str]:
-    """Return what the run of an experiment is asked for: the same as that of its reference, if there is one."""
+def arguments_of(name: str) -> list[str]:
+    """Return the command-line arguments of an experiment, those of its reference if it exists."""
     path = KEPT / name / "manifest.yaml"
-    words = yaml.safe_load(path.read_text("utf-8")).get("command") if path.exists() else None
-    return words or [f"experiment={name}"]
+    arguments = yaml.safe_load(path.read_text("utf-8")).get("command") if path.exists() else None
+    return arguments or [f"experiment={name}"]
 
 
-def called(*arguments: str) -> bool:
-    """Call the clone's Python code in the clone; say whether it ended well."""
+def run_python(*arguments: str) -> bool:
+    """Run Python code of the clone; return True if it succeeds."""
     environment = {**os.environ, "PYTHONPATH": str(CLONE)}
     return subprocess.run([sys.executable, *arguments], cwd=CLONE, env=environment, check=False).returncode == 0
 
 
 def keep(name: str, seconds: float) -> None:
-    """Put a reference in its place in results/reference, and its seconds into times.csv."""
+    """Copy a reference to results/reference and its seconds to times.csv."""
     if name.startswith(PART):
         (KEPT / "benchmark").mkdir(exist_ok=True)
-        made = RESULTS / "benchmark"
-        for file in (made / "machine.csv", *made.glob(f"{name.removeprefix(PART)}.*")):
+        source = RESULTS / "benchmark"
+        for file in (source / "machine.csv", *source.glob(f"{name.removeprefix(PART)}.*")):
             shutil.copy(file, KEPT / "benchmark")
     else:
         new, old = KEPT / f".{name}.new", KEPT / f".{name}.old"
@@ -166,54 +165,54 @@ def keep(name: str, seconds: float) -> None:
 
 
 def done() -> dict[str, float]:
-    """Return the seconds of the references that are complete."""
+    """Return the seconds of the complete references, by name."""
     states = {path.stem.replace("--", "/"): json.loads(path.read_text("utf-8")) for path in DONE.glob("*.json")}
     return {name: state["seconds"] for name, state in states.items() if state["complete"]}
 
 
 def make(name: str) -> float | None:
-    """Run a reference, or go on with it; return the seconds that it took in all, None where it is not complete."""
+    """Run or resume a reference; return its total seconds, or None if it is incomplete."""
     path = state_file(name)
     state = json.loads(path.read_text("utf-8")) if path.exists() else {}
     before, commit = state.get("seconds", 0.0), state.get("commit") or commit_of(ROOT)
     prepare(commit)
     DONE.mkdir(exist_ok=True)
-    print(f"{name}: made with commit {commit[:10]}.", flush=True)
+    print(f"{name}: running commit {commit[:10]}.", flush=True)
     path.write_text(json.dumps({"commit": commit, "seconds": before, "complete": False}), "utf-8")
-    started, complete = time.monotonic(), False
+    start, complete = time.monotonic(), False
     try:
         complete = run(name)
         if complete:
-            keep(name, before + time.monotonic() - started)
+            keep(name, before + time.monotonic() - start)
     finally:
-        seconds = before + time.monotonic() - started
+        seconds = before + time.monotonic() - start
         path.write_text(json.dumps({"commit": commit, "seconds": seconds, "complete": complete}), "utf-8")
     return seconds if complete else None
 
 
 def main() -> int:
-    """Make references; return 1 where one of them is incomplete."""
+    """Run the command; return 1 if a reference is incomplete."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME")
     for flag in ("--list", "--anew", "--busy"):
         parser.add_argument(flag, action="store_true")
-    asked = parser.parse_args()
-    os.chdir(ROOT)  # elsewhere a folder configs/ would count as the user's own
+    options = parser.parse_args()
+    os.chdir(ROOT)  # in other folders, configs/ would count as configuration of the user
     try:
         seconds = times()
-        names = names_of(asked.names, seconds)
+        names = names_of(options.names, seconds)
     except ValueError as error:
         parser.error(str(error))
-    if asked.anew and not asked.list:
+    if options.anew and not options.list:
         forget(names)
-    finished = {} if asked.anew else done()
-    for name in names if asked.list else ():
+    finished = {} if options.anew else done()
+    for name in names if options.list else ():
         print(f"{'done' if name in finished else 'to do':6} {name:26} {seconds.get(name, 0.0) / 60:7.1f} min")
     left = [name for name in names if name not in finished]
     print(f"{len(left)} of {len(names)} to do; they took {sum(seconds.get(name, 0.0) for name in left) / 3600:.1f} h.")
-    if asked.list or not left:
+    if options.list or not left:
         return 0
-    if os.getloadavg()[0] > IDLE and not asked.busy:
+    if os.getloadavg()[0] > IDLE and not options.busy:
         parser.error(f"expected an idle machine, got a load of {os.getloadavg()[0]:.1f}; wait, or use --busy")
     failed = []
     for number, name in enumerate(left, start=1):
@@ -225,7 +224,7 @@ def main() -> int:
             print(f"[{number}/{len(left)}] {name}: {taken / 60:.1f} min", flush=True)
     subprocess.run([sys.executable, "scripts/tables"], cwd=ROOT, check=True)
     if failed:
-        print(f"Not complete, and left as they were: {', '.join(failed)}. The same command tries them again.")
+        print(f"Incomplete and not replaced: {', '.join(failed)}. Run the same command again to retry them.")
     return 1 if failed else 0
 
 
@@ -233,4 +232,4 @@ if __name__ == "__main__":
     try:
         sys.exit(main())
     except KeyboardInterrupt:
-        sys.exit("\nStopped; the same command goes on.")
+        sys.exit("\nStopped; run the same command again to resume.")

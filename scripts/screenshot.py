@@ -1,8 +1,8 @@
-"""Take the picture of docs/reports/pages.md: the figure of a page, with what a point of OSKL says.
+"""Take the screenshot in docs/reports/pages.md, which shows the tooltip of a point.
 
     python scripts/screenshot.py
 
-Needs Chromium, which playwright, of the extra `test`, drives.
+Needs Chromium and playwright, which is in the extra `test`.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ POINT = """panel => {
     const {xaxis, yaxis} = panel._fullLayout;
     return [box.left + xaxis._offset + xaxis.d2p(of.x[1]), box.top + yaxis._offset + yaxis.d2p(of.y[1])];
 }"""
-"""Where the second mean of OSKL is in the window."""
+"""JavaScript function that returns the window coordinates of the second mean of OSKL."""
 
 
 def main() -> None:
-    """Write docs/_static/page.png: the figure and the head of the records of experiment oskl_magic."""
+    """Write docs/_static/page.png from the page of experiment oskl_magic."""
     with TemporaryDirectory() as folder, sync_playwright() as playwright:
         file = write_page(Path(folder) / "page.html", [ROOT / "results" / "reference" / "oskl_magic"])
         path = os.environ.get("CHROMIUM") or shutil.which("chromium")

@@ -47,7 +47,7 @@ def test_the_wheel_holds_the_package_its_configs_and_nothing_else(built: dict[st
         rest = [name for name in names if name != missing]
         assert SCRIPT["faults_of_wheel"](rest, checked_in) == [f"the wheel lacks {missing}"]
     first, *_ = SCRIPT["faults_of_wheel"]([*names, "tests/conftest.py"], checked_in)
-    assert first == "the wheel holds tests/conftest.py, which the repository does not"
+    assert first == "the wheel contains tests/conftest.py, which is not in the repository"
 
 
 def test_the_sdist_builds_and_tests_without_results(built: dict[str, Path]) -> None:
@@ -55,7 +55,7 @@ def test_the_sdist_builds_and_tests_without_results(built: dict[str, Path]) -> N
     assert SCRIPT["faults_of_sdist"](held) == []
     assert {"pyproject.toml", "README.md", "LICENSE", "tests/conftest.py", "scripts/release", *INSIDE[:1]} <= set(held)
     assert SCRIPT["faults_of_sdist"](["results/reference/a.csv", "klr_bench/datasets/download.py"]) == [
-        "the sdist holds results/reference/a.csv"
+        "the sdist contains results/reference/a.csv"
     ]
     with tarfile.open(built["sdist"]) as archive:
         assert sum(member.size for member in archive) < 10 * 2**20

@@ -64,7 +64,7 @@ def _reason(judged: JudgedClaim) -> str:
 
 
 def _evenly_spaced(count: int) -> list[int]:
-    """Return at most MAX_SHOWN evenly spaced indices below `count`, so that all statements are represented."""
+    """Return at most MAX_SHOWN evenly spaced indices, to represent all statements of a claim."""
     return sorted({round(i * (count - 1) / (MAX_SHOWN - 1)) for i in range(MAX_SHOWN)})
 
 

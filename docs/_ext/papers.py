@@ -50,7 +50,7 @@ def _write_site(app: Sphinx, error: Exception | None) -> None:
 
 @contextmanager
 def _input_changes(target: Path) -> Iterator[bool]:
-    """Yield True if an input has changed since `target` was written; afterwards update the stamp."""
+    """Yield True if an input has changed since `target` was written; then update the stamp."""
     paths = sorted(path for pattern in INPUTS for path in ROOT.glob(pattern) if path.suffix != ".pyc")
     states = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in paths if path.is_file()]
     now, stamp = hashlib.sha256(repr(states).encode()).hexdigest(), target / STAMP

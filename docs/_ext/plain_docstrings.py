@@ -1,4 +1,4 @@
-"""Sphinx extension that converts docstrings in plain text, written for the terminal, to reStructuredText.
+"""Sphinx extension that converts docstrings in plain text to reStructuredText.
 
 f_t, n_support_, |a_i| and 2 * x are escaped.  `name` becomes a link if the name has a page, and otherwise code;
 docs/PAGE.md becomes a link to that page.  Formulas (``.. math::``), examples, lists and literal text in double

@@ -1,4 +1,4 @@
-"""Sphinx extension that copies shared parameters and attributes into the documentation of each class.
+"""Sphinx extension that documents shared parameters in full for each class.
 
 Some docstrings describe a shared parameter in one class only; other classes list its name with "See `ThatClass`." as
 the description.  This extension replaces such an entry by the entries of the named class, one for each name, before
@@ -112,7 +112,7 @@ def resolved(cls: type, section: str, name: str, entry: Entry) -> Entry:
 
 
 def find_class(name: str, cls: type) -> type:
-    """Return the class with this name among the bases of `cls`, its module, and the public classes."""
+    """Return a class by name, from the bases of `cls`, its module, or the public classes."""
     classes: dict[str, Any] = dict(vars(importlib.import_module(cls.__module__)))
     package = importlib.import_module(PACKAGE)
     if name in package.__all__:

@@ -2,14 +2,14 @@
 Accuracy against the number of support vectors
 ==============================================
 
-The time and the memory of a prediction grow with the number of support vectors.  What does a learner give up in
-accuracy if it keeps fewer of them?  Five learners, each with several values of the parameter that controls its
-sparsity, answer on two sets of data, one with clean labels and one with noisy ones.
+The time and memory of a prediction grow with the number of support vectors.  How much accuracy does a learner lose if
+it keeps fewer of them?  This example compares five learners, each with several values of the parameter that controls
+its sparsity, on a data set with clean labels and on one with noisy labels.
 """
 
 # %%
-# *Digits* are 8 x 8 images of scikit-learn; odd digits are to be told from even ones.  *Checkerboard* has nine fields
-# of two colours in the plane, and one label in ten is wrong.  Half of the rows of each are for training.
+# *Digits* are the 8 x 8 images of scikit-learn, with the classes odd and even.  *Checkerboard* has nine fields of two
+# colors in the plane, and one label in ten is wrong.  Half of the rows of each data set are used for training.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -32,15 +32,14 @@ datasets = {
 # %%
 # Four online learners decide for each row whether it becomes a support vector, in one pass as in the papers:
 #
-# - :class:`~klr_bench.NonConservativeKLR` (NC) takes every row;
-# - :class:`~klr_bench.MarginKLR` takes a row with a probability that decreases with its margin, and fewer rows the
-#   nearer the step size eta is to 2;
-# - :class:`~klr_bench.AuxiliaryKLR`, with the bound of the loss that is used here, takes a row if its margin is at most
-#   delta;
-# - :class:`~klr_bench.OSKL` takes a row with a probability that is the slope of its loss divided by G.
+# - :class:`~klr_bench.NonConservativeKLR` (NC) uses every row;
+# - :class:`~klr_bench.MarginKLR` uses a row with a probability that decreases with its margin, and fewer rows if the
+#   step size eta is close to 2;
+# - :class:`~klr_bench.AuxiliaryKLR`, with the bound of the loss chosen here, uses a row if its margin is at most delta;
+# - :class:`~klr_bench.OSKL` uses a row with a probability equal to the slope of its loss divided by G.
 #
-# OSKL is also fitted in five passes.  ``SVC`` of scikit-learn solves the problem of the support vector machine, and
-# goes through the rows as often as that takes.
+# OSKL is also fitted in five passes.  ``SVC`` of scikit-learn solves the optimization problem of the support vector
+# machine to convergence.
 
 families = {
     "NC": [NonConservativeKLR(n_epochs=1)],
@@ -58,31 +57,31 @@ families = {
 def results(model, gamma, X_train, X_test, y_train, y_test):
     """Return the numbers of support vectors and the test accuracies in percent, (n_orders, 2)."""
     orders = [{"random_state": seed} for seed in range(3)] if hasattr(model, "n_epochs") else [{}]
-    found = []
+    points = []
     for order in orders:
         model.set_params(gamma=gamma, **order).fit(X_train, y_train)
-        found.append((np.sum(model.n_support_), 100 * model.score(X_test, y_test)))
-    return np.array(found)
+        points.append((np.sum(model.n_support_), 100 * model.score(X_test, y_test)))
+    return np.array(points)
 
 
 # %%
-# A point is the mean of the orders, and its bar the standard deviation.  Good learners are at the top left of a panel.
-# A line joins the values of a learner's parameter; that of OSKL, G, stands beside the points of its single pass.
+# Each point is the mean over the orders, with the standard deviation as error bar.  Good learners are at the top left.
+# Lines connect the values of a learner's parameter; the points of one pass of OSKL are labeled with G.
 
-colours = ["#000000", "#E69F00", "#009E73", "#0072B2", "#CC79A7", "#D55E00"]
-looks = dict(zip(families, zip("s^Do*P", colours)))
+colors = ["#000000", "#E69F00", "#009E73", "#0072B2", "#CC79A7", "#D55E00"]
+styles = dict(zip(families, zip("s^Do*P", colors)))
 fig, axes = plt.subplots(2, 1, figsize=(7, 7.2), sharex=True, layout="constrained")
 for ax, (title, (X, y, gamma)) in zip(axes, datasets.items()):
     parts = train_test_split(X, y, test_size=0.5, random_state=0)
     for name, models in families.items():
-        found = [results(model, gamma, *parts) for model in models]
-        support, accuracy = np.array([of_one.mean(axis=0) for of_one in found]).T
-        spread = [of_one[:, 1].std() for of_one in found]
-        marker, colour = looks[name]
-        ax.errorbar(support, accuracy, spread, marker=marker, ms=7, color=colour, capsize=3, label=name)
+        fits = [results(model, gamma, *parts) for model in models]
+        support, accuracy = np.array([fit.mean(axis=0) for fit in fits]).T
+        spread = [fit[:, 1].std() for fit in fits]
+        marker, color = styles[name]
+        ax.errorbar(support, accuracy, spread, marker=marker, ms=7, color=color, capsize=3, label=name)
         if name == "OSKL":
             for model, position in zip(models, zip(support, accuracy)):
-                text = {"textcoords": "offset points", "fontsize": 9, "color": colour, "ha": "right"}
+                text = {"textcoords": "offset points", "fontsize": 9, "color": color, "ha": "right"}
                 ax.annotate(f"G={model.G}", position, (-5, 7), **text)
     ax.axvline(len(parts[0]), color="#808080", ls=":", label="all rows")
     ax.set(xscale="log", ylabel="Test accuracy (%)", title=title, xmargin=0.1)

@@ -2,8 +2,8 @@
 Which rows become support vectors
 =================================
 
-Kernel classifiers are sums of kernel functions at chosen points.  Six methods choose these points in six ways, which
-pictures of the plane show.
+Kernel classifiers are sums of kernel functions centered at selected points.  This example shows the points that six
+methods select in the plane.
 """
 
 # %%
@@ -19,7 +19,7 @@ random = np.random.default_rng(0)
 
 
 def checkerboard(n):
-    """Return n rows in a square of nine fields, and their classes, of which 5 % are wrong."""
+    """Return n rows in a square of nine fields, and their classes, 5 % of which are wrong."""
     X = random.uniform(0, 3, (n, 2))
     y = (np.floor(X[:, 0]) + np.floor(X[:, 1])).astype(int) % 2
     return X, np.where(random.random(n) < 0.05, 1 - y, y)
@@ -30,12 +30,12 @@ X_test, y_test = checkerboard(4000)
 
 # %%
 # - :class:`~klr_bench.NonConservativeKLR` keeps every row.
-# - :class:`~klr_bench.OSKL` keeps a row with a probability that grows with its loss: rows near the boundary, and rows
-#   with a wrong label.
-# - :class:`~klr_bench.BudgetOSKL` does the same until its budget is full, and then changes coefficients only.
-# - :class:`~klr_bench.L1KLR` solves a convex problem, whose L1 penalty makes most coefficients zero.
-# - :class:`~klr_bench.ImportVectorMachine` adds one row at a time, the one that lowers the objective most.
-# - :class:`~klr_bench.PrototypeKLR` learns points that need not be rows at all.
+# - :class:`~klr_bench.OSKL` keeps a row with a probability that increases with its loss, that is, rows near the
+#   boundary and rows with a wrong label.
+# - :class:`~klr_bench.BudgetOSKL` does the same until its budget is full, and then only changes coefficients.
+# - :class:`~klr_bench.L1KLR` solves a convex problem whose L1 penalty sets most coefficients to zero.
+# - :class:`~klr_bench.ImportVectorMachine` repeatedly adds the row that decreases the objective most.
+# - :class:`~klr_bench.PrototypeKLR` learns points that need not be training rows.
 
 models = {
     "NC": NonConservativeKLR(gamma=4.0, n_epochs=1, random_state=0),
@@ -49,9 +49,9 @@ for model in models.values():
     model.fit(X, y)
 
 # %%
-# The colour is the predicted probability of the orange class, the black line is where it is one half, and the dots are
-# the support vectors, or the prototypes.  The thin lines are the fields of the checkerboard;
-# learned prototypes may lie outside of it, even outside of the picture.
+# The colors show the predicted probability of the orange class, the black line a probability of one half, and the dots
+# the support vectors or prototypes.  The thin lines are the fields of the checkerboard.  Learned prototypes may lie
+# outside of it, and even outside of the figure.
 
 axis = np.linspace(-0.5, 3.5, 121)
 grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)

@@ -2,13 +2,13 @@
 Many settings in one pass
 =========================
 
-To choose the parameters of an online learner one fits it with many settings, and all of them need the same kernel
-values.  :func:`~klr_bench.fit_many` computes each value once, for all settings, in one pass over the data.
+The parameters of an online learner are chosen by fitting it with many settings, which all need the same kernel values.
+:func:`~klr_bench.fit_many` computes each value once for all settings, in one pass over the data.
 """
 
 # %%
-# The data are rows in the plane whose probability of the second class is a wave, so that even the best classifier errs
-# often.  Settings are compared on rows that they were not fitted to.
+# The probability of the second class is a wave over the plane, so that even the best classifier makes many errors.
+# Settings are compared on validation rows.
 
 import time
 
@@ -22,7 +22,7 @@ random = np.random.default_rng(0)
 
 
 def waves(n):
-    """Return n rows and their classes, drawn with the probability of the wave at the row."""
+    """Return n rows and their classes, drawn with the probability at each row."""
     X = random.uniform(-2, 2, (n, 2))
     p = expit(4 * np.sin(2 * X[:, 0]) * np.cos(1.5 * X[:, 1]) + X[:, 0])
     return X, (random.random(n) < p).astype(int)
@@ -32,20 +32,20 @@ X, y = waves(5000)
 X_valid, y_valid = waves(5000)
 
 # %%
-# :class:`~klr_bench.OSKL` has two parameters beside those of the kernel: G, which controls how many rows become support
-# vectors, and the radius R of the ball into which the classifier is projected.
+# :class:`~klr_bench.OSKL` has two parameters besides those of the kernel: G, which controls how many rows become
+# support vectors, and the radius R of the ball onto which the classifier is projected.
 
 values_of_G = [1, 2, 4, 8, 16, 32]
 values_of_R = [1, 2, 4, 8, 16, 32]
 
 
 def learners():
-    """Return an unfitted learner for each pair of values, in the order of the rows of the picture."""
+    """Return an unfitted learner for each pair of values, in the order of the rows of the figure."""
     return [OSKL(G, R=R, gamma=1.0, n_epochs=1, random_state=0) for G in values_of_G for R in values_of_R]
 
 
 # %%
-# The first fit of a class also compiles it, so one of each kind comes before the clock starts.
+# The first fit of a class also compiles its code, so both functions are called once before they are timed.
 
 fit_many(learners(), X[:100], y[:100])
 learners()[0].fit(X[:100], y[:100])
@@ -59,15 +59,15 @@ print(f"{len(together)} settings one by one: {middle - start:.2f} s")
 print(f"{len(together)} settings in one pass: {end - middle:.2f} s")
 
 # %%
-# The learners are the same either way, up to rounding.
+# Both ways give the same learners, up to rounding.
 
 for alone, shared in zip(one_by_one, together):
     assert alone.n_support_ == shared.n_support_
     np.testing.assert_allclose(alone.dual_coef_, shared.dual_coef_, rtol=1e-6, atol=1e-9)
 
 # %%
-# On the left is the accuracy of every setting, on the right how many support vectors it has.  A frame marks the setting
-# with the best accuracy.
+# The left panel shows the accuracy of each setting, the right panel its number of support vectors.  A frame marks the
+# setting with the best accuracy.
 
 shape = len(values_of_G), len(values_of_R)
 accuracy = np.reshape([100 * learner.score(X_valid, y_valid) for learner in together], shape)
@@ -81,8 +81,8 @@ for ax, (title, table, text, norm) in zip(axes, panels):
     image = ax.imshow(table, cmap="cividis", norm=norm)
     for row, column in np.ndindex(shape):
         dark = image.norm(table[row, column]) < 0.55
-        label, colour = text.format(table[row, column]), "white" if dark else "black"
-        ax.text(column, row, label, ha="center", va="center", fontsize=9, color=colour)
+        label, color = text.format(table[row, column]), "white" if dark else "black"
+        ax.text(column, row, label, ha="center", va="center", fontsize=9, color=color)
     ax.add_patch(plt.Rectangle((best[1] - 0.5, best[0] - 0.5), 1, 1, fill=False, ec="#D55E00", lw=3))
     ax.set(title=title, xlabel="R", xticks=range(shape[1]), xticklabels=values_of_R)
 axes[0].set(ylabel="G", yticks=range(shape[0]), yticklabels=values_of_G)

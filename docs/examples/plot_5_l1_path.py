@@ -2,13 +2,13 @@
 A path of L1 penalties
 ======================
 
-The L1 penalty of :class:`~klr_bench.L1KLR` makes coefficients exactly zero, more of them as a rule where lambda
-is larger.  :func:`~klr_bench.l1_path` fits a whole sequence of lambdas, each from the solution before it.  Here
-cross-validation then chooses among them, with a preference for sparse ones.
+The L1 penalty of :class:`~klr_bench.L1KLR` sets coefficients to exactly zero, in general more of them for larger
+lambda.  :func:`~klr_bench.l1_path` fits a sequence of lambdas, each starting from the previous solution.
+Cross-validation then selects one of them, with a preference for sparse models.
 """
 
 # %%
-# The data are the breast cancer cells of scikit-learn.
+# The data are the breast cancer data set of scikit-learn.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -24,7 +24,7 @@ parameters = {"lams": np.geomspace(0.9, 8e-4, 24), "gamma": 0.01}
 
 # %%
 # The lambdas are multiples of lambda_max, the smallest lambda for which all coefficients are zero.  As lambda_max is
-# computed from the rows of each fit, the same multiples mean much the same in each fold.
+# computed from the rows of each fit, the same multiple has a similar effect in each fold.
 
 losses, accuracies = [], []
 for train, test in StratifiedKFold(5, shuffle=True, random_state=0).split(X, y):
@@ -36,29 +36,29 @@ for train, test in StratifiedKFold(5, shuffle=True, random_state=0).split(X, y):
 loss, error = np.mean(losses, axis=0), np.std(losses, axis=0, ddof=1) / np.sqrt(len(losses))
 
 # %%
-# The rule of one standard error takes the largest lambda whose mean log loss is within one standard error of the
-# smallest one.
+# The one-standard-error rule selects the largest lambda whose mean log loss is within one standard error of the
+# smallest mean log loss.
 
 path = l1_path(StandardScaler().fit_transform(X), y, **parameters)
 lams, support = [model.lam for model in path], [model.n_support_ for model in path]
-least = int(np.argmin(loss))
-chosen = int(np.argmax(loss <= loss[least] + error[least]))
-for name, i in (("least log loss", least), ("one standard error", chosen)):
+lowest = int(np.argmin(loss))
+selected = int(np.argmax(loss <= loss[lowest] + error[lowest]))
+for name, i in (("lowest log loss", lowest), ("one standard error", selected)):
     print(f"{name}: lambda = {lams[i]:.4f} lambda_max, log loss {loss[i]:.3f}, {support[i]} of {len(X)} rows")
 
 # %%
-# Above are the coefficients of the rows that are ever in the model, coloured by the class of the row; below is what
-# cross-validation says, and the number of support vectors of the fit to all rows.
+# The top panel shows the coefficients that are non-zero for some lambda, colored by the class of the row.  The other
+# panels show the results of cross-validation, and the number of support vectors of the fit to all rows.
 
 coefficients = np.array([model.coef_ for model in path])
 used = np.flatnonzero(coefficients.any(axis=0))
-colours = ["#0072B2", "#D55E00"]
+colors = ["#0072B2", "#D55E00"]
 fig, axes = plt.subplots(3, 1, figsize=(7, 7.5), sharex=True, height_ratios=[1.5, 1, 1], layout="constrained")
 for row in used:
-    axes[0].plot(lams, coefficients[:, row], color=colours[y[row]], lw=1.2, alpha=0.8)
+    axes[0].plot(lams, coefficients[:, row], color=colors[y[row]], lw=1.2, alpha=0.8)
 names = load_breast_cancer().target_names
-for colour, name in zip(colours, names):
-    axes[0].plot([], [], color=colour, label=f"{name} rows")
+for color, name in zip(colors, names):
+    axes[0].plot([], [], color=color, label=f"{name} rows")
 axes[0].set(ylabel="Coefficient", yscale="symlog", title="Coefficients along the path")
 axes[0].legend()
 
@@ -72,7 +72,7 @@ axes[2].set(xlabel="lambda / lambda_max", ylabel="Support vectors", title="Spars
 axes[2].invert_xaxis()
 for ax in axes:
     ax.grid(color="#e4e4e4")
-    ax.axvline(lams[chosen], color="#555555", ls="--", lw=1.5, label=f"one standard error: {support[chosen]} SVs")
-    ax.axvline(lams[least], color="#555555", ls=":", lw=2, label=f"least log loss: {support[least]} SVs")
+    ax.axvline(lams[selected], color="#555555", ls="--", lw=1.5, label=f"one standard error: {support[selected]} SVs")
+    ax.axvline(lams[lowest], color="#555555", ls=":", lw=2, label=f"lowest log loss: {support[lowest]} SVs")
 axes[2].legend()
 plt.show()

@@ -1,14 +1,14 @@
 """
-Prototypes that are learned
-===========================
+Learned prototypes
+==================
 
 The support vectors of most kernel methods are training rows.  :class:`~klr_bench.PrototypeKLR` learns its points
-together with their coefficients and the width of the kernel, by gradients.  On images the learned points are images,
-too, and can be looked at.
+together with their coefficients and the width of the kernel, by gradient methods.  For images, the learned points can
+be shown as images as well.
 """
 
 # %%
-# The data are handwritten digits of 8 x 8 pixels, ten classes.  With J points the classifier is a softmax over ten sums
+# The data are handwritten digits of 8 x 8 pixels in ten classes.  With J points the classifier is a softmax of ten sums
 # of J kernel values.
 
 import matplotlib.pyplot as plt
@@ -22,23 +22,23 @@ X, y = load_digits(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(X / 16, y, test_size=0.5, random_state=0, stratify=y)
 
 # %%
-# For each number of points there are two models.  Both begin at the same random training rows; with
-# ``learn_prototypes=False`` the points stay there, and only coefficients and width are learned.
+# For each number of points there are two models, which start from the same random training rows.  With
+# ``learn_prototypes=False`` the points stay fixed, and only the coefficients and the width are learned.
 
-numbers = [4, 6, 8, 10, 15, 20, 30, 40]
+sizes = [4, 6, 8, 10, 15, 20, 30, 40]
 accuracy = {True: [], False: []}
 models = {}
-for J in numbers:
+for J in sizes:
     for learned in accuracy:
         model = PrototypeKLR(J, learn_prototypes=learned, l2=3e-4, tol=1e-2, max_iter=300, random_state=0)
         models[J, learned] = model.fit(X_train, y_train)
         accuracy[learned].append(100 * model.score(X_test, y_test))
-    print(f"{J:3} points: {accuracy[False][-1]:.1f} % if they are rows, {accuracy[True][-1]:.1f} % if they are learned")
+    print(f"{J:3} points: {accuracy[False][-1]:.1f} % with fixed rows, {accuracy[True][-1]:.1f} % with learned points")
 
 # %%
-# The pictures show ten points before and after learning.  Below each learned one is the digit with the largest
-# coefficient there.  Learned points need not look like digits, because one point may serve several of them; pixels
-# that have left the range of the data are drawn white or black.
+# The images show ten points before and after learning.  Below each learned point is the digit with the largest
+# coefficient.  Learned points need not look like digits, because a point may be used for several digits; pixels outside
+# the range of the data are white or black.
 
 SHOWN = 10
 before, after = models[SHOWN, False].prototypes_, models[SHOWN, True].prototypes_
@@ -54,11 +54,11 @@ for column in range(SHOWN):
     axes[1, column].set_xlabel(f"{votes[column]}", fontsize=12)
 axes[0, 0].set_ylabel("rows")
 axes[1, 0].set_ylabel("learned")
-top.suptitle(f"{SHOWN} points: training rows, and what becomes of them")
+top.suptitle(f"{SHOWN} points before and after learning")
 
 ax = bottom.subplots()
-ax.plot(numbers, accuracy[True], "-o", color="#0072B2", label="points are learned")
-ax.plot(numbers, accuracy[False], "--s", color="#D55E00", label="points stay at training rows")
+ax.plot(sizes, accuracy[True], "-o", color="#0072B2", label="learned points")
+ax.plot(sizes, accuracy[False], "--s", color="#D55E00", label="fixed training rows")
 ax.set(xlabel="Number of points J", ylabel="Test accuracy (%)", title="Accuracy on digits")
 ax.grid(color="#e4e4e4")
 ax.legend(loc="lower right")

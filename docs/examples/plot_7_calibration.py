@@ -1,9 +1,10 @@
 """
-Are the probabilities right?
-============================
+Accuracy of predicted probabilities
+===================================
 
-A kernel logistic regression is a model of probabilities: ``predict_proba`` needs no second step.  A support vector
-machine needs one.  With generated data the true probabilities are known, so that both can be checked.
+Kernel logistic regression is a model of probabilities, so ``predict_proba`` needs no additional calibration, unlike
+that of a support vector machine.  For generated data the true probabilities are known, and both can be compared with
+them.
 """
 
 # %%
@@ -32,10 +33,10 @@ X_test = random.uniform(-2, 2, (20_000, 2))
 y_test = (random.random(len(X_test)) < truth(X_test)).astype(int)
 
 # %%
-# - :class:`~klr_bench.DualCDKLR` solves the regularised problem of kernel logistic regression, with all rows.
+# - :class:`~klr_bench.DualCDKLR` solves the regularized problem of kernel logistic regression with all rows.
 # - :class:`~klr_bench.OSKL` learns row by row and samples its support vectors.
-# - ``SVC`` of scikit-learn has no probabilities of its own: once its decision values are taken for log-odds, and once
-#   Platt's scaling is fitted to them by cross-validation.
+# - ``SVC`` of scikit-learn is used twice: with its decision values as log-odds, and with Platt scaling of the decision
+#   values, fitted by cross-validation.
 
 models = {
     "DualCDKLR": DualCDKLR(gamma=1.0, random_state=0),
@@ -46,7 +47,7 @@ models = {
 
 
 def probabilities(model, X):
-    """Return the probabilities of the second class; decision values are taken for log-odds where there are none."""
+    """Return the probabilities of the second class, or the sigmoid of the decision values."""
     return model.predict_proba(X)[:, 1] if hasattr(model, "predict_proba") else expit(model.decision_function(X))
 
 
@@ -55,8 +56,8 @@ for model in models.values():
 predicted = {name: probabilities(model, X_test) for name, model in models.items()}
 
 # %%
-# Two numbers for each model: the log loss on test rows, for which the truth itself is the lower limit, and the distance
-# of the predicted probability from the true one, as the root of the mean square.
+# Two metrics are printed for each model: the log loss on test rows, which is lowest for the true probabilities, and the
+# root mean square distance of the predicted from the true probabilities.
 
 print(f"{'truth':12} log loss {log_loss(y_test, truth(X_test)):.4f}")
 for name, p in predicted.items():
@@ -64,10 +65,10 @@ for name, p in predicted.items():
     print(f"{name:12} log loss {log_loss(y_test, p):.4f}, distance from the truth {distance:.3f}")
 
 # %%
-# On the diagonal the share of the second class is what was predicted; it is smaller below the diagonal and larger above
-# it.  The maps show the truth and the predictions in the plane; the black line is where the probability is one half.
+# On the diagonal, the observed fraction of the second class equals the predicted probability.  The maps show the true
+# and predicted probabilities in the plane; the black line is a probability of one half.
 
-looks = dict(zip(models, [("o", "#0072B2"), ("s", "#009E73"), ("^", "#D55E00"), ("v", "#CC79A7")]))
+styles = dict(zip(models, [("o", "#0072B2"), ("s", "#009E73"), ("^", "#D55E00"), ("v", "#CC79A7")]))
 axis = np.linspace(-2, 2, 101)
 grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
 maps = {"Truth": truth(grid)} | {name: probabilities(model, grid) for name, model in models.items()}
@@ -75,12 +76,12 @@ maps = {"Truth": truth(grid)} | {name: probabilities(model, grid) for name, mode
 fig = plt.figure(figsize=(7.5, 7), layout="constrained")
 top, bottom = fig.subfigures(2, 1, height_ratios=[2.3, 1])
 ax = top.subplots()
-ax.plot([0, 1], [0, 1], color="#808080", ls=":", label="as predicted")
+ax.plot([0, 1], [0, 1], color="#808080", ls=":", label="perfect calibration")
 for name, p in predicted.items():
     observed, mean = calibration_curve(y_test, p, n_bins=12)
-    marker, colour = looks[name]
-    ax.plot(mean, observed, marker=marker, color=colour, label=name)
-ax.set(xlabel="Predicted probability", ylabel="Share of the second class", title="Reliability on test rows")
+    marker, color = styles[name]
+    ax.plot(mean, observed, marker=marker, color=color, label=name)
+ax.set(xlabel="Predicted probability", ylabel="Fraction of the second class", title="Reliability on test rows")
 ax.set(xlim=(0, 1), ylim=(0, 1))
 ax.grid(color="#e4e4e4")
 ax.legend(loc="upper left")

@@ -1,15 +1,15 @@
 """
-An experiment on a file of your own
-===================================
+An experiment on your own file
+==============================
 
 The command ``klr-bench run experiment=own_file data.path=FILE`` compares learners on a CSV or LIBSVM file: it splits
-the rows several times, chooses parameters within each training part, and writes a row per fit to ``records.csv``.
-:func:`~klr_bench.load_results` reads these rows as a pandas frame, for a picture of your own.
+the rows several times, chooses parameters within each training part, and writes one row per fit to ``records.csv``.
+:func:`~klr_bench.load_results` reads these rows as a pandas data frame, from which you can draw figures.
 """
 
 # %%
-# The file is written for this example: 400 flowers with two measurements, some of them missing, and a column of text.
-# It lies in a temporary folder, as will the results.
+# The example file has 400 flowers with two measurements, some of them missing, and a text column.  The file and the
+# results are stored in a temporary folder.
 
 import contextlib
 import tempfile
@@ -40,8 +40,8 @@ flowers.to_csv(path, index=False)
 flowers.head()
 
 # %%
-# ``main`` is the command line: in a shell the same words follow ``klr-bench``.  ``klr-bench list algorithms`` shows the
-# names of the learners; ``parallel=serial`` does without worker processes.  In this experiment the width of the kernel
+# ``main`` takes the arguments of the command ``klr-bench``.  ``klr-bench list algorithms`` shows the names of the
+# learners; ``parallel=serial`` runs without worker processes.  In this experiment the width of the kernel
 # of :class:`~klr_bench.OSKL` is chosen by cross-validation, while ``SVC`` has its default settings.
 
 command = """
@@ -52,25 +52,25 @@ with contextlib.chdir(folder.name):
     assert main(command.split()) == 0
 
 # %%
-# A row of the records is one fit, a column a metric; these are means over the splits.
+# Each row of the records is a fit, each column a metric.  The table shows means over the splits.
 
 records = load_results(f"{folder.name}/results/own_file")
 folder.cleanup()
 records.groupby("algorithm")[["accuracy", "auc", "log_loss", "n_support", "fit_time_s"]].mean().round(3)
 
 # %%
-# All learners have the same splits, so that they are compared split by split: a grey line joins the fits on one split,
-# and the black bars are means.
+# All learners use the same splits, so they can be compared split by split: gray lines connect the fits on a split, and
+# black bars are means.
 
 names = {"lr_linear": "Linear LR", "svc": "SVC", "oskl_default": "OSKL"}
-colours = ["#D55E00", "#009E73", "#0072B2"]
+colors = ["#D55E00", "#009E73", "#0072B2"]
 panels = {"accuracy": "Accuracy", "auc": "Area under the ROC curve"}
 fig, axes = plt.subplots(1, len(panels), figsize=(7.2, 4.2), layout="constrained")
 for ax, (metric, title) in zip(axes, panels.items()):
     table = records.pivot_table(index="repeat", columns="algorithm", values=metric)[list(names)]
     ax.plot(range(len(names)), table.T, color="#b0b0b0", lw=1, zorder=1)
-    for place, (algorithm, colour) in enumerate(zip(names, colours)):
-        ax.scatter([place] * len(table), table[algorithm], color=colour, s=45, zorder=2)
+    for place, (algorithm, color) in enumerate(zip(names, colors)):
+        ax.scatter([place] * len(table), table[algorithm], color=color, s=45, zorder=2)
         ax.plot([place - 0.2, place + 0.2], [table[algorithm].mean()] * 2, color="black", lw=2.5, zorder=3)
     ax.set_xticks(range(len(names)), names.values())
     ax.set(title=title, xlim=(-0.5, len(names) - 0.5))

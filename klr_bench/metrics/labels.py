@@ -1,4 +1,4 @@
-"""Catalog of all metrics, with their names, units and formats, and metrics of users.
+"""Catalog of built-in metrics, and loading of user-defined metrics.
 
 The catalog is not part of a cache key, unlike the functions in `compute`.  All cells compute every function that is
 added there.  A user defines a metric in a file ``<folder>/metric/<name>.py`` with ``METRIC = Metric(...)``:
@@ -112,7 +112,7 @@ def find_metric(name: str, folders: Sequence[Path]) -> Metric:
 
 
 def user_metrics(names: Iterable[str], folders: Sequence[Path]) -> dict[str, Metric]:
-    """Return the metrics with these names that are defined by files, by name."""
+    """Return the user-defined metrics among these names, by name."""
     return {name: find_metric(name, folders) for name in names if name not in METRICS}
 
 
@@ -137,7 +137,7 @@ def _load(path: Path) -> Metric:
 
 
 def naming_errors(name: str, of: Callable[[Predictions], Any]) -> Callable[[Predictions], float | None]:
-    """Return the function `of` with errors that name the metric, and with a check of its result."""
+    """Return a metric function that checks its result and names the metric in errors."""
 
     def value(predictions: Predictions) -> float | None:
         try:

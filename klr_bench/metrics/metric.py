@@ -21,7 +21,7 @@ DESCRIPTION = ("name", "title", "unit", "better", "compared", "usual", "whole")
 
 @dataclass(frozen=True, config=ConfigDict(strict=True, extra="forbid"))
 class Metric:
-    """Metric of a fit.
+    """Metric of a fit, with its unit, direction, range and function.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class Metric:
 
     @property
     def range(self) -> str:
-        """Description of the range of values, for messages."""
+        """Text that describes the range of possible values."""
         kind = "a whole number" if self.whole else "a number"
         if self.low == -math.inf:
             return kind

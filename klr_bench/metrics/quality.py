@@ -72,7 +72,7 @@ def fitted(estimator: Any, n_train: int, relevant: NDArray[np.int64] | None = No
 
 
 def last(estimator: Any, X: Any, y: NDArray[Any]) -> Metrics:
-    """Return accuracy and size of the last classifier of an averaged estimator, else {}."""
+    """Return accuracy and size of the last classifier of an averaged estimator, or {}."""
     classifier = protocols.last_classifier(estimator)
     if classifier is None:
         return {}
@@ -81,6 +81,6 @@ def last(estimator: Any, X: Any, y: NDArray[Any]) -> Metrics:
 
 
 def approximation(estimator: Any, X: Any) -> Metrics:
-    """Return the error of approximate kernel features over pairs of rows of X, else {}."""
+    """Return the error of approximate kernel features over pairs of rows of X, or {}."""
     error = protocols.call(estimator, "kernel_error", X[:PAIRED])
     return {} if error is None else {"kernel_error": float(error)}

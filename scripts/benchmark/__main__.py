@@ -1,32 +1,32 @@
-"""How fast the engine is, as ratios measured in one run on one thread.
+"""Benchmarks of the engine and the learners, mostly as ratios measured on one thread.
 
     python scripts/benchmark [floor] [bits] [threads] [peers] [loop] [grid] [budget] [features] [batch] [sparse]
                               [growth] [l1] [confidence] [far_end] [stream] [stream_learners]
                               [output=results/benchmark]
 
-floor   one pass against the products and the exponential alone, or the bits, with the rates of this machine
-bits    fits and predictions with features of two values as bits, and with matrix products
-threads fits and predictions without a setting against one thread, alone and beside a busy process; ten minutes
-peers   one pass of OSKL against SVC, liblinear, skglm, feature maps with a linear learner, LightGBM (klr-bench[peers])
-loop    one pass against a compiled loop that computes one kernel value at a time, on MAGIC and Adult
-grid    88 learners in one pass against one learner, and against 88 passes
-budget  learners with a budget, ALMA and DUOL against compiled loops that compute one kernel value at a time, on MAGIC
-features gradient descent on Fourier and Nystroem features against compiled loops over examples, on MAGIC
-batch   dual coordinate ascent to a gap of 1e-3 against scikit-learn's SVC on a fold of Adult, and on one of IJCNN1
-sparse  a text-like set of 677,399 x 47,236 with a polynomial kernel, by the inverted index
-growth  time and memory from 5,000 to 465,000 examples
-l1      solvers of L1-regularised kernel logistic regression, liblinear, saga, skglm and celer (klr-bench[peers]): the
-        time to a duality gap, on MNIST and cod-rna; half an hour, most of it the slow ones
-far_end the driver of a run of 100,000 cells on a cluster of 1,000 workers that exist on paper; four minutes
-confidence  linear learners with a covariance: passes over 450,000 rows of Covertype, and 2,000 features in blocks
-        against a compiled loop of rank-one updates; three minutes
-stream  text files of KLR_BENCH_STREAM_MB (300) each, read in chunks from the text and from the cache, beside the
-        readers of scikit-learn and pandas; three minutes
-stream_learners  OSKL with a budget, FOGD and AROW on a text file of KLR_BENCH_STREAM_ROWS (2,000,000), beside reading
-        it alone, and beside Vowpal Wabbit where it is installed
+floor   one pass, compared with the time of its matrix products and exponentials, or of bit operations
+bits    fits and predictions with binary features stored as bits, compared with matrix products
+threads fits and predictions with default settings, compared with one thread, idle and busy; ten minutes
+peers   one pass of OSKL, compared with SVC, liblinear, skglm, feature maps and LightGBM (klr-bench[peers])
+loop    one pass, compared with a compiled loop over single kernel values, on MAGIC and Adult
+grid    88 learners in one pass, compared with one learner and with 88 passes
+budget  learners with a budget, ALMA and DUOL, compared with compiled loops over single kernel values, on MAGIC
+features gradient descent on Fourier and Nystroem features, compared with compiled loops over examples, on MAGIC
+batch   dual coordinate ascent to a gap of 1e-3, compared with scikit-learn's SVC, on folds of Adult and IJCNN1
+sparse  a text-like data set of 677,399 x 47,236 with a polynomial kernel and the inverted index
+growth  time and memory for 5,000 to 465,000 examples
+l1      solvers of L1-regularized kernel logistic regression, liblinear, saga, skglm and celer (klr-bench[peers]): the
+        time to a duality gap, on MNIST and cod-rna; half an hour, mostly for the slow solvers
+far_end the driver of a run of 100,000 cells on a simulated cluster of 1,000 workers; four minutes
+confidence  linear learners with a covariance: passes over 450,000 rows of Covertype, and 2,000 features in blocks,
+        compared with a compiled loop of rank-one updates; three minutes
+stream  text files of KLR_BENCH_STREAM_MB (300) each, read in chunks from the text and from the cache, compared with
+        the readers of scikit-learn and pandas; three minutes
+stream_learners  OSKL with a budget, FOGD and AROW on a text file of KLR_BENCH_STREAM_ROWS (2,000,000), compared with
+        reading the file and with Vowpal Wabbit, if it is installed
 
-MAGIC, Adult, IJCNN1, MNIST and cod-rna are fetched, or come from KLR_BENCH_MIRROR.  Prints a line a figure and writes
-them as CSV, and what they were measured on.
+MAGIC, Adult, IJCNN1, MNIST and cod-rna are downloaded or come from KLR_BENCH_MIRROR.  Results are printed and written
+as CSV files, together with a description of the machine.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ PARTS = {
 
 
 def machine():
-    """Return what the figures depend on besides the code."""
+    """Return the properties of the machine and libraries that affect the results."""
     processor = next(
         (line.partition(":")[2].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")),
         platform.processor(),
@@ -112,16 +112,16 @@ def write(path, rows):
 
 def main(arguments):
     output = Path(next((a.partition("=")[2] for a in arguments if a.startswith("output=")), "results/benchmark"))
-    chosen = [argument for argument in arguments if "=" not in argument] or list(PARTS)
-    unknown = [name for name in chosen if name not in PARTS]
+    selected = [argument for argument in arguments if "=" not in argument] or list(PARTS)
+    unknown = [name for name in selected if name not in PARTS]
     if unknown:
         print(__doc__)
         return 2
     output.mkdir(parents=True, exist_ok=True)
     write(output / "machine.csv", [machine()])
     print(", ".join(f"{key} {value}" for key, value in machine().items()))
-    for name in chosen:
-        started = time.perf_counter()
+    for name in selected:
+        start = time.perf_counter()
         rows = []
         for row in PARTS[name](output):
             rows.append({"part": name, **row})
@@ -133,7 +133,7 @@ def main(arguments):
                 flush=True,
             )
         write(output / f"{name}.csv", rows)
-        print(f"{name}: {time.perf_counter() - started:.0f} s, {output / name}.csv")
+        print(f"{name}: {time.perf_counter() - start:.0f} s, {output / name}.csv")
     return 0
 
 

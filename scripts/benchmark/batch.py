@@ -1,4 +1,4 @@
-"""Batch kernel logistic regression against scikit-learn's SVC on the first fold of five, and on a larger set alone."""
+"""Time of batch kernel logistic regression, compared with scikit-learn's SVC."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from klr_bench.runner.fit import peak_memory_mb, reset_peak_memory
 
 LAM = 1e-4
 CASES = {"adult": (32561, True, 256), "ijcnn1": (141691, False, 1024)}
-"""Rows of which the folds are made, whether SVC runs as well, and the MB that the fit may take beyond the data."""
+"""Number of rows, whether SVC runs as well, and memory limit of the fit in MB, by data set."""
 
 
 def fold(name, n):
-    """Return the training rows of the first fold of the first n rows, float32 and CSR, labels, and gamma.
+    """Return CSR training rows, labels and gamma of the first of five folds of the first n rows.
 
     gamma is at the 5th percentile of distances, as in zhang2012aaai.
     """
@@ -36,10 +36,13 @@ def fold(name, n):
 
 
 def case(name):
-    """Return the row of a data set, measured in a process of its own: a fit takes memory again that others freed."""
+    """Return the results of a data set.
+
+    Each data set runs in a separate process, because a fit can reuse memory that earlier fits freed.
+    """
     n, against_svc, memory = CASES[name]
     X, y, gamma = fold(name, n)
-    X = X.toarray()  # it has few features
+    X = X.toarray()  # the data have few features
     learner = DualCDKLR(LAM, tol=1e-3, gamma=gamma, random_state=0)
     learner.fit(X[:2000], y[:2000])
     reset_peak_memory()

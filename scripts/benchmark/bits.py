@@ -1,4 +1,4 @@
-"""Features of two values as bits: the same fits with matrix products in place of bits, in one run."""
+"""Time of fits with binary features stored as bits, compared with matrix products."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from klr_bench.estimators.online.many import SharedFit
 
 @contextmanager
 def without_bits():
-    """Let the cost of bits be such that none are used."""
+    """Disable the storage of features as bits by an infinite cost."""
     cost = operands.packed_ns
     operands.packed_ns = lambda features: np.inf
     try:
@@ -44,7 +44,7 @@ def measure(output):
 
 
 def cases():
-    """Yield (data set, what, function that returns seconds)."""
+    """Yield tuples (data set, task, function that returns seconds)."""
     for name, n in (("adult", None), ("mushrooms", None), ("covtype", 50_000)):
         X, y, gamma = (part[:n] if np.ndim(part) else part for part in paper_data(name))
         nc = NonConservativeKLR(eta=1.0, gamma=gamma, **ONE_PASS)

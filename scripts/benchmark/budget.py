@@ -1,4 +1,4 @@
-"""Learners with a budget, ALMA and DUOL against compiled loops of the same: one example, one kernel value at a time."""
+"""Time of learners with a budget, ALMA and DUOL, compared with compiled loops."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def bsgd(X, y, u, gamma, budget):
 def golden_section(a, b, distance):
     low, high, golden = 0.0, 1.0, 0.6180339887498949
     weights = np.zeros(2)
-    while high - low > 0.01:  # coarse
+    while high - low > 0.01:  # coarse search
         places = (high - golden * (high - low), low + golden * (high - low))
         for side in range(2):
             h = places[side]

@@ -1,8 +1,8 @@
-"""The driver of a cluster at the far end: an experiment of 100,000 cells on 1,000 workers that exist on paper only.
+"""Time of the driver of 100,000 cells on a simulated cluster of 1,000 workers.
 
-Cells, folder, records and tables are real; a cell takes from 0.1 to 1,800 seconds of a clock that jumps to the next
-event, one worker in a thousand dies with its cell and comes back after ten minutes, and what a worker would have
-computed is there at once.  What remains is what the driver itself does.
+Cells, folder, records and tables are real.  A cell takes 0.1 to 1,800 seconds of simulated time, one task in a thousand
+loses its worker, which is replaced after ten minutes, and results of cells are predefined.  The measured time is
+therefore that of the driver.
 """
 
 import heapq
@@ -28,16 +28,16 @@ from klr_bench.results.store import Store
 N_WORKERS = 1000
 SHORTEST_S, LONGEST_S = 0.1, 1800.0
 DEATHS, AWAY_S = 1e-3, 600.0
-"""Share of the tasks whose worker dies, and how long it is gone."""
+"""Fraction of the tasks whose worker fails, and the seconds until it is replaced."""
 METRICS = ["accuracy", "error_rate", "log_loss", "brier", "ece", "auc", "sparsity", "fit_time_s", "predict_time_s"]
 METRICS = dict.fromkeys(METRICS, 0.125) | {"n_support": 300, "n_train": 1600, "n_test": 400, "n_features": 2}
 METRICS |= {"nnz_per_instance": 2.0, "peak_memory_mb": 250.5, "load": 0.001}
-"""Of a cell, as many as an online learner has."""
+"""Metrics of each cell, as many as for an online learner."""
 BINS = [(i, 40, 0.05 + 0.1 * i, 0.05 + 0.1 * i) for i in range(10)]
 
 
-class OnPaper:
-    """An executor whose workers are numbers and whose clock jumps; a task that loses its worker runs again."""
+class SimulatedCluster:
+    """Executor with simulated workers and a simulated clock, which retries lost tasks."""
 
     n_workers = N_WORKERS
 
@@ -63,15 +63,15 @@ class OnPaper:
                 again.append(task)
             self.own_s += time.perf_counter() - started
             if task is not None and not died:
-                yield task, computed(task)
+                yield task, predefined_result(task)
             following = again.popleft() if again else next(waiting, None)
             if following is not None:
                 seconds = np.exp(self.random.uniform(np.log(SHORTEST_S), np.log(LONGEST_S)))
                 heapq.heappush(events, (self.now + seconds + AWAY_S * died, next(order), following))
 
 
-def computed(task):
-    """Return what a worker would have computed of a cell."""
+def predefined_result(task):
+    """Return the predefined result of a cell."""
     cell = task.item
     of = cell.experiment, cell.source.name, cell.algorithm, cell.variant, {"gamma": 1.25}, cell.source.repeat
     record = Record(cell.key, *of, cell.source.seed, "ok", "", dict(METRICS), "machine", "AMD EPYC, OpenBLAS, 1 thread")
@@ -81,7 +81,7 @@ def computed(task):
 def measure(output, n_cells=100_000):
     with tempfile.TemporaryDirectory() as folder:
         config = configuration(n_cells, folder)
-        cluster, started = OnPaper(), time.perf_counter()
+        cluster, started = SimulatedCluster(), time.perf_counter()
         outcome = runner.run(config, console=Console(quiet=True), quiet=True, executor=cluster)
         seconds = time.perf_counter() - started - cluster.own_s
         place = Path(folder) / config.name
@@ -108,14 +108,14 @@ def measure(output, n_cells=100_000):
 
 
 def rebuilt(place):
-    """Return the seconds until records.csv is there, and until all tables are, for a store that has read nothing."""
+    """Return the seconds until a new store writes records.csv, and until it writes all tables."""
     started, since = time.perf_counter(), time.time()
     summary = Store(place).rebuild()
     return (place / "records.csv").stat().st_mtime - since, time.perf_counter() - started, summary
 
 
 def configuration(n_cells, folder):
-    """Return ten columns on two data sets."""
+    """Return the configuration of ten methods on two data sets."""
     overrides = ["dataset=[moons,checkerboard]", "algorithm=[nc,margin,auxiliary,oskl,pegasos]", "name=far_end"]
     overrides += [f"results_dir={folder}", f"repeats={n_cells // 20}", "+sweep.oskl.G=[1,2,3,4,5,6]"]
     overrides += [f"algorithms.{name}.grid=null" for name in ("nc", "margin", "auxiliary", "oskl", "pegasos")]

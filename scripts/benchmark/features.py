@@ -1,6 +1,6 @@
-"""Gradient descent on features against compiled loops of the same methods: one example, one feature at a time.
+"""Time of gradient descent on features, compared with compiled loops over single features.
 
-Of NOGD the rows are those after the budget is full, and its eigenvectors have been found.
+For NOGD only the rows after the budget is full are timed, without the eigendecomposition.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def slope_of(y, f):
 
 @njit(fastmath=True)
 def fogd(X, y, omega, b, eta):
-    """Return w after one pass over rows X (n, d), for omega (D, d)."""
+    """Return w (D,) after one pass over rows X (n, d) with frequencies omega (D, d)."""
     D = len(b)
     w, z, scale = np.zeros(D), np.zeros(D), math.sqrt(2.0 / D)
     for t in range(len(y)):
@@ -40,7 +40,7 @@ def fogd(X, y, omega, b, eta):
 
 @njit(fastmath=True)
 def nogd(X, y, gamma, support, w, projection, eta):
-    """Update w (k,) by rows X (n, d), given the support vectors (B, d) and the transposed projection (k, B)."""
+    """Update w (k,) with rows X (n, d), support vectors (B, d) and transposed projection (k, B)."""
     rank, budget = projection.shape
     row, z = np.zeros(budget, X.dtype), np.zeros(rank)
     for t in range(len(y)):
@@ -87,8 +87,8 @@ def measure(output):
             yield _row("nogd", B, real, len(later), plain, ours, change)
 
 
-def _change(found, expected):
-    return float(np.abs(found - expected).max() / np.abs(expected).max())
+def _change(result, expected):
+    return float(np.abs(result - expected).max() / np.abs(expected).max())
 
 
 def _row(method, size, real, n, plain, ours, change):

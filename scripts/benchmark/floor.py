@@ -1,4 +1,4 @@
-"""One pass against its floors: products at the rate of a large sgemm, the fastest exponential, bits, and memory."""
+"""Time of one pass, compared with lower bounds from products, exponentials, bits and memory."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from klr_bench.estimators.core.kernels import exp_negative
 from klr_bench.estimators.online import engine
 
 N = 32_768
-"""Examples: about as many as Adult's."""
+"""Number of examples, about as in Adult."""
 
 
 def rates():
-    """Return the rates of this machine: sgemm (flop/s), memory (bytes/s), an exponential and 128 bits (s a value)."""
+    """Return rates of sgemm (flop/s) and memory (bytes/s), and times of exponentials and bits.
+
+    The times are seconds per exponential, and per pair of operands of 128 bits.
+    """
     random = np.random.RandomState(0)
     square = random.random_sample((1024, 1024)).astype(np.float32)
     products = 2 * 1024**3 / best(lambda: square @ square)
@@ -40,7 +43,7 @@ def measure(output):
         seconds = best(lambda X=X, y=y, learner=learner: learner.fit(X, y), 3)
         starts = np.arange(0, N, engine.BLOCK)
         n_values = sum(start * engine.BLOCK + engine.BLOCK**2 for start in starts)
-        width = 4 * 4 if binary else 4 * (d + 2)  # bytes of an operand, which are read once for each block
+        width = 4 * 4 if binary else 4 * (d + 2)  # bytes of an operand, which is read once per block
         floor = bits if binary else 2 * (d + 2) / products + exponential
         yield {
             "features": d,

@@ -1,4 +1,4 @@
-"""The grid of zhang2013icml, 88 learners, in one shared pass."""
+"""Time of one shared pass for the 88 learners of the grid of zhang2013icml."""
 
 from __future__ import annotations
 

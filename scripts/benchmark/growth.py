@@ -1,4 +1,4 @@
-"""Time and memory of a pass as the number of examples grows: as examples x support vectors, and no faster."""
+"""Time and memory of a pass for increasing numbers of examples."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Solvers of L1-regularised kernel logistic regression: the time to a relative duality gap, on one matrix of features.
+"""Time of solvers of L1-regularized kernel logistic regression to a relative duality gap.
 
-All minimise the same objective, without an intercept, on the same column-major features.  The peers, liblinear, saga
-and, where they are installed (pip install klr-bench[peers]), skglm and celer, get the layout and the precision that
-they work in, outside the clock as is their compilation, and the largest tolerance in steps of sqrt(10) that reaches the
-gap.
+All solvers minimize the same objective, without an intercept, on the same column-major features.  The peers are
+liblinear, saga and, if they are installed (pip install klr-bench[peers]), skglm and celer.  They get their preferred
+layout and precision, and the largest tolerance in steps of sqrt(10) that reaches the gap; conversion and compilation
+are not timed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SOLVERS = {
     "fista": {"solver": "fista"},
 }
 PATIENCE = 60.0
-"""Seconds after which a tighter tolerance of a peer is not tried."""
+"""Largest time in seconds of a peer before a tighter tolerance is tried."""
 
 
 def features(name, seed, medians=1.0):
@@ -57,17 +57,17 @@ def model(solver, lam, tol, **parameters):
 
 
 def gap_of(w, Z, y, lam):
-    """Return the relative gap of coefficients w, by sums in float64."""
+    """Return the relative duality gap of coefficients w, computed in float64."""
     problem = Problem(FeatureMatrix(LinearFeatures.of(Z), Z), y.astype(float), lam, intercept=False)
     margins = problem.products(w)
     return problem.gap(w, margins) / (problem.loss(margins) + problem.l1(w))
 
 
 def peer(solver, Z, y, lam, gap):
-    """Return the best time of a peer to this gap, what it reached, and its w; inf where PATIENCE ends first."""
+    """Return the best time of a peer to a gap, the gap and w; the time is inf after PATIENCE."""
     Z_theirs = library_layout(solver, Z)
     y_theirs = y.astype(Z_theirs.dtype)
-    library_model(solver, lam, len(y), 0.1, 2).fit(Z_theirs[:100], y_theirs[:100])  # compiles
+    library_model(solver, lam, len(y), 0.1, 2).fit(Z_theirs[:100], y_theirs[:100])  # triggers compilation
     for power in range(0, 25):
         other = library_model(solver, lam, len(y), 10 ** (-power / 2), 100_000)
         seconds, _ = timing.once(lambda other=other: other.fit(Z_theirs, y_theirs))
@@ -82,7 +82,7 @@ def peer(solver, Z, y, lam, gap):
 
 
 def compare(name, Z, y):
-    """Time all solvers, and the peers, at four lambdas and two gaps."""
+    """Time all solvers and peers for four lambdas and two gaps."""
     peers = [solver for solver in PEERS if solver not in ("skglm", "celer") or find_spec(solver)]
     lambda_max = Problem(FeatureMatrix(LinearFeatures.of(Z), Z), y.astype(float), 0.0, intercept=False).lambda_max()
     for factor in (0.5, 0.2, 0.1, 0.05):
@@ -102,7 +102,7 @@ def compare(name, Z, y):
 
 
 def hard(Z, y):
-    """On cod-rna at 0.001 lambda_max: prox_newton to 1e-4, 100 iterations of CGD, and CGD for 20 times as long."""
+    """Time prox_newton and CGD on cod-rna at 0.001 lambda_max, where CGD converges slowly."""
     problem = Problem(FeatureMatrix(LinearFeatures.of(Z), Z), y.astype(float), 0.0, intercept=False)
     lam = 0.001 * problem.lambda_max()
     fast = model(SOLVERS["prox_newton"], lam, 1e-4)
@@ -117,11 +117,11 @@ def hard(Z, y):
     yield row("cod-rna", 0.001, None, "cgd, 20 times as long", elapsed, slow.duality_gap_, slow.coef_, slow.n_iter_)
 
 
-def row(dataset, factor, wanted, solver, seconds, gap, coef, n_iter):
+def row(dataset, factor, target_gap, solver, seconds, gap, coef, n_iter):
     return {
         "dataset": dataset,
         "lambda_factor": factor,
-        "wanted_gap": wanted,
+        "wanted_gap": target_gap,
         "solver": solver,
         "seconds_or_ratio": float(seconds),
         "gap": gap,

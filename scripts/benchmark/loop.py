@@ -1,4 +1,4 @@
-"""One pass of NC against the straightforward compiled loop: one kernel value at a time."""
+"""Time of one pass of NC, compared with a compiled loop over single kernel values."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""The first half of a data set learned, and the other half predicted, by what a user would pick instead.
+"""Time and accuracy of OSKL, compared with other libraries.
 
-Every library is used as it comes, on one thread.  A map into features, for a linear learner, gets as many features as
-the accuracy of one pass of OSKL needs, of those tried.  KOL and JSAT take part where there is a program `kol` or `jsat`
-on the PATH or in the folder KLR_BENCH_PEERS, called as `kol TRAIN TEST GAMMA` with two LIBSVM files, that prints the
-seconds of its pass and its accuracy.
+Each library trains on the first half and predicts the second half, with default settings on one thread.  Feature maps
+for linear learners get the smallest number of features in COMPONENTS that reaches the accuracy of one pass of OSKL.
+KOL and JSAT are included if a program `kol` or `jsat` is on the PATH or in the folder KLR_BENCH_PEERS.  It is called as
+`kol TRAIN TEST GAMMA` with two LIBSVM files, and prints the seconds of its pass and its accuracy.
 """
 
 from __future__ import annotations
@@ -25,43 +25,43 @@ from timing import ONE_PASS, once, paper_data
 from klr_bench import OSKL, DualCDKLR
 
 DATASETS = ("magic", "adult", "ijcnn1", "cod_rna")
-MOST = 30_000
-"""Rows that are learned."""
+MAX_ROWS = 30_000
+"""Largest number of training rows."""
 COMPONENTS = (100, 300, 1000, 3000)
-AS_GOOD = 0.002
-"""Accuracy below that of OSKL that counts as equal."""
+TOLERANCE = 0.002
+"""Largest difference in accuracy that counts as equal to OSKL."""
 
 
 def measure(output):
     del output
     for name in DATASETS:
         X, y, gamma = paper_data(name)
-        n = min(len(y) // 2, MOST)
+        n = min(len(y) // 2, MAX_ROWS)
         split = X[:n], y[:n], X[n : 2 * n], y[n : 2 * n]
         ours = OSKL(gamma=gamma, random_state=0, **ONE_PASS)
         OSKL(gamma=gamma, random_state=0).fit(X[:500], y[:500])
         DualCDKLR(gamma=gamma, random_state=0).fit(X[:500], y[:500])
         seconds, accuracy = timed(ours, split)
         common = {"dataset": name, "n": n, "features": X.shape[1], "oskl_s": seconds, "oskl_accuracy": accuracy}
-        for peer, of_peer, its_accuracy, settings in others(gamma, split, accuracy):
+        for peer, peer_seconds, peer_accuracy, settings in others(gamma, split, accuracy):
             yield common | {
                 "peer": peer,
                 "settings": settings,
-                "peer_s": of_peer,
-                "peer_accuracy": its_accuracy,
-                "time_ratio": of_peer / seconds,
+                "peer_s": peer_seconds,
+                "peer_accuracy": peer_accuracy,
+                "time_ratio": peer_seconds / seconds,
             }
 
 
 def timed(model, split):
-    """Return the seconds of a fit and the accuracy on the other rows."""
+    """Return the seconds of a fit and the accuracy on the test rows."""
     X, y, X_test, y_test = split
     seconds, _ = once(lambda: model.fit(X, y))
     return seconds, model.score(X_test, y_test)
 
 
-def others(gamma, split, wanted):
-    """Yield (name, seconds, accuracy, settings) of the peers."""
+def others(gamma, split, target):
+    """Yield (name, seconds, accuracy, settings) for each peer."""
     yield "OSKL()", *timed(OSKL(gamma=gamma, random_state=0), split), "as constructed"
     yield "DualCDKLR()", *timed(DualCDKLR(gamma=gamma, random_state=0), split), "as constructed"
     yield "SVC", *timed(SVC(gamma=gamma), split), "C=1"
@@ -78,7 +78,7 @@ def others(gamma, split, wanted):
                     break
                 features = kind(gamma=gamma, n_components=n_components, random_state=0)
                 seconds, accuracy = timed(make_pipeline(features, make()), split)
-                if accuracy >= wanted - AS_GOOD or seconds > 60:
+                if accuracy >= target - TOLERANCE or seconds > 60:
                     break
             yield f"{head} on {name}", seconds, accuracy, f"{n_components} features"
     if find_spec("lightgbm"):
@@ -88,11 +88,11 @@ def others(gamma, split, wanted):
     for name in ("kol", "jsat"):
         program = shutil.which(name, path=os.environ.get("KLR_BENCH_PEERS")) or shutil.which(name)
         if program:
-            yield name.upper(), *by_program(program, gamma, split), "one pass"
+            yield name.upper(), *run_program(program, gamma, split), "one pass"
 
 
-def by_program(program, gamma, split):
-    """Return the seconds and the accuracy that a program prints."""
+def run_program(program, gamma, split):
+    """Run an external program; return the seconds and the accuracy that it prints."""
     X, y, X_test, y_test = split
     with tempfile.TemporaryDirectory() as folder:
         files = [Path(folder) / "train.svm", Path(folder) / "test.svm"]

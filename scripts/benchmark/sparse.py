@@ -1,4 +1,4 @@
-"""A text-like set of the size of rcv1, the polynomial kernel of degree 2, and the inverted index."""
+"""Time of a pass over text-like data of the size of RCV1, with the inverted index."""
 
 from __future__ import annotations
 

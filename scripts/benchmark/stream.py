@@ -1,6 +1,6 @@
-"""Rows per second and memory of `klr_bench.stream` on text files, beside readers that do the same work.
+"""Rows per second and memory of `klr_bench.stream`, compared with other readers.
 
-KLR_BENCH_STREAM_MB is the size of each text file, 300 if it is not set; three times as much disk is needed.
+KLR_BENCH_STREAM_MB is the size of each text file, by default 300; three times as much disk space is needed.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ MEGABYTES = int(os.environ.get("KLR_BENCH_STREAM_MB", "300"))
 CLASSES = [-1, 1]
 CHUNK_ROWS = 10_000
 WIDE = 47_236
-"""Features of RCV1, whose rows have 74 entries on average."""
+"""Number of features of RCV1, whose rows have 74 entries on average."""
 
 
 def measure(output):
-    """Yield a row per file and reader; each reads the whole file once, in a process of its own."""
+    """Yield the result of each file and reader, which runs in a separate process."""
     with tempfile.TemporaryDirectory() as folder:
         for name, lines in (("svmlight_dense", dense), ("svmlight_sparse", sparse), ("csv", delimited)):
             path = generated(Path(folder) / name, lines)
@@ -40,7 +40,7 @@ def measure(output):
 
 
 def generated(path, lines):
-    """Write a file of at least `MEGABYTES`; after the first thousands its lines repeat."""
+    """Write a file of at least `MEGABYTES` MB, which repeats the same 20,000 lines."""
     rng = np.random.default_rng(0)
     content = "".join(lines(rng, 20_000)).encode()
     with path.open("wb") as file:
@@ -50,13 +50,13 @@ def generated(path, lines):
 
 
 def dense(rng, n):
-    """Yield rows of 28 features with six digits."""
+    """Return an iterator over rows of 28 features with six digits."""
     pattern = "%d " + " ".join(f"{j}:%.6g" for j in range(1, 29)) + "\n"
     return (pattern % (rng.choice(CLASSES), *row) for row in rng.normal(size=(n, 28)).tolist())
 
 
 def sparse(rng, n):
-    """Yield rows of some 74 entries with 16 digits."""
+    """Yield rows of about 74 entries with 16 digits."""
     for length in rng.poisson(74, n).tolist():
         indices, values = np.unique(rng.integers(1, WIDE + 1, length + 1)), rng.random(length + 1)
         entries = (f"{index}:{value:.16g}" for index, value in zip(indices.tolist(), values.tolist(), strict=False))
@@ -64,7 +64,7 @@ def sparse(rng, n):
 
 
 def delimited(rng, n):
-    """Yield rows of 28 numbers with 19 digits, as HIGGS has them."""
+    """Return an iterator over rows of 28 numbers with 19 digits, as in HIGGS."""
     pattern = "%d," + ",".join(["%.18e"] * 28) + "\n"
     return (pattern % (rng.choice(CLASSES), *row) for row in rng.normal(size=(n, 28)).tolist())
 
@@ -87,12 +87,15 @@ def read(reader, path):
 
 
 def peak():
-    """Return the largest memory that this process has had so far, in MB, on Linux (ru_maxrss may be its parent's)."""
+    """Return the peak memory of this process in MB (Linux).
+
+    ru_maxrss is not used, because it may be inherited from the parent process.
+    """
     return int(re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())[1]) / 1024
 
 
 def main(reader, path):
-    """Print what one reader needs for a file, once its code is compiled."""
+    """Print time and memory of one reader for a file, after a warm-up."""
     with tempfile.TemporaryDirectory() as folder:
         short = Path(folder) / path.name
         with path.open("rb") as file:

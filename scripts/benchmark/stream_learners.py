@@ -1,7 +1,7 @@
-"""Learners on a text file that need not fit into memory, beside reading and parsing it alone, and Vowpal Wabbit.
+"""Time and memory of learners on a large text file, compared with Vowpal Wabbit.
 
-KLR_BENCH_STREAM_ROWS is the number of rows, 2,000,000 if it is not set: 210 bytes each, twice with Vowpal Wabbit, which
-is run where it is installed.  Each reads the file once, in a process of its own, and tests on each row before it learns
+KLR_BENCH_STREAM_ROWS is the number of rows, by default 2,000,000, of 210 bytes each; Vowpal Wabbit, if it is installed,
+needs a second file.  Each learner reads the file once, in a separate process, and predicts each row before it learns
 from it.
 """
 
@@ -23,54 +23,57 @@ from timing import once
 from klr_bench import stream
 
 ROWS = int(os.environ.get("KLR_BENCH_STREAM_ROWS", "2000000"))
-D, DIFFERENT = 20, 200_000
-"""Features, and rows after which the file repeats itself."""
+D, DISTINCT = 20, 200_000
+"""Number of features, and of distinct rows, which the file repeats."""
 LEARNERS = ("budget_oskl", "fogd", "arow")
 CHUNK = 20_000
 VOWPAL = ["--loss_function", "logistic", "--link", "logistic", "--quiet", "-b", "10"]
 
 
 def measure(output):
-    """Yield a row for reading alone, and one for each learner: rows a second, memory, progressive accuracy and loss."""
+    """Yield the results of reading the file and of each learner."""
     with tempfile.TemporaryDirectory() as folder:
         path = generated(Path(folder) / "rows.svm", "")
-        alone = in_a_process("reading", path)
+        alone = run_in_process("reading", path)
         yield row("reading alone", path, alone)
         for name in LEARNERS:
-            yield row(name, path, learned(name, path, Path(folder)))
+            yield row(name, path, run_learner(name, path, Path(folder)))
         if importlib.util.find_spec("vowpalwabbit"):
             path = generated(Path(folder) / "rows.vw", " |")
-            yield row("vowpal_wabbit", path, in_a_process("vowpal", path))
+            yield row("vowpal_wabbit", path, run_in_process("vowpal", path))
 
 
-def row(name, path, found):
+def row(name, path, measured):
     """Return a row of the table."""
-    found = {"accuracy": "", "log_loss": "", "learning_s": "", "testing_s": ""} | found
-    size = {"rows": ROWS, "gb": path.stat().st_size / 1e9, "rows_a_s": ROWS / found["seconds"]}
-    return {"learner": name, **size, **{key: found[key] for key in sorted(found)}}
+    values = {"accuracy": "", "log_loss": "", "learning_s": "", "testing_s": ""} | measured
+    size = {"rows": ROWS, "gb": path.stat().st_size / 1e9, "rows_a_s": ROWS / values["seconds"]}
+    return {"learner": name, **size, **{key: values[key] for key in sorted(values)}}
 
 
 def generated(path, bar):
-    """Write rows with a boundary that is no plane; `bar` stands behind the label, as Vowpal Wabbit has it."""
+    """Write rows with a nonlinear class boundary; `bar` follows the label, for Vowpal Wabbit."""
     random = np.random.RandomState(0)
-    X = random.normal(size=(DIFFERENT, D))
-    y = np.where(X[:, 0] * X[:, 1] + X[:, 2] + 0.5 * random.normal(size=DIFFERENT) > 0, 1, -1)
+    X = random.normal(size=(DISTINCT, D))
+    y = np.where(X[:, 0] * X[:, 1] + X[:, 2] + 0.5 * random.normal(size=DISTINCT) > 0, 1, -1)
     pattern = f"%d{bar} " + " ".join(f"{j}:%.5f" for j in range(1, D + 1)) + "\n"
     lines = [(pattern % (label, *values)).encode() for label, values in zip(y.tolist(), X.tolist(), strict=True)]
     with path.open("wb") as file:
-        for start in range(0, ROWS, DIFFERENT):
+        for start in range(0, ROWS, DISTINCT):
             file.write(b"".join(lines[: ROWS - start]))
     return path
 
 
-def in_a_process(what, path):
-    """Return what a process of its own says of reading, or of Vowpal Wabbit."""
+def run_in_process(what, path):
+    """Run a task in a separate process and return its results."""
     command = [sys.executable, __file__, what, str(path)]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
-def learned(name, path, folder):
-    """Return the record of a run: `seconds` are all of its time, less that of a run on few rows; all is compiled."""
+def run_learner(name, path, folder):
+    """Return the results of a run.
+
+    `seconds` is the total time minus that of a run on few rows, after compilation.
+    """
     few = folder / "few.svm"
     with path.open("rb") as file:
         few.write_bytes(b"".join(file.readline() for _ in range(2 * CHUNK)))
@@ -102,7 +105,7 @@ def reading(path):
 
 
 def vowpal(path):
-    """Learn by Vowpal Wabbit's own loop; its progressive loss is that of each row before it is learned from."""
+    """Train Vowpal Wabbit with its own loop; return its progressive log loss."""
     import vowpalwabbit
 
     learner = vowpalwabbit.Workspace(arg_list=[*VOWPAL, "-d", str(path)])

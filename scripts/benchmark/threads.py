@@ -1,6 +1,6 @@
-"""Fits and predictions in user code without any setting: against one thread, idle and beside a busy process.
+"""Time of fits and predictions with default settings, compared with one thread.
 
-Each case runs in a process of its own, without the limits of this benchmark.
+Each case runs in a separate process without the thread limits of this benchmark, on an idle and on a busy machine.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ CASES = {
     "SparDCA": ("SparDCA", "adult with noise", 20_000, {}),
     "ApproximateKernelLR": ("ApproximateKernelLR", "adult with noise", 8_000, {}),
 }
-"""Estimator, data, rows and parameters."""
+"""Estimator, data set, number of rows and parameters, by case."""
 
 
 def data(name, n):
-    """Return training rows, labels, more rows to predict, and gamma."""
+    """Return training rows, labels, rows to predict, and gamma."""
     X, y, gamma = paper_data(name.partition(" ")[0])
     if name.endswith("noise"):
         X = X * np.random.RandomState(0).uniform(0.9, 1.1, X.shape[1]).astype(X.dtype)
@@ -58,23 +58,25 @@ def data(name, n):
 
 
 def times(name):
-    """Print the times of a case: fit and prediction, in seconds."""
+    """Print the seconds of fit and prediction of a case."""
     kind, source, n, parameters = CASES[name]
-    X, y, asked, gamma = data(source, n)
+    X, y, X_test, gamma = data(source, n)
     estimator = getattr(klr_bench, kind)(**parameters)
-    known = estimator.get_params()
-    estimator.set_params(**{key: value for key, value in {"gamma": gamma, "random_state": 0}.items() if key in known})
+    settable = estimator.get_params()
+    estimator.set_params(
+        **{key: value for key, value in {"gamma": gamma, "random_state": 0}.items() if key in settable}
+    )
     fit = best(lambda: estimator.fit(X, y))
-    print(fit, best(lambda: estimator.predict(asked)))
+    print(fit, best(lambda: estimator.predict(X_test)))
 
 
-def in_a_process(name, limit):
-    """Return the times of a case in a process of its own, with one thread by the environment or without a limit."""
+def run_in_process(name, limit):
+    """Run a case in a separate process, with or without a limit of one thread; return its times."""
     environment = {key: value for key, value in os.environ.items() if key not in LIMITS}
     environment |= {key: "1" for key in LIMITS} if limit else {}
     command = [sys.executable, "-W", "ignore", __file__, name]
-    found = subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout.split()
-    return [float(one) for one in found]
+    output = subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout.split()
+    return [float(one) for one in output]
 
 
 @contextmanager
@@ -101,13 +103,13 @@ def measure(output):
     alone = product()
     with busy():
         beside = product()
-    nothing = dict.fromkeys(("fit_ratio_idle", "predict_ratio_idle"), "")
+    empty = dict.fromkeys(("fit_ratio_idle", "predict_ratio_idle"), "")
     ratio = {"fit_ratio_beside_busy": beside / alone, "predict_ratio_beside_busy": ""}
-    yield {"case": "one product, which has to run at full speed", "fit_one_thread_s": alone, **nothing, **ratio}
+    yield {"case": "one product, which has to run at full speed", "fit_one_thread_s": alone, **empty, **ratio}
     for name in CASES:
-        one, free = in_a_process(name, True), in_a_process(name, False)
+        one, free = run_in_process(name, True), run_in_process(name, False)
         with busy():
-            one_beside, free_beside = in_a_process(name, True), in_a_process(name, False)
+            one_beside, free_beside = run_in_process(name, True), run_in_process(name, False)
         yield {
             "case": name,
             "fit_one_thread_s": one[0],

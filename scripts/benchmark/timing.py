@@ -1,4 +1,4 @@
-"""The clock, and the data, of the benchmarks."""
+"""Timing and data of the benchmarks."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from klr_bench.runner.bandwidth import distance_percentile
 
 ROOT = Path(__file__).resolve().parents[2]
 ONE_PASS = {"n_epochs": 1, "shuffle": False}
-"""One pass over the rows in their order, as in the papers."""
+"""Parameters for one pass over the rows in the given order, as in the papers."""
 
 
 def best(function, repeats=5):
-    """Return the least of several times, in seconds, after one that does not count."""
+    """Return the shortest of several times in seconds, after a warm-up call."""
     function()
     times = []
     for _ in range(repeats):
-        started = time.perf_counter()
+        start = time.perf_counter()
         function()
-        times.append(time.perf_counter() - started)
+        times.append(time.perf_counter() - start)
     return min(times)
 
 
 def once(function):
-    """Return the time of one call, in seconds, and its result."""
-    started = time.perf_counter()
+    """Return the time of one call in seconds, and its result."""
+    start = time.perf_counter()
     result = function()
-    return time.perf_counter() - started, result
+    return time.perf_counter() - start, result
 
 
 def paper_data(name):
-    """Return the training rows, float32 and scaled, their labels, and gamma at the 20th percentile of distances."""
+    """Return scaled float32 training rows, labels, and gamma at the 20th distance percentile."""
     spec = read_dataset(name, [ROOT / "configs"])
     dataset = load(name, spec, cache=default_cache(), mirror=os.environ.get("KLR_BENCH_MIRROR"))
     data = prepare(dataset, make_split(dataset, spec.split, 0, 0), spec.scale)

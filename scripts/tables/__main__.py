@@ -1,8 +1,8 @@
-"""Write the tables of README.md and docs/ that are made of results/reference.
+"""Write the tables of README.md and docs/ that are computed from results/reference.
 
     python scripts/tables
 
-A table stands between the lines <!-- NAME --> and <!-- end of NAME -->; PAGES says which page has which.
+A table is enclosed by the lines <!-- NAME --> and <!-- end of NAME -->; PAGES lists the tables of each page.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from scale import benchmark, bits, blocks, far_end, how_long, many, speed, strea
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def with_tables(text: str, made: dict[str, str]) -> str:
-    """Return a text with these tables in place of those between the lines with their names."""
-    for name, table in made.items():
+def with_tables(text: str, tables: dict[str, str]) -> str:
+    """Return a text with the tables of these names replaced."""
+    for name, table in tables.items():
         between = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end of {name} -->\n)", re.DOTALL)
-        text, found = between.subn(lambda lines, table=table: f"{lines[1]}\n{table}\n\n{lines[2]}", text)
-        assert found == 1, f"expected the lines <!-- {name} --> and <!-- end of {name} --> once, got {found}."
+        text, count = between.subn(lambda lines, table=table: f"{lines[1]}\n{table}\n\n{lines[2]}", text)
+        assert count == 1, f"expected the lines <!-- {name} --> and <!-- end of {name} --> once, got {count}."
     return text
 
 
@@ -48,7 +48,7 @@ PAGES: dict[str, tuple[tuple[Callable[[Path], dict[str, str]], str], ...]] = {
     "docs/scale/speed.md": ((benchmark, "benchmark"), (speed, "benchmark")),
     "docs/scale/streams.md": ((stream_learners, "benchmark"),),
 }
-"""Makers of the tables of each page, and the folder of results/reference that each reads."""
+"""Functions that create the tables of each page, with the folder of results/reference that they read."""
 
 
 def made_for(page: str, reference: Path) -> dict[str, str]:

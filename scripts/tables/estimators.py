@@ -1,4 +1,4 @@
-"""The tables of docs/methods/estimators.md: the classes and functions of klr_bench, and what each can do."""
+"""Tables of docs/methods/estimators.md: the classes and functions of klr_bench."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ TEXTS = yaml.safe_load(Path(__file__).with_name("methods.yaml").read_text("utf-8
 
 
 def estimators(reference: Path) -> dict[str, str]:
-    """Return the tables of the classes by name, and that of the functions; nothing of the references is read."""
+    """Return the tables of classes and functions, by name; the references are not used."""
     del reference
     keys = _keys()
-    made = {
-        name: table(["class", "method", "can"], [_row(one, method, keys[one]) for one, method in of.items()], 3)
+    tables = {
+        name: table(["class", "method", "supports"], [_row(one, method, keys[one]) for one, method in of.items()], 3)
         for name, of in TEXTS["classes"].items()
     }
     rows = [[f"{{func}}`~klr_bench.{name}`", text] for name, text in TEXTS["functions"].items()]
-    return made | {"functions": table(["function", "what it does"], rows, 2)}
+    return tables | {"functions": table(["function", "description"], rows, 2)}
 
 
 def _row(name: str, method: str, keys: list[str]) -> list[str]:
-    """Return the cells of a class: its name and keys, its method, and what it can do beyond fit and predict."""
+    """Return the cells of a class: name and keys, method, and features beyond fit and predict."""
     one = getattr(klr_bench, name)
-    can = ["go on"] if hasattr(one, "partial_fit") else []
+    can = ["`partial_fit`"] if hasattr(one, "partial_fit") else []
     if hasattr(one(), "predict_proba"):
         can.append("probabilities")
     elif "loss" in inspect.signature(one).parameters and hasattr(one(loss="logit"), "predict_proba"):
@@ -41,10 +41,10 @@ def _row(name: str, method: str, keys: list[str]) -> list[str]:
 
 
 def _keys() -> dict[str, list[str]]:
-    """Return the keys of configs/algorithm by the name of the class that each sets up."""
-    found: dict[str, list[str]] = {}
+    """Return the keys of configs/algorithm, by class name."""
+    keys: dict[str, list[str]] = {}
     for file in sorted((config_dir() / "algorithm").glob("*.yaml")):
         module, _, name = yaml.safe_load(file.read_text("utf-8"))["estimator"]["_target_"].rpartition(".")
         if module == "klr_bench":
-            found.setdefault(name, []).append(file.stem)
-    return found
+            keys.setdefault(name, []).append(file.stem)
+    return keys

@@ -1,4 +1,4 @@
-"""The tables of docs/methods/defaults.md and budget_oskl.md: learners without a setting, and learners with a budget."""
+"""Tables of docs/methods: learners with default parameters, and learners with a budget."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ OTHERS = ("svc", "lr_linear", "gradient_boosting", "majority")
 SIZES = {10: 414, 4: 962, 2: 1821, 1: 3443}
 """Support vectors of OSKL on MAGIC in the paper, by its G: the budgets of `budget_all`."""
 NEAR = {"alma": SIZES[1]}
-"""Learners of `budget_all` with a number of support vectors of their own, and the one in `SIZES` that it is near."""
+"""Learners of `budget_all` without a budget, with the size in SIZES closest to their own."""
 LAST_ALONE = ("bsgd_merging", "fogd")
-"""Learners of `budget_all` without an average classifier."""
+"""Learners of `budget_all` without an averaged classifier."""
 LARGE = 2000
-"""Rows to train on from which times count."""
+"""Smallest number of training rows for a comparison of times."""
 
 
 def defaults(folder: Path) -> dict[str, str]:
-    """Return the tables of the experiment `defaults`: the means over its repeats, a row a data set."""
+    """Return the tables of the experiment `defaults`: means over repeats, per data set."""
     results = read_results(folder)
     records, manifest = results.records, results.manifest
     means = records[records["status"] == "ok"].groupby(["dataset", "algorithm"]).mean(numeric_only=True)
@@ -54,7 +54,7 @@ def _number(means: pd.DataFrame, dataset: str, algorithm: str, metric: str, digi
 
 
 def _verdict(means: pd.DataFrame, labels: Mapping[str, str], names: Mapping[str, str]) -> Grid:
-    """Return how each of ours compares with SVC in accuracy and time, and with logistic regression in log loss."""
+    """Return a comparison of our learners with SVC and linear logistic regression."""
     accuracy, loss = means["accuracy"].unstack(), means["log_loss"].unstack()
     times = means["fit_time_s"].unstack()[means["n_train"].unstack().max(axis=1) >= LARGE]
     rows = []
@@ -71,12 +71,18 @@ def _verdict(means: pd.DataFrame, labels: Mapping[str, str], names: Mapping[str,
                 f"{taken.median():.2f}",
             ]
         )
-    head = ["", "at most 1 point behind SVC", "most points behind", "log loss at most 1.15 x LR's", "time / SVC's"]
+    head = [
+        "",
+        "at most 1 point below SVC",
+        "largest difference, points",
+        "log loss at most 1.15 x LR's",
+        "time / SVC's",
+    ]
     return Grid(head, rows)
 
 
 def budget_oskl(folder: Path) -> dict[str, str]:
-    """Return the table of the learners with a budget beside OSKL, the means over the repeats."""
+    """Return the table of OSKL with and without a budget, means over the repeats."""
     rows = []
     for name in ("magic", "adult"):
         results = read_results(folder / f"budget_oskl_{name}")
@@ -97,7 +103,7 @@ def budget_oskl(folder: Path) -> dict[str, str]:
 
 
 def budget_all(folder: Path) -> dict[str, str]:
-    """Return the table of all learners with a budget: mean accuracy of the last classifier and of the average one."""
+    """Return the mean accuracies of the last and averaged classifier of learners with a budget."""
     results = read_results(folder)
     records = results.records[results.records["status"] == "ok"]
     lines: dict[tuple[str, str], dict[int, str]] = {}
@@ -119,7 +125,7 @@ def budget_all(folder: Path) -> dict[str, str]:
 
 
 def mistakes(folder: Path) -> dict[str, str]:
-    """Return the table of the experiment `mistakes`: mean mistake rates in percent, a row for each learner."""
+    """Return the table of mean mistake rates in percent, with one row per learner."""
     results = read_results(folder)
     records = results.records[results.records["status"] == "ok"]
     means = records.groupby(["algorithm", "variant", "dataset"], sort=False)["mistake_rate"].mean().unstack(sort=False)

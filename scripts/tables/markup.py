@@ -1,4 +1,4 @@
-"""Tables of cells that are Markdown themselves."""
+"""Pipe tables of Markdown cells."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from tabulate import tabulate
 
 
 def table(head: list[str], rows: list[list[str]], texts: int) -> str:
-    """Return a pipe table; the first columns, so many, are texts, the others numbers, which stand at the right."""
+    """Return a pipe table whose first `texts` columns are left-aligned, the others right-aligned."""
     align = ["left" if number < texts else "right" for number in range(len(head))]
     return tabulate(rows, head, tablefmt="pipe", colalign=align, disable_numparse=True)

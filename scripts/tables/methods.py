@@ -1,4 +1,4 @@
-"""The tables of docs/methods/index.md, made of results/reference: what each method costs, and what it gives."""
+"""Tables of docs/methods/index.md: cost and quality of each method, from results/reference."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from klr_bench.report.load import Results, read_results
 from klr_bench.report.statistics.across import ranks, wilcoxon
 
 LEVEL = 0.05
-"""Two methods are distinguishable if Wilcoxon's p-value after Holm is smaller."""
+"""Two methods differ significantly if Wilcoxon's p-value, adjusted by Holm, is smaller."""
 ABOUT = 250
-"""Selected features of the table of feature selection."""
+"""Approximate number of selected features in the table of feature selection."""
 BUDGET = 414
-"""Support vectors, or features, of the table of learners with a budget."""
-SAID = {"magic": "MAGIC", "adult": "Adult", "ijcnn1": "IJCNN1", "cod_rna": "cod-rna"}
+"""Number of support vectors or features in the table of learners with a budget."""
+TITLES = {"magic": "MAGIC", "adult": "Adult", "ijcnn1": "IJCNN1", "cod_rna": "cod-rna"}
 OURS = ("oskl_default", "auxiliary_default", "dcd_default", "prototype_default")
 OTHERS = ("gradient_boosting", "lr_linear", "svc")
 
 
 POINTS = {"PrototypeKLR": "prototypes", "ImportVectorMachine": "import vectors"}
-"""What the points of a model are called, where they are no support vectors."""
+"""Terms for the points of a model that are not support vectors, by class."""
 TEXTS = yaml.safe_load(Path(__file__).with_name("methods.yaml").read_text("utf-8"))
 
 
@@ -51,14 +51,14 @@ def choose(reference: Path) -> dict[str, str]:
 
 @cache
 def _results(folder: Path) -> tuple[Results, pd.DataFrame]:
-    """Return the results of an experiment, and the means over the repeats of its fits that ended well."""
+    """Return the results of an experiment and the means of successful fits over the repeats."""
     results = read_results(folder)
     records = results.records[results.records["status"] == "ok"]
     return results, records.groupby(["dataset", "algorithm", "variant"], sort=False).mean(numeric_only=True)
 
 
 def _fit(folder: Path, dataset: str, algorithm: str, variant: Mapping[str, object]) -> pd.Series:
-    """Return the means of the one fit that is meant."""
+    """Return the means of the fit with this data set, algorithm and variant."""
     means = _results(folder)[1]
     found = [key for key in means.index if key[:2] == (dataset, algorithm) and dict(key[2]) == dict(variant)]
     assert len(found) == 1, f"{folder.name}: expected {algorithm} with {dict(variant)} on {dataset} once, got {found}."
@@ -74,38 +74,38 @@ def _percent(value: float) -> str:
 
 
 def _seconds(value: float) -> str:
-    """Return seconds with two digits, or as a whole number."""
+    """Return seconds with two significant digits, or as an integer."""
     return f"{value:,.0f}" if value >= 10 else f"{value:.{max(0, 1 - math.floor(math.log10(value)))}f}"
 
 
 def _decisions(reference: Path) -> str:
-    head = ["you have, and want", "take", "it costs, and gives"]
+    head = ["situation and goal", "estimator", "cost and result"]
     return table(head, [_decision(reference, **one) for one in TEXTS["decisions"]], len(head))
 
 
-def _decision(reference: Path, *, key: str, fit: Mapping[str, Any], arguments: str = "", **said: str) -> list[str]:
-    """Return the cells of a decision: its words, what the fit has cost, and what came of it."""
+def _decision(reference: Path, *, key: str, fit: Mapping[str, Any], arguments: str = "", **texts: str) -> list[str]:
+    """Return the cells of a decision: situation, estimator, cost and result."""
     results, _ = _results(reference / fit["experiment"])
     found = _fit(reference / fit["experiment"], fit["dataset"], key, fit["variant"])
     before = "last_" if fit.get("last") else ""
     kept = found[f"{before}n_support"]
     gives = [f"{_percent(found[f'{before}accuracy'])} %"]
     gives += [] if math.isnan(found["log_loss"]) else [f"log loss {found['log_loss']:.3f}"]
-    gives += [] if math.isnan(kept) else [f"{kept:,.0f} {POINTS.get(said['class'], 'support vectors')}"]
+    gives += [] if math.isnan(kept) else [f"{kept:,.0f} {POINTS.get(texts['class'], 'support vectors')}"]
     gives += [f"{found['n_selected']:,.0f} features"] if "n_features_to_select" in fit["variant"] else []
     gives += [f"{100 * found['nonzero_fraction']:.0f} % of the weights"] if "two_stage" in fit["variant"] else []
     where = f"{results.manifest.dataset_label(fit['dataset'])}, {found['n_train']:,.0f} rows"
-    take = f"{{class}}`~klr_bench.{said['class']}`" + (f" `{arguments}`" if arguments else "") + f", key `{key}`"
+    take = f"{{class}}`~klr_bench.{texts['class']}`" + (f" `{arguments}`" if arguments else "") + f", key `{key}`"
     costs = f"{_seconds(found['fit_time_s'])} s, {found['peak_memory_mb']:,.0f} MB"
-    return [f"{said['you have']}, {said['you want']}", take, f"{costs}, {', '.join(gives)} ({where})"]
+    return [f"{texts['you have']}, {texts['you want']}", take, f"{costs}, {', '.join(gives)} ({where})"]
 
 
 def _one_pass(file: Path) -> str:
-    """Return one pass of OSKL beside several passes and a converged solver."""
+    """Return a comparison of one pass of OSKL with several passes and a batch solver."""
     rows = []
     for (dataset, n), found in pd.read_csv(file).groupby(["dataset", "n"], sort=False):
         peers = found.set_index("peer")
-        row = [SAID[dataset], f"{n:,}", _seconds(found["oskl_s"].iloc[0]), _percent(found["oskl_accuracy"].iloc[0])]
+        row = [TITLES[dataset], f"{n:,}", _seconds(found["oskl_s"].iloc[0]), _percent(found["oskl_accuracy"].iloc[0])]
         for name in ("OSKL()", "DualCDKLR()"):
             row += [_seconds(peers.loc[name, "peer_s"]), _percent(peers.loc[name, "peer_accuracy"])]
         rows.append(row)
@@ -114,13 +114,13 @@ def _one_pass(file: Path) -> str:
 
 
 def _support(folder: Path) -> str:
-    """Return one pass of the learners whose number of support vectors follows from the data."""
+    """Return results of learners whose number of support vectors depends on the data."""
     results, means = _results(folder)
     rows = []
     for dataset in ("magic", "adult"):
         for (_, algorithm, variant), found in means.loc[[dataset]].iterrows():
             if algorithm in ("nc", "oskl"):
-                label = "every row is one" if algorithm == "nc" else f"OSKL, G = {variant['G']}"
+                label = "NC, every row" if algorithm == "nc" else f"OSKL, G = {variant['G']}"
                 rows.append(
                     [
                         results.manifest.dataset_label(dataset),
@@ -136,14 +136,14 @@ def _support(folder: Path) -> str:
 
 
 def _fixed_budget(folder: Path) -> str:
-    """Return the learners with a budget on MAGIC, the most accurate last classifier first."""
+    """Return the learners with a budget on MAGIC, sorted by accuracy of the last classifier."""
     results, means = _results(folder)
     rows = []
     for (_, algorithm, variant), found in means.loc[["magic"]].iterrows():
         if BUDGET not in (variant.get("budget"), variant.get("n_components")):
             continue
         label = results.manifest.algorithm_label(algorithm) + (", refit" if variant.get("refit") else "")
-        alone = algorithm in ("bsgd_merging", "fogd")  # these have no average classifier
+        alone = algorithm in ("bsgd_merging", "fogd")  # they have no averaged classifier
         last = found["accuracy"] if alone else found["last_accuracy"]
         kept = "-" if math.isnan(found["n_support"]) else f"{found['n_support']:,.0f}"
         rows.append(
@@ -157,12 +157,12 @@ def _fixed_budget(folder: Path) -> str:
             ]
         )
     rows.sort(key=lambda row: -row[2])
-    head = ["learner", "key", "last, %", "average, %", "support vectors of the average", "s"]
+    head = ["learner", "key", "last, %", "average, %", "support vectors of the averaged classifier", "s"]
     return table(head, [[*row[:2], _percent(row[2]), *row[3:]] for row in rows], 2)
 
 
 def _endless(folder: Path) -> str:
-    """Return the learners on Covertype in the order of its file, each row predicted before it is learned from."""
+    """Return the progressive results of learners on Covertype, in the order of its file."""
     results, means = _results(folder)
     rows = []
     for (_, algorithm, variant), found in means.iterrows():
@@ -184,7 +184,7 @@ def _endless(folder: Path) -> str:
 
 
 def _probabilities(folder: Path) -> str:
-    """Return log loss and calibration of the estimators without a setting, means over the data sets that all have."""
+    """Return log loss and calibration of default estimators, means over complete data sets."""
     results, means = _results(folder)
     known = means.reset_index("variant", drop=True)[["log_loss", "ece"]].unstack("algorithm")
     names = [*OURS, *(name for name in OTHERS if name != "svc")]
@@ -229,7 +229,7 @@ def _each(folder: Path, dataset: str, by: str) -> str:
 
 
 def _selected(folder: Path) -> str:
-    """Return of each learner the fit whose number of features is nearest to ABOUT."""
+    """Return the fit of each learner whose number of features is closest to ABOUT."""
     results, means = _results(folder)
     rows = []
     for algorithm, found in means.groupby("algorithm", sort=False):
@@ -249,7 +249,7 @@ def _selected(folder: Path) -> str:
 
 
 def _small(folder: Path) -> str:
-    """Return the average ranks over many small data sets, the most accurate method first."""
+    """Return the average ranks over many small data sets, sorted by accuracy."""
     results, means = _results(folder)
     means = means.reset_index("variant", drop=True)
     accuracy = means["accuracy"].unstack("algorithm").dropna(axis=1)
@@ -270,12 +270,12 @@ def _small(folder: Path) -> str:
         ]
         for name in place.index
     ]
-    head = [f"{len(accuracy)} data sets", "key", "rank of accuracy", "differs from the first", "rank of log loss"]
+    head = [f"{len(accuracy)} data sets", "key", "rank of accuracy", "differs from the best", "rank of log loss"]
     return table([*head, "support vectors", "ms"], rows, 2)
 
 
 def _winners(folder: Path) -> str:
-    """Return on how many data sets each estimator without a setting is the best, and on which."""
+    """Return the data sets on which each default estimator is the best."""
     results, means = _results(folder)
     means = means.reset_index("variant", drop=True)
     accuracy, loss, time = (means[metric].unstack("algorithm") for metric in ("accuracy", "log_loss", "fit_time_s"))

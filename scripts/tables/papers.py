@@ -1,4 +1,4 @@
-"""The tables of what became of the papers' numbers and claims."""
+"""Tables of reproduction results: published values and claims by paper."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from klr_bench.report.render.document import Grid, pipe_table
 
 
 def scoreboard(results_dir: Path) -> dict[str, str]:
-    """Return what became of the papers' numbers and claims, in a line a paper."""
+    """Return the counts of verdicts on values and claims, with one row per paper."""
     rows = []
     for reproduction in _papers(results_dir):
         found = counts(reproduction.matches)
@@ -28,14 +28,14 @@ def scoreboard(results_dir: Path) -> dict[str, str]:
             found["times"] + found["other data"],
         ]
         held = [verdicts.count(verdict) for verdict in (HOLDS, FAILS, OPEN)]
-        rows.append([reproduction.paper.reference, *(f"{number:,}" if number else "-" for number in [*numbers, *held])])
-    head = ["source", "numbers beside ours", "agree", "differ, cause known", "differ", "times or other data"]
+        rows.append([whole.paper.reference, *(f"{number:,}" if number else "-" for number in [*numbers, *held])])
+    head = ["source", "numbers compared", "agree", "differ, cause known", "differ", "times or other data"]
     head += ["claims that hold", "do not hold", "cannot be judged"]
     return {"scoreboard": pipe_table(Grid(head, rows))}
 
 
 def first_page(results_dir: Path) -> dict[str, str]:
-    """Return the scoreboard of the first page, of what was judged alone: no times, no other data."""
+    """Return the scoreboard of the first page, restricted to judged values and claims."""
     rows = []
     for reproduction in _papers(results_dir):
         found = counts(reproduction.matches)

@@ -1,4 +1,4 @@
-"""The tables of docs/scale: what scripts/benchmark has measured, and what follows from it."""
+"""Tables of docs/scale: results of scripts/benchmark and estimates based on them."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ import pandas as pd
 from klr_bench.report.load import load_results
 from klr_bench.report.render.document import Grid, pipe_table
 
-SAID = {"magic": "MAGIC", "adult": "a9a", "ijcnn1": "IJCNN1"}
-"""Data sets by the names that the table of speed has for them."""
+TITLES = {"magic": "MAGIC", "adult": "a9a", "ijcnn1": "IJCNN1"}
+"""Titles of data sets in the table of speed."""
 LEARNERS = {"budget_oskl": "OSKL with a budget", "fogd": "FOGD", "arow": "AROW", "vowpal_wabbit": "Vowpal Wabbit"}
-"""Learners of a stream by the names that the tables have for them."""
+"""Titles of the learners on streams."""
 
 
 SIZES = ((10_000, 1_000), (100_000, 10_000), (1_000_000, 100_000))
-"""Rows, and support vectors at the end of the pass, of the table of what a pass takes."""
+"""Numbers of rows and of final support vectors in the table of estimated times."""
 
 
 def how_long(folder: Path) -> dict[str, str]:
-    """Return how long passes have taken, what they take by the time of a kernel value, and what streams take."""
+    """Return tables of measured and estimated times of passes, and of streams."""
     return {
         "growth": _growth(pd.read_csv(folder / "growth.csv")),
         "estimate": _estimate(pd.read_csv(folder / "floor.csv")),
@@ -35,42 +35,45 @@ def _growth(found: pd.DataFrame) -> str:
         [f"{row.n:,}", f"{row.support_vectors:,}", f"{row.fit_s:.3f}", f"{row.ns_a_pair:.2f}", f"{row.support_mb:.1f}"]
         for row in found.itertuples()
     ]
-    head = ["rows of 54 features", "support vectors", "s", "ns a kernel value", "support vectors, MB"]
+    head = ["rows of 54 features", "support vectors", "s", "ns per kernel value", "support vectors, MB"]
     return pipe_table(Grid(head, rows))
 
 
 def _estimate(found: pd.DataFrame) -> str:
-    """Return rows x support vectors / 2 kernel values, the support vectors being drawn evenly over the pass."""
+    """Return estimated times of passes.
+
+    A pass needs rows x support vectors / 2 kernel values if support vectors are added evenly over the pass.
+    """
     rows = [
         [
-            f"{row.features}" + (", two values each" if row.binary else ""),
+            f"{row.features}" + (", binary" if row.binary else ""),
             f"{row.engine_ns:.2f}",
             *(_duration(n * support / 2 * row.engine_ns / 1e9) for n, support in SIZES),
         ]
         for row in found.itertuples()
     ]
     sizes = [f"{n:,} rows, {support:,} support vectors" for n, support in SIZES]
-    return pipe_table(Grid(["features", "ns a kernel value", *sizes], rows))
+    return pipe_table(Grid(["features", "ns per kernel value", *sizes], rows))
 
 
 def _billion(found: pd.DataFrame) -> str:
-    """Return the rate of each learner of a stream, and what it makes of 10^9 rows."""
+    """Return the rate of each learner on a stream, and its estimated time for 10^9 rows."""
     rows = [
         [LEARNERS.get(row.learner, row.learner), f"{row.rows_a_s:,.0f}", _duration(1e9 / row.rows_a_s)]
         for row in found.itertuples()
     ]
-    return pipe_table(Grid(["one thread, from a text file", "rows a second", "a billion rows"], rows))
+    return pipe_table(Grid(["one thread, from a text file", "rows per second", "a billion rows"], rows))
 
 
 def _duration(seconds: float) -> str:
-    """Return a time with two digits in the unit that suits it."""
+    """Return a duration with two significant digits in a suitable unit."""
     unit, size = next(one for one in (("h", 3600), ("min", 60), ("s", 1), ("ms", 1e-3)) if seconds >= one[1])
     value = seconds / size
     return f"{value:.0f} {unit}" if value >= 10 else f"{value:.1f} {unit}"
 
 
 def _columns(file: Path, columns: Mapping[str, tuple[str, str]]) -> str:
-    """Return columns of a CSV file, each with its title and format; a value that is missing is a dash."""
+    """Return formatted columns of a CSV file as a table; missing values are dashes."""
     found = pd.read_csv(file).replace("cod_rna", "cod-rna")
     flags = found.select_dtypes(bool).columns
     found[flags] = found[flags].map({True: "yes", False: "no"}.get)
@@ -84,7 +87,7 @@ def _columns(file: Path, columns: Mapping[str, tuple[str, str]]) -> str:
 COLUMNS = {
     "floor": {
         "features": ("features", "{}"),
-        "binary": ("two values", "{}"),
+        "binary": ("binary", "{}"),
         "engine_ns": ("NC, ns", "{:.2f}"),
         "floor_ns": ("floor, ns", "{:.2f}"),
         "memory_ns": ("reading operands, ns", "{:.3f}"),
@@ -92,7 +95,7 @@ COLUMNS = {
     },
     "bits": {
         "dataset": ("data set", "{}"),
-        "what": ("what", "{}"),
+        "what": ("task", "{}"),
         "products_s": ("products, s", "{:.3f}"),
         "bits_s": ("bits, s", "{:.3f}"),
         "ratio": ("times faster", "{:.1f}"),
@@ -100,10 +103,10 @@ COLUMNS = {
     "threads": {
         "case": ("case", "{}"),
         "fit_one_thread_s": ("fit with one thread, s", "{:.3f}"),
-        "fit_ratio_idle": ("fit alone", "{:.2f}"),
-        "predict_ratio_idle": ("prediction alone", "{:.2f}"),
-        "fit_ratio_beside_busy": ("fit beside", "{:.2f}"),
-        "predict_ratio_beside_busy": ("prediction beside", "{:.2f}"),
+        "fit_ratio_idle": ("fit, idle machine", "{:.2f}"),
+        "predict_ratio_idle": ("prediction, idle machine", "{:.2f}"),
+        "fit_ratio_beside_busy": ("fit, busy machine", "{:.2f}"),
+        "predict_ratio_beside_busy": ("prediction, busy machine", "{:.2f}"),
     },
     "peers": {
         "dataset": ("data set", "{}"),
@@ -128,48 +131,48 @@ COLUMNS = {
         "n_learners": ("learners", "{}"),
         "one_nc_s": ("one NC, s", "{:.3f}"),
         "shared_s": ("all in one pass, s", "{:.3f}"),
-        "alone_s": ("each alone, s", "{:.2f}"),
+        "alone_s": ("separate passes, s", "{:.2f}"),
         "shared_over_one": ("one pass / one NC", "{:.1f}"),
-        "alone_over_shared": ("alone / one pass", "{:.1f}"),
+        "alone_over_shared": ("separate / one pass", "{:.1f}"),
     },
 }
-"""Of files of scripts/benchmark, the columns that a table shows, each with its title and format."""
+"""Columns of the tables, with title and format, by result file of scripts/benchmark."""
 
 
 def measured(folder: Path, *names: str) -> dict[str, str]:
-    """Return columns of files of scripts/benchmark as tables; a value that is missing is a dash."""
+    """Return result files of scripts/benchmark as tables; missing values are dashes."""
     return {name: _columns(folder / f"{name}.csv", COLUMNS[name]) for name in names}
 
 
 def benchmark(folder: Path) -> dict[str, str]:
-    """Return the tables of what scripts/benchmark has measured."""
+    """Return the tables of the main benchmarks and of the machine."""
     machine = pd.read_csv(folder / "machine.csv").iloc[0]
     head = pipe_table(Grid(["measured on", ""], [[key, str(value)] for key, value in machine.items()], [], []))
     return {"machine": head} | measured(folder, "floor", "bits", "threads", "peers")
 
 
 def blocks(folder: Path) -> dict[str, str]:
-    """Return the tables of the engine in blocks: beside its floor, and beside a loop."""
+    """Return the tables that compare the engine in blocks with its lower bound and a loop."""
     return measured(folder, "floor", "loop")
 
 
 def many(folder: Path) -> dict[str, str]:
-    """Return the table of a grid of learners in one pass."""
+    """Return the table of a grid of learners trained in one pass."""
     return measured(folder, "grid")
 
 
 def bits(folder: Path) -> dict[str, str]:
-    """Return the table of features of two values as bits."""
+    """Return the table of binary features stored as bits."""
     return measured(folder, "bits")
 
 
 def speed(folder: Path) -> dict[str, str]:
-    """Return the table of the other benchmarks, a line each."""
+    """Return the table of the other benchmarks, with one row each."""
     names = ("loop", "grid", "budget", "features", "sparse", "batch", "growth", "confidence", "l1")
     read = {name: pd.read_csv(folder / f"{name}.csv") for name in names}
 
     def of_each(name: str, key: str, form: str) -> str:
-        return "; ".join(f"{SAID.get(row[key], row[key])}: {form.format(**row)}" for _, row in read[name].iterrows())
+        return "; ".join(f"{TITLES.get(row[key], row[key])}: {form.format(**row)}" for _, row in read[name].iterrows())
 
     budget = read["budget"].groupby("method", sort=False)["ratio"]
     budgets = read["budget"]["budget"].dropna().unique()  # ALMA and DUOL have none
@@ -189,20 +192,23 @@ def speed(folder: Path) -> dict[str, str]:
     ten, svc = (_mean(folder.parent / "oskl_mnist", *one) for one in (("oskl",), ("svc",)))
     rows = [
         (
-            "one pass of NC against a compiled loop of one kernel value at a time",
+            "one pass of NC, against a compiled loop over single kernel values",
             of_each("loop", "dataset", "{ratio:.1f} times faster ({engine_s:.3f} s)"),
         ),
         (
             "the 88 learners of a grid in one pass",
-            of_each("grid", "dataset", "{shared_over_one:.1f} times one; apart {alone_over_shared:.0f} times as long"),
+            of_each(
+                "grid",
+                "dataset",
+                "{shared_over_one:.1f} times the time of one learner; separately {alone_over_shared:.0f} times as long",
+            ),
         ),
         (
-            f"learners with a budget of {' and '.join(map('{:,.0f}'.format, budgets))} against compiled loops, MAGIC",
+            f"learners with a budget of {' and '.join(map('{:,.0f}'.format, budgets))}, against compiled loops, MAGIC",
             "; ".join(f"{method} {' and '.join(map('{:.1f}'.format, of))}" for method, of in budget) + " times faster",
         ),
         (
-            "gradient descent on Fourier features (FOGD) or with a Nystroem map (NOGD) of so many, MAGIC, against "
-            "compiled loops",
+            "gradient descent on Fourier (FOGD) or Nystroem features (NOGD), against compiled loops, MAGIC",
             "; ".join(features) + " times faster",
         ),
         (
@@ -216,15 +222,14 @@ def speed(folder: Path) -> dict[str, str]:
         ),
         (
             f"OSKL on {large['n']:,.0f} examples of 54 features, {large['support_vectors']:,.0f} support vectors",
-            f"{large['fit_s']:.0f} s, {large['ns_a_pair']:.2f} ns a kernel value",
+            f"{large['fit_s']:.0f} s, {large['ns_a_pair']:.2f} ns per kernel value",
         ),
         (
             "a pass over 450,000 rows of Covertype, 54 features: AROW, SCW-I, BCW",
             ", ".join(f"{linear[name, 450_000]:.2f}" for name in ("arow", "scw1", "bcw1")) + " s",
         ),
         (
-            "a pass with the full covariance of 2,000 features, in blocks, against a compiled loop: AROW, float64 and "
-            "float32",
+            "a pass of AROW with the full covariance of 2,000 features, against a compiled loop: float64 and float32",
             " and ".join(f"{blocks['plain loop over blocks, arow', kind]:.1f}" for kind in ("float64", "float32"))
             + f" times faster; 50,000 rows in {linear['arow', 50_000]:.1f} s",
         ),
@@ -240,7 +245,7 @@ def speed(folder: Path) -> dict[str, str]:
             ),
         ),
         (
-            f"PrototypeKLR in the lazy form, ten alternating passes over {sparse['n_train']:,.0f} x "
+            f"PrototypeKLR with lazy updates, ten alternating passes over {sparse['n_train']:,.0f} x "
             f"{sparse['n_features']:,.0f} binary features, {sparse['n_support']:,.0f} prototypes",
             f"{sparse['fit_time_s']:.1f} s",
         ),
@@ -252,35 +257,35 @@ def speed(folder: Path) -> dict[str, str]:
             ),
         ),
     ]
-    return {"speed": pipe_table(Grid(["what", "measured"], [list(row) for row in rows], [], []))}
+    return {"speed": pipe_table(Grid(["task", "result"], [list(row) for row in rows], [], []))}
 
 
 def _mean(folder: Path, algorithm: str, **variant: object) -> pd.Series:
-    """Return the means over the repeats of the first variant of a learner that has these values."""
+    """Return the means over repeats of the first variant of a learner with these values."""
     records = load_results(folder).query("status == 'ok' and algorithm == @algorithm")
     of = [one for one in records["variant"] if variant.items() <= dict(one).items()]
     return records[records["variant"] == of[0]].mean(numeric_only=True)
 
 
 def far_end(folder: Path) -> dict[str, str]:
-    """Return the table of the cluster on paper."""
+    """Return the table of the simulated cluster."""
     found = pd.read_csv(folder / "far_end.csv").iloc[0]
     rows = [
-        ["time of the driver for a cell", f"{found['driver_ms_a_cell']:.2f} ms"],
-        ["records.csv made anew, by a process that has read nothing yet", f"{found['records_s']:.1f} s"],
-        ["records.csv made anew, without the index of the cells", f"{found['records_without_index_s']:.1f} s"],
-        ["all tables made anew, by a process that has read nothing yet", f"{found['rebuild_s']:.1f} s"],
-        ["the same command again, when all is done", f"{found['again_s']:.0f} s"],
+        ["time of the driver per cell", f"{found['driver_ms_a_cell']:.2f} ms"],
+        ["rebuilding records.csv in a new process", f"{found['records_s']:.1f} s"],
+        ["rebuilding records.csv without the index of the cells", f"{found['records_without_index_s']:.1f} s"],
+        ["rebuilding all tables in a new process", f"{found['rebuild_s']:.1f} s"],
+        ["repeating the command when all cells are done", f"{found['again_s']:.0f} s"],
         ["memory of the driver", f"{found['peak_memory_mb']:,.0f} MB"],
-        ["the folder", f"{found['folder_mb']:,.0f} MB in {found['cells']:,.0f} files"],
-        ["workers lost with a cell, which ran again", f"{found['workers_lost']:.0f}"],
+        ["results folder", f"{found['folder_mb']:,.0f} MB in {found['cells']:,.0f} files"],
+        ["workers lost with a cell, which was run again", f"{found['workers_lost']:.0f}"],
     ]
     head = [f"{found['cells']:,.0f} cells on {found['workers']:,.0f} workers", "measured"]
     return {"far_end": pipe_table(Grid(head, rows))}
 
 
 def stream_learners(folder: Path) -> dict[str, str]:
-    """Return the table of learners on a file that need not fit into memory."""
+    """Return the table of learners on a file that may be larger than memory."""
     found = pd.read_csv(folder / "stream_learners.csv")
     rows = [
         [
@@ -299,6 +304,6 @@ def stream_learners(folder: Path) -> dict[str, str]:
         ]
         for _, row in found.iterrows()
     ]
-    head = [f"{found.rows[0] / 1e6:,.0f} million rows, {found.gb[0]:.1f} GB", "thousand rows a second"]
-    head += ["time / that of reading", "learning, s", "predicting, s", "memory, MB", "progressive log loss"]
+    head = [f"{found.rows[0] / 1e6:,.0f} million rows, {found.gb[0]:.1f} GB", "thousand rows per second"]
+    head += ["time / time of reading", "learning, s", "predicting, s", "memory, MB", "progressive log loss"]
     return {"stream_learners": pipe_table(Grid(head, rows))}

@@ -1,4 +1,4 @@
-"""Metrics against scikit-learn's and by hand, and the trace's clock."""
+"""Tests of metrics against scikit-learn and values computed by hand, and of the clock."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ Y = np.where(X[:, 0] + 0.5 * RANDOM.standard_normal(300) > 0, 1, -1).astype(np.i
 
 
 def calibration_error(probability, y):
-    """The expected calibration error, row by row."""
+    """Return the expected calibration error, computed row by row."""
     total = 0.0
     for k in range(15):
         inside = [(k / 15 <= p < (k + 1) / 15) or (k == 14 and p == 1) for p in probability]
@@ -45,7 +45,7 @@ THREE = np.digitize(X[:, 0] + 0.5 * X[:, 1] ** 2 + 0.3 * RANDOM.standard_normal(
     ],
     ids=str,
 )
-def test_metrics_are_those_of_scikit_learn(estimator, y):
+def test_metrics_equal_those_of_scikit_learn(estimator, y):
     classifier, test, y_test = estimator.fit(X[:200], y[:200]), X[200:], y[200:]
     labels, predicted = classifier.classes_, classifier.predict(test)
     two = len(labels) == 2
@@ -80,7 +80,7 @@ def test_bins_by_hand():
     assert measure(KernelPegasos().fit(X, Y), X, Y)[2] == [], "no probabilities, no bins"
 
 
-def test_log_loss_is_exact_for_extreme_decision_values_and_an_unseen_class_is_refused():
+def test_log_loss_is_exact_for_extreme_decision_values_and_rejects_unknown_classes():
     classifier = LogisticRegression().fit(X, Y)
     classifier.coef_[:], classifier.intercept_[:] = 0, -800
     assert measure(classifier, X[:1], np.array([1]))[0]["log_loss"] == 800.0
@@ -100,7 +100,7 @@ def test_metrics_of_rare_classes_by_hand():
     assert METRICS["f1"].of(nobody) == 0, "no positive row, and none predicted"
 
 
-def test_mistakes_are_counted_before_a_row_is_learned():
+def test_mistakes_are_counted_before_the_update():
     learner, wrong = KernelPerceptron(shuffle=False), 0
     for n, (row, label) in enumerate(zip(X[:60], Y, strict=False)):
         wrong += n == 0 or label * learner.decision_function(row[None])[0] <= 0.0
@@ -111,13 +111,13 @@ def test_mistakes_are_counted_before_a_row_is_learned():
     assert "mistake_rate" not in fitted(SVC().fit(X, Y), 300)
 
 
-def test_selected_features_and_the_relevant_ones_among_them():
+def test_metrics_of_selected_and_relevant_features():
     svm = LinearSVC(penalty="l1", dual=False, C=0.003).fit(X, Y)
     chosen = np.flatnonzero(svm.coef_[0])
     assert 0 < len(chosen) < 3
     assert selection(svm, None) == {"n_selected": len(chosen)}
     assert selection(svm, np.array([0, 1, 2])) == {"n_selected": len(chosen), "relevant_found": len(chosen) / 3}
-    svm.selected_features_ = np.array([2, 0])  # what an estimator says goes before its weights
+    svm.selected_features_ = np.array([2, 0])  # the attribute takes precedence over the weights
     assert selection(svm, np.array([0, 1])) == {"n_selected": 2, "relevant_found": 0.5}
     assert selection(SVC().fit(X, Y), np.array([0])) == {}
 
@@ -127,7 +127,7 @@ def selection(classifier, relevant):
     return {name: measured[name] for name in ("n_selected", "relevant_found") if name in measured}
 
 
-def test_a_checkpoint_asks_once_and_keeps_what_the_estimator_watches():
+def test_a_checkpoint_evaluates_once_and_stores_the_watched_metrics():
     class Counted(NonConservativeKLR):
         asked = 0
 
@@ -161,7 +161,7 @@ def own(folder, text, name="recall"):
     return [folder]
 
 
-def test_a_metric_of_ones_own_is_one_file(tmp_path: Path):
+def test_a_user_metric_is_one_file(tmp_path: Path):
     folders = own(tmp_path, OWN)
     own(tmp_path, "raise SystemExit('never asked for')", "other")
     assert list(metric_files(folders)) == ["other", "recall"]
@@ -187,14 +187,14 @@ def test_a_metric_of_ones_own_is_one_file(tmp_path: Path):
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_file_that_holds_no_metric_is_refused(tmp_path: Path, changes, message):
+def test_an_invalid_metric_file_is_rejected(tmp_path: Path, changes, message):
     (before, after), *_ = changes.items()
     folders, classifier = own(tmp_path, OWN.replace(before, after)), LogisticRegression().fit(X, Y)
     with pytest.raises(KlrBenchError, match=message):
         measure(classifier, X, Y, [find_metric("recall", folders)])
 
 
-def test_an_unknown_metric_and_one_with_the_name_of_a_shipped_one(tmp_path: Path):
+def test_unknown_metrics_and_names_of_built_in_metrics(tmp_path: Path):
     folders = own(tmp_path, OWN)
     with pytest.raises(KlrBenchError, match=r"unknown metric 'recal'. Did you mean 'recall'"):
         find_metric("recal", folders)

@@ -61,8 +61,8 @@ def test_a_paper_of_ones_own(
     assert "paper 85.8 ± 0.4" in text
     assert "OSKL 1/1 90.0‡ +4.5* 1.00 2.5x paper 85.5 ± 0.5 2.5" in text
     assert "paper: mine, table 1. diff: our value minus the paper's" in text
-    assert "Moons: 80 training rows, 20 test rows, 2 features. Table 1 says of Two moons: 80 training rows." in text
-    assert "Checkerboard stands in for the paper's digits" in text
+    assert "Moons: 80 training rows, 20 test rows, 2 features. In table 1, Two moons has 80 training rows." in text
+    assert "Checkerboard replaces the paper's digits" in text
     assert "NC 1/1 50.0 paper 99.0" in text
     (paper / "tables.csv").write_text(TABLES.replace("moons,nc", "moons,ncc"), encoding="utf-8")
     assert main(["report", "experiment=a_name_of_its_own"]) == 2

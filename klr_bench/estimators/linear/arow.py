@@ -63,7 +63,7 @@ def narrow(m, v, parameters):
     b = parameters[0]
     if m >= 1.0 or b * v <= 1.0:
         return 0.0, 0.0
-    beta = (b * v - 1.0) / (b * v * v)  # 1 / (v + r), r = v / (b v - 1)
+    beta = (b * v - 1.0) / (b * v * v)  # equals 1 / (v + r) for r = v / (b v - 1)
     return (1.0 - m) * beta, beta
 
 

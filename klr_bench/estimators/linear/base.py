@@ -83,7 +83,7 @@ class LinearClassifier(BinaryClassifier):
         return X, self._signs(y)
 
     def _weighted(self, X, signs, sample_weight):
-        """Return the rows of positive weight, their signs, and their weights, None if unweighted."""
+        """Return the rows of positive weight, with their signs and weights (None if unweighted)."""
         labels = self.classes_[(signs > 0).astype(int)]
         weights = row_weights(sample_weight, getattr(self, "class_weight", None), X, labels, self.classes_)
         if weights is None or weights.all():
@@ -110,10 +110,10 @@ class WeightedSolver(LinearClassifier):
     verbose: int | bool = parameter(False, *VERBOSE)
 
     def _begin_weighted(self, X, y, sample_weight):
-        """Reset the estimator; return rows, their signs, and C times their weights (n,)."""
+        """Reset the estimator; return the rows, their signs, and C times their weights."""
         X, signs, weights = self._weighted(*self._begin(X, y), sample_weight)
         if len(np.unique(signs)) < 2:
-            message = f"{type(self).__name__}: expected at least one positive weight in each class."
+            message = f"{type(self).__name__}: expected a weight above 0 in each class."
             raise ValueError(message)
         return X, signs, per_row(self.C, len(signs)) if weights is None else self.C * weights
 

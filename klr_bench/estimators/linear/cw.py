@@ -18,9 +18,12 @@ from klr_bench.estimators.linear.engine import rule
 
 @compiled(float64(float64, float64, float64))
 def shrinkage(alpha, v, phi):
-    """Return beta = alpha phi / (sqrt(u) + alpha phi v) with the variance u after the update."""
+    """Return the step size beta of the covariance for the step size alpha of the mean.
+
+    beta = alpha phi / (sqrt(u) + alpha phi v), where u is the variance of the margin after the update.
+    """
     a = alpha * v * phi
-    root = 2.0 * v / (a + math.sqrt(a * a + 4.0 * v))  # sqrt(u) = (-a + sqrt(a^2 + 4 v)) / 2
+    root = 2.0 * v / (a + math.sqrt(a * a + 4.0 * v))  # sqrt(u) = (-a + sqrt(a^2 + 4 v)) / 2, without cancellation
     return alpha * phi / (root + alpha * phi * v)
 
 

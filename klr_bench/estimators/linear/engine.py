@@ -50,7 +50,7 @@ def read_only(real, dimensions):
 
 @compiled(inline="always")
 def apply_rule(rule, m, v, squared, limit, parameters, counts, t):
-    """Return alpha and beta of a rule for example t, and update the counts.
+    """Return the step sizes alpha and beta of a rule for example t, and update the counts.
 
     beta is limited, and `counts[REFUSED]` is set to t if a value is not finite.
     """
@@ -219,7 +219,7 @@ _vector, _matrix = float64[::1], float64[:, ::1]
 
 @compiled(types.void(RULE, _matrix, float64, _vector, _vector, _vector, _matrix, _vector, _vector, int64[::1], int64))
 def _decide(rule, parameters, limit, squared, y, f, P, alpha, beta, counts, t):
-    """Compute alpha and beta of each example of a block, and update f and P in place.
+    """Compute the step sizes alpha and beta of a block of examples; update f and P in place.
 
     On entry P (b, b) is X S_0 X' and f (b,) has mean_0'x_i; on return they have the p_ji and f(x_i) of `Blocked`.
     """

@@ -29,7 +29,9 @@ _vector, _places = float64[::1], int64[::1]
 
 @compiled(float64(_vector, float64, _vector))
 def conjugate(norms, sigma, c):
-    """Return Omega*(z) for the norms ||z_k|| (K,); set c (K,) such that its gradient is c_k z_k.
+    """Return the conjugate Omega*(z) of the regularizer, and set the factors c of its gradient.
+
+    The gradient is c_k z_k; `norms` are the ||z_k|| (K,), and c (K,) is overwritten.
 
     c_k = max(0, 1 - tau/||z_k||)/sigma with tau = (sum of the norms above tau)/(sigma + number of them).  tau increases
     from 0; each value excludes more groups, until no further group is excluded.
@@ -68,7 +70,7 @@ def slope(step, slack, squares, e, v, sigma, norms, c):
 
 @compiled(float64(float64, float64, float64, _vector, _vector, _vector, float64, _vector, _vector))
 def line_search(step, slack, softness, squares, e, v, sigma, norms, c):
-    """Return `step`, shortened by regula falsi (Illinois) if it exceeds the maximum."""
+    """Return `step`, or the shorter step to the maximum, found by regula falsi (Illinois)."""
     at_high = slope(step, slack - softness * step, squares, e, v, sigma, norms, c)
     if (at_high < 0.0) != (step > 0.0):
         return step
@@ -97,8 +99,9 @@ def _signature(real, index):
 
 @compiled([_signature(real, index) for real in (float32, float64) for index in (int32, int64)])
 def _ascend(data, indices, indptr, y, group, begin, S, plain, u, squares, a, bound, softness, sigma):
-    """Take one dual step per row; update `a` (n,), u = S_k g (p,) and squares = ||z_k||^2 (K,).
+    """Take one dual coordinate step per row, and update `a`, `u` and `squares` in place.
 
+    `a` (n,) are the dual variables, u (p,) is S_k g, and squares (K,) are the ||z_k||^2.
     The rows are CSR matrices of the selected features, ordered by group.  The features of group k begin at begin[k],
     and its covariance is S[begin[k]:], or I if `plain`.
     """
@@ -125,7 +128,7 @@ def _ascend(data, indices, indptr, y, group, begin, S, plain, u, squares, a, bou
         for k in range(K):
             f += c[k] * e[k]
             squared += v[k]
-        # algorithm 3: loss/(||z||^2 + 1/(2C)), at most C
+        # step of algorithm 3: loss/(||z||^2 + 1/(2C)), at most C
         step = max(-a[i], min(bound[i] - a[i], (1.0 - f - softness[i] * a[i]) / (squared + softness[i])))
         if step == 0.0:
             continue
@@ -201,7 +204,7 @@ class Subproblem:
             )  # fmt: skip
             self._set_state()
             dual = self.dual()
-            if not -1e-9 * self.a.sum() <= dual < np.inf:  # it starts at 0 and cannot decrease
+            if not -1e-9 * self.a.sum() <= dual < np.inf:  # the dual objective starts at 0 and cannot decrease
                 message = f"rounding made the dual objective {dual:g}; scale the features, for example to [0, 1]."
                 raise ValueError(message)
             if n_done == n_passes or self.primal() - dual <= gap_tol * abs(dual):
@@ -225,6 +228,6 @@ class Subproblem:
         return float(self.a.sum() - 0.5 * (softened @ softened) - self._conjugate)
 
     def primal(self):
-        """Return the primal objective, where Omega(w) = Omega*(z) as w is the gradient at z."""
+        """Return the primal objective; the regularizer Omega(w) equals Omega*(z) at these weights."""
         loss = np.maximum(0.0, 1.0 - self._y * (self._rows @ self.weights))
         return float(self._conjugate + self._C @ loss**self._q)

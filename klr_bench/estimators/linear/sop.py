@@ -14,9 +14,9 @@ from klr_bench.estimators.linear.engine import rule
 
 @rule
 def second_order(m, v, parameters):
-    """Return the update of S w and S.
+    """Return the step sizes of the second-order perceptron.
 
-    A mistake adds S x (y - x'S w) / (1 + v) to S w; if only S changes, the same without y.
+    A mistake adds S x (y - x'S w) / (1 + v) to S w; if only S changes, the update has no y.
     """
     beta = 1.0 / (1.0 + v)
     if m <= 0.0:

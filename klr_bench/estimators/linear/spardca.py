@@ -41,7 +41,10 @@ def _signature(real, index):
 
 @compiled([_signature(real, index) for real in (float32, float64) for index in (int32, int64)])
 def _ascend(data, indices, indptr, y, order, l1, bound, softness, squares, a, z):
-    """Take one dual step per CSR row; update `a` (n,) and z = sum_i a_i y_i x_i (d,)."""
+    """Take one dual coordinate step per CSR row, and update `a` and `z` in place.
+
+    `a` (n,) are the dual variables and z (d,) is sum_i a_i y_i x_i.
+    """
     for i in order:
         row, x = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
         f = 0.0

@@ -152,7 +152,9 @@ def latex(document: Document, placing: Placing | None = None) -> str:
 
 def _tex_row(row: list[str]) -> str:
     first = _tex(row[0])
-    first = "{}" + first if first.startswith(("[", "*")) else first  # not parsed as an argument of the preceding \\
+    first = (
+        "{}" + first if first.startswith(("[", "*")) else first
+    )  # keeps TeX from reading it as an argument of the preceding \\
     numbers = [rf"\textbf{{{_tex(text)}}}" if is_best(text) else _tex(text) for text in row[1:]]
     return " & ".join([(r"\quad " if row[0].startswith(" ") else "") + first, *numbers]) + r" \\"
 

@@ -128,7 +128,7 @@ def _published(match: Match | None, metric: Metric) -> str:
 
 
 def _comparison(match: Match | None, metric: Metric, causes: Causes) -> tuple[str, str]:
-    """Return the difference from or ratio to the published value, and the mark of the verdict."""
+    """Return the difference or ratio to the published value, and the mark of the verdict."""
     if match is not None and metric.compared == "ratio" and match.ratio is not None:
         return f"{match.ratio:,.{max(0, three_digits(match.ratio) - 1)}f}x", ""
     if match is None or metric.compared == "ratio" or match.difference is None:

@@ -82,7 +82,10 @@ def smallest_p(n_data_sets: int, n_methods: int) -> float:
 
 
 def nemenyi(n_methods: int, n_data_sets: int, level: float = 0.95) -> float:
-    """Return Nemenyi's critical difference of average ranks for the significance 1 - level."""
+    """Return Nemenyi's critical difference of average ranks.
+
+    Larger differences are significant at 1 - level.
+    """
     q = stats.studentized_range.ppf(level, n_methods, np.inf) / np.sqrt(2)
     return float(q * np.sqrt(n_methods * (n_methods + 1) / (6 * n_data_sets)))
 

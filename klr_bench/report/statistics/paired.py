@@ -33,7 +33,7 @@ class Interval(NamedTuple):
 
 
 class Shares(NamedTuple):
-    """Probabilities of a worse, an equivalent and a better mean difference, per comparison."""
+    """Probabilities that the mean difference is negative, negligible or positive."""
 
     worse: Array
     equivalent: Array

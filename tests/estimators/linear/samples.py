@@ -1,10 +1,10 @@
-"""Rows of many features, of which few matter."""
+"""Data with many features, few of them relevant."""
 
 import numpy as np
 
 
 def toy(n=120, d=30, density=0.4, seed=0, relevant=6):
-    """Features of very different size, some of them pairs that say something together only."""
+    """Return rows with features of different scales, some of which are only jointly relevant, and labels."""
     random = np.random.RandomState(seed)
     X = random.standard_normal((n, d)) * (random.random_sample((n, d)) < density)
     X[:, 1] += 2 * X[:, 0]

@@ -1,4 +1,4 @@
-"""The confidence-weighted learners against their references, and their limits."""
+"""Tests of the confidence-weighted learners against reference implementations."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ LEARNERS = [learner for learner, _ in CASES.values()] + [
 
 
 def toy(n=300, d=6, seed=1):
-    """Overlapping classes, correlated features, some of them 0."""
+    """Return rows with overlapping classes and correlated features, some of them 0, and labels."""
     random = np.random.RandomState(seed)
     X = random.standard_normal((n, d)) @ random.standard_normal((d, d)) * (random.random_sample((n, d)) < 0.7)
     y = np.where(X @ random.standard_normal(d) + 1.5 * random.standard_normal(n) > 0, 1, -1)
@@ -40,8 +40,8 @@ def toy(n=300, d=6, seed=1):
 
 
 @pytest.fixture(params=["diagonal", "loop", "blocks of 1", "blocks of 7", "blocks of 128"])
-def way(request, monkeypatch):
-    """How the covariance is updated."""
+def update_method(request, monkeypatch):
+    """Configure how the covariance is updated; return the name of the method."""
     if request.param.startswith("blocks"):
         monkeypatch.setattr(confidence, "IN_CACHE", 0)
         size = int(request.param.split()[-1])
@@ -58,21 +58,23 @@ def assert_same(learner, mean, covariance, updates, mistakes, rtol=1e-8):
 
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
 @pytest.mark.parametrize("case", CASES)
-def test_the_learners_equal_the_reference(case, layout, way):
+def test_the_learners_equal_the_reference(case, layout, update_method):
     X, y = toy()
     learner, step = CASES[case]
-    limit, diagonal = engine.LIMITS["float64"], way == "diagonal"
+    limit, diagonal = engine.LIMITS["float64"], update_method == "diagonal"
     learner = clone(learner).set_params(covariance="diagonal" if diagonal else "full").fit(layout(X), y)
     assert_same(learner, *reference.online(X, y, step, diagonal=diagonal, limit=limit))
 
 
 @pytest.mark.parametrize(("update", "compat"), [("mistakes", None), ("always", None), ("mistakes", "libol")])
 @pytest.mark.parametrize("a", [1.0, 0.1])
-def test_second_order_perceptron_equals_the_reference(a, update, compat, way):
-    """With compat="libol" it learns always, and predicts without the covariance."""
-    diagonal = way == "diagonal"
+def test_second_order_perceptron_equals_the_reference(a, update, compat, update_method):
+    """With compat="libol" every row updates the covariance, and predictions do not use it."""
+    diagonal = update_method == "diagonal"
     X, y = toy(d=1 if diagonal else 6)
-    learner = klr.SecondOrderPerceptron(a, update, compat=compat, covariance=way if diagonal else "full").fit(X, y)
+    learner = klr.SecondOrderPerceptron(a, update, compat=compat, covariance=update_method if diagonal else "full").fit(
+        X, y
+    )
     w, S, updates, mistakes = reference.sop(X, y, a, always=update == "always" or compat is not None)
     assert_same(learner, w if compat else S @ w, np.diag(S) if diagonal else S, updates, mistakes)
 
@@ -124,8 +126,8 @@ def test_the_covariance_stays_symmetric_and_positive_definite(seed, d, scale, le
 
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=str)
-def test_blocks_in_single_precision_make_the_same_decisions(learner, monkeypatch):
-    """Those of a loop in double, on data without noise: with it, S of CW shrinks beyond single precision."""
+def test_blocks_in_single_precision_give_the_same_predictions(learner, monkeypatch):
+    """The data have no noise; with noise, S of CW would shrink below single precision."""
     random = np.random.RandomState(0)
     X = random.standard_normal((1000, 40)).astype(np.float32) / 6
     y = np.where(X @ random.standard_normal(40) > 0, 1, -1)
@@ -137,7 +139,7 @@ def test_blocks_in_single_precision_make_the_same_decisions(learner, monkeypatch
     np.testing.assert_allclose(blocks.coef_, loop.coef_, atol=2e-3 * np.abs(loop.coef_).max())
 
 
-def test_epochs_go_on_where_the_last_one_ended():
+def test_epochs_continue_from_the_state_of_the_previous_one():
     X, y = toy()
     np.testing.assert_array_equal(klr.AROW(n_epochs=2).fit(X, y).coef_, klr.AROW().fit(X, y).partial_fit(X, y).coef_)
 
@@ -145,7 +147,7 @@ def test_epochs_go_on_where_the_last_one_ended():
 @pytest.mark.parametrize(
     "learner", [klr.AROW(), klr.AROW(covariance="diagonal"), klr.PassiveAggressive(), klr.BatchConfidenceWeighted()]
 )
-def test_refuses_what_overflows(learner, way):
+def test_overflow_raises_an_error(learner, update_method):
     X, y = toy(20)
     X[5] = 1e200
     with pytest.raises(ValueError, match=r"not finite .*scale the features"):
@@ -153,7 +155,7 @@ def test_refuses_what_overflows(learner, way):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_rounding_of_a_singular_gram_matrix_leaves_a_covariance(dtype):
+def test_a_rounded_singular_gram_matrix_gives_a_valid_covariance(dtype):
     X = np.random.default_rng(0).random((60, 100)).astype(dtype)
     model = klr.BatchConfidenceWeighted(C=1e6).fit(X, np.arange(60) % 2)
     e = np.linalg.eigvalsh(model.covariance_)

@@ -1,4 +1,4 @@
-"""Whatever linear learners have learned is finite, also from rows that repeat, depend on each other, or say nothing."""
+"""Linear learners stay finite for repeated, linearly dependent and uninformative rows."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ OTHERS = [
 
 
 def repeated_rows(seed, n=60):
-    """Return rows (n, d), each one of a few, perhaps with a zero row or a huge column, and their classes."""
+    """Return rows (n, d) with few distinct values, possibly zero or with a huge column, and their classes."""
     random = np.random.RandomState(seed)
     k, d = random.randint(1, 6, 2)
     kinds = [random.standard_normal((k, d)), random.randint(-2, 3, (k, d)), np.full((k, d), random.randint(-3, 4))]
@@ -46,9 +46,11 @@ def assert_all_finite(learner):
 
 @pytest.mark.parametrize("seeds", [range(30), pytest.param(range(30, 120), marks=pytest.mark.exhaustive)], ids=str)
 @pytest.mark.parametrize("learner", FULL + OTHERS, ids=str)
-def test_repeated_rows(learner, seeds, monkeypatch):
+def test_fits_to_repeated_rows_are_finite(learner, seeds, monkeypatch):
     for seed in seeds:
         X, y = repeated_rows(seed)
-        monkeypatch.setattr(confidence, "IN_CACHE", [0, 256][seed // 2 % 2])  # a full covariance in blocks, or not
+        monkeypatch.setattr(
+            confidence, "IN_CACHE", [0, 256][seed // 2 % 2]
+        )  # update a full covariance in blocks or not
         X = X.astype([np.float64, np.float32][seed % 2])
         assert_all_finite(clone(learner).fit(sp.csr_matrix(X) if seed % 7 == 0 else X, y))

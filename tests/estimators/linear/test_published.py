@@ -1,4 +1,4 @@
-"""Where published figures of the confidence-weighted learners come from: five orders of Covertype."""
+"""Explanations of published results of the confidence-weighted learners, on five orders of Covertype."""
 
 import io
 import itertools
@@ -17,7 +17,7 @@ def error_rate(X, y, w):
 
 @pytest.fixture(scope="module")
 def orders(mirror):
-    """Every twentieth row of Covertype, in five orders: X, y of 20,000 to train on, and of 9,051 to test on."""
+    """Return 20,000 training rows in five orders, and 9,051 test rows: every twentieth row of Covertype."""
     with lzma.open(mirror / "covtype" / "covtype.libsvm.binary.scale.xz") as file:
         X, y = load_svmlight_file(io.BytesIO(b"".join(itertools.islice(file, 0, None, 20))), n_features=54)
     X, y = X.toarray(), np.where(y == 2, 1, -1)
@@ -26,8 +26,8 @@ def orders(mirror):
 
 
 @pytest.mark.mirror("covtype")
-def test_the_published_figure_of_sop_is_that_of_the_perceptron_alone(orders):
-    """tan2016aaai, table 2: 46.53 +- 2.98.  LIBOL hands out w as the classifier of SOP, where it should be S w."""
+def test_the_published_error_of_sop_is_that_of_the_perceptron(orders):
+    """tan2016aaai, table 2: 46.53 +- 2.98.  LIBOL returns w as the classifier of SOP instead of S w."""
     alone, own = [], []
     for X, y, X_test, y_test in orders:
         alone.append(error_rate(X_test, y_test, SecondOrderPerceptron(compat="libol").fit(X, y).coef_))
@@ -37,8 +37,8 @@ def test_the_published_figure_of_sop_is_that_of_the_perceptron_alone(orders):
 
 
 @pytest.mark.mirror("covtype")
-def test_libols_scw2_differs_where_c_and_confidence_are_large_alone(orders):
-    """tan2016aaai, table 2: 29.64 +- 1.59.  Neither rule comes near it at a confidence that one would choose."""
+def test_scw2_of_libol_differs_only_for_large_c_and_confidence(orders):
+    """tan2016aaai, table 2: 29.64 +- 1.59.  Neither rule reproduces it with a reasonable confidence."""
     X, y, X_test, y_test = orders[0]
 
     def both(C, confidence):
@@ -53,8 +53,8 @@ def test_libols_scw2_differs_where_c_and_confidence_are_large_alone(orders):
 
 
 @pytest.mark.mirror("covtype")
-def test_the_published_figure_of_cw_is_that_of_an_indefinite_covariance(orders):
-    """tan2016aaai, table 2: 43.30 +- 3.35.  With the safeguard S stays positive definite, and the error is less."""
+def test_the_published_error_of_cw_is_due_to_an_indefinite_covariance(orders):
+    """tan2016aaai, table 2: 43.30 +- 3.35.  With the safeguard S stays positive definite, and the error is lower."""
     plain, held = [], []
     for X, y, X_test, y_test in orders:
         without, safe = (ConfidenceWeighted(0.95, safeguard).fit(X, y) for safeguard in (False, True))

@@ -1,4 +1,4 @@
-"""The steps of single examples, each the optimum of its own problem."""
+"""The update for a single example is the optimum of its problem."""
 
 import math
 from decimal import Decimal, localcontext
@@ -16,7 +16,7 @@ from klr_bench.estimators.linear.cw import confident, softly_confident, softly_c
     m=st.floats(-5, 5), v=st.floats(0.01, 20), confidence=st.floats(0.55, 0.95), C=st.sampled_from([0.0625, 1.0, 16.0])
 )
 def test_scw2_is_the_optimum_of_its_problem(m, v, confidence, C):
-    """Of N(mean + alpha y S x, S - beta Sx x'S): the divergence from N(mean, S) plus C times the squared loss."""
+    """The objective is the divergence of the new from the old Gaussian plus C times the squared loss."""
     phi = ndtri(confidence)
     alpha, beta = softly_confident(m, v, np.array([phi, 0.5 / C]))
 
@@ -32,7 +32,7 @@ def test_scw2_is_the_optimum_of_its_problem(m, v, confidence, C):
 
 
 def alpha_in_60_digits(m, v, phi, softness=None):
-    """Return alpha of CW, or of SCW-II with a softness, as the papers print it."""
+    """Return alpha of CW, or of SCW-II with a softness, by the formulas in the papers."""
     with localcontext(prec=60):
         m, v, phi = Decimal(m), Decimal(v), Decimal(phi)
         square = phi * phi
@@ -51,10 +51,10 @@ def alpha_in_60_digits(m, v, phi, softness=None):
     share=st.one_of(st.just(1.0), st.floats(1 - 1e-12, 1), st.floats(-10, 1)),
     steps=st.integers(-3, 3),
 )
-@example(v=5.125, confidence=0.8, softness=None, share=1.0, steps=-1)  # v phi^2 - m^2 is negative by rounding
+@example(v=5.125, confidence=0.8, softness=None, share=1.0, steps=-1)  # rounding makes v phi^2 - m^2 negative
 @example(v=18.75, confidence=0.95, softness=0.5, share=1.0, steps=-1)
-def test_confident_steps_are_right_up_to_the_edge(v, confidence, softness, share, steps):
-    """Where m is phi sqrt(v) up to rounding, too, and there no step is backward."""
+def test_confident_steps_are_accurate_near_the_threshold(v, confidence, softness, share, steps):
+    """This includes m equal to phi sqrt(v) up to rounding, where no step is negative."""
     phi = ndtri(confidence)
     edge = phi * math.sqrt(v)
     m = share * edge

@@ -1,4 +1,4 @@
-"""Groups of features, one after another: SBCW and FGM against their reference and an optimiser."""
+"""Tests of SBCW and FGM against a reference implementation and an optimizer."""
 
 import re
 
@@ -18,7 +18,7 @@ SELECTORS = {"sbcw": SparseBatchConfidenceWeighted, "fgm": FeatureGeneratingMach
 
 
 @given(st.lists(st.one_of(st.just(0.0), st.floats(1e-3, 1e3)), min_size=1, max_size=12), st.floats(1e-3, 10.0))
-def test_the_group_norm_map_is_the_sorted_one(norms, sigma):
+def test_the_conjugate_equals_that_computed_by_sorting(norms, sigma):
     norms = np.array(norms)
     c = np.empty(len(norms))
     value = conjugate(norms, sigma, c)
@@ -30,7 +30,7 @@ def test_the_group_norm_map_is_the_sorted_one(norms, sigma):
 @pytest.mark.parametrize(("C", "n_passes"), [(0.01, 1), (1.0, 3), (10.0, 1)])
 @pytest.mark.parametrize("q", [1, 2])
 @pytest.mark.parametrize("name", SELECTORS)
-def test_algorithm_2_is_the_reference(name, C, q, n_passes):
+def test_algorithm_2_equals_the_reference(name, C, q, n_passes):
     X, y = toy()
     model = SELECTORS[name](C=C, q=q, n_features_to_select=11, n_group=3, n_passes=n_passes, tol=0.0, gap_tol=0.0)
     model.fit(X, y)
@@ -50,7 +50,7 @@ def test_algorithm_2_is_the_reference(name, C, q, n_passes):
     sizes=st.lists(st.integers(1, 4), min_size=1, max_size=4),
     with_covariance=st.booleans(),
 )
-def test_the_dual_objective_rises_and_stays_below_the_primal(n, seed, C, q, sizes, with_covariance):
+def test_the_dual_objective_increases_and_stays_below_the_primal(n, seed, C, q, sizes, with_covariance):
     X, y = toy(n, 16, seed=seed)
     problem, first, groups = Subproblem(X, y, C, q, 1e-2, covariance=with_covariance), 0, []
     for size in sorted(sizes, reverse=True):
@@ -71,7 +71,7 @@ def test_the_dual_objective_rises_and_stays_below_the_primal(n, seed, C, q, size
 
 @pytest.mark.parametrize("C", [0.01, 1.0])
 @pytest.mark.parametrize("name", SELECTORS)
-def test_theta_falls_where_subproblems_are_solved(name, C):
+def test_theta_decreases_if_subproblems_are_solved_exactly(name, C):
     X, y = toy(60, 20, seed=3)
     model = SELECTORS[name](C=C, n_features_to_select=18, n_group=3, n_passes=5000, tol=0.0, gap_tol=1e-6).fit(X, y)
     assert len(model.theta_) == 6
@@ -80,7 +80,7 @@ def test_theta_falls_where_subproblems_are_solved(name, C):
 
 
 @pytest.mark.parametrize("q", [1, 2])
-def test_the_solution_minimises_the_primal_objective(q):
+def test_the_solution_minimizes_the_primal_objective(q):
     X, y = toy(60, 9, seed=5)
     groups = [np.arange(3), np.arange(3, 6), np.arange(6, 9)]
     problem = Subproblem(sp.csr_matrix(X), y, 0.1, q, 1e-2, covariance=True)
@@ -98,7 +98,7 @@ def test_the_solution_minimises_the_primal_objective(q):
         assert min(reference.primal_objective(v, Z, y, parts, 0.1, q, 1e-2) for v in other) > primal
 
 
-def test_refit_is_algorithm_1_on_the_selected_features():
+def test_refit_equals_algorithm_1_on_the_selected_features():
     X, y = toy()
     common = {"C": 0.5, "n_features_to_select": 9, "n_group": 3, "tol": 0.0, "sigma": 1e-9}
     selected = SparseBatchConfidenceWeighted(**common).fit(X, y)
@@ -127,25 +127,25 @@ def test_the_stopping_rules():
     assert (few.stopped_by_, sorted(few.selected_features_)) == ("no_more_features", [0, 1, 2, 3])
 
 
-def test_fifteen_groups_unless_told():
+def test_the_default_is_fifteen_groups():
     X, y = toy(60, 100)
     model = SparseBatchConfidenceWeighted(n_features_to_select=61, tol=0.0).fit(X, y)
-    assert model.steps(60) == (13, 1)  # of five features: 61 / 15, rounded up
+    assert model.steps(60) == (13, 1)  # five features per group: 61 / 15, rounded up
     assert (len(model.selected_features_), model.n_iter_) == (61, 13)
     assert len(np.unique(model.selected_features_)) == 61
 
 
 @given(scores=st.lists(st.integers(0, 4), min_size=1, max_size=20), r=st.integers(0, 25))
-def test_the_highest_scores(scores, r):
-    """Of scores equal up to rounding the first are taken."""
+def test_highest_returns_the_features_with_the_highest_scores(scores, r):
+    """Among scores equal up to rounding, the first are selected."""
     expected = [j for j in np.argsort(-np.array(scores), kind="stable")[:r] if scores[j] > 0]
     noise = 1 + 1e-12 * np.resize([-1, 0, 1], len(scores))
     assert highest(noise * scores, r).tolist() == sorted(expected)
 
 
-def test_what_rounding_spoils_is_refused():
+def test_rounding_errors_of_the_dual_objective_raise_an_error():
     refused = []
-    for seed in range(40):  # in which of them rounding does, depends on the processor
+    for seed in range(40):  # which of them fail depends on the processor
         X = 1e9 * np.random.default_rng(seed).normal(size=(60, 40))
         model = SparseBatchConfidenceWeighted(q=1, n_group=60)
         try:

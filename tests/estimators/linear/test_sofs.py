@@ -1,4 +1,4 @@
-"""SOFS against its reference and AROW."""
+"""Tests of SOFS against a reference implementation and AROW."""
 
 import numpy as np
 import pytest
@@ -12,8 +12,8 @@ from tests.reference import sparse_linear as reference
 @pytest.mark.parametrize("B", [1, 8, 30])
 @pytest.mark.parametrize("values", ["real", "binary", "whole"])
 @pytest.mark.parametrize("n_epochs", [1, 2])
-def test_sofs_is_the_reference(B, values, n_epochs):
-    """Binary and whole features have many equal variances."""
+def test_sofs_equals_the_reference(B, values, n_epochs):
+    """Binary and integer features have many equal variances."""
     X, y = toy(200)
     X = {"real": X, "binary": (X != 0).astype(float), "whole": np.round(X)}[values]
     model = SOFS(B, r=0.5, n_epochs=n_epochs).fit(sp.csr_matrix(X), y)
@@ -25,7 +25,7 @@ def test_sofs_is_the_reference(B, values, n_epochs):
     assert set(np.flatnonzero(model.coef_)) <= set(model.selected_features_)
 
 
-def test_sofs_with_room_for_all_is_arow_with_a_diagonal():
+def test_sofs_with_all_features_equals_arow_with_a_diagonal_covariance():
     X, y = toy(200)
     sofs = SOFS(n_features_to_select=30, r=0.3).fit(X, y)
     unit = X / np.linalg.norm(X, axis=1)[:, None]

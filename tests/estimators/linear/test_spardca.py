@@ -1,4 +1,4 @@
-"""SparDCA against its reference and liblinear."""
+"""Tests of SparDCA against a reference implementation and liblinear."""
 
 import warnings
 
@@ -14,7 +14,7 @@ from tests.reference import sparse_linear as reference
 
 @pytest.mark.parametrize("q", [1, 2])
 @pytest.mark.parametrize("C", [0.1, 10.0])
-def test_spardca_is_the_reference(C, q):
+def test_spardca_equals_the_reference(C, q):
     X, y = toy()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -28,14 +28,14 @@ def test_spardca_is_the_reference(C, q):
     assert model.duality_gap_ == pytest.approx((primal - dual) / primal)
 
 
-def test_spardca_without_l1_is_the_support_vector_machine_of_liblinear():
+def test_spardca_without_l1_equals_the_svm_of_liblinear():
     X, y = toy()
     ours = SparDCA(0.5, 0.0, q=2, tol=1e-9, max_iter=10_000, random_state=0).fit(X, y)
     theirs = LinearSVC(C=0.5, loss="squared_hinge", fit_intercept=False, tol=1e-10, max_iter=100_000).fit(X, y)
     np.testing.assert_allclose(ours.coef_, theirs.coef_[0], atol=1e-4)
 
 
-def test_spardca_with_little_of_the_squared_norm_is_l1svm():
+def test_spardca_with_a_small_squared_norm_approximates_the_l1_svm():
     """With s/2 ||w||^2 added, ||w||_1 + C sum of squared losses is at most s/2 ||w||^2 above liblinear's minimum."""
     X, y = toy(200, 12)
     s, C = 0.01, 0.05
@@ -48,7 +48,7 @@ def test_spardca_with_little_of_the_squared_norm_is_l1svm():
 
 
 @pytest.mark.parametrize("q", [1, 2])
-def test_the_least_l1_of_no_weights(q):
+def test_l1_relative_of_1_gives_zero_weights(q):
     X, y = toy()
     assert not SparDCA(2.0, 1.001, l1_relative=True, q=q).fit(X, y).coef_.any()
     assert SparDCA(2.0, 0.8, l1_relative=True, q=q, tol=1e-6, max_iter=2000).fit(X, y).coef_.any()

@@ -1,4 +1,4 @@
-"""The same statistics, slow and obvious: loops over lists, and SciPy's distributions."""
+"""Slow and simple reference implementations of the statistics."""
 
 import math
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from scipy import stats
 
 
 def interval(differences: Sequence[float], ratio: float, level: float) -> tuple[float, float, float, float]:
-    """Return mean, low, high and p of known differences that are not all equal."""
+    """Return mean, low, high and p of differences that are not all equal."""
     n = len(differences)
     mean = math.fsum(differences) / n
     variance = math.fsum((d - mean) ** 2 for d in differences) / (n - 1)
@@ -18,7 +18,7 @@ def interval(differences: Sequence[float], ratio: float, level: float) -> tuple[
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Return Holm's adjusted p-values: max over the smaller ones of min(1, (number not smaller) p)."""
+    """Return p-values adjusted by Holm's method, computed from its definition."""
     order = sorted(range(len(p_values)), key=lambda i: p_values[i])
     adjusted = [0.0] * len(p_values)
     highest = 0.0
@@ -29,7 +29,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def ranks(scores: Sequence[Sequence[float]]) -> list[float]:
-    """Return average ranks: 1, plus those that are better, plus half of the others that are equal."""
+    """Return average ranks, each 1 plus the number of better and half the number of equal methods."""
     k = len(scores[0])
     totals = [0.0] * k
     for row in scores:
@@ -41,7 +41,7 @@ def ranks(scores: Sequence[Sequence[float]]) -> list[float]:
 
 
 def groups(alike: Sequence[Sequence[bool]]) -> set[frozenset[int]]:
-    """Return the sets of at least two, every two alike, that are in no larger one: all subsets are looked at."""
+    """Return the maximal sets of at least two pairwise alike methods, by enumeration of all subsets."""
     k = len(alike)
     sets = [
         frozenset(chosen)
@@ -53,7 +53,7 @@ def groups(alike: Sequence[Sequence[bool]]) -> set[frozenset[int]]:
 
 
 def profile(times: Sequence[Sequence[float]], factor: float) -> list[float]:
-    """Return the share of problems that each solver solves within `factor` of the fastest; no time is 0."""
+    """Return the fraction of problems that each solver solves within a factor of the fastest time."""
     solved = [0] * len(times[0])
     for row in times:
         for solver, time in enumerate(row):

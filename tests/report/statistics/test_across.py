@@ -1,4 +1,4 @@
-"""Ranks, tests, groups and profiles equal those of SciPy, scikit-posthocs, slow references and Demsar's example."""
+"""Ranks, tests, groups and profiles, compared with SciPy, scikit-posthocs, references and Demsar's example."""
 
 import numpy as np
 import pandas as pd
@@ -33,7 +33,7 @@ def test_the_example_of_demsar() -> None:
     assert across.nemenyi(4, 14) == pytest.approx(1.25, abs=5e-3)
     assert across.nemenyi(10, 1) / np.sqrt(10 * 11 / 6) == pytest.approx(3.164, abs=1.1e-3)
     result = across.friedman(DEMSAR)
-    # The paper's 9.28 is without the correction for ties, which divides it by 1 - sum (t^3 - t) / (n k (k^2 - 1)).
+    # The paper's 9.28 has no correction for ties, which divides it by 1 - sum (t^3 - t) / (n k (k^2 - 1)).
     ties = sum((c**3 - c).sum() for row in DEMSAR for c in [np.unique(row, return_counts=True)[1]])
     assert result.statistic * (1 - ties / (14 * 4 * 15)) == pytest.approx(9.28, abs=5e-3)
     assert result.n == 14
@@ -41,13 +41,13 @@ def test_the_example_of_demsar() -> None:
 
 
 @given(SCORES)
-def test_ranks_are_those_of_the_definition(scores: np.ndarray) -> None:
+def test_ranks_equal_their_definition(scores: np.ndarray) -> None:
     assert across.ranks(scores).tolist() == pytest.approx(reference.ranks(scores.tolist()), abs=1e-12)
 
 
 @settings(max_examples=10, deadline=None)
 @given(st.integers(0, 1000), st.integers(6, 15), st.integers(2, 5))
-def test_wilcoxon_with_holm_is_that_of_scikit_posthocs(seed: int, n: int, k: int) -> None:
+def test_wilcoxon_with_holm_equals_scikit_posthocs(seed: int, n: int, k: int) -> None:
     scores = np.random.default_rng(seed).normal(size=(n, k)) + 0.4 * np.arange(k)
     frame = pd.DataFrame(scores).melt(var_name="method", value_name="score")
     of = {"val_col": "score", "group_col": "method"}
@@ -59,7 +59,7 @@ def test_wilcoxon_with_holm_is_that_of_scikit_posthocs(seed: int, n: int, k: int
 
 
 @given(arrays.arrays(bool, st.integers(1, 6).map(lambda k: (k, k))), st.randoms())
-def test_groups_are_the_largest_sets_of_which_every_two_are_alike(relation: np.ndarray, random) -> None:
+def test_groups_are_the_maximal_sets_of_pairwise_alike_methods(relation: np.ndarray, random) -> None:
     alike = relation | relation.T
     ranks = random.sample(range(len(alike)), len(alike))
     result = across.groups(ranks, alike)
@@ -81,7 +81,7 @@ def test_degenerate_scores() -> None:
     np.testing.assert_array_equal(across.wilcoxon(gap).p_holm, across.wilcoxon(DEMSAR).p_holm)
 
 
-def test_from_six_data_sets_on_a_pair_can_be_distinguished() -> None:
+def test_six_data_sets_suffice_for_a_significant_pair() -> None:
     for n, is_enough in ((5, False), (6, True)):
         p = across.wilcoxon(np.array([[i, i + 1 + 0.1 * i] for i in range(n)])).p_holm[0, 1]
         assert p == across.smallest_p(n, 2) == 2 / 2**n
@@ -97,7 +97,7 @@ FACTORS = np.array([1.0, 1.5, 2.0, 4.0, 8.0, 100.0])
 
 
 @given(TIMES, st.sampled_from([0.25, 2.0, 1024.0]), st.randoms())
-def test_profiles_are_those_of_dolan_and_more(times: np.ndarray, unit: float, random) -> None:
+def test_profiles_equal_their_definition(times: np.ndarray, unit: float, random) -> None:
     shares = across.profile(across.ratios(times), FACTORS)
     for factor, of_factor in zip(FACTORS, shares, strict=True):
         assert of_factor.tolist() == pytest.approx(reference.profile(times.tolist(), factor))

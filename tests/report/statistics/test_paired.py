@@ -1,4 +1,4 @@
-"""Intervals, p-values and probabilities of paired differences equal those of others, and are calibrated."""
+"""Intervals, p-values and probabilities of paired differences equal other implementations and are calibrated."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ P_VALUES = st.lists(st.sampled_from([0.0, 0.001, 0.01, 0.02, 0.03, 0.2, 0.5, 1.0
 
 
 @given(DIFFERENCES, RATIOS, st.floats(0.5, 0.99))
-def test_the_interval_is_that_of_the_formula(differences: list[float], ratio: float, level: float) -> None:
+def test_the_interval_equals_the_formula(differences: list[float], ratio: float, level: float) -> None:
     result = corrected_interval(differences, ratio, level)
     expected = reference.interval(differences, ratio, level)
     assert result.n == len(differences)
@@ -31,7 +31,7 @@ def test_the_interval_is_that_of_the_formula(differences: list[float], ratio: fl
 
 @pytest.mark.parametrize(("folds", "runs"), [(2, 3), (5, 1), (10, 3)])
 @pytest.mark.parametrize("rope", [0.0, 0.01, 0.1])
-def test_the_shares_are_those_of_baycomp(folds: int, runs: int, rope: float) -> None:
+def test_the_probabilities_equal_those_of_baycomp(folds: int, runs: int, rope: float) -> None:
     random = np.random.default_rng(folds + runs)
     x, y = random.normal(0.8, 0.05, folds * runs), random.normal(0.82, 0.05, folds * runs)
     expected = baycomp.two_on_single(x, y, rope=rope, runs=runs)
@@ -41,7 +41,9 @@ def test_the_shares_are_those_of_baycomp(folds: int, runs: int, rope: float) -> 
 
 
 @given(DIFFERENCES, RATIOS, st.floats(0, 0.5))
-def test_shares_add_up_change_sides_and_are_the_one_sided_p_values(differences: Any, ratio: float, rope: float) -> None:
+def test_probabilities_sum_to_1_are_symmetric_and_equal_one_sided_p_values(
+    differences: Any, ratio: float, rope: float
+) -> None:
     one = correlated_t(differences, ratio, rope)
     other = correlated_t(-np.array(differences), ratio, rope)
     assert sum(one) == pytest.approx(1, abs=1e-9)
@@ -52,11 +54,11 @@ def test_shares_add_up_change_sides_and_are_the_one_sided_p_values(differences: 
 
 @settings(max_examples=10, deadline=None)
 @given(P_VALUES)
-def test_holm_is_that_of_the_definition_and_of_statsmodels(p_values: list[float]) -> None:
+def test_holm_equals_its_definition_and_statsmodels(p_values: list[float]) -> None:
     adjusted = holm(p_values)
     assert adjusted.tolist() == pytest.approx(reference.holm(p_values), abs=1e-12)
     assert adjusted.tolist() == pytest.approx(multipletests(p_values, method="holm")[1].tolist(), abs=1e-12)
-    np.testing.assert_array_equal(holm([*p_values, np.nan]), [*adjusted, np.nan])  # a missing comparison is not counted
+    np.testing.assert_array_equal(holm([*p_values, np.nan]), [*adjusted, np.nan])  # missing comparisons are not counted
 
 
 def test_degenerate_differences() -> None:
@@ -78,7 +80,7 @@ def test_degenerate_differences() -> None:
 
 NULLS = 2000
 LIMIT = stats.binom.ppf(0.999, NULLS, 0.05) / NULLS
-"""A rate of false alarms at the nominal 5 % is larger than this once in a thousand times."""
+"""Upper limit that the false positive rate of a valid 5 % test exceeds with probability 0.001."""
 
 
 def resampled_differences(n_repeats: int, n_rows: int, n_test: int, seed: int) -> NDArray[np.float64]:
@@ -95,7 +97,7 @@ def resampled_differences(n_repeats: int, n_rows: int, n_test: int, seed: int) -
 
 
 @pytest.mark.parametrize(("n_repeats", "share"), [(5, 0.2), (30, 0.2), (10, 0.5)])
-def test_for_dependent_splits_the_corrected_interval_covers_and_the_ordinary_one_does_not(
+def test_for_dependent_splits_only_the_corrected_interval_has_the_nominal_coverage(
     n_repeats: int, share: float
 ) -> None:
     n_rows = 400
@@ -108,8 +110,8 @@ def test_for_dependent_splits_the_corrected_interval_covers_and_the_ordinary_one
     assert ordinary > 1.5 * LIMIT
 
 
-def test_with_holm_over_all_pairs_the_best_of_many_equal_methods_is_seldom_distinguished() -> None:
-    """Comparing with the best alone, and Holm over these comparisons, would forget that the best was chosen."""
+def test_holm_over_all_pairs_controls_false_positives_among_equal_methods() -> None:
+    """Holm over the comparisons with the best method alone would ignore the selection of the best."""
     random, k, n = np.random.default_rng(1), 8, 10
     first, second = np.triu_indices(k, 1)
     alarms = forgotten = 0
