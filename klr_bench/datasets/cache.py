@@ -60,10 +60,12 @@ def disk_errors(path: Path, setting: str = "data.cache=FOLDER") -> Iterator[None
         full = error.errno in {errno.ENOSPC, errno.EDQUOT} or "requested and" in str(error)
         reason = "the disk is full" if full else error.strerror or error
         advice = "Free some space" if full else "Make its folder writable"
-        fail(f"{shown(path, 1000)} could not be written: {reason}. {advice}, or choose another folder with {setting}.")
+        fail(
+            f"{sanitize(path, 1000)} could not be written: {reason}. {advice}, or choose another folder with {setting}."
+        )
 
 
-def made_once(path: Path, name: str, progress: Progress, find: Callable[[], T | None], make: Callable[[], T]) -> T:
+def make_once(path: Path, name: str, progress: Progress, find: Callable[[], T | None], make: Callable[[], T]) -> T:
     """Return the result of `find`, or of `make` if `find` returns None.
 
     `make` writes `path`.  One process makes the content; the others wait for it and report this under `name`.  The

@@ -82,7 +82,7 @@ class Labels:
             return -1
         value = number(text)
         if is_unlabelled(text) or len(text) > LONGEST_LABEL or (value is not None and not math.isfinite(value)):
-            message = f"{shown(repr(text))} is not a valid label"
+            message = f"{sanitize(repr(text))} is not a valid label"
             raise ValueError(message)
         key = _key(text)
         if key not in self._codes:
@@ -134,7 +134,7 @@ def encoded(
     else:
         if positive is None and len(names) > 2:
             fail(
-                f"{where}: expected two classes, got {len(names)} ({', '.join(some(classes))}). "
+                f"{where}: expected two classes, got {len(names)} ({', '.join(first_names(classes))}). "
                 "Choose one against the rest with data.positive=LABEL, or keep all with data.multiclass=true "
                 "(multiclass: true in YAML) for multiclass learners."
             )
@@ -142,7 +142,7 @@ def encoded(
         y, missing = np.where(codes == code, 1, -1), code not in present or len(present) == 1
         classes = [names[1 - code] if len(names) == 2 else f"not {names[code]}", names[code]]
     if missing or not 2 <= len(names) <= MOST_CLASSES:
-        without = some(_sorted([name for code, name in enumerate(names) if code not in present]))
+        without = first_names(_sorted([name for code, name in enumerate(names) if code not in present]))
         counted = f"{len(names)} {'class' if len(names) == 1 else 'classes'}"
         absent = f", with no training rows for {', '.join(without)}" if without else ""
         advice = f" The labels are in {column}; set data.label=NAME to use another column." if column else ""
@@ -171,7 +171,10 @@ def known_code(labels: Labels, label: Any, where: str, setting: str) -> int:
     same = [code for code, spelling in enumerate(spellings) if _key(spelling) == _key(text)]
     same = same or [code for code, spelling in enumerate(spellings) if spelling.casefold() == text.casefold()]
     if len(same) != 1:
-        fail(f"{where}: no row has the label {shown(repr(str(label)))} ({setting}).{nearest(text, some(spellings))}")
+        fail(
+            f"{where}: no row has the label {sanitize(repr(str(label)))} ({setting})."
+            f"{nearest(text, first_names(spellings))}"
+        )
     return same[0]
 
 
@@ -181,7 +184,7 @@ def _sorted(names: Sequence[str]) -> list[str]:
     return sorted(names, key=str if any(isinstance(key, str) for key in keys.values()) else keys.__getitem__)
 
 
-def some(names: Sequence[str]) -> list[str]:
+def first_names(names: Sequence[str]) -> list[str]:
     """Return at most ten names for a message, followed by "..." if there are more."""
-    first = [shown(name, 50) for name in names[:10]]
+    first = [sanitize(name, 50) for name in names[:10]]
     return first if len(names) <= 10 else [*first, "..."]

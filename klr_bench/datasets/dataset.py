@@ -226,7 +226,7 @@ def _own_files(config: DatasetConfig) -> list[Path]:
         for path in (matching(pattern) if config.is_stream else []) or [pattern]:
             fault = no_file(path) or ("is empty" if path.stat().st_size == 0 else None)
             if fault:
-                fail(f"data.{key}: {shown(path, 1000)} {fault}; expected a file with LIBSVM or CSV text.")
+                fail(f"data.{key}: {sanitize(path, 1000)} {fault}; expected a file with LIBSVM or CSV text.")
             paths.append(path)
     return paths
 
@@ -261,5 +261,5 @@ def _call_errors(what: str, call: Parameters) -> Iterator[None]:
     except KlrBenchError:
         raise
     except (Exception, SystemExit) as error:
-        reason = f"{type(error).__name__}: {shown(error)}"
+        reason = f"{type(error).__name__}: {sanitize(error)}"
         fail(f"{what} {call} failed: {reason}. Correct its parameters.")

@@ -67,7 +67,7 @@ def _blocks(y: NDArray[np.int8], n_of_each: int, seed: int) -> Iterator[tuple[in
             yield sign, rows[np.arange(start, min(start + BLOCK, n_of_each)) % len(rows)]
 
 
-def _bent(images: NDArray[Any], slopes: list[NDArray[Any]], fields: NDArray[Any], random: np.random.Generator) -> Any:
+def _deform(images: NDArray[Any], slopes: list[NDArray[Any]], fields: NDArray[Any], random: np.random.Generator) -> Any:
     """Return deformed images (n, d) as CSR, with values rounded to multiples of 1/255."""
     n = len(images)
     chosen = random.integers(0, FIELDS, (2, n))

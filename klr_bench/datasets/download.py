@@ -105,11 +105,11 @@ def _obtain(entry: LabelsFile, target: Path, mirror: str | None, progress: Progr
                     logger.warning("%s; fetched from %s instead", problem, place)
                 return target
         if absent and source and len(problems) == n_problems:
-            problems.append(f"{source}: not found ({shown(absent)})")
+            problems.append(f"{source}: not found ({sanitize(absent)})")
     raise KlrBenchError(_nowhere(entry, target, mirror, problems))
 
 
-def _places(entry: LabelsFile, target: Path, mirror: str | None) -> dict[str, list[str]]:
+def _locations(entry: LabelsFile, target: Path, mirror: str | None) -> dict[str, list[str]]:
     """Return the locations to try for each source; the source "" is optional and is not reported."""
     places = {"": [str(target) + suffix for suffix in SUFFIXES]}
     if mirror:
@@ -171,8 +171,8 @@ def _wrong_content(sha256: str | None, expected: str) -> str:
 def _nowhere(entry: LabelsFile, target: Path, mirror: str | None, problems: list[str]) -> str:
     """Return the message, at most five lines, for a file that no source provides."""
     first, *others = problems if mirror else [*problems, "mirror: not set"]
-    lines = [f"The data file {entry.name} is not available. Tried:", f"  {shown(first, 1000)}"]
-    lines += [f"  {shown('; '.join(others), 1000)}"] if others else []
+    lines = [f"The data file {entry.name} is not available. Tried:", f"  {sanitize(first, 1000)}"]
+    lines += [f"  {sanitize('; '.join(others), 1000)}"] if others else []
     advice = "Connect to the network, or set" if entry.url else "It has no upstream URL. Set"
     lines.append(
         f"{advice} KLR_BENCH_MIRROR (or data.mirror=) to a folder or an http(s) prefix\n"

@@ -36,7 +36,7 @@ def parsed(folder: Path, name: str, sha256s: Sequence[str], parse: Callable[[], 
         _save(arrays, folder, name, sha256s)
         return _load(folder, sha256s) or arrays
 
-    return made_once(folder, name, progress, lambda: _load(folder, sha256s), make)
+    return make_once(folder, name, progress, lambda: _load(folder, sha256s), make)
 
 
 def verify(folder: Path) -> tuple[Literal["ok", "corrupt"], str]:

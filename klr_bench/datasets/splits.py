@@ -33,7 +33,7 @@ class Prepared:
     """The scaled training and test arrays of a split.
 
     X is float32 (n, d), dense or CSR; y is int8 (n,) with values -1 and +1, or 0, 1, ...  Several learners share the
-    arrays (see `lent`).  `relevant` holds the indices of the features that determine the labels, if known.
+    arrays (see `readonly_view`).  `relevant` holds the indices of the features that determine the labels, if known.
     """
 
     X_train: Any
@@ -42,9 +42,15 @@ class Prepared:
     y_test: NDArray[np.int8]
     relevant: NDArray[np.int64] | None = None
 
-    def lent(self) -> Prepared:
+    def readonly(self) -> Prepared:
         """Return read-only views of the arrays, which a learner cannot modify."""
-        return Prepared(lent(self.X_train), lent(self.y_train), lent(self.X_test), lent(self.y_test), self.relevant)
+        return Prepared(
+            readonly_view(self.X_train),
+            readonly_view(self.y_train),
+            readonly_view(self.X_test),
+            readonly_view(self.y_test),
+            self.relevant,
+        )
 
 
 def frozen(array: Any) -> Any:
@@ -54,7 +60,7 @@ def frozen(array: Any) -> Any:
     return array
 
 
-def lent(array: Any) -> Any:
+def readonly_view(array: Any) -> Any:
     """Return a view of a frozen array or CSR matrix that cannot be made writable again."""
     if not sp.issparse(array):
         return array.view()
@@ -128,7 +134,7 @@ def _stratified(dataset: Dataset, test_size: float, random: np.random.RandomStat
     return Split(np.concatenate(train)[np.argsort(np.concatenate(places))], random.permutation(test_rows))
 
 
-def _drawn(dataset: Dataset, spec: Draw, random: np.random.RandomState) -> Split:
+def _draw_rows(dataset: Dataset, spec: Draw, random: np.random.RandomState) -> Split:
     """Draw `n_test` test rows and `n_train` other rows, with equal classes if requested."""
     order, y = random.permutation(len(dataset.y)), np.asarray(dataset.y)
     values = np.unique(y) if spec.equal_classes else [None]

@@ -111,7 +111,7 @@ def stream(
         check_text(paths)
         kind = format or sniffed_format(paths[0])
         if kind not in ("svmlight", "csv"):
-            fail(f"format: expected 'svmlight', 'csv' or None, got {shown(repr(kind))}.")
+            fail(f"format: expected 'svmlight', 'csv' or None, got {sanitize(repr(kind))}.")
         if kind == "csv":
             width = layout_of(paths[0], label_column).n_columns - 1
             check_width(paths[0], width, n_features)
@@ -133,7 +133,7 @@ def _checked_classes(classes: Any) -> NDArray[Any]:
     with suppress(ValueError):
         n_labels = len(Labels([str(label) for label in values.tolist()]).spellings)
     if not 0 < n_labels == len(values):
-        fail(f"classes: expected labels without duplicates, such as [-1, 1], got {shown(repr(classes))}.")
+        fail(f"classes: expected labels without duplicates, such as [-1, 1], got {sanitize(repr(classes))}.")
     return values
 
 
@@ -144,7 +144,7 @@ def _files(path: Paths) -> list[Path]:
     else:
         files = [file for one in path for file in _files(one)]
     if not files:
-        fail(f"{shown(path)}: expected a file, a list of files, or a pattern that matches files; no file was found.")
+        fail(f"{sanitize(path)}: expected a file, a list of files, or a pattern that matches files; no file was found.")
     return files
 
 
@@ -208,7 +208,7 @@ class Stream:
                     return
                 except DamagedCacheError:
                     logger.warning("%s is damaged; the text files are read again.", self.cache.path)
-        yield from rechunked(
+        yield from rechunk(
             self._parsed(Labels(self._spellings, closed=True), lowest, highest), self.chunk_rows, skip_rows
         )
 

@@ -114,7 +114,7 @@ class Table:
         ):
             note(text, [one for one in columns if one.n_missing], lambda one: f"{one.n_missing:,}")
         if others:
-            reasons = "; ".join(some([f"{one.name}: {one.why}" for one in others]))
+            reasons = "; ".join(first_names([f"{one.name}: {one.why}" for one in others]))
             notes.append(f"left out: {reasons}. To keep a column, set data.columns={{NAME: number}} or {{NAME: text}}")
         return notes
 
@@ -149,7 +149,7 @@ def read_table(
         raise no_labelled_row(path, layout, labels)
     X = concatenate_matrices(parts)
     if not X.shape[1]:
-        why = "; ".join(some([f"{column.name}: {column.why}" for column in table.columns]))
+        why = "; ".join(first_names([f"{column.name}: {column.why}" for column in table.columns]))
         fail(f"{path}: all feature columns are left out ({why}); keep one with data.columns={{NAME: number}}.")
     if sp.issparse(X) and np.isnan(X.data).any():
         fail(f"{path}: missing values are not supported with more than {WIDE:,} features; fill them in beforehand.")
@@ -158,7 +158,7 @@ def read_table(
 
 def _columns(path: Path, layout: Layout, requested: Mapping[str, str]) -> list[Column]:
     """Return the treatment of all columns except the label, based on all rows with a label."""
-    header = [shown(name, 50) for name in layout.header or [""] * layout.n_columns]
+    header = [sanitize(name, 50) for name in layout.header or [""] * layout.n_columns]
     names = {place: name or f"column {place + 1}" for place, name in enumerate(header) if place != layout.label}
     kinds = _requested_kinds(path, names, requested)
     profiles = {place: ColumnProfile() for place in names}
@@ -178,7 +178,7 @@ def _requested_kinds(path: Path, names: Mapping[int, str], requested: Mapping[st
         places = [place for place, known in names.items() if known == name or (name == str(place + 1))]
         if len(places) != 1:
             what = " Several columns have this name; use the position." if places else nearest(name, names.values())
-            fail(f"{path}: data.columns: there is no feature column {shown(repr(name))}.{what}")
+            fail(f"{path}: data.columns: there is no feature column {sanitize(repr(name))}.{what}")
         kinds[places[0]] = kind
     return kinds
 
@@ -252,7 +252,7 @@ def _values(path: Path, layout: Layout, columns: Sequence[Column], rows: TextRow
         wrong = np.flatnonzero((np.abs(values) > LARGEST).any(axis=1))
         if len(wrong):
             line, row = rows[wrong[0]]
-            where, value = f"{path}, line {line}, {layout.named(column.place)}", shown(repr(row[column.place]))
+            where, value = f"{path}, line {line}, {layout.named(column.place)}", sanitize(repr(row[column.place]))
             fail(
                 f"{where}: {value} is not a number{_with_unit(column.unit)} between -{LARGEST:g} and {LARGEST:g}; "
                 "correct or remove the row."

@@ -72,10 +72,10 @@ def variant_text(values: Mapping[str, Any]) -> str:
 
 def value_text(value: Any) -> str:
     """Format a parameter value for printing; numbers are formatted with %g."""
-    return str(value) if isinstance(value, bool) or as_number(value) is None else f"{value:g}"
+    return str(value) if isinstance(value, bool) or to_number(value) is None else f"{value:g}"
 
 
-def as_number(value: Any) -> float | None:
+def to_number(value: Any) -> float | None:
     """Return `value` as a float if it is a finite number other than a bool, or None."""
     if isinstance(value, bool | str):
         return None

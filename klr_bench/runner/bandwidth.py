@@ -77,7 +77,8 @@ def distance_percentile(X: Any, percentile: float, seed: int) -> float:
     if not width > 0:
         fail(
             f"kernel.percentile={percentile:g}: the distance between training rows at this percentile is "
-            f"{width:g}, because many rows are identical. Choose a larger percentile, or set kernel.percentile=null kernel.gamma=<number>."
+            f"{width:g}, because many rows are identical. Choose a larger percentile, or set kernel.percentile=null "
+            "kernel.gamma=<number>."
         )
     return width
 

@@ -29,7 +29,7 @@ from klr_bench.runner.selection import Score, make, score_fold
 
 def run_fold(fold: Fold) -> list[Score]:
     """Return the scores of all candidates on a fold."""
-    data = _prepared(fold.source).lent()
+    data = _prepared(fold.source).readonly()
     with threadpool_limits(1):
         learners = [candidate.estimator for candidate in fold.candidates]
         limits = [candidate.time_limit_s for candidate in fold.candidates]
@@ -40,7 +40,7 @@ def run_fold(fold: Fold) -> list[Score]:
 
 def run_cell(cell: Cell, chosen: EstimatorSpec, n_threads: int = 1) -> CellFile:
     """Fit the selected estimator to the training rows of a cell, and compute its metrics."""
-    data, seed = _prepared(cell.source).lent(), learner_seed(cell.source)
+    data, seed = _prepared(cell.source).readonly(), learner_seed(cell.source)
     X, y = data.X_train, data.y_train
     with threadpool_limits(n_threads):
         kernel = resolve_kernel(cell.kernel, X, seed)

@@ -229,7 +229,7 @@ def plan_cells(config: RunConfig, cache: Path, *, construct: bool = False) -> li
     return cells
 
 
-def of_shard(cells: Sequence[Cell], shard: str | None) -> list[Cell]:
+def cells_of_shard(cells: Sequence[Cell], shard: str | None) -> list[Cell]:
     """Return the cells of shard K/N, which are every N-th cell from the K-th on.
 
     Return all cells if `shard` is None.
@@ -302,7 +302,7 @@ def check_candidates(
     stem: str, estimators: Sequence[EstimatorSpec], *, construct: bool, part: str = "estimator"
 ) -> None:
     """Raise KlrBenchError if an estimator rejects its parameters, before anything runs."""
-    with located(f"algorithms.{stem}.{part}"):
+    with error_context(f"algorithms.{stem}.{part}"):
         for estimator in estimators:
             try:
                 checked = with_any_gamma(estimator)

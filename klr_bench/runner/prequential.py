@@ -50,7 +50,7 @@ def read_ahead(chunks: Iterable[Any]) -> Iterator[Any]:
 
 
 @dataclass
-class Tested:
+class PrequentialResult:
     """Test results on rows that were predicted before the estimator learned from them."""
 
     n: int = 0
@@ -58,7 +58,7 @@ class Tested:
     loss: float | None = 0.0
     """Sum of -log P(y|x), or None if the estimator does not predict probabilities."""
 
-    def add(self, other: Tested) -> None:
+    def add(self, other: PrequentialResult) -> None:
         """Add the counts and loss of another result."""
         self.n, self.n_right = self.n + other.n, self.n_right + other.n_right
         self.loss = None if self.loss is None or other.loss is None else self.loss + other.loss
@@ -70,7 +70,7 @@ class Tested:
         return {"accuracy": self.n_right / self.n} | ({} if self.loss is None else {"log_loss": self.loss / self.n})
 
 
-def tested(predictions: Predictions) -> Tested:
+def evaluate(predictions: Predictions) -> PrequentialResult:
     """Return the test result of predictions for a chunk."""
     predictions.check_classes()
     logs = predictions.log_probabilities
@@ -78,7 +78,7 @@ def tested(predictions: Predictions) -> Tested:
     return PrequentialResult(len(predictions.y), int((predictions.predicted == predictions.y).sum()), loss)
 
 
-def scored(estimator: Any, decision: NDArray[np.float64], y: NDArray[np.int8]) -> Tested:
+def evaluate_decisions(estimator: Any, decision: NDArray[np.float64], y: NDArray[np.int8]) -> PrequentialResult:
     """Return the test result of decision values for labels y in {-1, +1}."""
     n_right = int((np.where(decision > 0, 1, -1) == y).sum())
     logistic = protocols.declares(estimator, "predict_proba")
@@ -102,13 +102,13 @@ class Pass:
     testing_s: float = 0.0
     memory_mb: float = 0.0
     """Peak memory in MB over all processes that have worked on this pass."""
-    whole: Tested = field(default_factory=Tested)
-    window: Tested = field(default_factory=Tested)
+    whole: PrequentialResult = field(default_factory=PrequentialResult)
+    window: PrequentialResult = field(default_factory=PrequentialResult)
     points: list[Checkpoint] = field(default_factory=list)
 
     def take(self, X: Any, y: NDArray[np.int8]) -> None:
         """Test on the rows of a chunk, unless it is the first chunk, and then learn from them."""
-        X, result = self.scaling.transform(X), Tested()
+        X, result = self.scaling.transform(X), PrequentialResult()
         started = time.perf_counter()
         if self.by_rows:
             decision = self.estimator.partial_fit_scores(X, y, classes=self.classes)
@@ -147,7 +147,7 @@ class Pass:
         self.window = PrequentialResult()
 
     def metrics(self) -> Metrics:
-        """Return the metrics of the whole pass; each row is tested before it is learned from."""
+        """Return the metrics of the whole pass; each row is evaluate before it is learned from."""
         return {
             **self.whole.metrics(),
             **fitted(self.estimator, self.n_rows),

@@ -34,9 +34,9 @@ class ScoreStore:
 
     def to_score(self, cells: Sequence[Cell]) -> list[Fold]:
         """Return the folds that have unscored candidates, restricted to these candidates."""
-        return [missing for fold in group_folds(cells) if (missing := self.missing(fold))]
+        return [part for fold in group_folds(cells) if (part := self.unscored(fold))]
 
-    def missing(self, fold: Fold, *, again: bool = False) -> Fold | None:
+    def unscored(self, fold: Fold, *, again: bool = False) -> Fold | None:
         """Return a fold restricted to its unscored candidates, or None if all are scored.
 
         With `again`, the files are read again.

@@ -28,7 +28,7 @@ def scoreboard(results_dir: Path) -> dict[str, str]:
             found["times"] + found["other data"],
         ]
         held = [verdicts.count(verdict) for verdict in (HOLDS, FAILS, OPEN)]
-        rows.append([whole.paper.reference, *(f"{number:,}" if number else "-" for number in [*numbers, *held])])
+        rows.append([reproduction.paper.reference, *(f"{number:,}" if number else "-" for number in [*numbers, *held])])
     head = ["source", "numbers compared", "agree", "differ, cause known", "differ", "times or other data"]
     head += ["claims that hold", "do not hold", "cannot be judged"]
     return {"scoreboard": pipe_table(Grid(head, rows))}

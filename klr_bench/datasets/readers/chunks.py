@@ -75,18 +75,18 @@ class Chunk:
         return X
 
 
-def stacked(matrices: Sequence[Any]) -> Any:
+def concatenate_matrices(matrices: Sequence[Any]) -> Any:
     """Stack matrices vertically; all of them are dense or all are CSR."""
     return sp.vstack(matrices, format="csr") if sp.issparse(matrices[0]) else np.concatenate(matrices)
 
 
-def joined(chunks: Sequence[Chunk]) -> Chunk:
+def concatenate_chunks(chunks: Sequence[Chunk]) -> Chunk:
     """Concatenate chunks into one chunk; the rows are copied."""
-    codes, X = np.concatenate([chunk.codes for chunk in chunks]), stacked([chunk.X for chunk in chunks])
+    codes, X = np.concatenate([chunk.codes for chunk in chunks]), concatenate_matrices([chunk.X for chunk in chunks])
     return Chunk(codes, X, min(chunk.smallest for chunk in chunks), max(chunk.largest for chunk in chunks))
 
 
-def rechunked(chunks: Iterator[Chunk], chunk_rows: int, skip_rows: int) -> Iterator[Chunk]:
+def rechunk(chunks: Iterator[Chunk], chunk_rows: int, skip_rows: int) -> Iterator[Chunk]:
     """Yield the rows after the first `skip_rows` rows, in chunks of `chunk_rows` rows.
 
     The last chunk may be smaller.  Each chunk owns its memory.

@@ -51,7 +51,7 @@ class Layout:
 
     def named(self, column: int) -> str:
         """Return a description of a column for messages, with its position counted from 1."""
-        return f"column {column + 1}" + (f" ({shown(repr(self.header[column]))})" if self.header else "")
+        return f"column {column + 1}" + (f" ({sanitize(repr(self.header[column]))})" if self.header else "")
 
     def check_row(self, path: Path, line: int, fields: Sequence[str]) -> None:
         """Raise KlrBenchError for a row with the wrong number of fields."""
@@ -81,7 +81,7 @@ def layout_of(
         raise not_delimited(path, error) from error
     if len(first) < 2:
         expected = "expected features and a label, separated by ',', ';', '|', tabs or spaces"
-        fail(f"{path}: {expected}, got one column, {shown(repr(first[0]))}.")
+        fail(f"{path}: {expected}, got one column, {sanitize(repr(first[0]))}.")
     below = [row for row in _complete_rows(sample, delimiter)[1:] if len(row) == len(first)]
     is_header = (train and train.header == first) or _is_header(first, below, label_column)
     if is_header and not first[0] and label_column != 0 and not unnamed:
@@ -97,7 +97,9 @@ def layout_of(
             f"got {layout.n_columns} columns with label column {layout.label + 1}."
         )
     if train and train.header and header and header != train.header:
-        fail(f"{path}: expected the header of the training file, {some(train.header)}, got {some(header)}.")
+        fail(
+            f"{path}: expected the header of the training file, {first_names(train.header)}, got {first_names(header)}."
+        )
     return layout
 
 
@@ -131,8 +133,8 @@ def _label_position(path: Path, label_column: str | int | None, header: tuple[st
         if number is None:
             what = "the file has no header, so a position is needed."
         if number is None and header:
-            what = f"the columns are {some(header)}.{nearest(wanted, header) if len(header) <= 100 else ''}"
-        fail(f"{path}: there is no label column {shown(repr(label_column))} (data.label); {what}")
+            what = f"the columns are {first_names(header)}.{nearest(wanted, header) if len(header) <= 100 else ''}"
+        fail(f"{path}: there is no label column {sanitize(repr(label_column))} (data.label); {what}")
     return number % n
 
 

@@ -66,7 +66,7 @@ class _BlockReader:
         text = self.block.text[begin:end].decode(errors="backslashreplace")
         if ":" in text or "," in text:
             what = "the label is missing" if ":" in text else "expected one label (for CSV set data.format=csv)"
-            raise self.block.refusal(begin, f"the line begins with {shown(repr(text))}; {what}.")
+            raise self.block.refusal(begin, f"the line begins with {sanitize(repr(text))}; {what}.")
         try:
             return self.labels.code(text)
         except ValueError as error:
@@ -102,9 +102,9 @@ class _BlockReader:
         if not colon:
             return f"{sanitize(repr(token))} is not index:value"
         if not (name.isascii() and name.isdigit()):
-            return f"{shown(repr(name))} in {shown(repr(token))} is not an index (an integer >= 0)"
+            return f"{sanitize(repr(name))} in {sanitize(repr(token))} is not an index (an integer >= 0)"
         if len(name) > 100 or not self.lowest <= int(name) <= self.highest:
-            between = f"the index {shown(name)} is not between {self.lowest} and {self.highest}"
+            between = f"the index {sanitize(name)} is not between {self.lowest} and {self.highest}"
             return f"{between}; set {SET_FEATURES} if it is correct"
         if int(name) <= previous:
             return f"index {name} follows index {previous}; indices must be strictly increasing"

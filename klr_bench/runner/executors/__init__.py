@@ -70,7 +70,7 @@ class Failure:
     message: str
 
 
-def guarded(task: Callable[[], Any], *, through: tuple[type[BaseException], ...] = ()) -> Any:
+def run_guarded(task: Callable[[], Any], *, through: tuple[type[BaseException], ...] = ()) -> Any:
     """Call a function; return its result, or a Failure if it raises an exception.
 
     Exceptions of the types in `through` are not caught.
@@ -87,7 +87,7 @@ def guarded(task: Callable[[], Any], *, through: tuple[type[BaseException], ...]
         return Failure("error", exception_message(error))
 
 
-def described(error: BaseException) -> str:
+def exception_message(error: BaseException) -> str:
     """Return the message of an exception, preceded by its class unless it is a KlrBenchError."""
     text = str(error) if isinstance(error, KlrBenchError) else f"{type(error).__name__}: {error}"
     if isinstance(error, SystemExit):

@@ -49,7 +49,7 @@ def run_here(item: Fold | Cell, call: partial[Any]) -> Any:
     there = replace(item, source=source)
     if isinstance(item, Cell):
         vars(there).update(config_hash=item.config_hash, key=item.key)  # keys must not depend on paths
-    return guarded(partial(call.func, there, *call.args[1:], **call.keywords))
+    return run_guarded(partial(call.func, there, *call.args[1:], **call.keywords))
 
 
 def _of_this_machine(source: Source) -> Source:

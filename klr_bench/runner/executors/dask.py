@@ -190,9 +190,8 @@ class DaskExecutor:
                 raise OSError(message)
             return list(self._client.nthreads())
         except (OSError, TimeoutError) as error:
-            message = (
-                f"the scheduler at {self._address} is gone ({shown(error)}). Start a scheduler and workers to continue."
-            )
+            gone = f"the scheduler at {self._address} is gone ({sanitize(error)})"
+            message = f"{gone}. Start a scheduler and workers to continue."
             raise StoppedError(message) from error
 
     def _check_absence(self, workers: Sequence[str], since: float | None) -> float | None:
@@ -243,7 +242,7 @@ class DaskExecutor:
             except (OSError, ValueError, TypeError) as error:
                 key = "address" if parallel.address else f"scheduler_file={sanitize(parallel.scheduler_file)}"
                 fail(
-                    f"parallel.{key}: no dask scheduler responds at {shown(address)} ({shown(error)}). Start one "
+                    f"parallel.{key}: no dask scheduler responds at {sanitize(address)} ({sanitize(error)}). Start one "
                     "with `dask scheduler`, and workers with `dask worker ADDRESS --nthreads 1`."
                 )
         self._stack.callback(client.close, timeout=2)
@@ -280,8 +279,8 @@ def _address_in(path: Path) -> str:
         except (OSError, ValueError, KeyError, TypeError) as error:
             if time.monotonic() > end:
                 fail(
-                    f"parallel.scheduler_file={shown(path)}: expected a dask scheduler file ({shown(error)}). Start a "
-                    f"scheduler with `dask scheduler --scheduler-file {shown(path)}`."
+                    f"parallel.scheduler_file={sanitize(path)}: expected a dask scheduler file ({sanitize(error)}). "
+                    f"Start a scheduler with `dask scheduler --scheduler-file {sanitize(path)}`."
                 )
         time.sleep(POLL_S / 4)
 
