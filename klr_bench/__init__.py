@@ -1,7 +1,7 @@
 """Sparse kernel logistic regression: the solvers, for scikit-learn code.
 
-The public names stand in `__init__.pyi`.  They are imported when they are first used, so that the command line starts
-quickly.
+The public names are listed in `__init__.pyi`.  They are imported when they are first used, so that the command line
+starts quickly.
 """
 
 import lazy_loader

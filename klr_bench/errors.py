@@ -14,8 +14,8 @@ from klr_bench.printing import printable, shortened
 class KlrBenchError(Exception):
     """Error that the user can correct, such as bad input, a missing file or a full disk.
 
-    The message says what is wrong, what was expected, what was got and what to do.  The command line prints it
-    without a traceback and leaves with exit status 2.
+    The message says what is wrong, what was expected, what was got and what to do.  The command line prints it without
+    a traceback and exits with status 2.
     """
 
 
@@ -45,7 +45,7 @@ def sanitize(text: object, most: int = 200) -> str:
 def memory_limit() -> str:
     """Return a sentence about `ulimit -v` if it limits this process, else "".
 
-    Libraries that get no memory end in many ways, some with an exit status of 1.
+    Libraries fail in many ways when they run out of memory, some with exit status 1.
     """
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit == resource.RLIM_INFINITY:

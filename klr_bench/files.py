@@ -82,8 +82,8 @@ def open_regular(path: str | Path) -> BufferedReader:
 def regular(path: str | Path, most: int | None = None) -> BinaryIO:
     """Open a regular file, or a link to one, of at most `most` bytes.
 
-    Raises FileNotFoundError if there is nothing at the path, and KlrBenchError, without waiting for a pipe or reading
-    from a device, for anything else that is no such file or may not be read.
+    Raises FileNotFoundError if the path does not exist, and KlrBenchError for anything else that is not a readable
+    regular file; pipes and devices are not opened.
     """
     try:
         file = open_regular(path)

@@ -1,6 +1,6 @@
 """Strict parsing of YAML, JSON and command lines with pydantic, with one clear message.
 
-Models convert nothing, except whole numbers where a number is expected, and numbers where `Text` is expected.
+Models convert only integers to floats, and numbers to `Text`.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ def _adapter(hint: Any) -> TypeAdapter[Any]:
 def refuse_first(invalid: ValidationError, value: Any, key: str, where: str) -> NoReturn:
     """Raise a KlrBenchError for the first unknown key, or the most deeply nested bad value.
 
-    Each type that a value may have leads to an error; one of them that accepts the value's own type decides.
+    Pydantic reports one error per accepted type; the error of the value's own type takes precedence.
     """
     errors: Any = invalid.errors(include_url=False)
     places = [_place(error, value) for error in errors]

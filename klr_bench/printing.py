@@ -1,6 +1,6 @@
 """Printing of untrusted text: escaped, without markup, and of limited length.
 
-Names, labels, paths and messages come from files and from other people's code.
+Names, labels, paths and messages may come from untrusted files and third-party code.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Optional methods that estimators can define for experiments, and functions that call them.
 
-An experiment needs only what scikit-learn promises: `fit`, `predict`, optionally `decision_function` and
+An experiment needs only the interface of scikit-learn: `fit`, `predict`, optionally `decision_function` and
 `predict_proba`, and the documented attributes `classes_`, `n_iter_`, `coef_` and `n_support_`.  A method
 `fit(X, y, callback=None)` declares that the fit can be watched: it calls `callback(estimator, t)` with increasing t
 while it runs, and stops if the callback returns True.  Everything below is optional and needs no base class.  Metrics
-have the names of the catalogue of metrics.
+have the names of the catalog of metrics.
 
 Checkpoints
     watched               metrics of the predictions that a checkpoint evaluates; ("accuracy",) if not declared
@@ -165,7 +165,7 @@ _WARM: set[tuple[type, str, bool]] = set()
 def warm_up(estimator: Any, *, sparse: bool = False) -> None:
     """Fit a tiny problem once per process, so that timings exclude loading and compilation.
 
-    The rows have the kind of those of the fit: read-only float32, dense or CSR.  An error is ignored; the fit itself
+    The rows are of the same kind as in the fit: read-only float32, dense or CSR.  An error is ignored; the fit itself
     will raise it.
     """
     with suppress(Exception), warnings.catch_warnings():

@@ -28,8 +28,8 @@ EXPONENT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+\Z")
 def read_yaml(path: Path) -> Any:
     """Read a YAML file with Hydra's rules: 1e-3 is a number, and a date is text.
 
-    Raises KlrBenchError with the path for anything but a regular YAML file, for a key twice, for a tag, and for a file
-    that is far larger than what a person or klr-bench writes.
+    Raises KlrBenchError with the path for anything but a regular YAML file, for duplicate keys, for tags, and for files
+    that are too large.
     """
     import yaml
 

@@ -11,7 +11,7 @@ def cover(strength: int, **dimensions: Collection[object]) -> pytest.MarkDecorat
 
     A dimension is a list of values, named by ``str``, or a mapping from names to values.
     """
-    named = {name: labelled(values) for name, values in dimensions.items()}
+    named = {name: labeled(values) for name, values in dimensions.items()}
     cases = [
         pytest.param(*(named[name][label] for name, label in zip(named, case, strict=True)), id="-".join(case))
         for case in combinations(strength, [list(labels) for labels in named.values()])
@@ -19,7 +19,7 @@ def cover(strength: int, **dimensions: Collection[object]) -> pytest.MarkDecorat
     return pytest.mark.parametrize(list(named), cases)
 
 
-def labelled(values: Collection[object]) -> dict[str, object]:
+def labeled(values: Collection[object]) -> dict[str, object]:
     """Return the values of a dimension by their names; raise ValueError where two have the same name."""
     named = dict(values) if isinstance(values, Mapping) else {str(value): value for value in values}
     if len(named) < len(values):

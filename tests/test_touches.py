@@ -89,7 +89,7 @@ def test_an_algorithm_and_an_experiment(outcome: Outcome) -> None:
     assert outcome.report.startswith("My experiment\n")
     _, _, finished, accuracy, *_ = outcome.line("Nearest mean")
     assert finished == "2/2"
-    assert 20 < float(accuracy) < 80  # the rings have the same centre
+    assert 20 < float(accuracy) < 80  # the rings have the same center
     assert outcome.line("OSKL G=1")[2] == outcome.line("OSKL G=4")[2] == "2/2"
 
 

@@ -1,6 +1,6 @@
 """Completion for bash, zsh and fish: a short shell script that calls klr-bench.
 
-Imports nothing beyond the standard library and pydantic, because it runs at each press of the tab key.
+Imports nothing beyond the standard library and pydantic, because it runs each time the tab key is pressed.
 """
 
 from __future__ import annotations

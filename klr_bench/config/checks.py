@@ -110,8 +110,8 @@ NEUTRAL = {"experiment", "name", "title", "seed", "repeats", "shard", "force", "
 def check_unused_keys(config: RunConfig, overrides: Collection[str], searched: Sequence[Path]) -> None:
     """Raise KlrBenchError for the first non-null key that this run does not use.
 
-    `overrides` are the keys of the command line.  If they change nothing of what the experiment's own file says, such
-    as its algorithms or its kernel, the keys of that file are checked as well.  Raises KlrBenchError.
+    `overrides` are the keys of the command line.  If they do not change the experiment's algorithms, kernel and so on,
+    the keys of its file are checked as well.  Raises KlrBenchError.
     """
     if all(key in NEUTRAL or key.startswith("data.") for key in overrides):
         overrides = {*overrides, *_keys_of_file(config.experiment, searched)}

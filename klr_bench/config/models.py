@@ -158,8 +158,8 @@ class TraceConfig(Model):
 class ParallelConfig(Model):
     """Executor of the cells: joblib processes, the current process, or dask workers.
 
-    `spare_threads`: the last cells of a run may use the cores that are left.  A cluster has an address, or a file that
-    its scheduler has written; with neither one is started on this machine.
+    `spare_threads`: the last cells of a run may use idle cores.  A cluster is given by its address or its scheduler
+    file; with neither, one is started on this machine.
     """
 
     backend: Backend = "joblib"

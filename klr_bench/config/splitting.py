@@ -78,10 +78,10 @@ class Subset(Brief):
 class Stream(Brief):
     """Test on each chunk of rows, or each row, before training on it, in a single pass.
 
-    Metrics are recorded every `window` rows and the learner is saved every `checkpoint` rows, so that a killed pass
-    goes on.  `test`: a row is predicted by a learner of the chunks before its own, or of all rows before it.
-    `unbounded`: learners may run whose memory grows with the rows.  `classes`: all labels; without them a first pass
-    over the files finds them, and keeps the parsed rows in the cache.
+    Metrics are recorded every `window` rows and the learner is saved every `checkpoint` rows, so that a killed pass can
+    be resumed.  `test`: a row is predicted by a learner of the chunks before its own, or of all rows before it.
+    `unbounded`: accept learners whose memory grows with the number of rows.  `classes`: all labels; without them a
+    first pass over the files finds them, and keeps the parsed rows in the cache.
     """
 
     stream: Yes

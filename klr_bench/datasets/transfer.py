@@ -87,7 +87,10 @@ def discard(part: Path) -> None:
 
 
 def _resumable(url: str, part: Path) -> tuple[int, str]:
-    """Return the number of bytes in the partial file and their validator, or (0, "") if unusable."""
+    """Return the number of bytes in the partial file and their validator.
+
+    The result is (0, "") if the file is unusable.
+    """
     with suppress(OSError, KlrBenchError, KeyError, TypeError):
         note, state = read_json(suffixed(part, ".json")), part.lstat()
         if note["url"] == url and note["validator"] and stat.S_ISREG(state.st_mode):

@@ -56,7 +56,7 @@ class Column:
         return 1 if self.kind == NUMBER else len(self.values)
 
     def features(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Return the features (n, width) of some rows, with infinity for text in a column of numbers."""
+        """Return the features (n, width) of some rows; text in a column of numbers is infinity."""
         if self.kind == NUMBER:
             numbers = None if self.unit else numbers_of(texts)
             if numbers is None:
@@ -132,7 +132,7 @@ def read_table(
     parts: list[Any] = []
     codes: list[int] = []
     for rows in text_rows(path, layout):
-        labelled: TextRows = []
+        labeled: TextRows = []
         for line, row in rows:
             if labels.drops(row[layout.label]):
                 continue
@@ -141,9 +141,9 @@ def read_table(
             except ValueError as error:
                 where = f"{path}, line {line}, {layout.named(layout.label)}"
                 fail(f"{where}: {error}; set data.label=NAME to use another column.")
-            labelled.append((line, row))
-        if labelled:
-            X = _values(path, layout, table.columns, labelled)
+            labeled.append((line, row))
+        if labeled:
+            X = _values(path, layout, table.columns, labeled)
             parts.append(sp.csr_matrix(X) if X.shape[1] > WIDE else X)
     if not parts:
         raise no_labelled_row(path, layout, labels)
@@ -163,8 +163,8 @@ def _columns(path: Path, layout: Layout, requested: Mapping[str, str]) -> list[C
     kinds = _requested_kinds(path, names, requested)
     profiles = {place: ColumnProfile() for place in names}
     for rows in text_rows(path, layout):
-        if labelled := [(line, row) for line, row in rows if not is_unlabelled(row[layout.label])]:
-            lines, fields = zip(*labelled, strict=True)
+        if labeled := [(line, row) for line, row in rows if not is_unlabelled(row[layout.label])]:
+            lines, fields = zip(*labeled, strict=True)
             texts = list(zip(*fields, strict=True))
             for place, profile in profiles.items():
                 profile.add(lines, texts[place])
@@ -172,7 +172,10 @@ def _columns(path: Path, layout: Layout, requested: Mapping[str, str]) -> list[C
 
 
 def _requested_kinds(path: Path, names: Mapping[int, str], requested: Mapping[str, str]) -> dict[int, str]:
-    """Return the requested kinds by column position.  Raises KlrBenchError for an unknown column."""
+    """Return the requested kinds, keyed by column position.
+
+    Raises KlrBenchError for an unknown column.
+    """
     kinds: dict[int, str] = {}
     for name, kind in requested.items():
         places = [place for place, known in names.items() if known == name or (name == str(place + 1))]
@@ -184,7 +187,7 @@ def _requested_kinds(path: Path, names: Mapping[int, str], requested: Mapping[st
 
 
 def _column(path: Path, layout: Layout, place: int, name: str, profile: ColumnProfile, requested: str | None) -> Column:
-    """Return the treatment of a column, as requested or as determined by the profile of its values."""
+    """Return the treatment of a column, as requested or as determined by its profile."""
     free, counts, units, n_there = requested is None, profile.counts, profile.units, profile.n_there
     key = _key(place, name)
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 MOST = 1e10
 """Upper bound of times in seconds (about three hundred years) and of memory in megabytes."""
 
-CATALOGUE = (
+CATALOG = (
     Metric("accuracy", "Accuracy", "percent", "higher", usual=True, low=0, high=1, of=compute.accuracy),
     Metric("error_rate", "Error rate", "percent", "lower", low=0, high=1, of=compute.error_rate),
     Metric("balanced_accuracy", "Balanced accuracy", "percent", "higher", low=0, high=1, of=compute.balanced_accuracy),
@@ -83,8 +83,8 @@ CATALOGUE = (
     Metric("n_iter_ratio", "Iterations ratio", "percent", "lower", stored=False, compares="n_iter"),
     Metric("log_loss_ratio", "Log loss ratio", "percent", "lower", "", stored=False, compares="log_loss"),
 )
-METRICS = {metric.name: metric for metric in CATALOGUE}
-OF_PREDICTIONS = tuple(metric for metric in CATALOGUE if metric.of is not None)
+METRICS = {metric.name: metric for metric in CATALOG}
+OF_PREDICTIONS = tuple(metric for metric in CATALOG if metric.of is not None)
 SCORES = tuple(metric.name for metric in OF_PREDICTIONS if metric.better)
 """Built-in metrics that selection can optimize."""
 

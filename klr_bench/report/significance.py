@@ -1,8 +1,8 @@
 """The best method per metric and data set, and methods not distinguishable from it.
 
 Two methods are compared over the repeats that succeeded for both: the same split and order of rows, so that differences
-are paired.  p-values are adjusted by Holm over all pairs of methods, not over those with the best alone: the best is
-chosen by the same numbers, and is one of all pairs.
+are paired.  p-values are adjusted by Holm over all pairs of methods, not over those with the best alone: the best
+method is selected by the same values, and its pairs are among all pairs.
 """
 
 from __future__ import annotations

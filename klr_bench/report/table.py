@@ -173,7 +173,7 @@ def build(measured: Measured, sources: Sequence[Source] = (), *, only_published:
 def _metrics(lines: list[Line], manifest: Manifest, *, compared: bool, only_published: bool) -> list[Metric]:
     """Return the requested metrics that have values, with times in the published unit.
 
-    Next to a paper the usual ones leave out the log loss, which none prints.
+    The default metrics exclude the log loss if there are published numbers, because no paper prints it.
     """
     usual = [m.name for m in METRICS.values() if m.usual and not (m.name == "log_loss" and compared)]
     units: dict[str, set[str]] = {}

@@ -11,7 +11,7 @@ from typing import Annotated, Any, get_type_hints
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, PlainValidator, Strict, TypeAdapter
 
-from klr_bench.metrics.labels import CATALOGUE, METRICS, MOST
+from klr_bench.metrics.labels import CATALOG, METRICS, MOST
 from klr_bench.metrics.metric import Metric
 from klr_bench.printing import is_file_name, shortened
 from klr_bench.results.migrate import upgraded_record
@@ -146,7 +146,7 @@ class Record:
 FIELDS = frozenset(get_type_hints(Record))
 IDENTITY = tuple(name for name in get_type_hints(Record) if name not in ("metrics", "__pydantic_config__"))
 """The columns that identify a row and its origin."""
-COLUMNS = (*IDENTITY, *(metric.name for metric in CATALOGUE if metric.stored))
+COLUMNS = (*IDENTITY, *(metric.name for metric in CATALOG if metric.stored))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from klr_bench.metrics.labels import CATALOGUE, METRICS
+from klr_bench.metrics.labels import CATALOG, METRICS
 from klr_bench.report.load import read_results
 from klr_bench.results.record import COLUMNS, LONGEST_MESSAGE, RANGES, CellFile, Record, parse_cell
 from klr_bench.results.store import Store
@@ -19,7 +19,7 @@ from klr_bench.results.variants import Variant
 from tests.attack.promise import files_in, rejected
 
 pytestmark = pytest.mark.exhaustive
-STORED = [metric.name for metric in CATALOGUE if metric.stored]
+STORED = [metric.name for metric in CATALOG if metric.stored]
 BOUNDED = [name for name in STORED if METRICS[name].low > -math.inf]
 KEY = "k0"
 

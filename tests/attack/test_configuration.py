@@ -35,10 +35,10 @@ FILE = {"name": "a/b", "sha256": "0" * 64, "url": "http://localhost/b"}
 def base() -> dict[str, Any]:
     """Return plain values of a valid run with all sections and mappings."""
     plain = composed_values("experiment=quickstart", "algorithm=[nc,oskl]", "dataset=[magic]")
-    labelled = FILE | {"labels": dict(FILE)}
+    labeled = FILE | {"labels": dict(FILE)}
     plain["datasets"]["drawn"] = {
         "label": "Drawn",
-        "source": {"format": "idx", "train": labelled, "test": copy.deepcopy(labelled), "n_samples": 30},
+        "source": {"format": "idx", "train": labeled, "test": copy.deepcopy(labeled), "n_samples": 30},
         "positive": 3,
         "derive": {"_target_": "klr_bench.datasets.deformed.deformed", "n_samples": 10, "seed": 0},
         "split": {"n_test": 10},

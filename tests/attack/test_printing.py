@@ -71,7 +71,7 @@ def test_an_error_message_is_short_and_printable(draw: Random) -> None:
     assert len(message.splitlines()) <= MOST_LINES
 
 
-def labelled(folder: Path, text: str, message: str = "", *, drawn: bool = False) -> Path:
+def labeled(folder: Path, text: str, message: str = "", *, drawn: bool = False) -> Path:
     """Write results in which everything that may be text is this one; `drawn`: a figure can be drawn."""
     sizes = {"n_support": 9} if drawn else {}
     labels = {"title": text, "datasets": {"moons": {"label": text}}, "algorithms": {"nc": {"label": text}}}
@@ -88,7 +88,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.drawn(0.02)
 def test_a_table_with_odd_labels(tmp_path: Path, draw: Random) -> None:
     text, message = label(draw), odd(draw) + " end"
-    built = table(labelled(tmp_path / "mine", text, message))
+    built = table(labeled(tmp_path / "mine", text, message))
     text_of = printed(document(built))
     assert text in text_of
     assert "end" in text_of
@@ -114,14 +114,14 @@ def check_latex(text: str) -> None:
 def test_no_text_is_a_formula_of_a_spreadsheet(tmp_path: Path, text: str) -> None:
     assert no_formula(text) == f"'{text}"
     assert no_formula(f"x{text}") == f"x{text}"
-    folder = labelled(tmp_path / "mine", "x", message=text)
+    folder = labeled(tmp_path / "mine", "x", message=text)
     with (folder / "records.csv").open(encoding="utf-8", newline="") as file:
         assert no_formula(printable(text)) in [row["message"] for row in csv.DictReader(file)]
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
 def test_a_terminal_without_the_letters(tmp_path: Path, encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    labelled(tmp_path / "results" / "mine", "日本 ± é", message="日本")
+    labeled(tmp_path / "results" / "mine", "日本 ± é", message="日本")
     (tmp_path / "configs" / "dataset").mkdir(parents=True)
     own = "# @package datasets.mine\nlabel: 日本\n"
     (tmp_path / "configs" / "dataset" / "mine.yaml").write_text(own, encoding="utf-8")

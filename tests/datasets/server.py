@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 PATIENCE_S = 60.0
 """After this a gate that a failed test has left closed opens by itself."""
-Behaviour = Callable[[socket.socket, "Request"], object]
+Behavior = Callable[[socket.socket, "Request"], object]
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Reply:
     body: bytes = b""
     status: int = 200
     ranges: bool = True  # False: a Range header is ignored
-    checks_if_range: bool = True  # False: a range is honoured whatever If-Range says
+    checks_if_range: bool = True  # False: a range is honored whatever If-Range says
     etag: str | None = '"one"'
     cut: int | None = None  # the connection is closed after this many bytes
     gate: threading.Event | None = None  # awaited before the bytes from the `free`-th on are sent
@@ -69,10 +69,10 @@ class Request:
 
 
 class Server:
-    """The server: `replies` has the behaviours for each path, used in turn; the last one is repeated."""
+    """The server: `replies` has the behaviors for each path, used in turn; the last one is repeated."""
 
     def __init__(self) -> None:
-        self.replies: dict[str, list[Behaviour]] = {}
+        self.replies: dict[str, list[Behavior]] = {}
         self.requests: list[Request] = []
         self._lock = threading.Lock()
         self._listening = socket.create_server(("127.0.0.1", 0), backlog=64)

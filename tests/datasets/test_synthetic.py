@@ -57,8 +57,8 @@ def test_classes_are_balanced_and_in_random_order(name: str) -> None:
 
 def test_moons_without_noise_lie_on_two_half_circles() -> None:
     X, y = synthetic.moons(200, 0.0, 0)
-    centre = np.where(y[:, None] == 0, [0.0, 0.0], [1.0, 0.5])
-    np.testing.assert_allclose(np.linalg.norm(X - centre, axis=1), 1.0)
+    center = np.where(y[:, None] == 0, [0.0, 0.0], [1.0, 0.5])
+    np.testing.assert_allclose(np.linalg.norm(X - center, axis=1), 1.0)
     assert (np.where(y == 0, X[:, 1], 0.5 - X[:, 1]) >= 0).all()
 
 

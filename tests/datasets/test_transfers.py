@@ -11,7 +11,7 @@ from klr_bench.datasets import download as fetch_module
 from klr_bench.datasets import transfer
 from klr_bench.datasets.download import fetch
 from tests.attack.promise import rejected
-from tests.datasets.server import Behaviour, Request, Server, answer
+from tests.datasets.server import Behavior, Request, Server, answer
 from tests.datasets.test_download import NAME, PLAIN, check_complete, entry
 
 
@@ -21,7 +21,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transfer, "TIMEOUT_S", (2.0, 2.0))
 
 
-def sends(content: bytes) -> Behaviour:
+def sends(content: bytes) -> Behavior:
     return lambda connection, request: connection.sendall(content)
 
 
@@ -29,7 +29,7 @@ def whole(*headers: str, status: str = "200 OK", body: bytes = PLAIN) -> bytes:
     return answer(*headers, status=status, body=body, length=len(body))
 
 
-def check_beside_a_right_place(server: Server, cache: Path, odd: Behaviour) -> None:
+def check_beside_a_right_place(server: Server, cache: Path, odd: Behavior) -> None:
     """Check that a file comes from upstream if the answer of the mirror is odd, and that nothing else is left."""
     server.replies |= {f"/mirror/{NAME}{suffix}": [odd] for suffix in ("", ".xz", ".gz", ".bz2")}
     server.replies["/right"] = [sends(whole())]
@@ -84,8 +84,8 @@ def test_an_odd_answer_with_the_right_bytes(name: str, server: Server, cache: Pa
 HEAD = b"HTTP/1.1 200 OK\r\n"
 
 
-def endless(head: bytes, piece: bytes) -> Behaviour:
-    """Return the behaviour of sending a head, then pieces without end."""
+def endless(head: bytes, piece: bytes) -> Behavior:
+    """Return the behavior of sending a head, then pieces without end."""
 
     def behave(connection: socket.socket, request: Request) -> None:
         connection.sendall(head)

@@ -6,7 +6,7 @@ from scipy.optimize import brentq
 
 
 def conjugate_gradient(norms, sigma):
-    """The norms of w_k that maximise w'z - (sigma/2)||w||^2 - (1/2)(sum ||w_k||)^2, by sorting the norms of z_k."""
+    """The norms of w_k that maximize w'z - (sigma/2)||w||^2 - (1/2)(sum ||w_k||)^2, by sorting the norms of z_k."""
     ordered, tau = np.sort(norms)[::-1], 0.0
     for m in range(1, len(norms) + 1):
         candidate = ordered[:m].sum() / (sigma + m)

@@ -143,7 +143,7 @@ class _Ascent:
 class DualCDKLR(BatchKLR):
     r"""Kernel logistic regression by dual coordinate ascent.
 
-    It minimises ``(lam/2) ||f||^2 + (1/n) sum_i log(1 + exp(-y_i f(x_i)))`` to a duality gap, by its dual:
+    It minimizes ``(lam/2) ||f||^2 + (1/n) sum_i log(1 + exp(-y_i f(x_i)))`` to a duality gap, by its dual:
 
     .. math::
 
@@ -173,7 +173,7 @@ class DualCDKLR(BatchKLR):
         Start from the coefficients of the last fit, to as many rows; along a grid of lam it saves epochs.
     kernel : {"rbf", "poly", "linear"}, default="rbf"
         ``exp(-gamma ||x - z||^2)``, ``(gamma x'z + coef0)^degree`` or ``x'z``.  "rbf" suits features of a common scale,
-        so standardise them or scale them to [0, 1]; "linear" is a test of whether a kernel is needed at all.
+        so standardize them or scale them to [0, 1]; "linear" shows whether a kernel is needed at all.
     gamma : float, {"scale", "median"} or None, default="scale"
         gamma > 0 of the rbf and poly kernels; None is 1 / n_features, "scale" 1 / (n_features X.var()) as in
         scikit-learn, "median" 1 / (2 m^2) with the median distance m of rows.  Zhang et al. take 1 / (2 s^2), s the 5th
@@ -194,7 +194,7 @@ class DualCDKLR(BatchKLR):
         n_k) for n_k rows of class k.  The published experiments have None; "balanced" shifts the probabilities towards
         the rarer class.
     verbose : int or bool, default=False
-        Whether a fit prints its progress, about once a second; above 1 it prints a line for each call of a callback.
+        True prints the progress of a fit about once per second; values above 1 print a line at each callback.
 
     Attributes
     ----------

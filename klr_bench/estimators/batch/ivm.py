@@ -43,8 +43,8 @@ class ImportVectorMachine(ExpansionClassifier):
         & \min_{S, b} \; \frac{\lambda}{2} {\lVert f \rVert}^2 + \frac{1}{n} \sum_{i=1}^n \log(1 + e^{-y_i f(x_i)}) \\
         & f = \sum_{j \in S} b_j k(x_j, \cdot)
 
-    lambda is the parameter ``lam``; with weights of rows, their shares stand for 1/n.  With more than two classes there
-    is one machine for each, which tells it from the rest, in ``estimators_``.
+    lambda is the parameter ``lam``; with weights of rows, their shares stand for 1/n.  With more than two classes,
+    ``estimators_`` has one machine per class (one-vs-rest).
 
     Parameters
     ----------

@@ -128,7 +128,7 @@ class BOGD(BudgetKernelClassifier):
     gamma_max : float, default=1.0
         Bound > 0 on the coefficients in units of eta; gamma of the paper.
     lam : float or None, default=None
-        Regularisation >= 0, with eta lam < 1; None is 1/T^2, T the number of rows of the first call.  1e-5 gives the
+        Regularization >= 0, with eta lam < 1; None is 1/T^2, T the number of rows of the first call.  1e-5 gives the
         numbers of support vectors that BOGD++ has in Zhang et al., ICML 2013, on all sets, the default on all but
         Covertype.
 

@@ -73,7 +73,7 @@ def step_and_remove_least(book, parameters):
 class BSGD(BudgetKernelClassifier):
     r"""Pegasos with a budget: the smallest support vector is removed, projected or merged.
 
-    Minimises (lam/2) ||f||^2 + (1/T) sum l(y, f(x)) with step size 1 / (lam t).  At step t
+    Minimizes (lam/2) ||f||^2 + (1/T) sum l(y, f(x)) with step size 1 / (lam t).  At step t
 
     .. math::
 
@@ -91,7 +91,7 @@ class BSGD(BudgetKernelClassifier):
     Parameters
     ----------
     lam : float, default=1e-4
-        Regularisation lambda > 0; t is not reset between epochs or calls of `partial_fit`.  The grid of
+        Regularization lambda > 0; t is not reset between epochs or calls of `partial_fit`.  The grid of
         configs/algorithm/bsgd.yaml is 1e-6, 1e-5, ..., 0.01.
     loss : {"hinge", "logit"}, default="hinge"
         max(0, 1 - yf) or log(1 + e^-yf).  Only the second gives probabilities, and with it every example is inserted.

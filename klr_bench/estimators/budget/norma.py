@@ -52,7 +52,7 @@ class NORMA(BudgetKernelClassifier):
     eta : float, default=0.5
         Step size > 0; the grid of configs/algorithm/norma.yaml is 0.1, 0.5 and 1.
     lam : float, default=0.01
-        Regularisation lambda >= 0, with eta lam < 1.  A budget of a few times 1 / (eta lam) truncates next to nothing;
+        Regularization lambda >= 0, with eta lam < 1.  A budget of a few times 1 / (eta lam) truncates almost nothing;
         a larger budget is of use only with a smaller lam.
     loss : {"hinge", "logit"}, default="hinge"
         max(0, 1 - yf), the soft margin of the paper with rho = 1 and no nu, or log(1 + e^-yf).  Only the second gives

@@ -1,6 +1,7 @@
 """OSKL with a budget: support vectors are sampled until the budget is full, then kept.
 
-Zhang, Yi, Jin, Lin, He (ICML 2013) announce such a method as future work; this is ours: docs/methods/budget_oskl.md.
+Zhang, Yi, Jin, Lin, He (ICML 2013) mention such a method as future work; this one is described in
+docs/methods/budget_oskl.md.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
     between have the same `budget` support vectors, and the number of examples need not be known.
 
     With `refit`, for the logit loss alone, the coefficients are found once more, from all rows of `fit`: those of the
-    regularised problem on the support vectors, min (lam/2) ||f||^2 + (1/n) sum_i log(1 + exp(-y_i f(x_i))).
+    regularized problem on the support vectors, min (lam/2) ||f||^2 + (1/n) sum_i log(1 + exp(-y_i f(x_i))).
 
     Parameters
     ----------

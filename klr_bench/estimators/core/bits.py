@@ -211,7 +211,7 @@ def _common(row, w, of_a, of_b, of_c, of_d, j):
 def _count(row, right, n_words, differ, counts):
     """Count the bits in which a row of words differs from each column of `right`.
 
-    Without `differ`, count the bits that both have.  The loops go over columns, so that they vectorise.
+    Without `differ`, count the bits that both have.  The loops go over columns, so that they vectorize.
     """
     counts[:] = 0
     for w in range(0, n_words, FOUR):

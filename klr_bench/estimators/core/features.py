@@ -38,11 +38,11 @@ class KernelFeatures:
 
     Qin et al. (2011), equation 3, line 60.
 
-    centres (D, d) are dense or CSR.
+    centers (D, d) are dense or CSR.
     """
 
     operands: object
-    centres: object
+    centers: object
 
     @classmethod
     def of(cls, X, kernel):
@@ -51,18 +51,18 @@ class KernelFeatures:
 
     @property
     def n_features(self):
-        return self.centres.shape[0]
+        return self.centers.shape[0]
 
     def take(self, J):
-        return replace(self, centres=self.centres[J])
+        return replace(self, centers=self.centers[J])
 
     def transform(self, X):
         """Return the kernel values (n, D) of rows X (n, d)."""
         if self.n_features == 0:
             return np.zeros((X.shape[0], 0), dtype=X.dtype)
-        X = X.astype(self.centres.dtype, copy=False)
+        X = X.astype(self.centers.dtype, copy=False)
         operands = self.operands.fitting(X)
-        return operands.values(operands.left(X), operands.right(self.centres))
+        return operands.values(operands.left(X), operands.right(self.centers))
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ class LinearFeatures:
 def cosine(values):
     """Replace each value of a matrix (n, m) by its cosine, accurate to 3e-16 in float64.
 
-    In double precision it is plain arithmetic, so that the loop vectorises; in single precision numpy is as fast.
+    In double precision it is plain arithmetic, so that the loop vectorizes; in single precision numpy is as fast.
     """
     if values.dtype == np.float64 and np.abs(values).max(initial=0.0) <= LARGEST_ANGLE:
         _cosine(values)

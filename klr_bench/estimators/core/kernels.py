@@ -122,7 +122,7 @@ _LN2_HIGH, _LN2_LOW = np.float32(0.693359375), np.float32(math.log(2) - 0.693359
 def exp_of_negative(x):
     """Return exp(min(x, 0)) with a relative error of 3e-7.
 
-    Plain arithmetic, so that loops over it vectorise: e^x = 2^k e^r with abs(r) <= ln(2) / 2, and e^r by its Taylor
+    Plain arithmetic, so that loops over it vectorize: e^x = 2^k e^r with abs(r) <= ln(2) / 2, and e^r by its Taylor
     polynomial of degree 7.
     """
     x = max(min(x, np.float32(0)), np.float32(-87))

@@ -9,8 +9,8 @@ A tile of kernel values is one product of prepared operands and one elementwise 
 The kernel does not depend on the origin o, the median of some training rows, but without it the squared distances of
 rows far from 0 would be lost in float32.
 
-All kinds of operands have the same methods: `left` and `right` prepare rows, `values` and `sums` give kernel values and
-weighted sums of them, `fitting` gives the operands that given rows need.  `operands_of` chooses the kind.
+All kinds of operands have the same methods:  `left` and `right` prepare rows, `values` and `sums` return kernel values
+and weighted sums of them, and `fitting` returns the operands that some rows need.  `operands_of` chooses the kind.
 """
 
 from __future__ import annotations

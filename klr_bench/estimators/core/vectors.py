@@ -60,7 +60,7 @@ def add_scaled(sums, c, values):
     """Add c * values (n,) to sums (n,).
 
     Pass slices for a part of a matrix's row: a loop over ``matrix[i, j]`` with j from i + 1 on is not
-    vectorised, and takes 3 to 7 times as long.
+    vectorized, and takes 3 to 7 times as long.
     """
     for j in range(len(sums)):
         sums[j] += c * values[j]

@@ -105,7 +105,7 @@ class NystroemState:
     def _insert(self, loss, eta, X, y, weights):
         """Learn from rows until the budget is full; return their number."""
         b, n = len(weights), self.features.n_features
-        rows = [self.features.centres, X]
+        rows = [self.features.centers, X]
         rows = sp.vstack(rows, format="csr") if self.sparse else np.vstack(rows)
         features = KernelFeatures(self.features.operands.fitting(X), rows)
         coef, last = np.hstack([self.coef, np.zeros(y.shape)]), np.zeros(1)
@@ -120,7 +120,7 @@ class NystroemState:
         return done
 
     def _project(self):
-        K = self.features.transform(self.features.centres)
+        K = self.features.transform(self.features.centers)
         if not np.isfinite(K).all():
             self.counts[REFUSED], self.last_value = self.t, math.nan
             return
@@ -221,7 +221,7 @@ class NOGD(FeatureDescentClassifier):
     @property
     def support_vectors_(self):
         """The support vectors, (n_support, n_features)."""
-        return self._state.features.centres
+        return self._state.features.centers
 
     def last_classifier(self):
         """Return a fitted copy with average=False that shares memory."""

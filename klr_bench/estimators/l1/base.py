@@ -225,7 +225,7 @@ class L1Classifier(BinaryKernelClassifier):
 
     def _set_support(self):
         if self.features == "kernel":
-            self.support_vectors_ = self._map.centres[self._used()]
+            self.support_vectors_ = self._map.centers[self._used()]
             self.n_support_ = self.support_vectors_.shape[0]
 
     def _used(self):

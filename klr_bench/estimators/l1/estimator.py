@@ -28,7 +28,7 @@ class L1KLR(L1Classifier):
         \min_{w, b} \; \sum_{i=1}^n \log(1 + e^{-y_i (w^T z_i + b)}) + \lambda {\lVert w \rVert}_1
 
     z_i are the features of row i.  The losses are added, not averaged; with weights each is multiplied by its own.  The
-    intercept b, which the paper does not have, is not penalised.  scikit-learn's C is 1 / lambda.  With more than two
+    intercept b, which the paper does not have, is not penalized.  scikit-learn's C is 1 / lambda.  With more than two
     classes there is one such problem per class, against the rest, on the same features: ``estimators_`` has their fits,
     and what is a number for two classes is an array (n_classes,).
 

@@ -149,9 +149,9 @@ class DoubleState(BlockState):
 class DUOL(OneVsRestKernelClassifier):
     r"""Double updating online learning: updates also change a conflicting support vector.
 
-    At an example with y f(x) < 1, of the support vectors with margins y_i f(x_i) <= 1 the one with the least
-    w = y_i y k(x_i, x) is looked for.  If w <= -rho, the coefficients of both are set to those in [0, C] at which the
-    dual objective of the SVM,
+    At an example with y f(x) < 1, the support vector with the smallest w = y_i y k(x_i, x) is selected among those with
+    margins y_i f(x_i) <= 1.  If w <= -rho, the coefficients of both are set to those in [0, C] at which the dual
+    objective of the SVM,
 
     .. math::
 

@@ -26,7 +26,7 @@ def softmax_gradient_step(z, r, u, parameters):
 class NonConservativeKLR(SoftmaxKernelClassifier):
     r"""Stochastic gradient descent on the logistic loss; every example becomes a support vector.
 
-    This is the learner that the sparse ones are measured by, the "Baseline" of Zhang et al., ICML 2013.  Each example,
+    This is the reference for the sparse learners, called "Baseline" by Zhang et al., ICML 2013.  Each example,
     with z = y f(x), gives a gradient step and a projection into the ball of radius R:
 
     .. math::

@@ -42,7 +42,7 @@ class KernelOGD(OnlineKernelClassifier):
     References
     ----------
     Kivinen, Smola, Williamson, Online learning with kernels, IEEE Transactions on Signal Processing 52, 2004, section
-    III, without regularisation.  The smooth hinge is that of Rennie and Srebro, IJCAI multidisciplinary workshop on
+    III, without regularization.  The smooth hinge is that of Rennie and Srebro, IJCAI multidisciplinary workshop on
     advances in preference handling, 2005.
 
     Examples

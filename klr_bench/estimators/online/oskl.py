@@ -53,7 +53,7 @@ def sampled_direction_step(z, r, u, parameters):
 class OSKL(SoftmaxKernelClassifier):
     r"""Online sparse kernel learning: examples are inserted with probability |l'(y, f(x))| / G.
 
-    Examples that f already classifies well have a small derivative and are seldom drawn, so that f stays sparse.  The
+    Examples that f already classifies well have a small derivative and are rarely drawn, so f stays sparse.  The
     step of a drawn example is larger in turn, such that the expected step is a gradient step:
 
     .. math::

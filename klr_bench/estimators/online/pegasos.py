@@ -32,7 +32,7 @@ class KernelPegasos(OnlineKernelClassifier):
     Parameters
     ----------
     lam : float, default=1e-4
-        Regularisation lambda > 0; t is not reset between epochs or calls of `partial_fit`.  Zhang et al. choose it
+        Regularization lambda > 0; t is not reset between epochs or calls of `partial_fit`.  Zhang et al. choose it
         among 1e-10, 1e-9, ..., 0.1 by cross-validation; their numbers of support vectors are those of 1e-4 on MAGIC and
         Adult, of 1e-5 on Covertype.
     project : bool, default=True

@@ -90,7 +90,7 @@ def _recursion(
             for k in range(n_classes):
                 a = 0.5 * c * direction[k] / scale
                 new_coef[k, i], new_since[k, i], new_weights[k, i], new_inserted[k, i] = a, scale_sum, a, 1
-                later, kernel = f[k, i + 1 :], gram[i, i + 1 :]  # indices from 0 let the loop vectorise
+                later, kernel = f[k, i + 1 :], gram[i, i + 1 :]  # indices from 0 let the loop vectorize
                 for j in range(len(later)):
                     later[j] += a * kernel[j]
             squared += 2.0 * c * np.sum(direction * values) + c * c * length * length * diagonal[i]
@@ -157,7 +157,7 @@ class SoftmaxKernelClassifier(OnlineKernelClassifier):
     Attributes
     ----------
     n_mistakes_ : int
-        Number of examples that f_t classified wrongly, or did not decide, at their own step.
+        Number of examples that f_t misclassified or left undecided before their own step.
     cumulative_loss_ : float
         sum_t -log P(y_t|x_t), with the f_t before the step t: the loss in the papers' bounds.  Examples of all passes
         count, whatever their weights.  Only with the logistic loss.

@@ -32,7 +32,7 @@ class ApproximateKernelLR(BinaryKernelClassifier):
 
     z_i are the features of row i.  This is the problem of kernel logistic regression,
     ``(lam/2) ||f||^2 + (1/n) sum_i log(1 + exp(-y_i f(x_i)))``, with C = 1 / (n lam), but for the intercept b, which is
-    not penalised.
+    not penalized.
 
     With the poly and linear kernels X is converted to float64: the features are divided by roots of the eigenvalues of
     a kernel matrix, which has a low rank, and in float32 rounding would decide about many of them.

@@ -34,7 +34,7 @@ class L1Peer(L1KLR):
         \min_w \; \sum_{i=1}^n \log(1 + e^{-y_i w^T z_i}) + \lambda {\lVert w \rVert}_1
 
     It is the problem of `L1KLR` with fit_intercept=False, converted to the library's scale.  An intercept is left out
-    because liblinear would penalise it.  skglm and celer are installed by ``pip install klr-bench[peers]``.
+    because liblinear would penalize it.  skglm and celer are installed by ``pip install klr-bench[peers]``.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class L1Peer(L1KLR):
     tol : float, default=1e-4
         The library's own tolerance, > 0, which is not a duality gap.  A gap of about 1e-4 of the objective on MNIST
         needs 1e-5 of liblinear, 1e-4 of saga and of celer, and 3e-7 of skglm (configs/algorithm/l1_liblinear.yaml and
-        its neighbours).
+        its neighbors).
     max_iter : int, default=10000
         The library's own limit of iterations, >= 1; ``converged_`` is False if it was reached.
 

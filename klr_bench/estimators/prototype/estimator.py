@@ -34,7 +34,7 @@ class PrototypeKLR(PrototypeClassifier):
         & P(y \mid x) = \frac{e^{f_y(x)}}{\sum_c e^{f_c(x)}} \\
         & f_y(x) = b_{y0} + \sum_{j=1}^J b_{yj} k(x, u_j)
 
-    The mean log loss + ``l1 sum |u_jk| + (l2/2) sum b_yj^2`` is minimised over b, the prototypes u and the width theta
+    The mean log loss + ``l1 sum |u_jk| + (l2/2) sum b_yj^2`` is minimized over b, the prototypes u and the width theta
     of the kernel, ``k = exp(-exp(theta) ||x - u||^2)``.  With two classes only f of the second is learned; the other is
     0.
 
@@ -45,7 +45,7 @@ class PrototypeKLR(PrototypeClassifier):
         posts have 3 and 5 in the plane and 50 for 7,000 features.  The log loss on ten digits is 0.53, 0.22, 0.15 and
         0.10 with 5, 10, 20 and 50 (reference of prototypes_curve).
     init : {"random", "kmeans"}, default="random"
-        The first prototypes: training rows drawn at random, or centres of k-means.  On the same digits "kmeans" helps
+        The first prototypes: training rows drawn at random, or centers of k-means.  On the same digits "kmeans" helps
         where prototypes are few (0.40 in place of 0.53 with 5) and where they are not learned.
     learn_prototypes, learn_width, learn_coef : bool, default=True
         Whether u, theta and b are learned.  With learn_prototypes=False the prototypes stay at random rows (Blum),

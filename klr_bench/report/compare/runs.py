@@ -124,7 +124,7 @@ class Pairing(NamedTuple):
 def pairing_of(dataset: str, first: Run, second: Run) -> Pairing:
     """Decide whether the repeats on a data set are paired: same seed, data and split.
 
-    Equal keys prove it; otherwise it is assumed that both versions split in the same way.
+    Equal keys prove it; otherwise both versions are assumed to split in the same way.
     """
     splits = [run.manifest.split(dataset) for run in (first, second)]
     if None in splits:

@@ -4,9 +4,9 @@ The bounds are those of Zhang et al. (2012, 2013).
 
 Regret is the cumulative loss of a method (each example before it is learned from) minus that of the best function in
 hindsight on the same data set and repeat (`configs/algorithm/hindsight.yaml`).  A dotted line is the bound of the
-method with its color (`online.bounds`); the grey line needs no theorem: the regret of f = 0, or every example a support
-vector.  A regret below 0 is not shown on the logarithmic axis.  On a page, the points of a bound have the number of
-examples from which on it is below the grey line.
+method with its color (`online.bounds`); the gray line is the trivial value: the regret of f = 0, or every example a
+support vector.  A regret below 0 is not shown on the logarithmic axis.  On a page, the points of a bound have the
+number of examples from which on it is below the gray line.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Bounds(NamedTuple):
 class Bounded(NamedTuple):
     """Curve of a method and, per bound, the first T at which the bound is nontrivial, or None.
 
-    A bound is useful if it is below the value that needs no theorem; for any T the losses are those of the average
+    A bound is nontrivial if it is below the trivial value; for any T the losses are those of the average
     example.  The curve has one row per checkpoint, means over the repeats, NaN if missing: t, own (cumulative loss),
     loss, h and norm (of the comparator on the first t examples), regret = own - loss, regret_bound, regret_of_zero
     (that of f = 0), n_support, support_bound.

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure as Drawing
 from klr_bench.errors import fail
 from klr_bench.report.figures.core.drawing import plain
 from klr_bench.report.figures.core.figure import Figure, Inputs, Needs
-from klr_bench.report.figures.core.plot import COLOURS
+from klr_bench.report.figures.core.plot import COLORS
 from klr_bench.report.labels import line_label
 from klr_bench.report.pairwise import chosen_metrics, over_data_sets
 from klr_bench.report.significance import LEVEL
@@ -53,7 +53,7 @@ def _draw(inputs: Inputs) -> Drawing | None:
     for number, group in enumerate(ranking.groups):
         y = -ROW * (number + 1)
         ranks = [ranking.ranks[place] for place in group]
-        axes.plot(ranks, [y] * len(ranks), "o-", color=COLOURS[1], lw=3, ms=6, solid_capstyle="round", clip_on=False)
+        axes.plot(ranks, [y] * len(ranks), "o-", color=COLORS[1], lw=3, ms=6, solid_capstyle="round", clip_on=False)
     gap, lowest = 0.06 * (k - 1) / across, -ROW * (len(ranking.groups) + 1)
     for number, (name, rank) in enumerate(zip(names, ranking.ranks, strict=True)):
         on_left = number < left

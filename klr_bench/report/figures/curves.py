@@ -11,7 +11,7 @@ import pandas as pd
 from klr_bench.report.figures.core.figure import Figure, Inputs, Needs
 from klr_bench.report.figures.core.plot import (
     ACCURACY,
-    COLOURS,
+    COLORS,
     EXAMPLES,
     SUPPORT,
     Axis,
@@ -40,7 +40,7 @@ NONZERO = Axis("nonzero_fraction", "Non-zero coefficients (%)", 100.0)
 LOG_LOSS = Axis("log_loss", "Log loss on test rows")
 LAMBDA = Axis("lam", "lambda / lambda_max", logarithmic=True)
 AUX_GAMMA = "aux_gamma"
-SPARSITY, RELATIVE = Look("Sparsity", "o", "-", COLOURS[1]), Look("Relative accuracy", "s", "--", COLOURS[2])
+SPARSITY, RELATIVE = Look("Sparsity", "o", "-", COLORS[1]), Look("Relative accuracy", "s", "--", COLORS[2])
 LEAST = 20
 PREDICTED, OBSERVED = Axis("predicted", "Predicted probability"), Axis("positive", "Observed share")
 SELECTED = Axis("n_selected", "Selected features", logarithmic=True)

@@ -2,10 +2,10 @@
 
 A profile is the share of problems that a solver solves within a factor of the fastest solver's time.
 
-A problem is a data set and a repeat; if the columns of the table are the values of a parameter, each value is a problem
-of its own.  It is solved at the first checkpoint whose duality gap, divided by the objective, is at most the gap of the
-panel; without a duality gap, at the first whose objective is at most that share above the smallest of all solvers.
-Problems are left out if not all of their fits ran on one machine that nobody else used, or if a solver was not run.
+A problem is a data set and a repeat; if the columns of the table are the values of a parameter, each value is a
+separate problem.  It is solved at the first checkpoint whose duality gap, divided by the objective, is at most the gap
+of the panel; without a duality gap, at the first whose objective is at most that share above the smallest of all
+solvers.  Problems are omitted unless all of their fits ran on one idle machine, with every solver.
 """
 
 from __future__ import annotations

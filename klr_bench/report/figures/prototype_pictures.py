@@ -27,7 +27,7 @@ from klr_bench.results.variants import value_text
 if TYPE_CHECKING:
     import pandas as pd
 
-CLASS_COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+CLASS_COLORS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 """Class colors; with more classes than colors they repeat."""
 GRID = 150
 """Number of points along each axis at which the regions are predicted."""
@@ -110,10 +110,10 @@ def _picture(rows: pd.DataFrame, passes: list[tuple[int, Classifier]], title: st
     low, high = low - MARGIN * (high - low), high + MARGIN * (high - low)
     grid = np.stack(np.meshgrid(*(np.linspace(low[k], high[k], GRID) for k in (0, 1))), axis=-1)
     n_classes = max(2, y.max() + 1, *(len(classifier.b0) for _, classifier in passes))
-    colours = np.resize(CLASS_COLOURS, n_classes)
+    colors = np.resize(CLASS_COLORS, n_classes)
     points = [
-        Line2D([], [], linestyle="", marker="o", color=colour, label=plain(f"class {value_text(label.item())}"))
-        for label, colour in zip(labels, CLASS_COLOURS, strict=False)
+        Line2D([], [], linestyle="", marker="o", color=color, label=plain(f"class {value_text(label.item())}"))
+        for label, color in zip(labels, CLASS_COLORS, strict=False)
     ]
     squares = {"prototype": "black"}
     with matplotlib.rc_context({"axes.grid": False}):
@@ -121,13 +121,13 @@ def _picture(rows: pd.DataFrame, passes: list[tuple[int, Classifier]], title: st
         drawing.suptitle(plain(f"{title}, {len(passes[0][1].u)} prototypes"))
         panels = drawing.subplots(3, len(passes), squeeze=False)
         for (t, classifier), (data, regions, features) in zip(passes, panels.T, strict=True):
-            data.scatter(*X.T, s=2, c=colours[y])
+            data.scatter(*X.T, s=2, c=colors[y])
             predicted = classifier.classes(grid.reshape(-1, 2)).reshape(GRID, GRID)
-            levels, shades = np.arange(n_classes + 1) - 0.5, ListedColormap(colours)
+            levels, shades = np.arange(n_classes + 1) - 0.5, ListedColormap(colors)
             regions.contourf(*np.moveaxis(grid, 2, 0), predicted, levels=levels, cmap=shades, alpha=0.3)
-            regions.scatter(*X.T, s=2, c=colours[classifier.classes(X)])
+            regions.scatter(*X.T, s=2, c=colors[classifier.classes(X)])
             K = classifier.kernel(X)
-            features.scatter(K[:, 0], K[:, min(1, K.shape[1] - 1)], s=2, c=colours[y])
+            features.scatter(K[:, 0], K[:, min(1, K.shape[1] - 1)], s=2, c=colors[y])
             features.set(xlabel="$k(x, u_1)$", xlim=(-0.05, 1.05), ylim=(-0.05, 1.05))
             inside = ((classifier.u >= low) & (classifier.u <= high)).all(axis=1)
             squares |= {} if inside.all() else {"prototype beyond the data, at their edge": "white"}

@@ -206,7 +206,7 @@ def _series(series: Series, places: Mapping[str, int]) -> Plain:
     dash = DASHES[look.dashes] if isinstance(look.dashes, str) else ",".join(f"{one}px" for one in look.dashes[1])
     return {
         "id": json.dumps([series.curve[0], dict(series.curve[1])]),
-        **{"name": look.label, "symbol": SYMBOLS[look.marker], "dash": dash, "colour": look.colour},
+        **{"name": look.label, "symbol": SYMBOLS[look.marker], "dash": dash, "color": look.color},
         "kind": series.kind,
         "connected": series.connected,
         "x": _rounded(series.x),

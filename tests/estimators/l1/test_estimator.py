@@ -1,4 +1,4 @@
-"""L1-regularised kernel logistic regression: against slow references, liblinear, and its own optimality conditions."""
+"""L1-regularized kernel logistic regression: against slow references, liblinear, and its own optimality conditions."""
 
 from functools import partial
 

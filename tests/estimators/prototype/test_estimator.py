@@ -46,8 +46,8 @@ def test_fixed_prototypes_are_logistic_regression_on_their_kernel_values():
     np.testing.assert_allclose(fixed.kernel_values(X), K, rtol=1e-8)
     expected = LogisticRegression(C=1 / (1e-3 * len(y)), tol=1e-10, max_iter=5000).fit(K, y)
     np.testing.assert_allclose(fixed.predict_proba(X), expected.predict_proba(K), atol=2e-4)
-    centred = expected.coef_ - expected.coef_.mean(axis=0)
-    np.testing.assert_allclose(fixed.dual_coef_ - fixed.dual_coef_.mean(axis=0), centred, atol=0.02)
+    centerd = expected.coef_ - expected.coef_.mean(axis=0)
+    np.testing.assert_allclose(fixed.dual_coef_ - fixed.dual_coef_.mean(axis=0), centerd, atol=0.02)
 
 
 def test_l1_makes_prototypes_sparse_and_reaches_its_optimum():

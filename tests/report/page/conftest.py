@@ -52,7 +52,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def open_page(browser: Browser) -> Iterator[Open]:
-    """Return what opens a file, or an address, in a window of a width and a colour scheme, with `hash` at its end."""
+    """Return what opens a file, or an address, in a window of a width and a color scheme, with `hash` at its end."""
     contexts = []
 
     def opened(

@@ -244,12 +244,12 @@ def test_a_dark_page_is_printed_on_white(open_page: Open, pages: dict[str, Path]
     page.emulate_media(media="print", color_scheme="dark")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     page.locator(".panel .main-svg").nth(2).wait_for()
-    colours = "document.querySelector('.panel').data.map(one => one.line.color)"
-    assert "#000000" in page.evaluate(colours)
+    colors = "document.querySelector('.panel').data.map(one => one.line.color)"
+    assert "#000000" in page.evaluate(colors)
     assert page.evaluate("document.querySelector('.panel').layout.font.color") == "#000000"
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     page.evaluate("dispatchEvent(new Event('afterprint'))")
-    assert "#000000" not in page.evaluate(colours)
+    assert "#000000" not in page.evaluate(colors)
 
 
 USUAL: dict[str, Any] = {"dataset": "magic", "fit_time_s": 0.1}
@@ -267,8 +267,8 @@ def fits(*repeats: int, values: Iterable[int] = (1, 2, 3), name: str = "oskl", *
 def test_hostile_names_stay_text(open_page: Open, tmp_path: Path) -> None:
     rows = fits(0, 1, 2, params={"loss": HOSTILE}, message=HOSTILE)
     rows.append(record("oskl", "G=4", 0, dataset="magic", status="error", message=HOSTILE))
-    labelled = {"label": HOSTILE, "estimator": {}}
-    config = {"title": HOSTILE, "datasets": {"magic": {"label": HOSTILE}}, "algorithms": {"oskl": labelled}}
+    labeled = {"label": HOSTILE, "estimator": {}}
+    config = {"title": HOSTILE, "datasets": {"magic": {"label": HOSTILE}}, "algorithms": {"oskl": labeled}}
     page = write_page(tmp_path / "page.html", [write(tmp_path / "demo", rows, config)])
     opened = open_page(page)
     opened.page.on("dialog", lambda dialog: opened.messages.append("dialog"))

@@ -41,7 +41,7 @@ def draw_plot(plot: Plot) -> Drawing | None:
         style: dict[str, Any] = {
             "marker": look.marker,
             "linestyle": look.dashes if lines else "none",
-            "color": look.colour,
+            "color": look.color,
         }
         handles.append(Line2D([], [], label=plain(look.label), **style))
     if any(one.kind == "published" for one in series):
@@ -72,7 +72,7 @@ def _draw_facet(axes: Axes, plot: Plot, facet: Facet) -> None:
         if series.kind == "mean":
             _draw_means(axes, series, band=plot.band)
         elif series.kind == "published":
-            (hollow,) = axes.plot(series.x, series.y, color=series.look.colour, linestyle="none")
+            (hollow,) = axes.plot(series.x, series.y, color=series.look.color, linestyle="none")
             hollow.set(marker=series.look.marker, markersize=8, mfc="none")
     scale_axis(axes.xaxis, plot.x)
     scale_axis(axes.yaxis, facet.y)
@@ -82,16 +82,16 @@ def _draw_facet(axes: Axes, plot: Plot, facet: Facet) -> None:
 
 def _draw_means(axes: Axes, series: Series, *, band: bool) -> None:
     look, has_spread = series.look, any(series.spread)
-    style: dict[str, Any] = {"color": look.colour, "linestyle": look.dashes if series.connected else "none"}
+    style: dict[str, Any] = {"color": look.color, "linestyle": look.dashes if series.connected else "none"}
     style |= {"marker": "" if series.sizes else look.marker, "markersize": 4 if series.connected else 5}
     y_errors = series.spread if has_spread and not band else None
     x_errors = series.x_spread if any(series.x_spread) and not series.connected else None
     axes.errorbar(series.x, series.y, y_errors, x_errors, **style, linewidth=1.2, elinewidth=0.8)
     if series.sizes:
-        axes.scatter(series.x, series.y, series.sizes, color=look.colour, marker=look.marker, linewidths=0)
+        axes.scatter(series.x, series.y, series.sizes, color=look.color, marker=look.marker, linewidths=0)
     if band and has_spread:
         up, spread = np.array(series.y), np.array(series.spread)
-        axes.fill_between(series.x, up - spread, up + spread, color=look.colour, alpha=0.15, linewidth=0)
+        axes.fill_between(series.x, up - spread, up + spread, color=look.color, alpha=0.15, linewidth=0)
 
 
 def scale_axis(side: XAxis | YAxis, axis: Axis) -> None:

@@ -29,7 +29,7 @@ KINDS: tuple[Kind, ...] = ("mean", "repeat", "published")
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "*")
 DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 3)))
-COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+COLORS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 """The color-blind safe palette of Okabe and Ito; its colors also differ in lightness."""
 SMALLEST, LARGEST = 1e-30, 1e30
 """Limits of plotted absolute values; matplotlib overflows well below 1e308."""
@@ -61,7 +61,7 @@ class Look:
     label: str
     marker: str
     dashes: Any
-    colour: str
+    color: str
 
 
 def looks_of(labels: Mapping[Curve, str], *, dashed: bool = False) -> dict[Curve, Look]:
@@ -75,9 +75,9 @@ def looks_of(labels: Mapping[Curve, str], *, dashed: bool = False) -> dict[Curve
     for number, (curve, label) in enumerate(labels.items()):
         variants = [other for other in labels if other[0] == curve[0]]
         dash = number if dashed else variants.index(curve)
-        colour = number if len(algorithms) == 1 else algorithms.index(curve[0])
+        color = number if len(algorithms) == 1 else algorithms.index(curve[0])
         marker = MARKERS[number % len(MARKERS)]
-        looks[curve] = Look(label, marker, DASHES[dash % len(DASHES)], COLOURS[colour % len(COLOURS)])
+        looks[curve] = Look(label, marker, DASHES[dash % len(DASHES)], COLORS[color % len(COLORS)])
     return looks
 
 

@@ -15,9 +15,9 @@ Object.assign(
       printing = on;
       for (const redraw of klr.redrawn) redraw();
     };
-    /* The colours of Okabe and Ito, lighter on a dark ground. */
+    /* The colors of Okabe and Ito, lighter on a dark ground. */
     const ON_DARK = { "#000000": "#f0f0f0", "#0072B2": "#5ab4f0", "#D55E00": "#ff8a3c", "#009E73": "#2fd3a5" };
-    const colour = (name) => (isDark() ? ON_DARK[name] || name : name);
+    const color = (name) => (isDark() ? ON_DARK[name] || name : name);
     const SHAPES = {
       circle: "M2 6a4 4 0 1 0 8 0a4 4 0 1 0-8 0",
       square: "M2 2h8v8h-8z",
@@ -38,8 +38,8 @@ Object.assign(
       drawing.setAttribute("aria-hidden", "true");
       const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
       path.setAttribute("d", SHAPES[one.symbol] || SHAPES.circle);
-      path.setAttribute("fill", one.kind === "published" ? "none" : colour(one.colour));
-      path.setAttribute("stroke", colour(one.colour));
+      path.setAttribute("fill", one.kind === "published" ? "none" : color(one.color));
+      path.setAttribute("stroke", color(one.color));
       drawing.append(path);
       return drawing;
     };
@@ -236,7 +236,7 @@ Object.assign(
           element(
             "li",
             { class: "published" },
-            swatch({ symbol: "circle", colour: "#888888", kind: "published" }),
+            swatch({ symbol: "circle", color: "#888888", kind: "published" }),
             " hollow: published",
           ),
         );
@@ -279,7 +279,7 @@ Object.assign(
       ];
 
       const traceOf = (one) => {
-        const own = colour(one.colour),
+        const own = color(one.color),
           faint = one.kind === "repeat",
           hollow = one.kind === "published";
         return {

@@ -14,7 +14,7 @@ klr.drawTable = (() => {
     ">=": (a, b) => a >= b,
   };
 
-  /* A filter is words; a row must have each of them in some cell, or fulfil it: accuracy>0.85 algorithm=oskl */
+  /* A filter is words; a row must have each of them in some cell, or fulfill it: accuracy>0.85 algorithm=oskl */
   const filterOf = (table, text) => {
     const tests = text
       .trim()
