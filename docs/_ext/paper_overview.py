@@ -15,7 +15,7 @@ from klr_bench.report.render.document import Grid
 
 MEANINGS = {
     "numbers": "values printed in the paper's tables",
-    "beside ours": "published values for which one of our runs has a value",
+    "measured": "published values for which one of our runs has a value",
     "within": "our mean differs from the printed mean by at most two published standard deviations, or at most half a "
     "unit of the last printed digit",
     "compatible": "not within, but the means differ by at most twice the standard error of their difference",
@@ -38,7 +38,7 @@ def numbers_sentence(reproduction: Reproduction) -> str:
     if not n["numbers"]:
         return "The paper prints no tables of numbers."
     compared = n["compared"]
-    text = f"We have values for {n['beside ours']:,} of its {n['numbers']:,} printed values"
+    text = f"We have values for {n['measured']:,} of its {n['numbers']:,} printed values"
     if not compared:
         return f"{text}; none of them can be compared."
     parts = [

@@ -251,12 +251,12 @@ class DatasetConfig(DatasetEntry):
         return isinstance(self.split, Stream)
 
     def files(self) -> list[FileEntry]:
-        """The training file, the official test file, or both."""
+        """Return the training file, the official test file, or both."""
         parts = {"train": self.source.train, "test": self.source.test}
         return [file for part, file in parts.items() if file and part in (self.parts or (part,))]
 
     def declared_rows(self) -> int | None:
-        """The declared number of rows, or None."""
+        """Return the declared number of rows, or None."""
         n_samples, n_train = self.source.n_samples, self.source.n_train
         if self.n_samples is not None or self.only or self.derive:
             return self.n_samples

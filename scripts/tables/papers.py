@@ -21,7 +21,7 @@ def scoreboard(results_dir: Path) -> dict[str, str]:
         found = counts(reproduction.matches)
         verdicts = [claim.verdict for claim in reproduction.claims]
         numbers = [
-            found["beside ours"],
+            found["measured"],
             found["within"] + found["compatible"],
             found["explained"],
             found["off"],

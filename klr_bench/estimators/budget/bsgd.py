@@ -79,7 +79,7 @@ class BSGD(BudgetKernelClassifier):
 
         f \leftarrow (1 - \frac{1}{t}) f - \frac{l'(y, f(x))}{\lambda t} k(x, \cdot)
 
-    With more than `budget` support vectors, that with the least |a_i| ||k(x_i, .)||, of equal ones the oldest,
+    With more than `budget` support vectors, the one with the smallest |a_i| ||k(x_i, .)|| (among ties the oldest)
 
     - "removal": is removed.  With the hinge loss all |a_i| are equal; if all k(x, x) are equal, too, as those of the
       rbf kernel, it is always the oldest that goes;

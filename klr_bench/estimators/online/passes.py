@@ -96,7 +96,7 @@ class OnlineClassifier(BinaryKernelClassifier):
         return self
 
     def _complete(self, X, y):
-        """Hook that is called after all passes of a fit."""
+        """Do nothing; a subclass may act after all passes of a fit."""
 
     @checked_fit
     def partial_fit(self, X, y, classes=None, sample_weight=None, callback=None):
@@ -178,7 +178,7 @@ class OnlineClassifier(BinaryKernelClassifier):
         return False
 
     def _note_decided(self):
-        """Hook after a block of rows, in which `Progressive` stores the predictions."""
+        """Do nothing; `Progressive` stores the predictions of a block of rows here."""
 
     def _passes(self, n):
         return self.n_epochs

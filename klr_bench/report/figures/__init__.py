@@ -165,7 +165,7 @@ def _add(
         plot = figure.plot(inputs) if figure.plot and not figure.draw else None
         drawings = figure.draw(inputs) if figure.draw else draw_plot(plot) if plot else None
         if not drawings:
-            return ["there is no value that can be drawn."]
+            return ["no value can be drawn."]
         files: dict[str, bytes] = {}
         for stem, drawing in (drawings if isinstance(drawings, Mapping) else {name: drawings}).items():
             free = _free_name(stem, {Path(file).stem for file in (*drawn.files, *files)})

@@ -28,14 +28,14 @@ class Verdict(Enum):
     OFF = "off, without a cause"
     TIME = "a time"
     STAND_IN = "of other data"
-    ABSENT = "not to be had"
+    ABSENT = "unavailable"
     OPEN = "not run"
 
 
 COUNTED = dict(
     zip(Verdict, ("within", "compatible", "explained", "off", "times", "other data", "absent", "not run"), strict=True)
 )
-SCOREBOARD = ("numbers", "beside ours", *COUNTED.values(), "near", "compared")
+SCOREBOARD = ("numbers", "measured", *COUNTED.values(), "near", "compared")
 """The columns of the scoreboard."""
 MARKS = {Verdict.COMPATIBLE: "~", Verdict.OFF: "*"}
 """Marks printed after a number; an explained difference is marked by the index of its cause."""
@@ -47,7 +47,7 @@ MEANINGS = (
     "within: at most two published standard deviations, or half a unit of the last printed digit, from the printed "
     "mean",
     f"compatible: {COMPATIBLE}",
-    "explained: off, with a cause that an experiment shows; off: without one; absent: not to be had, with the reason",
+    "explained: off, with a cause that an experiment shows; off: without one; absent: unavailable, with the reason",
     "near: within two published standard deviations, one percentage point, or 4 % of a number that is no percentage, "
     "of those that are compared: not times, and not where other data stand in",
 )
@@ -111,5 +111,5 @@ def counts(matches: Sequence[Match]) -> dict[str, int]:
     verdicts = Counter(COUNTED[one.verdict] for one in matches)
     beside_ours = sum(one.entry is not None for one in matches)
     near = [one.near for one in matches if one.near is not None]
-    others = {"numbers": len(matches), "beside ours": beside_ours, "near": sum(near), "compared": len(near)}
+    others = {"numbers": len(matches), "measured": beside_ours, "near": sum(near), "compared": len(near)}
     return {name: others.get(name, verdicts[name]) for name in SCOREBOARD}

@@ -103,7 +103,7 @@ def _md(text: str) -> str:
 
 @dataclass(frozen=True)
 class Placing:
-    """Caption, label, note and orientation of a LaTeX table.
+    r"""Caption, label, note and orientation of a LaTeX table.
 
     `caption` and `note`, a line below the table, are LaTeX code; without a caption the table gets the caption of the
     report.  `label` is the target of \\ref, with the suffix -2 for the second table of a report, and so on.

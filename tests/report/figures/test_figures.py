@@ -103,7 +103,7 @@ def test_there_is_a_band_over_repeats_a_panel_per_data_set_and_no_figure_of_zero
     assert svg(sets, "accuracy_support").count('<g id="axes_') == 5
     zeros = made.inputs(tmp_path / "zeros", made.cell(metrics={"accuracy": 0.5, "n_support": 0.0}))
     drawn = draw_all(zeros, ["accuracy_support"])
-    assert (drawn.files, drawn.notes) == ({}, ["figure accuracy_support: there is no value that can be drawn."])
+    assert (drawn.files, drawn.notes) == ({}, ["figure accuracy_support: no value can be drawn."])
 
 
 def test_what_is_partly_missing_is_drawn_and_said(tmp_path: Path) -> None:
