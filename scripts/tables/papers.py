@@ -18,17 +18,17 @@ def scoreboard(results_dir: Path) -> dict[str, str]:
     """Return the counts of verdicts on values and claims, with one row per paper."""
     rows = []
     for whole in _papers(results_dir):
-        found = counts(whole.numbers)
+        n = counts(whole.numbers)
         verdicts = [claim.verdict for claim in whole.claims]
         numbers = [
-            found["beside ours"],
-            found["within"] + found["compatible"],
-            found["explained"],
-            found["off"],
-            found["times"] + found["other data"],
+            n["beside ours"],
+            n["within"] + n["compatible"],
+            n["explained"],
+            n["off"],
+            n["times"] + n["other data"],
         ]
-        held = [verdicts.count(verdict) for verdict in (HOLDS, FAILS, OPEN)]
-        rows.append([whole.paper.reference, *(f"{number:,}" if number else "-" for number in [*numbers, *held])])
+        holding = [verdicts.count(verdict) for verdict in (HOLDS, FAILS, OPEN)]
+        rows.append([whole.paper.reference, *(f"{number:,}" if number else "-" for number in [*numbers, *holding])])
     head = ["source", "numbers compared", "agree", "differ, cause known", "differ", "times or other data"]
     head += ["claims that hold", "do not hold", "cannot be judged"]
     return {"scoreboard": pipe_table(Grid(head, rows))}
@@ -38,12 +38,12 @@ def first_page(results_dir: Path) -> dict[str, str]:
     """Return the scoreboard of the first page, restricted to judged values and claims."""
     rows = []
     for whole in _papers(results_dir):
-        found = counts(whole.numbers)
-        agree, explained, off = found["within"] + found["compatible"], found["explained"], found["off"]
+        n = counts(whole.numbers)
+        agree, explained, off = n["within"] + n["compatible"], n["explained"], n["off"]
         verdicts = [claim.verdict for claim in whole.claims]
-        held, failed = verdicts.count(HOLDS), verdicts.count(FAILS)
+        holding, failed = verdicts.count(HOLDS), verdicts.count(FAILS)
         name = f"[{whole.paper.reference}](papers/generated/{whole.name}.md)"
-        parts = [(agree, agree + explained + off), (held, held + failed)]
+        parts = [(agree, agree + explained + off), (holding, holding + failed)]
         of = [f"{some:,} of {every:,}" if every else "-" for some, every in parts]
         rows.append([name, of[0], *(f"{number:,}" if number else "-" for number in (explained, off)), of[1]])
     head = ["source", "numbers that agree", "differ, cause known", "differ", "claims that hold"]
