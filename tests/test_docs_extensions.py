@@ -53,10 +53,7 @@ def test_references_are_replaced_by_full_entries():
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        (
-            "height\n    See `Base`.",
-            "Base does not describe 'height' among its parameters, but another class refers to it.",
-        ),
+        ("height\n    See `Base`.", "Base has no entry 'height' in Parameters, but another class refers to it."),
         ("width\n    See `Bottom`.", "refers to `Bottom`, which is not a known class."),
         ("width: float\n    A width.", "expected 'name' or 'name : type' in its docstring, got 'width: float'."),
     ],

@@ -90,9 +90,7 @@ def described(cls: type, section: str, name: str) -> Entry:
     for entry in entries(cls, lines):
         if name in entry.names:
             return resolved(cls, section, name, entry)
-    message = (
-        f"{cls.__qualname__} does not describe {name!r} among its {section.lower()}, but another class refers to it."
-    )
+    message = f"{cls.__qualname__} has no entry {name!r} in {section}, but another class refers to it."
     raise LookupError(message)
 
 

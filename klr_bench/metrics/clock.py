@@ -158,10 +158,7 @@ def fit_in_child(estimator: Any, X: Any, y: Any, time_limit_s: float) -> Fitted:
 
 
 def main() -> None:
-    """Run the pickled fit on standard input; write its pickled result to standard output.
-
-    The result is a Fitted or an exception.
-    """
+    """Run the pickled fit on standard input; pickle the result or error to standard output."""
     with os.fdopen(os.dup(1), "wb") as output:
         os.dup2(2, 1)  # output of the estimator goes to standard error
         try:

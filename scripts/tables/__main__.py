@@ -59,5 +59,5 @@ def made_for(page: str, reference: Path) -> dict[str, str]:
 if __name__ == "__main__":
     for page in PAGES:
         file = ROOT / page
-        made = made_for(page, ROOT / "results" / "reference")
-        file.write_text(with_tables(file.read_text(encoding="utf-8"), made), "utf-8")
+        tables = made_for(page, ROOT / "results" / "reference")
+        file.write_text(with_tables(file.read_text(encoding="utf-8"), tables), "utf-8")

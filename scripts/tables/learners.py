@@ -49,8 +49,8 @@ def defaults(folder: Path) -> dict[str, str]:
 
 
 def _number(means: pd.DataFrame, dataset: str, algorithm: str, metric: str, digits: int, scale: float) -> str:
-    found = means[metric].get((dataset, algorithm))
-    return "-" if found is None or pd.isna(found) else f"{found * scale:.{digits}f}"
+    value = means[metric].get((dataset, algorithm))
+    return "-" if value is None or pd.isna(value) else f"{value * scale:.{digits}f}"
 
 
 def _verdict(means: pd.DataFrame, labels: Mapping[str, str], names: Mapping[str, str]) -> Grid:
@@ -86,8 +86,8 @@ def budget_oskl(folder: Path) -> dict[str, str]:
     rows = []
     for name in ("magic", "adult"):
         results = read_results(folder / f"budget_oskl_{name}")
-        for (algorithm, variant), found in results.records.groupby(["algorithm", "variant"], sort=False):
-            means = found.mean(numeric_only=True)
+        for (algorithm, variant), group in results.records.groupby(["algorithm", "variant"], sort=False):
+            means = group.mean(numeric_only=True)
             last = [means["last_accuracy"], means["last_n_support"]]
             rows.append(
                 [
@@ -107,18 +107,18 @@ def budget_all(folder: Path) -> dict[str, str]:
     results = read_results(folder)
     records = results.records[results.records["status"] == "ok"]
     lines: dict[tuple[str, str], dict[int, str]] = {}
-    for (dataset, algorithm, variant), found in records.groupby(["dataset", "algorithm", "variant"], sort=False):
-        chosen, means = dict(variant), found.mean(numeric_only=True)
-        sizes = [size for size in (chosen.get("budget"), chosen.get("n_components"), NEAR.get(algorithm)) if size]
-        sizes = sizes or [SIZES[chosen["G"]]] if "G" in chosen else sizes or [*SIZES.values()]
-        label = results.manifest.algorithm_label(algorithm) + (", refit" if chosen.get("refit") else "")
+    for (dataset, algorithm, variant), group in records.groupby(["dataset", "algorithm", "variant"], sort=False):
+        settings, means = dict(variant), group.mean(numeric_only=True)
+        sizes = [size for size in (settings.get("budget"), settings.get("n_components"), NEAR.get(algorithm)) if size]
+        sizes = sizes or [SIZES[settings["G"]]] if "G" in settings else sizes or [*SIZES.values()]
+        label = results.manifest.algorithm_label(algorithm) + (", refit" if settings.get("refit") else "")
         last, average = means["last_accuracy"], means["accuracy"]
         both = (average, math.nan) if algorithm in LAST_ALONE else (last, average)
         text = " / ".join("-" if math.isnan(one) else f"{100 * one:.1f}" for one in both)
         lines.setdefault((dataset, label), {}).update(dict.fromkeys(sizes, text))
     rows = [
-        [results.manifest.dataset_label(dataset), label, *(found.get(size, "") for size in SIZES.values())]
-        for (dataset, label), found in lines.items()
+        [results.manifest.dataset_label(dataset), label, *(texts.get(size, "") for size in SIZES.values())]
+        for (dataset, label), texts in lines.items()
     ]
     head = ["data set", "learner", *(f"{size:,}" for size in SIZES.values())]
     return {"budget_all": pipe_table(Grid(head, rows))}

@@ -60,9 +60,11 @@ def _results(folder: Path) -> tuple[Results, pd.DataFrame]:
 def _fit(folder: Path, dataset: str, algorithm: str, variant: Mapping[str, object]) -> pd.Series:
     """Return the means of the fit with this data set, algorithm and variant."""
     means = _results(folder)[1]
-    found = [key for key in means.index if key[:2] == (dataset, algorithm) and dict(key[2]) == dict(variant)]
-    assert len(found) == 1, f"{folder.name}: expected {algorithm} with {dict(variant)} on {dataset} once, got {found}."
-    return means.loc[found[0]]
+    matches = [key for key in means.index if key[:2] == (dataset, algorithm) and dict(key[2]) == dict(variant)]
+    assert len(matches) == 1, (
+        f"{folder.name}: expected {algorithm} with {dict(variant)} on {dataset} once, got {matches}."
+    )
+    return means.loc[matches[0]]
 
 
 def _number(value: float, form: str) -> str:
@@ -86,26 +88,26 @@ def _decisions(reference: Path) -> str:
 def _decision(reference: Path, *, key: str, fit: Mapping[str, Any], arguments: str = "", **texts: str) -> list[str]:
     """Return the cells of a decision: situation, estimator, cost and result."""
     results, _ = _results(reference / fit["experiment"])
-    found = _fit(reference / fit["experiment"], fit["dataset"], key, fit["variant"])
+    values = _fit(reference / fit["experiment"], fit["dataset"], key, fit["variant"])
     before = "last_" if fit.get("last") else ""
-    kept = found[f"{before}n_support"]
-    gives = [f"{_percent(found[f'{before}accuracy'])} %"]
-    gives += [] if math.isnan(found["log_loss"]) else [f"log loss {found['log_loss']:.3f}"]
-    gives += [] if math.isnan(kept) else [f"{kept:,.0f} {POINTS.get(texts['class'], 'support vectors')}"]
-    gives += [f"{found['n_selected']:,.0f} features"] if "n_features_to_select" in fit["variant"] else []
-    gives += [f"{100 * found['nonzero_fraction']:.0f} % of the weights"] if "two_stage" in fit["variant"] else []
-    where = f"{results.manifest.dataset_label(fit['dataset'])}, {found['n_train']:,.0f} rows"
+    n_support = values[f"{before}n_support"]
+    gives = [f"{_percent(values[f'{before}accuracy'])} %"]
+    gives += [] if math.isnan(values["log_loss"]) else [f"log loss {values['log_loss']:.3f}"]
+    gives += [] if math.isnan(n_support) else [f"{n_support:,.0f} {POINTS.get(texts['class'], 'support vectors')}"]
+    gives += [f"{values['n_selected']:,.0f} features"] if "n_features_to_select" in fit["variant"] else []
+    gives += [f"{100 * values['nonzero_fraction']:.0f} % of the weights"] if "two_stage" in fit["variant"] else []
+    where = f"{results.manifest.dataset_label(fit['dataset'])}, {values['n_train']:,.0f} rows"
     take = f"{{class}}`~klr_bench.{texts['class']}`" + (f" `{arguments}`" if arguments else "") + f", key `{key}`"
-    costs = f"{_seconds(found['fit_time_s'])} s, {found['peak_memory_mb']:,.0f} MB"
+    costs = f"{_seconds(values['fit_time_s'])} s, {values['peak_memory_mb']:,.0f} MB"
     return [f"{texts['you have']}, {texts['you want']}", take, f"{costs}, {', '.join(gives)} ({where})"]
 
 
 def _one_pass(file: Path) -> str:
     """Return a comparison of one pass of OSKL with several passes and a batch solver."""
     rows = []
-    for (dataset, n), found in pd.read_csv(file).groupby(["dataset", "n"], sort=False):
-        peers = found.set_index("peer")
-        row = [TITLES[dataset], f"{n:,}", _seconds(found["oskl_s"].iloc[0]), _percent(found["oskl_accuracy"].iloc[0])]
+    for (dataset, n), values in pd.read_csv(file).groupby(["dataset", "n"], sort=False):
+        peers = values.set_index("peer")
+        row = [TITLES[dataset], f"{n:,}", _seconds(values["oskl_s"].iloc[0]), _percent(values["oskl_accuracy"].iloc[0])]
         for name in ("OSKL()", "DualCDKLR()"):
             row += [_seconds(peers.loc[name, "peer_s"]), _percent(peers.loc[name, "peer_accuracy"])]
         rows.append(row)
@@ -118,17 +120,17 @@ def _support(folder: Path) -> str:
     results, means = _results(folder)
     rows = []
     for dataset in ("magic", "adult"):
-        for (_, algorithm, variant), found in means.loc[[dataset]].iterrows():
+        for (_, algorithm, variant), values in means.loc[[dataset]].iterrows():
             if algorithm in ("nc", "oskl"):
                 label = "NC, every row" if algorithm == "nc" else f"OSKL, G = {variant['G']}"
                 rows.append(
                     [
                         results.manifest.dataset_label(dataset),
                         label,
-                        f"{found['n_support']:,.0f}",
-                        _percent(found["accuracy"]),
-                        f"{found['log_loss']:.3f}",
-                        _seconds(found["fit_time_s"]),
+                        f"{values['n_support']:,.0f}",
+                        _percent(values["accuracy"]),
+                        f"{values['log_loss']:.3f}",
+                        _seconds(values["fit_time_s"]),
                     ]
                 )
     rows.sort(key=lambda row: (row[0], -int(row[2].replace(",", ""))))
@@ -139,21 +141,21 @@ def _fixed_budget(folder: Path) -> str:
     """Return the learners with a budget on MAGIC, sorted by accuracy of the last classifier."""
     results, means = _results(folder)
     rows = []
-    for (_, algorithm, variant), found in means.loc[["magic"]].iterrows():
+    for (_, algorithm, variant), values in means.loc[["magic"]].iterrows():
         if BUDGET not in (variant.get("budget"), variant.get("n_components")):
             continue
         label = results.manifest.algorithm_label(algorithm) + (", refit" if variant.get("refit") else "")
         alone = algorithm in ("bsgd_merging", "fogd")  # they have no averaged classifier
-        last = found["accuracy"] if alone else found["last_accuracy"]
-        kept = "-" if math.isnan(found["n_support"]) else f"{found['n_support']:,.0f}"
+        last = values["accuracy"] if alone else values["last_accuracy"]
+        n_support = "-" if math.isnan(values["n_support"]) else f"{values['n_support']:,.0f}"
         rows.append(
             [
                 label,
                 f"`{algorithm}`",
                 last,
-                "-" if alone else _percent(found["accuracy"]),
-                kept,
-                _seconds(found["fit_time_s"]),
+                "-" if alone else _percent(values["accuracy"]),
+                n_support,
+                _seconds(values["fit_time_s"]),
             ]
         )
     rows.sort(key=lambda row: -row[2])
@@ -165,18 +167,18 @@ def _endless(folder: Path) -> str:
     """Return the progressive results of learners on Covertype, in the order of its file."""
     results, means = _results(folder)
     rows = []
-    for (_, algorithm, variant), found in means.iterrows():
+    for (_, algorithm, variant), values in means.iterrows():
         kind = {True: ", average", False: ", last"}.get(variant.get("average"), "")
-        kept = "-" if math.isnan(found["n_support"]) else f"{found['n_support']:,.0f}"
+        n_support = "-" if math.isnan(values["n_support"]) else f"{values['n_support']:,.0f}"
         rows.append(
             [
                 results.manifest.algorithm_label(algorithm) + kind,
                 f"`{algorithm}`",
-                _percent(found["accuracy"]),
-                _number(found["log_loss"], ".3f"),
-                kept,
-                _seconds(found["fit_time_s"]),
-                f"{found['peak_memory_mb']:,.0f}",
+                _percent(values["accuracy"]),
+                _number(values["log_loss"], ".3f"),
+                n_support,
+                _seconds(values["fit_time_s"]),
+                f"{values['peak_memory_mb']:,.0f}",
             ]
         )
     head = ["learner", "key", "accuracy, %", "log loss", "support vectors", "learning, s", "MB"]
@@ -189,15 +191,15 @@ def _probabilities(folder: Path) -> str:
     known = means.reset_index("variant", drop=True)[["log_loss", "ece"]].unstack("algorithm")
     names = [*OURS, *(name for name in OTHERS if name != "svc")]
     complete = known[[(metric, name) for metric in ("log_loss", "ece") for name in names]].dropna()
-    place = complete["log_loss"].rank(axis=1).mean()
+    rank = complete["log_loss"].rank(axis=1).mean()
     rows = [
         [
             results.manifest.algorithm_label(name),
-            f"{place[name]:.1f}",
+            f"{rank[name]:.1f}",
             f"{complete['log_loss'][name].mean():.3f}",
             _percent(complete["ece"][name].mean()),
         ]
-        for name in sorted(names, key=place.get)
+        for name in sorted(names, key=rank.get)
     ]
     head = [f"{len(complete)} data sets", "average rank of log loss", "mean log loss", "mean calibration error, %"]
     return table(head, rows, 1)
@@ -216,24 +218,24 @@ def _each(folder: Path, dataset: str, by: str) -> str:
         )
     )
     heads = dict(zip(columns, ["accuracy, %", "log loss", "support vectors", "s", "MB"], strict=True))
-    shown = [column for column in columns if ordered[column].notna().any()]
+    columns_with_values = [column for column in columns if ordered[column].notna().any()]
     rows = [
         [
             results.manifest.algorithm_label(algorithm) + "".join(f", {key}={value}" for key, value in variant.items()),
             f"`{algorithm}`",
-            *(forms[column](found[column]) for column in shown),
+            *(forms[column](values[column]) for column in columns_with_values),
         ]
-        for (_, algorithm, variant), found in ordered.iterrows()
+        for (_, algorithm, variant), values in ordered.iterrows()
     ]
-    return table(["learner", "key", *(heads[column] for column in shown)], rows, 2)
+    return table(["learner", "key", *(heads[column] for column in columns_with_values)], rows, 2)
 
 
 def _selected(folder: Path) -> str:
     """Return the fit of each learner whose number of features is closest to ABOUT."""
     results, means = _results(folder)
     rows = []
-    for algorithm, found in means.groupby("algorithm", sort=False):
-        nearest = found.iloc[(found["n_selected"] - ABOUT).abs().argmin()]
+    for algorithm, values in means.groupby("algorithm", sort=False):
+        nearest = values.iloc[(values["n_selected"] - ABOUT).abs().argmin()]
         rows.append(
             [
                 results.manifest.algorithm_label(algorithm),
@@ -253,8 +255,8 @@ def _small(folder: Path) -> str:
     results, means = _results(folder)
     means = means.reset_index("variant", drop=True)
     accuracy = means["accuracy"].unstack("algorithm").dropna(axis=1)
-    place = pd.Series(ranks(accuracy), accuracy.columns).sort_values()
-    alike = pd.Series(wilcoxon(accuracy).p_holm[accuracy.columns.get_loc(place.index[0])], accuracy.columns) >= LEVEL
+    rank = pd.Series(ranks(accuracy), accuracy.columns).sort_values()
+    alike = pd.Series(wilcoxon(accuracy).p_holm[accuracy.columns.get_loc(rank.index[0])], accuracy.columns) >= LEVEL
     losses = means["log_loss"].unstack("algorithm").dropna(axis=1)
     of_loss = pd.Series(ranks(-losses), losses.columns)
     middle = means.groupby("algorithm")[["n_support", "fit_time_s"]].median()
@@ -262,13 +264,13 @@ def _small(folder: Path) -> str:
         [
             results.manifest.algorithm_label(name),
             f"`{name}`",
-            f"{place[name]:.1f}",
+            f"{rank[name]:.1f}",
             "no" if alike[name] else "yes",
             _number(of_loss.get(name, math.nan), ".1f"),
             _number(middle.loc[name, "n_support"], ",.0f"),
             f"{1000 * middle.loc[name, 'fit_time_s']:.1f}",
         ]
-        for name in place.index
+        for name in rank.index
     ]
     head = [f"{len(accuracy)} data sets", "key", "rank of accuracy", "differs from the best", "rank of log loss"]
     return table([*head, "support vectors", "ms"], rows, 2)

@@ -17,18 +17,18 @@ from klr_bench.report.render.document import Grid, pipe_table
 def scoreboard(results_dir: Path) -> dict[str, str]:
     """Return the counts of verdicts on values and claims, with one row per paper."""
     rows = []
-    for reproduction in _papers(results_dir):
-        found = counts(reproduction.matches)
-        verdicts = [claim.verdict for claim in reproduction.claims]
+    for whole in _papers(results_dir):
+        n = counts(whole.numbers)
+        verdicts = [claim.verdict for claim in whole.claims]
         numbers = [
-            found["measured"],
-            found["within"] + found["compatible"],
-            found["explained"],
-            found["off"],
-            found["times"] + found["other data"],
+            n["beside ours"],
+            n["within"] + n["compatible"],
+            n["explained"],
+            n["off"],
+            n["times"] + n["other data"],
         ]
-        held = [verdicts.count(verdict) for verdict in (HOLDS, FAILS, OPEN)]
-        rows.append([reproduction.paper.reference, *(f"{number:,}" if number else "-" for number in [*numbers, *held])])
+        holding = [verdicts.count(verdict) for verdict in (HOLDS, FAILS, OPEN)]
+        rows.append([whole.paper.reference, *(f"{number:,}" if number else "-" for number in [*numbers, *holding])])
     head = ["source", "numbers compared", "agree", "differ, cause known", "differ", "times or other data"]
     head += ["claims that hold", "do not hold", "cannot be judged"]
     return {"scoreboard": pipe_table(Grid(head, rows))}
@@ -37,13 +37,13 @@ def scoreboard(results_dir: Path) -> dict[str, str]:
 def first_page(results_dir: Path) -> dict[str, str]:
     """Return the scoreboard of the first page, restricted to judged values and claims."""
     rows = []
-    for reproduction in _papers(results_dir):
-        found = counts(reproduction.matches)
-        agree, explained, off = found["within"] + found["compatible"], found["explained"], found["off"]
-        verdicts = [claim.verdict for claim in reproduction.claims]
-        held, failed = verdicts.count(HOLDS), verdicts.count(FAILS)
-        name = f"[{reproduction.paper.reference}](papers/generated/{reproduction.name}.md)"
-        parts = [(agree, agree + explained + off), (held, held + failed)]
+    for whole in _papers(results_dir):
+        n = counts(whole.numbers)
+        agree, explained, off = n["within"] + n["compatible"], n["explained"], n["off"]
+        verdicts = [claim.verdict for claim in whole.claims]
+        holding, failed = verdicts.count(HOLDS), verdicts.count(FAILS)
+        name = f"[{whole.paper.reference}](papers/generated/{whole.name}.md)"
+        parts = [(agree, agree + explained + off), (holding, holding + failed)]
         of = [f"{some:,} of {every:,}" if every else "-" for some, every in parts]
         rows.append([name, of[0], *(f"{number:,}" if number else "-" for number in (explained, off)), of[1]])
     head = ["source", "numbers that agree", "differ, cause known", "differ", "claims that hold"]

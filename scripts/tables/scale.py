@@ -30,16 +30,16 @@ def how_long(folder: Path) -> dict[str, str]:
     }
 
 
-def _growth(found: pd.DataFrame) -> str:
+def _growth(data: pd.DataFrame) -> str:
     rows = [
         [f"{row.n:,}", f"{row.support_vectors:,}", f"{row.fit_s:.3f}", f"{row.ns_a_pair:.2f}", f"{row.support_mb:.1f}"]
-        for row in found.itertuples()
+        for row in data.itertuples()
     ]
     head = ["rows of 54 features", "support vectors", "s", "ns per kernel value", "support vectors, MB"]
     return pipe_table(Grid(head, rows))
 
 
-def _estimate(found: pd.DataFrame) -> str:
+def _estimate(data: pd.DataFrame) -> str:
     """Return estimated times of passes.
 
     A pass needs rows x support vectors / 2 kernel values if support vectors are added evenly over the pass.
@@ -50,17 +50,17 @@ def _estimate(found: pd.DataFrame) -> str:
             f"{row.engine_ns:.2f}",
             *(_duration(n * support / 2 * row.engine_ns / 1e9) for n, support in SIZES),
         ]
-        for row in found.itertuples()
+        for row in data.itertuples()
     ]
     sizes = [f"{n:,} rows, {support:,} support vectors" for n, support in SIZES]
     return pipe_table(Grid(["features", "ns per kernel value", *sizes], rows))
 
 
-def _billion(found: pd.DataFrame) -> str:
+def _billion(data: pd.DataFrame) -> str:
     """Return the rate of each learner on a stream, and its estimated time for 10^9 rows."""
     rows = [
         [LEARNERS.get(row.learner, row.learner), f"{row.rows_a_s:,.0f}", _duration(1e9 / row.rows_a_s)]
-        for row in found.itertuples()
+        for row in data.itertuples()
     ]
     return pipe_table(Grid(["one thread, from a text file", "rows per second", "a billion rows"], rows))
 
@@ -74,12 +74,12 @@ def _duration(seconds: float) -> str:
 
 def _columns(file: Path, columns: Mapping[str, tuple[str, str]]) -> str:
     """Return formatted columns of a CSV file as a table; missing values are dashes."""
-    found = pd.read_csv(file).replace("cod_rna", "cod-rna")
-    flags = found.select_dtypes(bool).columns
-    found[flags] = found[flags].map({True: "yes", False: "no"}.get)
+    data = pd.read_csv(file).replace("cod_rna", "cod-rna")
+    flags = data.select_dtypes(bool).columns
+    data[flags] = data[flags].map({True: "yes", False: "no"}.get)
     rows = [
         ["-" if pd.isna(row[column]) else form.format(row[column]) for column, (_, form) in columns.items()]
-        for _, row in found.iterrows()
+        for _, row in data.iterrows()
     ]
     return pipe_table(Grid([title for title, _ in columns.values()], rows, [], []))
 
@@ -269,29 +269,29 @@ def _mean(folder: Path, algorithm: str, **variant: object) -> pd.Series:
 
 def far_end(folder: Path) -> dict[str, str]:
     """Return the table of the simulated cluster."""
-    found = pd.read_csv(folder / "far_end.csv").iloc[0]
+    data = pd.read_csv(folder / "far_end.csv").iloc[0]
     rows = [
-        ["time of the driver per cell", f"{found['driver_ms_a_cell']:.2f} ms"],
-        ["rebuilding records.csv in a new process", f"{found['records_s']:.1f} s"],
-        ["rebuilding records.csv without the index of the cells", f"{found['records_without_index_s']:.1f} s"],
-        ["rebuilding all tables in a new process", f"{found['rebuild_s']:.1f} s"],
-        ["repeating the command when all cells are done", f"{found['again_s']:.0f} s"],
-        ["memory of the driver", f"{found['peak_memory_mb']:,.0f} MB"],
-        ["results folder", f"{found['folder_mb']:,.0f} MB in {found['cells']:,.0f} files"],
-        ["workers lost with a cell, which was run again", f"{found['workers_lost']:.0f}"],
+        ["time of the driver per cell", f"{data['driver_ms_a_cell']:.2f} ms"],
+        ["rebuilding records.csv in a new process", f"{data['records_s']:.1f} s"],
+        ["rebuilding records.csv without the index of the cells", f"{data['records_without_index_s']:.1f} s"],
+        ["rebuilding all tables in a new process", f"{data['rebuild_s']:.1f} s"],
+        ["repeating the command when all cells are done", f"{data['again_s']:.0f} s"],
+        ["memory of the driver", f"{data['peak_memory_mb']:,.0f} MB"],
+        ["results folder", f"{data['folder_mb']:,.0f} MB in {data['cells']:,.0f} files"],
+        ["workers lost with a cell, which was run again", f"{data['workers_lost']:.0f}"],
     ]
-    head = [f"{found['cells']:,.0f} cells on {found['workers']:,.0f} workers", "measured"]
+    head = [f"{data['cells']:,.0f} cells on {data['workers']:,.0f} workers", "measured"]
     return {"far_end": pipe_table(Grid(head, rows))}
 
 
 def stream_learners(folder: Path) -> dict[str, str]:
     """Return the table of learners on a file that may be larger than memory."""
-    found = pd.read_csv(folder / "stream_learners.csv")
+    data = pd.read_csv(folder / "stream_learners.csv")
     rows = [
         [
             LEARNERS.get(row.learner, row.learner),
             f"{row.rows_a_s / 1000:,.0f}",
-            f"{row.seconds / found.seconds[0]:.1f}",
+            f"{row.seconds / data.seconds[0]:.1f}",
             *(
                 "-" if math.isnan(row[key]) else f"{row[key]:{form}}"
                 for key, form in (
@@ -302,8 +302,8 @@ def stream_learners(folder: Path) -> dict[str, str]:
                 )
             ),
         ]
-        for _, row in found.iterrows()
+        for _, row in data.iterrows()
     ]
-    head = [f"{found.rows[0] / 1e6:,.0f} million rows, {found.gb[0]:.1f} GB", "thousand rows per second"]
+    head = [f"{data.rows[0] / 1e6:,.0f} million rows, {data.gb[0]:.1f} GB", "thousand rows per second"]
     head += ["time / time of reading", "learning, s", "predicting, s", "memory, MB", "progressive log loss"]
     return {"stream_learners": pipe_table(Grid(head, rows))}

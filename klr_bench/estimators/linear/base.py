@@ -26,9 +26,9 @@ class LinearClassifier(BinaryClassifier):
     classes_ : ndarray of shape (n_classes,)
         The classes in sorted order, in the dtype of y.
     coef_ : ndarray of shape (n_features,), or (n_classes, n_features) for more than two classes, float64
-        The weights: f(x) = coef_'x, without an intercept; append a constant feature if you need one.  For more than two
-        classes, one classifier per class separates it from the rest (``estimators_``), and every other attribute
-        of the fit has one entry per class.
+        The weights, or the mean of their distribution: f(x) = coef_'x, without an intercept; append a constant feature
+        if you need one.  With more than two classes, one classifier per class separates it from the rest
+        (``estimators_``), and every other attribute of the fit has one entry per class.
     n_features_in_ : int
         Number of features.
     """

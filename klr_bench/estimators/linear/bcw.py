@@ -80,10 +80,6 @@ class BatchConfidenceWeighted(Weighted, IncrementalClassifier):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features,), or (n_classes, n_features) for more than two classes, float64
-        The mean mu of the weights: f(x) = coef_'x, without an intercept; append a constant feature if you need one.
-        More than two classes have one classifier each, against the rest (``estimators_``), and every other attribute
-        of the fit has one entry per class.
     precision_ : ndarray of shape (n_features, n_features), float64
         The inverse of Sigma, I + sum of x x' / r.
     covariance_ : ndarray of shape (n_features, n_features), float64

@@ -90,10 +90,6 @@ class ConfidenceLearner(OnlineLinearClassifier):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features,), or (n_classes, n_features) for more than two classes, float64
-        The mean of the weights: f(x) = coef_'x, without an intercept; append a constant feature if you need one.  For
-        more than two classes, one classifier per class separates it from the rest (``estimators_``), and every other
-        attribute of the fit has one entry per class.
     covariance_ : ndarray of shape (n_features, n_features), or (n_features,) if diagonal
         Covariance of the weights, computed when it is accessed.
     """

@@ -146,10 +146,7 @@ def _learn_diagonal(rule, parameters, limit, data, starts, indices, offsets, len
 
 
 class Gaussian:
-    """State of a linear learner: mean, counts and t.
-
-    `decided` (b,) are the decision values of the latest rows, computed before the learner updated on them.
-    """
+    """State of a linear learner; `decided` are decision values of rows before their updates."""
 
     rows = ROWS
     """Recommended number of rows per call of `learn`."""

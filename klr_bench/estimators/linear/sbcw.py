@@ -53,8 +53,7 @@ class SparseBatchConfidenceWeighted(WeightedSolver):
         Largest number of passes of dual coordinate ascent over the rows after each new group, >= 1; algorithm 3 makes
         one.  With more, the solutions come closer to the exact ones, which theorem 1 assumes.
     gap_tol : float, default=1e-3
-        With n_passes > 1, the passes stop when the duality gap, relative to the dual objective, is at most gap_tol >=
-        0.
+        With n_passes > 1, passes stop when the relative duality gap is at most gap_tol >= 0.
     sigma : float, default=1e-2
         Weight > 0 of sum_k m_k^2; that of (sum_k m_k)^2 is 1.  All experiments of the paper use 1e-2.
     memory_limit : float, default=4000.0
@@ -67,10 +66,6 @@ class SparseBatchConfidenceWeighted(WeightedSolver):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features,), or (n_classes, n_features) for more than two classes, float64
-        The weights, 0 for features that are not selected: f(x) = coef_'x, without an intercept; append a constant
-        feature if you need one.  For more than two classes, one classifier per class separates it from the rest
-        (``estimators_``), and every other attribute of the fit has one entry per class.
     selected_features_ : ndarray of shape (p,), int
         The selected features in the order of their selection.
     theta_ : ndarray of shape (n_iter_,), float64

@@ -114,7 +114,8 @@ class SOFS(Weighted, IncrementalClassifier):
 
     and sets the weights of all but the B features with the smallest s_j to 0; ties prefer the first features.  All
     variances are updated.  A feature is therefore selected as soon as its variance falls below that of a selected
-    feature, with a weight from that row alone.
+    feature, with a weight from that row alone.  ``coef_`` applies to rows of
+    norm 1.
 
     Parameters
     ----------
@@ -129,10 +130,6 @@ class SOFS(Weighted, IncrementalClassifier):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features,), or (n_classes, n_features) for more than two classes, float64
-        The weights for rows scaled to norm 1; the scale does not change the predicted classes.  f(x) = coef_'x, without
-        an intercept; append a constant feature if you need one.  For more than two classes, one classifier per class
-        separates it from the rest (``estimators_``), and every other attribute of the fit has one entry per class.
     variance_ : ndarray of shape (n_features,), float64
         The variance of each weight.
     selected_features_ : ndarray of shape (<= B,), int64

@@ -73,7 +73,6 @@ def failures_of(block: Block) -> list[str]:
 
 
 def _sources(table: Table, *, is_compared: bool) -> list[str]:
-    """Return sentences on the sources of published values, on differences and on marks."""
     papers = "; ".join(
         f"{source.name}, {'table' if len(source.tables) == 1 else 'tables'} {' and '.join(source.tables)}"
         for source in table.sources
@@ -110,7 +109,6 @@ def _best(table: Table) -> list[str]:
 
 
 def _times(table: Table, *, is_compared: bool) -> list[str]:
-    """Return sentences on the machine and on times that cannot be compared."""
     usual = table.machine if table.measured_on == UNKNOWN else _machine_name(table.measured_on)
     ratio = "; ratio: the paper's time, on its own machine, divided by ours" if is_compared else ""
     sentences = [f"Training times were measured on {usual}{ratio}."] if usual else []

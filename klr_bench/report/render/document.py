@@ -97,7 +97,6 @@ def pipe_table(grid: Grid) -> str:
 
 
 def _md(text: str) -> str:
-    """Escape the special characters of Markdown."""
     return re.sub(r"([\\`*_|<>\[\]#&~$!])", r"\\\1", text)
 
 

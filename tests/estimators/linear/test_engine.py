@@ -40,7 +40,7 @@ def toy(n=300, d=6, seed=1):
 
 
 @pytest.fixture(params=["diagonal", "loop", "blocks of 1", "blocks of 7", "blocks of 128"])
-def update_method(request, monkeypatch):
+def mode(request, monkeypatch):
     """Configure how the covariance is updated; return the name of the method."""
     if request.param.startswith("blocks"):
         monkeypatch.setattr(confidence, "IN_CACHE", 0)
@@ -58,23 +58,21 @@ def assert_same(learner, mean, covariance, updates, mistakes, rtol=1e-8):
 
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
 @pytest.mark.parametrize("case", CASES)
-def test_the_learners_equal_the_reference(case, layout, update_method):
+def test_the_learners_equal_the_reference(case, layout, mode):
     X, y = toy()
     learner, step = CASES[case]
-    limit, diagonal = engine.LIMITS["float64"], update_method == "diagonal"
+    limit, diagonal = engine.LIMITS["float64"], mode == "diagonal"
     learner = clone(learner).set_params(covariance="diagonal" if diagonal else "full").fit(layout(X), y)
     assert_same(learner, *reference.online(X, y, step, diagonal=diagonal, limit=limit))
 
 
 @pytest.mark.parametrize(("update", "compat"), [("mistakes", None), ("always", None), ("mistakes", "libol")])
 @pytest.mark.parametrize("a", [1.0, 0.1])
-def test_second_order_perceptron_equals_the_reference(a, update, compat, update_method):
+def test_second_order_perceptron_equals_the_reference(a, update, compat, mode):
     """With compat="libol" every row updates the covariance, and predictions do not use it."""
-    diagonal = update_method == "diagonal"
+    diagonal = mode == "diagonal"
     X, y = toy(d=1 if diagonal else 6)
-    learner = klr.SecondOrderPerceptron(a, update, compat=compat, covariance=update_method if diagonal else "full").fit(
-        X, y
-    )
+    learner = klr.SecondOrderPerceptron(a, update, compat=compat, covariance=mode if diagonal else "full").fit(X, y)
     w, S, updates, mistakes = reference.sop(X, y, a, always=update == "always" or compat is not None)
     assert_same(learner, w if compat else S @ w, np.diag(S) if diagonal else S, updates, mistakes)
 
@@ -147,7 +145,7 @@ def test_epochs_continue_from_the_state_of_the_previous_one():
 @pytest.mark.parametrize(
     "learner", [klr.AROW(), klr.AROW(covariance="diagonal"), klr.PassiveAggressive(), klr.BatchConfidenceWeighted()]
 )
-def test_overflow_raises_an_error(learner, update_method):
+def test_overflow_raises_an_error(learner, mode):
     X, y = toy(20)
     X[5] = 1e200
     with pytest.raises(ValueError, match=r"not finite .*scale the features"):

@@ -49,8 +49,6 @@ def assert_all_finite(learner):
 def test_fits_to_repeated_rows_are_finite(learner, seeds, monkeypatch):
     for seed in seeds:
         X, y = repeated_rows(seed)
-        monkeypatch.setattr(
-            confidence, "IN_CACHE", [0, 256][seed // 2 % 2]
-        )  # update a full covariance in blocks or not
+        monkeypatch.setattr(confidence, "IN_CACHE", [0, 256][seed // 2 % 2])  # with or without blocks
         X = X.astype([np.float64, np.float32][seed % 2])
         assert_all_finite(clone(learner).fit(sp.csr_matrix(X) if seed % 7 == 0 else X, y))
