@@ -46,7 +46,7 @@ def deformed(arrays: Any, *, n_samples: int, seed: int) -> Any:
     blocks, signs = [], []
     for number, (sign, rows) in enumerate(_blocks(y, n_samples // 2, seed)):
         random = np.random.default_rng([seed, number])
-        blocks.append(_bent(images[rows], [slope[rows] for slope in slopes], fields, random))
+        blocks.append(_deform(images[rows], [slope[rows] for slope in slopes], fields, random))
         signs.append(np.full(len(rows), sign, dtype=np.int8))
     return replace(arrays, X=sp.vstack(blocks, format="csr"), y=np.concatenate(signs), n_train_official=None)
 
@@ -67,14 +67,14 @@ def _blocks(y: NDArray[np.int8], n_of_each: int, seed: int) -> Iterator[tuple[in
             yield sign, rows[np.arange(start, min(start + BLOCK, n_of_each)) % len(rows)]
 
 
-def _bent(images: NDArray[Any], slopes: list[NDArray[Any]], fields: NDArray[Any], random: np.random.Generator) -> Any:
+def _deform(images: NDArray[Any], slopes: list[NDArray[Any]], fields: NDArray[Any], random: np.random.Generator) -> Any:
     """Return deformed images (n, d) as CSR, with values rounded to multiples of 1/255."""
     n = len(images)
-    chosen = random.integers(0, FIELDS, (2, n))
+    choice = random.integers(0, FIELDS, (2, n))
     sizes = SHIFT * random.standard_normal((2, n, 1), dtype=np.float32)
     bent = images + THICKNESS * random.standard_normal((n, 1), dtype=np.float32) * np.hypot(*slopes)
     for direction, slope in enumerate(slopes):
-        bent += sizes[direction] * fields[direction, chosen[direction]] * slope
+        bent += sizes[direction] * fields[direction, choice[direction]] * slope
     np.clip(bent, 0.0, 1.0, out=bent)
     bent[bent < FAINTEST] = 0.0
     return sp.csr_matrix(np.round(bent * 255) / np.float32(255), dtype=np.float32)

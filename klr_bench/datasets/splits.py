@@ -80,11 +80,11 @@ def make_split(dataset: Dataset, spec: SplitSpec, seed: int, repeat: int) -> Spl
     random = np.random.RandomState(derived_seed(seed, dataset.name, repeat, "split"))
     match spec:
         case Folds(folds=folds):
-            return _fold_of_all(dataset, folds, seed, repeat)
+            return _fold(dataset, folds, seed, repeat)
         case Subset(n_train=n_train) | Official(n_train=int(n_train)):
-            return _drawn_once(dataset, n_train, seed, repeat)
+            return _fixed_subset(dataset, n_train, seed, repeat)
         case Draw():
-            return _drawn(dataset, spec, random)
+            return _random_draw(dataset, spec, random)
         case Runs(runs=runs):
             lengths = np.repeat(*np.array(runs).T)
             if lengths.sum() != n:
@@ -128,7 +128,7 @@ def _stratified(dataset: Dataset, test_size: float, random: np.random.RandomStat
     return Split(np.concatenate(train)[np.argsort(np.concatenate(places))], random.permutation(test_rows))
 
 
-def _drawn(dataset: Dataset, spec: Draw, random: np.random.RandomState) -> Split:
+def _random_draw(dataset: Dataset, spec: Draw, random: np.random.RandomState) -> Split:
     """Draw `n_test` test rows and `n_train` other rows, with equal classes if requested."""
     order, y = random.permutation(len(dataset.y)), np.asarray(dataset.y)
     values = np.unique(y) if spec.equal_classes else [None]
@@ -145,7 +145,7 @@ def _drawn(dataset: Dataset, spec: Draw, random: np.random.RandomState) -> Split
     return Split(random.permutation(train), np.concatenate([group[:n_test] for group in groups]))
 
 
-def _fold_of_all(dataset: Dataset, folds: int, seed: int, repeat: int) -> Split:
+def _fold(dataset: Dataset, folds: int, seed: int, repeat: int) -> Split:
     n = len(dataset.y)
     if not 2 <= folds <= n:
         fail(f"{dataset.name}: split: folds: expected an integer from 2 to {n}, the number of rows, got {folds}.")
@@ -155,7 +155,7 @@ def _fold_of_all(dataset: Dataset, folds: int, seed: int, repeat: int) -> Split:
     return Split(random.permutation(order[train]), order[test])
 
 
-def _drawn_once(dataset: Dataset, n_train: int, seed: int, repeat: int) -> Split:
+def _fixed_subset(dataset: Dataset, n_train: int, seed: int, repeat: int) -> Split:
     n, official = len(dataset.y), dataset.n_train_official
     most = n - 1 if official is None else official
     if not 0 < n_train <= most:

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from sklearn.utils import check_scalar
 
 from klr_bench.config.models import MOST_FEATURES
-from klr_bench.datasets.class_labels import Labels, known_code, number
+from klr_bench.datasets.class_labels import Labels, code_of_label, parse_number
 from klr_bench.datasets.compression import DamagedFileError
-from klr_bench.datasets.readers import check_text, csv, sniffed_format, svmlight
-from klr_bench.datasets.readers.chunks import Chunk, rechunked
+from klr_bench.datasets.readers import check_text, csv, detect_format, svmlight
+from klr_bench.datasets.readers.chunks import Chunk, rechunk
 from klr_bench.datasets.readers.layout import Layout, check_width, layout_of
 from klr_bench.datasets.stream_cache import DamagedCacheError, Scan, StreamCache
 from klr_bench.errors import KlrBenchError, fail, shown
@@ -109,7 +109,7 @@ def stream(
     paths = _files(path)
     try:
         check_text(paths)
-        kind = format or sniffed_format(paths[0])
+        kind = format or detect_format(paths[0])
         if kind not in ("svmlight", "csv"):
             fail(f"format: expected 'svmlight', 'csv' or None, got {shown(repr(kind))}.")
         if kind == "csv":
@@ -208,7 +208,7 @@ class Stream:
                     return
                 except DamagedCacheError:
                     logger.warning("%s is damaged; the text files are read again.", self.cache.path)
-        yield from rechunked(
+        yield from rechunk(
             self._parsed(Labels(self._spellings, closed=True), lowest, highest), self.chunk_rows, skip_rows
         )
 
@@ -222,11 +222,11 @@ class Stream:
     def _values(self) -> NDArray[Any]:
         """Values of y, indexed by label code."""
         if self.positive is not None:
-            code = known_code(Labels(self._spellings), self.positive, str(self.paths[0]), "positive=")
+            code = code_of_label(Labels(self._spellings), self.positive, str(self.paths[0]), "positive=")
             return np.where(np.arange(len(self._spellings)) == code, 1, -1).astype(np.int8)
         if self.known_classes is not None:
             return self.known_classes
-        numbers = [number(label) for label in self._spellings]
+        numbers = [parse_number(label) for label in self._spellings]
         return np.array(self._spellings if None in numbers else numbers)
 
     @property
@@ -251,7 +251,7 @@ class Stream:
         """Yield all rows parsed from the text, and write them to the cache."""
         chunks = self._read(labels, lowest, highest)
         try:
-            yield from self.cache.written(chunks, labels) if self.cache else chunks
+            yield from self.cache.write_through(chunks, labels) if self.cache else chunks
         except DamagedFileError as error:
             raise _damaged(error) from error
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from klr_bench.datasets.cache import content_sha256, disk_errors, state_of, suffixed
 from klr_bench.datasets.class_labels import Labels
-from klr_bench.datasets.readers.chunks import Chunk, rechunked
+from klr_bench.datasets.readers.chunks import Chunk, rechunk
 from klr_bench.files import open_regular
 from klr_bench.results.keys import content_hash
 
@@ -76,7 +76,7 @@ class StreamCache:
         ends = np.cumsum([0, *scan.rows])
         first = int(np.searchsorted(ends, skip_rows, side="right")) - 1
         chunks = self._stored(range(first, len(scan.rows)), scan, codes)
-        yield from rechunked(chunks, chunk_rows, skip_rows - int(ends[first]))
+        yield from rechunk(chunks, chunk_rows, skip_rows - int(ends[first]))
 
     def _stored(self, numbers: range, scan: Scan, codes: NDArray[np.int32]) -> Iterator[Chunk]:
         try:
@@ -96,7 +96,7 @@ class StreamCache:
         except Exception as error:
             raise DamagedCacheError from error
 
-    def written(self, chunks: Iterator[Chunk], labels: Labels) -> Iterator[Chunk]:
+    def write_through(self, chunks: Iterator[Chunk], labels: Labels) -> Iterator[Chunk]:
         """Yield all chunks while writing them, unless another process is writing them.
 
         Raises KlrBenchError if the disk is full or the folder is not writable.

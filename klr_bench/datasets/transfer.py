@@ -27,7 +27,7 @@ class TransferError(Exception):
     """Raised if a source does not provide the file; the message is a short reason."""
 
 
-class NotThereError(TransferError):
+class NotFoundError(TransferError):
     """Raised if a source responds but does not have the file."""
 
 
@@ -128,7 +128,7 @@ def _extent(response: requests.Response, have: int, validator: str, part: Path) 
     status = response.status_code
     answer = f"HTTP {status} {response.reason or ''}".rstrip()
     if status in {404, 410}:
-        raise NotThereError(answer)
+        raise NotFoundError(answer)
     if status == 416:  # the partial file is longer than the file, so it belongs to another file
         discard(part)
     if status == 416 or status >= 500:

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from klr_bench.datasets.compression import LONGEST_LINE, open_plain, too_long
+from klr_bench.datasets.compression import LONGEST_LINE, line_too_long, open_plain
 from klr_bench.errors import KlrBenchError
 
 BLOCK = 1 << 21
@@ -28,7 +28,7 @@ class Block:
     first: int  # number of the first line, from 1
     text: bytes
 
-    def refusal(self, position: int, reason: str) -> KlrBenchError:
+    def error_at(self, position: int, reason: str) -> KlrBenchError:
         """Return an error that names the file and the line at a byte position."""
         line = self.first + self.text.count(b"\n", 0, position)
         return KlrBenchError(f"{self.path}, line {line}: {reason}")
@@ -48,7 +48,7 @@ def blocks(path: Path, *, any_line_end: bool = False) -> Iterator[Block]:
                 text = re.sub(rb"\r(?=[^\n])", b"\n", text)
             end = text.rfind(b"\n") + 1
             if len(text) - end > LONGEST_LINE:
-                raise too_long(path, first + text.count(b"\n"))
+                raise line_too_long(path, first + text.count(b"\n"))
             if end:
                 yield Block(path, first, text[:end].removeprefix(BOM if first == 1 else b""))
                 first += text.count(b"\n", 0, end)
@@ -75,18 +75,18 @@ class Chunk:
         return X
 
 
-def stacked(matrices: Sequence[Any]) -> Any:
+def stack_rows(matrices: Sequence[Any]) -> Any:
     """Stack matrices vertically; all of them are dense or all are CSR."""
     return sp.vstack(matrices, format="csr") if sp.issparse(matrices[0]) else np.concatenate(matrices)
 
 
-def joined(chunks: Sequence[Chunk]) -> Chunk:
+def concatenate_chunks(chunks: Sequence[Chunk]) -> Chunk:
     """Concatenate chunks into one chunk; the rows are copied."""
-    codes, X = np.concatenate([chunk.codes for chunk in chunks]), stacked([chunk.X for chunk in chunks])
+    codes, X = np.concatenate([chunk.codes for chunk in chunks]), stack_rows([chunk.X for chunk in chunks])
     return Chunk(codes, X, min(chunk.smallest for chunk in chunks), max(chunk.largest for chunk in chunks))
 
 
-def rechunked(chunks: Iterator[Chunk], chunk_rows: int, skip_rows: int) -> Iterator[Chunk]:
+def rechunk(chunks: Iterator[Chunk], chunk_rows: int, skip_rows: int) -> Iterator[Chunk]:
     """Yield the rows after the first `skip_rows` rows, in chunks of `chunk_rows` rows.
 
     The last chunk may be smaller.  Each chunk owns its memory.
@@ -103,7 +103,7 @@ def rechunked(chunks: Iterator[Chunk], chunk_rows: int, skip_rows: int) -> Itera
             n_waiting += end - begin
             begin = end
             if n_waiting == chunk_rows:
-                yield joined(waiting)
+                yield concatenate_chunks(waiting)
                 waiting, n_waiting = [], 0
     if waiting:
-        yield joined(waiting)
+        yield concatenate_chunks(waiting)
