@@ -179,7 +179,6 @@ def code_of_label(labels: Labels, label: Any, where: str, setting: str) -> int:
 
 
 def _sorted(names: Sequence[str]) -> list[str]:
-    """Sort labels by value if all are numbers, otherwise as text."""
     keys: dict[str, Any] = {name: _key(name) for name in names}
     return sorted(names, key=str if any(isinstance(key, str) for key in keys.values()) else keys.__getitem__)
 

@@ -216,7 +216,6 @@ def _sha256s(paths: Sequence[Path], config: DatasetConfig) -> list[str]:
 
 
 def _own_files(config: DatasetConfig) -> list[Path]:
-    """Return the paths of the user's training files and, if given, test files."""
     source = config.source
     if not source.path:
         fail("dataset=file needs a data file; set data.path=FILE (LIBSVM or CSV text).")

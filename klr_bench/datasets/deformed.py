@@ -68,7 +68,6 @@ def _blocks(y: NDArray[np.int8], n_of_each: int, seed: int) -> Iterator[tuple[in
 
 
 def _deform(images: NDArray[Any], slopes: list[NDArray[Any]], fields: NDArray[Any], random: np.random.Generator) -> Any:
-    """Return deformed images (n, d) as CSR, with values rounded to multiples of 1/255."""
     n = len(images)
     choice = random.integers(0, FIELDS, (2, n))
     sizes = SHIFT * random.standard_normal((2, n, 1), dtype=np.float32)

@@ -142,7 +142,6 @@ def _fetch_from(place: str, entry: LabelsFile, target: Path, progress: Progress)
 
 
 def _decompress(source: Path, entry: LabelsFile, target: Path, progress: Progress) -> None:
-    """Decompress into a temporary file, check its hash, and move it to the cached path."""
     temporary = suffixed(target, ".tmp")
     temporary.unlink(missing_ok=True)  # avoid writing through a link or into a FIFO
     sha256, size = hashlib.sha256(), source.stat().st_size

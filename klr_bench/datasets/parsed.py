@@ -59,7 +59,6 @@ def verify(folder: Path) -> tuple[Literal["ok", "corrupt"], str]:
 
 
 def _save(arrays: Arrays, folder: Path, name: str, sha256s: Sequence[str]) -> None:
-    """Write the arrays to a temporary folder, then rename it to `folder`."""
     temporary = suffixed(folder, ".tmp")
     _remove(temporary)
     temporary.mkdir()

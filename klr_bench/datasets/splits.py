@@ -129,7 +129,6 @@ def _stratified(dataset: Dataset, test_size: float, random: np.random.RandomStat
 
 
 def _random_draw(dataset: Dataset, spec: Draw, random: np.random.RandomState) -> Split:
-    """Draw `n_test` test rows and `n_train` other rows, with equal classes if requested."""
     order, y = random.permutation(len(dataset.y)), np.asarray(dataset.y)
     values = np.unique(y) if spec.equal_classes else [None]
     groups = [order if value is None else order[y[order] == value] for value in values]

@@ -138,7 +138,6 @@ def _checked_classes(classes: Any) -> NDArray[Any]:
 
 
 def _files(path: Paths) -> list[Path]:
-    """Return the files that match a path, a pattern or a list of both."""
     if isinstance(path, str | Path):
         files = matching(expanded(str(path)))
     else:
@@ -214,13 +213,11 @@ class Stream:
 
     @cached_property
     def _spellings(self) -> list[str]:
-        """Labels, indexed by code."""
         known = self.known_classes
         return self._scan.spellings if known is None else [str(label) for label in known.tolist()]
 
     @cached_property
     def _values(self) -> NDArray[Any]:
-        """Values of y, indexed by label code."""
         if self.positive is not None:
             code = code_of_label(Labels(self._spellings), self.positive, str(self.paths[0]), "positive=")
             return np.where(np.arange(len(self._spellings)) == code, 1, -1).astype(np.int8)
@@ -231,7 +228,6 @@ class Stream:
 
     @property
     def _base(self) -> int:
-        """Feature index of the first column of X, 0 or 1."""
         if self.known_base is not None:
             return self.known_base
         return 0 if self._scan.smallest == 0 else 1
@@ -248,7 +244,6 @@ class Stream:
         return scan
 
     def _parsed(self, labels: Labels, lowest: int, highest: int) -> Iterator[Chunk]:
-        """Yield all rows parsed from the text, and write them to the cache."""
         chunks = self._read(labels, lowest, highest)
         try:
             yield from self.cache.write_through(chunks, labels) if self.cache else chunks

@@ -96,7 +96,6 @@ def _resumable(url: str, part: Path) -> tuple[int, str]:
 
 
 def _attempt(url: str, part: Path, progress: Progress, description: str, limit: int) -> None:
-    """Request the missing bytes and append them to the partial file."""
     have, validator = _resumable(url, part)
     headers = {"Accept-Encoding": "identity"}  # byte ranges refer to the unencoded file
     if have:

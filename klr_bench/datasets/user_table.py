@@ -157,7 +157,6 @@ def read_table(
 
 
 def _columns(path: Path, layout: Layout, requested: Mapping[str, str]) -> list[Column]:
-    """Return the treatment of all columns except the label, based on all rows with a label."""
     header = [shown(name, 50) for name in layout.header or [""] * layout.n_columns]
     names = {place: name or f"column {place + 1}" for place, name in enumerate(header) if place != layout.label}
     kinds = _requested_kinds(path, names, requested)

@@ -30,7 +30,7 @@ def whole(*headers: str, status: str = "200 OK", body: bytes = PLAIN) -> bytes:
 
 
 def check_fallback(server: Server, cache: Path, odd: Behavior) -> None:
-    """Check that a file is fetched from upstream if the mirror sends an odd response, and that no other file is left."""
+    """Check that a file is fetched from upstream if the mirror sends an odd response, and that nothing else is left."""
     server.replies |= {f"/mirror/{NAME}{suffix}": [odd] for suffix in ("", ".xz", ".gz", ".bz2")}
     server.replies["/right"] = [sends(whole())]
     fetch(entry(server, "/right"), cache=cache, mirror=f"{server.url}/mirror")

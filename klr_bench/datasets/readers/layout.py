@@ -113,7 +113,6 @@ def _consistency(sample: list[str], delimiter: str) -> tuple[bool, bool, float, 
 
 
 def _complete_rows(sample: list[str], delimiter: str) -> list[list[str]]:
-    """Return the rows of some lines, up to the first quote that is not closed."""
     rows = []
     with suppress(csv.Error):
         for _, fields in fields_of(iter(sample), delimiter):

@@ -97,7 +97,6 @@ class _BlockReader:
         self.state[:] = after, row + 1, entry, smallest, largest
 
     def _fault(self, token: str, name: str, colon: str, text: str, previous: int) -> str | None:
-        """Return a description of the error in an entry, or None."""
         value = parse_number(text)
         if not colon:
             return f"{shown(repr(token))} is not index:value"
