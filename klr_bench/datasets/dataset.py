@@ -80,7 +80,7 @@ def load(
             arrays = read(paths, _reading(config))
             states = [verify(entry, cache=cache) for entry in files(config)]
             if {*states} - {"ok"} or _sha256s(paths, config) != sha256s:
-                fail(f"{paths[0]}: a file of {name} changed while it was being read; run the command again.")
+                fail(f"{paths[0]}: a file of {name} changed while it was being read; run the same command again.")
             if config.derive:
                 with _call_errors(f"{name}: derive", config.derive):
                     arrays = generate(config.derive, f"{name}: derive.", arrays=arrays)
