@@ -97,7 +97,7 @@ class Labels:
         return self._codes[text]
 
     def encode(self, values: NDArray[np.float64], code_of: Callable[[int], int]) -> NDArray[np.int32]:
-        """Return the integer codes (n,) of numeric labels `values` (n,), where NaN stands for a word.
+        """Return integer codes (n,) of numeric labels `values` (n,), where NaN stands for a word.
 
         `code_of(row)` is called for words and for new labels.
         """

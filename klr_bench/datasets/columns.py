@@ -86,7 +86,7 @@ def _mark(digits: str, value: float) -> str:
 
 
 def amount_value(text: str, unit: str, *, commas: bool) -> float | None:
-    """Return the value of a number with the given unit, or None if the text is not such a number.
+    """Return the value of a number with the given unit, or None for any other text.
 
     If `commas`, commas may separate thousands.
     """

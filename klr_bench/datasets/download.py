@@ -73,7 +73,7 @@ def cached_path(entry: LabelsFile, cache: Path) -> Path:
 
 
 def _expected(entry: LabelsFile, target: Path) -> str:
-    """Return the declared hash or, if it is unknown, the hash recorded when the file was fetched."""
+    """Return the declared hash or, if unknown, the hash recorded when the file was fetched."""
     return stamp_of(target).get("sha256", UNKNOWN) if entry.sha256 == UNKNOWN else str(entry.sha256)
 
 
@@ -110,7 +110,7 @@ def _fetch_from_sources(entry: LabelsFile, target: Path, mirror: str | None, pro
 
 
 def _places(entry: LabelsFile, target: Path, mirror: str | None) -> dict[str, list[str]]:
-    """Return the locations to try for each source; the source "" is optional and is not reported."""
+    """Return the locations to try per source; a missing file at source "" is not reported."""
     places = {"": [str(target) + suffix for suffix in SUFFIXES]}
     if mirror:
         base = f"{mirror.rstrip('/') if _is_url(mirror) else expanded(mirror).absolute()}/{entry.name}"

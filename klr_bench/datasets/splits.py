@@ -1,4 +1,4 @@
-"""Train/test splits that depend only on seed, data set and repeat, so that algorithms share them."""
+"""Train/test splits that depend only on seed, data set and repeat, not on the algorithm."""
 
 from __future__ import annotations
 

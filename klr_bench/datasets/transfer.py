@@ -87,7 +87,7 @@ def discard(part: Path) -> None:
 
 
 def _resumable(url: str, part: Path) -> tuple[int, str]:
-    """Return the number of bytes in the partial file and their validator, or (0, "") if unusable."""
+    """Return the size of the partial file and its validator, or (0, "") if it is unusable."""
     with suppress(OSError, KlrBenchError, KeyError, TypeError):
         note, state = read_json(suffixed(part, ".json")), part.lstat()
         if note["url"] == url and note["validator"] and stat.S_ISREG(state.st_mode):

@@ -56,7 +56,7 @@ class Column:
         return 1 if self.kind == NUMBER else len(self.values)
 
     def features(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Return the features (n, width) of some rows, with infinity for text in a column of numbers."""
+        """Return the features (n, width) of some rows, with infinity for text among numbers."""
         if self.kind == NUMBER:
             numbers = None if self.unit else parse_numbers(texts)
             if numbers is None:
@@ -171,7 +171,7 @@ def _columns(path: Path, layout: Layout, requested: Mapping[str, str]) -> list[C
 
 
 def _requested_kinds(path: Path, names: Mapping[int, str], requested: Mapping[str, str]) -> dict[int, str]:
-    """Return the requested kinds by column position.  Raises KlrBenchError for an unknown column."""
+    """Return the requested kinds by column position; raise KlrBenchError for unknown columns."""
     kinds: dict[int, str] = {}
     for name, kind in requested.items():
         places = [place for place, known in names.items() if known == name or (name == str(place + 1))]
@@ -183,7 +183,7 @@ def _requested_kinds(path: Path, names: Mapping[int, str], requested: Mapping[st
 
 
 def _column(path: Path, layout: Layout, place: int, name: str, profile: ColumnProfile, requested: str | None) -> Column:
-    """Return the treatment of a column, as requested or as determined by the profile of its values."""
+    """Return the treatment of a column, as requested or as determined by its values."""
     free, counts, units, n_present = requested is None, profile.counts, profile.units, profile.n_present
     key = _key(place, name)
 

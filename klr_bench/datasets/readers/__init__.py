@@ -166,7 +166,7 @@ def _delimited(paths: Sequence[Path], labels: Labels, reading: Reading) -> tuple
 
 
 def _numbers(path: Path, layout: Layout, labels: Labels) -> Part:
-    """Return the features (CSR if wide) and label codes of a CSV file that contains only numbers."""
+    """Return the features (CSR if wide) and label codes of a CSV file with only numbers."""
     from klr_bench.datasets.readers import csv
 
     codes, matrices = [], []

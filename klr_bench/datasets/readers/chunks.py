@@ -67,7 +67,7 @@ class Chunk:
     largest: int
 
     def matrix(self, base: int, n_features: int) -> Any:
-        """Return X (n, n_features), whose column j is the feature with index ``base + j`` in the file."""
+        """Return X (n, n_features), whose column j has the index ``base + j`` in the file."""
         if not sp.issparse(self.X):
             return self.X
         X = sp.csr_matrix((self.X.data, self.X.indices - np.int32(base), self.X.indptr), (len(self.codes), n_features))
