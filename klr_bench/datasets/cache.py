@@ -28,7 +28,7 @@ N_PIECES, PIECE = 16, 2**20
 """Number of pieces in the sample of a large file, and size of each piece in bytes."""
 
 
-def silent(done: int, total: int | None, description: str) -> None:
+def ignore_progress(done: int, total: int | None, description: str) -> None:
     """Ignore a progress report."""
 
 
@@ -65,7 +65,7 @@ def disk_errors(path: Path, setting: str = "data.cache=FOLDER") -> Iterator[None
         )
 
 
-def make_once(path: Path, name: str, progress: Progress, find: Callable[[], T | None], make: Callable[[], T]) -> T:
+def find_or_make(path: Path, name: str, progress: Progress, find: Callable[[], T | None], make: Callable[[], T]) -> T:
     """Return the result of `find`, or of `make` if `find` returns None.
 
     `make` writes `path`.  One process makes the content; the others wait for it and report this under `name`.  The

@@ -25,7 +25,7 @@ NO_LABEL = frozenset({"", "na", "n/a", "nan", "null", "?"})
 """Labels (in lower case) that denote a missing value; ``none`` and ``-`` may be classes."""
 
 
-def number(text: str) -> float | None:
+def parse_number(text: str) -> float | None:
     """Return the number that a text represents, or None if it is not a number.
 
     Unlike ``float``, this function accepts neither ``1_000`` nor digits other than 0-9.
@@ -36,14 +36,14 @@ def number(text: str) -> float | None:
         return None
 
 
-def is_unlabelled(text: str) -> bool:
+def is_missing_label(text: str) -> bool:
     """Return True if a label denotes a missing value."""
     return text.lower() in NO_LABEL
 
 
 def _key(text: str) -> str | float:
     """Return a comparison key that is the same for all spellings of a number."""
-    value = number(text)
+    value = parse_number(text)
     if value is None or not math.isfinite(value):
         return text
     return int(text) if re.fullmatch(r"[+-]?\d+", text) else value
@@ -69,7 +69,7 @@ class Labels:
 
     def drops(self, text: str, n_rows: int = 1) -> bool:
         """Return True if rows with this label must be dropped, and count those rows."""
-        dropped = self._drop_missing and is_unlabelled(text)
+        dropped = self._drop_missing and is_missing_label(text)
         self.dropped.update({text: n_rows} if dropped else {})
         return dropped
 
@@ -78,17 +78,18 @@ class Labels:
         known = self._codes.get(text)
         if known is not None:
             return known
-        if self._drop_missing and is_unlabelled(text):
+        if self._drop_missing and is_missing_label(text):
             return -1
-        value = number(text)
-        if is_unlabelled(text) or len(text) > LONGEST_LABEL or (value is not None and not math.isfinite(value)):
-            message = f"{sanitize(repr(text))} is not a valid label"
+        value = parse_number(text)
+        if is_missing_label(text) or len(text) > LONGEST_LABEL or (value is not None and not math.isfinite(value)):
+            message = f"{shown(repr(text))} is not a valid label"
             raise ValueError(message)
         key = _key(text)
         if key not in self._codes:
             if self._closed or len(self.spellings) == MOST_LABELS:
-                classes = ", ".join(first_names(self.spellings))
-                message = f"the label {sanitize(repr(text))} is not one of the classes {classes}"
+                message = (
+                    f"the label {shown(repr(text))} is not one of the classes {', '.join(first_ten(self.spellings))}"
+                )
                 raise ValueError(message)
             self._codes[key] = len(self.spellings)
             self.spellings.append(text)
@@ -96,20 +97,20 @@ class Labels:
         return self._codes[text]
 
     def encode(self, values: NDArray[np.float64], code_of: Callable[[int], int]) -> NDArray[np.int32]:
-        """Return the integer codes (n,) of numeric labels `values` (n,), with NaN for a word.
+        """Return integer codes (n,) of numeric labels `values` (n,), where NaN stands for a word.
 
         `code_of(row)` is called for words and for new labels.
         """
         codes = np.full(len(values), -1, dtype=np.int32)
         for code, spelling in enumerate(self.spellings[:MOST_COMPARED]):
-            if (value := number(spelling)) is not None:
+            if (value := parse_number(spelling)) is not None:
                 codes[values == value] = code
         for row in np.flatnonzero(codes < 0).tolist():
             codes[row] = code_of(row)
         return codes
 
 
-def encoded(
+def encode_targets(
     codes: NDArray[Any],
     labels: Labels,
     where: str,
@@ -134,15 +135,15 @@ def encoded(
     else:
         if positive is None and len(names) > 2:
             fail(
-                f"{where}: expected two classes, got {len(names)} ({', '.join(first_names(classes))}). "
+                f"{where}: expected two classes, got {len(names)} ({', '.join(first_ten(classes))}). "
                 "Choose one against the rest with data.positive=LABEL, or keep all with data.multiclass=true "
                 "(multiclass: true in YAML) for multiclass learners."
             )
-        code = names.index(classes[-1]) if positive is None else known_code(labels, positive, where, "data.positive")
+        code = names.index(classes[-1]) if positive is None else code_of_label(labels, positive, where, "data.positive")
         y, missing = np.where(codes == code, 1, -1), code not in present or len(present) == 1
         classes = [names[1 - code] if len(names) == 2 else f"not {names[code]}", names[code]]
     if missing or not 2 <= len(names) <= MOST_CLASSES:
-        without = first_names(_sorted([name for code, name in enumerate(names) if code not in present]))
+        without = first_ten(_sorted([name for code, name in enumerate(names) if code not in present]))
         counted = f"{len(names)} {'class' if len(names) == 1 else 'classes'}"
         absent = f", with no training rows for {', '.join(without)}" if without else ""
         advice = f" The labels are in {column}; set data.label=NAME to use another column." if column else ""
@@ -150,19 +151,19 @@ def encoded(
     return y.astype(np.int8), tuple(classes)
 
 
-def filter_labels(
+def select_labels(
     parts: Sequence[tuple[Any, NDArray[Any]]], labels: Labels, only: Sequence[Any], where: str
 ) -> tuple[list[tuple[Any, NDArray[Any]]], Labels]:
     """Return the rows of each part (X, codes) whose label is in `only`, with new label codes."""
     selected = Labels()
     new = np.full(len(labels.spellings), -1)
     for label in only:
-        code = known_code(labels, label, where, "only")
+        code = code_of_label(labels, label, where, "only")
         new[code] = selected.code(labels.spellings[code])
     return [(X[new[old] >= 0], new[old][new[old] >= 0]) for X, old in parts], selected
 
 
-def known_code(labels: Labels, label: Any, where: str, setting: str) -> int:
+def code_of_label(labels: Labels, label: Any, where: str, setting: str) -> int:
     """Return the code of a label; ignore case if there is no exact match.
 
     Raises KlrBenchError with the name of the setting if the label does not occur.
@@ -172,19 +173,17 @@ def known_code(labels: Labels, label: Any, where: str, setting: str) -> int:
     same = same or [code for code, spelling in enumerate(spellings) if spelling.casefold() == text.casefold()]
     if len(same) != 1:
         fail(
-            f"{where}: no row has the label {sanitize(repr(str(label)))} ({setting})."
-            f"{nearest(text, first_names(spellings))}"
+            f"{where}: no row has the label {shown(repr(str(label)))} ({setting}).{nearest(text, first_ten(spellings))}"
         )
     return same[0]
 
 
 def _sorted(names: Sequence[str]) -> list[str]:
-    """Sort labels by value if all are numbers, otherwise as text."""
     keys: dict[str, Any] = {name: _key(name) for name in names}
     return sorted(names, key=str if any(isinstance(key, str) for key in keys.values()) else keys.__getitem__)
 
 
-def first_names(names: Sequence[str]) -> list[str]:
+def first_ten(names: Sequence[str]) -> list[str]:
     """Return at most ten names for a message, followed by "..." if there are more."""
     first = [sanitize(name, 50) for name in names[:10]]
     return first if len(names) <= 10 else [*first, "..."]

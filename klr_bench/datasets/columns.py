@@ -12,13 +12,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from klr_bench.datasets.class_labels import number
+from klr_bench.datasets.class_labels import parse_number
 
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?", "-"})
 """Texts (in lower case) that denote a missing value."""
 MOST_COUNTED = 1000
 """Maximum number of different values of a column that are counted."""
-SELDOM = 20
+FEW_VALUES = 20
 """Number of different values that a text column may always have, even with few rows."""
 DATE = re.compile(
     r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d\d))"
@@ -58,16 +58,16 @@ class Amount(NamedTuple):
     """One of `COMMA`; without a comma ``point``, ``hundreds`` (100 to 999), ``large`` (at least 1000) or ``small``."""
 
 
-def amount(text: str) -> Amount | None:
+def parse_amount(text: str) -> Amount | None:
     """Split a number that may have a unit or commas; return None for any other text."""
-    value = number(text)
+    value = parse_number(text)
     if value is not None:
         return None if math.isnan(value) else Amount("", text, _mark(text, value))
     match = _AMOUNT.fullmatch(text)
     if not match or (match[1] and match[3]):
         return None
     digits = re.sub(r"['\u2019\s]", "", match[4]) if _SPACED.fullmatch(match[4]) else match[4]
-    value = number(digits)
+    value = parse_number(digits)
     if _THOUSANDS.fullmatch(digits):
         single = digits.count(",") == 1 and "." not in digits
         mark = "thousands" if not single else "decimal" if digits.startswith("0") else "either"
@@ -85,15 +85,15 @@ def _mark(digits: str, value: float) -> str:
     return "point" if "." in digits else "large" if size >= 1000 else "hundreds" if size >= 100 else "small"
 
 
-def value_of(text: str, unit: str, *, commas: bool) -> float | None:
-    """Return the value of a number with the given unit, or None if the text is not one.
+def amount_value(text: str, unit: str, *, commas: bool) -> float | None:
+    """Return the value of a number with the given unit, or None for any other text.
 
     If `commas`, commas may separate thousands.
     """
-    parts = amount(text)
+    parts = parse_amount(text)
     if parts is None or parts.unit != unit or parts.mark == "decimal" or (parts.mark in COMMA and not commas):
         return None
-    return number(parts.digits.replace(",", ""))
+    return parse_number(parts.digits.replace(",", ""))
 
 
 @dataclass
@@ -121,11 +121,11 @@ class ColumnProfile:
 
     def add(self, lines: Sequence[int], texts: Sequence[str]) -> None:
         """Update the statistics with some rows, given by their line numbers and texts."""
-        numbers = numbers_of(texts)
+        numbers = parse_numbers(texts)
         rows = list(zip(lines, texts, strict=True))
         if numbers is None:
             rows = [(line, text) for line, text in rows if not is_missing(text)]
-            numbers = numbers_of([text for _, text in rows])
+            numbers = parse_numbers([text for _, text in rows])
         self.n += len(texts)
         self.n_missing += len(texts) - len(rows)
         if self.counts is not None:
@@ -140,7 +140,7 @@ class ColumnProfile:
             self._add_numbers(numbers, rows[0])
 
     def _add_text(self, line: int, text: str) -> None:
-        parts = amount(text)
+        parts = parse_amount(text)
         form = (parts.unit, parts.mark in COMMA) if parts else None
         if form not in self.forms and len(self.forms) >= MOST_FORMS:
             form = None
@@ -159,17 +159,17 @@ class ColumnProfile:
 
     def reason_to_leave_out(self, name: str) -> str | None:
         """Return why a column with this name (empty if unnamed) should be left out, or None."""
-        if self.whole and self.n >= SELDOM and self.stepped and not self.n_missing:
+        if self.whole and self.n >= FEW_VALUES and self.stepped and not self.n_missing:
             return "row numbers"
         if not IDENTIFIER.fullmatch(name) and name:
             return None
-        if self.whole and self.n >= SELDOM and (self.counts is None or len(self.counts) > self.n_there / 2):
+        if self.whole and self.n >= FEW_VALUES and (self.counts is None or len(self.counts) > self.n_present / 2):
             return "row numbers"
-        different = self.counts is not None and len(self.counts) == self.n_there
+        different = self.counts is not None and len(self.counts) == self.n_present
         return "identifiers, all different" if different and (self.whole or not self.forms["", False]) else None
 
     @property
-    def n_there(self) -> int:
+    def n_present(self) -> int:
         """Number of values that are not missing."""
         return self.n - self.n_missing
 
@@ -205,7 +205,7 @@ def is_missing(text: str) -> bool:
     return len(text) <= 4 and text.lower() in MISSING
 
 
-def numbers_of(texts: Sequence[str]) -> NDArray[np.float64] | None:
+def parse_numbers(texts: Sequence[str]) -> NDArray[np.float64] | None:
     """Return the numbers that texts represent; None if any text is not a number or is NaN."""
     try:
         numbers = np.array(texts, dtype=np.float64)

@@ -41,7 +41,7 @@ class DamagedFileError(Exception):
         self.path = path
 
 
-class _Unpacked(io.RawIOBase):
+class _Decompressed(io.RawIOBase):
     """Decompressed content of a file; reading fails if it is far larger than the file."""
 
     def __init__(self, content: Any, stored: BinaryIO, path: Path) -> None:
@@ -65,11 +65,11 @@ def lines(stream: IO[AnyStr], path: Path) -> Iterator[AnyStr]:
     while line := stream.readline(LONGEST_LINE + 1):
         number += 1
         if len(line) > LONGEST_LINE:
-            raise too_long(path, number)
+            raise line_too_long(path, number)
         yield line
 
 
-def too_long(path: Path, line: int) -> KlrBenchError:
+def line_too_long(path: Path, line: int) -> KlrBenchError:
     """Return the error for a line that is too long."""
     most = f"{LONGEST_LINE:,} characters"
     return KlrBenchError(
@@ -88,7 +88,7 @@ def open_plain(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
             start = raw.peek(6)
             opener = next((opener for magic, opener in _OPENERS.items() if start.startswith(magic)), None)
             if opener:
-                yield io.BufferedReader(_Unpacked(opener(raw), raw, path), CHUNK), raw
+                yield io.BufferedReader(_Decompressed(opener(raw), raw, path), CHUNK), raw
             else:
                 yield raw, raw
     except (EOFError, lzma.LZMAError, zlib.error) as error:

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from klr_bench.config.datasets import generate
 from klr_bench.config.models import DatasetConfig
 from klr_bench.config.splitting import Stream as StreamSplit
-from klr_bench.datasets.cache import Progress, content_sha256, silent, stamped_sha256, state_of
-from klr_bench.datasets.class_labels import LARGEST, Labels, encoded
+from klr_bench.datasets.cache import Progress, content_sha256, ignore_progress, stamped_sha256, state_of
+from klr_bench.datasets.class_labels import LARGEST, Labels, encode_targets
 from klr_bench.datasets.compression import SUFFIXES, DamagedFileError
 from klr_bench.datasets.download import UNKNOWN, fetch, files, verify
-from klr_bench.datasets.parsed import parsed
-from klr_bench.datasets.readers import READER_VERSION, TABLE_VERSION, Arrays, Reading, check_text, read, stored
-from klr_bench.errors import KlrBenchError, fail, sanitize
+from klr_bench.datasets.parsed import load_or_parse
+from klr_bench.datasets.readers import READER_VERSION, TABLE_VERSION, Arrays, Reading, as_float32, check_text, read
+from klr_bench.errors import KlrBenchError, fail, shown
 from klr_bench.files import expanded, matching, no_file
 from klr_bench.instantiate import TARGET, Parameters
 from klr_bench.results.keys import content_hash, source_hash
@@ -80,13 +80,13 @@ def load(
             arrays = read(paths, _reading(config))
             states = [verify(entry, cache=cache) for entry in files(config)]
             if {*states} - {"ok"} or _sha256s(paths, config) != sha256s:
-                fail(f"{paths[0]}: a file of {name} changed while it was being read; run the command again.")
+                fail(f"{paths[0]}: a file of {name} changed while it was being read; run the same command again.")
             if config.derive:
                 with _call_errors(f"{name}: derive", config.derive):
                     arrays = generate(config.derive, f"{name}: derive.", arrays=arrays)
             return arrays
 
-        arrays = parsed(parsed_folder(key, cache), full_name, sha256s, parse, progress or silent)
+        arrays = load_or_parse(parsed_folder(key, cache), full_name, sha256s, parse, progress or ignore_progress)
     n, declared, n_train = len(arrays.y), config.declared_rows(), arrays.n_train_official
     if declared not in {None, n}:
         fail(f"{name}: expected n_samples={declared} as declared, got {n} rows; correct configs/dataset/{name}.yaml.")
@@ -132,7 +132,9 @@ def streamed(
     labels = Labels()
     spellings = (np.format_float_positional(one, trim="-") if isinstance(one, float) else one for one in rows.classes)
     codes = np.array([labels.code(str(spelling)) for spelling in spellings])
-    values, classes = encoded(codes, labels, str(paths[0]), positive=dataset.positive, multiclass=dataset.multiclass)
+    values, classes = encode_targets(
+        codes, labels, str(paths[0]), positive=dataset.positive, multiclass=dataset.multiclass
+    )
     return Streamed(name, rows, classes, values)
 
 
@@ -214,7 +216,6 @@ def _sha256s(paths: Sequence[Path], config: DatasetConfig) -> list[str]:
 
 
 def _own_files(config: DatasetConfig) -> list[Path]:
-    """Return the paths of the user's training files and, if given, test files."""
     source = config.source
     if not source.path:
         fail("dataset=file needs a data file; set data.path=FILE (LIBSVM or CSV text).")
@@ -237,7 +238,7 @@ def _generated(name: str, config: DatasetConfig) -> Arrays:
     call = source.generator or {}
     with _call_errors(f"{name}: its generator", call):
         X, targets, *relevant = generate(call, f"{name}: generator.")
-        X = stored(X)
+        X = as_float32(X)
     declared = (source.n_samples or X.shape[0], source.n_features or X.shape[1])
     if X.shape != declared or len(targets) != X.shape[0]:
         fail(
@@ -248,7 +249,7 @@ def _generated(name: str, config: DatasetConfig) -> Arrays:
         fail(f"{name}: expected values between -{LARGEST:g} and {LARGEST:g}, got others; correct the generator.")
     labels = Labels()
     codes = np.array([labels.code(str(target)) for target in targets], dtype=np.int64)
-    y, classes = encoded(codes, labels, name, positive=config.positive, multiclass=config.multiclass)
+    y, classes = encode_targets(codes, labels, name, positive=config.positive, multiclass=config.multiclass)
     return Arrays(X, y, classes, relevant=relevant[0] if relevant else None)
 
 

@@ -68,13 +68,12 @@ def _blocks(y: NDArray[np.int8], n_of_each: int, seed: int) -> Iterator[tuple[in
 
 
 def _deform(images: NDArray[Any], slopes: list[NDArray[Any]], fields: NDArray[Any], random: np.random.Generator) -> Any:
-    """Return deformed images (n, d) as CSR, with values rounded to multiples of 1/255."""
     n = len(images)
-    chosen = random.integers(0, FIELDS, (2, n))
+    choice = random.integers(0, FIELDS, (2, n))
     sizes = SHIFT * random.standard_normal((2, n, 1), dtype=np.float32)
     bent = images + THICKNESS * random.standard_normal((n, 1), dtype=np.float32) * np.hypot(*slopes)
     for direction, slope in enumerate(slopes):
-        bent += sizes[direction] * fields[direction, chosen[direction]] * slope
+        bent += sizes[direction] * fields[direction, choice[direction]] * slope
     np.clip(bent, 0.0, 1.0, out=bent)
     bent[bent < FAINTEST] = 0.0
     return sp.csr_matrix(np.round(bent * 255) / np.float32(255), dtype=np.float32)

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Literal
 
 from klr_bench.config.models import DatasetConfig, LabelsFile
-from klr_bench.datasets.cache import Progress, make_once, silent, stamp_of, stamped_sha256, suffixed
+from klr_bench.datasets.cache import Progress, find_or_make, ignore_progress, stamp_of, stamped_sha256, suffixed
 from klr_bench.datasets.compression import SUFFIXES, DamagedFileError, plain_chunks
-from klr_bench.datasets.transfer import NotThereError, TransferError, UnreachableError, check_size, discard, download
-from klr_bench.errors import KlrBenchError, sanitize
+from klr_bench.datasets.transfer import NotFoundError, TransferError, UnreachableError, check_size, discard, download
+from klr_bench.errors import KlrBenchError, shown
 from klr_bench.files import expanded, no_file
 
 logger = logging.getLogger(__name__)
@@ -40,12 +40,12 @@ def fetch(entry: LabelsFile, *, cache: Path, mirror: str | None = None, progress
 
     If several processes call this at once, one fetches the file and the others wait.  Raises KlrBenchError.
     """
-    target, report = cached_path(entry, cache), progress or silent
+    target, report = cached_path(entry, cache), progress or ignore_progress
 
     def find() -> Path | None:
         return target if _matches(stamped_sha256(target), _expected(entry, target)) else None
 
-    return make_once(target, entry.name, report, find, lambda: _obtain(entry, target, mirror, report))
+    return find_or_make(target, entry.name, report, find, lambda: _fetch_from_sources(entry, target, mirror, report))
 
 
 def verify(entry: LabelsFile, *, cache: Path) -> Literal["ok", "corrupt", "missing"]:
@@ -73,7 +73,7 @@ def cached_path(entry: LabelsFile, cache: Path) -> Path:
 
 
 def _expected(entry: LabelsFile, target: Path) -> str:
-    """Return the declared hash or, if it is unknown, the hash recorded at the download."""
+    """Return the declared hash or, if unknown, the hash recorded when the file was fetched."""
     return stamp_of(target).get("sha256", UNKNOWN) if entry.sha256 == UNKNOWN else str(entry.sha256)
 
 
@@ -81,7 +81,7 @@ def _matches(sha256: str | None, expected: str) -> bool:
     return sha256 is not None and expected in (sha256, UNKNOWN)
 
 
-def _obtain(entry: LabelsFile, target: Path, mirror: str | None, progress: Progress) -> Path:
+def _fetch_from_sources(entry: LabelsFile, target: Path, mirror: str | None, progress: Progress) -> Path:
     """Fetch the file from the first source that has it; raise KlrBenchError if none does."""
     problems = []
     if os.path.lexists(target):
@@ -92,8 +92,8 @@ def _obtain(entry: LabelsFile, target: Path, mirror: str | None, progress: Progr
         absent, n_problems = None, len(problems)
         for place in places:
             try:
-                _take(place, entry, target, progress)
-            except NotThereError as error:
+                _fetch_from(place, entry, target, progress)
+            except NotFoundError as error:
                 absent = absent or error
             except TransferError as error:
                 problems.append(f"{place}: {sanitize(error, 300)}")
@@ -105,15 +105,12 @@ def _obtain(entry: LabelsFile, target: Path, mirror: str | None, progress: Progr
                     logger.warning("%s; fetched from %s instead", problem, place)
                 return target
         if absent and source and len(problems) == n_problems:
-            problems.append(f"{source}: not found ({sanitize(absent)})")
-    raise KlrBenchError(_nowhere(entry, target, mirror, problems))
+            problems.append(f"{source}: not found ({shown(absent)})")
+    raise KlrBenchError(_unavailable_message(entry, target, mirror, problems))
 
 
-def _locations(entry: LabelsFile, target: Path, mirror: str | None) -> dict[str, list[str]]:
-    """Return the locations to try for each source.
-
-    The source "" is optional and is not reported.
-    """
+def _places(entry: LabelsFile, target: Path, mirror: str | None) -> dict[str, list[str]]:
+    """Return the locations to try per source; a missing file at source "" is not reported."""
     places = {"": [str(target) + suffix for suffix in SUFFIXES]}
     if mirror:
         base = f"{mirror.rstrip('/') if _is_url(mirror) else expanded(mirror).absolute()}/{entry.name}"
@@ -125,7 +122,7 @@ def _is_url(place: str) -> bool:
     return place.lower().startswith(("http://", "https://"))
 
 
-def _take(place: str, entry: LabelsFile, target: Path, progress: Progress) -> None:
+def _fetch_from(place: str, entry: LabelsFile, target: Path, progress: Progress) -> None:
     """Fetch the file from one location, leaving at most a partial file that can be resumed.
 
     Raises TransferError.
@@ -133,19 +130,18 @@ def _take(place: str, entry: LabelsFile, target: Path, progress: Progress) -> No
     if not _is_url(place):
         fault = no_file(Path(place))
         if fault:
-            raise (NotThereError("no such file") if fault == "does not exist" else TransferError(fault))
-        _unpack(Path(place), entry, target, progress)
+            raise (NotFoundError("no such file") if fault == "does not exist" else TransferError(fault))
+        _decompress(Path(place), entry, target, progress)
         return
     part = suffixed(target, ".part")
     download(place, part, progress, f"{entry.name}: downloading", entry.max_bytes or MOST_BYTES)
     try:
-        _unpack(part, entry, target, progress)
+        _decompress(part, entry, target, progress)
     finally:
         discard(part)
 
 
-def _unpack(source: Path, entry: LabelsFile, target: Path, progress: Progress) -> None:
-    """Decompress into a temporary file, check its hash, and move it to the cached path."""
+def _decompress(source: Path, entry: LabelsFile, target: Path, progress: Progress) -> None:
     temporary = suffixed(target, ".tmp")
     temporary.unlink(missing_ok=True)  # avoid writing through a link or into a FIFO
     sha256, size = hashlib.sha256(), source.stat().st_size
@@ -171,7 +167,7 @@ def _wrong_content(sha256: str | None, expected: str) -> str:
     return f"wrong content: sha256 is {sha256 or 'not readable'}, expected {expected}"
 
 
-def _nowhere(entry: LabelsFile, target: Path, mirror: str | None, problems: list[str]) -> str:
+def _unavailable_message(entry: LabelsFile, target: Path, mirror: str | None, problems: list[str]) -> str:
     """Return the message, at most five lines, for a file that no source provides."""
     first, *others = problems if mirror else [*problems, "mirror: not set"]
     lines = [f"The data file {entry.name} is not available. Tried:", f"  {sanitize(first, 1000)}"]

@@ -17,14 +17,16 @@ from typing import Literal
 import numpy as np
 import scipy.sparse as sp
 
-from klr_bench.datasets.cache import Progress, State, disk_errors, make_once, state_of, suffixed
+from klr_bench.datasets.cache import Progress, State, disk_errors, find_or_make, state_of, suffixed
 from klr_bench.datasets.readers import Arrays
 from klr_bench.files import open_regular, read_checked_json, write_checked_json
 
 CSR = ("data", "indices", "indptr")
 
 
-def parsed(folder: Path, name: str, sha256s: Sequence[str], parse: Callable[[], Arrays], progress: Progress) -> Arrays:
+def load_or_parse(
+    folder: Path, name: str, sha256s: Sequence[str], parse: Callable[[], Arrays], progress: Progress
+) -> Arrays:
     """Return memory-mapped arrays from `folder`, calling `parse` if they are missing or damaged.
 
     `sha256s` are the hashes of the parsed files.  One process parses while the others wait.  Raises KlrBenchError.
@@ -36,7 +38,7 @@ def parsed(folder: Path, name: str, sha256s: Sequence[str], parse: Callable[[], 
         _save(arrays, folder, name, sha256s)
         return _load(folder, sha256s) or arrays
 
-    return make_once(folder, name, progress, lambda: _load(folder, sha256s), make)
+    return find_or_make(folder, name, progress, lambda: _load(folder, sha256s), make)
 
 
 def verify(folder: Path) -> tuple[Literal["ok", "corrupt"], str]:
@@ -57,7 +59,6 @@ def verify(folder: Path) -> tuple[Literal["ok", "corrupt"], str]:
 
 
 def _save(arrays: Arrays, folder: Path, name: str, sha256s: Sequence[str]) -> None:
-    """Write the arrays to a temporary folder, then rename it to `folder`."""
     temporary = suffixed(folder, ".tmp")
     _remove(temporary)
     temporary.mkdir()

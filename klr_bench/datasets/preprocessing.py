@@ -35,7 +35,7 @@ class Scaling:
     """Fitted scikit-learn transformers, or None."""
 
     def transform(self, X: Any) -> Any:
-        """Return scaled rows X (n, d), or X itself if there is no scaler."""
+        """Return the scaled rows of X (n, d); without a scaler, X is returned unchanged."""
         if len(self.columns):
             X = X.copy()
             X[:, self.columns] = self.ranks.transform(X[:, self.columns])

@@ -1,4 +1,4 @@
-"""Train/test splits, which depend only on seed, data set and repeat."""
+"""Train/test splits that depend only on seed, data set and repeat, not on the algorithm."""
 
 from __future__ import annotations
 
@@ -86,11 +86,11 @@ def make_split(dataset: Dataset, spec: SplitSpec, seed: int, repeat: int) -> Spl
     random = np.random.RandomState(derived_seed(seed, dataset.name, repeat, "split"))
     match spec:
         case Folds(folds=folds):
-            return _fold_of_all(dataset, folds, seed, repeat)
+            return _fold(dataset, folds, seed, repeat)
         case Subset(n_train=n_train) | Official(n_train=int(n_train)):
-            return _drawn_once(dataset, n_train, seed, repeat)
+            return _fixed_subset(dataset, n_train, seed, repeat)
         case Draw():
-            return _draw_rows(dataset, spec, random)
+            return _random_draw(dataset, spec, random)
         case Runs(runs=runs):
             lengths = np.repeat(*np.array(runs).T)
             if lengths.sum() != n:
@@ -134,8 +134,7 @@ def _stratified(dataset: Dataset, test_size: float, random: np.random.RandomStat
     return Split(np.concatenate(train)[np.argsort(np.concatenate(places))], random.permutation(test_rows))
 
 
-def _draw_rows(dataset: Dataset, spec: Draw, random: np.random.RandomState) -> Split:
-    """Draw `n_test` test rows and `n_train` other rows, with equal classes if requested."""
+def _random_draw(dataset: Dataset, spec: Draw, random: np.random.RandomState) -> Split:
     order, y = random.permutation(len(dataset.y)), np.asarray(dataset.y)
     values = np.unique(y) if spec.equal_classes else [None]
     groups = [order if value is None else order[y[order] == value] for value in values]
@@ -151,7 +150,7 @@ def _draw_rows(dataset: Dataset, spec: Draw, random: np.random.RandomState) -> S
     return Split(random.permutation(train), np.concatenate([group[:n_test] for group in groups]))
 
 
-def _fold_of_all(dataset: Dataset, folds: int, seed: int, repeat: int) -> Split:
+def _fold(dataset: Dataset, folds: int, seed: int, repeat: int) -> Split:
     n = len(dataset.y)
     if not 2 <= folds <= n:
         fail(f"{dataset.name}: split: folds: expected an integer from 2 to {n}, the number of rows, got {folds}.")
@@ -161,7 +160,7 @@ def _fold_of_all(dataset: Dataset, folds: int, seed: int, repeat: int) -> Split:
     return Split(random.permutation(order[train]), order[test])
 
 
-def _drawn_once(dataset: Dataset, n_train: int, seed: int, repeat: int) -> Split:
+def _fixed_subset(dataset: Dataset, n_train: int, seed: int, repeat: int) -> Split:
     n, official = len(dataset.y), dataset.n_train_official
     most = n - 1 if official is None else official
     if not 0 < n_train <= most:

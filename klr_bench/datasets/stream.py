@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from sklearn.utils import check_scalar
 
 from klr_bench.config.models import MOST_FEATURES
-from klr_bench.datasets.class_labels import Labels, known_code, number
+from klr_bench.datasets.class_labels import Labels, code_of_label, parse_number
 from klr_bench.datasets.compression import DamagedFileError
-from klr_bench.datasets.readers import check_text, csv, sniffed_format, svmlight
+from klr_bench.datasets.readers import check_text, csv, detect_format, svmlight
 from klr_bench.datasets.readers.chunks import Chunk, rechunk
 from klr_bench.datasets.readers.layout import Layout, check_width, layout_of
 from klr_bench.datasets.stream_cache import DamagedCacheError, Scan, StreamCache
@@ -109,7 +109,7 @@ def stream(
     paths = _files(path)
     try:
         check_text(paths)
-        kind = format or sniffed_format(paths[0])
+        kind = format or detect_format(paths[0])
         if kind not in ("svmlight", "csv"):
             fail(f"format: expected 'svmlight', 'csv' or None, got {sanitize(repr(kind))}.")
         if kind == "csv":
@@ -138,7 +138,6 @@ def _checked_classes(classes: Any) -> NDArray[Any]:
 
 
 def _files(path: Paths) -> list[Path]:
-    """Return the files that match a path, a pattern or a list of both."""
     if isinstance(path, str | Path):
         files = matching(expanded(str(path)))
     else:
@@ -214,24 +213,21 @@ class Stream:
 
     @cached_property
     def _spellings(self) -> list[str]:
-        """Labels, indexed by code."""
         known = self.known_classes
         return self._scan.spellings if known is None else [str(label) for label in known.tolist()]
 
     @cached_property
     def _values(self) -> NDArray[Any]:
-        """Values of y, indexed by label code."""
         if self.positive is not None:
-            code = known_code(Labels(self._spellings), self.positive, str(self.paths[0]), "positive=")
+            code = code_of_label(Labels(self._spellings), self.positive, str(self.paths[0]), "positive=")
             return np.where(np.arange(len(self._spellings)) == code, 1, -1).astype(np.int8)
         if self.known_classes is not None:
             return self.known_classes
-        numbers = [number(label) for label in self._spellings]
+        numbers = [parse_number(label) for label in self._spellings]
         return np.array(self._spellings if None in numbers else numbers)
 
     @property
     def _base(self) -> int:
-        """Feature index of the first column of X, 0 or 1."""
         if self.known_base is not None:
             return self.known_base
         return 0 if self._scan.smallest == 0 else 1
@@ -248,10 +244,9 @@ class Stream:
         return scan
 
     def _parsed(self, labels: Labels, lowest: int, highest: int) -> Iterator[Chunk]:
-        """Yield all rows parsed from the text, and write them to the cache."""
         chunks = self._read(labels, lowest, highest)
         try:
-            yield from self.cache.written(chunks, labels) if self.cache else chunks
+            yield from self.cache.write_through(chunks, labels) if self.cache else chunks
         except DamagedFileError as error:
             raise _damaged(error) from error
 

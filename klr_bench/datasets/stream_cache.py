@@ -96,7 +96,7 @@ class StreamCache:
         except Exception as error:
             raise DamagedCacheError from error
 
-    def written(self, chunks: Iterator[Chunk], labels: Labels) -> Iterator[Chunk]:
+    def write_through(self, chunks: Iterator[Chunk], labels: Labels) -> Iterator[Chunk]:
         """Yield all chunks while writing them, unless another process is writing them.
 
         Raises KlrBenchError if the disk is full or the folder is not writable.

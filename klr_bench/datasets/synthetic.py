@@ -215,8 +215,8 @@ def correlated_blocks(
     relevant, others = places[:size], places[size:]
     common = random.standard_normal((n_samples, n_blocks, 1))
     own = random.standard_normal((n_samples, n_blocks, block_size))
-    there = random.uniform(size=(n_samples, n_blocks, 1)) < presence
-    blocks = there * (np.sqrt(correlation) * common + np.sqrt(1.0 - correlation) * own)
+    present = random.uniform(size=(n_samples, n_blocks, 1)) < presence
+    blocks = present * (np.sqrt(correlation) * common + np.sqrt(1.0 - correlation) * own)
     signs = random.choice([-1.0, 1.0], size)
     f = blocks.reshape(n_samples, size) @ signs
     y = (f > 0) ^ (random.uniform(size=n_samples) < label_noise)

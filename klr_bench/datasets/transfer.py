@@ -27,7 +27,7 @@ class TransferError(Exception):
     """Raised if a source does not provide the file; the message is a short reason."""
 
 
-class NotThereError(TransferError):
+class NotFoundError(TransferError):
     """Raised if a source responds but does not have the file."""
 
 
@@ -87,10 +87,7 @@ def discard(part: Path) -> None:
 
 
 def _resumable(url: str, part: Path) -> tuple[int, str]:
-    """Return the number of bytes in the partial file and their validator.
-
-    The result is (0, "") if the file is unusable.
-    """
+    """Return the size of the partial file and its validator, or (0, "") if it is unusable."""
     with suppress(OSError, KlrBenchError, KeyError, TypeError):
         note, state = read_json(suffixed(part, ".json")), part.lstat()
         if note["url"] == url and note["validator"] and stat.S_ISREG(state.st_mode):
@@ -99,7 +96,6 @@ def _resumable(url: str, part: Path) -> tuple[int, str]:
 
 
 def _attempt(url: str, part: Path, progress: Progress, description: str, limit: int) -> None:
-    """Request the missing bytes and append them to the partial file."""
     have, validator = _resumable(url, part)
     headers = {"Accept-Encoding": "identity"}  # byte ranges refer to the unencoded file
     if have:
@@ -131,7 +127,7 @@ def _extent(response: requests.Response, have: int, validator: str, part: Path) 
     status = response.status_code
     answer = f"HTTP {status} {response.reason or ''}".rstrip()
     if status in {404, 410}:
-        raise NotThereError(answer)
+        raise NotFoundError(answer)
     if status == 416:  # the partial file is longer than the file, so it belongs to another file
         discard(part)
     if status == 416 or status >= 500:

@@ -17,11 +17,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from klr_bench.datasets.class_labels import LARGEST, Labels, first_names, is_unlabelled
-from klr_bench.datasets.columns import MOST_COUNTED, SELDOM, ColumnProfile, is_missing, numbers_of, value_of
-from klr_bench.datasets.readers.chunks import concatenate_matrices
-from klr_bench.datasets.readers.layout import WIDE, Layout, TextRows, no_labelled_row, text_rows
-from klr_bench.errors import fail, nearest, sanitize
+from klr_bench.datasets.class_labels import LARGEST, Labels, first_ten, is_missing_label
+from klr_bench.datasets.columns import FEW_VALUES, MOST_COUNTED, ColumnProfile, amount_value, is_missing, parse_numbers
+from klr_bench.datasets.readers.chunks import stack_rows
+from klr_bench.datasets.readers.layout import WIDE, Layout, TextRows, no_labeled_row, text_rows
+from klr_bench.errors import fail, nearest, shown
 
 NUMBER, TEXT, LEAVE_OUT = "number", "text", "leave_out"
 MOSTLY = 0.9
@@ -56,9 +56,9 @@ class Column:
         return 1 if self.kind == NUMBER else len(self.values)
 
     def features(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Return the features (n, width) of some rows; text in a column of numbers is infinity."""
+        """Return the features (n, width) of some rows, with infinity for text among numbers."""
         if self.kind == NUMBER:
-            numbers = None if self.unit else numbers_of(texts)
+            numbers = None if self.unit else parse_numbers(texts)
             if numbers is None:
                 numbers = np.array([math.nan if is_missing(text) else self._number(text) for text in texts])
             return numbers[:, None]
@@ -68,7 +68,7 @@ class Column:
         return columns
 
     def _number(self, text: str) -> float:
-        value = value_of(text, self.unit, commas=self.commas)
+        value = amount_value(text, self.unit, commas=self.commas)
         return math.inf if value is None else value
 
 
@@ -87,12 +87,12 @@ class Table:
         numbers, texts, others = (
             [one for one in self.columns if one.kind == kind] for kind in (NUMBER, TEXT, LEAVE_OUT)
         )
-        notes = [f"labels: {self.layout.named(self.layout.label)}" + ("" if self.layout.header else " (no header)")]
+        notes = [f"labels: {self.layout.describe(self.layout.label)}" + ("" if self.layout.header else " (no header)")]
         if not (texts or others or any(one.n_missing or one.unit or one.commas for one in numbers)):
             return notes
 
         def note(text: str, columns: Sequence[Column], detail: Callable[[Column], object] | None = None) -> None:
-            names = ", ".join(first_names([f"{one.name} ({detail(one)})" if detail else one.name for one in columns]))
+            names = ", ".join(first_ten([f"{one.name} ({detail(one)})" if detail else one.name for one in columns]))
             counted = "1 column" if len(columns) == 1 else f"{len(columns)} columns"
             notes.extend([text.format(counted, names)] if columns else [])
 
@@ -114,7 +114,7 @@ class Table:
         ):
             note(text, [one for one in columns if one.n_missing], lambda one: f"{one.n_missing:,}")
         if others:
-            reasons = "; ".join(first_names([f"{one.name}: {one.why}" for one in others]))
+            reasons = "; ".join(first_ten([f"{one.name}: {one.why}" for one in others]))
             notes.append(f"left out: {reasons}. To keep a column, set data.columns={{NAME: number}} or {{NAME: text}}")
         return notes
 
@@ -139,17 +139,17 @@ def read_table(
             try:
                 codes.append(labels.code(row[layout.label]))
             except ValueError as error:
-                where = f"{path}, line {line}, {layout.named(layout.label)}"
+                where = f"{path}, line {line}, {layout.describe(layout.label)}"
                 fail(f"{where}: {error}; set data.label=NAME to use another column.")
             labeled.append((line, row))
         if labeled:
             X = _values(path, layout, table.columns, labeled)
             parts.append(sp.csr_matrix(X) if X.shape[1] > WIDE else X)
     if not parts:
-        raise no_labelled_row(path, layout, labels)
-    X = concatenate_matrices(parts)
+        raise no_labeled_row(path, layout, labels)
+    X = stack_rows(parts)
     if not X.shape[1]:
-        why = "; ".join(first_names([f"{column.name}: {column.why}" for column in table.columns]))
+        why = "; ".join(first_ten([f"{column.name}: {column.why}" for column in table.columns]))
         fail(f"{path}: all feature columns are left out ({why}); keep one with data.columns={{NAME: number}}.")
     if sp.issparse(X) and np.isnan(X.data).any():
         fail(f"{path}: missing values are not supported with more than {WIDE:,} features; fill them in beforehand.")
@@ -157,13 +157,12 @@ def read_table(
 
 
 def _columns(path: Path, layout: Layout, requested: Mapping[str, str]) -> list[Column]:
-    """Return the treatment of all columns except the label, based on all rows with a label."""
-    header = [sanitize(name, 50) for name in layout.header or [""] * layout.n_columns]
+    header = [shown(name, 50) for name in layout.header or [""] * layout.n_columns]
     names = {place: name or f"column {place + 1}" for place, name in enumerate(header) if place != layout.label}
     kinds = _requested_kinds(path, names, requested)
     profiles = {place: ColumnProfile() for place in names}
     for rows in text_rows(path, layout):
-        if labeled := [(line, row) for line, row in rows if not is_unlabelled(row[layout.label])]:
+        if labeled := [(line, row) for line, row in rows if not is_missing_label(row[layout.label])]:
             lines, fields = zip(*labeled, strict=True)
             texts = list(zip(*fields, strict=True))
             for place, profile in profiles.items():
@@ -172,10 +171,7 @@ def _columns(path: Path, layout: Layout, requested: Mapping[str, str]) -> list[C
 
 
 def _requested_kinds(path: Path, names: Mapping[int, str], requested: Mapping[str, str]) -> dict[int, str]:
-    """Return the requested kinds, keyed by column position.
-
-    Raises KlrBenchError for an unknown column.
-    """
+    """Return the requested kinds by column position; raise KlrBenchError for unknown columns."""
     kinds: dict[int, str] = {}
     for name, kind in requested.items():
         places = [place for place, known in names.items() if known == name or (name == str(place + 1))]
@@ -187,19 +183,19 @@ def _requested_kinds(path: Path, names: Mapping[int, str], requested: Mapping[st
 
 
 def _column(path: Path, layout: Layout, place: int, name: str, profile: ColumnProfile, requested: str | None) -> Column:
-    """Return the treatment of a column, as requested or as determined by its profile."""
-    free, counts, units, n_there = requested is None, profile.counts, profile.units, profile.n_there
+    """Return the treatment of a column, as requested or as determined by its values."""
+    free, counts, units, n_present = requested is None, profile.counts, profile.units, profile.n_present
     key = _key(place, name)
 
     def column(kind: str, why: str = "", **more: Any) -> Column:
         return Column(place, name, kind, why, n_missing=profile.n_missing, **more)
 
     def refuse(value: tuple[int, str], reason: str) -> NoReturn:
-        where = f"{path}, line {value[0]}, {layout.named(place)}: {sanitize(repr(value[1]))}"
+        where = f"{path}, line {value[0]}, {layout.describe(place)}: {shown(repr(value[1]))}"
         fail(f"{where} {reason}, or leave the column out with 'data.columns={{{key}: leave_out}}'.")
 
-    if requested == LEAVE_OUT or n_there == 0:
-        return column(LEAVE_OUT, "no values" if n_there == 0 else "as requested by data.columns")
+    if requested == LEAVE_OUT or n_present == 0:
+        return column(LEAVE_OUT, "no values" if n_present == 0 else "as requested by data.columns")
     if counts is not None and len(counts) == 1 and not profile.n_missing:
         return column(LEAVE_OUT, "the same value in all rows")
     if free and (why := profile.reason_to_leave_out(layout.header[place] if layout.header else name)):
@@ -209,12 +205,12 @@ def _column(path: Path, layout: Layout, place: int, name: str, profile: ColumnPr
     n_numbers, other = profile.numbers(commas=commas)
     if requested != TEXT and other is None:
         return column(NUMBER, unit=unit, commas=commas)
-    if other and (requested == NUMBER or (free and n_numbers >= MOSTLY * n_there)):
-        share = f", unlike {n_numbers:,} of the {n_there:,} values in the column" if free else ""
+    if other and (requested == NUMBER or (free and n_numbers >= MOSTLY * n_present)):
+        share = f", unlike {n_numbers:,} of the {n_present:,} values in the column" if free else ""
         refuse(other, f"is not a number{_with_unit(unit)}{share}; correct the line")
     mixed = ""
     if free:
-        many = counts is None or len(counts) > max(SELDOM, n_there / 2)
+        many = counts is None or len(counts) > max(FEW_VALUES, n_present / 2)
         all_numbers = None not in profile.forms
         if profile.commas in {"decimal", "either"} and (all_numbers or many):
             what = "has a decimal comma, or points as thousands separators; write 1234.5 instead of 1.234,5"
@@ -255,7 +251,7 @@ def _values(path: Path, layout: Layout, columns: Sequence[Column], rows: TextRow
         wrong = np.flatnonzero((np.abs(values) > LARGEST).any(axis=1))
         if len(wrong):
             line, row = rows[wrong[0]]
-            where, value = f"{path}, line {line}, {layout.named(column.place)}", sanitize(repr(row[column.place]))
+            where, value = f"{path}, line {line}, {layout.describe(column.place)}", shown(repr(row[column.place]))
             fail(
                 f"{where}: {value} is not a number{_with_unit(column.unit)} between -{LARGEST:g} and {LARGEST:g}; "
                 "correct or remove the row."

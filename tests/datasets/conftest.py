@@ -32,13 +32,13 @@ def cache(tmp_path: Path) -> Path:
 
 @pytest.fixture(params=[17, 64, 1 << 21], ids=lambda size: f"blocks of {size}")
 def block(request: pytest.FixtureRequest, monkeypatch: Patch) -> None:
-    """Read text in blocks of some size."""
+    """Read text in blocks of a given size."""
     monkeypatch.setattr(chunks, "BLOCK", request.param)
 
 
 @pytest.fixture
 def server(monkeypatch: Patch) -> Iterator[Server]:
-    """Return a server on the loopback, which is asked again at once."""
+    """Return a server on the loopback interface; requests are retried almost without delay."""
     monkeypatch.setattr(transfer, "BACKOFF_S", 0.001)
     monkeypatch.setenv("NO_PROXY", "*")
     running = Server()

@@ -1,4 +1,4 @@
-"""Texts in the formats that are read, and the rows of a stream as arrays."""
+"""Sample texts in the supported formats, and conversion of streams to arrays."""
 
 import tempfile
 from pathlib import Path
@@ -17,7 +17,7 @@ def rows_of(chunks: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def numbers(n: int, d: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return numbers of very different sizes, a third of them 0, and labels of three classes."""
+    """Return values of very different magnitudes, a third of them 0, and labels of three classes."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, d)) * 10.0 ** rng.integers(-30, 15, (n, d))
     X[rng.random((n, d)) < 1 / 3] = 0

@@ -1,4 +1,4 @@
-"""An HTTP server on the loopback that misbehaves on request, and records requests and what it sends."""
+"""An HTTP server on the loopback interface that misbehaves on demand and records requests and responses."""
 
 import re
 import socket
@@ -8,23 +8,23 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 PATIENCE_S = 60.0
-"""After this a gate that a failed test has left closed opens by itself."""
+"""Time after which a gate that a failed test has left closed opens by itself."""
 Behavior = Callable[[socket.socket, "Request"], object]
 
 
 @dataclass(frozen=True)
 class Reply:
-    """How one request is answered."""
+    """The response to one request."""
 
     body: bytes = b""
     status: int = 200
     ranges: bool = True  # False: a Range header is ignored
-    checks_if_range: bool = True  # False: a range is honored whatever If-Range says
+    checks_if_range: bool = True  # False: a range is honored regardless of If-Range
     etag: str | None = '"one"'
     cut: int | None = None  # the connection is closed after this many bytes
     gate: threading.Event | None = None  # awaited before the bytes from the `free`-th on are sent
     free: int = 0
-    shift: int = 0  # a partial answer begins this many bytes too late
+    shift: int = 0  # a partial response starts this many bytes too late
 
     def __call__(self, connection: socket.socket, request: "Request") -> None:
         start = self._start(request)
@@ -45,21 +45,21 @@ class Reply:
             request.sent += len(body[offset : offset + 20_000])
 
     def _start(self, request: "Request") -> int | None:
-        """Return where a partial answer begins, None for a whole one."""
+        """Return the position at which a partial response starts, or None for a complete response."""
         if not request.range or not self.ranges or (self.checks_if_range and request.if_range not in {None, self.etag}):
             return None
         return int(request.range.removeprefix("bytes=").removesuffix("-"))
 
 
 def answer(*headers: str, status: str = "200 OK", body: bytes = b"", length: int | None = None) -> bytes:
-    """Return the bytes of an answer; without a length those of the body do not tell theirs."""
+    """Return the bytes of a response, without a Content-Length header if `length` is None."""
     lengths = [] if length is None else [f"Content-Length: {length}"]
     return "\r\n".join([f"HTTP/1.1 {status}", "Connection: close", *lengths, *headers, "", ""]).encode("latin-1") + body
 
 
 @dataclass
 class Request:
-    """What one request asked for, and what it got."""
+    """A request, with the status and the number of bytes of the response."""
 
     path: str
     range: str | None
@@ -69,7 +69,7 @@ class Request:
 
 
 class Server:
-    """The server: `replies` has the behaviors for each path, used in turn; the last one is repeated."""
+    """The server; `replies` lists the behaviors for each path, used in turn, with the last one repeated."""
 
     def __init__(self) -> None:
         self.replies: dict[str, list[Behavior]] = {}
@@ -105,5 +105,5 @@ class Server:
             reply(connection, request)
             connection.shutdown(socket.SHUT_WR)
             connection.settimeout(1.0)
-            while connection.recv(65536):  # so that the answer is not lost in a reset
+            while connection.recv(65536):  # prevents loss of the response by a reset
                 pass

@@ -1,4 +1,4 @@
-"""Fetching: mirror, upstream, resume, retry, hashes, locks, disks; against a real server on the loopback."""
+"""Fetching from mirrors and upstream, tested with a real server on the loopback interface."""
 
 import bz2
 import errno
@@ -42,14 +42,14 @@ def entry(server: Server | None = None, path: str = "/up", sha256: str = SHA256)
 
 
 def check_complete(cache: Path) -> None:
-    """Check that the file is in the cache, and nothing else but its stamp and its lock."""
+    """Check that the cache contains the file, its stamp and its lock, and no other file."""
     assert (cache / NAME).read_bytes() == PLAIN
     names = {str(path.relative_to(cache)) for path in cache.rglob("*") if path.is_file()}
     assert names == {NAME, f"{NAME}.stamp", f"{NAME}.lock"}
 
 
 def refused(entry: FileEntry, cache: Path, *parts: str, mirror: str | None = None) -> str:
-    """Return the message of a fetch that must fail, and leave no file."""
+    """Return the message of a fetch that must fail without leaving a temporary file."""
     message = rejected(lambda: fetch(entry, cache=cache, mirror=mirror), *parts)
     assert not list(cache.rglob("*.tmp"))
     return message
@@ -73,7 +73,7 @@ def test_each_source_may_be_compressed(server: Server, tmp_path: Path, cache: Pa
 
 
 @pytest.mark.parametrize("first", [Reply(b"<html>nothing here</html>"), Reply(status=403), Reply(status=503)])
-def test_a_mirror_that_does_not_say_404_is_asked_on_unless_it_fails(server: Server, cache: Path, first: Reply) -> None:
+def test_all_suffixes_are_tried_unless_the_mirror_is_unreachable(server: Server, cache: Path, first: Reply) -> None:
     server.replies |= {"/up": [Reply(PLAIN)], f"/{NAME}": [first], f"/{NAME}.xz": [Reply(PACKED[".xz"])]}
     assert fetch(entry(server), cache=cache, mirror=server.url).read_bytes() == PLAIN
     paths = [f"/{NAME}"] * transfer.ATTEMPTS + ["/up"] if first.status == 503 else [f"/{NAME}", f"/{NAME}.xz"]
@@ -94,7 +94,7 @@ def test_wrong_content_at_the_mirror_falls_back_to_upstream_with_a_warning(
     assert f"{wrong}; fetched from {server.url}/up instead" in caplog.text
 
 
-def test_all_sources_are_named_and_what_to_do(server: Server, cache: Path) -> None:
+def test_the_message_lists_all_sources_and_what_to_do(server: Server, cache: Path) -> None:
     missing = "not found (HTTP 404 Not Found)"
     lines = refused(entry(server), cache, mirror=server.url + "/pre").splitlines()
     assert lines[1:3] == [f"  {server.url}/pre/{NAME}[.xz|.gz|.bz2]: {missing}", f"  {server.url}/up: {missing}"]
@@ -107,12 +107,12 @@ def test_all_sources_are_named_and_what_to_do(server: Server, cache: Path) -> No
         "Connect to the network, or set KLR_BENCH_MIRROR (or data.mirror=) to a folder or an http(s) prefix",
         f"that contains {NAME}, or copy the file (plain or .xz, .gz, .bz2) to {cache / NAME}",
     ]
-    nobody = entry().model_copy(update={"url": "http://127.0.0.1:9/a9a"})  # the discard port
-    refused(nobody, cache, "http://127.0.0.1:9/a9a: no connection (4 attempts)", "mirror: not set")
+    unreachable = entry().model_copy(update={"url": "http://127.0.0.1:9/a9a"})  # the discard port
+    refused(unreachable, cache, "http://127.0.0.1:9/a9a: no connection (4 attempts)", "mirror: not set")
     assert "Connect" not in refused(entry(), cache, "It has no upstream URL. Set KLR_BENCH_MIRROR")
 
 
-def test_500_is_tried_again_and_given_up_after_growing_waits(server: Server, cache: Path, monkeypatch: Patch) -> None:
+def test_500_is_retried_with_growing_delays(server: Server, cache: Path, monkeypatch: Patch) -> None:
     waits: list[float] = []
     monkeypatch.setattr(transfer, "BACKOFF_S", 0.5)
     monkeypatch.setattr(transfer, "time", SimpleNamespace(sleep=waits.append, monotonic=time.monotonic))
@@ -125,7 +125,7 @@ def test_500_is_tried_again_and_given_up_after_growing_waits(server: Server, cac
     assert [request.status for request in server.requests[4:]] == [500, 503, 200]
 
 
-def test_a_server_that_hangs_is_given_up(server: Server, cache: Path, monkeypatch: Patch) -> None:
+def test_a_hanging_server_times_out(server: Server, cache: Path, monkeypatch: Patch) -> None:
     monkeypatch.setattr(transfer, "TIMEOUT_S", (0.1, 0.05))
     monkeypatch.setattr(transfer, "ATTEMPTS", 2)
     gate = threading.Event()
@@ -160,7 +160,7 @@ def test_a_broken_download_is_resumed_where_it_stopped(server: Server, cache: Pa
     ],
     ids=["no ranges", "no validator", "weak ETag", "changed", "changed, If-Range ignored", "from another place"],
 )
-def test_what_cannot_resume_begins_anew(server: Server, cache: Path, replies: list[Reply], statuses: list[int]) -> None:
+def test_other_downloads_start_over(server: Server, cache: Path, replies: list[Reply], statuses: list[int]) -> None:
     server.replies["/up"] = [*replies]
     fetch(entry(server), cache=cache)
     check_complete(cache)
@@ -211,13 +211,13 @@ def test_a_changed_file_is_fetched_again(server: Server, cache: Path, fetched: P
 
 
 @pytest.mark.parametrize("sha256", [SHA256, "unknown"])
-def test_verify_looks_at_the_content_and_not_at_the_stamp(server: Server, cache: Path, sha256: str) -> None:
+def test_verify_ignores_the_stamp(server: Server, cache: Path, sha256: str) -> None:
     server.replies["/up"] = [Reply(PACKED[".bz2"])]
     file = entry(server, sha256=sha256)
     assert verify(file, cache=cache) == "missing"
     path = fetch(file, cache=cache)
     assert verify(file, cache=cache) == "ok"
-    path.write_bytes(OTHER)  # as many bytes, and the times of the stamp: what a failing disk does
+    path.write_bytes(OTHER)  # same size and times as in the stamp, as after a disk failure
     stamp = {"state": cache_module.state_of(path), "sha256": SHA256}
     (cache / f"{NAME}.stamp").write_text(json.dumps(stamp))
     assert fetch(file, cache=cache) == path
@@ -226,7 +226,7 @@ def test_verify_looks_at_the_content_and_not_at_the_stamp(server: Server, cache:
     assert fetch(file, cache=cache).read_bytes() == PLAIN
 
 
-def test_a_complete_read_only_cache_serves(server: Server, cache: Path, fetched: Path, monkeypatch: Patch) -> None:
+def test_a_complete_read_only_cache_is_usable(server: Server, cache: Path, fetched: Path, monkeypatch: Patch) -> None:
     (cache / f"{NAME}.stamp").unlink()
 
     monkeypatch.setattr(cache_module, "write_json", Mock(side_effect=KlrBenchError("read-only")))
@@ -234,7 +234,7 @@ def test_a_complete_read_only_cache_serves(server: Server, cache: Path, fetched:
 
 
 @pytest.mark.parametrize("full", ["part", "tmp"])
-def test_a_full_disk_leaves_nothing_half_written(server: Server, cache: Path, monkeypatch: Patch, full: str) -> None:
+def test_a_full_disk_leaves_no_incomplete_file(server: Server, cache: Path, monkeypatch: Patch, full: str) -> None:
     server.replies["/up"] = [Reply(PLAIN)]
     open_file = Path.open
 
@@ -251,7 +251,7 @@ def test_a_full_disk_leaves_nothing_half_written(server: Server, cache: Path, mo
     check_complete(cache)
 
 
-def test_a_cache_that_cannot_be_written_is_refused(server: Server, tmp_path: Path, monkeypatch: Patch) -> None:
+def test_a_cache_that_is_not_writable_is_rejected(server: Server, tmp_path: Path, monkeypatch: Patch) -> None:
     server.replies["/up"] = [Reply(PLAIN)]
     (tmp_path / "occupied").write_text("a file, not a folder")
     inside = tmp_path / "occupied" / "cache"
@@ -285,7 +285,7 @@ def test_of_several_processes_one_downloads(server: Server, cache: Path) -> None
     os.close(write_end)
     with open(read_end, "rb", buffering=0) as stream:
         output = b""
-        # The time only guards against hanging: whoever comes late finds the file, and must not ask for it again.
+        # The timeout only guards against hanging: a late process finds the file and must not request it again.
         while output.count(b": waiting for another process") < 2 and select([stream], [], [], 30.0)[0]:
             output += stream.read(4096)
         gate.set()
@@ -305,8 +305,8 @@ def test_a_killed_download_is_resumed_by_the_next_run(server: Server, cache: Pat
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=10)
     gate.set()
-    kept = part.stat().st_size
+    n_bytes = part.stat().st_size
     assert not (cache / NAME).exists()
     fetch(entry(server), cache=cache)
-    assert (server.requests[-1].range, server.requests[-1].sent) == (f"bytes={kept}-", len(PLAIN) - kept)
+    assert (server.requests[-1].range, server.requests[-1].sent) == (f"bytes={n_bytes}-", len(PLAIN) - n_bytes)
     check_complete(cache)

@@ -53,7 +53,7 @@ def test_all_types_are_read(tmp_path: Path, dtype: str) -> None:
     assert (arrays.y.dtype, arrays.n_train_official) == (np.int8, None)
 
 
-def test_many_classes_are_counted_in_the_order_of_numbers(tmp_path: Path) -> None:
+def test_many_classes_are_encoded_in_numerical_order(tmp_path: Path) -> None:
     train = pair(tmp_path, images(), DIGITS)
     test = pair(tmp_path, images(2), np.array([10, 3], dtype=np.uint8), "test")
     arrays = ten(train + test)
@@ -87,14 +87,14 @@ def test_one_class_against_the_rest_and_some_classes_alone(tmp_path: Path) -> No
         (1, idx(DIGITS * 0), r"expected 2 to 100 classes in the training file, got 1 class"),
     ],
 )
-def test_files_that_are_refused(tmp_path: Path, which: int, content: bytes, message: str) -> None:
+def test_invalid_files_are_rejected(tmp_path: Path, which: int, content: bytes, message: str) -> None:
     paths = pair(tmp_path, images(), DIGITS)
     paths[which].write_bytes(content)
     with pytest.raises(KlrBenchError, match=message):
         ten(paths)
 
 
-def test_settings_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+def test_inconsistent_settings_are_rejected(tmp_path: Path) -> None:
     paths = pair(tmp_path, images(), DIGITS)
     with pytest.raises(KlrBenchError, match=r"images: expected n_features=7 feature columns, got 6"):
         ten(paths, n_features=7)
@@ -104,7 +104,7 @@ def test_settings_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         ten(pair(tmp_path, images(4), DIGITS[[0, 1, 3, 4]]) + pair(tmp_path, images(1), DIGITS[2:3], "test"))
 
 
-def test_selecting_is_part_of_the_key() -> None:
+def test_selection_of_classes_is_part_of_the_key() -> None:
     changes: list[dict[str, Any]] = [{}, {"multiclass": False}, {"only": ["4", "9"]}]
     keys = {dataset_hash("mnist", MNIST.model_copy(update=change)) for change in changes}
     assert len(keys) == 3

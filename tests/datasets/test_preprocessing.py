@@ -1,4 +1,4 @@
-"""Scaling by the training rows: ranks for long tails, and for nothing else."""
+"""Feature scaling fitted on the training rows, with ranks only for long tails."""
 
 import numpy as np
 from hypothesis import given
@@ -13,18 +13,18 @@ def scaled(kind, X, X_test):
 
 
 def rows(n=2000, seed=0):
-    """Return columns: normal, a long tail, a rare one of two values, uniform, a tail to both sides, constant."""
+    """Return features: normal, long-tailed, binary and rare, uniform, long-tailed on both sides, constant."""
     random = np.random.RandomState(seed)
     tail = np.exp(2 * random.standard_normal(n)) * 1e4
     columns = [random.standard_normal(n), tail, random.random_sample(n) < 0.01, random.random_sample(n)]
     return np.column_stack([*columns, random.standard_t(1.5, n), np.full(n, 0.1)]).astype(np.float32)
 
 
-def test_long_tails_are_found():
+def test_long_tails_are_detected():
     np.testing.assert_array_equal(long_tailed(rows()), [1, 4])
 
 
-def test_a_long_tail_becomes_its_ranks_and_all_else_is_standardised():
+def test_long_tails_become_ranks_and_other_features_are_standardized():
     X, X_test = rows(), rows(500, seed=1)
     train, test = scaled("auto", X, X_test)
     plain, plain_test = scaled("standard", X, X_test)
@@ -38,7 +38,7 @@ def test_a_long_tail_becomes_its_ranks_and_all_else_is_standardised():
         np.testing.assert_allclose(train[order, column], (ranks - 0.5) * np.sqrt(12), atol=0.01)
     assert np.abs(test[:, [1, 4]]).max() < 1.8  # a test value beyond all training values counts as the largest
     assert train.dtype == test.dtype == np.float32
-    np.testing.assert_array_equal(X, rows())  # what came in stays as it was
+    np.testing.assert_array_equal(X, rows())  # the input is not modified
 
 
 @given(exponent=st.integers(-20, 20), shift=st.sampled_from([0.0, 1.0]))

@@ -1,4 +1,4 @@
-"""The readers of svmlight and delimited text: what they accept, what they refuse, and in which words."""
+"""Readers of svmlight and delimited text: accepted input, rejected input, and messages."""
 
 import bz2
 import gzip
@@ -16,7 +16,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from klr_bench import stream
-from klr_bench.datasets.readers import Arrays, Reading, read, sniffed_format
+from klr_bench.datasets.readers import Arrays, Reading, detect_format, read
 from klr_bench.datasets.readers.layout import layout_of
 from klr_bench.errors import KlrBenchError
 from tests.attack.promise import rejected
@@ -60,7 +60,7 @@ ACCEPTED = [
 
 
 @pytest.mark.parametrize("content", ACCEPTED)
-def test_odd_text_that_is_right(write: Write, block: None, content: str) -> None:
+def test_unusual_but_valid_text(write: Write, block: None, content: str) -> None:
     path = write(content)
     arrays = read([path], Reading())
     np.testing.assert_array_equal(arrays.X, GOOD_X)
@@ -83,7 +83,7 @@ NUMBERS = """
 
 
 def near_a_tie(value: float, more: str) -> str:
-    """Return the number half way between a float32 and the next one, exactly, or with more digits behind it."""
+    """Return the exact midpoint of a float32 and the next one, optionally followed by more digits."""
     single = np.float32(value)
     return f"{Decimal(float(single)) / 2 + Decimal(float(np.nextafter(single, np.float32(np.inf)))) / 2:f}" + more
 
@@ -101,7 +101,7 @@ FLOATS = st.one_of(
 @settings(max_examples=300, deadline=None)
 @given(texts=st.lists(FLOATS.filter(lambda text: abs(float(text)) < 9e17), min_size=1, max_size=20))
 @example(texts=NUMBERS.split())
-def test_numbers_are_those_of_python_rounded_to_float32(
+def test_numbers_are_rounded_to_float32_as_in_python(
     tmp_path_factory: pytest.TempPathFactory, kind: str, texts: list[str]
 ) -> None:
     path = tmp_path_factory.getbasetemp() / f"numbers.{kind}"
@@ -116,7 +116,7 @@ COMPRESS: list[Callable[[bytes], bytes]] = [lzma.compress, gzip.compress, bz2.co
 
 @KINDS
 @pytest.mark.parametrize("compress", COMPRESS)
-def test_compression_is_known_by_the_content(write: Write, kind: str, compress: Callable[[bytes], bytes]) -> None:
+def test_compression_is_detected_from_the_content(write: Write, kind: str, compress: Callable[[bytes], bytes]) -> None:
     np.testing.assert_array_equal(READ[kind](write(compress(GOOD[kind].encode()), "train.csv")).X, GOOD_X)
     text = "".join(f"{i % 2} 1:{i * 0.37}\n" if kind == "svmlight" else f"{i * 0.37},{i % 2}\n" for i in range(9999))
     packed = compress(text.encode())
@@ -134,9 +134,9 @@ SVMLIGHT = [
 CSV = ["1,2,a\n", "1 2 3\n", "x1 x2 y\n1 2 3\n", "2024-01-01 12:30:00,1,2\n", "1\n2\n"]
 
 
-def test_the_format_is_found_out(write: Write) -> None:
+def test_the_format_is_detected(write: Write) -> None:
     for content in SVMLIGHT + CSV:
-        assert sniffed_format(write(content)) == ("svmlight" if content in SVMLIGHT else "csv"), content
+        assert detect_format(write(content)) == ("svmlight" if content in SVMLIGHT else "csv"), content
 
 
 RANGE = "is not a number between -1e+18 and 1e+18"
@@ -172,8 +172,8 @@ LINES = [
 
 
 @pytest.mark.parametrize(("kind", "line", "reason"), LINES, ids=lambda value: value[:30])
-def test_a_line_is_refused_by_its_number(write: Write, block: None, kind: str, line: str, reason: str) -> None:
-    """The lines before it are more than the 4 kB in which a NUL byte is refused as a binary file."""
+def test_errors_name_the_line(write: Write, block: None, kind: str, line: str, reason: str) -> None:
+    """The line is after the first 4 kB, in which a NUL byte indicates a binary file."""
     start, row = ("# comment\n\n1 1:1\n", "-1 1:2\n") if kind == "svmlight" else ("x1,x2,class\n1,2,a\n\n", "3,4,b\n")
     path = write(f"{start}{row * 1000}{line}\n{row}")
     field = line.partition(":")[2] if kind == "svmlight" else line.split(",")["x2" in reason]
@@ -217,7 +217,7 @@ REFUSED_FILES: list[tuple[str, bytes | str, str]] = [
 
 
 @pytest.mark.parametrize(("kind", "content", "reason"), REFUSED_FILES, ids=lambda value: repr(value)[:25])
-def test_a_file_that_is_refused(write: Write, kind: str, content: bytes | str, reason: str) -> None:
+def test_invalid_files_are_rejected(write: Write, kind: str, content: bytes | str, reason: str) -> None:
     path, good = write(content), write(GOOD[kind], "good")
     assert rejected(lambda: READ[kind](path), reason).startswith(str(path))
     if "no rows" in reason:
@@ -294,12 +294,12 @@ def test_a_test_file_has_the_columns_for_training(write: Write, train: str, test
         ("csv", "x2,x1,class\n1,2,a\n", "test: expected the header of the training file, ['x1', 'x2', 'class'], got ["),
     ],
 )
-def test_a_test_file_that_is_refused(write: Write, kind: str, test: str, reason: str) -> None:
+def test_invalid_test_files_are_rejected(write: Write, kind: str, test: str, reason: str) -> None:
     rejected(lambda: READ[kind](write(TRAIN[kind]), write(test, "test")), reason)
 
 
 @KINDS
-def test_one_class_is_refused_for_training_only(write: Write, kind: str) -> None:
+def test_one_class_is_rejected_only_for_training(write: Write, kind: str) -> None:
     one, two = write(ROW[kind].format("1") * 2), write(ROW[kind].format("1") + ROW[kind].format("-1"), "two")
     rejected(lambda: READ[kind](one, two), "in the training file, got 2 classes, with no training rows for -1.")
     assert READ[kind](two, one).y.tolist() == [1, -1, 1, 1]
@@ -310,7 +310,7 @@ ROWS = [["1", "2.5", "a"], ["-3", "4e2", "b"], ["0", "0", "a"]]
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|", " ", ", ", "   "])
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
-def test_delimiter_header_and_line_ends_are_found_out(write: Write, delimiter: str, newline: str) -> None:
+def test_delimiter_header_and_line_ends_are_detected(write: Write, delimiter: str, newline: str) -> None:
     for rows in (ROWS, [["x1", "x2", "class"], *ROWS]):
         arrays = delimited(write("".join(delimiter.join(row) + newline for row in rows)))
         np.testing.assert_array_equal(arrays.X, [[1, 2.5], [-3, 400], [0, 0]])
@@ -375,7 +375,7 @@ def test_a_row_is_not_a_header(write: Write, rows: str) -> None:
         *(("class,x1,x2\na,1,2\nb,3,4\n", c, ("a", "b"), [[1, 2], [3, 4]]) for c in ("class", 0, "0", -3, "-3")),
     ],
 )
-def test_odd_delimited_text_that_is_right(
+def test_unusual_but_valid_delimited_text(
     write: Write, content: str | bytes, column: Any, classes: tuple[str, str], X: list[list[float]]
 ) -> None:
     arrays = delimited(write(content), label_column=column)
@@ -393,5 +393,5 @@ def test_odd_delimited_text_that_is_right(
         ("1,2,a\n", {"format": "arff"}, "Unknown file format 'arff'; expected one of csv, svmlight, idx (data.f"),
     ],
 )
-def test_settings_that_do_not_fit(write: Write, content: str, spec: dict[str, Any], reason: str) -> None:
+def test_inconsistent_settings_are_rejected(write: Write, content: str, spec: dict[str, Any], reason: str) -> None:
     rejected(lambda: delimited(write(content), **spec), reason)

@@ -1,4 +1,4 @@
-"""The key of a user's stream: the size of a file and a sample of its content, wherever it lies and whenever it came."""
+"""Keys of a user's stream, which depend only on the size of a file and a sample of its content."""
 
 import hashlib
 import os
@@ -9,11 +9,11 @@ from klr_bench.datasets.cache import N_PIECES, PIECE, sampled_sha256
 from tests.config.composing import dataset_of
 
 LARGE = 3 * N_PIECES * PIECE + 12_345
-"""Bytes of a file, two thirds of which are not in the sample."""
+"""Size in bytes of a file, two thirds of which are not sampled."""
 
 
 def large(path: Path, *changed: int, size: int = LARGE) -> Path:
-    """A sparse file whose bytes are 0 but for those that are changed."""
+    """Write a sparse file whose bytes are 0 except at the changed positions."""
     with path.open("wb") as file:
         file.truncate(size)
         for place in changed:
@@ -22,7 +22,7 @@ def large(path: Path, *changed: int, size: int = LARGE) -> Path:
     return path
 
 
-def test_the_size_and_each_piece_of_the_sample_count_and_nothing_else(tmp_path: Path) -> None:
+def test_a_sampled_hash_depends_only_on_size_and_sample(tmp_path: Path) -> None:
     starts = [piece * (LARGE - PIECE) // (N_PIECES - 1) for piece in range(N_PIECES)]
     changes = [place for start in starts for place in (start, start + PIECE - 1)]
     hashes = {sampled_sha256(large(tmp_path / "a", place)) for place in changes}
@@ -36,7 +36,7 @@ def test_the_size_and_each_piece_of_the_sample_count_and_nothing_else(tmp_path: 
     assert sampled_sha256(copy) == one
 
 
-def test_only_a_stream_has_a_key_of_a_sample(tmp_path: Path) -> None:
+def test_only_streams_are_sampled(tmp_path: Path) -> None:
     text = b"1 1:0.5\n-1 1:0.25\n" * (N_PIECES * PIECE // 9)
     between = text[: 18 * 120_000] + b"1 1:0.7\n" + text[18 * 120_000 + 8 :]  # in the third MiB
     keys = {}

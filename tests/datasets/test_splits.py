@@ -1,4 +1,4 @@
-"""Splits: the same for every algorithm, different for every repeat, and nothing of the test rows in the scaling."""
+"""Splits: the same for every algorithm, different for every repeat, with scaling fitted on the training rows."""
 
 import hashlib
 from dataclasses import replace
@@ -37,14 +37,14 @@ def test_the_official_split_permutes_the_training_rows_only():
 
 
 @pytest.mark.parametrize("official", [None, 15])
-@pytest.mark.parametrize(("asked", "n_train", "n_test"), [(Draw(n_test=6), 24, 6), (Draw(n_test=6, n_train=10), 10, 6)])
-def test_rows_are_drawn_from_all(asked, n_train, n_test, official):
-    split = make_split(dataset(30, official), asked, 0, 0)
+@pytest.mark.parametrize(("spec", "n_train", "n_test"), [(Draw(n_test=6), 24, 6), (Draw(n_test=6, n_train=10), 10, 6)])
+def test_rows_are_drawn_from_all(spec, n_train, n_test, official):
+    split = make_split(dataset(30, official), spec, 0, 0)
     assert (len(split.train), len(split.test)) == (n_train, n_test)
     rows = [*split.train, *split.test]
     assert len(set(rows)) == n_train + n_test
     assert min(rows) < 15 <= max(rows)
-    assert set(split.test) != set(make_split(dataset(30, official), asked, 0, 1).test)
+    assert set(split.test) != set(make_split(dataset(30, official), spec, 0, 1).test)
 
 
 @given(
@@ -53,19 +53,19 @@ def test_rows_are_drawn_from_all(asked, n_train, n_test, official):
 def test_equal_classes_are_equal(n, n_test, n_train, seed):
     uneven = replace(dataset(n), y=np.where(np.arange(n) % 3, -1, 1).astype(np.int8))
     rarer = int((uneven.y > 0).sum())
-    asked = Draw(n_test=n_test, n_train=n_train, equal_classes=True)
+    spec = Draw(n_test=n_test, n_train=n_train, equal_classes=True)
     if n_test // 2 + (n_train or 2) // 2 > rarer:
         with pytest.raises(KlrBenchError, match=r"cannot draw .* rows from 2 x 3 rows; use smaller multiples of 2"):
-            make_split(uneven, asked, seed, 0)
+            make_split(uneven, spec, seed, 0)
         return
-    split = make_split(uneven, asked, seed, 0)
+    split = make_split(uneven, spec, seed, 0)
     assert uneven.y[split.test].sum() == uneven.y[split.train].sum() == 0
     assert (len(split.test), len(split.train)) == (n_test, n_train or 2 * rarer - n_test)
     assert not set(split.test) & set(split.train)
 
 
 @pytest.mark.parametrize("official", [None, 15])
-def test_rows_that_are_drawn_once_differ_in_their_order_alone(official):
+def test_rows_drawn_once_differ_only_in_order(official):
     first, second = (make_split(dataset(20, official), Subset(n_train=12), 0, repeat) for repeat in (0, 1))
     assert sorted(first.train) == sorted(second.train)
     assert list(first.train) != list(second.train)
@@ -84,7 +84,7 @@ def test_even_days_to_train_and_odd_days_to_test():
     assert list(split.test) == [*range(3, 8), *range(13, 18)]
 
 
-def test_splits_depend_on_seed_data_set_and_repeat_alone():
+def test_splits_depend_only_on_seed_data_set_and_repeat():
     def order(seed=0, name="toy", repeat=0):
         return make_split(dataset(name=name), Share(test_size=0.2), seed, repeat).train.tolist()
 
@@ -130,7 +130,7 @@ def test_a_stratified_split_has_the_share_of_each_class_everywhere(sizes, test_s
         (dataset(), Folds(folds=21), "expected an integer from 2 to 20, the number of rows, got 21"),
     ],
 )
-def test_splits_that_are_refused(rows, spec, message):
+def test_invalid_splits_are_rejected(rows, spec, message):
     with pytest.raises(KlrBenchError, match=message):
         make_split(rows, spec, 0, 0)
 
@@ -195,11 +195,11 @@ PINNED = [
     ({"n_test": 20, "n_train": 40}, None, "df6ca33b9771"),
     ({"n_test": 20, "n_train": 40, "equal_classes": True}, None, "37633e2ba978"),
 ]
-"""Splits of 101 rows as they were when a split was a mapping: finished results depend on them."""
+"""Hashes of splits of 101 rows, on which finished results depend."""
 
 
 @pytest.mark.parametrize(("keys", "official", "pinned"), PINNED)
-def test_the_same_seed_gives_the_rows_that_it_always_gave(keys, official, pinned):
+def test_splits_have_not_changed(keys, official, pinned):
     content = hashlib.sha256()
     for seed, repeat in ((0, 0), (0, 1), (7, 6)):
         split = make_split(dataset(101, official), parse_split(keys), seed, repeat)

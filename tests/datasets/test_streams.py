@@ -1,4 +1,4 @@
-"""Streams of chunks: the rows of scikit-learn's and NumPy's readers, whatever the blocks, chunks, files and caches."""
+"""Streams yield the same rows as scikit-learn's and NumPy's readers, for any block, chunk, file and cache."""
 
 import gzip
 import os
@@ -24,10 +24,10 @@ TEXTS = pytest.mark.parametrize("text", [svmlight_text(), csv_text()], ids=["svm
 KNOWN = pytest.mark.parametrize("known", [{}, {"classes": [0, 1, 2], "n_features": 9}], ids=["unknown", "known"])
 
 
-def check_rows(found: tuple[np.ndarray, np.ndarray], expected: tuple[np.ndarray, np.ndarray]) -> None:
-    for ours, right in zip(found, expected, strict=True):
-        assert ours.dtype == right.dtype
-        np.testing.assert_array_equal(ours, right)
+def check_rows(actual: tuple[np.ndarray, np.ndarray], expected: tuple[np.ndarray, np.ndarray]) -> None:
+    for values, reference in zip(actual, expected, strict=True):
+        assert values.dtype == reference.dtype
+        np.testing.assert_array_equal(values, reference)
 
 
 def check_lengths(chunks: list[Any], chunk_rows: int) -> None:
@@ -36,7 +36,7 @@ def check_lengths(chunks: list[Any], chunk_rows: int) -> None:
 
 @pytest.mark.parametrize("zero_based", [False, True])
 @pytest.mark.parametrize("chunk_rows", [1, 7, 1000])
-def test_svmlight_is_what_scikit_learn_reads(write: Write, block: None, chunk_rows: int, zero_based: bool) -> None:
+def test_svmlight_rows_match_scikit_learn(write: Write, block: None, chunk_rows: int, zero_based: bool) -> None:
     path = write(svmlight_text(zero_based=zero_based))
     X, y = load_svmlight_file(str(path), dtype=np.float32, zero_based=zero_based)
     rows = stream(path, chunk_rows)
@@ -53,7 +53,7 @@ def test_svmlight_is_what_scikit_learn_reads(write: Write, block: None, chunk_ro
 
 @pytest.mark.parametrize("delimiter", [",", "\t", " "])
 @pytest.mark.parametrize("chunk_rows", [1, 7, 1000])
-def test_csv_is_what_numpy_reads(write: Write, block: None, chunk_rows: int, delimiter: str) -> None:
+def test_csv_rows_match_numpy(write: Write, block: None, chunk_rows: int, delimiter: str) -> None:
     path = write(csv_text(delimiter=delimiter))
     table = np.loadtxt(path, delimiter=delimiter)
     rows = stream(path, chunk_rows, format="csv")
@@ -74,7 +74,7 @@ def test_csv_is_what_numpy_reads(write: Write, block: None, chunk_rows: int, del
         ("+1 1:1\n-1.0 1:2\n1e0 1:3\n", {"positive": -1}, [[1], [2], [3]], [-1, 1, -1], [-1, 1]),
         ("1 2:1\n0 0:3\n", {}, [[0, 0, 1], [3, 0, 0]], [1, 0], [0, 1]),
         ("1 2:1\n0 0:3\n", ZERO_BASED, [[0, 0, 1, 0], [3, 0, 0, 0]], [1, 0], [0, 1]),
-        # lines that are left to Python count for the width
+        # lines that are parsed in Python count for the width, too
         ("1 1:2\n0 4:1.00000005960464477539\n", {}, [[2, 0, 0, 0], [0, 0, 0, 1]], [1, 0], [0, 1]),
         ("1 1:2\n0 0:1.00000005960464477539 1:1e-70\n", {}, [[0, 2], [1, 0]], [1, 0], [0, 1]),
     ],
@@ -89,7 +89,7 @@ def test_labels_and_columns(
 
 
 @TEXTS
-def test_chunks_run_on_across_files(write: Write, tmp_path: Path, text: bytes) -> None:
+def test_chunks_span_files(write: Write, tmp_path: Path, text: bytes) -> None:
     lines = text.splitlines(keepends=True)
     expected = rows_of(stream(write(text)))
     parts = [
@@ -115,7 +115,7 @@ def test_rows_may_be_skipped(write: Write, tmp_path: Path, block: None, skip_row
 
 
 def test_memory_stays_bounded(write: Write, monkeypatch: Patch) -> None:
-    """However long the file, some blocks and one chunk are in memory."""
+    """Only a few blocks and one chunk are in memory, however long the file is."""
     monkeypatch.setattr(reader_chunks, "BLOCK", 1 << 16)
     path = write(csv_text(500, 20) * 100)
     rows = stream(path, 500, format="csv", classes=[0, 1, 2])
@@ -129,7 +129,7 @@ def test_memory_stays_bounded(write: Write, monkeypatch: Patch) -> None:
 
 
 def forbid_parsing(monkeypatch: Patch) -> None:
-    """Make every later reading of text fail."""
+    """Make any later attempt to read the text fail."""
     for reader in (svmlight, csv):
         monkeypatch.setattr(reader, "blocks", lambda path, **options: pytest.fail("text was read again"))
 
@@ -167,7 +167,7 @@ def test_the_cache_serves_other_parameters(write: Write, tmp_path: Path, monkeyp
 
 
 @KNOWN
-def test_a_pass_that_is_cut_short_leaves_nothing_half_read(write: Write, tmp_path: Path, known: dict[str, Any]) -> None:
+def test_an_interrupted_pass_leaves_no_incomplete_cache(write: Write, tmp_path: Path, known: dict[str, Any]) -> None:
     path, cache = write(svmlight_text()), tmp_path / "cache"
     expected = rows_of(stream(path, **known))
     next(iter(stream(path, 30, cache=cache, **known)))
@@ -181,7 +181,7 @@ def test_a_pass_that_is_cut_short_leaves_nothing_half_read(write: Write, tmp_pat
 
 
 @pytest.mark.parametrize("same_time", [False, True])
-def test_a_file_that_is_rewritten_with_its_size_is_read_again(write: Write, tmp_path: Path, same_time: bool) -> None:
+def test_a_rewritten_file_of_the_same_size_is_read_again(write: Write, tmp_path: Path, same_time: bool) -> None:
     path, cache = write("1 1:1\n0 2:2\n"), tmp_path / "cache"
     rows = stream(path, cache=cache)
     list(rows)
@@ -193,7 +193,7 @@ def test_a_file_that_is_rewritten_with_its_size_is_read_again(write: Write, tmp_
 
 
 @TEXTS
-def test_no_damage_in_the_cache_changes_a_row(write: Write, tmp_path: Path, text: bytes, monkeypatch: Patch) -> None:
+def test_a_damaged_cache_never_changes_rows(write: Write, tmp_path: Path, text: bytes, monkeypatch: Patch) -> None:
     monkeypatch.setattr(reader_chunks, "BLOCK", 2000)
     path, cache = write(text), tmp_path / "cache"
     expected = rows_of(stream(path, cache=cache))
@@ -238,7 +238,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("text", "parameters", "reason"), REFUSED, ids=str)
-def test_refusals(
+def test_invalid_input_is_rejected(
     write: Write, tmp_path: Path, monkeypatch: Patch, text: str, parameters: dict[str, Any], reason: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -247,12 +247,12 @@ def test_refusals(
 
 
 @pytest.mark.parametrize("parameters", [{"chunk_rows": 0}, {"skip_rows": -1}, {"n_features": 10**9}], ids=str)
-def test_numbers_out_of_range_are_refused(write: Write, parameters: dict[str, Any]) -> None:
+def test_numbers_out_of_range_are_rejected(write: Write, parameters: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=rf"{next(iter(parameters))} == -?\d+, must be "):
         stream(write(GOOD), **parameters)
 
 
-def test_a_stopped_fit_goes_on_and_is_the_fit_of_all_rows(write: Write) -> None:
+def test_a_resumed_fit_equals_a_fit_on_all_rows(write: Write) -> None:
     path = write("".join(f"{i % 2} 1:{i % 7} 2:{i % 5}\n" for i in range(300)))
     expected = AROW().partial_fit(*rows_of(stream(path)))
     rows, learner = stream(path, 50), AROW()

@@ -1,4 +1,4 @@
-"""The generated and the bundled sets."""
+"""Synthetic and bundled data sets."""
 
 from collections.abc import Callable
 from typing import Any
@@ -66,7 +66,7 @@ def test_moons_without_noise_lie_on_two_half_circles() -> None:
 def test_repeated_points_have_one_label_each_and_are_orthogonal(n_points: int, seed: int) -> None:
     X, y = synthetic.repeated_points(40 * n_points, n_points, 10.0, seed)
     points, place = np.unique(X, return_inverse=True)
-    assert len(points) == n_points, "at 40 draws per point none is missed, but in one of 10^16 sets"
+    assert len(points) == n_points, "with 40 draws per point, a point is missed in one of 10^16 sets"
     labels = np.array([np.unique(y[place.ravel() == i]).tolist() for i in range(n_points)])
     assert labels.shape == (n_points, 1)
     assert labels.sum() == n_points // 2
@@ -101,7 +101,7 @@ def images(n: int = 30) -> Arrays:
     return Arrays(X.reshape(n, -1), np.where(np.arange(n) % 3, -1, 1).astype(np.int8), ("not 8", "8"), 24)
 
 
-def test_bent_images_are_as_many_of_each_class_for_each_seed(monkeypatch: Patch) -> None:
+def test_deformed_images_are_balanced_and_reproducible(monkeypatch: Patch) -> None:
     monkeypatch.setattr(module, "BLOCK", 40)
     made = deformed(images(), n_samples=300, seed=1)
     assert (made.X.shape, made.X.dtype, made.classes) == ((300, 144), np.float32, ("not 8", "8"))
@@ -114,7 +114,7 @@ def test_bent_images_are_as_many_of_each_class_for_each_seed(monkeypatch: Patch)
     assert (deformed(images(), n_samples=300, seed=2).X.toarray() != rows).any()
 
 
-def test_bent_images_are_moved_along_their_slopes(monkeypatch: Patch) -> None:
+def test_deformed_images_are_moved_along_their_gradients(monkeypatch: Patch) -> None:
     for name in ("SHIFT", "THICKNESS"):
         monkeypatch.setattr(module, name, 0.0)
     base = images()
@@ -128,7 +128,7 @@ def test_bent_images_are_moved_along_their_slopes(monkeypatch: Patch) -> None:
     assert np.std(bent, axis=0).max() > 0.1
 
 
-def test_two_gaussians_have_the_means_and_the_deviations_that_they_say() -> None:
+def test_two_gaussians_have_the_stated_means_and_deviations() -> None:
     X, y = synthetic.two_gaussians(60_000, 20, 2.0, 1.5, 0)
     np.testing.assert_allclose(X[y == 0].mean(axis=0), 0.0, atol=0.05)
     np.testing.assert_allclose(X[y == 1].mean(axis=0), 2.0 / np.sqrt(20), atol=0.05)
@@ -137,11 +137,11 @@ def test_two_gaussians_have_the_means_and_the_deviations_that_they_say() -> None
 
 
 def blocks(n: int, **changes: Any) -> tuple[Any, Any, Any]:
-    given = {"n_features": 400, "n_blocks": 6, "block_size": 3, "correlation": 0.7, "presence": 0.5, "length": 20}
-    return synthetic.correlated_blocks(n, **(given | {"label_noise": 0.0, "seed": 0} | changes))
+    defaults = {"n_features": 400, "n_blocks": 6, "block_size": 3, "correlation": 0.7, "presence": 0.5, "length": 20}
+    return synthetic.correlated_blocks(n, **(defaults | {"label_noise": 0.0, "seed": 0} | changes))
 
 
-def test_correlated_blocks_depend_on_the_relevant_features_alone() -> None:
+def test_correlated_blocks_depend_only_on_the_relevant_features() -> None:
     X, y, relevant = blocks(4000)
     assert (X.shape, len(np.unique(relevant))) == ((4000, 400), 18)
     others = np.setdiff1d(np.arange(400), relevant)
@@ -154,7 +154,7 @@ def test_correlated_blocks_depend_on_the_relevant_features_alone() -> None:
     assert LogisticRegression().fit(X[:3000][:, others], y[:3000]).score(X[3000:][:, others], y[3000:]) < 0.57
 
 
-def test_correlated_blocks_have_the_correlations_that_they_say() -> None:
+def test_correlated_blocks_have_the_stated_correlations() -> None:
     X, _, relevant = blocks(20_000, presence=1.0)
     R = np.corrcoef(X[:, relevant].toarray().T)
     np.fill_diagonal(R, 0.0)
@@ -181,7 +181,7 @@ def test_bundled_sets(name: str) -> None:
     assert {label: (y == label).sum() for label in counts} == counts
 
 
-def test_dense_factors_are_of_norm_one_and_a_linear_rule_of_the_whitened_rows_classifies_them() -> None:
+def test_dense_factors_have_norm_one_and_are_linearly_separable() -> None:
     X, y = synthetic.dense_factors(6000, 40, 5, 0.5, 0.0, 0)
     assert X.dtype == np.float32
     np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1.0, rtol=1e-5)

@@ -1,4 +1,4 @@
-"""A user's table with texts, dates, row numbers and missing values: what becomes of each column, and what is said."""
+"""User tables with texts, dates, row numbers and missing values: features and notes."""
 
 import re
 from pathlib import Path
@@ -56,7 +56,7 @@ def treatment(tmp_path: Path, table: list[dict[str, Any]], **requested: str) -> 
     return X, found.columns[0], found
 
 
-def test_each_column_becomes_what_it_is(tmp_path: Path) -> None:
+def test_treatment_of_each_column(tmp_path: Path) -> None:
     X, codes, table = read(write(tmp_path / "mine.csv", rows()))
     kinds = {column.name: (column.kind, column.why or column.values) for column in table.columns}
     assert kinds == {
@@ -105,7 +105,7 @@ def test_kinds_of_columns_may_be_requested(tmp_path: Path) -> None:
         ({}, "1e300", "line 7, column 8 ('x'): '1e300' is not a number between -1e+18"),
     ],
 )
-def test_mistakes_are_no_texts(tmp_path: Path, requested: dict[str, str], value: str, message: str) -> None:
+def test_mistakes_are_rejected(tmp_path: Path, requested: dict[str, str], value: str, message: str) -> None:
     table = rows()
     table[5]["x"] = value
     with pytest.raises(KlrBenchError, match=re.escape(message)):
@@ -121,7 +121,7 @@ def test_mistakes_are_no_texts(tmp_path: Path, requested: dict[str, str], value:
         ("price", "1.20{0}.000 €", "1.200.000 €", "price"),
     ],
 )
-def test_decimal_commas_are_no_texts(tmp_path: Path, name: str, value: str, first: str, key: str) -> None:
+def test_decimal_commas_are_rejected(tmp_path: Path, name: str, value: str, first: str, key: str) -> None:
     table = [
         {"y": i % 3, name: value.format(i % 5 if "0}" in value else i, i % 7), "class": "ab"[i % 2]} for i in range(60)
     ]
@@ -255,7 +255,7 @@ def test_row_numbers_are_left_out_and_other_counts_are_kept(tmp_path: Path) -> N
     assert [column.why for column in treatment(tmp_path, shuffled)[2].columns] == ["row numbers", "", ""]
 
 
-def test_a_table_without_features_is_refused(tmp_path: Path) -> None:
+def test_a_table_without_features_is_rejected(tmp_path: Path) -> None:
     table = [{"id": i, "class": "ab"[i % 2]} for i in range(30)]
     with pytest.raises(KlrBenchError, match=r"all feature columns are left out \(id: row numbers\); keep one"):
         read(write(tmp_path / "mine.csv", table))
@@ -273,7 +273,7 @@ def test_a_test_file_follows_the_training_file(tmp_path: Path) -> None:
         read(write(tmp_path / "test.csv", other), train=table)
 
 
-def test_many_dates_are_dates_and_many_texts_are_texts(tmp_path: Path) -> None:
+def test_columns_with_many_different_values(tmp_path: Path) -> None:
     table = [
         {"day": f"{1 + i % 28}.{1 + i % 12}.{1900 + i // 12}", "text": f"t{i}", "x": i % 7, "code": f"c{i % 300}"}
         for i in range(1500)
@@ -283,7 +283,7 @@ def test_many_dates_are_dates_and_many_texts_are_texts(tmp_path: Path) -> None:
     assert len(found.columns[3].values) == 100, "rare values have no column"
 
 
-def test_a_run_fills_in_what_is_missing_by_the_training_rows(tmp_path: Path) -> None:
+def test_missing_values_are_imputed_from_the_training_rows(tmp_path: Path) -> None:
     path = write(tmp_path / "mine.csv", rows())
     source = {"format": "file", "path": str(path)}
     spec = dataset_of({"source": source, "split": {"test_size": 0.25}})

@@ -1,4 +1,4 @@
-"""Odd downloads: whatever a server sends, the right bytes are put into the cache, or one message says why not."""
+"""Unusual responses: either the correct bytes reach the cache, or one message says why not."""
 
 import gzip
 import lzma
@@ -29,8 +29,8 @@ def whole(*headers: str, status: str = "200 OK", body: bytes = PLAIN) -> bytes:
     return answer(*headers, status=status, body=body, length=len(body))
 
 
-def check_beside_a_right_place(server: Server, cache: Path, odd: Behavior) -> None:
-    """Check that a file comes from upstream if the answer of the mirror is odd, and that nothing else is left."""
+def check_fallback(server: Server, cache: Path, odd: Behavior) -> None:
+    """Check that a file is fetched from upstream if the mirror sends an odd response, and that nothing else is left."""
     server.replies |= {f"/mirror/{NAME}{suffix}": [odd] for suffix in ("", ".xz", ".gz", ".bz2")}
     server.replies["/right"] = [sends(whole())]
     fetch(entry(server, "/right"), cache=cache, mirror=f"{server.url}/mirror")
@@ -65,19 +65,19 @@ ACCEPTED: dict[str, bytes] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_an_answer_that_is_refused(name: str, server: Server, cache: Path) -> None:
+def test_invalid_responses_are_rejected(name: str, server: Server, cache: Path) -> None:
     content, reason = REFUSED[name]
     server.replies["/up"] = [sends(content)]
     at_most = entry(server).model_copy(update={"max_bytes": 10**6})
     message = rejected(lambda: fetch(at_most, cache=cache), reason, f"{server.url}/up")
     assert "is not available" in message
     assert not (cache / NAME).exists()
-    check_beside_a_right_place(server, cache, sends(content))
+    check_fallback(server, cache, sends(content))
 
 
 @pytest.mark.parametrize("name", ACCEPTED)
-def test_an_odd_answer_with_the_right_bytes(name: str, server: Server, cache: Path) -> None:
-    check_beside_a_right_place(server, cache, sends(ACCEPTED[name]))
+def test_unusual_responses_with_correct_bytes(name: str, server: Server, cache: Path) -> None:
+    check_fallback(server, cache, sends(ACCEPTED[name]))
     assert [request.path for request in server.requests] == [f"/mirror/{NAME}"]
 
 
@@ -85,7 +85,7 @@ HEAD = b"HTTP/1.1 200 OK\r\n"
 
 
 def endless(head: bytes, piece: bytes) -> Behavior:
-    """Return the behavior of sending a head, then pieces without end."""
+    """Return a behavior that sends a head, then pieces without end."""
 
     def behave(connection: socket.socket, request: Request) -> None:
         connection.sendall(head)
@@ -104,7 +104,7 @@ def endless(head: bytes, piece: bytes) -> Behavior:
         (HEAD, b"X: a\r\n", "no connection (2 attempts)"),
     ],
 )
-def test_an_answer_without_end_is_refused(
+def test_an_endless_response_is_rejected(
     head: bytes, piece: bytes, reason: str, server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fetch_module, "MOST_BYTES", 2**20)

@@ -17,9 +17,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from klr_bench.config.models import MOST_FEATURES, Columns
-from klr_bench.datasets.class_labels import Labels, encoded, filter_labels
+from klr_bench.datasets.class_labels import Labels, encode_targets, select_labels
 from klr_bench.datasets.compression import MAGIC, DamagedFileError, lines, open_plain
-from klr_bench.datasets.readers.chunks import concatenate_chunks, concatenate_matrices
+from klr_bench.datasets.readers.chunks import concatenate_chunks, stack_rows
 from klr_bench.datasets.readers.layout import WIDE, Layout, check_width, layout_of
 from klr_bench.errors import fail
 
@@ -84,7 +84,7 @@ def read(paths: Sequence[Path], reading: Reading) -> Arrays:
 
 
 def _read(paths: Sequence[Path], reading: Reading) -> Arrays:
-    kind = reading.format or sniffed_format(paths[0])
+    kind = reading.format or detect_format(paths[0])
     if kind not in FORMATS:
         fail(f"Unknown file format {kind!r}; expected one of {', '.join(FORMATS)} (data.format).")
     labels, label_column = Labels(drop_missing=bool(reading.table)), ""
@@ -98,9 +98,9 @@ def _read(paths: Sequence[Path], reading: Reading) -> Arrays:
         else:
             parts, notes, label_column = _delimited(paths, labels, reading)
     if reading.only:
-        parts, labels = filter_labels(parts, labels, reading.only, str(paths[0]))
+        parts, labels = select_labels(parts, labels, reading.only, str(paths[0]))
     n_train = len(parts[0][1]) if len(parts) == 2 else None
-    y, classes = encoded(
+    y, classes = encode_targets(
         np.concatenate([codes for _, codes in parts]),
         labels,
         str(paths[0]),
@@ -109,8 +109,8 @@ def _read(paths: Sequence[Path], reading: Reading) -> Arrays:
         n_train=n_train,
         column=label_column,
     )
-    X = parts[0][0] if len(parts) == 1 else concatenate_matrices([X for X, _ in parts])
-    return Arrays(stored(X), y, classes, n_train, said=tuple(notes))
+    X = parts[0][0] if len(parts) == 1 else stack_rows([X for X, _ in parts])
+    return Arrays(as_float32(X), y, classes, n_train, said=tuple(notes))
 
 
 def _idx(paths: Sequence[Path], labels: Labels, reading: Reading) -> list[Part]:
@@ -162,18 +162,18 @@ def _delimited(paths: Sequence[Path], labels: Labels, reading: Reading) -> tuple
         of = ", ".join(repr(text) if text else "empty" for text in labels.dropped)
         notes.append(f"left out: {n:,} {'row' if n == 1 else 'rows'} without a label ({of})")
     assert layout is not None
-    return parts, notes, layout.named(layout.label) if reading.table else ""
+    return parts, notes, layout.describe(layout.label) if reading.table else ""
 
 
 def _numbers(path: Path, layout: Layout, labels: Labels) -> Part:
-    """Return the features (CSR if wide) and label codes of a purely numeric CSV file."""
+    """Return the features (CSR if wide) and label codes of a CSV file with only numbers."""
     from klr_bench.datasets.readers import csv
 
     codes, matrices = [], []
     for chunk in csv.read_chunks(path, layout, labels):
         codes.append(chunk.codes)
         matrices.append(sp.csr_matrix(chunk.X) if layout.n_columns > WIDE else chunk.X)
-    return concatenate_matrices(matrices), np.concatenate(codes)
+    return stack_rows(matrices), np.concatenate(codes)
 
 
 def check_text(paths: Sequence[Path]) -> None:
@@ -189,7 +189,7 @@ def check_text(paths: Sequence[Path]) -> None:
             fail(f"{path}: expected svmlight or CSV text, plain or compressed with xz, gzip or bzip2, but {reason}.")
 
 
-def sniffed_format(path: Path) -> str:
+def detect_format(path: Path) -> str:
     """Return "svmlight" if most of the first lines contain ``index:value`` pairs, else "csv"."""
     with open_plain(path) as (stream, _):
         rows = [line.partition(b"#")[0].split(None, 2)[1:2] for line in islice(lines(stream, path), 100)]
@@ -198,7 +198,7 @@ def sniffed_format(path: Path) -> str:
     return "svmlight" if 2 * len(pairs) > len(tokens) else "csv"
 
 
-def stored(X: Any) -> Any:
+def as_float32(X: Any) -> Any:
     """Return a matrix as float32: dense if small or hardly sparse, else CSR with sorted indices."""
     n, d = X.shape
     n_bytes, nnz = n * d * 4, X.nnz if sp.issparse(X) else np.count_nonzero(X)

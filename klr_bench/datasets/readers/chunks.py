@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from klr_bench.datasets.compression import LONGEST_LINE, open_plain, too_long
+from klr_bench.datasets.compression import LONGEST_LINE, line_too_long, open_plain
 from klr_bench.errors import KlrBenchError
 
 BLOCK = 1 << 21
@@ -28,7 +28,7 @@ class Block:
     first: int  # number of the first line, from 1
     text: bytes
 
-    def refusal(self, position: int, reason: str) -> KlrBenchError:
+    def error_at(self, position: int, reason: str) -> KlrBenchError:
         """Return an error that names the file and the line at a byte position."""
         line = self.first + self.text.count(b"\n", 0, position)
         return KlrBenchError(f"{self.path}, line {line}: {reason}")
@@ -48,7 +48,7 @@ def blocks(path: Path, *, any_line_end: bool = False) -> Iterator[Block]:
                 text = re.sub(rb"\r(?=[^\n])", b"\n", text)
             end = text.rfind(b"\n") + 1
             if len(text) - end > LONGEST_LINE:
-                raise too_long(path, first + text.count(b"\n"))
+                raise line_too_long(path, first + text.count(b"\n"))
             if end:
                 yield Block(path, first, text[:end].removeprefix(BOM if first == 1 else b""))
                 first += text.count(b"\n", 0, end)
@@ -67,7 +67,7 @@ class Chunk:
     largest: int
 
     def matrix(self, base: int, n_features: int) -> Any:
-        """Return X (n, n_features), whose column j is the feature of index ``base + j``."""
+        """Return X (n, n_features), whose column j has the index ``base + j`` in the file."""
         if not sp.issparse(self.X):
             return self.X
         X = sp.csr_matrix((self.X.data, self.X.indices - np.int32(base), self.X.indptr), (len(self.codes), n_features))
@@ -75,14 +75,14 @@ class Chunk:
         return X
 
 
-def concatenate_matrices(matrices: Sequence[Any]) -> Any:
+def stack_rows(matrices: Sequence[Any]) -> Any:
     """Stack matrices vertically; all of them are dense or all are CSR."""
     return sp.vstack(matrices, format="csr") if sp.issparse(matrices[0]) else np.concatenate(matrices)
 
 
 def concatenate_chunks(chunks: Sequence[Chunk]) -> Chunk:
     """Concatenate chunks into one chunk; the rows are copied."""
-    codes, X = np.concatenate([chunk.codes for chunk in chunks]), concatenate_matrices([chunk.X for chunk in chunks])
+    codes, X = np.concatenate([chunk.codes for chunk in chunks]), stack_rows([chunk.X for chunk in chunks])
     return Chunk(codes, X, min(chunk.smallest for chunk in chunks), max(chunk.largest for chunk in chunks))
 
 

@@ -32,7 +32,7 @@ POSITION, ROWS, ENTRIES, LOWEST, HIGHEST = range(5)
 
 @compiled()
 def _number(text, at):
-    """Return the number at a position, True if correctly rounded, and the next position.
+    """Return the number at a position, whether it is exactly rounded, and the next position.
 
     The returned position is `at` if there is no number.
     """
@@ -106,7 +106,7 @@ def _skip_blanks(text, at):
 
 @compiled("void(Array(u1, 1, 'C', readonly=True), i8, i8, f8[::1], i4[:, ::1], i8[::1], i4[::1], f4[::1], i8[::1])")
 def svmlight_rows(text, lowest, highest, labels, places, ends, indices, values, state):
-    """Parse rows from ``state[POSITION]`` to the first line that is not simple, or the end.
+    """Parse rows from ``state[POSITION]`` to the end or to the first line that is not simple.
 
     Indices must be between `lowest` and `highest`.  For row i, ``labels[i]`` is the label, or NaN if it is not a
     number; ``text[places[i, 0] : places[i, 1]]`` is the text of the label; the non-zero entries of the row end at

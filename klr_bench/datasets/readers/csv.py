@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from klr_bench.datasets.class_labels import LARGEST, Labels, number
+from klr_bench.datasets.class_labels import LARGEST, Labels, parse_number
 from klr_bench.datasets.compression import LONGEST_LINE
 from klr_bench.datasets.readers.chunks import Block, Chunk, blocks
 from klr_bench.datasets.readers.layout import (
@@ -24,7 +24,7 @@ from klr_bench.datasets.readers.layout import (
     Layout,
     OpenQuoteError,
     fields_of,
-    no_labelled_row,
+    no_labeled_row,
     not_delimited,
 )
 from klr_bench.errors import fail, sanitize
@@ -55,7 +55,7 @@ def read_chunks(path: Path, layout: Layout, labels: Labels) -> Iterator[Chunk]:
     if open_row:
         raise not_delimited(path, open_row)
     if empty:
-        raise no_labelled_row(path, layout, labels)
+        raise no_labeled_row(path, layout, labels)
 
 
 def _simple_rows(block: Block, layout: Layout, labels: Labels) -> Chunk | None:
@@ -105,11 +105,11 @@ def _any_rows(
                 continue
             if labels.drops(fields[label]):
                 continue
-            numbers = [number(field) for field in fields]
+            numbers = [parse_number(field) for field in fields]
             for column, value in enumerate(numbers):
                 if column != label and (value is None or not abs(value) <= LARGEST):
                     fail(
-                        f"{where} {line}, {layout.named(column)}: {sanitize(repr(fields[column]))} is not a number "
+                        f"{where} {line}, {layout.describe(column)}: {shown(repr(fields[column]))} is not a number "
                         f"between -{LARGEST:g} and {LARGEST:g}; correct or remove the row."
                     )
             rows.append(numbers[:label] + numbers[label + 1 :])
@@ -117,7 +117,7 @@ def _any_rows(
                 codes.append(labels.code(fields[label]))
             except ValueError as error:
                 advice = f"correct the line, or set {SET_LABEL} if the labels are in another column."
-                fail(f"{where} {line}: {error} ({layout.named(label)}); {advice}")
+                fail(f"{where} {line}: {error} ({layout.describe(label)}); {advice}")
     except OpenQuoteError as error:
         open_row = error
         open_row.text = b"".join(lines[error.line - block.first :])

@@ -13,7 +13,7 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import BinaryIO
 
-from klr_bench.datasets.class_labels import Labels, first_names, is_unlabelled, number
+from klr_bench.datasets.class_labels import Labels, first_ten, is_missing_label, parse_number
 from klr_bench.datasets.compression import lines, open_plain
 from klr_bench.errors import KlrBenchError, fail, nearest, sanitize
 
@@ -49,7 +49,7 @@ class Layout:
     n_columns: int
     label: int  # 0-based position of the label column
 
-    def named(self, column: int) -> str:
+    def describe(self, column: int) -> str:
         """Return a description of a column for messages, with its position counted from 1."""
         return f"column {column + 1}" + (f" ({sanitize(repr(self.header[column]))})" if self.header else "")
 
@@ -71,7 +71,7 @@ def layout_of(
     name.
     """
     with open_plain(path) as (stream, _):
-        sample = list(islice(filter(str.strip, _lines(stream, path)), SAMPLE))
+        sample = list(islice(filter(str.strip, _decoded_lines(stream, path)), SAMPLE))
     if not sample:
         fail(f"{path}: no rows.")
     delimiter = max(DELIMITERS, key=lambda candidate: _consistency(sample, candidate))
@@ -97,9 +97,7 @@ def layout_of(
             f"got {layout.n_columns} columns with label column {layout.label + 1}."
         )
     if train and train.header and header and header != train.header:
-        fail(
-            f"{path}: expected the header of the training file, {first_names(train.header)}, got {first_names(header)}."
-        )
+        fail(f"{path}: expected the header of the training file, {first_ten(train.header)}, got {first_ten(header)}.")
     return layout
 
 
@@ -115,7 +113,6 @@ def _consistency(sample: list[str], delimiter: str) -> tuple[bool, bool, float, 
 
 
 def _complete_rows(sample: list[str], delimiter: str) -> list[list[str]]:
-    """Return the rows of some lines, up to the first quote that is not closed."""
     rows = []
     with suppress(csv.Error):
         for _, fields in fields_of(iter(sample), delimiter):
@@ -124,17 +121,17 @@ def _complete_rows(sample: list[str], delimiter: str) -> list[list[str]]:
 
 
 def _label_position(path: Path, label_column: str | int | None, header: tuple[str, ...] | None, n: int) -> int:
-    wanted = "-1" if label_column is None else str(label_column)
-    if header and header.count(wanted) == 1:
-        return header.index(wanted)
-    number = int(wanted) if re.fullmatch(r"[+-]?\d{1,9}", wanted, re.ASCII) else None
+    text = "-1" if label_column is None else str(label_column)
+    if header and header.count(text) == 1:
+        return header.index(text)
+    number = int(text) if re.fullmatch(r"[+-]?\d{1,9}", text, re.ASCII) else None
     if number is None or not -n <= number < n:
         what = f"expected a position from 0 to {n - 1} or from -1 to {-n}."
         if number is None:
             what = "the file has no header, so a position is needed."
         if number is None and header:
-            what = f"the columns are {first_names(header)}.{nearest(wanted, header) if len(header) <= 100 else ''}"
-        fail(f"{path}: there is no label column {sanitize(repr(label_column))} (data.label); {what}")
+            what = f"the columns are {first_ten(header)}.{nearest(text, header) if len(header) <= 100 else ''}"
+        fail(f"{path}: there is no label column {shown(repr(label_column))} (data.label); {what}")
     return number % n
 
 
@@ -147,10 +144,10 @@ def _is_header(first: Sequence[str], below: Sequence[Sequence[str]], label_colum
     text above numbers; or the names are years above other values, or consecutive numbers, and the labels below repeat
     or are numbers below a text.
     """
-    names = [field for field in first if number(field) is not None]
+    names = [field for field in first if parse_number(field) is not None]
     if not names or (len(first) > 4 and list(first[:-1]) == [str(column) for column in range(len(first) - 1)]):
         return True
-    if isinstance(label_column, str) and number(label_column) is None and label_column in first:
+    if isinstance(label_column, str) and parse_number(label_column) is None and label_column in first:
         return True
     position = int(label_column) if re.fullmatch(r"-?\d{1,6}", str(label_column)) else -1  # type: ignore[arg-type]
     if not below or not -len(first) <= position < len(first):
@@ -158,10 +155,10 @@ def _is_header(first: Sequence[str], below: Sequence[Sequence[str]], label_colum
     columns = list(zip(*below, strict=True))
     label, labels = first[position], columns[position]
     named = len(set(names)) == len(names) and all(re.fullmatch(r"\d{1,4}", name) for name in names)
-    if not named or label in labels or is_unlabelled(label):
+    if not named or label in labels or is_missing_label(label):
         return False
-    texts = [number(name) is None and not is_unlabelled(name) for name in first]
-    above = [text and None not in map(number, column) for text, column in zip(texts, columns, strict=True)]
+    texts = [parse_number(name) is None and not is_missing_label(name) for name in first]
+    above = [text and None not in map(parse_number, column) for text, column in zip(texts, columns, strict=True)]
     repeat, label_above = len(set(labels)) < len(labels), above.pop(position)
     values = {value for text, column in zip(texts, columns, strict=True) if not text for value in column}
     years = all(map(YEAR.fullmatch, names)) and not any(map(YEAR.fullmatch, values))
@@ -169,7 +166,7 @@ def _is_header(first: Sequence[str], below: Sequence[Sequence[str]], label_colum
     return (repeat and any(above)) or ((years or counting) and (repeat or label_above))
 
 
-def _lines(stream: BinaryIO, path: Path) -> Iterator[str]:
+def _decoded_lines(stream: BinaryIO, path: Path) -> Iterator[str]:
     """Return the lines of a file as text, with escape sequences for invalid UTF-8 bytes."""
     return lines(io.TextIOWrapper(stream, encoding="utf-8-sig", errors="backslashreplace", newline=""), path)
 
@@ -216,7 +213,7 @@ def text_rows(path: Path, layout: Layout) -> Iterator[TextRows]:
     Raises KlrBenchError that names the file and the line.
     """
     with open_plain(path) as (stream, _):
-        rows = islice(fields_of(_lines(stream, path), layout.delimiter), 1 if layout.header else 0, None)
+        rows = islice(fields_of(_decoded_lines(stream, path), layout.delimiter), 1 if layout.header else 0, None)
         try:
             while part := list(islice(rows, max(1, min(ROWS, FIELDS // layout.n_columns)))):
                 for line, fields in part:
@@ -231,9 +228,9 @@ def not_delimited(path: Path, error: csv.Error) -> KlrBenchError:
     return KlrBenchError(f"{path}: not delimited text ({error}). Correct or remove the line.")
 
 
-def no_labelled_row(path: Path, layout: Layout, labels: Labels) -> KlrBenchError:
+def no_labeled_row(path: Path, layout: Layout, labels: Labels) -> KlrBenchError:
     """Return the error for a file in which no row has a label."""
-    where = f"no row has a label in {layout.named(layout.label)}; set data.label=NAME to use another column."
+    where = f"no row has a label in {layout.describe(layout.label)}; set data.label=NAME to use another column."
     return KlrBenchError(f"{path}: {where if labels.dropped else 'no rows.'}")
 
 

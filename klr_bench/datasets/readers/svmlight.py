@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from klr_bench.config.models import MOST_FEATURES
-from klr_bench.datasets.class_labels import LARGEST, Labels, number
+from klr_bench.datasets.class_labels import LARGEST, Labels, parse_number
 from klr_bench.datasets.readers.chunks import Block, Chunk, blocks
 from klr_bench.datasets.readers.compiled import POSITION, ROWS, svmlight_rows
 from klr_bench.datasets.readers.layout import SET_FEATURES
@@ -66,11 +66,11 @@ class _BlockReader:
         text = self.block.text[begin:end].decode(errors="backslashreplace")
         if ":" in text or "," in text:
             what = "the label is missing" if ":" in text else "expected one label (for CSV set data.format=csv)"
-            raise self.block.refusal(begin, f"the line begins with {sanitize(repr(text))}; {what}.")
+            raise self.block.error_at(begin, f"the line begins with {shown(repr(text))}; {what}.")
         try:
             return self.labels.code(text)
         except ValueError as error:
-            raise self.block.refusal(begin, f"{error}; correct the line.") from error
+            raise self.block.error_at(begin, f"{error}; correct the line.") from error
 
     def _read_line(self) -> None:
         position, row, entry, smallest, largest = self.state.tolist()
@@ -85,7 +85,7 @@ class _BlockReader:
             if name == "qid":  # only used for ranking
                 continue
             if reason := self._fault(token, name, colon, text, previous):
-                raise self.block.refusal(position, f"{reason}; correct the line.")
+                raise self.block.error_at(position, f"{reason}; correct the line.")
             index = previous = int(name)
             smallest, largest = min(smallest, index), max(largest, index)
             with np.errstate(over="ignore"):
@@ -97,8 +97,7 @@ class _BlockReader:
         self.state[:] = after, row + 1, entry, smallest, largest
 
     def _fault(self, token: str, name: str, colon: str, text: str, previous: int) -> str | None:
-        """Return a description of the error in an entry, or None."""
-        value = number(text)
+        value = parse_number(text)
         if not colon:
             return f"{sanitize(repr(token))} is not index:value"
         if not (name.isascii() and name.isdigit()):
