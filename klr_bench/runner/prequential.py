@@ -50,7 +50,7 @@ def read_ahead(chunks: Iterable[Any]) -> Iterator[Any]:
 
 
 @dataclass
-class Tested:
+class PrequentialResult:
     """Test results on rows that were predicted before the estimator learned from them."""
 
     n: int = 0
@@ -58,7 +58,7 @@ class Tested:
     loss: float | None = 0.0
     """Sum of -log P(y|x), or None if the estimator does not predict probabilities."""
 
-    def add(self, other: Tested) -> None:
+    def add(self, other: PrequentialResult) -> None:
         """Add the counts and loss of another result."""
         self.n, self.n_right = self.n + other.n, self.n_right + other.n_right
         self.loss = None if self.loss is None or other.loss is None else self.loss + other.loss
@@ -70,19 +70,19 @@ class Tested:
         return {"accuracy": self.n_right / self.n} | ({} if self.loss is None else {"log_loss": self.loss / self.n})
 
 
-def tested(predictions: Predictions) -> Tested:
+def prequential_result(predictions: Predictions) -> PrequentialResult:
     """Return the test result of predictions for a chunk."""
     predictions.check_classes()
     logs = predictions.log_probabilities
     loss = None if logs is None else float(-logs[predictions.truth].sum())
-    return Tested(len(predictions.y), int((predictions.predicted == predictions.y).sum()), loss)
+    return PrequentialResult(len(predictions.y), int((predictions.predicted == predictions.y).sum()), loss)
 
 
-def scored(estimator: Any, decision: NDArray[np.float64], y: NDArray[np.int8]) -> Tested:
+def result_from_decision(estimator: Any, decision: NDArray[np.float64], y: NDArray[np.int8]) -> PrequentialResult:
     """Return the test result of decision values for labels y in {-1, +1}."""
     n_right = int((np.where(decision > 0, 1, -1) == y).sum())
     logistic = protocols.declares(estimator, "predict_proba")
-    return Tested(len(y), n_right, float(np.logaddexp(0.0, -y * decision).sum()) if logistic else None)
+    return PrequentialResult(len(y), n_right, float(np.logaddexp(0.0, -y * decision).sum()) if logistic else None)
 
 
 @dataclass
@@ -102,22 +102,22 @@ class Pass:
     testing_s: float = 0.0
     memory_mb: float = 0.0
     """Peak memory in MB over all processes that have worked on this pass."""
-    whole: Tested = field(default_factory=Tested)
-    window: Tested = field(default_factory=Tested)
+    whole: PrequentialResult = field(default_factory=PrequentialResult)
+    window: PrequentialResult = field(default_factory=PrequentialResult)
     points: list[Checkpoint] = field(default_factory=list)
 
     def take(self, X: Any, y: NDArray[np.int8]) -> None:
         """Test on the rows of a chunk, unless it is the first chunk, and then learn from them."""
-        X, result = self.scaling.transform(X), Tested()
+        X, result = self.scaling.transform(X), PrequentialResult()
         started = time.perf_counter()
         if self.by_rows:
             decision = self.estimator.partial_fit_scores(X, y, classes=self.classes)
-            learned = time.perf_counter()
-            result = scored(self.estimator, decision, y) if self.n_rows else result
-            self.learning_s += learned - started
-            self.testing_s += time.perf_counter() - learned
+            trained = time.perf_counter()
+            result = result_from_decision(self.estimator, decision, y) if self.n_rows else result
+            self.learning_s += trained - started
+            self.testing_s += time.perf_counter() - trained
         else:
-            result = tested(predict(self.estimator, X, y)) if self.n_rows else result
+            result = prequential_result(predict(self.estimator, X, y)) if self.n_rows else result
             predicted = time.perf_counter()
             self.estimator.partial_fit(X, y, classes=self.classes)
             self.testing_s += predicted - started
@@ -136,7 +136,7 @@ class Pass:
         """Restore the state from a checkpoint, if there is one.  Raises CheckpointError."""
         sums = checkpoint.restore(path, key, self.estimator)
         if sums is not None:
-            self.whole, self.window = Tested(**sums.pop("whole")), Tested(**sums.pop("window"))
+            self.whole, self.window = PrequentialResult(**sums.pop("whole")), PrequentialResult(**sums.pop("window"))
             vars(self).update(sums)
 
     def close_window(self) -> None:
@@ -144,7 +144,7 @@ class Pass:
         self.memory_mb = max(self.memory_mb, peak_memory_mb())
         values = self.window.metrics() | protocols.progress(self.estimator) | {"peak_memory_mb": self.memory_mb}
         self.points += [(self.n_rows, self.learning_s, name, float(value)) for name, value in values.items()]
-        self.window = Tested()
+        self.window = PrequentialResult()
 
     def metrics(self) -> Metrics:
         """Return the metrics of the whole pass; each row is tested before it is learned from."""
@@ -162,40 +162,40 @@ class Pass:
 
 
 def run_stream(cell: Cell, chosen: EstimatorSpec, folder: Path) -> CellFile:
-    """Test and train the selected estimator on a stream, resuming from a checkpoint if any."""
+    """Test and train an estimator on a stream, resuming from a checkpoint if there is one."""
     split = cell.source.spec.split
     assert isinstance(split, Stream)
-    state = _state(folder, cell.key)
+    path = _state(folder, cell.key)
     with threadpool_limits(1):
         cell.source.check_unchanged()
         data = cell.source.streamed()
         reset_peak_memory()
         load, timed_out = machine.load(), False
         X, _ = next(iter(data))  # the reader rejects files without rows
-        now = _begin(cell, chosen, X, len(data.classes), by_rows=split.test == "rows")
+        progress = _begin(cell, chosen, X, len(data.classes), by_rows=split.test == "rows")
         try:
-            now.resume(state, cell.key)
+            progress.resume(path, cell.key)
         except checkpoint.CheckpointError as error:
             logger.warning(
-                "%s restarts from its first row, because %s cannot be used: %s.", cell.describe(), state, error
+                "%s restarts from its first row, because %s cannot be used: %s.", cell.describe(), path, error
             )
-        for X, y in read_ahead(cell.source.streamed(now.n_rows) if now.n_rows else data):
-            before = now.n_rows
-            now.take(X, y)
-            timed_out = cell.time_limit_s is not None and now.learning_s > cell.time_limit_s
-            if before // split.window < now.n_rows // split.window:
-                now.close_window()
+        for X, y in read_ahead(cell.source.streamed(progress.n_rows) if progress.n_rows else data):
+            before = progress.n_rows
+            progress.take(X, y)
+            timed_out = cell.time_limit_s is not None and progress.learning_s > cell.time_limit_s
+            if before // split.window < progress.n_rows // split.window:
+                progress.close_window()
             if timed_out:
                 break
-            if before // split.checkpoint < now.n_rows // split.checkpoint:
+            if before // split.checkpoint < progress.n_rows // split.checkpoint:
                 cell.source.check_unchanged()
-                now.save(state, cell.key)
+                progress.save(path, cell.key)
         cell.source.check_unchanged()
-        if now.window.n >= split.window / 2 or not now.points:  # fewer rows would give a noisy point
-            now.close_window()
-        measured = now.metrics() | ({} if load is None else {"load": load})
-        ended = completed(cell, now.parameters, measured, machine.processor(), timed_out=timed_out)
-    return replace(ended, checkpoints=now.points)
+        if progress.window.n >= split.window / 2 or not progress.points:  # a point from fewer rows would be too noisy
+            progress.close_window()
+        measured = progress.metrics() | ({} if load is None else {"load": load})
+        ended = completed(cell, progress.parameters, measured, machine.processor(), timed_out=timed_out)
+    return replace(ended, checkpoints=progress.points)
 
 
 def _begin(cell: Cell, chosen: EstimatorSpec, X: Any, n_classes: int, *, by_rows: bool) -> Pass:
