@@ -59,10 +59,7 @@ def merge(sources: Sequence[Path], into: Path) -> list[Merged]:
 
 
 def _experiments(source: Path) -> list[tuple[str, Path]]:
-    """Return the name and folder of each experiment in a results folder.
-
-    `source` can also be the folder of a single experiment.
-    """
+    """Return the name and folder of each experiment in a results (or experiment) folder."""
     if (source / "cells").is_dir():
         return [(_experiment_name(source), source)]
     folders = [path.parent for path in sorted(source.glob("*/cells")) if path.is_dir()]

@@ -181,7 +181,7 @@ class Store:
         return self._scan(lambda path, name: _read(path, name.removesuffix(".json"))[1])
 
     def _scan(self, read: Callable[[str, str], T | None]) -> tuple[list[T], list[str]]:
-        """Apply `read(path, name)` to all cell files; return the results and unreadable files."""
+        """Apply `read(path, name)` to all cell files; return results and unreadable file names."""
         cells: list[T] = []
         unreadable: list[str] = []
         for entry in sorted(os.scandir(self.cells), key=lambda e: e.name) if self.cells.is_dir() else ():
@@ -200,10 +200,7 @@ class Store:
         return cells, unreadable
 
     def _row(self, path: str, name: str) -> Row | None:
-        """Return the table rows of a cell file, from the cache if the file has not changed.
-
-        Return None if the file is missing or damaged.
-        """
+        """Return the table rows of a cell file, cached if unchanged; None if it is unreadable."""
         row = self._rows.get(name)
         if row and row.stamp == stamp_of(path):
             return row

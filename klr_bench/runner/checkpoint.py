@@ -82,10 +82,7 @@ def _digest(content: bytes | memoryview) -> bytes:
 
 
 class _Encoder:
-    """Encoder of Python objects as JSON, with arrays in a separate list.
-
-    An object that is referenced several times is stored once.
-    """
+    """Encoder of Python objects as JSON and arrays; a shared object is stored once."""
 
     def __init__(self) -> None:
         self.arrays: list[Any] = []

@@ -61,7 +61,7 @@ class ScoreStore:
         return None if best is None else cell.candidates[best].chosen
 
     def failure_message(self, cell: Cell) -> str:
-        """Return the error message of a cell all of whose candidates have failed."""
+        """Return the error message of a cell for which every candidate has failed."""
         reasons = [score[FAILED] for row in self._table(cell) for score in row if isinstance(score, dict)]
         limit = cell.candidates[0].time_limit_s
         within = f" within time_limit_s={limit:g}" if limit and not reasons else ""

@@ -102,7 +102,7 @@ def score_fold(
 
 
 def group_by_pass(estimators: Sequence[Any], n_classes: int) -> list[list[int]]:
-    """Group estimators that can share a pass over the data; return their indices by group."""
+    """Return groups of indices of estimators that can share a pass over the data."""
     groups: dict[Any, list[int]] = {}
     for i, estimator in enumerate(estimators):
         key = protocols.pass_key(estimator, n_classes)

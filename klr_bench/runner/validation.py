@@ -47,10 +47,7 @@ def check_many_classes(name: str, n_classes: int, cells: Sequence[Cell]) -> None
 
 
 def check_stream_learners(cells: Sequence[Cell]) -> None:
-    """Raise KlrBenchError if an estimator is unsuitable for a stream.
-
-    It must have `partial_fit`, and bounded memory unless `unbounded` is set.
-    """
+    """Raise KlrBenchError if an estimator cannot learn from its stream as configured."""
     for cell in {(cell.algorithm, cell.variant): cell for cell in cells if cell.source.is_stream}.values():
         estimator, split = cell.candidates[0].chosen, cell.source.spec.split
         assert isinstance(split, Stream)

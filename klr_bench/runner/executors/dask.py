@@ -213,10 +213,7 @@ class DaskExecutor:
         return time.monotonic() if since is None else since
 
     def _send_data(self, worker: str, task: Task, missing: str) -> Failure | None:
-        """Send the data set of a task to a worker; return a Failure if that is impossible.
-
-        The files are sent once to each host.
-        """
+        """Send the data set of a task to a worker's host, once; return a Failure if it fails."""
         source = task.item.source
         if (_host(worker), source.data_key) in self._sent:
             return Failure("error", f"{worker} cannot use the data sent to it: {missing}")
