@@ -25,7 +25,7 @@ from klr_bench.results import keys
 from klr_bench.results.keys import file_hash, module_hash
 from klr_bench.runner import dry_run, execute, fit, plan
 from klr_bench.runner.bandwidth import distance_percentile
-from klr_bench.runner.manifest import _is_place, git_state
+from klr_bench.runner.manifest import _is_neutral, git_state
 from klr_bench.runner.plan import group_folds, plan_cells
 from klr_bench.runner.scores import ScoreStore
 from tests.config.composing import altered
@@ -313,7 +313,7 @@ def test_labels_outlive_a_run_of_a_part_and_a_damaged_manifest(done):
         (algorithm("klr_bench.MarginKLR", {"eta": [0.1, 3]}), "'eta' parameter of .* Got 3"),
         (algorithm("klr_bench.OSKL", G=0.5), "'G' parameter of OSKL must be at least G1 = 1"),
         (algorithm("sklearn.linear_model.LinearRegression"), "expected a classifier, got .*Linear"),
-        (None, r"240 training rows, .* and 400 in all \(two per fold\) are needed"),
+        (None, r"240 training rows, .* and 400 in total \(two per fold\)"),
     ],
 )
 def test_invalid_experiments_are_refused_before_anything_is_written(config, changes, message):
@@ -435,7 +435,7 @@ def test_a_dry_run_prints_the_time_of_the_reference(config, monkeypatch, tmp_pat
     path = tmp_path / "tiny" / "records.csv"
     path.parent.mkdir()
     path.write_text("key,fit_time_s,predict_time_s\na,100.5,1\nb,18.5,\nc,,\n")
-    sentence = "reference: 3 cells, whose fits and predictions took 2 min in all"
+    sentence = "reference: fitting and predicting 3 cells took 2 min in total"
     assert sentence in run(config, dry_run=True)[1]
     own_file = altered(config, data=altered(config.data, path="mine.csv"))
     assert "reference" not in run(own_file, dry_run=True)[1], "it was made from another file"
@@ -524,7 +524,7 @@ def test_a_classifier_needs_only_fit_and_predict(config, own_module):
 def test_the_manifest_keeps_overrides_that_affect_results():
     words = ["experiment=oskl_magic", "seed=3", "+algorithms.nc.estimator.R=1"]
     places = ["results_dir=/tmp/x", "parallel.address=tcp://a:1"]
-    assert [word for word in words + places if not _is_place(word)] == words
+    assert [word for word in words + places if not _is_neutral(word)] == words
 
 
 def test_the_manifest_names_the_changed_files_of_the_package(tmp_path):
