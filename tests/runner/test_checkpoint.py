@@ -94,7 +94,7 @@ def test_a_missing_checkpoint_and_one_of_another_cell(path: Path) -> None:
     assert checkpoint.restore(path.with_name("none"), "key", fresh()) is None
     with pytest.raises(CheckpointError, match="belongs to another cell"):
         checkpoint.restore(path, "other", fresh())
-    with pytest.raises(CheckpointError, match="of another estimator"):
+    with pytest.raises(CheckpointError, match="belongs to another estimator"):
         checkpoint.restore(path, "key", AROW())
 
 

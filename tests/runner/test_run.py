@@ -292,7 +292,7 @@ def test_training_rows_in_the_plane_are_kept_on_request(config):
     np.testing.assert_allclose(rows[["x1", "x2"]], data.X_train)
     assert rows.label.tolist() == (data.y_train > 0).astype(int).tolist()
     wide = SMALL | {"source": made({"_target_": "klr_bench.datasets.bundled.breast_cancer"})}
-    with pytest.raises(KlrBenchError, match=r"trace\.rows=true: .* with two features .* small has 30"):
+    with pytest.raises(KlrBenchError, match=r"trace\.rows=true: .* with two features, but small has 30"):
         run(altered(one, datasets={"small": wide}, name="wide"))
 
 
