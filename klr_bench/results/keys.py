@@ -29,7 +29,7 @@ LABEL_POSITIONS = (1, 2, 4)
 """Positions of the arguments in LABELS that can be passed by position."""
 LABELS_MODULE = "klr_bench.metrics.metric"
 """Module that defines `Metric`; hashes ignore it because no result depends on it."""
-INSTALLED = {"site-packages", "dist-packages"}
+INSTALLED_FOLDERS = {"site-packages", "dist-packages"}
 """Names of folders with installed libraries, which are hashed by their version only."""
 
 
@@ -57,7 +57,7 @@ def source_hash(target: str) -> str:
     indirectly, except for installed libraries.  An object of an installed library is represented by the library's
     version.  Raises KlrBenchError if the module does not exist.
     """
-    module = next((module for name in _parents(_home(target)) if (module := _module(name))), None)
+    module = next((module for name in _parents(_defining_module(target)) if (module := _module(name))), None)
     if module is None:
         fail(f"{TARGET}: module of {target!r} not found; expected the dotted name of a class or function.")
     return _closure_hash(module) if module.code is not None else _library(module.name)
@@ -98,7 +98,7 @@ def _closure_hash(start: Module) -> str:
     return content_hash(code)
 
 
-def _home(name: str) -> str:
+def _defining_module(name: str) -> str:
     """Return the module that defines a public name of klr-bench, or another name unchanged."""
     return PUBLIC.get(name.removeprefix(f"{PACKAGE}."), name) if name.startswith(f"{PACKAGE}.") else name
 
@@ -141,7 +141,7 @@ def _spec(name: str) -> ModuleSpec | None:
 
 
 def _parse(name: str, path: Path) -> Module:
-    if INSTALLED & set(path.parts) and name.partition(".")[0] != PACKAGE:
+    if INSTALLED_FOLDERS & set(path.parts) and name.partition(".")[0] != PACKAGE:
         return Module(name, None)
     with regular(path) as file:
         content = file.read()
@@ -162,11 +162,11 @@ def _imports(tree: ast.AST, package: str) -> Iterator[str]:
         if isinstance(node, ast.Import):
             yield from (name for alias in node.names for name in _parents(alias.name) if name != PACKAGE)
         elif isinstance(node, ast.ImportFrom):
-            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
-            module = ".".join([*above, *([node.module] if node.module else [])])
+            parent_parts = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            module = ".".join([*parent_parts, *([node.module] if node.module else [])])
             yield from (name for name in _parents(module) if name.partition(".")[0] != PACKAGE)
             yield from ([module] if module.startswith(f"{PACKAGE}.") else [])
-            yield from (_home(f"{module}.{alias.name}") for alias in node.names)
+            yield from (_defining_module(f"{module}.{alias.name}") for alias in node.names)
         elif isinstance(node, ast.Attribute) and node.attr in PUBLIC and getattr(node.value, "id", "") != "self":
             yield PUBLIC[node.attr]  # klr_bench.OSKL
 

@@ -19,7 +19,7 @@ from klr_bench.printing import is_file_name, shortened
 from klr_bench.results.record import FINISHED, Record
 from klr_bench.results.store import Store
 
-OF_MACHINE = ("fit_time_s", "pass_time_s", "predict_time_s", "peak_memory_mb", "load")
+MACHINE_METRICS = ("fit_time_s", "pass_time_s", "predict_time_s", "peak_memory_mb", "load")
 """Metrics that depend on the machine and are therefore not compared."""
 ROUNDING = 1e-6
 """Relative and absolute tolerance for two values to count as equal."""
@@ -59,7 +59,7 @@ def merge(sources: Sequence[Path], into: Path) -> list[Merged]:
 
 
 def _experiments(source: Path) -> list[tuple[str, Path]]:
-    """Return (name, folder) of the experiments in `source`, or of `source` as an experiment."""
+    """Return the name and folder of each experiment in a results (or experiment) folder."""
     if (source / "cells").is_dir():
         return [(_experiment_name(source), source)]
     folders = [path.parent for path in sorted(source.glob("*/cells")) if path.is_dir()]
@@ -105,16 +105,16 @@ def _merge_one(target: Path, folders: Sequence[Path]) -> Merged:
     return merged
 
 
-def difference(one: Record, other: Record) -> str:
+def difference(first: Record, other: Record) -> str:
     """Return a description of the first difference between two records, or "".
 
     Times and differences within ROUNDING are ignored.
     """
-    if one.status != other.status:
-        return f"status {one.status} and {other.status}"
-    for name in sorted(one.metrics.keys() | other.metrics.keys()):
-        values = one.metrics.get(name, math.nan), other.metrics.get(name, math.nan)
-        if name not in OF_MACHINE and not math.isclose(*values, rel_tol=ROUNDING, abs_tol=ROUNDING):
+    if first.status != other.status:
+        return f"status {first.status} and {other.status}"
+    for name in sorted(first.metrics.keys() | other.metrics.keys()):
+        values = first.metrics.get(name, math.nan), other.metrics.get(name, math.nan)
+        if name not in MACHINE_METRICS and not math.isclose(*values, rel_tol=ROUNDING, abs_tol=ROUNDING):
             return f"{name} {values[0]:g} and {values[1]:g}"
     return ""
 
@@ -134,10 +134,12 @@ def _merge_selections(target: Path, folder: Path) -> list[str]:
     return conflicts
 
 
-def _are_equal(one: Any, other: Any) -> bool:
-    if not (isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys()):
+def _are_equal(first: Any, other: Any) -> bool:
+    if not (isinstance(first, dict) and isinstance(other, dict) and first.keys() == other.keys()):
         return False
-    pairs = [(one[key], other[key]) for key in one if isinstance(one[key], float) and isinstance(other[key], float)]
+    pairs = [
+        (first[key], other[key]) for key in first if isinstance(first[key], float) and isinstance(other[key], float)
+    ]
     return all(math.isclose(*pair, rel_tol=ROUNDING, abs_tol=ROUNDING) for pair in pairs)
 
 

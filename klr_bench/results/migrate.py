@@ -20,7 +20,7 @@ from klr_bench.instantiate import Parameters
 ON_KERNEL = re.compile(r"(l1_\w+)_kernel")
 
 
-def variant_values(text: str) -> Parameters:
+def parse_variant_column(text: str) -> Parameters:
     """Parse the variant column of records.csv (either schema version).  Raises ValueError."""
     return json.loads(text) if text.startswith("{") else parse_variant(text)
 
@@ -31,7 +31,7 @@ def parse_variant(text: str) -> Parameters:
     return {name: _value(value) for name, _, value in pairs}
 
 
-def upgraded_record(record: Mapping[str, Any], identity: Collection[str]) -> dict[str, Any]:
+def upgrade_record(record: Mapping[str, Any], identity: Collection[str]) -> dict[str, Any]:
     """Convert a record of version 1 to version 2.
 
     `identity` lists the fields that are not metrics.

@@ -34,7 +34,7 @@ Amount = Annotated[int, between(0, 10**9)]
 Time = Annotated[float, between(0, 10**11)]
 """A duration in seconds, or a time in seconds since 1970."""
 State = Literal["running", "finished", "interrupted"]
-Standing = Literal["running", "silent", "killed", "finished", "interrupted"]
+CurrentState = Literal["running", "silent", "killed", "finished", "interrupted"]
 """Current state of a run; "silent" means no recent write from another machine, "killed" that its process is gone."""
 
 
@@ -103,7 +103,7 @@ def read_progress(folder: Path) -> Progress | None:
         return parse(Progress, content)
 
 
-def standing(progress: Progress, now: float | None = None) -> Standing:
+def standing(progress: Progress, now: float | None = None) -> CurrentState:
     """Return the current state of a run.
 
     `now` is the time in seconds since 1970, by default the present.

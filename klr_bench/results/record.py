@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, PlainVa
 from klr_bench.metrics.labels import CATALOG, METRICS, MOST
 from klr_bench.metrics.metric import Metric
 from klr_bench.printing import is_file_name, shortened
-from klr_bench.results.migrate import upgraded_record
+from klr_bench.results.migrate import upgrade_record
 from klr_bench.results.variants import Variant, is_variant
 
 SCHEMA_VERSION = 2
@@ -176,7 +176,7 @@ class CellFile:
         }
 
     def checked(self) -> CellFile:
-        """Return the cell, or a failed cell if a metric is out of range (an accuracy of 7).
+        """Return the cell, or a failed one if a metric is out of range, such as an accuracy of 7.
 
         Checkpoints whose value is NaN are dropped.
         """
@@ -200,7 +200,7 @@ def parse_cell(content: Any, key: str) -> CellFile | None:
     """
     try:
         if content["schema_version"] == 1:
-            content = content | {"record": upgraded_record(content["record"], IDENTITY)}
+            content = content | {"record": upgrade_record(content["record"], IDENTITY)}
         elif content["schema_version"] != SCHEMA_VERSION:
             return None
         cell = CELL.validate_python(content)

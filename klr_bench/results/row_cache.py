@@ -25,7 +25,7 @@ from klr_bench.printing import no_formula, printable
 from klr_bench.results.record import COLUMNS, LATER, RANGES, SCHEMA_VERSION, CellFile
 from klr_bench.results.variants import Variant
 
-LARGEST_INDEX = 2**31
+MAX_INDEX_BYTES = 2**31
 """Maximum size of an index in bytes, for about a million cells."""
 
 
@@ -99,7 +99,7 @@ def read_index(path: Path) -> dict[str, Row]:
     Return an empty dict if the file is missing, damaged or has another format.
     """
     try:
-        header, _, content = read_regular(path, LARGEST_INDEX).partition(b"\n")
+        header, _, content = read_regular(path, MAX_INDEX_BYTES).partition(b"\n")
         if json.loads(header) == [_format(), zlib.crc32(content)]:
             return INDEX.validate_json(content)
     except (FileNotFoundError, KlrBenchError, ValueError, RecursionError):
@@ -108,7 +108,7 @@ def read_index(path: Path) -> dict[str, Row]:
 
 
 def _format() -> list[Any]:
-    """Return everything other than the cells that determines the content of an index."""
+    """Return the schema version, columns and value ranges on which an index depends."""
     limits = sorted((name, str(metric.low), str(metric.high)) for name, metric in RANGES.items())
     return [2, SCHEMA_VERSION, *COLUMNS, *map(list, limits)]
 

@@ -30,7 +30,7 @@ import yaml
 from klr_bench.errors import KlrBenchError, fail
 from klr_bench.files import Stamp, read_stamped_json, stamp_of, unwritable, write_atomic, write_json
 from klr_bench.printing import shortened
-from klr_bench.results.migrate import variant_values
+from klr_bench.results.migrate import parse_variant_column
 from klr_bench.results.record import (
     COLUMNS,
     FINISHED,
@@ -62,7 +62,7 @@ STALE_S = 3600.0
 """Age in seconds from which a temporary file is assumed to be left over from a killed process."""
 INDEX_FROM, INDEX_SHARE = 1000, 0.1
 """Number and fraction of changed cell files from which the index is rewritten."""
-LONGEST_NOTE = 500
+MAX_NOTE_LENGTH = 500
 """Maximum number of characters of the list of names in a note."""
 
 
@@ -80,10 +80,10 @@ class Summary:
         notes = []
         if self.older:
             names = ", ".join(f"{name} ({n} of configuration {config})" for (name, config), n in self.older.items())
-            names = shortened(names, LONGEST_NOTE)
+            names = shortened(names, MAX_NOTE_LENGTH)
             notes.append(f"{sum(self.older.values())} cells of older configurations are omitted: {names}.")
         if self.unreadable:
-            names = shortened(", ".join(self.unreadable), LONGEST_NOTE)
+            names = shortened(", ".join(self.unreadable), MAX_NOTE_LENGTH)
             notes.append(f"{len(self.unreadable)} cell files cannot be read and will be computed again: {names}.")
         return notes
 
@@ -181,7 +181,7 @@ class Store:
         return self._scan(lambda path, name: _read(path, name.removesuffix(".json"))[1])
 
     def _scan(self, read: Callable[[str, str], T | None]) -> tuple[list[T], list[str]]:
-        """Apply `read(path, name)` to all cell files; return the results and unreadable files."""
+        """Apply `read(path, name)` to all cell files; return results and unreadable file names."""
         cells: list[T] = []
         unreadable: list[str] = []
         for entry in sorted(os.scandir(self.cells), key=lambda e: e.name) if self.cells.is_dir() else ():
@@ -200,10 +200,7 @@ class Store:
         return cells, unreadable
 
     def _row(self, path: str, name: str) -> Row | None:
-        """Return the table rows of a cell file, from the cache if the file has not changed.
-
-        Return None if the file is missing or damaged.
-        """
+        """Return the table rows of a cell file, cached if unchanged; None if it is unreadable."""
         row = self._rows.get(name)
         if row and row.stamp == stamp_of(path):
             return row
@@ -263,4 +260,4 @@ def read_variant(text: str) -> Variant:
 
     The text is JSON, or has the form of schema version 1.
     """
-    return Variant(variant_values(text))
+    return Variant(parse_variant_column(text))

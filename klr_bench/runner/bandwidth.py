@@ -24,7 +24,7 @@ DISTANCES = ("percentile", "multiple")
 """Kernel settings from which gamma is computed."""
 MAX_ROWS = 2000
 """Maximum number of training rows whose pairwise distances are computed."""
-ANY_WITH_KERNEL = {TARGET: "sklearn.svm.SVC"}
+KERNEL_ESTIMATOR = {TARGET: "sklearn.svm.SVC"}
 
 
 def kernel_of(estimator: Parameters, shared: Parameters) -> EstimatorSpec | None:
@@ -93,7 +93,7 @@ def resolve_gamma(spec: Parameters, X_train: Any) -> Parameters:
     return {**spec, "gamma": multiple * gamma_of("scale", X_train)}  # type: ignore[no-untyped-call]
 
 
-def with_any_gamma(spec: Parameters) -> Parameters:
+def substitute_gamma(spec: Parameters) -> Parameters:
     """Return a spec with a gamma such as "4 scale" replaced by 1, for checks without data."""
     return {**spec, "gamma": 1.0} if _multiple(spec) else dict(spec)
 
@@ -116,12 +116,12 @@ def shared_kernel(algorithm: AlgorithmConfig, estimator: Parameters, kernel: Ker
 
 
 def _unset(names: Collection[str], own: Parameters, kernel: KernelConfig) -> EstimatorSpec:
-    """Return those of the run's kernel parameters in `names` that the estimator leaves unset."""
-    wanted = {name for name in names if own.get(name) is None}
-    if "gamma" in wanted:
-        wanted |= {*DISTANCES}
-    shared = kernel_of(ANY_WITH_KERNEL, kernel.model_dump()) or {}
-    return {name: value for name, value in shared.items() if name in wanted}
+    """Return the run's values of the parameters in `names` that the estimator leaves unset."""
+    unset = {name for name in names if own.get(name) is None}
+    if "gamma" in unset:
+        unset |= {*DISTANCES}
+    shared = kernel_of(KERNEL_ESTIMATOR, kernel.model_dump()) or {}
+    return {name: value for name, value in shared.items() if name in unset}
 
 
 def kernel_warnings(config: RunConfig) -> list[str]:
@@ -132,13 +132,15 @@ def kernel_warnings(config: RunConfig) -> list[str]:
     warnings = []
     for stem, algorithm in config.algorithms.items():
         target = algorithm.estimator[TARGET]
-        known = parameters(target)
-        if "kernel" in known or algorithm.kernel_parameters is not None:
+        accepted = parameters(target)
+        if "kernel" in accepted or algorithm.kernel_parameters is not None:
             continue
         own = {**algorithm.grid, **config.sweep.get(stem, {}), **algorithm.estimator}
-        unset = [name for name in KERNEL_PARAMETERS["poly"] if name in known and _unset([name], own, config.kernel)]
-        if unset:
-            names = ", ".join(unset)
+        ignored = [
+            name for name in KERNEL_PARAMETERS["poly"] if name in accepted and _unset([name], own, config.kernel)
+        ]
+        if ignored:
+            names = ", ".join(ignored)
             warnings.append(
                 f"{stem}: {target} ignores the run's {names}, because its YAML file has no kernel_parameters. To "
                 f"use them, add kernel_parameters: [{names}] to configs/algorithm/{stem}.yaml; if the parameter has "

@@ -19,13 +19,13 @@ import scipy.sparse as sp
 
 from klr_bench.files import open_regular, write_atomic
 
-OWN = "klr_bench.estimators."
+ESTIMATORS_PREFIX = "klr_bench.estimators."
 """Prefix of the modules whose classes can be restored."""
-PLAIN = (type(None), bool, int, float, str)
+JSON_TYPES = (type(None), bool, int, float, str)
 
 
 class CheckpointError(Exception):
-    """Raised when a checkpoint cannot be used."""
+    """Error raised if a checkpoint cannot be used."""
 
 
 def save(path: Path, key: str, estimator: Any, sums: dict[str, Any]) -> None:
@@ -41,7 +41,7 @@ def save(path: Path, key: str, estimator: Any, sums: dict[str, Any]) -> None:
     except CheckpointError as error:
         encoder, content = _Encoder(), {"key": key, "refused": str(error)}
     file = io.BytesIO()
-    arrays = {str(number): array for number, array in enumerate(encoder.arrays)}
+    arrays = {str(i): array for i, array in enumerate(encoder.arrays)}
     np.savez(file, json=np.frombuffer(json.dumps(content).encode(), np.uint8), **arrays)
     write_atomic(path, b"%s\n%s" % (_digest(file.getbuffer()), file.getbuffer()))
 
@@ -82,10 +82,7 @@ def _digest(content: bytes | memoryview) -> bytes:
 
 
 class _Encoder:
-    """Encoder of Python objects as JSON, with arrays in a separate list.
-
-    An object that is referenced several times is stored once.
-    """
+    """Encoder of Python objects as JSON and arrays; a shared object is stored once."""
 
     def __init__(self) -> None:
         self.arrays: list[Any] = []
@@ -93,7 +90,7 @@ class _Encoder:
 
     def encode(self, value: Any) -> Any:
         kind = type(value)
-        if kind in PLAIN:
+        if kind in JSON_TYPES:
             return value
         if id(value) in self._seen:
             return {"same": self._seen[id(value)][0]}
@@ -108,11 +105,11 @@ class _Encoder:
         if kind is sp.csr_matrix:
             return {"csr": [self.encode(part) for part in (value.data, value.indices, value.indptr)], "of": value.shape}
         if kind is list:
-            return {"list": [self.encode(one) for one in value]}
+            return {"list": [self.encode(item) for item in value]}
         if kind is dict:
-            return {"dict": [[self.encode(name), self.encode(one)] for name, one in value.items()]}
-        if kind.__module__.startswith(OWN):
-            state = {name: self.encode(one) for name, one in value.__getstate__().items()}
+            return {"dict": [[self.encode(name), self.encode(item)] for name, item in value.items()]}
+        if kind.__module__.startswith(ESTIMATORS_PREFIX):
+            state = {name: self.encode(item) for name, item in value.__getstate__().items()}
             return {"class": [kind.__module__, kind.__qualname__], "state": state}
         reason = f"only estimators of klr-bench can be checkpointed, got {kind.__module__}.{kind.__qualname__}"
         raise CheckpointError(reason)
@@ -125,39 +122,39 @@ class _Decoder:
         self._arrays, self._seen = arrays, list[Any]()
 
     def decode(self, stored: Any) -> Any:
-        if type(stored) in PLAIN:
+        if type(stored) in JSON_TYPES:
             return stored
         if "same" in stored:
             return self._seen[stored["same"]]
-        place = len(self._seen)
+        index = len(self._seen)
         self._seen.append(None)
         if "class" in stored:
-            self._seen[place] = object.__new__(_own_class(*stored["class"]))
-            vars(self._seen[place]).update({name: self.decode(one) for name, one in stored["state"].items()})
+            self._seen[index] = object.__new__(_estimator_class(*stored["class"]))
+            vars(self._seen[index]).update({name: self.decode(item) for name, item in stored["state"].items()})
         else:
-            self._seen[place] = self._built(stored)
-        return self._seen[place]
+            self._seen[index] = self._decode_value(stored)
+        return self._seen[index]
 
-    def _built(self, stored: dict[str, Any]) -> Any:
+    def _decode_value(self, stored: dict[str, Any]) -> Any:
         kind, content = next(iter(stored.items()))
         if kind in ("array", "scalar"):
             return self._arrays[str(content)][... if kind == "array" else ()]
         if kind == "dtype":
             return np.dtype(content)
         if kind == "list":
-            return [self.decode(one) for one in content]
+            return [self.decode(item) for item in content]
         if kind == "dict":
-            return {self.decode(name): self.decode(one) for name, one in content}
+            return {self.decode(name): self.decode(item) for name, item in content}
         if kind == "csr":
-            return sp.csr_matrix(tuple(self.decode(one) for one in content), shape=tuple(stored["of"]))
+            return sp.csr_matrix(tuple(self.decode(item) for item in content), shape=tuple(stored["of"]))
         random = np.random.RandomState()
         random.set_state(self.decode(stored["random"]))
         return random
 
 
-def _own_class(module: str, name: str) -> type:
+def _estimator_class(module: str, name: str) -> type:
     """Return a class from an estimator module of klr-bench that is already imported."""
-    kind = getattr(sys.modules[module], name) if module.startswith(OWN) else None
+    kind = getattr(sys.modules[module], name) if module.startswith(ESTIMATORS_PREFIX) else None
     if not isinstance(kind, type) or kind.__module__ != module:
         raise CheckpointError("it has a class that is not from klr-bench")
     return kind

@@ -19,19 +19,19 @@ FOLDER = Path(klr_bench.__file__).parent.parent / "results" / "reference"
 def print_plan(cells: Sequence[Cell], folder: Path, config: RunConfig, console: Console, *, quiet: bool) -> int:
     """Print what a run would compute, and return the number of finished cells."""
     store = Store(folder)
-    waiting = [cell for cell in cells if config.force or not store.finished(cell.key)]
-    folds = ScoreStore(folder, fresh=config.force).to_score(waiting)
+    unfinished = [cell for cell in cells if config.force or not store.finished(cell.key)]
+    folds = ScoreStore(folder, fresh=config.force).to_score(unfinished)
     n_fits = sum(len(fold.candidates) for fold in folds)
-    place = Path(config.results_dir) / config.name
-    console.print(f"{config.name}: {len(cells)} cells, {len(cells) - len(waiting)} of them finished, in {place}")
+    path = Path(config.results_dir) / config.name
+    console.print(f"{config.name}: {len(cells)} cells, {len(cells) - len(unfinished)} of them finished, in {path}")
     reference = _reference(config.name)
     if reference and config.data.path is None:  # a reference never uses the user's own file
         console.print(reference)
-    end = "" if quiet or not waiting else ":"
-    console.print(f"would run {len(folds)} selection folds ({n_fits} fits) and {len(waiting)} cells{end}")
-    for cell in [] if quiet else waiting:
+    suffix = "" if quiet or not unfinished else ":"
+    console.print(f"would run {len(folds)} selection folds ({n_fits} fits) and {len(unfinished)} cells{suffix}")
+    for cell in [] if quiet else unfinished:
         console.print(f"  {cell.describe()}")
-    return len(cells) - len(waiting)
+    return len(cells) - len(unfinished)
 
 
 def _reference(experiment: str) -> str:

@@ -29,9 +29,9 @@ from klr_bench.runner import machine
 from klr_bench.runner.bandwidth import kernel_warnings
 from klr_bench.runner.dry_run import print_plan
 from klr_bench.runner.executors import Executor, Failure, Task, open_executor
-from klr_bench.runner.fit import failed_cell, run_cell, run_fold
+from klr_bench.runner.fit import failed_cell_file, run_cell, run_fold
 from klr_bench.runner.manifest import manifest
-from klr_bench.runner.plan import Cell, Fold, cells_of_shard, group_folds, plan_cells
+from klr_bench.runner.plan import Cell, Fold, group_folds, plan_cells, select_shard
 from klr_bench.runner.prequential import remove_state, run_stream
 from klr_bench.runner.progress_file import Display, ProgressFile
 from klr_bench.runner.scores import ScoreStore
@@ -48,7 +48,7 @@ SCALED = {
     "auto": ", each scaled to mean 0 and standard deviation 1, or by its ranks if its tail is long",
 }
 """Printed descriptions of the scaling of features, which is fitted to the training rows of each split."""
-LONGEST_SHOWN = 500
+MAX_MESSAGE_LENGTH = 500
 """Maximum number of characters printed of the message of a failed cell."""
 TASKS_PER_WORKER = 4
 """Minimum number of cells per worker in a round; a larger value leaves fewer workers idle at the end of a round."""
@@ -89,16 +89,16 @@ def run(
     """
     cache = (Path(config.data.cache) if config.data.cache else default_cache()).absolute()
     folder = (Path(config.results_dir) / config.name).absolute()
-    cells = cells_of_shard(plan_cells(config, cache, construct=not dry_run), config.shard)
+    cells = select_shard(plan_cells(config, cache, construct=not dry_run), config.shard)
     for warning in kernel_warnings(config):
         console.print(warning, style="yellow")
     if dry_run:
         return Outcome(n_found=print_plan(cells, folder, config, console, quiet=quiet))
     check_stream_learners(cells)
     machine.follow(os.getpid())
-    this = _Run(config, cells, folder, console, quiet=quiet)
-    with executor or open_executor(config.parallel, config.n_jobs, this.say) as opened:
-        return this.run(opened, overrides)
+    runner = _Run(config, cells, folder, console, quiet=quiet)
+    with executor or open_executor(config.parallel, config.n_jobs, runner.say) as opened:
+        return runner.run(opened, overrides)
 
 
 class _Run:
@@ -184,12 +184,12 @@ class _Run:
         for cell in cells:
             failure = next((failures[fold.key] for fold in cell.folds if fold.key in failures), None)
             if failure:
-                self._store(cell, failed_cell(cell, failure.status, f"in selection: {failure.message}"))
+                self._store(cell, failed_cell_file(cell, failure.status, f"in selection: {failure.message}"))
             else:
                 ready.append(cell)
         for cell, result in self._results(ready):
             if isinstance(result, Failure):
-                result = failed_cell(cell, result.status, result.message, self.scores.choice(cell))
+                result = failed_cell_file(cell, result.status, result.message, self.scores.choice(cell))
             self._store(cell, result)
 
     def _results(self, items: Sequence[Item]) -> Iterator[tuple[Item, Any]]:
@@ -223,7 +223,7 @@ class _Run:
             return None
         chosen = self.scores.choice(item)
         if chosen is None:
-            return partial(failed_cell, item, "error", self.scores.failure_message(item))
+            return partial(failed_cell_file, item, "error", self.scores.failure_message(item))
         if item.source.is_stream:
             return partial(run_stream, item, chosen, self.store.folder)
         n_left = len(self.cells) - self.outcome.n_found - self.outcome.n_computed - self.outcome.n_failed
@@ -235,7 +235,7 @@ class _Run:
         self.progress.end(item, failed)
 
     def _store(self, item: Cell, result: CellFile) -> None:
-        """Write the result of a cell; rebuild the tables if the last rebuild is long enough ago."""
+        """Save the result of a cell, and rebuild the tables from time to time."""
         result = result.checked()
         self.store.write_cell(result)
         if result.record.status in FINISHED:
@@ -266,7 +266,7 @@ class _Run:
         for record in self.outcome.failed:
             method = f"{record.algorithm} {variant_text(record.variant)}".strip()
             text = f"{record.status}: {method} on {record.dataset}, repeat {record.repeat}: {record.message}"
-            self.console.print(shortened(text, LONGEST_SHOWN), style="red")
+            self.console.print(shortened(text, MAX_MESSAGE_LENGTH), style="red")
         records = Path(self.config.results_dir) / self.config.name / "records.csv"
         self.say(f"{self._count()}; {seconds:.1f} s. Results: {records}")
         if self.outcome.failed:

@@ -84,7 +84,7 @@ def completed(
     return _cell_file(cell, parameters, status, message, measured, host=machine.host(), cpu=processor)
 
 
-def failed_cell(cell: Cell, status: str, message: str, chosen: EstimatorSpec | None = None) -> CellFile:
+def failed_cell_file(cell: Cell, status: str, message: str, chosen: EstimatorSpec | None = None) -> CellFile:
     """Return the cell file of a failed fit; `chosen` is the selected estimator, if known."""
     return _cell_file(cell, flat_parameters(chosen or cell.estimator, {}), status, message, {})
 

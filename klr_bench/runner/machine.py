@@ -28,7 +28,7 @@ class Usage(NamedTuple):
     total: float
 
 
-class OtherLoad:
+class OutsideLoad:
     """Meter of the fraction of processor time that is used by processes outside the run.
 
     Parameters
@@ -42,9 +42,9 @@ class OtherLoad:
         self.fraction()
 
     def fraction(self) -> float | None:
-        """Return the fraction used since an earlier call, or None if it is unknown.
+        """Return the fraction of processor time used outside the run since an earlier call.
 
-        The earlier call is the latest one at least WINDOW_S ago.
+        The earlier call is the latest one at least WINDOW_S ago.  Return None if the fraction is unknown.
         """
         try:
             now = usage(*self.run)
@@ -53,10 +53,10 @@ class OtherLoad:
         while len(self._history) > 1 and now.at - self._history[1].at >= WINDOW_S:
             self._history.popleft()
         self._history.append(now)
-        return fraction_of_others(self._history[0], now)
+        return fraction_outside_run(self._history[0], now)
 
 
-def fraction_of_others(before: Usage, after: Usage) -> float | None:
+def fraction_outside_run(before: Usage, after: Usage) -> float | None:
     """Return the fraction of processor time used outside the run between two measurements.
 
     Return None if no time has passed.
@@ -92,9 +92,9 @@ def host() -> str:
 def processor() -> str:
     """Return processor, BLAS and threads, as in "AMD EPYC, OpenBLAS SkylakeX, 1 thread"."""
     libraries = [library for library in threadpool_info() if library.get("user_api") == "blas"]
-    of_numpy = [library for library in libraries if "numpy" in library["filepath"]] or libraries
+    numpy_libraries = [library for library in libraries if "numpy" in library["filepath"]] or libraries
     parts = [cpu_name()]
-    for library in of_numpy[:1]:
+    for library in numpy_libraries[:1]:
         n_threads = library["num_threads"]
         parts.append(f"{library['internal_api']} {library.get('architecture') or ''}".strip())
         parts.append(f"{n_threads} thread{'s' if n_threads > 1 else ''}")
@@ -111,13 +111,13 @@ def cpu_name() -> str:
     return names[0] if names else platform.processor()
 
 
-_load: list[OtherLoad] = []
+_load: list[OutsideLoad] = []
 
 
 def follow(*run: int) -> None:
-    """Set the processes whose own usage, descendants included, is excluded from the load."""
+    """Set the processes that, with their descendants, are excluded from the load."""
     if not _load or _load[0].run != run:
-        _load[:] = [OtherLoad(*run)]
+        _load[:] = [OutsideLoad(*run)]
 
 
 def load() -> float | None:

@@ -21,7 +21,7 @@ from klr_bench.runner.machine import cpu_name
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pandas", "joblib", "hydra-core")
 """Libraries whose versions may affect results."""
-PLACES = ("results_dir", "data.cache", "data.mirror", "n_jobs", "parallel", "force", "shard", "quiet", "hydra")
+NEUTRAL_KEYS = ("results_dir", "data.cache", "data.mirror", "n_jobs", "parallel", "force", "shard", "quiet", "hydra")
 """Command-line keys, including their subkeys, that do not affect results."""
 
 
@@ -45,7 +45,7 @@ def manifest(
         "experiment": config.name,
         "started": str(previous.get("started", now)),
         "updated": now,
-        "command": [word for word in overrides if not _is_place(word)],
+        "command": [override for override in overrides if not _is_neutral(override)],
         "git_commit": commit,
         "changed": changed,
         "versions": {
@@ -72,9 +72,9 @@ def manifest(
     }
 
 
-def _is_place(word: str) -> bool:
-    key = word.lstrip("+~").partition("=")[0]
-    return any(key == place or key.startswith(f"{place}.") for place in PLACES)
+def _is_neutral(override: str) -> bool:
+    key = override.lstrip("+~").partition("=")[0]
+    return any(key == neutral or key.startswith(f"{neutral}.") for neutral in NEUTRAL_KEYS)
 
 
 def _labels(previous: Mapping[str, Any], group: str) -> dict[str, str]:

@@ -31,17 +31,17 @@ from klr_bench.instantiate import TARGET, EstimatorSpec, Parameters, build, chec
 from klr_bench.metrics.labels import METRICS, metric_files
 from klr_bench.results.keys import content_hash, file_hash, module_hash, source_hash
 from klr_bench.results.variants import Variant, variant_text
-from klr_bench.runner.bandwidth import shared_kernel, with_any_gamma
-from klr_bench.runner.executors import exception_message
+from klr_bench.runner.bandwidth import shared_kernel, substitute_gamma
+from klr_bench.runner.executors import described
 from klr_bench.runner.selection import candidates
 
-SPLITTING = ("klr_bench.datasets.splits",)
-SELECTING = (
+SPLITTING_MODULES = ("klr_bench.datasets.splits",)
+SELECTION_MODULES = (
     "klr_bench.runner.selection",
     "klr_bench.runner.bandwidth",
     "klr_bench.estimators.online.many",
 )
-MEASURING = (
+MEASUREMENT_MODULES = (
     "klr_bench.metrics.compute",
     "klr_bench.metrics.predictions",
     "klr_bench.metrics.quality",
@@ -53,7 +53,7 @@ MEASURING = (
 
 Names and formats of metrics (`metrics.labels`, `metrics.metric`) are excluded, because no result depends on them.
 """
-STREAMING = ("klr_bench.runner.prequential",)
+STREAMING_MODULES = ("klr_bench.runner.prequential",)
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Source:
             "data": self.data_key,
             "name": self.name,
             "seed": self.seed,
-            "splitting": module_hash(*SPLITTING),
+            "splitting": module_hash(*SPLITTING_MODULES),
             "scale": self.spec.scale,
             "split": self.spec.split.model_dump(),
         }
@@ -129,7 +129,7 @@ class Fold:
     def key(self) -> str:
         """Cache key of the fold and its kernel, independent of the candidates."""
         content = self.source.content() | {"repeat": self.source.repeat, "kernel": self.kernel}
-        content["code"] = module_hash(*SELECTING, *MEASURING)
+        content["code"] = module_hash(*SELECTION_MODULES, *MEASUREMENT_MODULES)
         return content_hash([content, self.fold, self.selection.model_dump()])
 
     def with_candidates(self, candidates: tuple[Candidate, ...]) -> Fold:
@@ -179,16 +179,16 @@ class Cell(Method):
             "trace": self.trace.model_dump(),
             "time_limit_s": self.time_limit_s,
             "selection": self.selection.model_dump() if self.grid else None,
-            "selecting": module_hash(*SELECTING),
+            "selecting": module_hash(*SELECTION_MODULES),
             "scored": [candidate.key for candidate in self.candidates] if self.grid else None,
-            "measuring": module_hash(*MEASURING, *(STREAMING if self.source.is_stream else ())),
+            "measuring": module_hash(*MEASUREMENT_MODULES, *(STREAMING_MODULES if self.source.is_stream else ())),
             "user_metrics": self.user_metrics,
         }
         return content_hash(content)
 
     @cached_property
     def key(self) -> str:
-        """Hash of everything that determines the result; the name of the cell's file."""
+        """Hash of everything that determines the result, used as the name of the cell's file."""
         return content_hash([self.config_hash, self.source.repeat])
 
     @cached_property
@@ -221,15 +221,15 @@ def plan_cells(config: RunConfig, cache: Path, *, construct: bool = False) -> li
     methods = _methods(config, construct=construct)
     for stem, spec in config.datasets.items():
         key, name = dataset_hash(stem, spec), dataset_name(stem, spec)
-        left_out = config.left_out.get(stem, {})
-        included = [method for method in methods if not _is_left_out(left_out, method)]
+        excluded = config.left_out.get(stem, {})
+        included = [method for method in methods if not _is_excluded(excluded, method)]
         for repeat in range(config.repeats):
             source = Source(stem, name, spec, key, cache, config.data.mirror, config.seed, repeat)
             cells += [Cell(**vars(method), source=source) for method in included]
     return cells
 
 
-def cells_of_shard(cells: Sequence[Cell], shard: str | None) -> list[Cell]:
+def select_shard(cells: Sequence[Cell], shard: str | None) -> list[Cell]:
     """Return the cells of shard K/N, which are every N-th cell from the K-th on.
 
     Return all cells if `shard` is None.
@@ -289,12 +289,9 @@ def _candidates(
     return tuple(choices)
 
 
-def _is_left_out(left_out: Mapping[str, Mapping[str, Sequence[Any]]], method: Method) -> bool:
-    """Return True if `left_out` excludes a method from a data set.
-
-    It does if it has the algorithm, and lists the method's value of each of the parameters.
-    """
-    values = left_out.get(method.algorithm)
+def _is_excluded(excluded: Mapping[str, Mapping[str, Sequence[Any]]], method: Method) -> bool:
+    """Return True if `excluded` lists a method's algorithm and its parameter values."""
+    values = excluded.get(method.algorithm)
     return values is not None and all(method.variant.get(name) in listed for name, listed in values.items())
 
 
@@ -305,7 +302,7 @@ def check_candidates(
     with error_context(f"algorithms.{stem}.{part}"):
         for estimator in estimators:
             try:
-                checked = with_any_gamma(estimator)
+                checked = substitute_gamma(estimator)
                 check_parameters(checked)
                 if construct:
                     protocols.check_parameters(build(checked))

@@ -70,7 +70,7 @@ class PrequentialResult:
         return {"accuracy": self.n_right / self.n} | ({} if self.loss is None else {"log_loss": self.loss / self.n})
 
 
-def evaluate(predictions: Predictions) -> PrequentialResult:
+def prequential_result(predictions: Predictions) -> PrequentialResult:
     """Return the test result of predictions for a chunk."""
     predictions.check_classes()
     logs = predictions.log_probabilities
@@ -78,7 +78,7 @@ def evaluate(predictions: Predictions) -> PrequentialResult:
     return PrequentialResult(len(predictions.y), int((predictions.predicted == predictions.y).sum()), loss)
 
 
-def evaluate_decisions(estimator: Any, decision: NDArray[np.float64], y: NDArray[np.int8]) -> PrequentialResult:
+def result_from_decision(estimator: Any, decision: NDArray[np.float64], y: NDArray[np.int8]) -> PrequentialResult:
     """Return the test result of decision values for labels y in {-1, +1}."""
     n_right = int((np.where(decision > 0, 1, -1) == y).sum())
     logistic = protocols.declares(estimator, "predict_proba")
@@ -112,12 +112,12 @@ class Pass:
         started = time.perf_counter()
         if self.by_rows:
             decision = self.estimator.partial_fit_scores(X, y, classes=self.classes)
-            learned = time.perf_counter()
-            result = evaluate_decisions(self.estimator, decision, y) if self.n_rows else result
-            self.learning_s += learned - started
-            self.testing_s += time.perf_counter() - learned
+            trained = time.perf_counter()
+            result = result_from_decision(self.estimator, decision, y) if self.n_rows else result
+            self.learning_s += trained - started
+            self.testing_s += time.perf_counter() - trained
         else:
-            result = evaluate(predict(self.estimator, X, y)) if self.n_rows else result
+            result = prequential_result(predict(self.estimator, X, y)) if self.n_rows else result
             predicted = time.perf_counter()
             self.estimator.partial_fit(X, y, classes=self.classes)
             self.testing_s += predicted - started
@@ -162,40 +162,40 @@ class Pass:
 
 
 def run_stream(cell: Cell, chosen: EstimatorSpec, folder: Path) -> CellFile:
-    """Test and train the selected estimator on a stream, resuming from a checkpoint if any."""
+    """Test and train an estimator on a stream, resuming from a checkpoint if there is one."""
     split = cell.source.spec.split
     assert isinstance(split, Stream)
-    state = _state(folder, cell.key)
+    path = _state(folder, cell.key)
     with threadpool_limits(1):
         cell.source.check_unchanged()
         data = cell.source.streamed()
         reset_peak_memory()
         load, timed_out = machine.load(), False
         X, _ = next(iter(data))  # the reader rejects files without rows
-        now = _begin(cell, chosen, X, len(data.classes), by_rows=split.test == "rows")
+        progress = _begin(cell, chosen, X, len(data.classes), by_rows=split.test == "rows")
         try:
-            now.resume(state, cell.key)
+            progress.resume(path, cell.key)
         except checkpoint.CheckpointError as error:
             logger.warning(
-                "%s restarts from its first row, because %s cannot be used: %s.", cell.describe(), state, error
+                "%s restarts from its first row, because %s cannot be used: %s.", cell.describe(), path, error
             )
-        for X, y in read_ahead(cell.source.streamed(now.n_rows) if now.n_rows else data):
-            before = now.n_rows
-            now.take(X, y)
-            timed_out = cell.time_limit_s is not None and now.learning_s > cell.time_limit_s
-            if before // split.window < now.n_rows // split.window:
-                now.close_window()
+        for X, y in read_ahead(cell.source.streamed(progress.n_rows) if progress.n_rows else data):
+            before = progress.n_rows
+            progress.take(X, y)
+            timed_out = cell.time_limit_s is not None and progress.learning_s > cell.time_limit_s
+            if before // split.window < progress.n_rows // split.window:
+                progress.close_window()
             if timed_out:
                 break
-            if before // split.checkpoint < now.n_rows // split.checkpoint:
+            if before // split.checkpoint < progress.n_rows // split.checkpoint:
                 cell.source.check_unchanged()
-                now.save(state, cell.key)
+                progress.save(path, cell.key)
         cell.source.check_unchanged()
-        if now.window.n >= split.window / 2 or not now.points:  # fewer rows would give a noisy point
-            now.close_window()
-        measured = now.metrics() | ({} if load is None else {"load": load})
-        ended = completed(cell, now.parameters, measured, machine.processor(), timed_out=timed_out)
-    return replace(ended, checkpoints=now.points)
+        if progress.window.n >= split.window / 2 or not progress.points:  # a point from fewer rows would be too noisy
+            progress.close_window()
+        measured = progress.metrics() | ({} if load is None else {"load": load})
+        ended = completed(cell, progress.parameters, measured, machine.processor(), timed_out=timed_out)
+    return replace(ended, checkpoints=progress.points)
 
 
 def _begin(cell: Cell, chosen: EstimatorSpec, X: Any, n_classes: int, *, by_rows: bool) -> Pass:

@@ -38,9 +38,9 @@ from klr_bench.runner.plan import Cell, Fold
 
 INTERVAL_S, SHARE = 1.0, 0.05
 """Minimum seconds between two writes of the file, and the maximum fraction of time spent on writing."""
-PATIENCE_S = 5.0
+END_TIMEOUT_S = 5.0
 """Maximum seconds to wait for an unresponsive disk at the end of a run."""
-LONGEST_SHOWN = 500
+MAX_MESSAGE_LENGTH = 500
 """Maximum number of characters of a message."""
 PLAIN_INTERVAL_S = 5.0
 """Minimum seconds between two progress lines on a console that is not a terminal."""
@@ -72,7 +72,7 @@ class ProgressFile:
         self._n_computed = 0
         self._running: dict[str, tuple[str, float]] = {}
         self._failures: list[Failed] = []
-        self._has_news = True
+        self._has_changed = True
         self._written = 0.0
         self._lock = threading.Lock()
         self._ended = threading.Event()
@@ -84,11 +84,9 @@ class ProgressFile:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self._ended.set()
-        self._thread.join(PATIENCE_S)
+        self._thread.join(END_TIMEOUT_S)
         self._state = "interrupted" if error else "finished"
-        self._message = (
-            "" if error is None or isinstance(error, KeyboardInterrupt) else _shown(exception_message(error))
-        )
+        self._message = "" if error is None or isinstance(error, KeyboardInterrupt) else _truncate(described(error))
         if not self._thread.is_alive():
             self._write()
 
@@ -100,7 +98,7 @@ class ProgressFile:
         """Record the start of a task."""
         with self._lock:
             self._running[task.key] = task.describe(), time.time()
-            self._has_news = True
+            self._has_changed = True
 
     def end(self, task: Fold | Cell, failed: Record | bool) -> None:
         """Record the end of a task.
@@ -115,21 +113,21 @@ class ProgressFile:
             self._n_tasks[outcome] += 1
             self._n_cells[outcome] += isinstance(task, Cell)
             if isinstance(failed, Record) and len(self._failures) < MOST_LISTED:
-                message = _shown(failed.message)
+                message = _truncate(failed.message)
                 self._failures.append(Failed(what=task.describe(), status=failed.status, message=message))
-            self._has_news = True
+            self._has_changed = True
 
     def _keep_writing(self) -> None:
         while True:
             started = time.monotonic()
-            if self._has_news or started - self._written >= HEARTBEAT_S:
+            if self._has_changed or started - self._written >= HEARTBEAT_S:
                 self._write()
             if self._ended.wait(max(INTERVAL_S, (time.monotonic() - started) / SHARE)):
                 return
 
     def _write(self) -> None:
         with suppress(Exception):
-            self._written, self._has_news = time.monotonic(), False
+            self._written, self._has_changed = time.monotonic(), False
             if not self._has_other_writer():
                 with self._lock:
                     content = self._content().model_dump()
@@ -165,8 +163,8 @@ class ProgressFile:
         )
 
 
-def _shown(text: str) -> str:
-    return shortened(printable(text), LONGEST_SHOWN)
+def _truncate(text: str) -> str:
+    return shortened(printable(text), MAX_MESSAGE_LENGTH)
 
 
 class Display:

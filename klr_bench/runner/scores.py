@@ -16,10 +16,10 @@ from klr_bench.metrics.labels import METRICS
 from klr_bench.metrics.metric import Metric
 from klr_bench.results.keys import content_hash
 from klr_bench.runner.plan import Cell, Fold, group_folds
-from klr_bench.runner.selection import FAILED, LONGEST_REASON, Score, choose
+from klr_bench.runner.selection import FAILED, MAX_REASON_LENGTH, Score, choose
 
-LARGEST = 1e300
-"""Maximum absolute score; larger scores would make sums infinite."""
+MAX_SCORE = 1e300
+"""Maximum absolute value of a score; sums of scores stay finite."""
 
 Scores = dict[str, Score]
 
@@ -30,7 +30,7 @@ class ScoreStore:
     def __init__(self, folder: Path, *, fresh: bool) -> None:
         self._folder = folder / "selections"
         self._fresh = fresh
-        self._known: dict[str, Scores] = {}
+        self._cache: dict[str, Scores] = {}
 
     def to_score(self, cells: Sequence[Cell]) -> list[Fold]:
         """Return the folds that have unscored candidates, restricted to these candidates."""
@@ -42,7 +42,7 @@ class ScoreStore:
         With `again`, the files are read again.
         """
         if again and not self._fresh:
-            self._known.pop(fold.key, None)
+            self._cache.pop(fold.key, None)
         known = self._scores(fold)
         candidates = tuple(candidate for candidate in fold.candidates if candidate.key not in known)
         return fold.with_candidates(candidates) if candidates else None
@@ -61,7 +61,7 @@ class ScoreStore:
         return None if best is None else cell.candidates[best].chosen
 
     def failure_message(self, cell: Cell) -> str:
-        """Return the error message of a cell all of whose candidates have failed."""
+        """Return the error message of a cell for which every candidate has failed."""
         reasons = [score[FAILED] for row in self._table(cell) for score in row if isinstance(score, dict)]
         limit = cell.candidates[0].time_limit_s
         within = f" within time_limit_s={limit:g}" if limit and not reasons else ""
@@ -74,26 +74,27 @@ class ScoreStore:
         return [[scores[candidate.key] for scores in folds] for candidate in cell.candidates]
 
     def _scores(self, fold: Fold) -> Scores:
-        if fold.key not in self._known:
-            known = self._known[fold.key] = {}
+        if fold.key not in self._cache:
+            known = self._cache[fold.key] = {}
             metric = METRICS.get(fold.selection.score)
             for path in [] if self._fresh else sorted((self._folder / fold.key).glob("[!.]*.json")):
                 content = read_checked_json(path)
                 items = content.items() if isinstance(content, dict) else ()
                 known |= {key: score for key, score in items if is_score(score, metric)}
-        return self._known[fold.key]
+        return self._cache[fold.key]
 
 
 def is_score(score: object, metric: Metric | None) -> bool:
-    """Return True if `score` is a valid selection score for a metric (None if unknown).
+    """Return True if a value read from a file is a valid selection score.
 
     A score is a finite number, None or {FAILED: reason}; a metric for which lower is better is negated.
+    `metric` is None if its valid range is unknown.
     """
     if isinstance(score, dict):
         reason = score.get(FAILED)
-        return len(score) == 1 and isinstance(reason, str) and len(reason) <= LONGEST_REASON
+        return len(score) == 1 and isinstance(reason, str) and len(reason) <= MAX_REASON_LENGTH
     if score is None:
         return True
-    if not isinstance(score, int | float) or isinstance(score, bool) or not abs(score) < LARGEST:
+    if not isinstance(score, int | float) or isinstance(score, bool) or not abs(score) < MAX_SCORE:
         return False
     return metric is None or metric.possible(-score if metric.better == "lower" else score)

@@ -27,12 +27,12 @@ from klr_bench.runner.bandwidth import resolve_gamma, resolve_kernel
 Score = float | dict[str, str] | None
 """Score of a candidate in a fold: a number, None if it cannot be fitted, or {FAILED: reason} after an error."""
 FAILED = "failed"
-LONGEST_REASON = 500
+MAX_REASON_LENGTH = 500
 """Maximum number of characters of the reason for a failure."""
 
 
 def candidates(estimator: Parameters, grid: Mapping[str, Sequence[Any]]) -> list[EstimatorSpec]:
-    """Return the estimator with each combination of values of the grid, in product order."""
+    """Return one estimator spec for each combination of the grid's parameter values."""
     return [{**estimator, **dict(zip(grid, values, strict=True))} for values in product(*grid.values())]
 
 
@@ -80,27 +80,29 @@ def score_fold(
             f"the {len(arrays[1])} training rows outside fold {fold} have only one class. Use fewer folds "
             "(selection.folds=), or data with more rows of each class."
         )
-    built = [make(resolve_gamma(learner, data.X_train), resolved, seed) for learner in learners]
-    estimators = [protocols.call(estimator, "for_rows", len(data.y_train), default=estimator) for estimator in built]
+    new_estimators = [make(resolve_gamma(learner, data.X_train), resolved, seed) for learner in learners]
+    estimators = [
+        protocols.call(estimator, "for_rows", len(data.y_train), default=estimator) for estimator in new_estimators
+    ]
     metric = find_metric(score, folders())
     limits = [None] * len(estimators) if time_limits_s is None else time_limits_s
     scores: dict[int, Score] = {}
-    for group in sharing(estimators, n_classes):
+    for group in group_by_pass(estimators, n_classes):
         members, limit = [estimators[i] for i in group], _total([limits[i] for i in group])
-        values: Sequence[Score]
+        group_scores: Sequence[Score]
         try:
-            X, y, X_test, y_test = map(readonly_view, arrays)
-            values = group_scores(members, X, y, X_test, y_test, metric, limit)
+            X, y, X_test, y_test = map(lent, arrays)
+            group_scores = score_group(members, X, y, X_test, y_test, metric, limit)
         except (ValueError, ArithmeticError, TimeLimitError):  # an update that rejects an example or overflows
-            values = [None] * len(group)
+            group_scores = [None] * len(group)
         except Exception as error:
-            values = [{FAILED: sanitize(exception_text(error), LONGEST_REASON)}] * len(group)
-        scores.update(zip(group, values, strict=True))
+            group_scores = [{FAILED: shown(raised(error), MAX_REASON_LENGTH)}] * len(group)
+        scores.update(zip(group, group_scores, strict=True))
     return [scores[i] for i in range(len(estimators))]
 
 
-def sharing(estimators: Sequence[Any], n_classes: int) -> list[list[int]]:
-    """Group estimators that can share a pass over the data; return their indices by group."""
+def group_by_pass(estimators: Sequence[Any], n_classes: int) -> list[list[int]]:
+    """Return groups of indices of estimators that can share a pass over the data."""
     groups: dict[Any, list[int]] = {}
     for i, estimator in enumerate(estimators):
         key = protocols.pass_key(estimator, n_classes)
@@ -110,11 +112,11 @@ def sharing(estimators: Sequence[Any], n_classes: int) -> list[list[int]]:
 
 def _total(limits: Sequence[float | None]) -> float | None:
     """Return the sum of the limits, or None if any of them is None."""
-    numbers = [limit for limit in limits if limit is not None]
-    return sum(numbers) if len(numbers) == len(limits) else None
+    values = [limit for limit in limits if limit is not None]
+    return sum(values) if len(values) == len(limits) else None
 
 
-def group_scores(
+def score_group(
     estimators: Sequence[Any],
     X: Any,
     y: Any,
@@ -130,25 +132,25 @@ def group_scores(
     """
     clock = None if time_limit_s is None else Clock(1, 0, lambda _: {}, time_limit_s)
     if len(estimators) == 1:
-        alone = estimators[0]
+        estimator = estimators[0]
         if time_limit_s is None:
-            alone.fit(X, y)
-        elif protocols.takes_callback(alone):
-            alone.fit(X, y, callback=clock)
+            estimator.fit(X, y)
+        elif protocols.takes_callback(estimator):
+            estimator.fit(X, y, callback=clock)
         else:
-            alone = fit_in_child(alone, X, y, time_limit_s).estimator
-        return [None] if clock and clock.timed_out else [score_of(metric, predict(alone, X_test, y_test))]
+            estimator = fit_in_child(estimator, X, y, time_limit_s).estimator
+        return [None] if clock and clock.timed_out else [selection_score(metric, predict(estimator, X_test, y_test))]
     fitted = estimators[0].fit_together(estimators, X, y, clock)
     if clock and clock.timed_out:
         return [None] * len(estimators)
     decisions = fitted.decision_function(X_test)
     return [
-        None if refused else score_of(metric, from_decision(y_test, decision, logistic=bool(logistic)))
+        None if refused else selection_score(metric, from_decision(y_test, decision, logistic=bool(logistic)))
         for refused, logistic, decision in zip(fitted.refused, fitted.logistic, decisions.T, strict=True)
     ]
 
 
-def score_of(metric: Metric, predictions: Predictions) -> Score:
+def selection_score(metric: Metric, predictions: Predictions) -> Score:
     """Return the selection score of predictions: a metric, negated if lower is better.
 
     Return None if it is NaN, and {FAILED: reason} if the metric cannot be computed for these predictions.
@@ -177,5 +179,5 @@ def choose(scores: Sequence[Sequence[Score]], tolerance: float = 0.0) -> int | N
 
 def _mean(scores: Sequence[Score]) -> float:
     """Return the mean score of a candidate, or minus infinity if it failed in any fold."""
-    numbers = [score for score in scores if isinstance(score, int | float)]
-    return round(float(np.mean(numbers)), 12) if len(numbers) == len(scores) else -math.inf
+    valid_scores = [score for score in scores if isinstance(score, int | float)]
+    return round(float(np.mean(valid_scores)), 12) if len(valid_scores) == len(scores) else -math.inf

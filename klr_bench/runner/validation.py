@@ -12,7 +12,7 @@ from klr_bench.datasets import Dataset
 from klr_bench.datasets.splits import make_split
 from klr_bench.errors import fail
 from klr_bench.instantiate import TARGET, build
-from klr_bench.runner.bandwidth import with_any_gamma
+from klr_bench.runner.bandwidth import substitute_gamma
 from klr_bench.runner.plan import Cell
 
 
@@ -47,14 +47,11 @@ def check_many_classes(name: str, n_classes: int, cells: Sequence[Cell]) -> None
 
 
 def check_stream_learners(cells: Sequence[Cell]) -> None:
-    """Raise KlrBenchError if an estimator is unsuitable for a stream.
-
-    It must have `partial_fit`, and bounded memory unless `unbounded` is set.
-    """
+    """Raise KlrBenchError if an estimator cannot learn from its stream as configured."""
     for cell in {(cell.algorithm, cell.variant): cell for cell in cells if cell.source.is_stream}.values():
         estimator, split = cell.candidates[0].chosen, cell.source.spec.split
         assert isinstance(split, Stream)
-        learner = build(with_any_gamma(estimator))
+        learner = build(substitute_gamma(estimator))
         key = f"datasets.{cell.source.stem}.split"
         if not protocols.declares(learner, "partial_fit"):
             fail(f"{cell.algorithm}: {estimator[TARGET]} cannot learn from a stream, because it has no partial_fit.")

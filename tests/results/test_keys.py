@@ -1,4 +1,4 @@
-"""Keys from content and from source code, which is parsed and never imported."""
+"""Tests of content and source-code hashes."""
 
 import sys
 
@@ -24,7 +24,7 @@ def test_content_hash_ignores_the_order_of_keys_only(content):
 
 @pytest.fixture
 def write(tmp_path, monkeypatch):
-    """A function that writes a module of the user's; importing any of them ends the test."""
+    """Return a function that writes a user module; importing the module fails the test."""
     monkeypatch.syspath_prepend(tmp_path)
 
     def write(name, source):
@@ -41,7 +41,7 @@ def write(tmp_path, monkeypatch):
 LEARNER = "from mine.parts import steps\nclass Learner:\n    rate = 1\n"
 
 
-def test_source_hash_sees_code_and_not_comments_or_docstrings(write):
+def test_source_hash_ignores_comments_and_docstrings(write):
     write("mine.py", LEARNER)
     first = source_hash("mine.Learner")
     write("mine.py", '"""Words."""\n# a comment\n' + LEARNER.replace("rate", '"""More words."""\n\n    rate'))
@@ -104,7 +104,7 @@ def test_the_hash_of_a_file_follows_its_imports_too(write):
     assert file_hash(path) != first
 
 
-def test_a_module_that_is_not_there_or_is_not_python_is_an_error(write):
+def test_a_missing_or_invalid_module_is_an_error(write):
     with pytest.raises(KlrBenchError, match=r"module of 'no_such_module\.Thing' not found"):
         source_hash("no_such_module.Thing")
     write("broken.py", "def (")
@@ -121,7 +121,7 @@ def test_hashes_of_installed_code():
     assert source_hash("sklearn.svm.SVC") == f"scikit-learn=={sklearn.__version__}"
 
 
-def test_an_algorithm_depends_on_its_engine_and_not_on_its_neighbours(monkeypatch):
+def test_an_algorithm_depends_on_its_engine_but_not_on_other_algorithms(monkeypatch):
     collected = []
     monkeypatch.setattr(keys, "content_hash", lambda content: collected.extend(content) or "")
     keys.source_hash.__wrapped__("klr_bench.OSKL")

@@ -1,4 +1,4 @@
-"""Merged results folders: shards make up the whole, equal cells count once, differences are conflicts."""
+"""Tests of merging: shards, cells that occur twice, and conflicts."""
 
 import json
 import shutil
@@ -12,7 +12,7 @@ import yaml
 from klr_bench.cli import main
 from klr_bench.config.models import RunConfig
 from klr_bench.errors import KlrBenchError
-from klr_bench.results.merge import OF_MACHINE, merge
+from klr_bench.results.merge import MACHINE_METRICS, merge
 from klr_bench.results.store import Store
 from tests.config.composing import altered
 from tests.results.test_store import record, write
@@ -20,8 +20,8 @@ from tests.runner import small
 from tests.runner.small import NC, algorithm, small_config
 
 EARLIER = Path(__file__).with_name("earlier_results")
-"""Written before the names of metrics were taken out of the keys."""
-TIMES = [*OF_MACHINE, "host", "cpu"]
+"""Results folder written when keys still depended on the names of metrics."""
+TIMES = [*MACHINE_METRICS, "host", "cpu"]
 
 
 @pytest.fixture(scope="module")
@@ -37,12 +37,12 @@ def run(config: RunConfig, folder: Path, **changes: object) -> Path:
 
 @pytest.fixture(scope="module")
 def whole(config: RunConfig) -> Path:
-    """The results of a run of the whole experiment; tests copy it before they change anything."""
+    """Return the results of a complete run, which tests must not modify."""
     return run(config, Path(config.results_dir))
 
 
 def changed_copy(whole: Path, folder: Path, changes: dict[str, Any], **metrics: float) -> str:
-    """Copy results, change the first cell of the copy, and return its key."""
+    """Copy results, modify the first cell of the copy, and return its key."""
     path = sorted((Path(shutil.copytree(whole, folder)) / "tiny" / "cells").glob("*.json"))[0]
     content = json.loads(path.read_text())
     content["record"] |= changes
@@ -56,7 +56,7 @@ def records(folder: Path) -> pd.DataFrame:
     return found.drop(columns=[name for name in TIMES if name in found])
 
 
-def test_merged_shards_are_the_whole(whole: Path, config: RunConfig, tmp_path: Path) -> None:
+def test_merged_shards_equal_a_run_without_shards(whole: Path, config: RunConfig, tmp_path: Path) -> None:
     shards = [run(config, tmp_path / f"shard{k}", shard=f"{k}/4") for k in (1, 2, 3, 4)]
     assert [len(records(shard)) for shard in shards] == [2, 2, 1, 1]
     (merged,) = merge(shards, tmp_path / "all")
@@ -80,7 +80,7 @@ def test_parts_with_different_algorithms_have_all_labels(whole: Path, config: Ru
 def test_results_with_keys_of_an_earlier_version_are_reported_and_merged(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Cells and scores whose keys were computed in another way: no code of today gives these keys."""
+    """The keys of these cells and scores cannot be reproduced by the current code."""
     earlier = Path(shutil.copytree(EARLIER, tmp_path / "earlier"))
     (merged,) = merge([earlier], tmp_path / "all")
     assert (merged.n_new, merged.conflicts) == (3, [])
@@ -120,7 +120,7 @@ def test_invalid_sources_are_refused_before_anything_is_written(
 ) -> None:
     with pytest.raises(KlrBenchError, match="nowhere: expected a results folder"):
         merge([whole, tmp_path / "nowhere"], tmp_path / "all")
-    with pytest.raises(KlrBenchError, match="expected another folder than into"):
+    with pytest.raises(KlrBenchError, match="cannot be merged into itself"):
         merge([whole], whole)
     for words, message in ((["merge", str(whole)], "merge"), (["merge", "x", "to=y"], "unknown key")):
         assert main(words) == 2

@@ -1,4 +1,4 @@
-"""Cells are written completely or not at all, and tables are made from cells, with an index and without."""
+"""Tests of the results store: atomic writes, and tables with and without an index."""
 
 import csv
 import json
@@ -97,7 +97,7 @@ def test_numpy_scalars_become_numbers(tmp_path: Path) -> None:
     assert Store(tmp_path).read_cell("k0") == record(accuracy=0.5, n_support=3, params={"R": 10.0})
 
 
-def test_what_failed_is_not_finished(tmp_path: Path) -> None:
+def test_failed_cells_are_not_finished(tmp_path: Path) -> None:
     for status, finished in (("ok", True), ("timeout", True), ("error", False), ("killed", False)):
         write(Store(tmp_path), record(status=status))
         assert Store(tmp_path).finished("k0") is finished
@@ -163,7 +163,7 @@ DAMAGE = [
 
 
 @pytest.mark.parametrize("content", DAMAGE, ids=range(len(DAMAGE)))
-def test_a_damaged_cell_is_named_and_computed_again(tmp_path: Path, content: bytes) -> None:
+def test_a_damaged_cell_is_reported_and_computed_again(tmp_path: Path, content: bytes) -> None:
     store = Store(tmp_path)
     write(store, record("good"))
     store.rebuild()
@@ -178,7 +178,7 @@ def test_a_damaged_cell_is_named_and_computed_again(tmp_path: Path, content: byt
 
 
 def changed(tmp_path: Path, change: Callable[[dict[str, Any]], Any]) -> Store:
-    """Return a store with one cell, whose file has been changed."""
+    """Return a store with one cell whose file has been modified by `change`."""
     store = Store(tmp_path)
     write(store, record(), "c", 1.0, TRACES, BINS, ROWS)
     content = read_json(store.cells / "k0.json")
@@ -240,7 +240,7 @@ def test_cells_of_earlier_versions_are_read(tmp_path: Path) -> None:
     assert read_variant("G=2; loss=logit; average=True") == variant
 
 
-def test_manifests_of_version_1_are_translated() -> None:
+def test_manifests_of_version_1_are_converted() -> None:
     old = {
         "algorithms": {"l1_cgd_kernel": {"label": "L1", "terms": {"C": "lambda"}}},
         "sweep": {"l1_cgd_kernel": {"C": [1]}},
@@ -324,7 +324,7 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path: Path) -> None:
     assert path.read_bytes() == b"old"
 
 
-def test_a_manifest_comes_back_and_a_damaged_one_is_empty(tmp_path: Path) -> None:
+def test_a_manifest_round_trips_and_a_damaged_one_is_empty(tmp_path: Path) -> None:
     store = Store(tmp_path)
     assert store.read_manifest() == {}
     store.write_manifest(MANIFEST)
@@ -412,7 +412,7 @@ TABLES = ("records", "traces", "reliability", "rows")
 
 @pytest.fixture
 def indexed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A results folder with an index, all kinds of cells, and user metrics in some of them."""
+    """Return a results folder with an index, all kinds of cells and some user metrics."""
     monkeypatch.setattr(store_module, "INDEX_FROM", 1)
     results = Store(tmp_path / "results")
     for number in range(12):
@@ -428,7 +428,7 @@ def indexed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def reads(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The cells whose files are read from now on."""
+    """Return a list to which the key of each cell file read is appended."""
     keys: list[str] = []
     real = store_module._read
     monkeypatch.setattr(store_module, "_read", lambda path, key: (keys.append(key), real(path, key))[1])
@@ -440,7 +440,7 @@ def tables(folder: Path) -> dict[str, bytes]:
 
 
 def rebuilt(folder: Path) -> dict[str, bytes]:
-    """Return the tables that a new process makes."""
+    """Return the tables that a new `Store` writes."""
     for name in TABLES:
         (folder / f"{name}.csv").unlink()
     assert Store(folder).rebuild().unreadable == ("damaged.json",)
@@ -454,7 +454,7 @@ def without_index(folder: Path) -> dict[str, bytes]:
     return tables(copy)
 
 
-def test_a_new_process_reads_no_file_that_the_index_knows(indexed: Path, reads: list[str]) -> None:
+def test_a_new_process_reads_no_file_in_the_index(indexed: Path, reads: list[str]) -> None:
     before = tables(indexed)
     assert rebuilt(indexed) == before
     assert [Store(indexed).finished(key) for key in ("k03", "failed")] == [True, False]

@@ -1,4 +1,4 @@
-"""The records that several files of tests compare theirs with."""
+"""Reference records shared by several test modules."""
 
 import pandas as pd
 import pytest
@@ -8,8 +8,8 @@ from tests.runner.test_interruptions import Workplace
 
 @pytest.fixture(scope="session")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
-    """The records of a run that nobody disturbed."""
+    """Return the records of an uninterrupted run."""
     place = Workplace(tmp_path_factory.mktemp("undisturbed"))
     place.finish()
-    assert len(place.events("end")) == 3 * 4 + 2 * 2 * 4  # cells, and the selection of one of them
+    assert len(place.events("end")) == 3 * 4 + 2 * 2 * 4  # cells, and the selection fits of one algorithm
     return place.records()

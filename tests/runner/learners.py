@@ -1,4 +1,4 @@
-"""Learners whose fits the runner's tests log, delay, or let fail.  FITS_LOG is the path of the log."""
+"""Estimators whose fits are logged, delayed or made to fail.  FITS_LOG is the path of the log."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ from klr_bench import KernelPerceptron
 
 
 class Watched(KernelPerceptron):
-    """Logs the start and the end of each fit.
+    """Estimator that logs the start and end of each fit.
 
     Fits from the number in the file FITS_LOG + ".hold" on wait until the number changes or the file is removed.  The
     file FITS_LOG + ".pace" contains the seconds that each fit takes.
@@ -46,7 +46,7 @@ class Watched(KernelPerceptron):
 
 
 class OneKernel(KernelPerceptron):
-    """Has a gamma and no choice of a kernel."""
+    """Estimator with a parameter `gamma` but without `kernel`."""
 
     def __init__(self, gamma=1.0, random_state=None):
         super().__init__(gamma=gamma, random_state=random_state)
@@ -55,7 +55,7 @@ class OneKernel(KernelPerceptron):
 
 
 class OfTwoClasses(KernelPerceptron):
-    """Says that it takes two classes only."""
+    """Estimator that declares support for two classes only."""
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -64,7 +64,7 @@ class OfTwoClasses(KernelPerceptron):
 
 
 class Deadly(Watched):
-    """Kills the process that fits it, as the system does when memory runs out."""
+    """Estimator that kills its process, as the system does when memory runs out."""
 
     def fit(self, X, y, callback=None):
         if len(y) > 4:
@@ -74,7 +74,7 @@ class Deadly(Watched):
 
 
 class Failing(Watched):
-    """Raises at every fit, unless the file FITS_LOG + ".mended" exists."""
+    """Estimator whose fits fail unless the file FITS_LOG + ".mended" exists."""
 
     def fit(self, X, y, callback=None):
         if not Path(os.environ["FITS_LOG"] + ".mended").exists():
@@ -84,7 +84,7 @@ class Failing(Watched):
 
 
 class Rehearsed(Watched):
-    """Takes a while to find that choice=7 is the one to fit."""
+    """Estimator with a slow rehearsal, which sets choice=7."""
 
     def rehearse(self, X, y):
         time.sleep(0.4)

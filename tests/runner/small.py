@@ -1,4 +1,4 @@
-"""A small experiment of two learners on one data set, which runs in this process."""
+"""A small experiment with two algorithms on one data set, run in this process."""
 
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ MOONS = {"_target_": f"{SYNTHETIC}.moons", "n_samples": 300, "noise": 0.3, "seed
 
 
 def made(generator: dict[str, Any]) -> dict[str, Any]:
-    """Return a source that is generated."""
+    """Return the specification of a generated data source."""
     return {"format": "generated", "generator": generator}
 
 
@@ -33,7 +33,7 @@ OSKL = algorithm("klr_bench.OSKL", {"R": [1.0, 100.0]}, loss="logit")
 
 
 def small_config(folder: Path, **changes: Any) -> RunConfig:
-    """Return the configuration of `tiny`, whose results and cache are in a folder."""
+    """Return the configuration of `tiny`, with results and cache in `folder`."""
     places = {"results_dir": str(folder / "results"), "data": DataConfig(cache=str(folder / "cache"))}
     how = {"parallel": ParallelConfig(backend="serial"), "selection": SelectionConfig(folds=3), "repeats": 2}
     what = {"datasets": {"small": SMALL}, "algorithms": {"nc": NC, "oskl": OSKL}, "sweep": {"oskl": {"G": [1, 4]}}}
@@ -42,17 +42,17 @@ def small_config(folder: Path, **changes: Any) -> RunConfig:
 
 
 def run(config: RunConfig, **options: Any) -> tuple[runner.Outcome, str]:
-    """Return the outcome of a run and what it prints."""
+    """Return the outcome of a run and its console output."""
     console = Console(record=True, width=300, file=open("/dev/null", "w"))  # noqa: SIM115
     return runner.run(config, console=console, **options), console.export_text()
 
 
 def table(config: RunConfig, name: str = "records") -> pd.DataFrame:
-    """Return a table of the results of `tiny`."""
+    """Return a results table of `tiny`."""
     return pd.read_csv(Path(config.results_dir) / "tiny" / f"{name}.csv", keep_default_na=name != "records")
 
 
 def only_cell(config: RunConfig, **changes: Any) -> Cell:
-    """Return the cell of the first repeat of the first learner."""
+    """Return the cell of the first algorithm in the first repeat."""
     changed = altered(config, algorithms={"nc": NC}, sweep={}, repeats=1)
     return plan_cells(altered(changed, **changes), Path("cache"))[0]

@@ -1,4 +1,4 @@
-"""Checkpoints of streams: a restored learner continues as if nothing had happened, and a forged file runs nothing."""
+"""Checkpoints: a restored estimator continues where it stopped, and a forged file executes no code."""
 
 import io
 import itertools
@@ -23,7 +23,7 @@ KINDS = {"dense": ROWS, "sparse": sp.csr_matrix(ROWS * (ROWS > 0.7)), "bits": (R
 
 
 def specs() -> dict[str, dict[str, Any]]:
-    """Return the configured estimators of klr-bench that learn from streams."""
+    """Return all estimators of klr-bench that can learn from streams."""
     found = {}
     for path in sorted((config_dir() / "algorithm").glob("*.yaml")):
         spec = yaml.safe_load(path.read_text())["estimator"]
@@ -38,7 +38,7 @@ def made(spec: dict[str, Any]) -> Any:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Return True if two fitted attributes are equal bit by bit."""
+    """Return True if two fitted attributes are bitwise equal."""
     if isinstance(one, list):
         return all(map(same, one, other))
     return (one != other).nnz == 0 if sp.issparse(one) else hasattr(one, "get_params") or np.array_equal(one, other)
@@ -48,9 +48,7 @@ def same(one: Any, other: Any) -> bool:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("name", specs())
-def test_a_restored_learner_goes_on_as_the_one_that_was_saved(
-    name: str, n_classes: int, kind: str, tmp_path: Path
-) -> None:
+def test_a_restored_learner_continues_like_the_saved_one(name: str, n_classes: int, kind: str, tmp_path: Path) -> None:
     spec, X = specs()[name], KINDS[kind]
     y = np.argmax(ROWS[:, :n_classes], axis=1)
     whole, half, fresh = made(spec), made(spec), made(spec)
@@ -74,7 +72,7 @@ def fresh() -> BudgetOSKL:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """The checkpoint of a learner."""
+    """Return the path of a checkpoint."""
     learner = fresh().partial_fit(ROWS[:, :2], ROWS[:, 0] > 0.5, classes=[False, True])
     checkpoint.save(tmp_path / "a.state", "key", learner, {"n_rows": 400})
     return tmp_path / "a.state"
@@ -92,16 +90,16 @@ def test_every_flipped_bit_is_detected(path: Path) -> None:
         assert not hasattr(learner, "classes_")
 
 
-def test_no_checkpoint_and_that_of_another_cell(path: Path) -> None:
+def test_a_missing_checkpoint_and_one_of_another_cell(path: Path) -> None:
     assert checkpoint.restore(path.with_name("none"), "key", fresh()) is None
-    with pytest.raises(CheckpointError, match="of another cell"):
+    with pytest.raises(CheckpointError, match="belongs to another cell"):
         checkpoint.restore(path, "other", fresh())
-    with pytest.raises(CheckpointError, match="of another estimator"):
+    with pytest.raises(CheckpointError, match="belongs to another estimator"):
         checkpoint.restore(path, "key", AROW())
 
 
 class Forged:
-    """Writes a file where it is unpickled."""
+    """Object that creates a file when it is unpickled."""
 
     def __init__(self, mark: Path) -> None:
         self.mark = mark

@@ -1,4 +1,4 @@
-"""Runs on a dask cluster: a real scheduler and real workers, which are killed, come late, or have other code.
+"""Runs on a real dask cluster whose workers are killed, join late or have different code.
 
 Each time the records are those of a run without a cluster that nobody disturbed.
 """
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.exhaustive
 
 
 class Cluster:
-    """A scheduler of dask and its workers, none at first."""
+    """A dask scheduler and its workers; there are none at first."""
 
     def __init__(self, place: Workplace) -> None:
         self.place = place
@@ -46,7 +46,7 @@ class Cluster:
         return subprocess.Popen(command, cwd=self.folder, env=os.environ | environment, **silent)
 
     def add(self, *path: Path) -> None:
-        """Start a worker, with folders to search for modules before that of the tests."""
+        """Start a worker; `path` are folders to search for modules first."""
         options = ("--scheduler-file", str(self.file), "--no-nanny", "--nthreads", "1")
         python_path = os.pathsep.join(map(str, [*path, HERE.parents[1]]))
         self.workers.append(self._start("worker", *options, FITS_LOG=str(self.place.log), PYTHONPATH=python_path))
@@ -74,8 +74,8 @@ def on(cluster: Cluster) -> list[str]:
     return ["n_jobs=null", "parallel=dask", f"parallel.scheduler_file={cluster.file}"]
 
 
-def test_workers_that_are_lost_and_workers_that_come_late(cluster, undisturbed):
-    """Workers die in a fold and in a cell, and all are gone for a while."""
+def test_lost_workers_and_late_workers(cluster, undisturbed):
+    """Workers are killed during a fold and a cell, and for a while there are none."""
     place = cluster.place
     for _ in range(2):
         cluster.add()
@@ -124,12 +124,12 @@ def test_a_worker_with_other_code_is_not_used(cluster, tmp_path_factory):
     assert "4 of 4 cells are finished" in output
 
 
-def test_an_interrupted_run_and_a_lost_scheduler_keep_what_is_finished(cluster, undisturbed):
+def test_an_interrupted_run_and_a_lost_scheduler_keep_finished_cells(cluster, undisturbed):
     place = cluster.place
     for _ in range(2):
         cluster.add()
     for n, status in ((6, 130), (12, 1)):
-        n += len(place.events("start")) - len(place.events("end"))  # which were running
+        n += len(place.events("start")) - len(place.events("end"))  # tasks that were running
         place.hold(n)
         process = place.start(*on(cluster))
         place.wait_for(n)
@@ -148,13 +148,10 @@ def test_an_interrupted_run_and_a_lost_scheduler_keep_what_is_finished(cluster, 
     ("setting", "message"),
     [
         ("address=tcp://127.0.0.1:9", r"address: no dask scheduler responds at tcp://127\.0\.0\.1:9 .* Start one"),
-        (
-            "scheduler_file=none.json",
-            r"scheduler_file=none\.json: expected a dask scheduler file .*Start a scheduler with",
-        ),
+        ("scheduler_file=none.json", r"scheduler_file=none\.json: expected a dask scheduler file .*Start a scheduler"),
     ],
 )
-def test_a_cluster_that_does_not_answer_is_one_message(tmp_path, monkeypatch, capsys, setting, message):
+def test_an_unreachable_cluster_gives_one_message(tmp_path, monkeypatch, capsys, setting, message):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(dask, "CONNECT_S", 0.5)
     assert main(["run", "experiment=quickstart", "parallel=dask", f"parallel.{setting}"]) == 2
@@ -163,8 +160,8 @@ def test_a_cluster_that_does_not_answer_is_one_message(tmp_path, monkeypatch, ca
 
 
 @pytest.mark.parametrize("what", ["own", "fetched"])
-def test_a_machine_without_the_data_is_sent_them(tmp_path, monkeypatch, what):
-    """What happens on a worker that shares no disk with the run, played in this process."""
+def test_data_are_sent_to_a_machine_without_them(tmp_path, monkeypatch, what):
+    """Simulate, in this process, a worker that shares no disk with the run."""
     here = tmp_path / "here"
     here.mkdir()
     monkeypatch.chdir(here)

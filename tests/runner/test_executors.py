@@ -1,4 +1,4 @@
-"""Executors, the order of a run, and fits in a child process."""
+"""Tests of executors, the order of a run, and fits in a child process."""
 
 import multiprocessing
 import os
@@ -50,7 +50,7 @@ def test_each_task_has_its_result_or_its_failure(backend, n_jobs):
 
 
 def die(folder: Path, name: str, times: int) -> str:
-    """Kill the own process the first `times` times that this is called."""
+    """Kill the current process in the first `times` calls."""
     n_calls = len(list(folder.glob(f"{name}-*")))
     (folder / f"{name}-{n_calls}").touch()
     if n_calls < times:
@@ -74,7 +74,7 @@ def own_process(_: int) -> tuple[int, str, str, str]:
 
 
 def test_workers_are_lokys_own_processes_with_one_thread(tmp_path, monkeypatch):
-    """Workers that other code has left are not used: they may have another current folder."""
+    """Workers started by other code are not reused."""
     Parallel(n_jobs=2)(delayed(os.getpid)() for _ in range(2))
     monkeypatch.chdir(tmp_path)
     with JoblibExecutor(2) as executor:
@@ -83,7 +83,7 @@ def test_workers_are_lokys_own_processes_with_one_thread(tmp_path, monkeypatch):
     assert os.getpid() not in {process for process, *_ in results}
 
 
-def test_an_early_end_ends_the_tasks_and_not_the_executor():
+def test_closing_the_iterator_cancels_tasks_but_not_the_executor():
     executor, taken = JoblibExecutor(2), []
     tasks = (Task(n, partial(outcome, "fine")) for n in range(10**5) if not taken.append(n))
     with closing(executor.run(tasks)) as results:
@@ -100,7 +100,7 @@ A, B, C, D = (SimpleNamespace(key=key) for key in "ABCD")
 CELLS = [fake_cell("1", 0, A), fake_cell("2", 0), fake_cell("3", 1, B), fake_cell("4", 2, A, C), fake_cell("5", 2)]
 
 
-def test_a_round_has_whole_repeats_and_the_folds_that_they_need():
+def test_a_round_has_whole_repeats_and_their_folds():
     def names(folds, n_cells):
         found = rounds(CELLS, folds, n_cells)
         return [("".join(fold.key for fold in folds), "".join(cell.name for cell in cells)) for folds, cells in found]
@@ -113,7 +113,7 @@ def test_a_round_has_whole_repeats_and_the_folds_that_they_need():
 
 
 class Slow(LogisticRegression):
-    """Sleeps for `seconds`, prints, raises or ends its process before it is fitted."""
+    """Estimator that sleeps, prints, raises or exits before it is fitted."""
 
     def __init__(self, seconds=0.0, deed=""):
         super().__init__()

@@ -24,12 +24,12 @@ TIMES = ["fit_time_s", "predict_time_s", "peak_memory_mb", "load"]
 
 
 def estimators(**kinds: str) -> dict[str, dict]:
-    """Return estimators of these classes of tests.runner.learners, which log their name."""
+    """Return algorithms with estimators from tests.runner.learners, keyed by name."""
     return {name: {"_target_": f"{LEARNERS}.{kind}", "tag": name} for name, kind in kinds.items()}
 
 
 class Workplace:
-    """A folder with an experiment `tiny`: 3 learners, one of them with a grid, on a small data set."""
+    """A folder with an experiment `tiny`: three algorithms, one of them with a grid."""
 
     def __init__(self, folder: Path, algorithms: dict[str, dict] | None = None) -> None:
         self.folder = folder
@@ -60,19 +60,19 @@ class Workplace:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # in the background it is ignored
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # ignored in background processes
         )
 
     def finish(self, *overrides: str, status: int = 0) -> str:
         return ended(self.start(*overrides), status)
 
     def events(self, event: str) -> list[tuple[str, ...]]:
-        """The fits that started or ended, as (pid, tag, rows, seed)."""
+        """Return the fits that have started or ended, as (pid, tag, rows, seed)."""
         lines = self.log.read_text().splitlines() if self.log.exists() else []
         return [tuple(line.split()[1:]) for line in lines if line.startswith(event)]
 
     def hold(self, n: int) -> None:
-        """Let the fits from the n-th on wait, and no longer those before it."""
+        """Block all fits from the n-th on, and release earlier ones."""
         unfinished = Path(f"{self.log}.hold.part")
         unfinished.write_text(str(n))
         unfinished.replace(f"{self.log}.hold")
@@ -81,11 +81,11 @@ class Workplace:
         Path(f"{self.log}.hold").unlink()
 
     def wait_for(self, n: int) -> None:
-        """Return when n fits have started; of those that are held, none has ended."""
+        """Wait until n fits have started."""
         patiently(lambda: len(self.events("start")) >= n)
 
     def records(self, name: str = "tiny") -> pd.DataFrame:
-        """The rows without what differs from run to run."""
+        """Return the records without columns that differ between runs."""
         return pd.read_csv(self.results.parent / name / "records.csv").drop(columns=TIMES)
 
     def forget_fits(self) -> None:
@@ -93,14 +93,14 @@ class Workplace:
 
 
 def ended(process: subprocess.Popen, status: int = 0) -> str:
-    """Return what a run has printed, in one line."""
+    """Wait for a run to end; return its output as one line."""
     output, _ = process.communicate(timeout=120)
     assert process.returncode == status, output
     return " ".join(output.split())
 
 
 def patiently(happens: Callable[[], bool]) -> None:
-    """Return when it happens; fail where it never does."""
+    """Wait until a condition holds; fail if it never does."""
     for _ in range(6000):
         if happens():
             return
@@ -131,11 +131,11 @@ def place(tmp_path) -> Workplace:
 
 @needs_proc
 @pytest.mark.parametrize("moment", [1, 8, 27])
-def test_a_killed_parent_loses_only_what_was_in_flight(place, undisturbed, moment):
+def test_a_killed_parent_loses_only_running_tasks(place, undisturbed, moment):
     place.hold(moment)
     process = place.start()
     place.wait_for(moment)
-    workers = children(process.pid)  # also one that has not begun a fit yet
+    workers = children(process.pid)  # including workers that have not started a fit
     process.kill()
     process.wait()
     place.release()
@@ -149,10 +149,10 @@ def test_a_killed_parent_loses_only_what_was_in_flight(place, undisturbed, momen
     pd.testing.assert_frame_equal(place.records(), undisturbed)
 
 
-def test_a_killed_worker_costs_nothing_but_time(place, undisturbed):
+def test_tasks_of_a_killed_worker_are_retried(place, undisturbed):
     place.hold(2)
     process = place.start()
-    for n in (2, 14, 22):  # in selection, and among the cells
+    for n in (2, 14, 22):  # during selection and while fitting cells
         place.hold(n)
         place.wait_for(n)
         os.kill(int(place.events("start")[-1][0]), signal.SIGKILL)
@@ -161,7 +161,7 @@ def test_a_killed_worker_costs_nothing_but_time(place, undisturbed):
     pd.testing.assert_frame_equal(place.records(), undisturbed)
 
 
-def test_a_cell_that_kills_two_workers_has_failed_and_the_others_go_on(tmp_path):
+def test_a_cell_that_kills_two_workers_fails_and_the_others_continue(tmp_path):
     place = Workplace(tmp_path, estimators(first="Watched", deadly="Deadly", failing="Failing"))
     output = place.finish("repeats=2", status=1)
     status = place.records().groupby("algorithm").status.agg(set)
@@ -186,7 +186,7 @@ def test_a_selection_that_kills_workers_is_a_failed_cell(tmp_path):
     assert (progress.tasks, progress.cells) == (Count(total=3, failed=3), Count(total=1, failed=1))
 
 
-def test_two_runs_at_once_do_no_harm(place, undisturbed):
+def test_two_concurrent_runs_do_not_interfere(place, undisturbed):
     for process in [place.start(), place.start()]:
         ended(process)
     pd.testing.assert_frame_equal(place.records(), undisturbed)

@@ -1,4 +1,4 @@
-"""The machine in a record: its names, and its load by others."""
+"""Tests of the names and the load of the machine."""
 
 import os
 import subprocess
@@ -10,22 +10,22 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from klr_bench.runner import machine
-from klr_bench.runner.machine import OtherLoad, Usage, fraction_of_others, usage
+from klr_bench.runner.machine import OutsideLoad, Usage, fraction_outside_run, usage
 
 
-def test_others_use_what_the_run_does_not() -> None:
+def test_the_outside_load_excludes_the_run() -> None:
     before = Usage(0.0, 0, 0, 0)
     for after, expected in (
-        (Usage(1.0, 100, 100, 200), 0.0),  # one of two cores is busy, with the run
+        (Usage(1.0, 100, 100, 200), 0.0),  # the run keeps one of two cores busy
         (Usage(1.0, 100, 150, 200), 0.25),
-        (Usage(1.0, 120, 100, 200), 0.0),  # the counters are not read at the same moment
+        (Usage(1.0, 120, 100, 200), 0.0),  # counters are not read simultaneously
         (Usage(1.0, 0, 0, 0), None),
     ):
-        assert fraction_of_others(before, after) == expected
+        assert fraction_outside_run(before, after) == expected
 
 
 def test_descendants_belong_to_the_run() -> None:
-    """A child that computes is an other for a sleeping run, and none for the run that has started it."""
+    """A busy child process counts as load unless its parent belongs to the run."""
     with (
         subprocess.Popen([sys.executable, "-c", "while True: pass"]) as spinning,
         subprocess.Popen(["sleep", "60"]) as asleep,
@@ -33,7 +33,7 @@ def test_descendants_belong_to_the_run() -> None:
         own, others = usage(os.getpid()), usage(asleep.pid)
         time.sleep(1.0)
         assert usage(os.getpid()).own - own.own > 0.1
-        fraction = fraction_of_others(others, usage(asleep.pid))
+        fraction = fraction_outside_run(others, usage(asleep.pid))
         spinning.kill()
         asleep.kill()
     assert fraction is not None
@@ -42,7 +42,7 @@ def test_descendants_belong_to_the_run() -> None:
 
 def test_the_fraction_may_be_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(psutil, "cpu_times", lambda: (_ for _ in ()).throw(OSError))
-    assert OtherLoad(1).fraction() is None
+    assert OutsideLoad(1).fraction() is None
 
 
 def test_the_processor_is_named_with_its_blas_and_threads() -> None:

@@ -1,4 +1,4 @@
-"""Runs on streams: each chunk is tested on, then learned from, and a pass that was killed goes on where it was."""
+"""Runs on streams: test on each chunk, then learn; a killed pass continues from its checkpoint."""
 
 import os
 import shutil
@@ -24,13 +24,13 @@ TIMES = ["fit_time_s", "predict_time_s", "peak_memory_mb", "load"]
 SPLIT = "datasets.stream.split."
 OSKL = ["algorithm=[budget_oskl]", "algorithms.budget_oskl.estimator.budget=50"]
 MOONS = "datasets.moons.split={stream: true, test_size: null}"
-CANNOT_SAY = "cannot predict each row before learning from it"
+NO_SCORES = "cannot predict each row before learning from it"
 SMALL = [f"{SPLIT}chunk=100", f"{SPLIT}window=500", f"{SPLIT}checkpoint=500"]
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """A folder with two svmlight files of 1,250 rows and a table with three classes."""
+    """Return a folder with two svmlight files of 1,250 rows and a table with three classes."""
     folder = tmp_path_factory.mktemp("files")
     X, y = make_moons(2500, noise=0.3, random_state=0)
     for part in range(2):
@@ -43,7 +43,7 @@ def files(tmp_path_factory):
 
 @pytest.fixture
 def place(files, tmp_path, monkeypatch):
-    """A copy of these files in the current folder."""
+    """Copy the files into the current folder."""
     shutil.copytree(files, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -79,7 +79,7 @@ def add_algorithm(name: str, estimator: str) -> None:
 
 
 def learned_rows() -> list[int]:
-    """Return the numbers of rows before each chunk, as a learner has logged them."""
+    """Return the logged number of rows before each chunk."""
     return [*map(int, Path("log").read_text().split())]
 
 
@@ -117,7 +117,7 @@ def test_each_chunk_is_tested_on_and_then_learned_from(place):
     ids=["budget_oskl", "fogd", "arow"],
 )
 def test_each_row_is_tested_on_and_then_learned_from(place, made, settings, request):
-    """The scores are those of a learner that predicts a row, learns from it, and goes on to the next one."""
+    """Scores equal those of an estimator that predicts and learns row by row."""
     name = request.node.callspec.id
     changes = [f"++algorithms.{name}.estimator.{setting}" for setting in settings]
     assert run(f"algorithm=[{name}]", *changes, f"{SPLIT}test=rows", "data.path=part-0.svm") == 0
@@ -145,7 +145,7 @@ def test_each_row_is_tested_on_and_then_learned_from(place, made, settings, requ
 
 @pytest.fixture
 def seen(monkeypatch):
-    """The number of rows before each chunk that a pass of this process takes; there is a Ctrl-C at the first 1700."""
+    """Record the number of rows before each chunk, and press Ctrl-C at row 1700 once."""
     found, take = [], Pass.take
 
     def taken(self, X, y):
@@ -161,7 +161,7 @@ def seen(monkeypatch):
 @pytest.mark.parametrize(("path", "test"), [("part-*.svm", "rows"), ("part-*.svm", "chunks"), ("table.csv", "chunks")])
 @pytest.mark.parametrize("backend", ["serial", pytest.param("joblib", marks=pytest.mark.exhaustive)])
 def test_an_interrupted_pass_continues_from_its_checkpoint(place, seen, test, path, backend):
-    """Also with scaled features, more than two classes, and in another process."""
+    """This includes scaled features, more than two classes and other processes."""
     learner = OSKL if path == "part-*.svm" else ["algorithm=[arow]"]
     options = [*learner, f"data.path={path}", f"{SPLIT}test={test}"]
     assert run(*options, "name=undisturbed") == 0
@@ -173,14 +173,14 @@ def test_an_interrupted_pass_continues_from_its_checkpoint(place, seen, test, pa
 
 
 @pytest.mark.parametrize(("window", "ends"), [(1100, [1100, 2200]), (9999, [2500])])
-def test_a_rest_that_is_less_than_half_a_window_has_none(place, window, ends):
+def test_a_last_window_below_half_size_is_dropped(place, window, ends):
     assert run(*OSKL, f"{SPLIT}window={window}") == 0
     assert [*traces().t.unique()] == ends
     assert records().peak_memory_mb[0] > 1
 
 
 class Logged(BudgetOSKL):
-    """Logs the rows learned from so far, and disturbs the run once."""
+    """Estimator that logs the number of rows seen, and disturbs the run once."""
 
     def __init__(self, disturb="", at=0):
         super().__init__(50, random_state=0)
@@ -208,7 +208,7 @@ def test_a_killed_pass_of_a_third_party_learner_starts_again_with_a_warning(plac
     assert run("algorithm=[logged]", "name=undisturbed") == 0
     for path in ("disturbed", "log"):
         Path(path).unlink()
-    assert run("algorithm=[logged]") == 0  # whose worker is killed and replaced
+    assert run("algorithm=[logged]") == 0  # its worker is killed and replaced
     assert learned_rows() == [*range(0, 1701, 100), *range(0, 2500, 100)]
     output = " ".join(capfd.readouterr().err.split())
     assert "logged on part-0-" in output
@@ -250,7 +250,7 @@ def test_a_pass_with_a_damaged_checkpoint_starts_again(place, caplog, seen):
 
 
 def test_other_libraries_learners_with_partial_fit_and_three_classes(place):
-    """A CSV file with texts as labels; the first rows tell the scale."""
+    """The CSV file has text labels; the first rows determine the scale."""
     add_algorithm("sklearn", "_target_: sklearn.linear_model.SGDClassifier, loss: log_loss, random_state: 0")
     assert run("algorithm=[sklearn]", "data.path=table.csv") == 0
     (row,) = records().itertuples()
@@ -264,7 +264,7 @@ def test_other_libraries_learners_with_partial_fit_and_three_classes(place):
     assert row.accuracy == pytest.approx(right / 2400)
 
 
-def test_with_given_classes_nothing_is_read_in_advance_or_stored(place, capsys):
+def test_with_configured_classes_nothing_is_read_in_advance_or_stored(place, capsys):
     assert run(*OSKL) == 0
     assert [*Path("cache/streams").iterdir()]
     shutil.rmtree("cache/streams")
@@ -295,7 +295,7 @@ def test_a_time_limit_ends_the_pass(place):
     [
         (["algorithm=[oskl]", "algorithms.oskl.grid=null"], "its memory grows with the length of the stream"),
         (["algorithm=[svc]", "algorithms.svc.grid=null"], "has no partial_fit"),
-        (["algorithm=[budget_oskl]", "algorithms.budget_oskl.estimator.average=true", f"{SPLIT}test=rows"], CANNOT_SAY),
+        (["algorithm=[budget_oskl]", "algorithms.budget_oskl.estimator.average=true", f"{SPLIT}test=rows"], NO_SCORES),
         ([*OSKL, f"{SPLIT}test=cells"], "split.test"),
         (["algorithm=[oskl]"], "combinations of values to choose from, but the stream stream has no selection"),
         ([*OSKL, "trace.points=10"], "has no effect on the stream stream"),
@@ -306,7 +306,7 @@ def test_a_time_limit_ends_the_pass(place):
         (["dataset=[moons]", "data.path=null", *OSKL, MOONS], "expected one of the formats"),
     ],
 )
-def test_what_a_stream_cannot_have_is_one_message(place, capsys, given, message):
+def test_invalid_stream_settings_give_one_message(place, capsys, given, message):
     small = [] if "dataset=[moons]" in given else SMALL
     assert main(["run", "experiment=stream_own", "data.path=part-*.svm", "data.cache=cache", *small, *given]) == 2
     assert message in " ".join(capsys.readouterr().err.split())

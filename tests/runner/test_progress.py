@@ -1,4 +1,4 @@
-"""progress.json describes a run, whatever its tasks run on, and nothing depends on it."""
+"""Tests of progress.json, with all executors."""
 
 import os
 import signal
@@ -30,7 +30,7 @@ def read(folder: Path) -> Progress:
 
 @pytest.fixture
 def mixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workplace:
-    """An experiment with 3 learners, one with a grid, one that fails, in the current folder."""
+    """Return an experiment with three algorithms: one has a grid, and one fails."""
     place = Workplace(tmp_path, estimators(first="Watched", chosen="Watched", failing="Failing"))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FITS_LOG", str(place.log))
@@ -95,7 +95,7 @@ def test_the_file_is_written_during_a_long_fit(mixed: Workplace, monkeypatch: py
     assert len({content["updated"] for content in running}) == len(running) > 3
 
 
-def test_a_run_does_not_fail_for_the_file(
+def test_a_run_does_not_fail_if_the_file_cannot_be_written(
     mixed: Workplace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(progress_file, "write_json", lambda *_: os.read(-1, 1))
@@ -142,7 +142,7 @@ def test_a_process_is_identified_by_its_start() -> None:
         born = birth(child.pid)
         assert born is not None
         assert [is_alive(child.pid, start) for start in (born, None)] == [True, True]
-        assert not is_alive(child.pid, born - 5)  # a later process with its id
+        assert not is_alive(child.pid, born - 5)  # a later process with the same id
         child.kill()
         patiently(lambda: not is_alive(child.pid, born))  # a zombie
     assert not is_alive(child.pid, born)
@@ -158,5 +158,5 @@ def test_the_remaining_time_is_in_proportion_to_the_tasks(tmp_path: Path) -> Non
     file.end(tasks[0], failed=False)
     file.begin(tasks[1])
     file.end(tasks[1], failed=True)
-    file.end(tasks[2], failed=False)  # another run has done it
+    file.end(tasks[2], failed=False)  # finished by another run
     assert file._content().left_s == pytest.approx(60 * 3 / 2, rel=0.1)

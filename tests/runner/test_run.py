@@ -1,4 +1,4 @@
-"""The runner in this process: what a run writes, what its keys depend on, what it refuses."""
+"""Tests of runs in this process: output files, keys and rejected input."""
 
 import io
 import json
@@ -25,7 +25,7 @@ from klr_bench.results import keys
 from klr_bench.results.keys import file_hash, module_hash
 from klr_bench.runner import dry_run, execute, fit, plan
 from klr_bench.runner.bandwidth import distance_percentile
-from klr_bench.runner.manifest import _is_place, git_state
+from klr_bench.runner.manifest import _is_neutral, git_state
 from klr_bench.runner.plan import group_folds, plan_cells
 from klr_bench.runner.scores import ScoreStore
 from tests.config.composing import altered
@@ -39,14 +39,14 @@ def config(tmp_path) -> RunConfig:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    """Configuration, outcome and output of a finished run, which tests must not change."""
+    """Return configuration, outcome and output of a finished run, which tests must not modify."""
     config = small_config(tmp_path_factory.mktemp("finished"))
     return config, *run(config)
 
 
 @pytest.fixture
 def done(finished, tmp_path) -> RunConfig:
-    """The configuration of a finished run, with its results in a folder of the test."""
+    """Return the configuration of a finished run whose results were copied for the test."""
     shutil.copytree(finished[0].results_dir, tmp_path / "results")
     return altered(finished[0], results_dir=str(tmp_path / "results"))
 
@@ -78,18 +78,13 @@ def test_a_run_writes_rows_and_a_manifest(finished):
     assert content["schema_version"] == 2
 
 
-def test_a_class_without_kernel_gets_what_its_file_declares_of_the_runs(config):
+def test_a_class_without_kernel_gets_the_declared_kernel_parameters(config):
     def params(**changes):
         algorithms = {"nc": NC | {"grid": {}}, "one": algorithm("tests.runner.learners.OneKernel") | changes}
         outcome, text = run(altered(config, algorithms=algorithms, repeats=1, sweep={}))
         ours, theirs = (json.loads(text) for text in table(config).params)
         assert ours["gamma"] != 1.0
-        return (
-            theirs.get("gamma"),
-            theirs.get("gamma") == ours["gamma"],
-            "ignores the run's gamma" in text,
-            outcome.n_found,
-        )
+        return theirs.get("gamma"), theirs.get("gamma") == ours["gamma"], "run's gamma," in text, outcome.n_found
 
     assert params() == (None, False, True, 0)
     assert params(kernel_parameters=[]) == (None, False, False, 2), "the key is the same"
@@ -101,7 +96,7 @@ def test_a_class_without_kernel_gets_what_its_file_declares_of_the_runs(config):
     assert params(kernel_parameters=["gamma"], grid=grid)[:3] == params(grid=grid)[:3] == (5.0, False, False)
 
 
-def test_a_learner_with_a_budget_is_judged_by_its_last_classifier_too(config):
+def test_the_last_classifier_of_a_budget_learner_is_measured_too(config):
     rbp = algorithm("klr_bench.RandomizedBudgetPerceptron", budget=9, average=True)
     run(altered(config, algorithms={"nc": NC, "rbp": rbp}, sweep={}))
     rows = table(config).set_index("algorithm")
@@ -111,7 +106,7 @@ def test_a_learner_with_a_budget_is_judged_by_its_last_classifier_too(config):
     assert (rows.last_accuracy["nc"] == "").all()
 
 
-def test_checkpoints_measure_what_a_learner_has(config):
+def test_checkpoints_have_the_available_metrics(config):
     gap = {"objective", "duality_gap"}
     expected = {name: gap | {"n_support"} for name in ("DualCDKLR", "PrimalCDKLR")}
     expected["L1KLR"] = gap | {"nonzero_fraction"}
@@ -122,7 +117,7 @@ def test_checkpoints_measure_what_a_learner_has(config):
 
 
 def best_of(cell, score):
-    """Return the best candidate of a cell by the mean of `score(learner)`, and this mean."""
+    """Return the best candidate of a cell by its mean of `score(learner)`, and this mean."""
     gamma = 1 / (2 * distance_percentile(fit._prepared(cell.source).X_train, 20.0, fit.learner_seed(cell.source)) ** 2)
     means = [np.mean(score(candidate.estimator, gamma)) for candidate in cell.candidates]
     best = int(np.argmax(np.round(means, 12)))
@@ -297,7 +292,7 @@ def test_training_rows_in_the_plane_are_kept_on_request(config):
     np.testing.assert_allclose(rows[["x1", "x2"]], data.X_train)
     assert rows.label.tolist() == (data.y_train > 0).astype(int).tolist()
     wide = SMALL | {"source": made({"_target_": "klr_bench.datasets.bundled.breast_cancer"})}
-    with pytest.raises(KlrBenchError, match=r"trace\.rows=true: .* with two features .* small has 30"):
+    with pytest.raises(KlrBenchError, match=r"trace\.rows=true: .* with two features, but small has 30"):
         run(altered(one, datasets={"small": wide}, name="wide"))
 
 
@@ -318,7 +313,7 @@ def test_labels_outlive_a_run_of_a_part_and_a_damaged_manifest(done):
         (algorithm("klr_bench.MarginKLR", {"eta": [0.1, 3]}), "'eta' parameter of .* Got 3"),
         (algorithm("klr_bench.OSKL", G=0.5), "'G' parameter of OSKL must be at least G1 = 1"),
         (algorithm("sklearn.linear_model.LinearRegression"), "expected a classifier, got .*Linear"),
-        (None, r"240 training rows, .* and 400 in all \(two per fold\) are needed"),
+        (None, r"240 training rows, .* and 400 in total \(two per fold\)"),
     ],
 )
 def test_invalid_experiments_are_refused_before_anything_is_written(config, changes, message):
@@ -348,14 +343,14 @@ def test_more_than_two_classes(config):
         run(altered(config, repeats=20, datasets={"three": few}, selection=SelectionConfig(folds=2)))
 
 
-def test_a_second_run_computes_nothing_more_repeats_only_themselves_and_force_all(done, finished):
+def test_a_rerun_computes_only_missing_or_forced_cells(done, finished):
     assert run(done)[0] == runner.Outcome(0, 6, [], finished[1].score)
     for changes, expected in (({"repeats": 3}, (3, 6)), ({"force": True}, (6, 0))):
         outcome, _ = run(altered(done, **changes))
         assert (outcome.n_computed, outcome.n_found) == expected
 
 
-def test_more_learners_score_only_themselves(config, monkeypatch):
+def test_only_added_learners_are_scored(config, monkeypatch):
     scored = []
     monkeypatch.setattr(execute, "run_fold", lambda fold: scored.append(fold) or [0.5] * len(fold.candidates))
     run(altered(config, algorithms={"oskl": OSKL}))
@@ -406,7 +401,7 @@ def test_keys_depend_on_nothing_else(config):
     assert (cell.key, cell.config_hash) == (known.key, known.config_hash)
 
 
-def test_a_value_left_to_selection_stands_beside_a_fixed_one(config):
+def test_a_sweep_can_combine_selection_with_fixed_values(config):
     run(altered(config, algorithms={"oskl": OSKL}, sweep={"oskl": {"R": [7.0, "cv"]}}))
     variants, chosen = ([json.loads(text)["R"] for text in table(config)[name]] for name in ("variant", "params"))
     assert variants == [7, 7, "cv", "cv"]
@@ -414,7 +409,7 @@ def test_a_value_left_to_selection_stands_beside_a_fixed_one(config):
     assert {*chosen[2:]} <= {1, 100}
 
 
-def test_a_run_lists_the_configuration_that_it_asks_for(done):
+def test_a_run_lists_cells_of_its_configuration(done):
     first = table(done).params[0]
     _, text = run(altered(done, kernel=altered(done.kernel, percentile=5.0), algorithms={"nc": NC}, sweep={}))
     assert "2 cells of older configurations are omitted: nc on small (2 of configuration" in text
@@ -434,13 +429,13 @@ def test_a_dry_run_writes_nothing(config, finished):
     assert "tiny: 6 cells, 6 of them finished" in run(finished[0], dry_run=True)[1]
 
 
-def test_a_dry_run_says_how_long_the_reference_took(config, monkeypatch, tmp_path):
+def test_a_dry_run_prints_the_time_of_the_reference(config, monkeypatch, tmp_path):
     monkeypatch.setattr(dry_run, "FOLDER", tmp_path)
     assert "reference" not in run(config, dry_run=True)[1]
     path = tmp_path / "tiny" / "records.csv"
     path.parent.mkdir()
     path.write_text("key,fit_time_s,predict_time_s\na,100.5,1\nb,18.5,\nc,,\n")
-    sentence = "reference: 3 cells, whose fits and predictions took 2 min in all"
+    sentence = "reference: fitting and predicting 3 cells took 2 min in total"
     assert sentence in run(config, dry_run=True)[1]
     own_file = altered(config, data=altered(config.data, path="mine.csv"))
     assert "reference" not in run(own_file, dry_run=True)[1], "it was made from another file"
@@ -481,7 +476,7 @@ def test_no_candidate_that_can_be_fitted_is_an_error_row(config):
 
 @pytest.fixture
 def own_module(tmp_path, monkeypatch):
-    """A module of the user's that is not yet written; importing it leaves the file `mark` if it says so."""
+    """Return the path of a user module that is not written yet."""
     monkeypatch.syspath_prepend(tmp_path)
     yield tmp_path / "own_module.py"
     sys.modules.pop("own_module", None)
@@ -526,10 +521,10 @@ def test_a_classifier_needs_only_fit_and_predict(config, own_module):
     assert table(config).accuracy.min() > 0.3
 
 
-def test_the_manifest_keeps_the_words_that_a_result_depends_on():
+def test_the_manifest_keeps_overrides_that_affect_results():
     words = ["experiment=oskl_magic", "seed=3", "+algorithms.nc.estimator.R=1"]
     places = ["results_dir=/tmp/x", "parallel.address=tcp://a:1"]
-    assert [word for word in words + places if not _is_place(word)] == words
+    assert [word for word in words + places if not _is_neutral(word)] == words
 
 
 def test_the_manifest_names_the_changed_files_of_the_package(tmp_path):
@@ -562,7 +557,7 @@ def test_damaged_scores_are_ignored(tmp_path):
         assert ScoreStore(tmp_path, fresh=False)._scores(fold) in ({}, scores)
 
 
-def test_the_last_cells_may_use_the_cores_that_are_left(config):
+def test_the_last_cells_may_use_spare_cores(config):
     last = altered(config, algorithms={"nc": algorithm("klr_bench.NonConservativeKLR")}, sweep={}, repeats=1, n_jobs=2)
     run(altered(last, parallel=ParallelConfig(backend="joblib", spare_threads=True)))
     assert table(config).cpu[0].endswith("2 threads")

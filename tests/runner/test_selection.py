@@ -1,4 +1,4 @@
-"""Cross-validation: candidates, the kernel's width, scores, and the rules of the choice."""
+"""Tests of parameter selection: candidates, kernel width, scores and the choice."""
 
 from itertools import count
 
@@ -17,7 +17,7 @@ from klr_bench.metrics.clock import Clock
 from klr_bench.metrics.labels import METRICS, SCORES
 from klr_bench.metrics.quality import measure
 from klr_bench.runner import selection
-from klr_bench.runner.bandwidth import distance_percentile, kernel_of, resolve_gamma, resolve_kernel, with_any_gamma
+from klr_bench.runner.bandwidth import distance_percentile, kernel_of, resolve_gamma, resolve_kernel, substitute_gamma
 from klr_bench.runner.selection import FAILED, candidates, choose, make, score_fold
 from tests.estimators.one_pass import NonConservativeKLR
 
@@ -55,7 +55,7 @@ def test_the_width_is_the_percentile_of_distances():
         distance_percentile(np.ones((30, 2), dtype=np.float32), 20, seed=0)
 
 
-def test_an_estimators_own_kernel_comes_first():
+def test_an_estimators_own_kernel_takes_precedence():
     shared = SHARED
     assert kernel_of(NC, shared) == {"kernel": "rbf", "percentile": 20.0}
     assert kernel_of(NC | {"gamma": 2.0}, shared) == {"kernel": "rbf", "gamma": 2.0}
@@ -79,13 +79,13 @@ def test_any_metric_of_predictions_with_a_direction_is_a_score(score):
         assert value == pytest.approx(sign * measure(alone, split.X_train[out], split.y_train[out])[0][score], rel=1e-5)
 
 
-def test_predictions_may_not_have_the_metric_that_is_the_score():
+def test_predictions_without_the_selection_metric():
     found = score_fold([{"_target_": "klr_bench.KernelPegasos"}], KERNEL, data(), 2, folds=4, seed=9, score="log_loss")
     message = "its predictions do not allow computing selection.score=log_loss. Use another score."
     assert found == [{FAILED: message}]
 
 
-def test_a_metric_of_ones_own_is_a_score(tmp_path, monkeypatch):
+def test_a_user_metric_is_a_score(tmp_path, monkeypatch):
     (tmp_path / "configs/metric").mkdir(parents=True)
     text = """
 from klr_bench.metrics.metric import Metric
@@ -121,12 +121,12 @@ rights = st.integers(0, 10**6)
 
 @given(st.lists(st.lists(rights, min_size=3, max_size=3), min_size=1, max_size=8))
 def test_no_candidate_is_better_than_the_chosen_one(counts):
-    totals = [sum(row) for row in counts]  # whole numbers: a tie is one, whatever the order of the sum
+    totals = [sum(row) for row in counts]  # sums of integers, so that ties are exact
     assert choose([[right / 10**6 for right in row] for row in counts]) == totals.index(max(totals))
 
 
 class Counted(Clock):
-    """A clock on which a second goes by whenever it is looked at."""
+    """Clock that advances by one second at each reading."""
 
     def __init__(self, *args, **options):
         super().__init__(*args, now=count().__next__, **options)
@@ -161,21 +161,21 @@ def test_a_selection_that_is_not_nested_scores_on_the_test_rows():
 
 
 @pytest.mark.parametrize("layout", [np.array, sp.csr_matrix])
-def test_a_multiple_of_the_rows_own_gamma_becomes_a_number(layout):
+def test_a_multiple_of_scale_is_resolved(layout):
     X = data().X_train
     for text, factor in (("4 scale", 4.0), ("1e-3 scale", 1e-3)):
         spec = {"_target_": "sklearn.svm.SVC", "C": 2.0, "gamma": text}
         assert resolve_gamma(spec, layout(X)) == {**spec, "gamma": pytest.approx(factor / (3 * X.var()), rel=1e-5)}
-        assert with_any_gamma(spec)["gamma"] == 1.0
+        assert substitute_gamma(spec)["gamma"] == 1.0
 
 
 @pytest.mark.parametrize("value", ["scale", "4scale", "-1 scale", "0 scale", "1e999 scale", "2 scal", 3.0, None])
 def test_any_other_gamma_is_left_to_the_estimator(value):
     spec = {"_target_": "klr_bench.OSKL", "gamma": value}
-    assert resolve_gamma(spec, data().X_train) == with_any_gamma(spec) == spec
+    assert resolve_gamma(spec, data().X_train) == substitute_gamma(spec) == spec
 
 
-def test_candidates_and_kernels_of_all_classes_may_have_such_a_multiple():
+def test_candidates_and_kernels_may_have_a_multiple_of_scale():
     split = data()
     gamma = 2 * gamma_of("scale", split.X_train)
     for target in ("klr_bench.OSKL", "sklearn.svm.SVC"):

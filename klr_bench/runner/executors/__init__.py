@@ -29,7 +29,7 @@ class Task(NamedTuple):
 
 
 class Executor(Protocol):
-    """Protocol of a context manager that runs tasks on a number of workers."""
+    """Interface of executors, which are context managers that run tasks on workers."""
 
     n_workers: int
     """Number of tasks that run at the same time."""
@@ -70,7 +70,7 @@ class Failure:
     message: str
 
 
-def run_guarded(task: Callable[[], Any], *, through: tuple[type[BaseException], ...] = ()) -> Any:
+def call_safely(task: Callable[[], Any], *, through: tuple[type[BaseException], ...] = ()) -> Any:
     """Call a function; return its result, or a Failure if it raises an exception.
 
     Exceptions of the types in `through` are not caught.

@@ -14,7 +14,7 @@ from klr_bench.datasets.dataset import OWN_PATHS, fetched
 from klr_bench.datasets.download import cached_path, files
 from klr_bench.errors import KlrBenchError
 from klr_bench.runner import machine
-from klr_bench.runner.executors import Failure, run_guarded
+from klr_bench.runner.executors import Failure, call_safely
 from klr_bench.runner.plan import Cell, Fold, Source
 
 OTHER_CODE, NO_DATA = "other code", "no data"
@@ -39,37 +39,37 @@ def run_here(item: Fold | Cell, call: partial[Any]) -> Any:
     if key != item.key:
         message = "its code differs from the code of the run. Install the same code, and restart the worker."
         return Failure(OTHER_CODE, message)
-    source = _of_this_machine(item.source)
+    source = _local_source(item.source)
     try:
         fetched(source.spec, cache=source.cache, mirror=source.mirror, progress=None)
     except KlrBenchError as error:
         return Failure(NO_DATA, str(error))
     if source == item.source:
-        return run_guarded(call)
-    there = replace(item, source=source)
+        return call_safely(call)
+    local_item = replace(item, source=source)
     if isinstance(item, Cell):
-        vars(there).update(config_hash=item.config_hash, key=item.key)  # keys must not depend on paths
-    return run_guarded(partial(call.func, there, *call.args[1:], **call.keywords))
+        vars(local_item).update(config_hash=item.config_hash, key=item.key)  # keys must not depend on paths
+    return call_safely(partial(call.func, local_item, *call.args[1:], **call.keywords))
 
 
-def _of_this_machine(source: Source) -> Source:
+def _local_source(source: Source) -> Source:
     """Return a source that uses the cache of this machine and, if it was sent, the user's file."""
     cache = source.cache if source.cache.is_dir() else default_cache()
     spec = source.spec
-    if spec.source.is_own_file and not _has(source):
-        sent = {key: str(cache / place) for key, place in _own_places(source).items()}
-        spec = spec.model_copy(update={"source": spec.source.model_copy(update=sent)})
+    if spec.source.is_own_file and not _has_own_files(source):
+        paths = {key: str(cache / place) for key, place in _own_file_paths(source).items()}
+        spec = spec.model_copy(update={"source": spec.source.model_copy(update=paths)})
     return source if (cache, spec) == (source.cache, source.spec) else replace(source, cache=cache, spec=spec)
 
 
-def _has(source: Source) -> bool:
+def _has_own_files(source: Source) -> bool:
     """Return True if this machine has the user's file with the same content."""
     with suppress(KlrBenchError):
         return dataset_hash(source.stem, source.spec) == source.data_key
     return False
 
 
-def _own_places(source: Source) -> dict[str, Path]:
+def _own_file_paths(source: Source) -> dict[str, Path]:
     """Return where a cache stores the user's files, keyed by their names in the data set spec."""
     paths = {key: path for key in OWN_PATHS if (path := getattr(source.spec.source, key))}
     return {key: Path("sent", source.data_key, key, Path(path).name) for key, path in paths.items()}
@@ -79,7 +79,7 @@ def files_to_send(source: Source) -> dict[Path, Path]:
     """Return the files of a data set, keyed by their relative paths in a cache."""
     if source.spec.source.is_own_file:
         paths = fetched(source.spec, cache=source.cache, mirror=source.mirror, progress=None)
-        return dict(zip(_own_places(source).values(), paths, strict=True))
+        return dict(zip(_own_file_paths(source).values(), paths, strict=True))
     return {Path(entry.name): cached_path(entry, source.cache) for entry in files(source.spec)}
 
 

@@ -75,7 +75,7 @@ class DaskExecutor:
         """Pairs (host, data set key) of the files already sent."""
         workers = self._workers()
         self.n_workers = max(1, len(workers))
-        say(f"dask cluster {self._address}: {_counted(workers)}")
+        say(f"dask cluster {self._address}: {_format_workers(workers)}")
 
     def __enter__(self) -> DaskExecutor:
         return self
@@ -175,7 +175,7 @@ class DaskExecutor:
             self._waiting.append(attempt)
 
     def _lost(self, workers: Iterable[str]) -> Iterator[tuple[Task, Any]]:
-        """Retry the tasks of workers that have disappeared; yield tasks that fail for good."""
+        """Retry the tasks of lost workers; yield a Failure for tasks that were already retried."""
         for worker in {*self._running} - {*workers}:
             attempt = self._running.pop(worker)
             if attempt.future:
@@ -204,7 +204,7 @@ class DaskExecutor:
             fail(f"{self._address}: none of its workers can be used. {next(iter(self._refused.values()))}")
         if workers:
             if since == 0.0:
-                self._say(f"continuing with {_counted(workers)}")
+                self._say(f"continuing with {_format_workers(workers)}")
             return None
         if since and time.monotonic() - since > PATIENCE_S:
             self._say(f"waiting for a worker. Start one with: dask worker {self._address}")
@@ -212,10 +212,7 @@ class DaskExecutor:
         return time.monotonic() if since is None else since
 
     def _send_data(self, worker: str, task: Task, missing: str) -> Failure | None:
-        """Send the data set of a task to a worker; return a Failure if that is impossible.
-
-        The files are sent once to each host.
-        """
+        """Send the data set of a task to a worker's host, once; return a Failure if it fails."""
         source = task.item.source
         if (_host(worker), source.data_key) in self._sent:
             return Failure("error", f"{worker} cannot use the data sent to it: {missing}")
@@ -290,7 +287,7 @@ def _host(worker: str) -> str:
     return worker.rpartition("://")[2].rpartition(":")[0]
 
 
-def _counted(workers: Sequence[str]) -> str:
+def _format_workers(workers: Sequence[str]) -> str:
     """Return a text such as "4 workers on 2 machines"."""
     n_workers, n_hosts = len(workers), len({_host(worker) for worker in workers})
     if not n_workers:

@@ -27,12 +27,12 @@ from joblib.externals.loky.process_executor import BrokenProcessPool
 from klr_bench.config.models import ParallelConfig
 from klr_bench.errors import memory_limit
 from klr_bench.runner import machine
-from klr_bench.runner.executors import Failure, Say, Task, run_guarded
+from klr_bench.runner.executors import Failure, Say, Task, call_safely
 from klr_bench.runner.executors.serial import SerialExecutor
 
 warnings.filterwarnings("ignore", "\\d+ tasks which were still being processed", UserWarning, "joblib")
 PARENT_CHECK_S = 0.5
-"""Seconds between two checks by which a worker makes sure that its parent is running."""
+"""Seconds between a worker's checks that its parent process is still running."""
 EXIT_CODE = re.compile(r"\w+\(-?\d+\)")
 """Pattern of the exit codes in joblib's error message, such as SIGKILL(-9)."""
 
@@ -66,25 +66,22 @@ class JoblibExecutor:
         while True:
             started: dict[int, Task] = {}
             is_broken = threading.Event()
-            with TemporaryDirectory(prefix="klr-bench-") as marks:
+            with TemporaryDirectory(prefix="klr-bench-") as start_folder:
                 try:
-                    for number, result in self._parallel(_calls(waiting, lock, started, is_broken), marks):
+                    for number, result in self._parallel(_calls(waiting, lock, started, is_broken), start_folder):
                         yield started.pop(number), result
                     return
                 except BrokenProcessPool as error:
                     is_broken.set()
                     reasons = EXIT_CODE.findall(str(error))
-                begun = {int(path.name) for path in Path(marks).iterdir()}
+                started_numbers = {int(path.name) for path in Path(start_folder).iterdir()}
             with lock:
                 unfinished = list(started.items())
             for number, task in unfinished:
-                yield task, self._run_alone(task, reasons, n_tries=1 if number in begun else 2)
+                yield task, self._run_alone(task, reasons, n_tries=1 if number in started_numbers else 2)
 
     def _run_alone(self, task: Task, reasons: list[str], n_tries: int) -> Any:
-        """Run a single task up to `n_tries` times; return its result or a Failure.
-
-        `reasons` are the exit codes of workers that have died before.
-        """
+        """Run a single task up to `n_tries` times; return its result or a Failure."""
         for _ in range(n_tries):
             try:
                 [(_, result)] = self._parallel(iter([(0, task.call)]))
@@ -92,29 +89,29 @@ class JoblibExecutor:
                 reasons = [*reasons, *EXIT_CODE.findall(str(error))]
             else:
                 return result
-        listed = " and ".join(dict.fromkeys(reasons)) or "unknown exit status"
-        memory = "; it may need more memory" if "SIGKILL" in listed else ""
-        message = f"the worker process died twice while running this task ({listed}){memory}.{memory_limit()}"
+        exit_codes = " and ".join(dict.fromkeys(reasons)) or "unknown exit status"
+        memory = "; it may need more memory" if "SIGKILL" in exit_codes else ""
+        message = f"the worker process died twice while running this task ({exit_codes}){memory}.{memory_limit()}"
         return Failure("killed", message)
 
     def _parallel(
-        self, calls: Iterator[tuple[int, partial[Any]]], marks: str | None = None
+        self, calls: Iterator[tuple[int, partial[Any]]], start_folder: str | None = None
     ) -> Iterator[tuple[int, Any]]:
         """Run numbered calls in parallel; yield each number with the result of its call.
 
-        Each call creates an empty file, named by its number, in the folder `marks` when it starts.  Raises
+        Each call creates an empty file, named by its number, in the folder `start_folder` when it starts.  Raises
         BrokenProcessPool if a worker dies.
         """
         # With n_jobs=1, joblib would run tasks in this process; use two workers, and dispatch one task at a time.
         with parallel_config("loky", n_jobs=max(2, self.n_workers), inner_max_num_threads=1):
             parallel = Parallel(return_as="generator_unordered", pre_dispatch=self.n_workers, batch_size=1)
-            yield from parallel(delayed(_run)(number, call, os.getpid(), marks) for number, call in calls)
+            yield from parallel(delayed(_run)(number, call, os.getpid(), start_folder) for number, call in calls)
 
 
 def _calls(
     waiting: Iterator[Task], lock: threading.Lock, started: dict[int, Task], is_broken: threading.Event
 ) -> Iterator[tuple[int, partial[Any]]]:
-    """Yield numbered calls, and store their tasks in `started`; joblib uses other threads."""
+    """Yield numbered calls, in a thread-safe way, and record their tasks in `started`."""
     for number in itertools.count():
         with lock:
             task = None if is_broken.is_set() else next(waiting, None)
@@ -124,11 +121,11 @@ def _calls(
         yield number, task.call
 
 
-def _run(number: int, call: partial[Any], parent: int, marks: str | None) -> tuple[int, Any]:
+def _run(number: int, call: partial[Any], parent: int, start_folder: str | None) -> tuple[int, Any]:
     _prepare_worker(parent)
-    if marks:
-        Path(marks, str(number)).touch()
-    return number, run_guarded(call)
+    if start_folder:
+        Path(start_folder, str(number)).touch()
+    return number, call_safely(call)
 
 
 def _prepare_worker(parent: int) -> None:

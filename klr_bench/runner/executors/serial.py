@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterable
 from typing import Any
 
 from klr_bench.config.models import ParallelConfig
-from klr_bench.runner.executors import Say, Task, run_guarded
+from klr_bench.runner.executors import Say, Task, call_safely
 
 
 def open_executor(parallel: ParallelConfig, n_jobs: int | None, say: Say) -> SerialExecutor:
@@ -28,4 +28,4 @@ class SerialExecutor:
     def run(self, tasks: Iterable[Task]) -> Generator[tuple[Task, Any]]:
         """Yield each task with its result, or with a Failure, in order."""
         for task in tasks:
-            yield task, run_guarded(task.call, through=(KeyboardInterrupt,))
+            yield task, call_safely(task.call, through=(KeyboardInterrupt,))
