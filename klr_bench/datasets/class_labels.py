@@ -82,13 +82,13 @@ class Labels:
             return -1
         value = parse_number(text)
         if is_missing_label(text) or len(text) > LONGEST_LABEL or (value is not None and not math.isfinite(value)):
-            message = f"{shown(repr(text))} is not a valid label"
+            message = f"{sanitize(repr(text))} is not a valid label"
             raise ValueError(message)
         key = _key(text)
         if key not in self._codes:
             if self._closed or len(self.spellings) == MOST_LABELS:
                 message = (
-                    f"the label {shown(repr(text))} is not one of the classes {', '.join(first_ten(self.spellings))}"
+                    f"the label {sanitize(repr(text))} is not one of the classes {', '.join(first_ten(self.spellings))}"
                 )
                 raise ValueError(message)
             self._codes[key] = len(self.spellings)
@@ -173,7 +173,8 @@ def code_of_label(labels: Labels, label: Any, where: str, setting: str) -> int:
     same = same or [code for code, spelling in enumerate(spellings) if spelling.casefold() == text.casefold()]
     if len(same) != 1:
         fail(
-            f"{where}: no row has the label {shown(repr(str(label)))} ({setting}).{nearest(text, first_ten(spellings))}"
+            f"{where}: no row has the label {sanitize(repr(str(label)))} ({setting})."
+            f"{nearest(text, first_ten(spellings))}"
         )
     return same[0]
 

@@ -22,7 +22,7 @@ from klr_bench.datasets.compression import SUFFIXES, DamagedFileError
 from klr_bench.datasets.download import UNKNOWN, fetch, files, verify
 from klr_bench.datasets.parsed import load_or_parse
 from klr_bench.datasets.readers import READER_VERSION, TABLE_VERSION, Arrays, Reading, as_float32, check_text, read
-from klr_bench.errors import KlrBenchError, fail, shown
+from klr_bench.errors import KlrBenchError, fail, sanitize
 from klr_bench.files import expanded, matching, no_file
 from klr_bench.instantiate import TARGET, Parameters
 from klr_bench.results.keys import content_hash, source_hash

@@ -20,7 +20,7 @@ from klr_bench.config.models import DatasetConfig, LabelsFile
 from klr_bench.datasets.cache import Progress, find_or_make, ignore_progress, stamp_of, stamped_sha256, suffixed
 from klr_bench.datasets.compression import SUFFIXES, DamagedFileError, plain_chunks
 from klr_bench.datasets.transfer import NotFoundError, TransferError, UnreachableError, check_size, discard, download
-from klr_bench.errors import KlrBenchError, shown
+from klr_bench.errors import KlrBenchError, sanitize
 from klr_bench.files import expanded, no_file
 
 logger = logging.getLogger(__name__)
@@ -105,11 +105,11 @@ def _fetch_from_sources(entry: LabelsFile, target: Path, mirror: str | None, pro
                     logger.warning("%s; fetched from %s instead", problem, place)
                 return target
         if absent and source and len(problems) == n_problems:
-            problems.append(f"{source}: not found ({shown(absent)})")
+            problems.append(f"{source}: not found ({sanitize(absent)})")
     raise KlrBenchError(_unavailable_message(entry, target, mirror, problems))
 
 
-def _places(entry: LabelsFile, target: Path, mirror: str | None) -> dict[str, list[str]]:
+def _locations(entry: LabelsFile, target: Path, mirror: str | None) -> dict[str, list[str]]:
     """Return the locations to try per source; a missing file at source "" is not reported."""
     places = {"": [str(target) + suffix for suffix in SUFFIXES]}
     if mirror:

@@ -21,7 +21,7 @@ from klr_bench.datasets.class_labels import LARGEST, Labels, first_ten, is_missi
 from klr_bench.datasets.columns import FEW_VALUES, MOST_COUNTED, ColumnProfile, amount_value, is_missing, parse_numbers
 from klr_bench.datasets.readers.chunks import stack_rows
 from klr_bench.datasets.readers.layout import WIDE, Layout, TextRows, no_labeled_row, text_rows
-from klr_bench.errors import fail, nearest, shown
+from klr_bench.errors import fail, nearest, sanitize
 
 NUMBER, TEXT, LEAVE_OUT = "number", "text", "leave_out"
 MOSTLY = 0.9
@@ -157,7 +157,7 @@ def read_table(
 
 
 def _columns(path: Path, layout: Layout, requested: Mapping[str, str]) -> list[Column]:
-    header = [shown(name, 50) for name in layout.header or [""] * layout.n_columns]
+    header = [sanitize(name, 50) for name in layout.header or [""] * layout.n_columns]
     names = {place: name or f"column {place + 1}" for place, name in enumerate(header) if place != layout.label}
     kinds = _requested_kinds(path, names, requested)
     profiles = {place: ColumnProfile() for place in names}
@@ -191,7 +191,7 @@ def _column(path: Path, layout: Layout, place: int, name: str, profile: ColumnPr
         return Column(place, name, kind, why, n_missing=profile.n_missing, **more)
 
     def refuse(value: tuple[int, str], reason: str) -> NoReturn:
-        where = f"{path}, line {value[0]}, {layout.describe(place)}: {shown(repr(value[1]))}"
+        where = f"{path}, line {value[0]}, {layout.describe(place)}: {sanitize(repr(value[1]))}"
         fail(f"{where} {reason}, or leave the column out with 'data.columns={{{key}: leave_out}}'.")
 
     if requested == LEAVE_OUT or n_present == 0:
@@ -251,7 +251,7 @@ def _values(path: Path, layout: Layout, columns: Sequence[Column], rows: TextRow
         wrong = np.flatnonzero((np.abs(values) > LARGEST).any(axis=1))
         if len(wrong):
             line, row = rows[wrong[0]]
-            where, value = f"{path}, line {line}, {layout.describe(column.place)}", shown(repr(row[column.place]))
+            where, value = f"{path}, line {line}, {layout.describe(column.place)}", sanitize(repr(row[column.place]))
             fail(
                 f"{where}: {value} is not a number{_with_unit(column.unit)} between -{LARGEST:g} and {LARGEST:g}; "
                 "correct or remove the row."

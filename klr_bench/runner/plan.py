@@ -32,7 +32,7 @@ from klr_bench.metrics.labels import METRICS, metric_files
 from klr_bench.results.keys import content_hash, file_hash, module_hash, source_hash
 from klr_bench.results.variants import Variant, variant_text
 from klr_bench.runner.bandwidth import shared_kernel, substitute_gamma
-from klr_bench.runner.executors import described
+from klr_bench.runner.executors import exception_message
 from klr_bench.runner.selection import candidates
 
 SPLITTING_MODULES = ("klr_bench.datasets.splits",)

@@ -91,12 +91,12 @@ def score_fold(
         members, limit = [estimators[i] for i in group], _total([limits[i] for i in group])
         group_scores: Sequence[Score]
         try:
-            X, y, X_test, y_test = map(lent, arrays)
+            X, y, X_test, y_test = map(readonly_view, arrays)
             group_scores = score_group(members, X, y, X_test, y_test, metric, limit)
         except (ValueError, ArithmeticError, TimeLimitError):  # an update that rejects an example or overflows
             group_scores = [None] * len(group)
         except Exception as error:
-            group_scores = [{FAILED: shown(raised(error), MAX_REASON_LENGTH)}] * len(group)
+            group_scores = [{FAILED: sanitize(exception_text(error), MAX_REASON_LENGTH)}] * len(group)
         scores.update(zip(group, group_scores, strict=True))
     return [scores[i] for i in range(len(estimators))]
 

@@ -17,9 +17,9 @@ from klr_bench.report.render.document import Grid, pipe_table
 def scoreboard(results_dir: Path) -> dict[str, str]:
     """Return the counts of verdicts on values and claims, with one row per paper."""
     rows = []
-    for whole in _papers(results_dir):
-        n = counts(whole.numbers)
-        verdicts = [claim.verdict for claim in whole.claims]
+    for reproduction in _papers(results_dir):
+        n = counts(reproduction.matches)
+        verdicts = [claim.verdict for claim in reproduction.claims]
         numbers = [
             n["beside ours"],
             n["within"] + n["compatible"],
@@ -28,7 +28,9 @@ def scoreboard(results_dir: Path) -> dict[str, str]:
             n["times"] + n["other data"],
         ]
         holding = [verdicts.count(verdict) for verdict in (HOLDS, FAILS, OPEN)]
-        rows.append([whole.paper.reference, *(f"{number:,}" if number else "-" for number in [*numbers, *holding])])
+        rows.append(
+            [reproduction.paper.reference, *(f"{number:,}" if number else "-" for number in [*numbers, *holding])]
+        )
     head = ["source", "numbers compared", "agree", "differ, cause known", "differ", "times or other data"]
     head += ["claims that hold", "do not hold", "cannot be judged"]
     return {"scoreboard": pipe_table(Grid(head, rows))}
@@ -37,12 +39,12 @@ def scoreboard(results_dir: Path) -> dict[str, str]:
 def first_page(results_dir: Path) -> dict[str, str]:
     """Return the scoreboard of the first page, restricted to judged values and claims."""
     rows = []
-    for whole in _papers(results_dir):
-        n = counts(whole.numbers)
+    for reproduction in _papers(results_dir):
+        n = counts(reproduction.matches)
         agree, explained, off = n["within"] + n["compatible"], n["explained"], n["off"]
-        verdicts = [claim.verdict for claim in whole.claims]
+        verdicts = [claim.verdict for claim in reproduction.claims]
         holding, failed = verdicts.count(HOLDS), verdicts.count(FAILS)
-        name = f"[{whole.paper.reference}](papers/generated/{whole.name}.md)"
+        name = f"[{reproduction.paper.reference}](papers/generated/{reproduction.name}.md)"
         parts = [(agree, agree + explained + off), (holding, holding + failed)]
         of = [f"{some:,} of {every:,}" if every else "-" for some, every in parts]
         rows.append([name, of[0], *(f"{number:,}" if number else "-" for number in (explained, off)), of[1]])

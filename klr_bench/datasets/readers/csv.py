@@ -109,7 +109,7 @@ def _any_rows(
             for column, value in enumerate(numbers):
                 if column != label and (value is None or not abs(value) <= LARGEST):
                     fail(
-                        f"{where} {line}, {layout.describe(column)}: {shown(repr(fields[column]))} is not a number "
+                        f"{where} {line}, {layout.describe(column)}: {sanitize(repr(fields[column]))} is not a number "
                         f"between -{LARGEST:g} and {LARGEST:g}; correct or remove the row."
                     )
             rows.append(numbers[:label] + numbers[label + 1 :])

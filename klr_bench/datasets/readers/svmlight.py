@@ -66,7 +66,7 @@ class _BlockReader:
         text = self.block.text[begin:end].decode(errors="backslashreplace")
         if ":" in text or "," in text:
             what = "the label is missing" if ":" in text else "expected one label (for CSV set data.format=csv)"
-            raise self.block.error_at(begin, f"the line begins with {shown(repr(text))}; {what}.")
+            raise self.block.error_at(begin, f"the line begins with {sanitize(repr(text))}; {what}.")
         try:
             return self.labels.code(text)
         except ValueError as error:
