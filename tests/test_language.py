@@ -12,8 +12,8 @@ LONGEST_FIRST_LINE = 90
 AVOIDED = re.compile(
     r"\b([Ss]ay whether|[Tt]ell whether|what is told|what became of|beside (ours|that)|to be had|next to nothing"
     r"|stands? in for|is no \w+ that|of equal ones|at hand|a row a |mend (it|or|the)|goes on looking|in some words"
-    r"|those of these|that of one that|\w+(?:alis|nimis|ximis|laris|oris|rdis)(?:e[ds]?|ing|ation)|colors?|behavior"
-    r"|neighbors?|center[sd]?)\b"
+    r"|those of these|that of one that|\w+(?:alis|nimis|ximis|laris|oris|rdis)(?:e[ds]?|ing|ation)|colours?|behaviour"
+    r"|neighbours?|centre[sd]?)\b"
 )
 PYTHON = sorted([*ROOT.glob("klr_bench/**/*.py"), *ROOT.glob("scripts/**/*.py"), *ROOT.glob("docs/_ext/*.py")])
 TEXTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("configs/**/*.yaml")])
@@ -26,7 +26,7 @@ def docstrings(path: Path) -> dict[str, str]:
 
 
 def test_the_check_finds_what_it_looks_for() -> None:
-    for text in ("Say whether it is.", "what became of its numbers", "data to be had", "a regularized loss"):
+    for text in ("Say whether it is.", "what became of its numbers", "data to be had", "a regularised loss"):
         assert AVOIDED.search(text), text
     for text in ("Return True if it is.", "otherwise raised", "a precise and concise guise", "likewise advised"):
         assert not AVOIDED.search(text), text

@@ -177,4 +177,4 @@ def _kernel_reason(name: str, config: RunConfig) -> str | None:
     fitting = KERNELS_OF.get(name, ())
     if not fitting or kernels & set(fitting):
         return None
-    return f"it is a parameter of the kernel {' or '.join(fitting)}, not to {', '.join(sorted(kernels))}"
+    return f"it is a parameter of the kernel {' or '.join(fitting)}, not of {', '.join(sorted(kernels))}"

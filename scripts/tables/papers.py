@@ -21,7 +21,7 @@ def scoreboard(results_dir: Path) -> dict[str, str]:
         n = counts(reproduction.matches)
         verdicts = [claim.verdict for claim in reproduction.claims]
         numbers = [
-            n["beside ours"],
+            n["measured"],
             n["within"] + n["compatible"],
             n["explained"],
             n["off"],

@@ -1,6 +1,6 @@
 """Third-party classifiers: mistakes in their classes, attributes and answers.
 
-Each ends in the right result, in a message, or in an exception, which is a row with its reason.
+Each ends in the right result, in a message, or in an exception of type row with its reason.
 """
 
 import gc
@@ -156,9 +156,9 @@ ANSWERS: list[tuple[dict[str, Any], set[str]]] = [
 ]
 REASONS: list[tuple[dict[str, Any], str]] = [
     (returning("predict", lambda y: y[1:]), "predict returned an array of shape"),
-    (returning("predict_proba", lambda p: p[:, 1:]), "predict_proba returned .* a column for each class"),
-    (returning("predict_proba", lambda p: p * math.nan), "no probabilities: expected numbers from 0 to 1"),
-    (returning("predict_proba", lambda p: p * 3), "no probabilities: expected numbers from 0 to 1"),
+    (returning("predict_proba", lambda p: p[:, 1:]), "predict_proba returned .* one column per class"),
+    (returning("predict_proba", lambda p: p * math.nan), "invalid probabilities; expected values from 0 to 1"),
+    (returning("predict_proba", lambda p: p * 3), "invalid probabilities; expected values from 0 to 1"),
     ({"n_support_": -5}, "n_support: expected a whole number of at least 0, got -5"),
     ({"summary": lambda self: {"n_support": math.nan}}, "n_support: expected a whole number"),
     ({"summary": lambda self: {"nope": 1}}, "unknown metric 'nope'"),

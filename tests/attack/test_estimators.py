@@ -163,7 +163,7 @@ def test_a_model_stored_and_mapped_read_only_predicts_the_same_and_learns_on(nam
 def test_a_state_of_another_version_is_refused() -> None:
     state = small("OSKL").fit(X, Y).__getstate__()
     del state["G"]
-    with pytest.raises(ValueError, match="OSKL: the stored state lacks G: "):
+    with pytest.raises(ValueError, match="OSKL: the stored state of another version lacks G;"):
         OSKL().__setstate__(state)
 
 
@@ -182,7 +182,7 @@ def test_classes_rows_and_labels_of_later_calls_are_those_of_the_first(name: str
     with pytest.raises(ValueError, match="needs two classes; got one class: 1"):
         small(name).partial_fit(X[:1], np.ones(1))
     for labels in (np.where(Y > 0, 1, 7), Y.astype(str)):
-        with pytest.raises(ValueError, match="which are not among the classes"):
+        with pytest.raises(ValueError, match="but the classes are"):
             model.partial_fit(X, labels)
     with pytest.raises(ValueError, match="features"):
         model.partial_fit(X[:, :2], Y)
@@ -216,5 +216,5 @@ def test_what_defines_the_state_cannot_change_between_two_calls(name: str) -> No
 def test_with_three_classes_a_loss_cannot_follow_another() -> None:
     for losses in (("logit", "square"), ("square", "logit")):
         model = OSKL(loss=losses[0], G=9.0, R=1.0).partial_fit(X, np.arange(24) % 3).set_params(loss=losses[1])
-        with pytest.raises(ValueError, match=f"loss='{losses[1]}' cannot follow the loss of the first call"):
+        with pytest.raises(ValueError, match=f"loss='{losses[1]}' differs from the loss of the first call"):
             model.partial_fit(X, np.arange(24) % 3)

@@ -68,7 +68,8 @@ def test_what_is_too_much_for_a_picture_is_not_drawn(
 ) -> None:
     monkeypatch.setitem(MOST, what, 2)
     drawn = draw_all(made.read(made.write(tmp_path, cells)), ["accuracy_support"])
-    note = f"no figures are drawn: {4 if what == 'checkpoints' else 3} {what}, at most 2."
+    number = 4 if what == "checkpoints" else 3
+    note = f"no figures are drawn: expected at most 2 {what}, got {number}."
     assert (drawn.files, drawn.notes) == ({}, [note])
 
 

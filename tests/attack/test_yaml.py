@@ -14,7 +14,7 @@ TENS = "[" + ", ".join(["*a{0}"] * 10) + "]"
 NESTED = "".join(f"a{n}: &a{n} {TENS.format(n - 1)}\n" for n in range(1, 12))
 MERGED = "".join(f"a{n}: &a{n} {{<<: {TENS.format(n - 1)}}}\n" for n in range(1, 12))
 COUNT, DEPTH = f"at most {MOST_NODES:,} values", f"at most {DEEPEST} lists and mappings"
-REASON = "expected a YAML file, got something that cannot be read"
+REASON = "expected a YAML file, but it cannot be read"
 BOMBS: dict[str, tuple[bytes, str]] = {
     "aliases of lists": (f"a0: &a0 [1]\n{NESTED}".encode(), COUNT),
     "aliases of merged keys": (f"a0: &a0 {{x: 1}}\n{MERGED}".encode(), COUNT),

@@ -72,7 +72,7 @@ def test_help_shows_each_verb_with_examples(capsys: pytest.CaptureFixture[str]) 
         ("report", "report: expected experiment=<name>, got none."),
         ("report oskl_magic", "report: expected experiment=<name>, got 'oskl_magic'. Try klr-bench report exper"),
         ("report experimnt=x", "unknown key 'experimnt'. Did you mean 'experiment'?"),
-        ("report experiment=x name=mine", "unknown key 'name'. What ran with name=mine is shown by klr"),
+        ("report experiment=x name=mine", "unknown key 'name'. To show results of a run with name=mine: klr"),
         ("list algoritms", "unknown kind 'algoritms'. Did you mean 'algorithm'?"),
         ("show oskl", "show: expected a kind and a name, as in klr-bench show algorithm oskl, got oskl."),
         ("completion tcsh", "completion: expected bash, zsh or fish, got 'tcsh'."),
@@ -82,8 +82,8 @@ def test_help_shows_each_verb_with_examples(capsys: pytest.CaptureFixture[str]) 
         ("run path=mine.csv", "unknown key 'path'. Did you mean 'data.path'?"),
         ("run dataset=null", "dataset: expected a name of configs/dataset, or a list of names .*, got none."),
         ("run experiment=", "experiment: expected a name of configs/experiment, got none."),
-        ("run experiment=oskl_magic,oskl_adult", "experiment got several values: add -m to run once with each."),
-        ("run dataset=magic,adult", "dataset got several values: write dataset=[magic,adult] for a list, or add -m"),
+        ("run experiment=oskl_magic,oskl_adult", "experiment has several values: add -m to run once with each."),
+        ("run dataset=magic,adult", "dataset has several values: write dataset=[magic,adult] for a list, or add -m"),
         ("run oskl_magic", "expected key=value, got 'oskl_magic'. Did you mean experiment=oskl_magic?"),
         ("run oskl_magic -m seed=1,2", "expected key=value, got 'oskl_magic'."),
         ("run mine.csv", "expected key=value, got 'mine.csv'. Did you mean experiment=own_file data.path=mine.csv?"),
@@ -193,7 +193,7 @@ def test_a_multirun_sweeps_into_folders_of_their_own(
     )
     stub.configs.clear()
     assert main(["run", "-m", "seed=1,2", "name=same", "--dry-run"]) == 2
-    assert capsys.readouterr().err.startswith("error: seed=2 name=same: results/same: an earlier run of this sweep has")
+    assert capsys.readouterr().err.startswith("error: seed=2 name=same: results/same: an earlier run of this sweep uses")
     assert len(stub.configs) == 1
 
 

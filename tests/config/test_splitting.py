@@ -6,10 +6,10 @@ from klr_bench.config.splitting import parse_split
 from klr_bench.errors import KlrBenchError
 
 MIXED = [
-    ({"official": True, "test_size": 0.3}, ["s.test_size"], r"s\.test_size=0\.3: there is official=true already; add"),
-    ({"official": True, "test_size": 0.3}, ["s.official"], r"s\.official=true: there is test_size=0\.3 already"),
-    ({"folds": 5, "test_size": 0.3}, [], r"s\.folds=5: there is test_size=0\.3 already; add s\.test_size=null\."),
-    ({"test_size": 0.3, "n_train": 5}, [], r"s\.n_train=5: there is test_size=0\.3 already; add s\.test_size=null"),
+    ({"official": True, "test_size": 0.3}, ["s.test_size"], r"s\.test_size=0\.3: official=true is already set; add"),
+    ({"official": True, "test_size": 0.3}, ["s.official"], r"s\.official=true: test_size=0\.3 is already set"),
+    ({"folds": 5, "test_size": 0.3}, [], r"s\.folds=5: test_size=0\.3 is already set; add s\.test_size=null\."),
+    ({"test_size": 0.3, "n_train": 5}, [], r"s\.n_train=5: test_size=0\.3 is already set; add s\.test_size=null"),
     ({"n_train": 5, "equal_classes": True}, [], r"s: expected one of \{test_size: 0\.2\}, .*, got \{'n_train': 5, "),
     ({}, [], r"s: expected one of .*, got \{\}"),
     ({"official": False}, [], r"s\.official: expected true, got False"),

@@ -59,7 +59,7 @@ def test_what_has_no_such_scores():
     assert not hasattr(FOGD(average=True), "partial_fit_scores")
     three = np.arange(300) % 3
     for learner in LEARNERS:
-        with pytest.raises(ValueError, match="takes two classes"):
+        with pytest.raises(ValueError, match="requires two classes"):
             clone(learner).partial_fit_scores(X, three)
     with pytest.raises(ValueError, match="give each class a weight above 0"):
         AROW(class_weight={"no": 0.0}).partial_fit_scores(X, y)

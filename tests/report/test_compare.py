@@ -189,7 +189,7 @@ def test_a_metric_of_one_run_and_one_outside_the_tables(make: Make) -> None:
     theirs = fits(version="c", auc=0.9)
     theirs[0] = replace(theirs[0], metrics=theirs[0].metrics | {"auc": 0.9001})
     two = compare(first, make("c", theirs))
-    assert "Different with equal seed, data and split, but not in the tables: auc (1 cell)." in page(two)
+    assert "Cells that differ despite equal seed, data and split, and are not in the tables: auc (1 cell)." in page(two)
     two = compare(first, make("d", fits(auc=0.9)), ["auc"])
     assert {one.metric.name for one in two.numbers} == {"auc"}
     with pytest.raises(KlrBenchError, match="columns: unknown value"):
@@ -249,7 +249,7 @@ def test_settings_that_differ_are_named_at_any_depth(make: Make) -> None:
     assert rows["sweep.oskl.G"] == ["[1, 10]", "-"]
     assert [(text[:3], text[-2:]) for text in rows["data.columns"]] == [("...", "7]"), ("...", "8]")]
     assert not any(name.startswith("algorithms.pegasos") or name == "n_jobs" for name in rows)
-    assert "Also different, with an effect on times at most: n_jobs (-; 3)." in page(two)
+    assert "Other differences, which affect times at most: n_jobs (-; 3)." in page(two)
 
 
 def test_parameters_of_the_fits_that_differ_are_listed(make: Make) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from klr_bench.report import FORMATS
 from klr_bench.report.load import read_results
-from klr_bench.report.papers.reproduction import origin, source_of
+from klr_bench.report.papers.reproduction import provenance, source_of
 from klr_bench.report.render import document, table_files
 from klr_bench.report.table import results_table
 from tests.report.folders import REFERENCE, table
@@ -30,7 +30,7 @@ def test_a_reference_names_its_commit_and_machine_and_has_the_tables_of_its_reco
     commit, changed = source_of(results.manifest)
     assert re.fullmatch("[0-9a-f]{10}", commit)
     assert not changed
-    (sentence,) = origin({folder.name: results})
+    (sentence,) = provenance({folder.name: results})
     assert f"One commit: {commit}. One machine: " in sentence
     assert "not known" not in sentence
     built = results_table(results)

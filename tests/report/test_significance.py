@@ -320,12 +320,12 @@ def test_the_command_writes_what_it_prints(tmp_path: Path, capsys: pytest.Captur
     assert all(row["p_holm"] for row in rows if row["test"] != "friedman")
     for columns, words in (
         ("n_train,accuracy", "set00: accuracy"),
-        ("n_train", "No metric of this table has a direction, so that nothing is compared."),
+        ("n_train", "No metric of this table has a better direction, so nothing is compared."),
     ):
         assert main([*arguments, "statistics=true", f"columns={columns}"]) == 0
         assert words in capsys.readouterr().out
     assert main(["report", "paper=zhang2013icml", "statistics=true"]) == 2
-    assert "a whole paper has no statistics" in capsys.readouterr().err
+    assert "but a whole paper has no statistics" in capsys.readouterr().err
 
 
 def test_of_very_many_pairs_those_with_the_best_method_are_listed(tmp_path: Path) -> None:
@@ -335,4 +335,4 @@ def test_of_very_many_pairs_those_with_the_best_method_are_listed(tmp_path: Path
     result = on_data_sets(built, built.metrics["accuracy"])
     (grid,) = statistics_document(built, result, []).grids
     assert (len(result[0].pairs), len(grid.rows)) == (190, 19)
-    assert grid.notes == ["190 pairs, of which those with the best method are listed; format=csv has all"]
+    assert grid.notes == ["190 pairs; those with the best method are listed, and format=csv has all"]

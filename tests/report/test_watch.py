@@ -154,7 +154,7 @@ def test_an_unavailable_address_has_a_message(demo: Path, server: Server, capfd:
             Server(demo, host)
     with serve_in_background(demo, server.port) as url:
         assert url == ""
-    assert f"port={server.port}: cannot be served (Address already in use)" in capfd.readouterr().err
+    assert f"port={server.port}: cannot serve here (Address already in use)" in capfd.readouterr().err
 
 
 def test_hostile_names_stay_text(demo: Path, server: Server) -> None:

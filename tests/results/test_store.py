@@ -375,7 +375,7 @@ def test_columns_are_found_by_name_and_further_ones_are_user_metrics(built: Path
 def test_an_absent_table_is_an_error(built: Path) -> None:
     (built / "traces.csv").unlink()
     assert tuple(read_results(built).traces.columns) == TRACE_COLUMNS
-    with pytest.raises(KlrBenchError, match=r"there\. Make it with: klr-bench run experiment=oskl_magic\."):
+    with pytest.raises(KlrBenchError, match=r"there\. Run it with: klr-bench run experiment=oskl_magic\."):
         read_results(built / "oskl_magic")
     built.rename(built.parent / "mine")
     with pytest.raises(KlrBenchError, match=r"no experiment of this name\. Did you mean 'mine'\?"):

@@ -141,8 +141,8 @@ def refuse_dense(name, what, X, n, instead):
     """Raise ValueError if n dense rows with the features of sparse rows X need too much memory."""
     needed = n * X.shape[1] * 8 / 1e6
     if sp.issparse(X) and needed > MOST_DENSE_MB:
-        size = f"{X.shape[1]:,} features would take {needed:,.0f} MB"
-        message = f"{name}: sparse rows would need {what} of {size}; {instead}, or reduce X."
+        size = f"{X.shape[1]:,} features need {needed:,.0f} MB, too much for sparse rows"
+        message = f"{name}: {what} of {size}; {instead}, or reduce X."
         raise ValueError(message)
 
 

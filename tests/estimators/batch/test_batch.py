@@ -133,7 +133,7 @@ def test_a_warm_start_goes_on(learner, cache_size):
     assert_is_the_solution(learner, X, y, rtol=1e-6)
     learner.set_params(lam=1e-1).fit(X, y)  # the coefficients of the smaller lam do not fit the box
     assert_is_the_solution(learner, X, y, rtol=1e-6)
-    with pytest.raises(ValueError, match="the last fit was on 300 rows, this one is on 200"):
+    with pytest.raises(ValueError, match="expected 300 rows as in the last fit, got 200"):
         learner.fit(X[:200], y[:200])
 
 

@@ -87,7 +87,7 @@ def test_more_classes_have_points_of_their_own(average):
 
 def test_merging_is_for_the_gaussian_kernel_from_the_first_call_on():
     X, y = toy(n=40)
-    with pytest.raises(ValueError, match=r"maintenance='merging' of BSGD needs kernel='rbf'.* Got kernel='poly'"):
+    with pytest.raises(ValueError, match=r"maintenance='merging' of BSGD requires kernel='rbf'.* Got kernel='poly'"):
         merging_learner(10, kernel="poly").fit(X, y)
     learner = merging_learner(10).partial_fit(X, y)
     with pytest.raises(ValueError, match="maintenance"):

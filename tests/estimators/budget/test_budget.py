@@ -320,7 +320,7 @@ def test_refit_of_three_classes(layout):
 @pytest.mark.parametrize("loss", ["exponential", "square"])
 def test_it_is_for_the_logit_loss(loss):
     X, y = toy(n=20)
-    with pytest.raises(ValueError, match=rf"is for loss='logit'; use refit=False\. Got loss='{loss}'\."):
+    with pytest.raises(ValueError, match=rf"requires loss='logit'; use refit=False\. Got loss='{loss}'\."):
         one_pass.BudgetOSKL(G=30.0, loss=loss, refit=True).fit(X, y)
 
 

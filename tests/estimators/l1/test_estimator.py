@@ -113,7 +113,7 @@ def test_what_is_rehearsed_ends_at_the_same_place_without_a_reference_solver(sol
 
 def test_what_has_not_converged_gives_a_warning():
     X, y = toy()
-    with pytest.warns(ConvergenceWarning, match="fista has found no reference objective in 3 iterations"):
+    with pytest.warns(ConvergenceWarning, match="fista did not find the reference objective in 3 iterations"):
         L1KLR(solver="cgd", reference="fista", max_iter=3, tol=1e-9).fit(X, y)
     with pytest.warns(ConvergenceWarning, match="after 5 iterations"):
         model = L1KLR(solver="fista", max_iter=5, lam=0.01).fit(X, y)
@@ -144,7 +144,7 @@ def test_blocks_that_are_computed_again_change_nothing(solver, features, monkeyp
     whole = L1KLR(**parameters, lam=2.0, max_iter=30).fit(X, y)
     for limit in (1e-9, 0.011):  # nothing is kept; what is taken is kept
         blocks = L1KLR(**parameters, lam=2.0, max_iter=30, memory_limit=1e-9 if features == "linear" else limit)
-        with pytest.warns(UserWarning, match="computed in blocks, again in every pass"):
+        with pytest.warns(UserWarning, match="recomputed in blocks in every pass"):
             blocks.fit(sp.csr_matrix(X) if features == "linear" else X, y)
         np.testing.assert_allclose(blocks.coef_, whole.coef_, rtol=1e-6, atol=1e-9)
         assert blocks.n_iter_ == whole.n_iter_

@@ -42,5 +42,5 @@ def test_a_path_is_the_fits_one_by_one():
 
 @pytest.mark.parametrize("lams", [(0.5, -0.1), 0.0, (0.5, np.nan), (), "abc", None])
 def test_a_path_takes_positive_lambdas_alone(lams):
-    with pytest.raises(ValueError, match="lams: expected numbers above 0"):
+    with pytest.raises(ValueError, match="lams: expected positive numbers"):
         l1_path(*toy(), lams)

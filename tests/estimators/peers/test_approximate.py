@@ -63,7 +63,7 @@ def test_the_kernel_reaches_the_features():
     np.testing.assert_allclose(features @ features.T, (0.5 * X @ X.T + 1) ** 2, atol=1e-6)
     linear = configured("lr_nystroem", {**SHARED, "kernel": "linear"}).fit(X, Y)
     assert linear.predict(X).shape == (200,)
-    with pytest.raises(ValueError, match=r"features='fourier' is for kernel='rbf', got kernel='poly'"):
+    with pytest.raises(ValueError, match=r"features='fourier' requires kernel='rbf', got kernel='poly'"):
         configured("lr_fourier", poly).fit(X, Y)
 
 

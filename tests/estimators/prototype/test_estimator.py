@@ -161,12 +161,12 @@ def test_bad_input_is_refused_in_a_sentence():
     X, y = three_classes(20)
     fixed = {"learn_coef": False, "learn_prototypes": False}
     cases = [
-        (r"n_prototypes=21: more prototypes than the 20 training rows; ask for fewer\.", PrototypeKLR(21), y),
+        (r"n_prototypes=21: expected at most 20, the number of training rows\.", PrototypeKLR(21), y),
         (r"needs two classes or more; got one class", PrototypeKLR(3), np.zeros(20)),
-        (r"lazy=True is for kernel='rbf' and CSR rows", PrototypeKLR(3, lazy=True), y),
+        (r"lazy=True requires kernel='rbf' and CSR rows", PrototypeKLR(3, lazy=True), y),
         (r"nothing is left to learn", PrototypeKLR(3, **fixed, learn_width=False), y),
         (r"nothing is left to learn\.", PrototypeKLR(3, **fixed, kernel="linear"), y),
-        (r"n_prototypes=15: more prototypes than the 1\d training", PrototypeKLR(15, validation_fraction=0.5), y),
+        (r"n_prototypes=15: expected at most 1\d training", PrototypeKLR(15, validation_fraction=0.5), y),
     ]
     for message, model, labels in cases:
         with pytest.raises(ValueError, match=message):

@@ -75,10 +75,10 @@ def test_a_note_names_the_methods_and_what_to_do(tmp_path: Path) -> None:
     cells = [made.cell(name, dataset=data) for data in ("magic", "adult") for name in ("oskl", "nc")]
     inputs = made.inputs(tmp_path / "none", *cells, made.cell("ogd", dataset="zoo"))
     who = "none of nc, oskl on adult, magic; ogd on zoo has any."
-    again = "Run with trace.points=15 (or another number of checkpoints); fits without them are then done anew."
+    again = "Run with trace.points=15 (or another number of checkpoints); fits without checkpoints are then repeated."
     for name, needs, advice in (
         ("log_loss_time", "checkpoints of log_loss in traces.csv", again),
-        ("lambda_panels", "a sweep of lam", "Run with some values of it, as in sweep.nc.lam=[...]."),
+        ("lambda_panels", "a sweep of lam", "Run with several values, as in sweep.nc.lam=[...]."),
     ):
         assert draw_all(inputs, [name]).notes == [f"figure {name}: needs {needs}; {who} {advice}"]
     (note,) = draw_all(inputs, ["prototype_pictures"]).notes

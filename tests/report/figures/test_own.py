@@ -78,9 +78,9 @@ def test_one_is_run_only_if_it_is_asked_for_and_allowed_and_hides_no_shipped_one
     (own / "mine.py").write_text("open('was_run', 'w')")
     inputs = made.everything(tmp_path / "all")
     assert draw_all(inputs, None, own=True).files
-    note = f"figure mine: {own / 'mine.py'} is code; add own_figures=true to have it run and drawn."
+    note = f"figure mine: {own / 'mine.py'} contains code; add own_figures=true to run it and draw its figure."
     assert draw_all(inputs, ["mine"]).notes == [note]
     assert not (tmp_path / "was_run").exists()
     (own / "reliability.py").write_text(MINE)
-    with pytest.raises(KlrBenchError, match=r"two figures are called reliability: .* would hide .*\. Rename yours"):
+    with pytest.raises(KlrBenchError, match=r"two figures are called reliability: .* and .*\. Rename yours"):
         check_names(["accuracy_support"])

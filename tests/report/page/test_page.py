@@ -113,7 +113,7 @@ def test_commands_make_pages_and_a_site(tmp_path: Path, capsys: pytest.CaptureFi
         ((where, "experiment=oskl_mnist", "statistics=true"), ("<title>oskl_mnist", "Holm")),
         (
             (where, "paper=zhang2012aaai"),
-            ('id="paper-zhang2012aaai"', 'id="experiment-klr_figure4"', "what became of its claims"),
+            ('id="paper-zhang2012aaai"', 'id="experiment-klr_figure4"', "AAAI 2012), pages 1219-1225: claims"),
         ),
         (
             (f"results_dir={REFERENCE}", "experiment=budget_all", "compare=budget_magic"),

@@ -122,15 +122,15 @@ def test_properties_of_a_data_set_are_compared_with_those_of_the_records(make: M
     units = {"nnz_per_instance": "", "lam": "fraction"}
     lines = [f"1,digits,,,{name},{value},,{units.get(name, 'count')},x" for name, (value, _) in facts.items()]
     lines += ["1,magic,,,nnz_per_instance,1.5,,,x", "1,digits,,,lam,0.5,,fraction,x"]
-    assert verdicts(make(*lines).judged["1"])[1:] == [*(verdict for _, verdict in facts.values()), "OPEN", "OPEN"]
+    assert verdicts(make(*lines).matches_by_table["1"])[1:] == [*(verdict for _, verdict in facts.values()), "OPEN", "OPEN"]
 
 
 def test_a_cause_counts_if_the_experiments_that_show_it_were_run(make: Make) -> None:
-    assert verdicts(make(causes=[], absent=[]).judged["2"])[2::3] == ["OFF", "OPEN"]
+    assert verdicts(make(causes=[], absent=[]).matches_by_table["2"])[2::3] == ["OFF", "OPEN"]
     cause = CAUSE | {"shown_by": ["mine", "other"]}
-    assert make(causes=[cause]).judged["2"][2].verdict is Verdict.OFF
+    assert make(causes=[cause]).matches_by_table["2"][2].verdict is Verdict.OFF
     write(Path("results/other"), [record("nc", "", 0, dataset="digits")], CONFIG)
-    assert make(causes=[cause]).judged["2"][2].verdict is Verdict.EXPLAINED
+    assert make(causes=[cause]).matches_by_table["2"][2].verdict is Verdict.EXPLAINED
 
 
 def test_what_was_tried_is_no_cause(make: Make) -> None:
@@ -161,7 +161,7 @@ def test_the_page_of_a_table(make: Make) -> None:
     assert digits.papers == [1, 3]
     for words in (
         "[1] The paper scales by two. Shown by mine. digits, OSKL, G 2, Accuracy (%): 80.0 ± 0.5 against 70.0 ± 0.1.",
-        "magic: ours are of moons, which stand in for it",
+        "magic: measured on moons as a substitute",
         "Not to be had: 1 number (adult, Baseline). It was never published.",
         "Not run: 1 number (covtype, Baseline).",
     ):
@@ -239,7 +239,7 @@ def test_every_published_number_has_a_verdict(name: str) -> None:
 
 
 def test_the_published_table_3_is_reproduced() -> None:
-    numbers = counts(Reproduction("zhang2013icml", PAPERS["zhang2013icml"], REFERENCE).judged["3"])
+    numbers = counts(Reproduction("zhang2013icml", PAPERS["zhang2013icml"], REFERENCE).matches_by_table["3"])
     assert (numbers["numbers"], numbers["compared"] >= 69) == (96, True)
     assert numbers["near"] >= 0.9 * numbers["compared"]
 
