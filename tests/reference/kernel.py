@@ -1,7 +1,7 @@
-"""Slow, obvious implementations in float64, one example at a time: what the solvers are compared with.
+"""Simple, slow reference implementations in float64, which process one example at a time.
 
-Nothing here is shared with the package, and nothing is clever: norms are computed from the whole kernel matrix at
-every step, and averages by adding whole coefficient vectors.
+They share no code with the package.  Norms are computed from the whole kernel matrix at every step, and averages by
+adding whole coefficient vectors.
 """
 
 import numpy as np
@@ -10,12 +10,12 @@ from scipy.special import expit, log_expit
 
 
 def first_within(values, best, tie=1e-9):
-    """Return the first place of a value that differs from the best one by a share `tie` at most."""
+    """Return the index of the first value within a relative tolerance `tie` of the best one."""
     return next(i for i, value in enumerate(values) if abs(value - best) <= tie * abs(best))
 
 
 def kernel_matrix(A, B, kernel="rbf", gamma=1.0, degree=3, coef0=1.0):
-    """k(a, b) for dense float64 rows a of A and b of B."""
+    """Return k(a, b) for all rows a of A and b of B, in float64."""
     A, B = np.asarray(A, dtype=np.float64), np.asarray(B, dtype=np.float64)
     if kernel == "rbf":
         return np.exp(-gamma * np.sum((A[:, None, :] - B[None, :, :]) ** 2, axis=2))
@@ -24,9 +24,9 @@ def kernel_matrix(A, B, kernel="rbf", gamma=1.0, degree=3, coef0=1.0):
 
 
 def online(K, y, draws, step, radius=np.inf):
-    """Run f <- project(s f + c k_t); step(y, f, u, t) answers (insert, s, c).
+    """Run f <- project(s f + c k_t), where step(y, f, u, t) returns (insert, s, c).
 
-    The result has the number of mistakes, y f(x) <= 0, and the sum of the losses log(1 + exp(-y f(x))), too.
+    The result also has the number of mistakes, y f(x) <= 0, and the sum of the losses log(1 + exp(-y f(x))).
     """
     f = Budgeted(K)
     f.mistakes, f.losses = 0, 0.0
@@ -101,9 +101,9 @@ def ogd(eta, loss):
 
 
 class Budgeted:
-    """A function of at most `budget` support vectors, in places that are filled one after the other.
+    """Function with at most `budget` support vectors, stored in slots that are filled in order.
 
-    coef (T,) are its coefficients, total their sum over the steps, inserted who ever was in.
+    `coef` (T,) are the coefficients, `total` their sum over the steps, and `inserted` marks examples ever inserted.
     """
 
     def __init__(self, K, budget=np.inf):
@@ -111,7 +111,7 @@ class Budgeted:
         self.coef, self.total, self.inserted = np.zeros(len(K)), np.zeros(len(K)), np.zeros(len(K), dtype=bool)
 
     def value(self, t):
-        """f(x_t)."""
+        """Return f(x_t)."""
         return np.sum(self.coef * self.K[:, t])
 
     @property
@@ -126,14 +126,14 @@ class Budgeted:
             self.places[place] = t
 
     def __iter__(self):
-        """Yield t = 0, 1, ... and add up the coefficients before each step."""
+        """Yield t = 0, 1, ... and add the coefficients to `total` before each step."""
         for t in range(len(self.K)):
             self.total += self.coef
             yield t
 
 
 def forgetron(K, y, budget, variant):
-    """Return f; its phis are the factors by which it shrank."""
+    """Return f, whose attribute `phis` lists the factors by which it was shrunk."""
     f, mistakes, damages, n = Budgeted(K, budget), 0, 0.0, budget + 1
     f.phis = []
     for t in f:
@@ -170,7 +170,7 @@ def rbp(K, y, budget, draws):
 
 
 def budget_oskl(K, y, budget, draws, G, eta, loss="logit", delta=0.1):
-    """K in float32 stands for a learner in single precision: more support vectors have equal angles."""
+    """Run OSKL with a budget; if K is float32, ties between angles are those of single precision."""
     f = Budgeted(K, budget)
     for t in f:
         slope = loss_derivative(loss, y[t], f.value(t), delta)
@@ -187,7 +187,7 @@ def budget_oskl(K, y, budget, draws, G, eta, loss="logit", delta=0.1):
 
 
 def removal_probabilities(a, lengths):
-    """BOGD++: of support vectors with coefficients a and norms ||k(x_i, .)||."""
+    """Return the removal probabilities of BOGD++ for coefficients a and norms ||k(x_i, .)||."""
     s = (len(a) - 1) / np.sum(np.abs(a) * lengths)
     p = np.maximum(0, 1 - s * np.abs(a) * lengths)
     return p / p.sum()
@@ -216,7 +216,7 @@ def bogd(K, y, budget, draws, eta, gamma_max, lam, *, by_length):
 
 
 def bsgd(K, y, budget, lam, loss, maintenance):
-    """BSGD with removal or projection; with projection an example in the span of the support vectors needs no room."""
+    """Run BSGD with removal or projection, which does not insert examples in the span of the others."""
     f = Budgeted(K, budget)
 
     def leave(t):
@@ -242,14 +242,14 @@ def bsgd(K, y, budget, lam, loss, maintenance):
             norms = np.abs(f.coef[f.places]) * np.sqrt(np.diag(K)[f.places])
             most = norms.min() * (1 + (2e-5 if K.dtype == np.float32 else 1e-9))
             least = next(i for i, norm in zip(f.places, norms, strict=True) if norm <= most)
-            f.inserted[t] = least != t  # what leaves at once is not counted
+            f.inserted[t] = least != t  # an example removed at once is not counted
             f.places.remove(least)
             leave(least)
     return f
 
 
 def both_steps(loss_t, loss_b, length_t, length_b, w, room_t, room_b):
-    """The two steps of DUOL, by one after the other until neither moves."""
+    """Return the two steps of DUOL, by coordinate ascent until convergence."""
     g = d = 0.0
     for _ in range(200_000):
         before = g, d
@@ -292,13 +292,13 @@ def alma(K, y, alpha, B, C):
 
 
 class Points:
-    """A function whose points are rows of their own: all that ever were, their coefs, and the sums of these, total."""
+    """Function with mergeable points; `coefs` and `total` hold the coefficients of all points ever used."""
 
     def __init__(self):
         self.rows, self.coefs, self.total, self.examples, self.places = [], [], [], [], []
 
     def add(self, row, c, example=-1):
-        """Begin a point, merged or an example; its number is the last of the places."""
+        """Add a point, which is an example or, if `example` is -1, a merged point."""
         self.places.append(len(self.rows))
         lists = self.rows, self.coefs, self.total, self.examples
         for values, value in zip(lists, (row, c, 0.0, example), strict=True):
@@ -306,7 +306,7 @@ class Points:
 
 
 def merge(a, b, distance):
-    """Return (h, a_z, what is left behind), by golden section search, which the paper uses, of h in [0, 1/2]."""
+    """Return (h, a_z, residual) by golden section search for h in [0, 1/2], as in the paper."""
 
     def weight(h):
         return a * np.exp(-distance * (1 - h) ** 2) + b * np.exp(-distance * h**2)
@@ -363,7 +363,7 @@ def norma(K, y, budget, eta, lam, loss):
 
 
 def projectron(K, y, budget, eta=None):
-    """Projectron, or with eta Projectron++."""
+    """Run Projectron, or Projectron++ if `eta` is given."""
     f = Budgeted(K, budget)
     for t in f:
         z, members = y[t] * f.value(t), f.places
@@ -383,13 +383,13 @@ def projectron(K, y, budget, eta=None):
 
 
 def batch_objective(K, y, b, lam):
-    """(lam/2) b'Kb + (1/n) sum log(1 + exp(-y Kb))."""
+    """Return (lam/2) b'Kb + (1/n) sum log(1 + exp(-y Kb))."""
     f = K @ b
     return lam / 2 * b @ f - np.mean(log_expit(y * f))
 
 
 def batch_klr(K, y, lam):
-    """Return the coefficients b of batch kernel logistic regression: Newton's method, halving steps that go up."""
+    """Return the coefficients of batch kernel logistic regression by Newton's method with step halving."""
     n, b = len(y), np.zeros(len(y))
     for _ in range(200):
         f = K @ b
@@ -405,7 +405,7 @@ def batch_klr(K, y, lam):
 
 
 def import_vectors(K, y, lam, n_rounds):
-    """Return (chosen rows, coefficients, objective) of Zhu and Hastie's machine, every candidate tried in turn."""
+    """Return (rows, coefficients, objective) of the import vector machine, trying every candidate row."""
     n, chosen, f, best = len(y), [], np.zeros(len(y)), None
     for _ in range(n_rounds):
         s = expit(-y * f)
@@ -422,12 +422,12 @@ def import_vectors(K, y, lam, n_rounds):
 
 
 def l1_objective(w, b, Z, y, lam):
-    """F of Qin et al. (2011), equation 2, with an intercept; features Z (N, D)."""
+    """Return F of Qin et al. (2011), equation 2, with an intercept, for features Z (N, D)."""
     return sum(np.logaddexp(0, -y[i] * (w @ Z[i] + b)) for i in range(len(y))) + lam * np.sum(np.abs(w))
 
 
 def l1_optimum(Z, y, lam, intercept):
-    """Return w and b at the minimum of F: w = u - v with u, v >= 0, by L-BFGS-B."""
+    """Return the w and b that minimize F, by L-BFGS-B on w = u - v with u, v >= 0."""
     D = Z.shape[1]
 
     def value_and_slope(p):
@@ -445,7 +445,7 @@ def l1_optimum(Z, y, lam, intercept):
 
 
 def l1_gap(w, b, Z, y, lam, intercept):
-    """The duality gap of Koh, Kim and Boyd, statement by statement."""
+    """Return the duality gap of Koh, Kim and Boyd."""
     t = np.array([expit(-y[i] * (w @ Z[i] + b)) for i in range(len(y))])
     if intercept:
         positive, negative = np.sum(t[y > 0]), np.sum(t[y < 0])
@@ -458,7 +458,7 @@ def l1_gap(w, b, Z, y, lam, intercept):
 
 
 def sgd_c(Z, y, lam, order):
-    """Algorithm 4 of Qin et al. (2011) on the rows of Z in this order, over and over; returns w."""
+    """Return w after algorithm 4 of Qin et al. (2011) on the rows of Z in the given order."""
     N, D = Z.shape
     u, w, q, h = 0.0, np.zeros(D), np.zeros(D), np.zeros(D)
     for k, i in enumerate(order, 1):
@@ -478,7 +478,7 @@ def sgd_c(Z, y, lam, order):
 
 
 def fourier_features(X, n_components, gamma, seed):
-    """Z (n, D) of rows X (n, d): products of its rows are about exp(-gamma ||x - x'||^2)."""
+    """Return Z (n, D), whose inner products of rows approximate exp(-gamma ||x - x'||^2) for X (n, d)."""
     random = np.random.RandomState(seed)
     omega = np.sqrt(2 * gamma) * random.standard_normal((X.shape[1], n_components))
     phase = random.uniform(0, 2 * np.pi, n_components)
@@ -486,7 +486,7 @@ def fourier_features(X, n_components, gamma, seed):
 
 
 def descent(Z, y, eta, loss, weights):
-    """Return the last w, the average of those before each example, and the numbers of mistakes and of steps."""
+    """Return the last w, the average w before each example, and the numbers of mistakes and updates."""
     w, total, mistakes, updates = np.zeros(Z.shape[1]), np.zeros(Z.shape[1]), 0, 0
     for z, label, weight in zip(Z, y, weights, strict=True):
         total += w
@@ -499,13 +499,13 @@ def descent(Z, y, eta, loss, weights):
 
 
 def nogd(K, Y, budget, rank, eta, loss, weights):
-    """NOGD of several functions, one for each row of labels Y (M, T), on the same support vectors.
+    """Run NOGD for several functions, one per row of labels Y (M, T), that share support vectors.
 
-    K (T, T) are the kernel values of the examples.  Returns the support vectors' places, the coefficients (M, n) of the
-    last and of the average functions, and the numbers of mistakes and of steps.
+    K (T, T) are the kernel values of the examples.  Returns the indices of the support vectors, the coefficients (M, n)
+    of the last and of the average functions, and the numbers of mistakes and updates.
     """
     places, mistakes, updates, P = [], 0, 0, None
-    a, total = np.zeros(Y.shape), np.zeros(Y.shape)  # coefficients of all examples; their sum over the steps
+    a, total = np.zeros(Y.shape), np.zeros(Y.shape)  # coefficients of all examples, and their sum over the steps
     w = None
     for t in range(len(K)):
         if P is not None:

@@ -1,4 +1,4 @@
-"""The confidence-weighted learners once more, in double precision, one example at a time, as the papers print them."""
+"""Reference implementations of confidence-weighted learners in float64, as in the papers."""
 
 import math
 from functools import partial
@@ -51,7 +51,7 @@ def _beta(alpha, v, phi):
 
 
 def cw(confidence, C=math.inf):
-    """CW, and with a finite C SCW-I."""
+    """Return the step of CW or, if C is finite, of SCW-I."""
     phi = norm.ppf(confidence)
     psi, xi = 1 + phi**2 / 2, 1 + phi**2
 

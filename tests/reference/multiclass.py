@@ -29,14 +29,14 @@ def online(K, y, n_classes, draws, step, radius=np.inf):
 
 
 def gradient(y, f):
-    """The gradient of -log softmax(f)[y]."""
+    """Return the gradient of -log softmax(f)[y]."""
     g = softmax(f)
     g[y] = -np.sum(np.delete(g, y))
     return g
 
 
 def length(g):
-    """The norm of a gradient that goes with 2 sum_k ||F_k||^2."""
+    """Return the norm of a gradient that is dual to ||F||^2 = 2 sum_k ||F_k||^2."""
     return np.sqrt(np.sum(g**2) / 2)
 
 
@@ -64,7 +64,7 @@ def oskl(G, eta):
 
 def auxiliary(eta, h, aux_gamma, aux_delta):
     def step(y, f, u):
-        odds = np.exp(f - f[y])  # against class y
+        odds = np.exp(f - f[y])  # odds relative to class y
         odds[y] = 0
         loss, others = np.log1p(np.sum(odds)), np.sum(odds)
         if h == "log_gamma":

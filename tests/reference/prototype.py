@@ -1,4 +1,4 @@
-"""Prototype kernel logistic regression, term by term in float64: what PrototypeKLR is compared with."""
+"""Reference implementation of prototype kernel logistic regression in float64."""
 
 import math
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def kernel(x, u, theta, name="rbf", degree=3, coef0=1.0, lazy=False):
-    """k(x, u) of two vectors."""
+    """Return k(x, u) for two vectors."""
     if name == "rbf":
         on = [k for k in range(len(x)) if x[k] != 0 or not lazy]
         return math.exp(-math.exp(theta) * sum((x[k] - u[k]) ** 2 for k in on))
@@ -15,7 +15,7 @@ def kernel(x, u, theta, name="rbf", degree=3, coef0=1.0, lazy=False):
 
 
 def scores(X, b0, B, U, theta, **options):
-    """b_y0 + sum_j b_yj k(x_i, u_j), (n, M), for B (M, J) and prototypes U (J, d)."""
+    """Return b_y0 + sum_j b_yj k(x_i, u_j), (n, M), for B (M, J) and prototypes U (J, d)."""
     return np.array(
         [
             [b0[y] + sum(B[y, j] * kernel(x, U[j], theta, **options) for j in range(len(U))) for y in range(len(b0))]
@@ -25,7 +25,7 @@ def scores(X, b0, B, U, theta, **options):
 
 
 def objective(X, y, b0, B, U, theta, l1=0.0, l2=0.0, **options):
-    """The mean of -log P(y_i|x_i), with the penalties; y (n,) holds 0, ..., M - 1."""
+    """Return the penalized mean of -log P(y_i|x_i) for labels y (n,) in {0, ..., M - 1}."""
     total = 0.0
     for row, label in zip(scores(X, b0, B, U, theta, **options), y, strict=True):
         top = max(row)
@@ -34,7 +34,7 @@ def objective(X, y, b0, B, U, theta, l1=0.0, l2=0.0, **options):
 
 
 def slopes(function, x, step=1e-5):
-    """Central differences of a function of a vector."""
+    """Return the gradient of a function of a vector by central differences."""
     found = np.zeros(len(x))
     for i in range(len(x)):
         e = np.zeros(len(x))

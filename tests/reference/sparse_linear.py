@@ -1,4 +1,4 @@
-"""Slow, obvious sparse confidence-weighted learners: dense, float64, features whitened by the root of a covariance."""
+"""Reference implementations of sparse confidence-weighted learners on dense, whitened features."""
 
 import numpy as np
 from scipy.linalg import sqrtm
@@ -32,7 +32,7 @@ def whitened_weights(z, parts, sigma):
 
 
 def whiten(X, groups, C, with_covariance):
-    """The whitened features, the parts of the groups in them, and the root that leads from w to the weights."""
+    """Return the whitened features, the slices of the groups, and the root that maps w to the weights."""
     precisions = [np.eye(len(g)) + C * with_covariance * X[:, g].T @ X[:, g] for g in groups]
     blocks = [sqrtm(np.linalg.inv(precision)).real for precision in precisions]
     ends = np.cumsum([len(g) for g in groups])
@@ -83,7 +83,9 @@ def select_groups(X, y, C, q, sigma, p, r, n_passes, with_covariance):
         scores[[j for g in groups for j in g]] = -1.0
         room = min(r, p - sum(map(len, groups)))
         least = np.sort(scores)[::-1][:room][-1]
-        ranks = np.where(scores > least * (1 + 1e-9), 2, scores >= least * (1 - 1e-9))  # above it, equal up to rounding
+        ranks = np.where(
+            scores > least * (1 + 1e-9), 2, scores >= least * (1 - 1e-9)
+        )  # larger, or equal up to rounding
         best = np.argsort(-ranks, kind="stable")[:room]
         best = np.sort(best[scores[best] > 0])
         if not len(best):

@@ -1,4 +1,4 @@
-"""Budgeted SGD that merges or projects: equal to the reference, and each merger and projection the best there is."""
+"""Test that budgeted SGD equals the reference and that merging and projection are optimal."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def merging_learner(budget, lam=0.02, loss="hinge", **parameters):
 
 
 def assert_same_points(learner, X, f, *, tolerance):
-    """Compare points and coefficients with those of the reference."""
+    """Assert that points and coefficients equal those of the reference."""
     ever = np.arange(len(f.rows)) if learner.average else np.array(sorted(f.places))
     coefs = np.array(f.total) / len(X) if learner.average else np.array(f.coefs)
     assert learner.n_support_ == len(ever)
@@ -44,14 +44,14 @@ def test_equals_the_reference(budget, n, seed, loss, average, sparse, block):
 
 @settings(max_examples=300)
 @given(st.floats(1e-6, 1e6), st.floats(1, 1e5), st.one_of(st.floats(0, 6), st.floats(0, 800)))
-def test_a_merger_leaves_the_least_behind(a, share, distance):
+def test_merging_minimizes_the_residual(a, share, distance):
     b = a * share
     h, weight, left = merging.merged(a, b, distance)
     expected = reference.merge(a, b, distance)
     assert 0 <= h <= 0.5
     assert weight == pytest.approx(expected[1], rel=1e-12)
     assert left == pytest.approx(expected[2], abs=1e-9 * b * b)
-    assert left <= a * a * (1 + 1e-12)  # what removal leaves is more
+    assert left <= a * a * (1 + 1e-12)  # removal leaves a larger residual
 
 
 @settings(max_examples=300)
@@ -59,19 +59,19 @@ def test_a_merger_leaves_the_least_behind(a, share, distance):
     st.lists(st.tuples(st.floats(1, 100), st.floats(0, 20), st.sampled_from([-1, 1, 1])), min_size=1, max_size=30),
     st.floats(1e-3, 1e3),
 )
-def test_no_partner_is_better_than_the_one_that_is_found(others, a):
+def test_partner_has_the_smallest_residual(others, a):
     coef = a * np.array([-1.0, *(sign * share for share, _, sign in others)])
     distances = np.array([0.0, *(distance for _, distance, _ in others)])
-    found, h, weight = merging.partner(coef, distances, np.arange(len(coef)), 0)
+    best, h, weight = merging.partner(coef, distances, np.arange(len(coef)), 0)
     left = {j: merging.merged(a, -coef[j], distances[j])[2] for j in range(1, len(coef)) if coef[j] < 0}
-    assert (found >= 0) == bool(left)
+    assert (best >= 0) == bool(left)
     if left:
-        assert left[found] <= min(left.values()) + 2e-12 * a * a
-        assert (h, weight) == merging.merged(a, -coef[found], distances[found])[:2]
+        assert left[best] <= min(left.values()) + 2e-12 * a * a
+        assert (h, weight) == merging.merged(a, -coef[best], distances[best])[:2]
 
 
 @pytest.mark.parametrize("average", [False, True])
-def test_more_classes_have_points_of_their_own(average):
+def test_each_class_has_separate_points(average):
     X, _ = toy(n=400, empty_rows=False)
     y = np.digitize(X[:, 0], [-0.2, 0.3])
     learner = merging_learner(15, average=average).fit(X, y)
@@ -85,7 +85,7 @@ def test_more_classes_have_points_of_their_own(average):
     assert all(one.n_support_ <= 15 for one in last.estimators_)
 
 
-def test_merging_is_for_the_gaussian_kernel_from_the_first_call_on():
+def test_merging_requires_the_gaussian_kernel_and_cannot_change_later():
     X, y = toy(n=40)
     with pytest.raises(ValueError, match=r"maintenance='merging' of BSGD requires kernel='rbf'.* Got kernel='poly'"):
         merging_learner(10, kernel="poly").fit(X, y)
@@ -100,7 +100,7 @@ def learner_of(budget, lam=0.02, **parameters):
 
 @settings(max_examples=100)
 @given(st.integers(1, 30), st.data())
-def test_a_row_less_of_a_matrix_has_the_factor_that_it_should_have(m, data):
+def test_without_equals_the_factor_of_the_smaller_matrix(m, data):
     p, seed = data.draw(st.integers(0, m - 1)), data.draw(st.integers(0, 1000))
     A = np.random.RandomState(seed).standard_normal((m, m + 2))
     factor, stay = np.linalg.cholesky(A @ A.T).T.copy(), np.delete(np.arange(m), p)
@@ -109,7 +109,7 @@ def test_a_row_less_of_a_matrix_has_the_factor_that_it_should_have(m, data):
     np.testing.assert_allclose(np.triu(factor[: m - 1, : m - 1]), expected, rtol=1e-8, atol=1e-8)
 
 
-def test_projection_and_merging_keep_more_than_removal():
+def test_projection_and_merging_are_more_accurate_than_removal():
     X, y = toy(n=2000)
     whole = KernelPegasos(lam=0.002, project=False, gamma=2.0, average=True).fit(X, y).decision_function(X)
 
@@ -121,7 +121,7 @@ def test_projection_and_merging_keep_more_than_removal():
     assert distance("merging") < 0.7 * distance("removal")
 
 
-def test_after_many_replacements_the_factor_is_still_that_of_the_kernel_matrix():
+def test_factor_is_accurate_after_many_replacements():
     X, y = toy(n=3000)
     learner = learner_of(40, gamma=0.3).fit(X, y)
     assert learner.n_updates_ > 300

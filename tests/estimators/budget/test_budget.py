@@ -1,4 +1,4 @@
-"""The learners that keep their support vectors in slots: equal to the reference, and true to their definitions."""
+"""Test that learners with slots equal their references and satisfy their definitions."""
 
 import inspect
 import math
@@ -61,7 +61,7 @@ REFERENCES = {
     "Projectron": reference.projectron,
     "ProjectronPlusPlus": reference.projectron,
 }
-"""By the names of the classes; they take the parameters of a learner that they name."""
+"""Reference function per class name; its arguments are parameters of the learner."""
 PROJECTING = [case for case in CASES if "project" in case]
 REPLACING = [case for case in CASES if case not in PROJECTING]
 
@@ -72,7 +72,7 @@ def fitted(case, X, y, budget, *, average=False, **parameters):
 
 
 def expected(case, K, y, budget):
-    """Return f by the reference, for kernel values K; in float32 they stand for a learner in single precision."""
+    """Return f of the reference for kernel values K, whose dtype is the precision of the learner."""
     learner = (CASES | UNLIMITED)[case]
     function, options = REFERENCES[type(learner).__name__], learner.get_params() | {"draws": draws(len(y))}
     names, options = inspect.signature(function).parameters, options | {"budget": budget}
@@ -80,7 +80,7 @@ def expected(case, K, y, budget):
 
 
 def assert_same_learner(learner, X, f, *, rtol, atol=1e-12):
-    """Compare with the reference: who was ever in, who is left, and every coefficient."""
+    """Assert that insertions, support vectors and coefficients equal those of the reference."""
     dense = learner.support_vectors_.toarray() if sp.issparse(learner.support_vectors_) else learner.support_vectors_
     members = f.inserted if learner.average else np.isin(np.arange(len(X)), f.places)
     coef = (f.total / len(X) if learner.average else f.coef)[members]
@@ -99,7 +99,7 @@ def kernel_matrix(X, kernel):
     case=[*CASES, *UNLIMITED],
     budget=[1, 2, 9, 40],
     kernel=KERNELS,
-    layout=[layout for layout in LAYOUTS if layout not in ("bits", "csr as bits")],  # where f is 0 but for rounding
+    layout=[layout for layout in LAYOUTS if layout not in ("bits", "csr as bits")],  # where f may be 0 up to rounding
     block=[1, 7, 64, 128],
     average=[False, True],
 )
@@ -117,9 +117,7 @@ def test_equals_the_reference_in_double(case, budget, kernel, layout, block, ave
     X = suited(X, layout)
     learner = fitted(case, laid_out(X, layout, monkeypatch), y, budget, average=average, **kernel)
     f = expected(case, kernel_matrix(X, kernel), y, budget)
-    tolerance = (
-        1e-5 if case in PROJECTING or "duol" in case else 1e-10
-    )  # a matrix that is close to singular is solved with
+    tolerance = 1e-5 if case in PROJECTING or "duol" in case else 1e-10  # because of a nearly singular linear system
     assert_same_learner(learner, X, f, rtol=tolerance, atol=tolerance * np.abs(f.coef).max())
 
 
@@ -136,7 +134,7 @@ def test_equals_the_reference_for_any_budget_and_length(case, budget, n, seed, a
 
 
 @pytest.mark.parametrize("case", REPLACING)
-def test_in_single_precision_up_to_rounding(case):
+def test_equals_the_reference_in_single_precision(case):
     X, y = toy(n=300)
     learner = fitted(case, X.astype(np.float32), y, 30, gamma=2.0, average=True)
     assert learner.support_vectors_.dtype == np.float32
@@ -146,8 +144,8 @@ def test_in_single_precision_up_to_rounding(case):
 
 @pytest.mark.parametrize("loss", ["exponential", "square"])
 @pytest.mark.parametrize("budget", [1, 300])
-def test_oskl_with_a_budget_refuses_a_derivative_above_its_bound(loss, budget):
-    """With room for all and with a full budget: the example at which the reference first exceeds G."""
+def test_budget_oskl_raises_if_a_derivative_exceeds_its_bound(loss, budget):
+    """The message names the first example whose derivative exceeds G, before or after the budget is full."""
     X, y = toy(n=300)
     K, u, eta = kernel_matrix(X, {"gamma": 2.0}), draws(300), 0.9 if loss == "exponential" else 0.3
     for first in range(1, 301):
@@ -193,9 +191,9 @@ def test_removal_probabilities_are_a_distribution(members):
 
 
 @pytest.mark.parametrize("case", ["projectron", "projectron++"])
-def test_duplicates_take_no_room(case):
+def test_duplicates_are_not_inserted(case):
     X, y = toy(n=100)
-    X, y = np.vstack([X, X, X]), np.r_[y, -y, y]  # each is a mistake again
+    X, y = np.vstack([X, X, X]), np.r_[y, -y, y]  # every copy is a mistake
     learner = fitted(case, X, y, 300, gamma=2.0)
     assert learner.n_support_ <= 100
     assert np.all(np.isfinite(learner.dual_coef_))
@@ -205,7 +203,7 @@ def test_duplicates_take_no_room(case):
 
 
 @pytest.mark.parametrize("learner", [*CASES.values(), UNLIMITED["duol"], one_pass.NOGD(4), one_pass.NOGD(200)], ids=str)
-def test_values_that_overflow_are_refused(learner):
+def test_raises_if_values_overflow(learner):
     X, y = toy(n=100)
     X[:7] *= 1e-3
     X[7:] *= 1e200
@@ -215,14 +213,14 @@ def test_values_that_overflow_are_refused(learner):
 
 
 @pytest.mark.parametrize("cls", [one_pass.NORMA, one_pass.BOGD])
-def test_a_step_may_not_turn_f_round(cls):
+def test_raises_if_shrinking_reverses_the_sign_of_f(cls):
     with pytest.raises(ValueError, match=f"eta \\* lam of {cls.__name__} must be below 1"):
         cls(eta=2.0, lam=0.5).fit(*toy(n=20))
 
 
 @pytest.mark.parametrize("alpha", [0.3, 0.6, 0.9])
-def test_where_it_makes_no_errors_the_margin_is_that_of_the_theorem(alpha):
-    """Passes until there is no update: the margin is at least 1 - alpha of the largest, by an SVM without slack."""
+def test_alma_reaches_the_margin_of_the_theorem_on_separable_data(alpha):
+    """Without further updates, the margin is at least 1 - alpha of that of a hard-margin SVM."""
     X, y = toy(n=40)
     learner = one_pass.ALMA(alpha, kernel="rbf", gamma=20.0)
     for _ in range(1000):
@@ -236,7 +234,7 @@ def test_where_it_makes_no_errors_the_margin_is_that_of_the_theorem(alpha):
     assert norm <= 1 + 1e-9
     signed = y[:, None] * y * kernel_matrix(X, {"gamma": 20.0})
     L = np.linalg.cholesky(signed + 1e-10 * np.eye(len(y)))
-    a, _ = nnls(L.T, np.linalg.solve(L, np.ones(len(y))))  # the dual problem of the SVM, without slack and intercept
+    a, _ = nnls(L.T, np.linalg.solve(L, np.ones(len(y))))  # dual problem of the hard-margin SVM without intercept
     largest = 1 / np.sqrt(a @ signed @ a)
     assert np.min(y * learner.decision_function(X)) / norm >= (1 - alpha) * largest
 
@@ -248,7 +246,7 @@ def test_where_it_makes_no_errors_the_margin_is_that_of_the_theorem(alpha):
     st.floats(0.01, 5),
     st.floats(0, 5),
 )
-def test_no_two_steps_are_better(losses_and_lengths, cosine, room_t, room_b):
+def test_both_steps_equal_the_reference(losses_and_lengths, cosine, room_t, room_b):
     loss_t, loss_b, length_t, length_b = losses_and_lengths
     w = -cosine * np.sqrt(length_t * length_b)
     g, d = duol.both_steps(loss_t, loss_b, length_t, length_b, w, room_t, room_b)
@@ -258,7 +256,7 @@ def test_no_two_steps_are_better(losses_and_lengths, cosine, room_t, room_b):
     np.testing.assert_allclose((g, d), expected, rtol=1e-7, atol=1e-9)
 
 
-def test_the_dual_objective_never_falls():
+def test_duol_never_decreases_the_dual_objective():
     X, y = toy(n=200, empty_rows=False)
     learner, before = one_pass.DUOL(C=1.0, gamma=2.0), 0.0
     for t in range(200):
@@ -270,8 +268,8 @@ def test_the_dual_objective_never_falls():
 
 
 @cover(2, kernel=KERNELS, layout=LAYOUTS, lam=[None, 1e-3, 0.1], average=[False, True])
-def test_the_gradient_vanishes_in_the_span_of_the_support_vectors(kernel, layout, lam, average, monkeypatch):
-    """The objective is convex: no other coefficients have a lower one."""
+def test_refit_is_optimal_in_the_span_of_the_support_vectors(kernel, layout, lam, average, monkeypatch):
+    """The objective is convex, so a zero gradient implies a minimum."""
     X, y = toy(n=200)
     X = suited(X, layout)
     rows = laid_out(X, layout, monkeypatch)
@@ -284,7 +282,7 @@ def test_the_gradient_vanishes_in_the_span_of_the_support_vectors(kernel, layout
     np.testing.assert_array_equal(learner.last_classifier().dual_coef_, a)
 
 
-def test_equal_support_vectors_share_their_coefficient():
+def test_refit_is_finite_with_duplicate_support_vectors():
     X, y = toy(n=40)
     X, y = np.repeat(X, 5, axis=0), np.repeat(y, 5)
     learner = one_pass.BudgetOSKL(budget=60, gamma=2.0, refit=True, random_state=0).fit(X, y)
@@ -293,7 +291,7 @@ def test_equal_support_vectors_share_their_coefficient():
     assert np.abs(learner.dual_coef_).max() < 1e3
 
 
-def test_going_on_leaves_it_out_and_so_does_a_fit_that_is_ended():
+def test_partial_fit_and_stopped_fits_do_not_refit():
     X, y = toy(n=400)
     learner = one_pass.BudgetOSKL(budget=10, gamma=2.0, random_state=0)
     refitted, usual = (clone(learner).set_params(refit=refit).fit(X, y) for refit in (True, False))
@@ -318,7 +316,7 @@ def test_refit_of_three_classes(layout):
 
 
 @pytest.mark.parametrize("loss", ["exponential", "square"])
-def test_it_is_for_the_logit_loss(loss):
+def test_refit_requires_the_logit_loss(loss):
     X, y = toy(n=20)
     with pytest.raises(ValueError, match=rf"requires loss='logit'; use refit=False\. Got loss='{loss}'\."):
         one_pass.BudgetOSKL(G=30.0, loss=loss, refit=True).fit(X, y)
@@ -328,11 +326,11 @@ TIED = CASES | UNLIMITED
 TIED |= {f"bsgd merging {loss}": one_pass.BSGD(10, 0.02, loss, "merging") for loss in ("hinge", "logit")}
 KINDS = ["grid", "duplicates", "collinear"]
 PERCEPTRONS = ["forgetron", "forgetron self-tuned", "rbp", "projectron", "alma perceptron"]
-"""Learners whose f is 0 but for rounding between symmetric support vectors, which then decides about a mistake."""
+"""Learners for which rounding decides about mistakes, because f may be 0 on symmetric data."""
 
 
 def tied(kind, seed, n=150):
-    """Return rows (n, 3), many of which are equally far from others, and labels -1 or +1."""
+    """Return rows (n, 3) with many equal distances, and labels -1 or +1."""
     random = np.random.RandomState(seed)
     if kind == "grid":
         X = random.randint(-3, 4, (n, 3)).astype(float)
@@ -348,7 +346,7 @@ def tied(kind, seed, n=150):
     ("case", "kind"),
     [(case, kind) for case in TIED for kind in KINDS if kind != "collinear" or case not in PERCEPTRONS],
 )
-def test_cuts_into_calls_do_not_matter(case, kind, dtype):
+def test_result_does_not_depend_on_chunks(case, kind, dtype):
     learner = small(clone(TIED[case]), budget=10).set_params(gamma=0.3, average=True, random_state=0)
     tolerance = 1e-6 if dtype == np.float64 else 1e-3
     for seed in range(2):
@@ -367,7 +365,7 @@ def test_cuts_into_calls_do_not_matter(case, kind, dtype):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("case", ["oskl", "oskl square", "bsgd", "bsgd logit", "duol"])
-def test_ties_are_those_of_the_reference(case, kind):
+def test_ties_equal_the_reference(case, kind):
     for dtype, tolerance in ((np.float64, 1e-7), (np.float32, 1e-3)):
         for seed in range(2):
             X, y = tied(kind, seed)
@@ -380,7 +378,7 @@ def test_ties_are_those_of_the_reference(case, kind):
 
 @pytest.mark.parametrize("m", [1, LANES - 1, LANES, 3 * LANES + 5])
 @pytest.mark.parametrize(("dtype", "equal", "less"), [(np.float64, 5e-10, 2e-9), (np.float32, 1e-5, 4e-5)])
-def test_the_first_of_the_largest(m, dtype, equal, less):
+def test_first_of_largest(m, dtype, equal, less):
     random = np.random.RandomState(0)
     for _ in range(50):
         values, scales = random.uniform(-0.5, 0.5, m).astype(dtype), random.uniform(0.5, 1.0, m)

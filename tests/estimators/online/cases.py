@@ -1,4 +1,4 @@
-"""The online learners in two classes and in four, with parameters at which something happens, and their references."""
+"""Online learners for two and four classes, with nontrivial parameters, and their references."""
 
 import inspect
 
@@ -25,7 +25,7 @@ CASES = {
     "pegasos tiny lambda, average": one_pass.KernelPegasos(lam=1e-7, average=True),
     "pegasos without projection": one_pass.KernelPegasos(lam=1e-3, project=False),
     "perceptron": one_pass.KernelPerceptron(),
-    "ogd hinge": one_pass.KernelOGD(eta=0.45),  # whose sums are never 1
+    "ogd hinge": one_pass.KernelOGD(eta=0.45),  # no sum of steps is exactly 1
     "ogd logit": one_pass.KernelOGD(loss="logit", average=True),
     "ogd squared hinge": one_pass.KernelOGD(loss="squared_hinge", eta=0.23),
     "ogd smooth hinge": one_pass.KernelOGD(loss="smooth_hinge", average=True),
@@ -51,11 +51,11 @@ STEPS = {
     "KernelPerceptron": "perceptron",
     "KernelOGD": "ogd",
 }
-"""The functions of the references, by class; they take the parameters of a learner that they name."""
+"""Name of the reference function per class; its arguments are parameters of the learner."""
 
 
 def step_of(learner, *, many=False):
-    """Return the step of a learner by the reference, and the radius of its ball."""
+    """Return the reference step of a learner and the radius of its ball."""
     parameters = learner.get_params()
     function = getattr(multiclass if many else reference, STEPS[type(learner).__name__])
     step = function(**{name: parameters[name] for name in inspect.signature(function).parameters})
@@ -63,7 +63,7 @@ def step_of(learner, *, many=False):
 
 
 def toy(n=300, n_classes=4, d=4, seed=1):
-    """Overlapping classes; some features are 0."""
+    """Return rows of overlapping classes with some zero features, and their labels."""
     random = np.random.RandomState(seed)
     X = random.standard_normal((n, d)) * (random.random_sample((n, d)) < 0.7)
     values = np.sin(2 * X) @ random.standard_normal((d, n_classes)) + 0.3 * random.standard_normal((n, n_classes))

@@ -1,4 +1,4 @@
-"""The papers' bounds: by hand, on runs, and on sequences where they are nearly reached."""
+"""Test the bounds of the papers against hand calculations, runs and nearly tight sequences."""
 
 import math
 
@@ -22,7 +22,7 @@ GAMMA = 8.0
 """Of the kernel, with which `repeated_points` at a distance of 10 are orthogonal."""
 
 
-def test_by_hand():
+def test_bounds_equal_hand_calculations():
     # T = 100, loss 30, ||f|| = 2, eta = 1/2
     assert bounds.nc_loss_bound(100, 30, 2, 0.5) == pytest.approx(30 / 0.75 + 4 / 0.75), "theorem 2 is the smaller"
     assert bounds.nc_loss_bound(10, 30, 2, 0.5) == pytest.approx(30 + 4 + 2.5), "theorem 1 is the smaller"
@@ -53,7 +53,7 @@ def test_by_hand():
     delta=st.floats(1e-6, 0.3),
 )
 def test_remark_2_of_the_icml_paper(T, share, R, G, gamma, delta):
-    """Its two bounds with eta = gamma / (L G) written out, the second with the first put into (3)."""
+    """Substituting eta = gamma / (L G), and equation (2) into (3), gives the bounds of remark 2."""
     loss, c = share * T, float(bounds.oskl_constant(T, delta, G))
     regret = loss / (1 - gamma) + R * c + G * (gamma + R**2 / gamma + R) / (1 - gamma) * c
     ours = bounds.oskl_loss_bound(T, loss, R, gamma / G, G, delta)
@@ -73,8 +73,8 @@ def test_h_is_an_upper_bound_of_the_loss_with_a_slope_of_at_most_one(z, gamma, d
 
 
 @pytest.mark.parametrize("gamma", [2.0, 1.9])
-def test_from_gamma_two_on_auxiliary_is_not_known_to_beat_zero(gamma):
-    """h >= log(gamma), so theorem 4 never falls below the loss of f = 0."""
+def test_auxiliary_bound_exceeds_the_loss_of_zero_for_gamma_of_two_or_more(gamma):
+    """As h >= log(gamma), the bound of theorem 4 is never below the loss of f = 0."""
     least = bounds.auxiliary_values(np.inf, "log_gamma", gamma)
     assert least == pytest.approx(math.log(gamma))
     first = bounds.first_below(
@@ -84,7 +84,7 @@ def test_from_gamma_two_on_auxiliary_is_not_known_to_beat_zero(gamma):
 
 
 @given(start=st.integers(1, 10**12))
-def test_the_first_number_below(start):
+def test_first_below(start):
     assert bounds.first_below(lambda T: start, lambda T: T + 0.5) == start
 
 
@@ -103,20 +103,20 @@ def test_refusals(function, arguments, message):
 
 
 def many(learner):
-    """Return the cumulative losses and the support vectors of a learner with each of the seeds, both (SEEDS,)."""
+    """Return the cumulative loss and number of support vectors per seed, both (SEEDS,)."""
     fitted = fit_many([clone(learner).set_params(random_state=seed) for seed in range(SEEDS)], X, Y)
     return np.array([one.cumulative_loss_ for one in fitted]), np.array([one.n_support_ for one in fitted])
 
 
 def assert_mean_below(values, bound):
-    """Refuse a mean that is above by four standard errors, which is once in 30,000 where the expectation is equal."""
+    """Assert that the mean exceeds the bound by at most four standard errors (1 in 30,000 by chance)."""
     assert values.mean() <= np.mean(bound) + 4 * np.std(values - bound, ddof=1) / math.sqrt(len(values))
 
 
 @pytest.mark.parametrize("eta", [0.05, 0.5, 1.9, 30.0])
 @pytest.mark.parametrize("R", [1.0, 3.0, np.inf])
 def test_nc_at_each_checkpoint(eta, R):
-    """On every sequence, for every f in the ball: here for the best one, and for parts of it."""
+    """The bound holds for every f in the ball; test the best f and its multiples."""
     f = BestInHindsight(min(R, 10.0), gamma=GAMMA, random_state=0).fit(X, Y)
     z = np.where(Y == 1, 1, -1) * f.decision_function(X)
     learner, T = NonConservativeKLR(eta=eta, R=R, gamma=GAMMA, dtype="float64"), 0
@@ -143,13 +143,13 @@ def test_auxiliary_in_expectation(h, aux_gamma):
     losses, supports = many(AuxiliaryKLR(eta=0.3, R=3.0, **shape))
     f = BestInHindsight(3.0, random_state=0, **shape).fit(X, Y)
     assert_mean_below(losses, bounds.auxiliary_loss_bound(len(Y), f.cumulative_h_, f.norm_, 0.3))
-    if h != "log_one_plus_gamma":  # of which nothing is known
+    if h != "log_one_plus_gamma":  # for which there is no bound
         assert_mean_below(supports, bounds.auxiliary_support_bound(losses, h, aux_gamma, 0.5))
 
 
 @pytest.mark.parametrize(("G", "eta", "R"), [(1.0, 0.3, 3.0), (1.0, 0.9, 1.0), (4.0, 0.1, 3.0)])
 def test_oskl_with_probability(G, eta, R):
-    """Violations are no more than delta allows, but in one of 10^6 times, also of equation (7) of the proof."""
+    """The bounds and equation (7) are violated as often as delta allows (1 false alarm in 10^6)."""
     losses, supports = many(OSKL(G=G, eta=eta, R=R, gamma=GAMMA))
     f = BestInHindsight(R, gamma=GAMMA, random_state=0).fit(X, Y)
     allowed = binom.ppf(1 - 1e-6, SEEDS, 2 * DELTA)
@@ -161,7 +161,7 @@ def test_oskl_with_probability(G, eta, R):
 
 
 def test_theorem_2_of_the_icml_paper():
-    """On its sequence OSKL has few support vectors and a small loss; who has fewer than n has T log(2) / n."""
+    """OSKL has few support vectors and a small loss; fewer than n vectors give at least T log(2) / n."""
     n, T = 5, 3000
     sets = [repeated_points(T, n, 10.0, seed) for seed in range(20)]
     loss, norm = bounds.separating_function(T, n)
@@ -172,6 +172,6 @@ def test_theorem_2_of_the_icml_paper():
         learner = OSKL(eta=0.5, gamma=GAMMA, R=norm, random_state=0).fit(X, y)
         assert learner.n_support_ < n * math.log(T) ** 2 / 4
         assert learner.cumulative_loss_ < n * math.log(T) ** 2 / 4 < bounds.few_support_loss(T, n)
-    # the loss with all points but one, the last one, as support vectors, and no loss at them
+    # loss if all points but the last are support vectors and have no loss
     few = np.array([bounds.LOG_2 * (1 + np.sum(X[1:] == X[:-1])) for X, _ in sets])
     assert few.mean() == pytest.approx(bounds.few_support_loss(T, n), abs=4 * few.std(ddof=1) / math.sqrt(len(few)))

@@ -1,4 +1,4 @@
-"""The passes of the online learners against their references: layouts, precisions, limits, and weights of rows."""
+"""Test passes of online learners against references: layouts, precision, limits, sample weights."""
 
 import lzma
 import warnings
@@ -29,7 +29,7 @@ from tests.reference import multiclass
 
 
 def assert_same_learner(learner, X, y, *, rtol, step=None, counted=True):
-    """Compare a fitted learner with the reference: who is a support vector, and every coefficient."""
+    """Assert that support vectors and coefficients equal those of the reference."""
     dense = X.toarray() if sp.issparse(X) else X
     kernel = {name: getattr(learner, name) for name in ("kernel", "gamma", "degree", "coef0")}
     K, many = reference.kernel_matrix(dense, dense, **kernel), len(learner.classes_) > 2
@@ -47,7 +47,7 @@ def assert_same_learner(learner, X, y, *, rtol, step=None, counted=True):
     np.testing.assert_array_less(np.abs(learner.dual_coef_ - coef), rtol * np.abs(coef) + atol + 1e-300)
     assert learner.n_support_ == learner.n_updates_ == f.inserted.sum()
     assert learner.t_ == len(y)
-    if rtol <= 1e-10 and counted:  # the sign of a sum that cancels is a matter of rounding
+    if rtol <= 1e-10 and counted:  # rounding decides the sign of a canceling sum
         assert learner.n_mistakes_ == f.mistakes
     if hasattr(learner, "cumulative_loss_"):
         assert learner.cumulative_loss_ == pytest.approx(f.losses, rel=rtol)
@@ -100,7 +100,7 @@ def test_equals_the_reference_on_real_data(dataset, case, mirror):
 )
 def test_equals_the_reference_on_any_data(case, kernel, n, n_classes, d, seed, spread):
     many, random = case in SOFTMAX, np.random.RandomState(seed)
-    # equal rows are likely, and sums that cancel are 0 in any order, as the perceptron's rule needs it
+    # equal rows are likely; canceling sums are 0 in any order, as the perceptron's rule requires
     X = np.round(1024 * spread * random.standard_normal((n, d))) / 1024
     y = random.randint(n_classes, size=n) if many else random.choice([-1, 1], n)
     y[: n_classes if many else 2] = np.arange(n_classes) if many else (-1, 1)
@@ -118,7 +118,7 @@ def test_decision_function_is_the_expansion(kernel, layout, monkeypatch):
     np.testing.assert_allclose(learner.decision_function(laid_out(Z, layout, monkeypatch)), f, rtol=1e-10, atol=1e-12)
 
 
-def test_translation_leaves_rbf_alone_even_in_single_precision():
+def test_rbf_is_invariant_to_translation_in_single_precision():
     X, y = toy()
     X = (np.round(X * 64) / 64).astype(np.float32)  # exact after the shift: only the kernel can lose digits
     near, far = (OSKL(gamma=0.7, random_state=0).fit(data, y) for data in (X, X + 4096))
@@ -130,7 +130,7 @@ HUGE = [KernelPegasos(kernel="poly", degree=5), OSKL(kernel="poly", degree=5), N
 
 
 @pytest.mark.parametrize("learner", [*HUGE, KernelPerceptron(kernel="poly", degree=2.5, coef0=-1.0)], ids=str)
-def test_refuses_what_is_not_finite(learner):
+def test_raises_if_f_is_not_finite(learner):
     X, y = toy()
     message = r"at example \d+, and the update or the norm of f is not finite"
     with np.errstate(over="ignore", invalid="ignore"), pytest.raises(ValueError, match=message):
@@ -139,7 +139,7 @@ def test_refuses_what_is_not_finite(learner):
 
 @pytest.mark.parametrize("place", [0, 150])
 @pytest.mark.parametrize("size", [1e3, 1e5])
-def test_one_far_row_does_not_cost_the_others_their_digits(place, size):
+def test_an_outlier_does_not_reduce_the_precision_of_other_rows(place, size):
     X, y = toy()
     X[place] = size
     X = X.astype(np.float32)
@@ -148,7 +148,7 @@ def test_one_far_row_does_not_cost_the_others_their_digits(place, size):
     np.testing.assert_allclose(single.decision_function(near), double.decision_function(near), rtol=1e-3, atol=1e-4)
 
 
-def test_what_decays_beyond_precision_becomes_zero():
+def test_negligible_coefficients_become_zero():
     X, y = toy(n=3000)
     learner = NonConservativeKLR(R=0.1, average=False, gamma=0.7).fit(X, y)
     tiny = np.abs(learner.dual_coef_) < 1e-294
@@ -165,14 +165,14 @@ SEVERAL = [
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
 @pytest.mark.parametrize("learner", SEVERAL, ids=str)
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_several_passes_go_on_where_the_last_one_ended_and_count_each_row_once(learner, n_classes, layout):
+def test_several_passes_equal_repeated_partial_fit_and_count_each_row_once(learner, n_classes, layout):
     rows, y = toy(empty_rows=False)
-    rows[298] = [0.3, -0.2, 0.1, 0.4]  # which was another row
+    rows[298] = [0.3, -0.2, 0.1, 0.4]  # replaces another row
     y = y if n_classes == 2 or isinstance(learner, KernelPegasos) else np.digitize(rows[:, 0], [-0.3, 0.4])
     X = layout(rows)
     passes = clone(learner).set_params(dtype="float64", random_state=0)
     whole, f = clone(passes).set_params(n_epochs=3).fit(X, y), []
-    for _ in range(4):  # f after each pass; an average is over all passes so far
+    for _ in range(4):  # f after each pass; the average covers all passes so far
         f.append(passes.partial_fit(X, y).decision_function(X))
         if len(f) == 3:
             assert whole.t_ == passes.t_ == 900
@@ -192,7 +192,7 @@ def test_several_passes_go_on_where_the_last_one_ended_and_count_each_row_once(l
 
 
 @pytest.mark.parametrize("learner", [OSKL(G=1.5), Forgetron(budget=20)], ids=str)
-def test_shuffled_passes_are_those_of_rows_in_drawn_orders(learner):
+def test_shuffle_equals_partial_fit_on_permuted_rows(learner):
     X, y = toy()
     shuffled = clone(learner).set_params(n_epochs=2, shuffle=True, random_state=4, dtype="float64").fit(X, y)
     random = np.random.RandomState(4)
@@ -207,7 +207,7 @@ def test_shuffled_passes_are_those_of_rows_in_drawn_orders(learner):
     np.testing.assert_array_equal(again.dual_coef_, shuffled.dual_coef_)
 
 
-def test_rows_that_are_sorted_by_class_need_to_be_shuffled():
+def test_warns_if_rows_are_sorted_by_class():
     X, y = toy(n=1000)
     rows = np.argsort(y, kind="stable")
     with pytest.warns(UserWarning, match="OSKL: the rows are sorted by class.* shuffle=True"):
@@ -222,13 +222,13 @@ LEARNERS = [NonConservativeKLR(eta=0.5), OSKL(G=2.0), AuxiliaryKLR(), KernelPerc
 
 
 def weights_of(n, *, largest=1.0, seed=0):
-    """Return weights in [0, largest], a tenth of them 0."""
+    """Return weights in [0, largest], about a tenth of which are 0."""
     random = np.random.RandomState(seed)
     return largest * random.random_sample(n) * (random.random_sample(n) > 0.1)
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_weighted_updates_are_those_of_the_reference(case):
+def test_weighted_updates_equal_the_reference(case):
     learner, step = CASES[case], step_of(CASES[case])[0]
     X, y = toy(empty_rows=False)
     sampled = isinstance(learner, OSKL)
@@ -244,7 +244,7 @@ def test_weighted_updates_are_those_of_the_reference(case):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_rows_of_weight_0_are_not_there_and_equal_weights_scale_the_step(n_classes):
+def test_rows_of_weight_0_are_ignored_and_equal_weights_scale_the_step(n_classes):
     X, y = toy()
     y = y if n_classes == 2 else np.digitize(X[:, 0], [-0.3, 0.4])
     w = (np.random.RandomState(1).random_sample(len(y)) < 0.6).astype(float)
@@ -255,7 +255,7 @@ def test_rows_of_weight_0_are_not_there_and_equal_weights_scale_the_step(n_class
 
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=str)
-def test_weights_of_classes_multiply_those_of_their_rows(learner):
+def test_class_weights_multiply_sample_weights(learner):
     X, y = toy()
     own, classes, learner = weights_of(300), {1: 1.7, -1: 0.4}, clone(learner).set_params(random_state=0)
     by_class, w = clone(learner).set_params(class_weight=classes), own * compute_sample_weight(classes, y)
@@ -287,7 +287,7 @@ def test_learners_with_weights_share_a_pass():
     assert learners[0].pass_key(2) != other.pass_key(2)
 
 
-def test_what_makes_no_sense_is_refused():
+def test_raises_for_invalid_weights():
     X, y = toy()
     with pytest.raises(ValueError, match="class_weight='balanced' needs the numbers of all rows"):
         OSKL(class_weight="balanced").partial_fit(X, y)

@@ -1,4 +1,4 @@
-"""Many learners in one pass, each as its own fit would make it, and the softmax of many classes."""
+"""Test that learners in a shared pass equal separate fits, and the softmax of many classes."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def assert_same(one, other, rtol):
 
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("layout", ["float32", "dense", "csr"])
-def test_each_learner_is_as_if_it_had_been_alone(kernel, layout):
+def test_fit_many_equals_separate_fits(kernel, layout):
     X, y = toy(n=500, empty_rows=False)
     X = sp.csr_matrix(X) if layout == "csr" else X.astype("float32" if layout == "float32" else "float64")
     learners = [clone(learner).set_params(**KERNELS[kernel], random_state=0) for learner in CASES.values()]
@@ -41,7 +41,7 @@ def test_each_learner_is_as_if_it_had_been_alone(kernel, layout):
 
 @settings(max_examples=20)
 @given(st.lists(st.sampled_from(sorted(CASES)), min_size=1, max_size=4), st.integers(1, 590), st.integers(1, 2))
-def test_a_learner_goes_on_alone(cases, cut, n_epochs):
+def test_partial_fit_continues_after_fit_many(cases, cut, n_epochs):
     X, y = toy(n=600)
     learner = {"gamma": 0.7, "n_epochs": n_epochs}
     learners = [clone(CASES[case]).set_params(random_state=seed, **learner) for seed, case in enumerate(cases)]
@@ -61,7 +61,7 @@ FAMILIES = [NonConservativeKLR(eta=0.7), AuxiliaryKLR(eta=0.4), OSKL(G=1.5), Mar
     st.integers(10, 590),
     st.integers(1, 2),
 )
-def test_learners_that_differ_in_their_radius_part_where_the_norm_exceeds_it(choices, cut, n_epochs):
+def test_learners_that_differ_in_radius_equal_separate_fits(choices, cut, n_epochs):
     X, y = toy(n=600)
     learners = [
         clone(learner).set_params(R=R, average=average, random_state=seed, gamma=0.7, n_epochs=n_epochs)
@@ -75,7 +75,7 @@ def test_learners_that_differ_in_their_radius_part_where_the_norm_exceeds_it(cho
         assert_same(learner.partial_fit(X[cut:], y[cut:]), whole.partial_fit(X[cut:], y[cut:]), rtol=1e-9)
 
 
-def test_one_that_refuses_an_example_does_not_stop_the_others():
+def test_a_learner_that_fails_does_not_stop_the_others():
     X, y = toy()
     learners = [OSKL(loss="exponential", G=1.0), OSKL(random_state=0)]
     shared = SharedFit(learners, X, y)
@@ -88,7 +88,7 @@ def test_one_that_refuses_an_example_does_not_stop_the_others():
 
 @pytest.mark.parametrize("n_epochs", [1, 3, None])
 @pytest.mark.parametrize("seeds", [(1, 1), (1, 2), (None, None)])
-def test_learners_that_shuffle_share_a_pass_if_they_have_one_seed(seeds, n_epochs):
+def test_shuffling_learners_share_a_pass_if_seeds_are_equal(seeds, n_epochs):
     X, y = toy()
     learners = [OSKL(R=10.0**i, random_state=seed, shuffle=True, n_epochs=n_epochs) for i, seed in enumerate(seeds)]
     assert (learners[0].pass_key(2) == learners[1].pass_key(2)) == (seeds == (1, 1))
@@ -97,7 +97,7 @@ def test_learners_that_shuffle_share_a_pass_if_they_have_one_seed(seeds, n_epoch
             assert_same(together, learner.fit(X, y), rtol=1e-9)
 
 
-def test_as_many_passes_as_the_class_has_are_another_number():
+def test_default_number_of_passes():
     assert OSKL(n_epochs=None).pass_key(2) != NonConservativeKLR(n_epochs=None).pass_key(2)
     assert OSKL(n_epochs=2).pass_key(2) == NonConservativeKLR(n_epochs=2).pass_key(2)
     assert OSKL(n_epochs=None).steps(6000) == (60_000, 256)
@@ -136,7 +136,7 @@ def test_two_classes_equal_the_binary_learner(case, kernel, average, monkeypatch
 
 
 @pytest.mark.parametrize("learner", SOFTMAX_LEARNERS, ids=str)
-def test_values_and_probabilities(learner):
+def test_decision_values_and_probabilities(learner):
     X, y = toy_of_many()
     Z = toy_of_many(n=70, seed=5)[0]
     learner = clone(learner).set_params(gamma=0.7, random_state=0).fit(X, y)
@@ -161,7 +161,7 @@ def test_the_sampled_step_is_the_gradient_step_on_average(z, r, G, eta):
     assert p * c == pytest.approx(eta * expit(-z), rel=1e-12)
 
 
-def test_refuses_what_it_cannot_learn():
+def test_raises_for_unknown_labels_and_invalid_steps():
     X, y = toy_of_many()
     learner = MarginKLR().partial_fit(X, y)
     with pytest.raises(ValueError, match=r"y has labels \[7\], but the classes are \[0, 1, 2, 3\]"):

@@ -1,4 +1,4 @@
-"""What online learners do with an example: step, parameters, probabilities, labels, and calls that go on."""
+"""Test update rules, parameters, probabilities, labels and repeated calls of online learners."""
 
 import math
 
@@ -43,7 +43,7 @@ def test_rules_at_extreme_margins(value, h, aux_gamma):
         (one_pass.OSKL(loss="exponential", G=1.0), r"loss exceeds G = 1 at example \d+; G must be at least G1"),
     ],
 )
-def test_refuses_parameters(learner, message):
+def test_raises_for_invalid_parameters(learner, message):
     with pytest.raises(ValueError, match=message):
         learner.fit(*toy(n=400))
 
@@ -59,7 +59,7 @@ VALUES = {
 
 @pytest.mark.parametrize("name", VALUES)
 @pytest.mark.parametrize("y", [-1.0, 1.0])
-def test_slopes_of_smooth_losses_are_those_of_their_values(name, y):
+def test_derivatives_of_smooth_losses_equal_finite_differences(name, y):
     for f in np.linspace(-2.93, 2.93, 60):
         slope = (VALUES[name](y * (f + 1e-6)) - VALUES[name](y * (f - 1e-6))) / 2e-6
         assert losses.derivative(losses.LOSSES[name], y, f, 0.0) == pytest.approx(slope, abs=1e-8, rel=1e-7)
@@ -75,7 +75,7 @@ def test_probabilities_are_the_sigmoid_of_the_logistic_loss(learner):
         np.testing.assert_allclose(learner.predict_proba(X), np.column_stack([1 - p, p]), atol=1e-15)
 
 
-def test_the_cumulative_loss_is_that_of_probabilities():
+def test_cumulative_loss_requires_the_logistic_loss():
     X, y = toy()
     assert "cumulative_loss" in one_pass.OSKL().fit(X, y).progress()
     assert "cumulative_loss" not in one_pass.OSKL(loss="square", G=9.0).fit(X, y).progress()
@@ -84,7 +84,7 @@ def test_the_cumulative_loss_is_that_of_probabilities():
 
 
 @pytest.mark.parametrize("cls", [one_pass.NonConservativeKLR, one_pass.MarginKLR, one_pass.AuxiliaryKLR])
-def test_a_step_size_by_radius_and_number_of_rows(cls):
+def test_step_size_from_radius_and_number_of_rows(cls):
     X, y = toy(n=400)
     named, number = (cls(R=9.0, eta=eta, random_state=0).fit(X, y) for eta in ("R/sqrt(T)", 9.0 / 20.0))
     np.testing.assert_array_equal(named.dual_coef_, number.dual_coef_)
@@ -92,7 +92,7 @@ def test_a_step_size_by_radius_and_number_of_rows(cls):
     np.testing.assert_allclose(together.dual_coef_, number.dual_coef_, rtol=1e-10)
 
 
-def test_a_step_that_is_too_large_for_one_does_not_stop_those_that_share_its_pass():
+def test_an_invalid_step_size_does_not_stop_other_learners_of_the_pass():
     X, y = toy(n=400)
     steps = {"eta": "R/sqrt(T)", "n_epochs": 1, "shuffle": False}
     targets = [("NonConservativeKLR", 1.0), ("NonConservativeKLR", 1e5), ("MarginKLR", 1.0), ("MarginKLR", 1e5)]
@@ -102,7 +102,7 @@ def test_a_step_that_is_too_large_for_one_does_not_stop_those_that_share_its_pas
     assert [score is None for score in scores] == [False, False, False, True]
 
 
-def test_of_equal_values_the_first_class_wins():
+def test_ties_predict_the_first_class():
     X, y = toy()
     learner = one_pass.OSKL(random_state=0).fit(X, np.where(y > 0, "h", "g"))
     learner.dual_coef_ = np.zeros_like(learner.dual_coef_)
@@ -124,7 +124,7 @@ def test_callback_sees_a_fitted_learner_and_stops_it():
 
 
 @pytest.mark.parametrize("average", [False, True])
-def test_a_fitted_learner_keeps_its_kernel_and_going_on_leaves_what_was_read_before_alone(average):
+def test_partial_fit_keeps_the_kernel_and_does_not_modify_earlier_coefficients(average):
     X, y = toy()
     learner = one_pass.KernelPegasos(average=average, gamma=0.7).partial_fit(X, y)
     f, coef = learner.decision_function(X), learner.dual_coef_
