@@ -104,7 +104,7 @@ def unreadable(path: str | Path, error: OSError | ValueError) -> KlrBenchError |
     kind = no_file(Path(path)) or ""
     if kind.startswith("is "):
         got = kind.removeprefix("is ")
-        return KlrBenchError(f"{path}: expected a regular file, got {got}. Replace it by the right file.")
+        return KlrBenchError(f"{path}: expected a regular file, got {got}. Replace it with the right file.")
     reason = error.strerror if isinstance(error, OSError) else error
     return KlrBenchError(f"{path}: cannot be read ({reason}). Check its name and permissions.")
 

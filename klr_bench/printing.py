@@ -21,7 +21,7 @@ def announce_renaming(former: str, new: str) -> None:
     """Warn once per process on standard error that a former name is deprecated."""
     if former not in _announced:
         _announced.add(former)
-        sys.stderr.write(f"{former} is renamed {new}; the old name ends with {ENDS_WITH}.\n")
+        sys.stderr.write(f"{former} was renamed to {new}; the old name will be removed in {ENDS_WITH}.\n")
 
 
 def printable(text: str) -> str:

@@ -38,7 +38,7 @@ def watch(arguments: Sequence[str]) -> int:
             _say(f"Anyone who can reach this machine by host={values['host']} can read it.")
         if not folder.exists():
             known = names("experiment", folders())
-            hint = "" if name in known else f", though there is no experiment of this name.{nearest(name, known)}"
+            hint = "" if name in known else f"; no experiment has this name.{nearest(name, known)}"
             _say(f"There are no results yet. Start them with: klr-bench run experiment={name}{hint}")
         if in_browser:
             import webbrowser

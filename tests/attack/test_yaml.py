@@ -13,7 +13,7 @@ from tests.attack.promise import refused, rejected
 TENS = "[" + ", ".join(["*a{0}"] * 10) + "]"
 NESTED = "".join(f"a{n}: &a{n} {TENS.format(n - 1)}\n" for n in range(1, 12))
 MERGED = "".join(f"a{n}: &a{n} {{<<: {TENS.format(n - 1)}}}\n" for n in range(1, 12))
-COUNT, DEPTH = f"at most {MOST_NODES:,} values", f"at most {DEEPEST} lists and mappings"
+COUNT, DEPTH = f"at most {MOST_NODES:,} values", f"at most {DEEPEST} levels of lists and mappings"
 REASON = "expected a YAML file, but it cannot be read"
 BOMBS: dict[str, tuple[bytes, str]] = {
     "aliases of lists": (f"a0: &a0 [1]\n{NESTED}".encode(), COUNT),

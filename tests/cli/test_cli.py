@@ -193,7 +193,7 @@ def test_a_multirun_sweeps_into_folders_of_their_own(
     )
     stub.configs.clear()
     assert main(["run", "-m", "seed=1,2", "name=same", "--dry-run"]) == 2
-    assert capsys.readouterr().err.startswith("error: seed=2 name=same: results/same: an earlier run of this sweep uses")
+    assert capsys.readouterr().err.startswith("error: seed=2 name=same: results/same: an earlier run of this sweep")
     assert len(stub.configs) == 1
 
 
@@ -302,7 +302,7 @@ def test_two_runs_are_compared_by_the_former_key_too(
     assert main(["report", "experiment=a", "compare=b"]) == main(["report", "experiment=a", "against=b"]) == 0
     assert main(["report", "experiment=a", "against=there/b"]) == 0
     assert calls == [(Path("results/a"), Path("results/b"))] * 2 + [(Path("results/a"), Path("there/b"))]
-    assert capsys.readouterr().err == "against= is renamed compare=; the old name ends with 0.2.0.\n"
+    assert capsys.readouterr().err == "against= was renamed to compare=; the old name will be removed in 0.2.0.\n"
 
 
 OSKLS = [f"oskl_{name} " for name in ("adult", "covtype", "covtype_radius", "losses_magic", "magic", "mnist")]

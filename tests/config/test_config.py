@@ -270,5 +270,7 @@ def test_former_names_are_understood_and_announced_once(
     assert resolved.datasets["moons"] == composed("dataset=moons").datasets["moons"]
     names = {f"parallel.backend={name}": "parallel.backend=joblib" for name in ("loky", "processes")}
     names[former] = "klr_bench.datasets.synthetic.moons"
-    ending = "the old name ends with 0.2.0."
-    assert capsys.readouterr().err.splitlines() == [f"{name} is renamed {new}; {ending}" for name, new in names.items()]
+    ending = "the old name will be removed in 0.2.0."
+    assert capsys.readouterr().err.splitlines() == [
+        f"{name} was renamed to {new}; {ending}" for name, new in names.items()
+    ]

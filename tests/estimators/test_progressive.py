@@ -61,5 +61,5 @@ def test_what_has_no_such_scores():
     for learner in LEARNERS:
         with pytest.raises(ValueError, match="requires two classes"):
             clone(learner).partial_fit_scores(X, three)
-    with pytest.raises(ValueError, match="give each class a weight above 0"):
+    with pytest.raises(ValueError, match="give each class a positive weight"):
         AROW(class_weight={"no": 0.0}).partial_fit_scores(X, y)

@@ -36,7 +36,7 @@ FOUR = 4
 class TwoValued:
     """Two-valued features, stored in the columns `columns` (k,).
 
-    Each row has the value `base` or `other`, which differ by `step`.
+    Each feature takes the value `base` or `other`, which differ by `step`.
 
     The features `rest` (d - k,) may have any value.
     """
@@ -54,7 +54,7 @@ class TwoValued:
 
     @cached_property
     def in_csr(self):
-        """True if the stored entries of CSR rows are the bits.
+        """True if the stored entries of CSR rows correspond to the set bits.
 
         This requires that all features have two values and all bases are 0.
         """
@@ -234,7 +234,7 @@ def _signatures(of):
 
 @compiled(_signatures(lambda real, words: void(words, words, int64, boolean, real[::1], real[:, ::1])))
 def tabulate(left, right, n_words, differ, table, values):
-    """Look up the bit count of each pair of word rows in `table`; write to `values` (n, m)."""
+    """Look up the bit count of each row of `left` and column of `right` in `table`; write to `values` (n, m)."""
     counts = np.empty(right.shape[1], dtype=right.dtype)
     for i in range(len(left)):
         _count(left[i], right, n_words, differ, counts)
@@ -245,7 +245,7 @@ def tabulate(left, right, n_words, differ, table, values):
 
 @compiled(_signatures(lambda real, words: real[::1](words, words, int64, boolean, real[::1], real[:])))
 def sum_tabulated(left, right, n_words, differ, table, weights):
-    """Return sum_i weights[i] table[count_ij], shape (m,), for bit counts of rows i and j."""
+    """Return sum_i weights[i] table[count_ij], shape (m,), for bit counts of row i and column j."""
     counts = np.empty(right.shape[1], dtype=right.dtype)
     sums = np.zeros(right.shape[1], dtype=table.dtype)
     for i in range(len(left)):
@@ -257,7 +257,7 @@ def sum_tabulated(left, right, n_words, differ, table, weights):
 
 @compiled(_signatures(lambda real, words: void(real[:, ::1], words, words, int64, boolean, float64)))
 def add_counts(products, left, right, n_words, differ, per_bit):
-    """Add the bit counts of each pair of word rows, times `per_bit`, to `products` (n, m)."""
+    """Add the bit counts of rows of `left` and columns of `right`, times `per_bit`, to `products`."""
     counts = np.empty(right.shape[1], dtype=right.dtype)
     scale = products.dtype.type(per_bit)
     for i in range(len(left)):

@@ -78,7 +78,7 @@ def _go_on(self, X, y, classes=None, sample_weight=None, callback=None):
 
 
 def _begin(self, before=()):
-    """Set one learner per class, reusing those of `before` if their number is right.
+    """Set one learner per class, reusing those of `before` if there is one per class.
 
     All get the same seed, so that they go through the rows in the same order.
     """

@@ -152,7 +152,7 @@ def make_writable(thing: Any) -> None:
         if isinstance(value, np.ndarray):
             if not value.flags.writeable:
                 setattr(thing, name, np.array(value))
-        elif is_dataclass(value):  # named tuples are parts of kernel operands, which are never modified
+        elif is_dataclass(value):  # dataclasses are parts of kernel operands, which are never modified
             continue
         elif hasattr(value, "__dict__") and type(value).__module__.startswith("klr_bench."):
             make_writable(value)

@@ -107,7 +107,7 @@ class ApproximateKernelLR(BinaryKernelClassifier):
         """
         self._forget()
         if self.features == "fourier" and self.kernel != "rbf":
-            message = f"features='fourier' is for kernel='rbf', got kernel={self.kernel!r}; use features='nystroem'."
+            message = f"features='fourier' requires kernel='rbf', got kernel={self.kernel!r}; use features='nystroem'."
             raise ValueError(message)
         X, y = self._validate(X, y, dtype=self._dtypes(), reset=True)
         self._set_classes(y)

@@ -166,7 +166,11 @@ def test_bad_input_is_refused_in_a_sentence():
         (r"lazy=True requires kernel='rbf' and CSR rows", PrototypeKLR(3, lazy=True), y),
         (r"nothing is left to learn", PrototypeKLR(3, **fixed, learn_width=False), y),
         (r"nothing is left to learn\.", PrototypeKLR(3, **fixed, kernel="linear"), y),
-        (r"n_prototypes=15: expected at most 1\d training", PrototypeKLR(15, validation_fraction=0.5), y),
+        (
+            r"n_prototypes=15: expected at most 1\d, the number of training rows",
+            PrototypeKLR(15, validation_fraction=0.5),
+            y,
+        ),
     ]
     for message, model, labels in cases:
         with pytest.raises(ValueError, match=message):

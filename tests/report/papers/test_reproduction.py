@@ -122,7 +122,8 @@ def test_properties_of_a_data_set_are_compared_with_those_of_the_records(make: M
     units = {"nnz_per_instance": "", "lam": "fraction"}
     lines = [f"1,digits,,,{name},{value},,{units.get(name, 'count')},x" for name, (value, _) in facts.items()]
     lines += ["1,magic,,,nnz_per_instance,1.5,,,x", "1,digits,,,lam,0.5,,fraction,x"]
-    assert verdicts(make(*lines).matches_by_table["1"])[1:] == [*(verdict for _, verdict in facts.values()), "OPEN", "OPEN"]
+    matches = make(*lines).matches_by_table["1"]
+    assert verdicts(matches)[1:] == [*(verdict for _, verdict in facts.values()), "OPEN", "OPEN"]
 
 
 def test_a_cause_counts_if_the_experiments_that_show_it_were_run(make: Make) -> None:
@@ -162,7 +163,7 @@ def test_the_page_of_a_table(make: Make) -> None:
     for words in (
         "[1] The paper scales by two. Shown by mine. digits, OSKL, G 2, Accuracy (%): 80.0 ± 0.5 against 70.0 ± 0.1.",
         "magic: measured on moons as a substitute",
-        "Not to be had: 1 number (adult, Baseline). It was never published.",
+        "Unavailable: 1 number (adult, Baseline). It was never published.",
         "Not run: 1 number (covtype, Baseline).",
     ):
         assert words in "\n".join(page.caption)
