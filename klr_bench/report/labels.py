@@ -48,7 +48,7 @@ def number(mean: float | None, std: float | None, metric: Metric) -> str:
 
 
 def three_digits(number: float) -> int:
-    """Return the number of decimals (at most three) that shows three significant digits."""
+    """Return how many decimals (at most 3) show three significant digits of a number."""
     if not 0 < number < math.inf:
         return 1
     return min(3, max(0, 2 - math.floor(math.log10(number))))
@@ -70,7 +70,7 @@ def line_label(line: Method) -> str:
 
 
 def join_names(names: Sequence[str], *, most: int = MOST_NAMED, of: str = "more") -> str:
-    """Join the first few names and add the number of remaining ones."""
+    """Join the first names with commas, and state how many more there are."""
     more = [f"and {len(names) - most:,} {of}"] if len(names) > most else []
     return ", ".join([*names[:most], *more])
 
@@ -81,12 +81,18 @@ def pluralize(count: int, noun: str) -> str:
 
 
 def path_of(line: Method) -> tuple[str, Variant]:
-    """Return the curve of a method: its algorithm and the variant without `PATH` parameters."""
+    """Return the key of the curve to which a method belongs.
+
+    The key is the algorithm and its variant without the `PATH` parameters.
+    """
     return line.algorithm, line.variant.without(*PATH)
 
 
 def along_path(lines: Sequence[Method], metric: str, factor: float = 1.0) -> list[tuple[float, float, float]]:
-    """Return (number of selected features, mean, standard deviation) per method, sorted."""
+    """Return one tuple per method for a curve over the number of selected features.
+
+    A tuple is (number of selected features, mean, standard deviation); the list is sorted.
+    """
     points = [(line.entries["n_selected"].mean, line.entries[metric]) for line in lines]
     return sorted(
         (n_features, factor * entry.mean, factor * (entry.std or 0.0))

@@ -151,7 +151,7 @@ def read_texts(path: Path) -> tuple[list[str], list[list[str]]]:
 
 
 def _frame(path: Path, texts: Texts, columns: Sequence[str]) -> pd.DataFrame:
-    """Convert the texts of a file to a data frame with one dtype per column."""
+    """Convert the strings of a CSV file to a data frame with one dtype per column."""
     import pandas as pd
 
     header, rows = texts
@@ -175,9 +175,9 @@ def _frame(path: Path, texts: Texts, columns: Sequence[str]) -> pd.DataFrame:
 
 
 def _value(column: str, text: str) -> Any:
-    """Parse the text of one field.
+    """Convert the string in one field to its value.
 
-    Raises ValueError, TypeError, RecursionError or OverflowError if the text is invalid.
+    Raises ValueError, TypeError, RecursionError or OverflowError if the string is invalid.
     """
     value: Any = text
     if column not in EXPECTED:

@@ -30,7 +30,6 @@ MOST_REPEATS = 1_000_000
 
 
 def _known_split(split: Any) -> Any:
-    """Return the split, or None if it is in the format of another version."""
     try:
         return parse_split(split) if isinstance(split, dict) else split
     except KlrBenchError:
@@ -159,7 +158,7 @@ class Manifest(Model):
         return None if entry is None or isinstance(entry.split, str) else entry.split
 
     def resampled(self, dataset: str) -> bool | None:
-        """Return True if repeats draw new test rows, False if they share them, None if unknown."""
+        """Return True if each repeat draws new test rows, False if not, None if unknown."""
         split = self.split(dataset)
         return None if split is None else isinstance(split, RESAMPLING)
 

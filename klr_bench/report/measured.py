@@ -47,7 +47,7 @@ UNKNOWN = Machine("", "")
 
 @dataclass(frozen=True)
 class Conditions:
-    """Machines of a set of fits and the highest load from other processes, or None if unknown."""
+    """Machines on which some fits ran, and the highest load by other processes (None if unknown)."""
 
     machines: frozenset[Machine] = frozenset()
     load: float | None = None
@@ -85,7 +85,7 @@ class Entry:
 
     @classmethod
     def of(cls, values: Iterable[float], *, alike: bool = True) -> Entry:
-        """Summarize values; NaN counts as missing."""
+        """Return the mean and standard deviation of some values, ignoring NaN."""
         known = np.array([value for value in values if not np.isnan(value)])
         if not known.size:
             return cls(0, None, None, alike)

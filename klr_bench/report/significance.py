@@ -74,7 +74,7 @@ class Sample(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """Comparison of two methods: mean paired difference, interval and p-values.
+    """Comparison of two methods: mean paired difference, confidence interval and p-values.
 
     `worse`, `equivalent` and `better` are the probabilities that the first is so, in the direction of the metric.
     Everything but the difference is NaN if the two cannot be compared.
@@ -94,7 +94,10 @@ class Pair(NamedTuple):
 
 
 def is_marked(metric: Metric) -> bool:
-    """Return True if the best value is marked: not for times, memory, or undirected metrics."""
+    """Return True if the best value of a metric is marked in tables.
+
+    This excludes times, memory, and metrics without a better direction.
+    """
     stored = metric.stored and not metric.compares
     return bool(metric.better) and stored and metric.unit not in ("s", "min", "MB") and metric.name not in UNMARKED
 
@@ -102,7 +105,7 @@ def is_marked(metric: Metric) -> bool:
 def marks(
     groups: Groups, columns: Sequence[Column], metrics: Iterable[Metric], *, resampled: bool, by: str | None
 ) -> dict[str, Marks]:
-    """Return the marks of all metrics that have marks on one data set, keyed by metric.
+    """Return the marks of one data set, keyed by metric.
 
     `groups` are its records by method.  `resampled`: whether each repeat splits the same set again.  `by` is a
     parameter whose values are columns of the table: only methods with the same value are compared.
@@ -119,7 +122,7 @@ def marks(
 def samples(
     groups: Groups, columns: Sequence[Column], name: str, *, resampled: bool, by: str | None = None
 ) -> list[Sample]:
-    """Return one sample of a metric per value of the parameter `by`.
+    """Return the samples of a metric, one for each value of the parameter `by`.
 
     Methods without values are left out.
     """

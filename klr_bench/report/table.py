@@ -29,7 +29,7 @@ class Line(Method):
 
 @dataclass(frozen=True)
 class Block:
-    """Table block of one data set; times are in the published unit, or in seconds."""
+    """Table block of one data set. Times are in the published unit, or in seconds."""
 
     dataset: str
     label: str

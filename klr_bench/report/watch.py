@@ -56,7 +56,7 @@ AGAIN = "Run the same command again to continue."
 
 
 class Watched:
-    """Results folder, possibly not created yet, that is read for any number of browsers."""
+    """State of the live view of one results folder, shared by all open browsers."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -65,7 +65,7 @@ class Watched:
         self._due = 0.0
 
     def state(self) -> dict[str, Any]:
-        """Return the content of the header and the version of the results, as JSON values."""
+        """Return the state of the run, and the version of its results, as a JSON-serializable dict."""
         state: dict[str, Any] = {"experiment": self.folder.name, "version": self._version(), "problem": ""}
         try:
             progress = read_progress(self.folder)
@@ -80,7 +80,7 @@ class Watched:
         return state | {"standing": "none", "sentence": sentence}
 
     def results(self) -> dict[str, str]:
-        """Return the version of the results and their report (HTML) or a message, as JSON values.
+        """Return the version and the report (HTML) of the results, or an error message.
 
         There is one report per version.  If it fails, the message says why, and the next request tries again.
         """
@@ -100,7 +100,7 @@ class Watched:
             return self._results
 
     def _version(self) -> str:
-        """Return a text that changes with the files.
+        """Return a string that changes whenever the watched files change.
 
         During a run it does not change before the next report is due.
         """
@@ -190,20 +190,20 @@ class Server(ThreadingTCPServer):
         self.url = f"http://{platform.node() if address == ANY else address}:{self.port}/"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Report a server error in one line, and ignore connections closed by the browser."""
+        """Print a server error as one line. Connections closed by the browser are ignored."""
         error = sys.exception()
         if error is not None and not isinstance(error, ConnectionError | TimeoutError):
             sys.stderr.write(f"watch: {exception_text(error)}\n")
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Handler of one HTTP request."""
+    """Request handler of the server."""
 
     server: Server
     timeout = 10.0
 
     def do_GET(self) -> None:
-        """Answer a request for the page, the state, the results or an asset."""
+        """Respond to a request for the page, the state, the results or an asset."""
         watched, path = self.server.watched, self.path.partition("?")[0]
         if self.server.is_loopback and not is_loopback_name(self.headers.get("Host", "")):
             # Prevent DNS rebinding: pages of other sites whose name resolves to this machine must not read results.

@@ -1,4 +1,4 @@
-"""Formats and files of a report; files are written only if their content changes."""
+"""Formats of reports, and writing of files whose content has changed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def write_changed(target: Path, files: Mapping[str, bytes]) -> list[Path]:
-    """Write files into `target` unless they already have the same content; return all paths."""
+    """Write files into `target` if their content has changed. Return all paths."""
     for name, content in files.items():
         path = target / name
         if not path.is_file() or path.read_bytes() != content:

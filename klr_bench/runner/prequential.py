@@ -147,7 +147,7 @@ class Pass:
         self.window = PrequentialResult()
 
     def metrics(self) -> Metrics:
-        """Return the metrics of the whole pass; each row is evaluate before it is learned from."""
+        """Return the metrics of the whole pass; each row is tested before the estimator learns from it."""
         return {
             **self.whole.metrics(),
             **fitted(self.estimator, self.n_rows),

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Outcome(Enum):
-    """Result of comparing two means."""
+    """Outcome of the comparison of two means."""
 
     EQUAL = "equal in each repeat"
     TESTED = "tested"

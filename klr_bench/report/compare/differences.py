@@ -68,7 +68,7 @@ def setting_differences(first: Run, second: Run) -> list[Setting]:
 
 
 def _text(value: Any) -> str:
-    """Format a value as one line of YAML, or as a dash if it is missing or empty."""
+    """Format a value as one line of YAML; a missing or empty value is a dash."""
     if value is None or value in ([], {}):
         return NONE
     if isinstance(value, float):
@@ -77,7 +77,7 @@ def _text(value: Any) -> str:
 
 
 def _cut(first: str, second: str) -> tuple[str, str]:
-    """Shorten two texts so that the place where they differ stays visible."""
+    """Shorten two strings such that the place where they differ stays visible."""
     common = next((at for at, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), 0)
     if max(len(first), len(second)) > LONGEST and common > LONGEST // 2:
         first, second = (f"...{text[common - 10 :]}" for text in (first, second))
@@ -136,7 +136,7 @@ class Cells:
 
 
 def compare_cells(first: Run, second: Run, pairings: Mapping[str, Pairing]) -> Cells:
-    """Determine which cells are in both runs, and which of these are equal."""
+    """Compare the cells of two runs: which cells they share, and which of these are equal."""
     ours, theirs = _measured(first), _measured(second)
     unmatched = _unmatched(first, second), _unmatched(second, first)
     cells = Cells(unmatched, (sorted(ours - theirs), sorted(theirs - ours)))

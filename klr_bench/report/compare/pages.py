@@ -135,7 +135,7 @@ def _cell_sentences(two: Comparison) -> list[str]:
 
 
 def _test_sentences(two: Comparison) -> list[str]:
-    """Return how differences are tested, and why some are not, each with the data sets."""
+    """Return sentences on how differences are tested, and why some are not tested."""
     labels_of: dict[str, dict[str, None]] = {}
     for one in two.numbers:
         if one.outcome is not Outcome.EQUAL:
@@ -168,7 +168,7 @@ def _time_sentences(two: Comparison) -> list[str]:
 
 
 def _grids(two: Comparison, numbers: Sequence[Number], heads: list[str]) -> list[Grid]:
-    """Return the differing metrics: one grid per data set, one group of rows per metric.
+    """Return tables of the differing metrics, one per data set.
 
     MAGIC              repeats           A           B    A-B      p  significant
     Accuracy (%)

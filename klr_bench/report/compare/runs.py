@@ -58,7 +58,7 @@ class Run:
         return methods
 
     def counted_rows(self, method: MethodKey) -> dict[int, Row]:
-        """Return the repeats of a method that enter its mean.
+        """Return the repeats that enter the mean of a method.
 
         These are the successful ones or, if there are none, those stopped by a time limit.
         """

@@ -1,4 +1,4 @@
-"""Figures of an experiment. Each declares its requirements, and notes state missing ones.
+"""Figures of an experiment, each with requirements that the records must meet.
 
 `curves` holds the figures that are curves; every other module of this folder defines one as `FIGURE`, and so does a
 user's own `./configs/figure/<name>.py`, which is run if an experiment names it and the report allows it.  Figures can
@@ -144,7 +144,7 @@ def _add(
     *,
     explored: bool,
 ) -> list[str]:
-    """Draw one figure, add its files or its plot to `drawn`, and return notes."""
+    """Draw one figure, add it to `drawn`, and return notes on problems."""
     import matplotlib.style
 
     from klr_bench.report.figures.core.drawing import STYLE, draw_plot, saved
@@ -177,7 +177,7 @@ def _add(
 
 
 def _free_name(stem: str, taken: set[str]) -> str:
-    """Return a file name made of plain characters that is not in `taken`."""
+    """Return a file name of plain characters, based on `stem`, that is not in `taken`."""
     plain = re.sub(r"[^A-Za-z0-9_.=+-]", "-", stem)[:LONGEST].lstrip(".") or "figure"
     names = (plain if number == 1 else f"{plain}_{number}" for number in count(1))
     return next(name for name in names if name not in taken)

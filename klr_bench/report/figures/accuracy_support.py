@@ -82,14 +82,14 @@ def write_labels(
 
 
 def _moved(text: Annotation, place: tuple[float, float, str, str]) -> Bbox:
-    """Move a label and return its bounding box in pixels."""
+    """Move a label to a position, and return its bounding box in pixels."""
     across, up, side, edge = place
     text.set(position=(across, up), ha=side, va=edge)
     return text.get_window_extent()
 
 
 def _covered(box: Bbox, taken: Sequence[Bbox], inside: BboxBase) -> float:
-    """Return the penalty of a label position: covered area, plus area outside the axes."""
+    """Return a penalty for a label position, based on covered area and area outside the axes."""
 
     def common(other: BboxBase) -> float:
         overlap = Bbox.intersection(box, other)

@@ -1,4 +1,4 @@
-"""Regret and support vectors against the number of examples, with the papers' bounds.
+"""Figure of regret and support vectors against the number of examples, with theoretical bounds.
 
 The bounds are those of Zhang et al. (2012, 2013).
 
@@ -55,7 +55,10 @@ Fit = Mapping[Any, Any]
 
 
 class Bounds(NamedTuple):
-    """Bounds of one fit; `of_support` is None without a bound on the support vectors."""
+    """Regret and sparsity bounds of one fit.
+
+    `of_support` is None if there is no bound on the number of support vectors.
+    """
 
     of_loss: Callable[[Any, Any, Any, Any], Any]
     """Function of T, the comparator's loss and sum of h on the first T examples, and its norm."""
@@ -64,7 +67,7 @@ class Bounds(NamedTuple):
 
 
 class Bounded(NamedTuple):
-    """Curve of a method and, per bound, the first T at which the bound is nontrivial, or None.
+    """Mean curve of a method and, for each bound, the first T at which it is nontrivial.
 
     A bound is nontrivial if it is below the trivial value; for any T the losses are those of the average
     example.  The curve has one row per checkpoint, means over the repeats, NaN if missing: t, own (cumulative loss),
@@ -174,7 +177,7 @@ def _bounded(fits: Sequence[Fit], compared: Sequence[Fit], checkpoints: Mapping[
 def _curve(
     fit: Fit, its: Bounds | None, compared: Sequence[Fit], checkpoints: Mapping[Any, pd.DataFrame]
 ) -> pd.DataFrame:
-    """Return the curve of one fit; the comparator of Auxiliary preferably has the same h."""
+    """Return the curve of one fit, compared with the best classifier in hindsight."""
     own = checkpoints[fit["key"]]
     others = [one for one in compared if (one["dataset"], one["repeat"]) == (fit["dataset"], fit["repeat"])]
     same_h = [one for one in others if fit["algorithm"] != "auxiliary" or _shape(one) == _shape(fit)]
@@ -192,7 +195,7 @@ def _curve(
 
 
 def _shape(fit: Fit) -> list[Any]:
-    """Return the loss h of Auxiliary and the parameter on which it depends."""
+    """Return the parameters of the loss bound h of an Auxiliary learner."""
     params = fit["params"]
     return [params.get("h"), params.get("aux_delta" if params.get("h") == "hard_cutoff" else "aux_gamma")]
 

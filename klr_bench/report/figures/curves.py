@@ -148,7 +148,7 @@ def plot_sparsity(inputs: Inputs) -> Plot | None:
 
 
 def excess_objectives(traces: pd.DataFrame, records: pd.DataFrame) -> pd.DataFrame:
-    """Return the checkpoints with F / F* - 1 for the objective F, where it is positive.
+    """Return the relative excess F / F* - 1 of the objective F at each checkpoint.
 
     F* is the smallest objective on the same data set and repeat.
     """

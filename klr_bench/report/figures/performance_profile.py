@@ -48,7 +48,9 @@ def _plot(inputs: Inputs) -> Plot | None:
 
 
 def profiles_of(inputs: Inputs) -> tuple[list[Curve], dict[float, Array]]:
-    """Return the solvers and, per gap, their times relative to the fastest, (problems, solvers).
+    """Return the solvers, and their times relative to the fastest solver for each gap.
+
+    The times have the shape (problems, solvers).
 
     A time is infinite if the gap is not reached.  Raises KlrBenchError with fewer than two solvers.
     """

@@ -36,7 +36,7 @@ MOST_PICTURES, MOST_PASSES = 100, 60
 
 
 class Classifier(NamedTuple):
-    """Classifier after one pass: b0 (M,), b (M, J), u (J, 2) and gamma."""
+    """Prototype classifier after one pass, with arrays b0 (M,), b (M, J), u (J, 2) and gamma."""
 
     b0: NDArray[np.float64]
     b: NDArray[np.float64]
@@ -56,13 +56,13 @@ class Classifier(NamedTuple):
         return np.asarray(np.exp(-self.gamma * ((X[:, None, :] - self.u) ** 2).sum(axis=2)))
 
     def classes(self, X: NDArray[Any]) -> NDArray[np.intp]:
-        """Return the indices of the most probable classes, (n,)."""
+        """Return the index of the most probable class for each row, shape (n,)."""
         scores = self.b0 + self.kernel(X) @ self.b.T
         return (scores[:, 0] > 0).astype(np.intp) if scores.shape[1] == 1 else np.argmax(scores, axis=1)
 
 
 def _array(values: Mapping[str, float], name: str, n_axes: int) -> NDArray[np.float64]:
-    """Collect the entries name_0_0, name_0_1, ... in an array, empty if some are missing."""
+    """Return the array stored in the entries name_0_0, name_0_1, ..., or an empty array."""
     pattern = re.compile(name + r"_([0-9]{1,9})" * n_axes)
     matches = {key: match for key in values if (match := pattern.fullmatch(key))}
     entries = {tuple(map(int, match.groups())): values[key] for key, match in matches.items()}

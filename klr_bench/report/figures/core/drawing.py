@@ -1,4 +1,4 @@
-"""Drawing of plots with matplotlib: panels in rows, one legend, logarithmic axes."""
+"""Drawing of plots with matplotlib."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def plain(text: str) -> str:
 
 
 def saved(drawing: Drawing, kind: str, dpi: float) -> bytes:
-    """Return the content of an image file, which is deterministic."""
+    """Return a drawing as the content of a file; equal drawings give equal bytes."""
     content = io.BytesIO()
     undated = {"png": {"Software": None}, "pdf": {"CreationDate": None}}.get(kind, {"Date": None})
     drawing.savefig(content, format=kind, dpi=dpi, metadata=undated)

@@ -94,7 +94,7 @@ class DrawnFigures:
 
 
 class Requirement(NamedTuple):
-    """Requirement of a figure, the methods that meet it, and advice if there are none."""
+    """Requirement of a figure, the methods that meet it, and advice on how to meet it."""
 
     words: str
     having: set[Place]
@@ -102,7 +102,10 @@ class Requirement(NamedTuple):
 
 
 def lacking(inputs: Inputs, needs: Needs) -> tuple[bool, list[str]]:
-    """Return True if some method meets all requirements, and notes on the methods that do not."""
+    """Check the requirements of a figure for each method.
+
+    Return True if some method meets all of them, and notes on the methods that do not.
+    """
     lines = {(block.dataset, *line.column): line for block in inputs.table.blocks for line in block.lines}
     required = _requirements(inputs, needs, lines)
     complete = {place[:2] for place in lines if all(place in one.having for one in required)}

@@ -37,7 +37,10 @@ SMALLEST, LARGEST = 1e-30, 1e30
 
 @dataclass(frozen=True)
 class Axis:
-    """Axis for a metric, a parameter, "t" or "elapsed_s"; values are multiplied by `factor`."""
+    """Axis of a plot.
+
+    It shows a metric, a parameter, "t" or "elapsed_s", and values are multiplied by `factor`.
+    """
 
     metric: str
     label: str
@@ -83,7 +86,7 @@ def looks_of(labels: Mapping[Curve, str], *, dashed: bool = False) -> dict[Curve
 
 @dataclass
 class Series:
-    """Points of equal appearance: means over repeats, single repeats, or published values."""
+    """Points with the same appearance: means, single repeats, or published values."""
 
     curve: Curve
     look: Look
@@ -104,7 +107,7 @@ class Series:
     def add(
         self, x: float | None, y: float | None, keys: Sequence[str], name: str, spread: float | None = None
     ) -> bool:
-        """Append a point and return True, or return False if a coordinate is missing."""
+        """Append a point, unless a coordinate is missing. Return True if it was appended."""
         if x is None or y is None:
             return False
         self.x.append(x)
@@ -118,7 +121,7 @@ class Series:
 def connected(
     curve: Curve, look: Look, x: Iterable[float], y: Iterable[float], keys: Sequence[str] = (), name: str = ""
 ) -> Series:
-    """Return a series that connects points of the same records."""
+    """Return a series in which the points of one set of records are connected by a line."""
     series = Series(curve, look, connected=True)
     for across, up in zip(x, y, strict=True):
         series.add(across, up, keys, name or look.label)
@@ -174,7 +177,10 @@ def published(line: Line, metric: str) -> float | None:
 
 
 def curve_of(line: Line, *along: str) -> Curve:
-    """Return the curve of a method; `along` lists the parameters that vary along the curve."""
+    """Return the key of the curve of a method.
+
+    `along` lists the parameters that vary along the curve.
+    """
     return line.algorithm, line.variant.without(*along)
 
 
@@ -184,7 +190,7 @@ def algorithm_of(line: Line) -> Curve:
 
 
 def fits_of(inputs: Inputs) -> dict[Place, list[Row]]:
-    """Return the records that enter the means, keyed by data set, algorithm and variant."""
+    """Return the records that enter each mean, keyed by data set, algorithm and variant."""
     fits: dict[Place, list[Row]] = {}
     for row in inputs.records[inputs.records["status"] == "ok"].to_dict("records"):
         fits.setdefault((row["dataset"], row["algorithm"], row["variant"]), []).append(row)
@@ -192,7 +198,10 @@ def fits_of(inputs: Inputs) -> dict[Place, list[Row]]:
 
 
 def wide_traces(traces: pd.DataFrame, metrics: Iterable[str]) -> pd.DataFrame:
-    """Return one row per checkpoint with key, t, elapsed_s and the metrics, NaN if missing."""
+    """Return a data frame with one row per checkpoint and one column per metric.
+
+    The columns are key, t, elapsed_s and the metrics, NaN if missing.
+    """
     traces = traces[traces["value"].map(drawable).notna()]
     wide = traces.pivot_table(index=["key", "t", "elapsed_s"], columns="metric", values="value").reset_index()
     return wide.reindex(columns=list(dict.fromkeys(["key", "t", "elapsed_s", *metrics])))
@@ -246,7 +255,7 @@ def means(
 
 
 def _x_of(line: Line, x: Axis, row: Row | None = None) -> float | None:
-    """Return the parameter or metric of a method (or fit) on the horizontal axis, or None."""
+    """Return the coordinate of a method, or of one of its fits, on the horizontal axis."""
     if x.metric in line.variant:
         return drawable(to_number(line.variant.get(x.metric)))
     return mean(line, x.metric) if row is None else drawable(row.get(x.metric))
