@@ -27,7 +27,7 @@ from klr_bench.results.variants import is_variant
 if TYPE_CHECKING:
     import pandas as pd
 
-REBUILD = "Run the experiment again to rebuild it from its cells; nothing finished is computed twice."
+REBUILD = "Run the experiment again to rebuild it from its cells; finished work is not repeated."
 FILES = {"traces": record.TRACE_COLUMNS, "reliability": record.RELIABILITY_COLUMNS, "rows": record.ROWS_COLUMNS}
 """Columns of the optional files in a results folder."""
 OPTIONAL = {*METRICS, *record.LATER}
@@ -111,7 +111,7 @@ def read_results(folder: Path) -> Results:
     more = [name for name in texts[0] if name not in record.COLUMNS]  # metrics of the user's own estimators
     records = _frame(path, texts, [*record.COLUMNS, *more])
     if records.empty:
-        fail(f"{path}: the file has no rows. Create some with: klr-bench run experiment={folder.name}.")
+        fail(f"{path}: the file has no rows. Create them with: klr-bench run experiment={folder.name}.")
     for identity in (["key"], ["dataset", "algorithm", "variant", "repeat"]):
         again = records.duplicated(identity)
         if again.any():

@@ -122,7 +122,7 @@ def statistics_document(table: Table, data_sets: Sequence[OnDataset], over: Sequ
     """Return a document with all comparisons."""
     grids = [_pairs_grid(one) for one in data_sets] + [grid for one in over for grid in _over_grids(one)]
     sentences = _caption(data_sets) + [sentence for one in over for sentence in _over_sentences(one)]
-    nothing = "No metric of this table has a better direction, so nothing is compared."
+    nothing = "No metric of this table has a best value, so no methods are compared."
     return Document(f"{table.title or table.experiment}: comparisons", grids, sentences or [nothing])
 
 
@@ -185,11 +185,11 @@ def _caption(data_sets: Sequence[OnDataset]) -> list[str]:
     is_tested = any(not math.isnan(pair.p) for comparison in data_sets for pair in comparison.pairs)
     sentences = [
         "difference: the mean over the repeats that both methods have, first minus second.",
-        "interval and p: of a paired t test, with the variance of Nadeau and Bengio if repeats split the same set "
-        "again; if they differ in the order of the rows and the seed alone, it does not hold for other rows. p Holm: "
-        "adjusted over all pairs of a data set, or of a column if the columns of the table are values of a parameter.",
+        "interval and p: from a paired t test, with the variance of Nadeau and Bengio if repeats split the same data "
+        "again. If repeats differ only in the row order and the seed, the test does not generalize to other rows. p "
+        "Holm: adjusted over all pairs of a data set, or of a column if columns are values of a parameter.",
         "P: the probability that the first method is worse than, equivalent to, or better than the second, by the "
-        f"Bayesian correlated t test; equivalent: rates at most {100 * ROPE:g} percentage point apart.",
+        f"Bayesian correlated t test. Rates at most {100 * ROPE:g} percentage point apart are equivalent.",
     ]
     return sentences if is_tested else sentences[:1]
 
@@ -197,7 +197,7 @@ def _caption(data_sets: Sequence[OnDataset]) -> list[str]:
 def _over_sentences(over: OverDatasets) -> list[str]:
     name, k = over.metric.title.lower(), len(over.lines)
     if over.missing:
-        return [f"Over data sets nothing is compared for {name}: {over.missing}."]
+        return [f"No comparison over data sets for {name}: {over.missing}."]
     assert over.friedman is not None
     sentences = [
         f"Over data sets, {name}: rank 1 is the best; methods that share a letter are not distinguishable at "
@@ -206,14 +206,14 @@ def _over_sentences(over: OverDatasets) -> list[str]:
     ]
     if not math.isnan(over.friedman.p):
         sentences.append(
-            f"Friedman's test that all methods are the same: chi^2 = {over.friedman.statistic:.2f} with {k - 1} "
+            f"Friedman's test of equality of all methods: chi^2 = {over.friedman.statistic:.2f} with {k - 1} "
             f"degrees of freedom, p {'' if over.friedman.p < 1e-4 else '= '}{_p(over.friedman.p)}."
         )
     least = across.smallest_p(over.n, k)
     if least >= 1 - LEVEL:
         sentences.append(
-            f"With {over.n} data sets and {pluralize(k * (k - 1) // 2, 'pair')} no p-value after Holm can be below "
-            f"{least:.2g}: no pair is distinguishable, whatever the results are; add data sets or leave methods out."
+            f"With {over.n} data sets and {pluralize(k * (k - 1) // 2, 'pair')} no p-value after Holm's correction can "
+            f"be below {least:.2g}, so no pair is distinguishable. Add data sets or leave out methods."
         )
     if over.left_out:
         names = ", ".join(line_label(line) for line in over.left_out)

@@ -120,7 +120,7 @@ def results_table(results: Results, table: str | None = None, columns: Sequence[
     for name in columns or ():
         if name not in built.metrics:
             has = ", ".join(built.metrics) or "none of the requested ones"
-            fail(f"columns: no record of {built.experiment} has {name}; it has {has}. Leave it out.")
+            fail(f"columns: no record of {built.experiment} has {name}; it has {has}. Remove it from columns.")
     return built
 
 

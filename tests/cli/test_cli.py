@@ -129,7 +129,10 @@ def test_a_full_standard_output_is_named() -> None:
         (KlrBenchError("Margin needs eta < 2."), "Margin needs eta < 2."),
         (ValueError("G must be at least 1."), "G must be at least 1."),
         (OSError(28, "No space left on device", "/full"), "/full: cannot be used (No space left on device). Choose"),
-        (MemoryError("no thread"), "memory: not enough for this command (no thread). Free some, or use smaller data."),
+        (
+            MemoryError("no thread"),
+            "memory: not enough for this command (no thread). Free some memory, or use smaller data.",
+        ),
     ],
 )
 def test_errors_of_the_runner_are_one_line(

@@ -249,7 +249,7 @@ def test_what_cannot_be_reported_is_refused(make: Make, tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("a file")
     for where, options, message in (
         (folder.with_name("demos"), {}, r"no records\.csv .*no experiment of this name\. Did you mean 'demo'\?"),
-        (write(tmp_path / "empty", [], {}), {}, r"the file has no rows\. Create some with: klr-bench run"),
+        (write(tmp_path / "empty", [], {}), {}, r"the file has no rows\. Create them with: klr-bench run"),
         (folder, {"formats": ["md", "texx"]}, r"format: unknown value 'texx'\. Did you mean 'tex'\?"),
         (
             folder,

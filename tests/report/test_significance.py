@@ -274,8 +274,8 @@ def test_fewer_than_six_data_sets_are_not_compared(tmp_path: Path, n: int, missi
     document = statistics_document(built, on_data_sets(built, metric), [result])
     assert len(document.grids) == n + (0 if missing else 2)
     text = " ".join(document.caption)
-    assert (f"Over data sets nothing is compared for accuracy: {missing}" in text) == bool(missing)
-    assert ("With 6 data sets and 3 pairs no p-value after Holm can be below 0.094: no pair" in text) == (n == 6)
+    assert (f"No comparison over data sets for accuracy: {missing}" in text) == bool(missing)
+    assert ("3 pairs no p-value after Holm's correction can be below 0.094, so no pair" in text) == (n == 6)
 
 
 def test_a_method_without_a_value_on_some_data_set_is_left_out_and_named(tmp_path: Path) -> None:
@@ -320,7 +320,7 @@ def test_the_command_writes_what_it_prints(tmp_path: Path, capsys: pytest.Captur
     assert all(row["p_holm"] for row in rows if row["test"] != "friedman")
     for columns, words in (
         ("n_train,accuracy", "set00: accuracy"),
-        ("n_train", "No metric of this table has a better direction, so nothing is compared."),
+        ("n_train", "No metric of this table has a best value, so no methods are compared."),
     ):
         assert main([*arguments, "statistics=true", f"columns={columns}"]) == 0
         assert words in capsys.readouterr().out

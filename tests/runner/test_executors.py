@@ -44,7 +44,7 @@ def test_each_task_has_its_result_or_its_failure(backend, n_jobs):
     assert found == {
         "error": Failure("error", "no such data"),
         "fine": "fine",
-        "exit": Failure("error", "SystemExit: 3. Take the call of exit out of the estimator, or out of the metric."),
+        "exit": Failure("error", "SystemExit: 3. Remove the call to exit from the estimator or metric."),
         "slow": Failure("timeout", "stopped after 2 s without a classifier, because fit accepts no callback"),
     }
 

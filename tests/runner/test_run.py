@@ -240,7 +240,7 @@ F1 = '    Metric("f1", "F1", "percent", "higher"'
     [
         ("labels.py", F1, F1.replace("F1", "F-measure"), True),
         ("metric.py", "frozen=True", "frozen=False", True),
-        ("compute.py", "2 * both / either", "3 * both / either", False),
+        ("compute.py", "2 * tp / total", "3 * tp / total", False),
     ],
     ids=["title", "class", "function"],
 )

@@ -36,9 +36,9 @@ class Outcome(Enum):
     TESTED = "tested"
     MACHINE = "time or memory"
     FEW = "too few repeats"
-    CONSTANT = "the same difference in each repeat, so that nothing is left to chance"
-    SPLIT = "it is not known how the data are split"
-    INFINITE = "an infinite number"
+    CONSTANT = "the same difference in each repeat"
+    SPLIT = "the split of the data is unknown"
+    INFINITE = "a value is infinite"
     ONE_ONLY = "measured in one run only"
 
 

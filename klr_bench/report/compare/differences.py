@@ -120,10 +120,9 @@ class Cells:
     n_equal_numbers: int = 0
     """Number of shared cells whose metrics are equal up to rounding, except times and memory."""
     conflicts: list[list[str]] = field(default_factory=list)
-    """Method, repeat, metric and both values of cells with equal keys but different metrics. Cells stopped by a time
-    limit are excluded, because they depend on the speed of the machine.
+    """Method, repeat, metric and both values of cells with equal keys but different metrics.
 
-    Without those that a time limit ended, because they depend on the speed of the machine.
+    Cells stopped by a time limit are excluded, because they depend on the speed of the machine.
     """
     discrepancies: Counter[str] = field(default_factory=Counter)
     """Number of cells that differ although seed, data and split are equal, per metric or "status"."""

@@ -44,8 +44,8 @@ def documents(two: Comparison) -> list[Document]:
     if not two.equal_numbers:
         grids = _grids(two, two.numbers, ["repeats", *SIDES, "A-B", "p", "significant"])
         legend = (
-            "A-B: of percentages in percentage points. p: after Holm's correction for all comparisons of a metric; "
-            "significant: p below 0.05. Values that are equal in each repeat are left out."
+            "A-B: the difference; of percentages, in percentage points. p: after Holm's correction for all comparisons "
+            "of a metric; significant if below 0.05. Values that are equal in each repeat are left out."
         )
         pages.append(Document("Numbers", grids, [*_test_sentences(two), legend]))
     if times := [one for one in two.all_numbers if one.outcome is Outcome.MACHINE]:
@@ -149,7 +149,7 @@ def _test(one: Number, pairing: Pairing) -> str:
     if one.outcome is not Outcome.TESTED:
         return f"No p-value ({pairing.because if pairing.kind == 'unknown' else one.outcome.value})"
     if pairing.kind == "unpaired":
-        return f"Not paired, because {pairing.because}, so that Welch's t test is used"
+        return f"Not paired, because {pairing.because}; Welch's t test is used"
     assumed = "" if pairing.proved else " (assumed: both versions of klr-bench split in the same way)"
     test = "a t test (variance factor 1/n, as the test rows are fixed: it holds for these test rows)"
     if pairing.resampled:
@@ -160,8 +160,8 @@ def _test(one: Number, pairing: Pairing) -> str:
 def _time_sentences(two: Comparison) -> list[str]:
     reasons = dict.fromkeys(filter(None, two.times_differ.values()))
     legend = (
-        "A/B: time or memory of A divided by that of B, both on the same machine, of which other processes used at "
-        f"most {100 * BUSY:.0f} % when fits began, as far as the records say."
+        "A/B: time or memory of A divided by that of B. Both ran on the same machine, and other processes used at most "
+        f"{100 * BUSY:.0f} % of it when fits began, if the records state the load."
     )
     sentences = [legend] if any(one.ratio is not None for one in two.all_numbers) else []
     return sentences + [f"Times cannot be compared where {reason}." for reason in reasons]

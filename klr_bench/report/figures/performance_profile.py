@@ -57,7 +57,7 @@ def profiles_of(inputs: Inputs) -> tuple[list[Curve], dict[float, Array]]:
     checkpoints = _checkpoints(inputs)
     solvers = list(dict.fromkeys(checkpoints["solver"]))
     if len(solvers) < 2:
-        fail(f"{len(solvers)} methods with checkpoints have comparable times; expected at least two.")
+        fail(f"expected at least two methods whose times at checkpoints are comparable, got {len(solvers)}.")
     places = [checkpoints["problem"], checkpoints["solver"].map(solvers.index)]
     seconds = {gap: checkpoints["elapsed_s"].where(checkpoints["gap"] <= gap, np.inf) for gap in GAPS}
     return solvers, {gap: ratios(times.groupby(places).min().unstack()) for gap, times in seconds.items()}

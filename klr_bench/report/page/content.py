@@ -123,7 +123,7 @@ def paper_part(reproduction: Reproduction, numbers: Sequence[str] | None = None)
 
     With `numbers`, names of experiments, only the numbers that are compared with theirs.
     """
-    reference, title = reproduction.paper.reference, "Every printed number, ours, and the verdict"
+    reference, title = reproduction.paper.reference, "Published numbers, measured values and verdicts"
     rows = [
         ["" if value is None else str(value) for value in row]
         for row, one in pages.number_rows([reproduction])

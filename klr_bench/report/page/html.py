@@ -35,7 +35,7 @@ SCRIPTS = ("plotly-basic.min.js", "common.js", "tables.js", "figures.js", "page.
 STYLE, LICENSE = "page.css", "plotly-LICENSE.txt"
 SHARED = (*SCRIPTS, STYLE, LICENSE)
 """Files shared by the pages of a site."""
-SITE_TITLE = "Published numbers, and ours"
+SITE_TITLE = "Published and measured numbers"
 MARKS = {"*": "off", "~": "compatible", "]": "explained", "‡": "best", "†": "alike"}
 """CSS class of a table entry, selected by its last character."""
 

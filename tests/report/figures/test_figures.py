@@ -118,7 +118,7 @@ def test_what_is_partly_missing_is_drawn_and_said(tmp_path: Path) -> None:
         ("log_loss_time", "checkpoints of log_loss in traces.csv"),
         ("reliability", "ece in records.csv and bins of probabilities in reliability.csv"),
     ):
-        note = f"figure {name}: drawn without ogd, oskl on magic, for want of {words}."
+        note = f"figure {name}: drawn without ogd, oskl on magic, which lack {words}."
         assert draw_all(inputs, [name]).notes == [note], "failed methods are named in the table"
         assert "<!-- nc -->" in svg(inputs, name)
         assert "oskl" not in svg(inputs, name)

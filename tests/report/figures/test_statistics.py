@@ -67,7 +67,7 @@ def test_with_too_few_data_sets_or_solvers_nothing_is_drawn(tmp_path: Path) -> N
     note = "figure critical_difference: not drawn: 5 data sets; a comparison over data sets needs at least 6."
     assert drawn.notes == [note]
     drawn = draw_all(made.inputs(tmp_path / "one", solver("nc", 0, [(1.0, 0.05)])), ["performance_profile"])
-    note = "not drawn: 1 methods with checkpoints have comparable times; expected at least two."
+    note = "not drawn: expected at least two methods whose times at checkpoints are comparable, got 1."
     assert (drawn.files, drawn.notes) == ({}, [f"figure performance_profile: {note}"])
 
 

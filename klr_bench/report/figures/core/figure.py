@@ -120,7 +120,7 @@ def lacking(inputs: Inputs, needs: Needs) -> tuple[bool, list[str]]:
         if (line.n_ok > 0 or line.timed_out) and place[:2] not in complete:
             words = " and ".join(one.words for one in required if place not in one.having)
             incomplete.setdefault(words, []).append(place)
-    return True, [f"drawn without {_places_text(places)}, for want of {words}." for words, places in incomplete.items()]
+    return True, [f"drawn without {_places_text(places)}, which lack {words}." for words, places in incomplete.items()]
 
 
 def _requirements(inputs: Inputs, needs: Needs, lines: Mapping[Place, Line]) -> list[Requirement]:
@@ -146,7 +146,7 @@ def _requirements(inputs: Inputs, needs: Needs, lines: Mapping[Place, Line]) -> 
         having = named(inputs.traces[inputs.traces["metric"] == name])
         required.append(Requirement(f"checkpoints of {name} in traces.csv", having, advice))
     if needs.bins:
-        advice = "Only binary classifiers with predict_proba have one."
+        advice = "Only binary classifiers with predict_proba have such bins."
         required.append(Requirement("bins of probabilities in reliability.csv", named(inputs.reliability), advice))
     if needs.rows:
         advice = "Run the experiment again with trace.rows=true; the data must have two columns."
