@@ -47,7 +47,7 @@ UNKNOWN = Machine("", "")
 
 @dataclass(frozen=True)
 class Conditions:
-    """Machines on which some fits ran, and the highest load by other processes (None if unknown)."""
+    """Machines on which some fits ran, and the highest load by other processes."""
 
     machines: frozenset[Machine] = frozenset()
     load: float | None = None

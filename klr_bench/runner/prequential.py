@@ -147,7 +147,7 @@ class Pass:
         self.window = PrequentialResult()
 
     def metrics(self) -> Metrics:
-        """Return the metrics of the whole pass; each row is tested before the estimator learns from it."""
+        """Return the metrics of the whole pass, computed before learning from each row."""
         return {
             **self.whole.metrics(),
             **fitted(self.estimator, self.n_rows),

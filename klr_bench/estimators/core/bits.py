@@ -234,7 +234,7 @@ def _signatures(of):
 
 @compiled(_signatures(lambda real, words: void(words, words, int64, boolean, real[::1], real[:, ::1])))
 def tabulate(left, right, n_words, differ, table, values):
-    """Look up the bit count of each row of `left` and column of `right` in `table`; write to `values` (n, m)."""
+    """Look up the bit count of each pair of word rows in `table`, and store the results."""
     counts = np.empty(right.shape[1], dtype=right.dtype)
     for i in range(len(left)):
         _count(left[i], right, n_words, differ, counts)
@@ -257,7 +257,7 @@ def sum_tabulated(left, right, n_words, differ, table, weights):
 
 @compiled(_signatures(lambda real, words: void(real[:, ::1], words, words, int64, boolean, float64)))
 def add_counts(products, left, right, n_words, differ, per_bit):
-    """Add the bit counts of rows of `left` and columns of `right`, times `per_bit`, to `products`."""
+    """Add the bit counts of each pair of word rows, times `per_bit`, to `products`."""
     counts = np.empty(right.shape[1], dtype=right.dtype)
     scale = products.dtype.type(per_bit)
     for i in range(len(left)):
