@@ -10,24 +10,17 @@ from paper_words import counted, first_upper, html, html_table, listed, plain
 from klr_bench.report.paper_pages import numbers_and_claims
 from klr_bench.report.papers.claims import FAILS, HOLDS, OPEN
 from klr_bench.report.papers.reproduction import Reproduction
-from klr_bench.report.papers.verdicts import counts
+from klr_bench.report.papers.verdicts import Verdict, counts, not_compared_sentence
 from klr_bench.report.render.document import Grid
 
 MEANINGS = {
     "numbers": "values printed in the paper's tables",
-    "measured": "published values for which one of our runs has a value",
-    "within": "our mean differs from the printed mean by at most two published standard deviations, or at most half a "
-    "unit of the last printed digit",
-    "compatible": "not within, but the means differ by at most twice the standard error of their difference",
-    "explained": "a larger difference, with a cause that an experiment demonstrates",
-    "off": "a larger difference without a known cause",
-    "times": "training times, which are not judged because the machines differ",
-    "other data": "values for replacements of unavailable data, which are not judged",
-    "absent": "published values that we do not have, for a stated reason",
-    "not run": "published values whose experiment was not run",
-    "near": "our mean is within two published standard deviations, one percentage point, or, for values that are not "
-    "percentages, 4 %: a simple rule in addition to the two statistical ones",
-    "compared": "values that are judged: no times, and no values for other data",
+    Verdict.EXACT.value: "the measured mean differs from the printed one by at most half a unit of its last digit",
+    Verdict.STATISTICAL.value: "the difference is at most two published standard deviations or twice its standard "
+    "error; without a published spread, at most one percentage point or, for other values, 4 %",
+    Verdict.EXPLAINED.value: "a larger difference, with a cause that an experiment demonstrates",
+    Verdict.UNEXPLAINED.value: "a larger difference without a known cause",
+    Verdict.NOT_COMPARED.value: "training times, values for substitute data, and values that were not measured",
 }
 """Definitions of the columns of a scoreboard."""
 
@@ -37,19 +30,22 @@ def numbers_sentence(reproduction: Reproduction) -> str:
     n = counts(reproduction.matches)
     if not n["numbers"]:
         return "The paper prints no tables of numbers."
-    compared = n["compared"]
-    text = f"We have values for {n['measured']:,} of its {n['numbers']:,} printed values"
+    compared = n["numbers"] - n[Verdict.NOT_COMPARED.value]
+    reasons = not_compared_sentence(reproduction.matches)
     if not compared:
-        return f"{text}; none of them can be compared."
+        return f"None of its {n['numbers']:,} printed values can be compared. {reasons}"
+    words = {
+        Verdict.EXACT: ("agrees exactly", "agree exactly"),
+        Verdict.STATISTICAL: ("agrees statistically", "agree statistically"),
+        Verdict.EXPLAINED: ("differs with a demonstrated cause", "differ with a demonstrated cause"),
+        Verdict.UNEXPLAINED: ("differs without a known cause", "differ without a known cause"),
+    }
     parts = [
-        f"{n['within']} {'is' if n['within'] == 1 else 'are'} within the published spread",
-        f"{n['compatible']} {'is' if n['compatible'] == 1 else 'are'} statistically compatible",
-        f"{n['explained']} {'differs' if n['explained'] == 1 else 'differ'} with a demonstrated cause",
-        f"{n['off']} {'differs' if n['off'] == 1 else 'differ'} without a known cause",
+        f"{n[verdict.value]} {words[verdict][n[verdict.value] != 1]}"
+        for verdict in words
+        if n[verdict.value] or verdict is Verdict.UNEXPLAINED
     ]
-    keys = ("within", "compatible", "explained", "off")
-    parts = [part for part, key in zip(parts, keys, strict=True) if n[key] or key == "off"]
-    return f"{text}. Of the {compared:,} that can be compared, {listed(parts)}."
+    return f"Of its {n['numbers']:,} printed values, {compared:,} are compared: {listed(parts)}. {reasons}".strip()
 
 
 def claims_sentence(reproduction: Reproduction) -> str:
@@ -70,12 +66,10 @@ def claims_sentence(reproduction: Reproduction) -> str:
 def bar(reproduction: Reproduction) -> str:
     """Return the verdicts on the values of a paper as an HTML bar chart."""
     n = counts(reproduction.matches)
-    not_judged = n["numbers"] - n["compared"]
-    parts = {name: n[name] for name in ("within", "compatible", "explained", "off")} | {"not judged": not_judged}
     spans = "".join(
-        f'<span class="bar-{name.replace(" ", "-")}" style="flex-grow: {count}" title="{count} {name}"></span>'
-        for name, count in parts.items()
-        if count
+        f'<span class="bar-{verdict.name.lower()}" style="flex-grow: {count}" title="{count} {verdict.value}"></span>'
+        for verdict in Verdict
+        if (count := n[verdict.value])
     )
     return f'<div class="bar" aria-hidden="true">{spans}</div>' if spans else ""
 
@@ -99,15 +93,9 @@ def _summary(reproduction: Reproduction) -> str:
     """Return the counts of the verdicts on values and claims."""
     n = counts(reproduction.matches)
     lines = []
-    if n["compared"]:
-        names = {
-            "within": "within",
-            "compatible": "compatible",
-            "explained": "different with a cause",
-            "off": "different without a known cause",
-        }
-        text = ", ".join(f"{n[key]} {name}" for key, name in names.items())
-        lines.append(f"**{counted(n['compared'], 'value')} compared:** {text}")
+    if compared := n["numbers"] - n[Verdict.NOT_COMPARED.value]:
+        text = "; ".join(f"{n[one.value]} {one.value}" for one in Verdict if one is not Verdict.NOT_COMPARED)
+        lines.append(f"**{counted(compared, 'value')} compared:** {text}")
     verdicts = [claim.verdict for claim in reproduction.claims]
     if verdicts:
         names = {HOLDS: "hold", FAILS: "do not hold here", OPEN: "cannot be judged here"}

@@ -11,16 +11,8 @@ from klr_bench.report.labels import NONE
 from klr_bench.report.paper_tables import blocks_of, measured_cell, published_text
 from klr_bench.report.papers.match import Match
 from klr_bench.report.papers.reproduction import Reproduction
-from klr_bench.report.papers.verdicts import Verdict, marks_of
+from klr_bench.report.papers.verdicts import marks_of
 from klr_bench.report.render.document import SEPARATOR
-
-CLASSES = {
-    Verdict.WITHIN: "within",
-    Verdict.COMPATIBLE: "compatible",
-    Verdict.EXPLAINED: "explained",
-    Verdict.OFF: "off",
-}
-"""CSS classes of judged values, by verdict."""
 
 
 def table_section(reproduction: Reproduction, number: str) -> str:
@@ -52,8 +44,6 @@ def table_section(reproduction: Reproduction, number: str) -> str:
 def _ours(one: Match, marks: dict[str, str]) -> str:
     """Return our value as HTML, with its verdict as class and title."""
     text = escape(measured_cell(one, marks))
-    if one.entry is None or one.entry.mean is None:
-        title = f"{one.verdict.value}: {one.reason}" if one.reason else one.verdict.value
-        return f'<span title="{escape(title)}">{text}</span>'
-    title = "a time, not judged" if one.verdict is Verdict.TIME else one.verdict.value
-    return f'<span class="{CLASSES.get(one.verdict, "apart")}" title="{escape(title)}">{text}</span>'
+    why = ": ".join(filter(None, [one.not_compared.value if one.not_compared else "", one.reason]))
+    title = f"{one.verdict.value} ({why})" if why else one.verdict.value
+    return f'<span class="{one.verdict.name.lower()}" title="{escape(title)}">{text}</span>'

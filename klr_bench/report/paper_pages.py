@@ -17,7 +17,14 @@ from klr_bench.report.papers.match import Match
 from klr_bench.report.papers.model import Cause
 from klr_bench.report.papers.reading import ALL, find_papers
 from klr_bench.report.papers.reproduction import Reproduction, provenance
-from klr_bench.report.papers.verdicts import MEANINGS, SCOREBOARD, Verdict, counts, mark_sentences
+from klr_bench.report.papers.verdicts import (
+    MEANINGS,
+    SCOREBOARD,
+    NotCompared,
+    Verdict,
+    counts,
+    mark_sentences,
+)
 from klr_bench.report.render import Document, Grid
 from klr_bench.report.table import build
 from klr_bench.report.writing import check_formats, csv_text, write_changed
@@ -28,7 +35,7 @@ if TYPE_CHECKING:
 CSV_COLUMNS = (
     *("paper", "table", "dataset", "algorithm", "params", "metric", "label", "printed_mean", "printed_std", "unit"),
     *("experiment", "our_dataset", "n", "mean", "std", "published_mean", "published_std", "difference"),
-    *("verdict", "near", "reason", "shown_by"),
+    *("verdict", "not_compared", "reason", "shown_by"),
 )
 TIMES = "Times were measured on other machines and are not compared."
 
@@ -122,28 +129,28 @@ def causes_of(reproduction: Reproduction, number: str) -> list[tuple[Cause, list
 
 def remarks(reproduction: Reproduction, number: str) -> list[str]:
     """Return sentences on unexplained differences and numbers that are not compared."""
-    by_verdict: dict[Verdict, list[Match]] = {verdict: [] for verdict in Verdict}
-    for match in reproduction.matches_by_table[number]:
-        by_verdict[match.verdict].append(match)
-    off, times, absent = (by_verdict[verdict] for verdict in (Verdict.OFF, Verdict.TIME, Verdict.ABSENT))
-    sentences = [f"Differs, unexplained: {pairs(off)}"] if off else []
+    matches = reproduction.matches_by_table[number]
+    unexplained = [match for match in matches if match.verdict is Verdict.UNEXPLAINED]
+    times, other_data, unavailable, not_run = (
+        [match for match in matches if match.not_compared is reason] for reason in NotCompared
+    )
+    sentences = [f"Differs, unexplained: {pairs(unexplained)}"] if unexplained else []
     for tried in reproduction.paper.tried:
-        if matches := [match for match in off if match.reason == tried.because]:
-            what = "; ".join(map(position_text, matches))
+        if same := [match for match in unexplained if match.reason == tried.because]:
+            what = "; ".join(map(position_text, same))
             sentences.append(f"Tried, for {what}: {tried.because} See {', '.join(tried.shown_by)}.")
-    for ours, published in dict.fromkeys(
-        (match.dataset, match.printed.dataset) for match in by_verdict[Verdict.STAND_IN]
-    ):
+    for ours, published in dict.fromkeys((match.dataset, match.printed.dataset) for match in other_data):
         stand_in = "generated rows" if ours == published else ours
         sentences.append(f"{published}: measured on {stand_in} as a substitute, so the values are not compared.")
     if times:
         sentences.append(TIMES)
     if unlike := [match for match in times if match.entry and not match.entry.alike]:
         sentences.append(f"Measured on a busy machine, or not on the main machine of the experiment: {_named(unlike)}.")
-    for reason in dict.fromkeys(match.reason for match in absent):
-        sentences.append(f"Unavailable: {_named([match for match in absent if match.reason == reason])}. {reason}")
-    if by_verdict[Verdict.OPEN]:
-        sentences.append(f"Not run: {_named(by_verdict[Verdict.OPEN])}.")
+    for reason in dict.fromkeys(match.reason for match in unavailable):
+        named = _named([match for match in unavailable if match.reason == reason])
+        sentences.append(f"Unavailable: {named}. {reason}")
+    if not_run:
+        sentences.append(f"Not run: {_named(not_run)}.")
     return sentences
 
 
@@ -235,5 +242,6 @@ def number_rows(papers: Iterable[Reproduction], table: str | None = None) -> Ite
                 ]
                 row += [line.mean, line.std, line.unit]
                 row += [match.experiment, match.dataset, entry.n, entry.mean, entry.std] if entry else [None] * 5
-                row += [line.value, line.spread, match.difference if match.near is not None else None]
-                yield [*row, match.verdict.value, match.near, match.reason, " ".join(match.shown_by)], match
+                row += [line.value, line.spread, match.difference if match.not_compared is None else None]
+                why = match.not_compared.value if match.not_compared else None
+                yield [*row, match.verdict.value, why, match.reason, " ".join(match.shown_by)], match

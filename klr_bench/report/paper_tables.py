@@ -15,7 +15,7 @@ from klr_bench.metrics.labels import METRICS
 from klr_bench.report.labels import NONE, PLUS_MINUS
 from klr_bench.report.papers.match import Match
 from klr_bench.report.papers.model import SCALES, Cause, Layout, Printed
-from klr_bench.report.papers.verdicts import Verdict, mark_of, marks_of
+from klr_bench.report.papers.verdicts import NotCompared, mark_of, marks_of
 from klr_bench.report.render.document import SEPARATOR, Grid
 from klr_bench.results.variants import value_text, variant_text
 
@@ -110,7 +110,7 @@ def measured_text(match: Match) -> str:
     scale = float(SCALES[line.unit])
     mean = entry.mean / scale
     least = 0
-    if match.verdict is Verdict.TIME and 0 < mean < 1:  # at least two digits
+    if match.not_compared is NotCompared.TIME and 0 < mean < 1:  # at least two digits
         least = next((digits for digits in range(1, 6) if mean >= 10.0 ** (1 - digits)), 5)
     text = f"{mean:,.{max(_decimals(line.mean), least)}f}"
     if line.std and entry.std is not None:

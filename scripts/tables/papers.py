@@ -10,7 +10,7 @@ from klr_bench.config.locations import config_dir
 from klr_bench.report.papers.claims import FAILS, HOLDS, OPEN
 from klr_bench.report.papers.reading import paper_files
 from klr_bench.report.papers.reproduction import Reproduction
-from klr_bench.report.papers.verdicts import counts
+from klr_bench.report.papers.verdicts import SCOREBOARD, Verdict, counts
 from klr_bench.report.render.document import Grid, pipe_table
 
 
@@ -20,19 +20,12 @@ def scoreboard(results_dir: Path) -> dict[str, str]:
     for reproduction in _papers(results_dir):
         n = counts(reproduction.matches)
         verdicts = [claim.verdict for claim in reproduction.claims]
-        numbers = [
-            n["measured"],
-            n["within"] + n["compatible"],
-            n["explained"],
-            n["off"],
-            n["times"] + n["other data"],
-        ]
+        numbers = [n[column] for column in SCOREBOARD]
         holding = [verdicts.count(verdict) for verdict in (HOLDS, FAILS, OPEN)]
         rows.append(
             [reproduction.paper.reference, *(f"{number:,}" if number else "-" for number in [*numbers, *holding])]
         )
-    head = ["source", "numbers compared", "agree", "differ, cause known", "differ", "times or other data"]
-    head += ["claims that hold", "do not hold", "cannot be judged"]
+    head = ["source", *SCOREBOARD, "claims that hold", "do not hold", "not judged"]
     return {"scoreboard": pipe_table(Grid(head, rows))}
 
 
@@ -41,11 +34,11 @@ def first_page(results_dir: Path) -> dict[str, str]:
     rows = []
     for reproduction in _papers(results_dir):
         n = counts(reproduction.matches)
-        agree, explained, off = n["within"] + n["compatible"], n["explained"], n["off"]
+        exact, statistical, explained, off = (n[one.value] for one in list(Verdict)[:4])
         verdicts = [claim.verdict for claim in reproduction.claims]
         holding, failed = verdicts.count(HOLDS), verdicts.count(FAILS)
         name = f"[{reproduction.paper.reference}](papers/generated/{reproduction.name}.md)"
-        parts = [(agree, agree + explained + off), (holding, holding + failed)]
+        parts = [(exact + statistical, exact + statistical + explained + off), (holding, holding + failed)]
         of = [f"{some:,} of {every:,}" if every else "-" for some, every in parts]
         rows.append([name, of[0], *(f"{number:,}" if number else "-" for number in (explained, off)), of[1]])
     head = ["source", "numbers that agree", "differ, cause known", "differ", "claims that hold"]

@@ -19,7 +19,7 @@ from klr_bench.report.manifest import Column
 from klr_bench.report.measured import Entry, Measured, MeasuredDataset, Method
 from klr_bench.report.papers.model import Paper, Printed
 from klr_bench.report.papers.reading import paper_files, read_lines, read_paper
-from klr_bench.report.papers.verdicts import Verdict, is_near, verdict_of
+from klr_bench.report.papers.verdicts import NotCompared, Verdict, verdict_of
 from klr_bench.results.variants import to_number
 
 
@@ -28,7 +28,9 @@ class Match:
     """Published number with its measured counterpart, if any, and the verdict."""
 
     printed: Printed
-    verdict: Verdict = Verdict.OPEN
+    verdict: Verdict = Verdict.NOT_COMPARED
+    not_compared: NotCompared | None = NotCompared.NOT_RUN
+    """The reason if the values are not compared."""
     experiment: str = ""
     dataset: str = ""
     """The data set of the measured value."""
@@ -58,17 +60,6 @@ class Match:
         """The published mean divided by the measured one, or None if they are not comparable."""
         comparable = self.entry is not None and self.entry.alike and not self.stand_in
         return self.printed.value / self.mean if self.mean and comparable else None
-
-    @property
-    def outside(self) -> bool | None:
-        """True if the measured mean is outside the published spread, or None if not comparable."""
-        return None if self.mean is None or self.stand_in else self.printed.outside(self.mean)
-
-    @property
-    def near(self) -> bool | None:
-        """True if the difference is small (see `is_near`), or None if the values are not compared."""
-        compared = self.verdict in (Verdict.WITHIN, Verdict.COMPATIBLE, Verdict.EXPLAINED, Verdict.OFF)
-        return is_near(self.mean, self.printed) if compared and self.mean is not None else None
 
 
 @dataclass(frozen=True)
@@ -104,17 +95,22 @@ class Source:
         line = match.printed
         if match.entry is None or match.entry.mean is None:
             reason = next((absent.because for absent in self.paper.absent if absent.numbers.holds(line)), "")
-            return replace(match, verdict=Verdict.ABSENT if reason else Verdict.OPEN, reason=reason)
+            why = NotCompared.UNAVAILABLE if reason else NotCompared.NOT_RUN
+            return replace(match, not_compared=why, reason=reason)
         if match.stand_in:
-            return replace(match, verdict=Verdict.STAND_IN)
+            return replace(match, not_compared=NotCompared.OTHER_DATA)
         metric = self.metrics[line.metric] if line.algorithm else None
+        if metric is not None and metric.unit == "s":
+            return replace(match, not_compared=NotCompared.TIME)
         verdict = verdict_of(match.entry, line, metric, self.paper.tables[line.table].repeats)
-        off = ((Verdict.EXPLAINED, self.paper.causes), (Verdict.OFF, self.paper.tried))
-        for explained, causes in off if verdict is Verdict.OFF else ():
+        by_verdict = ((Verdict.EXPLAINED, self.paper.causes), (Verdict.UNEXPLAINED, self.paper.tried))
+        for explained, causes in by_verdict if verdict is Verdict.UNEXPLAINED else ():
             cause = next((one for one in causes if one.numbers.holds(line)), None)
             if cause and self.results_dir and all(was_run(self.results_dir / name) for name in cause.shown_by):
-                return replace(match, verdict=explained, reason=cause.because, shown_by=tuple(cause.shown_by))
-        return replace(match, verdict=verdict)
+                match = replace(match, reason=cause.because, shown_by=tuple(cause.shown_by))
+                verdict = explained
+                break
+        return replace(match, verdict=verdict, not_compared=None)
 
 
 def match(source: Source, measured: Measured) -> list[Match]:
@@ -135,11 +131,10 @@ def match(source: Source, measured: Measured) -> list[Match]:
         for method in dataset.methods:
             printed = _printed(method, dataset, lines.get((table, name, method.algorithm), []), measured)
             pairs += [(line, method.column, method.entries[metric]) for metric, line in printed.items()]
-        matches += [
-            source.with_verdict(Match(line, Verdict.OPEN, measured.name, dataset.name, column, entry, stand_in))
-            for line, column, entry in pairs
-            if entry is not None
-        ]
+        for line, column, entry in pairs:
+            if entry is not None:
+                found = Match(line, experiment=measured.name, dataset=dataset.name, column=column, entry=entry)
+                matches.append(source.with_verdict(replace(found, stand_in=stand_in)))
     return matches
 
 

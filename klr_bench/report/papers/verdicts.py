@@ -15,41 +15,40 @@ from klr_bench.report.papers.model import Cause, Printed
 if TYPE_CHECKING:
     from klr_bench.report.papers.match import Match
 
-NEAR_POINTS, NEAR_SHARE = 0.01, 0.04
-"""Near is within one percentage point, or four percent of a count or of any other number."""
-
 
 class Verdict(Enum):
     """Result of comparing a published number with a measured one."""
 
-    WITHIN = "within the published spread"
-    COMPATIBLE = "statistically compatible"
-    EXPLAINED = "off, with a cause"
-    OFF = "off, without a cause"
-    TIME = "a time"
-    STAND_IN = "of other data"
-    ABSENT = "unavailable"
-    OPEN = "not run"
+    EXACT = "agrees exactly"
+    STATISTICAL = "agrees statistically"
+    EXPLAINED = "differs, explained"
+    UNEXPLAINED = "differs, unexplained"
+    NOT_COMPARED = "not compared"
 
 
-COUNTED = dict(
-    zip(Verdict, ("within", "compatible", "explained", "off", "times", "other data", "absent", "not run"), strict=True)
-)
-SCOREBOARD = ("numbers", "measured", *COUNTED.values(), "near", "compared")
+class NotCompared(Enum):
+    """Reason why a published number is not compared."""
+
+    TIME = "time"
+    OTHER_DATA = "other data"
+    UNAVAILABLE = "unavailable"
+    NOT_RUN = "not run"
+
+
+SCOREBOARD = ("numbers", *(verdict.value for verdict in Verdict))
 """The columns of the scoreboard."""
-MARKS = {Verdict.COMPATIBLE: "~", Verdict.OFF: "*"}
+MARKS = {Verdict.STATISTICAL: "~", Verdict.UNEXPLAINED: "*"}
 """Marks printed after a number; an explained difference is marked by the index of its cause."""
-COMPATIBLE = (
-    "the means differ by at most twice the standard error of their difference; where one "
-    "side has no spread, that of the other stands for it"
-)
+POINT, SHARE = 0.01, 0.04
+"""Differences that agree statistically with a number printed without a spread: absolute and relative."""
+RELATIVE = ("nonzero_fraction", "n_iter_ratio")
+"""Percentages that are compared relatively, because a point is a large difference for a small share."""
 MEANINGS = (
-    "within: at most two published standard deviations, or half a unit of the last printed digit, from the printed "
-    "mean",
-    f"compatible: {COMPATIBLE}",
-    "explained: off, with a cause that an experiment shows; off: without one; absent: unavailable, with the reason",
-    "near: within two published standard deviations, one percentage point, or 4 % of a number that is no percentage, "
-    "of those that are compared: not times, and not where other data stand in",
+    "agrees exactly: the measured mean differs from the published one by at most half a unit of its last digit",
+    "agrees statistically: the difference is at most two published standard deviations, or twice its standard error; "
+    "if the paper prints no spread, at most one point for accuracies and error rates, or 4 % of other numbers",
+    "differs, explained: an experiment demonstrates the cause; differs, unexplained: no cause was found",
+    "not compared: training times, results on other data, and numbers without a measured counterpart",
 )
 
 
@@ -59,32 +58,26 @@ def verdict_of(entry: Entry, printed: Printed, metric: Metric | None, printed_re
     `metric` is None for a property of a data set.  If the paper does not state its number of repeats, 1 is assumed.
     """
     assert entry.mean is not None
-    if metric is not None and metric.unit == "s":
-        return Verdict.TIME
-    if not printed.outside(entry.mean):
-        return Verdict.WITHIN
-    error = standard_error(entry, printed.spread, printed_repeats) if metric else None
-    compatible = error is not None and abs(entry.mean - printed.value) <= 2 * error
-    return Verdict.COMPATIBLE if compatible else Verdict.OFF
+    difference = abs(entry.mean - printed.value) / (1 + 1e-9)
+    if difference <= printed.half_unit:
+        return Verdict.EXACT
+    if metric is None:
+        return Verdict.UNEXPLAINED
+    return Verdict.STATISTICAL if difference <= tolerance(entry, printed, printed_repeats) else Verdict.UNEXPLAINED
 
 
-def standard_error(entry: Entry, printed_spread: float | None, printed_repeats: int | None) -> float | None:
-    """Return the standard error of the difference between the measured and the published mean.
+def tolerance(entry: Entry, printed: Printed, printed_repeats: int | None) -> float:
+    """Return the largest difference that agrees statistically.
 
-    It is sqrt(s^2 / n + s'^2 / n') with the standard deviations s, s' over n, n' repeats.  If one side has no spread,
-    that of the other is used; if neither has, the result is None.
+    With a published standard deviation s' over n' repeats it is 2 max(s', sqrt(s^2 / n + s'^2 / n')), where s is the
+    standard deviation over the n measured repeats, or s' if there is only one.
     """
-    ours = printed_spread if entry.std is None else entry.std
-    theirs = entry.std if printed_spread is None else printed_spread
-    if ours is None or theirs is None:
-        return None
-    return math.sqrt(ours**2 / max(entry.n, 1) + theirs**2 / (printed_repeats or 1))
-
-
-def is_near(mean: float, printed: Printed) -> bool:
-    """Return True if a mean is within two published standard deviations, one point or 4 %."""
-    allowed = NEAR_POINTS if printed.unit in ("percent", "fraction") else NEAR_SHARE * abs(printed.value)
-    return abs(mean - printed.value) <= max(printed.tolerance, allowed) * (1 + 1e-9)
+    spread = printed.spread
+    if spread is not None:
+        measured_spread = spread if entry.std is None else entry.std
+        return 2 * max(spread, math.sqrt(measured_spread**2 / max(entry.n, 1) + spread**2 / (printed_repeats or 1)))
+    is_percentage = printed.unit in ("percent", "fraction") and printed.metric not in RELATIVE
+    return POINT if is_percentage else SHARE * abs(printed.value)
 
 
 def marks_of(causes: Iterable[Cause]) -> dict[str, str]:
@@ -100,16 +93,20 @@ def mark_of(match: Match, causes: Mapping[str, str]) -> str:
 def mark_sentences(verdicts: Iterable[Verdict]) -> list[str]:
     """Return sentences that explain the marks of the given verdicts."""
     verdicts = set(verdicts)
-    sentences = [f"~ statistically compatible: {COMPATIBLE}."] if Verdict.COMPATIBLE in verdicts else []
-    if verdicts & {Verdict.OFF, Verdict.EXPLAINED}:
-        sentences.append("* off: neither within the published spread nor statistically compatible; [1] with its cause.")
+    sentences = [f"~ {MEANINGS[1]}."] if Verdict.STATISTICAL in verdicts else []
+    if verdicts & {Verdict.UNEXPLAINED, Verdict.EXPLAINED}:
+        sentences.append("* differs, unexplained; [1] differs, with the cause below.")
     return sentences
 
 
 def counts(matches: Sequence[Match]) -> dict[str, int]:
     """Return one row of the scoreboard, keyed by column."""
-    verdicts = Counter(COUNTED[one.verdict] for one in matches)
-    beside_ours = sum(one.entry is not None for one in matches)
-    near = [one.near for one in matches if one.near is not None]
-    others = {"numbers": len(matches), "measured": beside_ours, "near": sum(near), "compared": len(near)}
-    return {name: others.get(name, verdicts[name]) for name in SCOREBOARD}
+    verdicts = Counter(one.verdict.value for one in matches)
+    return {"numbers": len(matches)} | {verdict.value: verdicts[verdict.value] for verdict in Verdict}
+
+
+def not_compared_sentence(matches: Iterable[Match]) -> str:
+    """Return why numbers are not compared, with counts, or "" if all are compared."""
+    reasons = Counter(one.not_compared for one in matches if one.not_compared)
+    parts = [f"{reasons[reason]:,} {reason.value}" for reason in NotCompared if reasons[reason]]
+    return f"Not compared: {', '.join(parts)}." if parts else ""

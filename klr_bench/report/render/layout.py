@@ -31,7 +31,7 @@ from klr_bench.results.variants import to_number, value_text
 
 CSV_COLUMNS = (
     *("dataset", "algorithm", "variant", "metric", "n_ok", "n_repeats", "n", "mean", "std"),
-    *("published_mean", "published_std", "difference", "ratio", "outside", "verdict"),
+    *("published_mean", "published_std", "difference", "ratio", "verdict"),
     *("best", "difference_to_best", "low", "high", "p_holm"),
 )
 COMPARISONS = {"difference": "diff", "ratio": "ratio"}
@@ -160,12 +160,11 @@ def comma_separated(table: Table) -> str:
                     _mark(block, line, metric),
                 )
                 ours = [metric.name, line.n_ok, line.n_repeats, entry.n, entry.mean, entry.std]
-                paper: list[object] = [None] * 6
+                paper: list[object] = [None] * 5
                 if match:
-                    is_ratio, is_difference = metric.compared == "ratio", metric.compared == "difference"
+                    is_ratio = metric.compared == "ratio"
                     paper = [match.printed.value, match.printed.spread, None if is_ratio else match.difference]
-                    paper += [match.ratio if is_ratio else None, match.outside if is_difference else None]
-                    paper.append(match.verdict.value)
+                    paper += [match.ratio if is_ratio else None, match.verdict.value]
                 best = [mark.place, mark.difference, mark.low, mark.high, mark.p_holm] if mark else [None] * 5
                 rows.append([*name, *ours, *paper, *best])
     return csv_text(CSV_COLUMNS, rows)
