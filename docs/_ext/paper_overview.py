@@ -8,7 +8,7 @@ from html import escape
 from paper_words import counted, first_upper, html, html_table, listed, plain
 
 from klr_bench.report.paper_pages import numbers_and_claims
-from klr_bench.report.papers.claims import FAILS, HOLDS, OPEN
+from klr_bench.report.papers.claims import CLAIM_VERDICTS, FAILS, HOLDS, NOT_JUDGED, OWN_TABLE
 from klr_bench.report.papers.reproduction import Reproduction
 from klr_bench.report.papers.verdicts import Verdict, counts, not_compared_sentence
 from klr_bench.report.render.document import Grid
@@ -54,11 +54,10 @@ def claims_sentence(reproduction: Reproduction) -> str:
     if not verdicts:
         return ""
     words = {HOLDS: ("holds", "hold"), FAILS: ("does not hold here", "do not hold here")}
-    words[OPEN] = ("cannot be judged here", "cannot be judged here")
+    words |= {OWN_TABLE: ("fails on the paper's own table", "fail on the paper's own tables")}
+    words |= {NOT_JUDGED: ("is not judged", "are not judged")}
     parts = [
-        f"{number} {words[verdict][number != 1]}"
-        for verdict in (HOLDS, FAILS, OPEN)
-        if (number := verdicts.count(verdict))
+        f"{number} {words[verdict][number != 1]}" for verdict in CLAIM_VERDICTS if (number := verdicts.count(verdict))
     ]
     return f"Of {counted(len(verdicts), 'claim')} in the text, {listed(parts)}."
 
@@ -98,7 +97,12 @@ def _summary(reproduction: Reproduction) -> str:
         lines.append(f"**{counted(compared, 'value')} compared:** {text}")
     verdicts = [claim.verdict for claim in reproduction.claims]
     if verdicts:
-        names = {HOLDS: "hold", FAILS: "do not hold here", OPEN: "cannot be judged here"}
+        names = {
+            HOLDS: "hold",
+            FAILS: "do not hold here",
+            OWN_TABLE: "fail on the paper's own table",
+            NOT_JUDGED: "not judged",
+        }
         text = ", ".join(f"{verdicts.count(key)} {name}" for key, name in names.items())
         lines.append(f"**{counted(len(verdicts), 'claim')}:** {text}")
     return "\\\n".join(lines)

@@ -7,7 +7,7 @@ from pathlib import Path
 from markup import table
 
 from klr_bench.config.locations import config_dir
-from klr_bench.report.papers.claims import FAILS, HOLDS, OPEN
+from klr_bench.report.papers.claims import CLAIM_VERDICTS, FAILS, HOLDS
 from klr_bench.report.papers.reading import paper_files
 from klr_bench.report.papers.reproduction import Reproduction
 from klr_bench.report.papers.verdicts import SCOREBOARD, Verdict, counts
@@ -21,11 +21,18 @@ def scoreboard(results_dir: Path) -> dict[str, str]:
         n = counts(reproduction.matches)
         verdicts = [claim.verdict for claim in reproduction.claims]
         numbers = [n[column] for column in SCOREBOARD]
-        holding = [verdicts.count(verdict) for verdict in (HOLDS, FAILS, OPEN)]
+        holding = [verdicts.count(verdict) for verdict in CLAIM_VERDICTS]
         rows.append(
             [reproduction.paper.reference, *(f"{number:,}" if number else "-" for number in [*numbers, *holding])]
         )
-    head = ["source", *SCOREBOARD, "claims that hold", "do not hold", "not judged"]
+    head = [
+        "source",
+        *SCOREBOARD,
+        "claims that hold",
+        "do not hold here",
+        "fail on the paper's own table",
+        "not judged",
+    ]
     return {"scoreboard": pipe_table(Grid(head, rows))}
 
 

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import ge, gt, le, lt
-from typing import Any
+from typing import Any, cast
 
 from klr_bench.metrics.metric import Metric
 from klr_bench.report.labels import UNITS, line_label, number
-from klr_bench.report.measured import TIMES, Entry, Measured, Method
-from klr_bench.report.papers.model import Claim, Columns, Statement
-from klr_bench.results.variants import to_number
+from klr_bench.report.measured import TIMES, Conditions, Entry, Machine, Measured, Method
+from klr_bench.report.papers.model import Claim, Columns, Paper, Printed, Statement
+from klr_bench.results.variants import Variant, to_number
 
-CLAIM_VERDICTS = HOLDS, FAILS, OPEN = "holds", "does not hold here", "cannot be judged here"
+HOLDS, FAILS, OWN_TABLE, NOT_JUDGED = "holds", "does not hold here", "fails on the paper's own table", "not judged"
+CLAIM_VERDICTS = HOLDS, FAILS, OWN_TABLE, NOT_JUDGED
 MOST_LISTED = 4
+PUBLISHED = "published"
+"""Stands for the experiment of the paper's own numbers."""
+PRINTED = Conditions(frozenset({Machine("paper", "paper")}))
+"""Published times are from one machine."""
 RELATIONS = {"above": (gt, -1), "below": (lt, 1), "at least": (ge, -1), "at most": (le, 1)}
-"""The comparison of each relation, and the sign of `within` on its right."""
+"""One-sided relations: the comparison, and the sign of `within` on its right-hand side."""
 Candidates = Sequence[tuple[str, Method]]
 """Methods on one data set, with their experiments."""
 
@@ -41,63 +48,140 @@ class JudgedClaim:
 
     claim: Claim
     comparisons: Sequence[ClaimComparison]
-    missing: Sequence[str]
+    missing: Sequence[str] = ()
     """Experiments that the claim refers to and that were not run."""
     n_incomparable: int = 0
     """Skipped comparisons of times, measured on different machines or on a busy one."""
+    on_other_data: Sequence[ClaimComparison] = ()
+    """Comparisons on data sets that are not the paper's; they do not affect the verdict."""
+    published: Sequence[ClaimComparison] = ()
+    """The same comparisons of the paper's own numbers, as far as they are printed."""
 
     @property
     def verdict(self) -> str:
         """HOLDS if enough comparisons hold: all, or the share that the claim requires."""
+        if self.published and not self._holds(self.published):
+            return OWN_TABLE
         if not self.comparisons:
-            return OPEN
-        return HOLDS if self._n_true >= self.claim.share * len(self.comparisons) else FAILS
+            return NOT_JUDGED
+        return HOLDS if self._holds(self.comparisons) else FAILS
 
-    @property
-    def _n_true(self) -> int:
-        return sum(one.holds for one in self.comparisons)
+    def _holds(self, comparisons: Sequence[ClaimComparison]) -> bool:
+        return _n_true(comparisons) >= self.claim.share * len(comparisons)
 
     def count(self) -> str:
         """Return how many comparisons hold, such as "3 of 4", or "-" if there are none."""
-        return f"{self._n_true} of {len(self.comparisons)}" if self.comparisons else "-"
+        return _count(self.comparisons) if self.comparisons else "-"
 
     def sentence(self) -> str:
         """Return a sentence with the claim, its verdict, and the decisive comparisons."""
-        left_out = [f"Not run: {', '.join(self.missing)}."] if self.missing else []
+        notes = [self.claim.note] if self.claim.note else []
+        notes += [f"Not run: {', '.join(self.missing)}."] if self.missing else []
         if self.n_incomparable:
-            left_out.append(
+            notes.append(
                 f"Skipped: {self.n_incomparable} comparisons of times from different machines or from a busy one."
             )
+        if self.on_other_data:
+            notes.append(f"On other data: {_evidence(self.on_other_data)}")
         verdict = f"{self.claim.says} ({self.claim.where}) {self.verdict[0].upper()}{self.verdict[1:]}"
+        if self.verdict == OWN_TABLE:
+            notes.insert(0, f"Published: {_evidence(self.published)}")
         if not self.comparisons:
-            return f"{verdict}. {self.claim.open or ' '.join(left_out) or 'No such columns.'}"
-        wrong = [one for one in self.comparisons if not one.holds]
-        decisive, word = (wrong, "Against it") if wrong else (self.comparisons, "For it")
-        listed = "; ".join(f"{one.dataset}: {one.left} against {one.right}" for one in decisive[:MOST_LISTED])
-        more = f"; and {len(decisive) - MOST_LISTED} more" if len(decisive) > MOST_LISTED else ""
-        return " ".join([f"{verdict}: {self.count()} comparisons. {word}: {listed}{more}.", *left_out])
+            reason = self.claim.open or ("" if notes else "There is no such method.")
+            return " ".join(filter(None, [f"{verdict}.", reason, *notes]))
+        return " ".join([f"{verdict}: {_evidence(self.comparisons)}", *notes])
 
 
-def judge(claim: Claim, measured: Mapping[str, Measured], metrics: Mapping[str, Metric]) -> JudgedClaim:
+def _n_true(comparisons: Sequence[ClaimComparison]) -> int:
+    return sum(one.holds for one in comparisons)
+
+
+def _count(comparisons: Sequence[ClaimComparison]) -> str:
+    return f"{_n_true(comparisons)} of {len(comparisons)}"
+
+
+def _evidence(comparisons: Sequence[ClaimComparison]) -> str:
+    """Return how many comparisons hold, and the first ones that decide."""
+    false = [one for one in comparisons if not one.holds]
+    decisive, word = (false, "Against it") if false else (comparisons, "For it")
+    listed = "; ".join(f"{one.dataset}: {one.left} against {one.right}" for one in decisive[:MOST_LISTED])
+    more = f"; and {len(decisive) - MOST_LISTED} more" if len(decisive) > MOST_LISTED else ""
+    return f"{_count(comparisons)} comparisons. {word}: {listed}{more}."
+
+
+def judge(
+    claim: Claim,
+    measured: Mapping[str, Measured],
+    metrics: Mapping[str, Metric],
+    published: Mapping[str, Sequence[Method]] | None = None,
+    own_data: Collection[str] | None = None,
+) -> JudgedClaim:
     """Judge a claim by the results in `measured`, which maps experiment names to means.
 
-    Methods from different experiments are compared with each other if they use the same data set.
+    Methods from different experiments are compared with each other if they use the same data set.  `published` are the
+    paper's own numbers by data set (see `published_methods`), and `own_data` its data sets (None: all); results on
+    other data are compared separately.
     """
-    candidates: dict[tuple[str, str], list[tuple[str, Method]]] = {}
+    own: dict[tuple[str, str], list[tuple[str, Method]]] = {}
+    other: dict[tuple[str, str], list[tuple[str, Method]]] = {}
     for name in claim.experiments:
         for dataset in measured[name].datasets if name in measured else ():
-            if claim.datasets is None or dataset.name in claim.datasets:
-                methods = candidates.setdefault((dataset.name, dataset.label), [])
-                methods.extend((name, method) for method in dataset.methods)
-    pairs = [
+            if own_data is not None and dataset.name not in own_data:
+                groups = other
+            elif claim.datasets is None or dataset.name in claim.datasets:
+                groups = own
+            else:
+                continue
+            groups.setdefault((dataset.name, dataset.label), []).extend((name, method) for method in dataset.methods)
+    printed = {
+        (dataset, dataset): [(PUBLISHED, method) for method in methods]
+        for dataset, methods in (published or {}).items()
+        if claim.datasets is None or dataset in claim.datasets
+    }
+    pairs, on_other_data, of_paper = (_all_comparisons(claim, groups, metrics) for groups in (own, other, printed))
+    comparisons = [pair for pair in pairs if pair is not None]
+    return JudgedClaim(
+        claim,
+        comparisons,
+        [name for name in claim.experiments if name not in measured],
+        n_incomparable=len(pairs) - len(comparisons),
+        on_other_data=[pair for pair in on_other_data if pair is not None],
+        published=[pair for pair in of_paper if pair is not None],
+    )
+
+
+def _all_comparisons(
+    claim: Claim, groups: Mapping[tuple[str, str], Candidates], metrics: Mapping[str, Metric]
+) -> list[ClaimComparison | None]:
+    return [
         pair
-        for (_, label), methods in candidates.items()
+        for (dataset, label), candidates in groups.items()
         for statement in claim.statements
-        for pair in _comparisons(statement, label, methods, metrics)
+        if statement.datasets is None or dataset in statement.datasets
+        for pair in _comparisons(statement, label, candidates, metrics)
     ]
-    compared = [pair for pair in pairs if pair is not None]
-    missing = [name for name in claim.experiments if name not in measured]
-    return JudgedClaim(claim, compared, missing, n_incomparable=len(pairs) - len(compared))
+
+
+def published_methods(claim: Claim, paper: Paper, numbers: Sequence[Printed]) -> dict[str, list[Method]]:
+    """Return the published methods by data set, from the tables that share an experiment with a claim."""
+    tables = {name for name, table in paper.tables.items() if set(table.experiments) & set(claim.experiments)}
+    methods: dict[tuple[str, str, str], Method] = {}
+    for one in numbers:
+        if one.table in tables and one.algorithm:
+            key = one.dataset, one.algorithm, json.dumps(one.params, sort_keys=True)
+            entries: dict[str, Entry] = defaultdict(lambda: Entry(0, None, None))
+            method = Method(
+                one.algorithm, one.label, Variant(), 1, 1, [], 0, entries, conditions=PRINTED, params=one.params
+            )
+            entry = Entry(paper.tables[one.table].repeats or 1, one.value, one.spread)
+            cast(dict[str, Entry], methods.setdefault(key, method).entries)[one.metric] = entry
+    by_dataset: dict[str, list[Method]] = {}
+    for (dataset, _, _), method in methods.items():
+        setup, in_pass = (method.entries[name].mean for name in ("setup_time_s", "pass_time_s"))
+        if setup is not None and in_pass is not None:
+            cast(dict[str, Entry], method.entries)["fit_time_s"] = Entry(1, setup + in_pass, None)
+        by_dataset.setdefault(dataset, []).append(method)
+    return by_dataset
 
 
 def _comparisons(
@@ -107,7 +191,6 @@ def _comparisons(
     metric, other = metrics[statement.metric], metrics[statement.than_metric or statement.metric]
     are_times = {metric.name, other.name} <= TIMES
     title = " and ".join(dict.fromkeys([metric.title, other.title]))
-    compare, sign = RELATIONS[statement.relation]
     relation = str(statement.relation)
     if statement.within:
         points = " points" if metric.unit == "percent" else _unit(metric)
@@ -125,11 +208,18 @@ def _comparisons(
             if are_times and right is not None and not left.conditions.alike(right.conditions):
                 yield None
                 continue
-            holds = compare(ours, theirs * statement.times + sign * statement.within)
+            holds = _is_true(statement, ours, theirs * statement.times)
             factor = "" if statement.times == 1 else f"{statement.times:g} times "
             left_text = f"{line_label(left)} {_text(ours, metric, statement)}"
             right_text = f"{factor}{name} {_text(theirs, other, statement)}".strip()
             yield ClaimComparison(dataset, left_text, right_text, holds, title, relation)
+
+
+def _is_true(statement: Statement, left: float, right: float) -> bool:
+    if statement.relation == "equal to":
+        return abs(left - right) <= statement.within * (1 + 1e-9)
+    compare, sign = RELATIONS[statement.relation]
+    return bool(compare(left, right + sign * statement.within))
 
 
 def _number(entry: Entry, statement: Statement) -> float | None:
@@ -151,7 +241,7 @@ def _rights(statement: Statement, left: Method, candidates: Candidates) -> list[
 
 
 def _value(method: Method, parameter: str) -> Any:
-    return method.algorithm if parameter == "algorithm" else method.variant.get(parameter)
+    return method.algorithm if parameter == "algorithm" else method.params.get(parameter)
 
 
 def _select(chosen: Columns, candidates: Candidates) -> list[Method]:
@@ -159,19 +249,23 @@ def _select(chosen: Columns, candidates: Candidates) -> list[Method]:
         method
         for experiment, method in candidates
         if method.algorithm in chosen.algorithms
-        and (chosen.experiments is None or experiment in chosen.experiments)
-        and all(method.variant.get(name) in values for name, values in chosen.params.items())
+        and (chosen.experiments is None or experiment in (*chosen.experiments, PUBLISHED))
+        and all(
+            method.params.get(name) in values or (experiment == PUBLISHED and name not in method.params)
+            for name, values in chosen.params.items()
+        )
     ]
 
 
 def _next_smaller(parameter: str, left: Method, candidates: Candidates) -> list[Method]:
     """Return the method, if any, that differs only by the next smaller parameter value."""
-    here, rest = to_number(left.variant.get(parameter)), left.variant.without(parameter)
+    here = to_number(left.params.get(parameter))
+    names = {*left.variant} - {parameter} if left.variant else {*left.params} - {parameter}
     by_value = {
         value: method
-        for _, method in reversed(candidates)
-        if method.algorithm == left.algorithm and method.variant.without(parameter) == rest
-        if (value := to_number(method.variant.get(parameter))) is not None
+        for experiment, method in reversed(candidates)
+        if method.algorithm == left.algorithm and all(_value(method, name) == _value(left, name) for name in names)
+        if (value := to_number(method.params.get(parameter))) is not None
     }
     smaller = [value for value in by_value if here is not None and value < here]
     return [by_value[max(smaller)]] if smaller else []

@@ -146,11 +146,13 @@ class Statement(Model):
 
     metric: Words
     of: Columns
-    relation: Literal["above", "below", "at least", "at most"]
+    relation: Literal["above", "below", "at least", "at most", "equal to"]
     than: Columns | None = None
     than_metric: Words | None = None
     """The metric of the right-hand side, if it differs from `metric`."""
     value: float | None = None
+    datasets: list[FileName] | None = None
+    """Data sets to which the statement applies; null: all of the claim."""
     along: Words | None = None
     same: list[Words] = Field(default_factory=list)
     times: Annotated[float, above(0)] = 1.0
@@ -172,6 +174,8 @@ class Claim(Model):
     """The minimum share of comparisons that must hold, such as 0.5 for "in most cases"."""
     open: Sentence | None = None
     """The reason why a claim without statements cannot be judged."""
+    note: Sentence | None = None
+    """A remark that is shown with the verdict."""
 
 
 class PrintedFigure(Model):

@@ -15,7 +15,7 @@ from klr_bench.report.load import Results, read_results, was_run
 from klr_bench.report.manifest import Manifest
 from klr_bench.report.measured import UNKNOWN as UNKNOWN_MACHINE
 from klr_bench.report.measured import Measured, conditions_of, measure
-from klr_bench.report.papers.claims import JudgedClaim, judge
+from klr_bench.report.papers.claims import JudgedClaim, judge, published_methods
 from klr_bench.report.papers.match import Match, Source, match
 from klr_bench.report.papers.reading import check_numbers, read_lines, read_paper
 
@@ -76,7 +76,11 @@ class Reproduction:
     @cached_property
     def claims(self) -> list[JudgedClaim]:
         """The claims with verdicts."""
-        return [judge(claim, self.measured, METRICS) for claim in self.paper.claims]
+        own_data = {line.dataset for line in self.lines} - {*self.paper.stand_ins} if self.lines else None
+        return [
+            judge(claim, self.measured, METRICS, published_methods(claim, self.paper, self.lines), own_data)
+            for claim in self.paper.claims
+        ]
 
     @cached_property
     def all_results(self) -> dict[str, Results]:

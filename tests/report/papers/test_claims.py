@@ -10,7 +10,7 @@ from klr_bench.metrics.labels import METRICS
 from klr_bench.parsing import parse
 from klr_bench.report.load import read_results
 from klr_bench.report.measured import Measured, measure
-from klr_bench.report.papers.claims import FAILS, HOLDS, OPEN, JudgedClaim, judge
+from klr_bench.report.papers.claims import FAILS, HOLDS, NOT_JUDGED, JudgedClaim, judge
 from klr_bench.report.papers.model import Claim
 from klr_bench.report.papers.reading import paper_files
 from klr_bench.report.papers.reproduction import Reproduction
@@ -71,10 +71,10 @@ def statement_of(of: dict[str, Any], metric: str, relation: str, than: Any = Non
         (statement_of(OSKL, "accuracy", "below", along="G"), HOLDS, "2 of 2"),
         (statement_of(OSKL, "n_support", "below", along="G"), FAILS, "1 of 2"),
         (statement_of(OSKL, "accuracy", "above", 0.87), FAILS, "2 of 3"),
-        (statement_of(OSKL, "accuracy", "at most", OSKL, same=["G"]), OPEN, "-"),
+        (statement_of(OSKL, "accuracy", "at most", OSKL, same=["G"]), NOT_JUDGED, "-"),
         (statement_of(NC, "last_accuracy", "below", NC, than_metric="accuracy"), HOLDS, "1 of 1"),
         (statement_of(NC, "last_accuracy", "above", NC, than_metric="accuracy", spread=True), HOLDS, "1 of 1"),
-        (statement_of({"algorithms": ["pegasos"]}, "accuracy", "above", 0.1), OPEN, "-"),
+        (statement_of({"algorithms": ["pegasos"]}, "accuracy", "above", 0.1), NOT_JUDGED, "-"),
         (statement_of(of_G(1), "accuracy", "above", of_G(2, 10)), HOLDS, "2 of 2"),
     ],
 )
@@ -95,9 +95,9 @@ def test_a_share_of_the_comparisons_may_be_enough(measured: dict[str, Measured])
 def test_columns_of_two_experiments_on_one_data_set_are_compared(measured: dict[str, Measured]) -> None:
     statement = {"metric": "accuracy", "of": {"algorithms": ["dcd"]}, "relation": "above", "than": OSKL}
     assert judged(measured, statement, experiments=["mine", "other"]).count() == "3 of 3"
-    assert judged(measured, statement, experiments=["mine", "other"], datasets=["magic"]).verdict == OPEN
+    assert judged(measured, statement, experiments=["mine", "other"], datasets=["magic"]).verdict == NOT_JUDGED
     here = statement | {"than": OSKL | {"experiments": ["other"]}}
-    assert judged(measured, here, experiments=["mine", "other"]).verdict == OPEN
+    assert judged(measured, here, experiments=["mine", "other"]).verdict == NOT_JUDGED
 
 
 def test_the_sentence_has_the_numbers_or_why_there_is_none(measured: dict[str, Measured]) -> None:
@@ -116,7 +116,7 @@ def test_times_are_compared_only_where_they_can_be(tmp_path: Path, changes: dict
     rows = [record("nc", "", 0, fit_time_s=9.0, **here), record("oskl", "G=1", 0, fit_time_s=1.0, **here | changes)]
     statement = {"metric": "fit_time_s", "of": OSKL, "relation": "below", "than": NC}
     found = judged({"mine": measure(read_results(write(tmp_path / "mine", rows, CONFIG)))}, statement)
-    assert (found.verdict, found.count()) == ((OPEN, "-") if changes else (HOLDS, "1 of 1"))
+    assert (found.verdict, found.count()) == ((NOT_JUDGED, "-") if changes else (HOLDS, "1 of 1"))
     assert ("Skipped: 1 comparisons of times from different machines" in found.sentence()) == bool(changes)
 
 
