@@ -7,7 +7,7 @@ from pathlib import Path
 from markup import table
 
 from klr_bench.config.locations import config_dir
-from klr_bench.report.papers.claims import CLAIM_VERDICTS, FAILS, HOLDS
+from klr_bench.report.papers.claims import CLAIM_VERDICTS, HOLDS, NOT_JUDGED
 from klr_bench.report.papers.reading import paper_files
 from klr_bench.report.papers.reproduction import Reproduction
 from klr_bench.report.papers.verdicts import SCOREBOARD, Verdict, counts
@@ -41,14 +41,12 @@ def first_page(results_dir: Path) -> dict[str, str]:
     rows = []
     for reproduction in _papers(results_dir):
         n = counts(reproduction.matches)
-        exact, statistical, explained, off = (n[one.value] for one in list(Verdict)[:4])
-        verdicts = [claim.verdict for claim in reproduction.claims]
-        holding, failed = verdicts.count(HOLDS), verdicts.count(FAILS)
+        judged = [n[verdict.value] for verdict in Verdict if verdict is not Verdict.NOT_COMPARED]
+        verdicts = [claim.verdict for claim in reproduction.claims if claim.verdict != NOT_JUDGED]
         name = f"[{reproduction.paper.reference}](papers/generated/{reproduction.name}.md)"
-        parts = [(exact + statistical, exact + statistical + explained + off), (holding, holding + failed)]
-        of = [f"{some:,} of {every:,}" if every else "-" for some, every in parts]
-        rows.append([name, of[0], *(f"{number:,}" if number else "-" for number in (explained, off)), of[1]])
-    head = ["source", "numbers that agree", "differ, cause known", "differ", "claims that hold"]
+        holding = f"{verdicts.count(HOLDS)} of {len(verdicts)}" if verdicts else "-"
+        rows.append([name, *(f"{number:,}" if number else "-" for number in judged), holding])
+    head = ["source", *SCOREBOARD[1:-1], "claims that hold"]
     return {"scoreboard": table(head, rows, 1)}
 
 

@@ -68,17 +68,18 @@ def test_tables_and_verdicts_are_those_of_the_report(pages: Path, name: str) -> 
             for row in grid.rows:
                 at = [place for place, text in enumerate(texts) if text == row[0].strip()]
                 assert any(texts[place : place + len(row)] == [row[0].strip(), *row[1:]] for place in at), row
-    for verdict, kind in ((Verdict.WITHIN, "within"), (Verdict.OFF, "off"), (Verdict.EXPLAINED, "explained")):
+    for verdict in (Verdict.EXACT, Verdict.STATISTICAL):
         count = sum(one.verdict is verdict for one in whole.matches)
         assert count > 0
-        assert page.count(f'<span class="{kind}" title="{verdict.value}">') == count
+        assert page.count(f'<span class="{verdict.name.lower()}" title="{verdict.value}">') == count
 
 
 def test_claims_are_those_of_the_report(pages: Path) -> None:
     page = (pages / "tan2016aaai.md").read_text(encoding="utf-8")
     whole = Reproduction("tan2016aaai", config_dir() / "paper" / "tan2016aaai", REFERENCE)
-    found = re.findall(r"<br><strong class=\"\w+\">([^<]*)</strong>\. (\d+ of \d+)", page)
-    assert found == [(one.verdict[0].upper() + one.verdict[1:], one.count()) for one in whole.claims]
+    found = re.findall(r"<br><strong class=\"\w+\">([^<]*)</strong>\. (\d+ of \d+)", unescape(page))
+    judged = [one for one in whole.claims if one.comparisons]
+    assert found == [(one.verdict[0].upper() + one.verdict[1:], one.count()) for one in judged]
     assert any(verdict.startswith("Does not hold") for verdict, _ in found)
     assert {"at most", "at most, within 0.5 points"} <= {*cells(page)}
 
@@ -102,9 +103,9 @@ def test_a_paper_of_ones_own_has_a_page(
     page = (tmp_path / "pages" / "mine.md").read_text(encoding="utf-8")
     assert page.startswith("# Me \\& \\<you\\> (2026)\n")
     for words in (
-        '<span class="within" title="within the published spread">86.0',
-        '<span class="off" title="off, without a cause">90.0*',
-        ">Holds</strong>. 1 of 1 comparisons hold.",
+        '<span class="statistical" title="agrees statistically">86.0',
+        '<span class="unexplained" title="differs, unexplained">90.0*',
+        "own table</strong>. 1 of 1 comparisons hold.",
         "Half of the rows are left out.",
         "**61 s** of training time",
     ):

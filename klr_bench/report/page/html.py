@@ -36,7 +36,7 @@ STYLE, LICENSE = "page.css", "plotly-LICENSE.txt"
 SHARED = (*SCRIPTS, STYLE, LICENSE)
 """Files shared by the pages of a site."""
 SITE_TITLE = "Published and measured numbers"
-MARKS = {"*": "off", "~": "compatible", "]": "explained", "‡": "best", "†": "alike"}
+MARKS = {"*": "unexplained", "~": "statistical", "]": "explained", "‡": "best", "†": "alike"}
 """CSS class of a table entry, selected by its last character."""
 
 

@@ -76,15 +76,6 @@ class Printed(Model):
         exponent = int(Decimal(self.mean).as_tuple().exponent)
         return float(Decimal((0, (5,), exponent - 1)) * SCALES[self.unit])
 
-    @property
-    def tolerance(self) -> float:
-        """The largest difference that counts as within the published spread: max(2 std, half_unit)."""
-        return max(2 * (self.spread or 0.0), self.half_unit)
-
-    def outside(self, mean: float) -> bool:
-        """Return True if a mean differs by more than `tolerance` from the published one."""
-        return not abs(mean - self.value) <= self.tolerance * (1 + 1e-9)
-
 
 class Layout(Model):
     """Layout of a published table: parts or parameters that form blocks, rows and columns.

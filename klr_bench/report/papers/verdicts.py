@@ -70,10 +70,11 @@ def tolerance(entry: Entry, printed: Printed, printed_repeats: int | None) -> fl
     """Return the largest difference that agrees statistically.
 
     With a published standard deviation s' over n' repeats it is 2 max(s', sqrt(s^2 / n + s'^2 / n')), where s is the
-    standard deviation over the n measured repeats, or s' if there is only one.
+    standard deviation over the n measured repeats, or s' if there is only one. A published 0.0 counts as half a unit
+    of its last digit.
     """
-    spread = printed.spread
-    if spread is not None:
+    if printed.spread is not None:
+        spread = printed.spread or printed.half_unit
         measured_spread = spread if entry.std is None else entry.std
         return 2 * max(spread, math.sqrt(measured_spread**2 / max(entry.n, 1) + spread**2 / (printed_repeats or 1)))
     is_percentage = printed.unit in ("percent", "fraction") and printed.metric not in RELATIVE
