@@ -34,7 +34,9 @@ TILE = 512
 
 
 class ExpansionClassifier(BinaryKernelClassifier):
-    """Kernel classifier f(x) = sum_i b_i k(x_i, x), with one f_k per class if there are several.
+    """Base class of classifiers that predict with a kernel expansion.
+
+    The expansion is f(x) = sum_i b_i k(x_i, x). With more than two classes there is one function f_k per class.
 
     Parameters
     ----------
@@ -170,7 +172,7 @@ def slices(n, size):
 
 @estimator
 class BatchKLR(ExpansionClassifier):
-    """Kernel logistic regression by epochs of coordinate steps.
+    """Base class of the kernel logistic regression solvers `DualCDKLR` and `PrimalCDKLR`.
 
     All classes are solved together, with each kernel value computed once.  A subclass has `_solver(blocks, signs, lam,
     random, b, shares)` for m problems with signs (m, n) and shares of the rows (n,): an object with coefficients `b`
