@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY
 
 import numpy as np
 from scipy.optimize import brentq
@@ -10,13 +11,21 @@ from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.batch.base import ExpansionClassifier
 from klr_bench.estimators.batch.dual import DualCDKLR
-from klr_bench.estimators.core.binary import BinaryKernelClassifier
 from klr_bench.estimators.core.classifier import checked_fit
-from klr_bench.estimators.core.parameters import AT_LEAST_ONE, COUNT, NOT_NEGATIVE, NUMBER, POSITIVE
+from klr_bench.estimators.core.parameters import (
+    AT_LEAST_ONE,
+    COUNT,
+    NOT_NEGATIVE,
+    NUMBER,
+    POSITIVE,
+    estimator,
+    parameter,
+)
 from klr_bench.estimators.online.bounds import AUXILIARY, auxiliary_values
 from klr_bench.estimators.online.engine import BLOCK
 
 
+@estimator
 class BestInHindsight(ExpansionClassifier):
     """Comparator f of the bounds in `klr_bench.estimators.online.bounds`.
 
@@ -34,12 +43,14 @@ class BestInHindsight(ExpansionClassifier):
         Weight of the squared norm, > 0; None is 1 / (R sqrt(n)), which belongs to eta = R / sqrt(n).
     h : {"log_gamma", "log_one_plus_gamma", "hard_cutoff"}, default="log_gamma"
         The auxiliary function of `AuxiliaryKLR` whose sum is `cumulative_h_`.
-    aux_gamma, aux_delta : float, default=1.1 and 1.0
-        Parameters of h.
+    aux_gamma : float, default=1.1
+        gamma >= 1 of the first two h.
+    aux_delta : float, default=1.0
+        delta of h="hard_cutoff", any number.
     tol : float, default=1e-4
-        See `DualCDKLR`; the norm needs a smaller gap than the loss.
-    max_iter, kernel, gamma, degree, coef0, random_state, dtype
-        See `DualCDKLR`.
+        Largest relative duality gap, >= 0, of the solution; the norm needs a smaller gap than the loss.
+    max_iter : int, default=1000
+        Largest number of epochs, >= 1, of each fit of `DualCDKLR`.
 
     Attributes
     ----------
@@ -47,45 +58,24 @@ class BestInHindsight(ExpansionClassifier):
         ||f||, at most R, and the weight of the squared norm that f belongs to.
     cumulative_loss_, cumulative_h_ : float
         sum_i log(1 + exp(-z_i)) and sum_i h(z_i), z_i = y_i f(x_i), over all rows, or those so far in a callback.
-    classes_, support_vectors_, dual_coef_, n_support_, n_iter_, objective_, n_features_in_
-        See `DualCDKLR`.
+    support_vectors_ : ndarray or CSR matrix of shape (n_samples, n_features)
+        All training rows, in the precision of the kernel values.
+    dual_coef_ : ndarray of shape (n_samples,), float64
+        b of f = sum_i b_i k(x_i, .).
+    n_support_, n_iter_ : int
+        Number of training rows, and of the epochs of the last fit of `DualCDKLR`.
+    objective_ : float
+        Primal objective of the last fit of `DualCDKLR`.
     """
 
-    _parameter_constraints = BinaryKernelClassifier._parameter_constraints | {
-        "R": [POSITIVE],
-        "lam": [POSITIVE, None],
-        "h": [StrOptions(set(AUXILIARY))],
-        "aux_gamma": [AT_LEAST_ONE],
-        "aux_delta": [NUMBER],
-        "tol": [NOT_NEGATIVE],
-        "max_iter": [COUNT],
-    }
-
-    def __init__(
-        self,
-        R=1e3,
-        lam=None,
-        *,
-        h="log_gamma",
-        aux_gamma=1.1,
-        aux_delta=1.0,
-        tol=1e-4,
-        max_iter=1000,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=1.0,
-        random_state=None,
-        dtype=None,
-    ):
-        self.R = R
-        self.lam = lam
-        self.h = h
-        self.aux_gamma = aux_gamma
-        self.aux_delta = aux_delta
-        self.tol = tol
-        self.max_iter = max_iter
-        super().__init__(kernel, gamma, degree, coef0, random_state, dtype)
+    R: float = parameter(1e3, POSITIVE)
+    lam: float | None = parameter(None, POSITIVE, None)
+    _: KW_ONLY
+    h: str = parameter("log_gamma", StrOptions(set(AUXILIARY)))
+    aux_gamma: float = parameter(1.1, AT_LEAST_ONE)
+    aux_delta: float = parameter(1.0, NUMBER)
+    tol: float = parameter(1e-4, NOT_NEGATIVE)
+    max_iter: int = parameter(1000, COUNT)
 
     @checked_fit
     def fit(self, X, y, callback=None):

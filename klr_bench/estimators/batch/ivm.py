@@ -10,16 +10,24 @@ w_j = v_j s_j (1 - s_j).  A Newton step gives the solution of
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from sklearn.exceptions import ConvergenceWarning
 
 from klr_bench.estimators.batch.base import ExpansionClassifier, slices, usual_lam
-from klr_bench.estimators.core.binary import BinaryKernelClassifier
 from klr_bench.estimators.core.classifier import checked_fit, verbose_callback
 from klr_bench.estimators.core.multiclass import gather, in_common, one_vs_rest
-from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COUNT, NOT_NEGATIVE, POSITIVE, VERBOSE
+from klr_bench.estimators.core.parameters import (
+    CLASS_WEIGHT,
+    COUNT,
+    NOT_NEGATIVE,
+    POSITIVE,
+    VERBOSE,
+    estimator,
+    parameter,
+)
 from klr_bench.estimators.core.vectors import TIE
 
 CANDIDATES = 64
@@ -32,6 +40,7 @@ needed.
 """
 
 
+@estimator
 class ImportVectorMachine(ExpansionClassifier):
     r"""Kernel logistic regression on greedily chosen import vectors.
 
@@ -49,7 +58,8 @@ class ImportVectorMachine(ExpansionClassifier):
     Parameters
     ----------
     lam : float or None, default=None
-        Weight of the squared norm, > 0, with the default and the grid of `DualCDKLR`: None is 1 / (10 n_samples).
+        Weight of the squared norm, > 0; None is 1 / (10 n_samples), with the sum of the weights in place of n_samples
+        if rows have weights.  Try 1e-5, 1e-4, ..., 1.
     max_import_vectors : int, default=100
         Largest number of import vectors, >= 1; with more than two classes, of each.  The q-th round takes time O(n q)
         for every candidate; where a warning says that the objective still falls, raise it.
@@ -59,8 +69,6 @@ class ImportVectorMachine(ExpansionClassifier):
     tol : float, default=1e-3
         The fit ends when the last three rounds have lowered the objective by at most this share of it each, on average,
         or when the import vectors depend on each other up to rounding; tol >= 0.  1e-2 gives fewer import vectors.
-    kernel, gamma, degree, coef0, class_weight, verbose
-        See `DualCDKLR`.
     random_state : int, RandomState instance or None, default=None
         Seed of the candidates; of no effect with ``n_candidates=None``.
     dtype : {"float32", "float64"} or None, default=None
@@ -68,8 +76,6 @@ class ImportVectorMachine(ExpansionClassifier):
 
     Attributes
     ----------
-    classes_, n_features_in_
-        See `DualCDKLR`.
     support_vectors_ : ndarray or CSR matrix of shape (n_support_, n_features)
         The import vectors in the order in which they were chosen; for more than two classes in the order of the rows.
     dual_coef_ : ndarray of shape (n_support_,), or (n_classes, n_support_) for more than two classes, float64
@@ -95,38 +101,13 @@ class ImportVectorMachine(ExpansionClassifier):
     (True, True)
     """
 
-    _parameter_constraints = BinaryKernelClassifier._parameter_constraints | {
-        "lam": [POSITIVE, None],
-        "max_import_vectors": [COUNT],
-        "n_candidates": [COUNT, None],
-        "tol": [NOT_NEGATIVE],
-        "class_weight": CLASS_WEIGHT,
-        "verbose": VERBOSE,
-    }
-
-    def __init__(
-        self,
-        lam=None,
-        *,
-        max_import_vectors=100,
-        n_candidates=None,
-        tol=1e-3,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=1.0,
-        random_state=None,
-        dtype=None,
-        class_weight=None,
-        verbose=False,
-    ):
-        self.lam = lam
-        self.max_import_vectors = max_import_vectors
-        self.n_candidates = n_candidates
-        self.tol = tol
-        super().__init__(kernel, gamma, degree, coef0, random_state, dtype)
-        self.class_weight = class_weight
-        self.verbose = verbose
+    lam: float | None = parameter(None, POSITIVE, None)
+    _: KW_ONLY
+    max_import_vectors: int = parameter(100, COUNT)
+    n_candidates: int | None = parameter(None, COUNT, None)
+    tol: float = parameter(1e-3, NOT_NEGATIVE)
+    class_weight: dict | str | None = parameter(None, *CLASS_WEIGHT)
+    verbose: int | bool = parameter(False, *VERBOSE)
 
     @checked_fit
     @one_vs_rest
@@ -135,8 +116,12 @@ class ImportVectorMachine(ExpansionClassifier):
 
         Parameters
         ----------
-        X, y, sample_weight
-            As for `DualCDKLR.fit`.
+        X : array or CSR matrix of shape (n_samples, n_features)
+            Training rows.
+        y : array of shape (n_samples,)
+            Classes of any type; of two classes, decision values above 0 mean the second in sorted order.
+        sample_weight : array of shape (n_samples,), default=None
+            Weights >= 0 of the rows, some above 0.
         callback : callable, default=None
             ``callback(estimator, t)`` is called after each round, t = rounds x n_samples; returning True ends the fit.
         """

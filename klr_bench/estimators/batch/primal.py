@@ -20,6 +20,7 @@ from numba import float32, float64, int64, void
 from klr_bench.estimators.batch.base import LARGEST, BatchKLR, slices
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import sigmoid
+from klr_bench.estimators.core.parameters import estimator
 
 
 def _signature(real):
@@ -105,6 +106,7 @@ class _Descent:
             s[:] = np.exp(-np.logaddexp(0, y * f))
 
 
+@estimator
 class PrimalCDKLR(BatchKLR):
     r"""Kernel logistic regression by primal coordinate descent.
 
@@ -119,20 +121,6 @@ class PrimalCDKLR(BatchKLR):
     A step is limited so that no margin moves by more than 1.  It takes O(n) time and n exponentials: an epoch takes
     about ten times as long as one of `DualCDKLR`, which is the one to prefer; the solution is the same.  After each
     epoch there is one more step, along the gradient of the objective in f.
-
-    Parameters
-    ----------
-    lam, tol, max_iter, cache_size, warm_start, kernel, gamma, degree, coef0, random_state, dtype, class_weight
-        See `DualCDKLR`.
-    n_jobs, verbose
-        See `DualCDKLR`.
-
-    Attributes
-    ----------
-    classes_, support_vectors_, dual_coef_, n_support_, n_iter_, objective_, dual_objective_, duality_gap_
-        See `DualCDKLR`.
-    n_features_in_
-        See `DualCDKLR`.
 
     References
     ----------
