@@ -1,4 +1,4 @@
-"""Base classes of the batch solvers: parameters, validation, epochs, prediction."""
+"""Base classes of the batch solvers, with their parameters, validation and prediction."""
 
 from __future__ import annotations
 
@@ -24,13 +24,16 @@ TILE = 512
 
 
 class ExpansionClassifier(BinaryKernelClassifier):
-    """Kernel classifier f(x) = sum_i b_i k(x_i, x), with one f_k per class if there are several."""
+    """Base class of classifiers that predict with a kernel expansion.
+
+    The expansion is f(x) = sum_i b_i k(x_i, x). With more than two classes there is one function f_k per class.
+    """
 
     @checked_decision
     def decision_function(self, X):
-        """Return f(x) for rows X (n_samples, n_features).
+        """Evaluate the decision function at each row of X.
 
-        The result is float64, (n_samples,) or (n_samples, n_classes).
+        The result is float64 of shape (n_samples,), or (n_samples, n_classes) for more than two classes.
         """
         check_is_fitted(self, "dual_coef_")
         X = self._validate(X, dtype=self.support_vectors_.dtype)
@@ -38,24 +41,24 @@ class ExpansionClassifier(BinaryKernelClassifier):
         return spread(self, f)
 
     def predict_proba(self, X):
-        """Return the probabilities of the classes, (n_samples, n_classes)."""
+        """Return the probability of each class for each row of X, of shape (n_samples, n_classes)."""
         return self._probabilities(X)
 
     def steps(self, n_samples):
-        """Return the number of rows per epoch, and the first t worth a checkpoint."""
+        """Return the number of rows per epoch, and the number of rows before the first checkpoint."""
         return n_samples, FIRST
 
     def progress(self):
-        """Return the metrics stored at a checkpoint: the number of support vectors."""
+        """Return the number of support vectors, as a metric to store at a checkpoint."""
         return {"n_support": self.n_support_}
 
     def summary(self):
-        """Return the numbers of support vectors and iterations, and the total objective."""
+        """Return the numbers of support vectors and iterations, and the sum of the objectives."""
         n_iter, objective = int(np.max(self.n_iter_)), float(np.sum(self.objective_))
         return {"n_support": self.n_support_, "n_iter": n_iter, "objective": objective}
 
     def _shares(self, sample_weight, X, y):
-        """Return the share of each row in the loss, (n,), summing to 1, and the total weight."""
+        """Return each row's share of the total weight, and the total weight."""
         weights = row_weights(sample_weight, self.class_weight, X, y, self.classes_)
         if weights is None:
             return np.full(X.shape[0], 1.0 / X.shape[0]), X.shape[0]
@@ -66,7 +69,7 @@ class ExpansionClassifier(BinaryKernelClassifier):
         return weights / total, total
 
     def _begin(self, X, y):
-        """Validate parameters and data, and remove the attributes of an earlier fit; return X and y."""
+        """Validate the parameters and the data, remove old fitted attributes, and return X and y."""
         self._forget()
         X, y = self._validate(X, y, dtype=self._dtypes(), reset=True)
         self._set_classes(y)
@@ -75,12 +78,18 @@ class ExpansionClassifier(BinaryKernelClassifier):
 
 
 def usual_lam(n):
-    """Return the default regularization for n rows, which corresponds to C = 10 of an SVM."""
+    """Return the default regularization strength lam = 1 / (10 n) for n training rows.
+
+    It corresponds to C = 10 of an SVM.
+    """
     return 0.1 / n
 
 
 class KernelBlocks:
-    """Kernel matrix of rows X (n, d), stored if it fits into `limit` MB, else in blocks."""
+    """Kernel matrix of the rows of X, either stored as a whole or computed block by block.
+
+    It is stored if it fits into `limit` MB.
+    """
 
     def __init__(self, operands, X, limit):
         self.operands, self.n = operands, X.shape[0]
@@ -106,7 +115,7 @@ class KernelBlocks:
         return self.operands.right(self._rows[rows])
 
     def block(self, rows):
-        """Return kernel values (m, n) with all rows, and the indices (k,) of `rows` in them."""
+        """Return a block of the kernel matrix, and the index in this block of each given row."""
         if self.whole is not None:
             return self.whole, rows
         left, block = self.left(rows), np.empty((len(rows), self.n), dtype=self._rows.dtype)
@@ -118,7 +127,7 @@ class KernelBlocks:
         return block, np.arange(len(rows))
 
     def times(self, b):
-        """Return the product of the kernel matrix and the rows of b (m, n), float64 (m, n)."""
+        """Multiply each row of the coefficient matrix b by the kernel matrix."""
         b = b.astype(self._rows.dtype)
         if self.whole is not None:
             return (b @ self.whole).astype(np.float64)
@@ -126,12 +135,12 @@ class KernelBlocks:
 
 
 def slices(n, size):
-    """Return slices that divide n rows into pieces of `size`."""
+    """Return consecutive slices of at most `size` rows that together cover n rows."""
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
 class BatchKLR(ExpansionClassifier):
-    """Kernel logistic regression by epochs of coordinate steps; parameters as in `DualCDKLR`.
+    """Base class of the kernel logistic regression solvers `DualCDKLR` and `PrimalCDKLR`.
 
     All classes are solved together, with each kernel value computed once.  A subclass has `_solver(blocks, signs, lam,
     random, b, shares)` for m problems with signs (m, n) and shares of the rows (n,): an object with coefficients `b`
@@ -180,7 +189,7 @@ class BatchKLR(ExpansionClassifier):
 
     @checked_fit
     def fit(self, X, y, sample_weight=None, callback=None):
-        """Solve the problem on the rows of X; return self.
+        """Fit the classifier to the rows of X and their classes y, and return self.
 
         Parameters
         ----------
@@ -231,12 +240,15 @@ class BatchKLR(ExpansionClassifier):
         return self
 
     def progress(self):
-        """Return support vectors, objective and duality gap of the last complete epoch."""
+        """Return the number of support vectors, the objective and the duality gap.
+
+        The objective and the gap are those of the last complete epoch.
+        """
         gap = float(np.max(self.duality_gap_))
         return {**super().progress(), "objective": float(np.sum(self.objective_)), "duality_gap": gap}
 
     def summary(self):
-        """Return the number of support vectors and epochs, the objective and the duality gap."""
+        """Return the numbers of support vectors and epochs, the objective and the duality gap."""
         return {**super().summary(), "duality_gap": float(np.max(self.duality_gap_))}
 
     def _publish(self, primal, dual):
