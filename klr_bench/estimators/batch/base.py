@@ -64,7 +64,7 @@ class ExpansionClassifier(BinaryKernelClassifier):
             return np.full(X.shape[0], 1.0 / X.shape[0]), X.shape[0]
         total = weights.sum()
         if not 0 < total < np.inf:
-            message = f"{type(self).__name__}: sample_weight: expected positive weights, got a sum of {total:g}."
+            message = f"{type(self).__name__}: the sum of sample_weight must be positive and finite, got {total:g}."
             raise ValueError(message)
         return weights / total, total
 
@@ -103,8 +103,8 @@ class KernelBlocks:
         self.size = min(max(fitting, 1), LARGEST)
         if self.size < 256:  # matrix products of small blocks are slow
             message = (
-                f"cache_size={limit:g} MB holds the kernel values of {fitting} of {self.n} rows; "
-                f"blocks of {self.size} instead of up to {LARGEST} rows are used, which is slower."
+                f"cache_size={limit:g} MB holds the kernel values of {fitting} of {self.n} rows, "
+                f"so the fit uses blocks of {self.size} instead of {LARGEST} rows and is slower."
             )
             warnings.warn(message, stacklevel=5)
 
@@ -235,7 +235,7 @@ class BatchKLR(ExpansionClassifier):
             if np.max(self.duality_gap_) <= self.tol:
                 return self
         gap = np.max(self.duality_gap_)
-        message = f"{type(self).__name__}: the gap is {gap:.2g} > tol after max_iter={self.max_iter}."
+        message = f"{type(self).__name__}: the duality gap {gap:.2g} exceeds tol after max_iter={self.max_iter} epochs."
         warnings.warn(message, ConvergenceWarning, stacklevel=3)
         return self
 
@@ -254,7 +254,7 @@ class BatchKLR(ExpansionClassifier):
     def _publish(self, primal, dual):
         if not np.isfinite(primal).all():
             message = (
-                f"{type(self).__name__}: the objective is {max(primal):g}; the values are too large; scale X or lam."
+                f"{type(self).__name__}: the objective is {max(primal):g}; the kernel values are too large, so scale X."
             )
             raise ValueError(message)
         gap = (primal - dual) / primal

@@ -163,7 +163,9 @@ class ImportVectorMachine(ExpansionClassifier):
             if not grew or (len(gains) == ROUNDS and gains.mean() <= self.tol * machine.objective):
                 return self
         if self.n_iter_ < n:
-            message = f"ImportVectorMachine: the objective still falls at max_import_vectors={self.max_import_vectors}."
+            message = (
+                f"ImportVectorMachine: the objective still decreases after {self.max_import_vectors} import vectors."
+            )
             warnings.warn(message, ConvergenceWarning, stacklevel=3)
         return self
 

@@ -58,7 +58,7 @@ class BinaryClassifier(Classifier):
         if classes is not None and not np.array_equal(classes, self.classes_):
             named = distinct_labels(classes, "classes")
             if not np.array_equal(named, self.classes_):
-                message = f"classes={named.tolist()}: expected {self.classes_.tolist()} as in the first call."
+                message = f"classes={named.tolist()}: expected the classes of the first call, {self.classes_.tolist()}."
                 raise ValueError(message)
         make_writable(self)
 

@@ -263,7 +263,7 @@ def sum_tabulated(left, right, n_words, differ, table, weights):
 
 @compiled(_signatures(lambda real, words: void(real[:, ::1], words, words, int64, boolean, float64)))
 def add_counts(products, left, right, n_words, differ, per_bit):
-    """Add `per_bit` times each bit count of a row of `left` and a column of `right` to `products`."""
+    """Add `per_bit` times the bit count of row i and column j to each products[i, j]."""
     counts = np.empty(right.shape[1], dtype=right.dtype)
     scale = products.dtype.type(per_bit)
     for i in range(len(left)):

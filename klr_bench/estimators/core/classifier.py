@@ -40,7 +40,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         lacking = set(self._get_param_names()) - set(state or {})
         if lacking:
             names = ", ".join(sorted(lacking))
-            message = f"{type(self).__name__}: the stored state of another version lacks {names}; fit again."
+            message = f"{type(self).__name__}: the stored state is from another version and lacks {names}; fit again."
             raise ValueError(message)
         super().__setstate__(state)
 
@@ -78,7 +78,7 @@ def checked_decision(method):
         finite = np.isfinite(values)
         if not finite.all():
             row = np.flatnonzero(~finite.reshape(len(finite), -1).all(axis=1))[0]
-            message = f"{type(self).__name__}: f(x) is not finite at row {row} of X; scale X, also in fit."
+            message = f"{type(self).__name__}: f(x) is not finite at row {row} of X; scale X, here and in fit."
             raise ValueError(message)
         return values
 
@@ -160,5 +160,5 @@ def refuse_weightless(estimator, weights, y):
     for label in np.unique(y[weights == 0]).tolist():
         if not weights[y == label].any():
             name = type(estimator).__name__
-            message = f"{name}: expected a weight above 0 in each class; those of {label!r} are all 0."
+            message = f"{name}: each class needs a positive weight, but all weights of class {label!r} are 0."
             raise ValueError(message)

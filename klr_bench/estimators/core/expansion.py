@@ -20,8 +20,8 @@ WORTH_THREADS = 2**20
 def evaluate(operands, left, weights, X):
     """Evaluate k kernel expansions at the rows of X.
 
-    `weights` (k, n) are the coefficients of the n examples in `left`. The result is float64 of shape (k, m). The rows of
-    X must fit the operands.
+    `weights` (k, n) are the coefficients of the n examples in `left`. The result is float64 of shape (k, m).  The rows
+    of X must fit the operands.
     """
     f = np.zeros((len(weights), X.shape[0]))
 

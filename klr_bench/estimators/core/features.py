@@ -198,7 +198,7 @@ def cosine(values):
 def _cosine(values):
     """Replace each element x of a matrix by cos(x), computed as the sine of a reduced angle.
 
-    cos(x) = (-1)^(k + 1) sin(r), with r = x - (k + 1/2) pi in [-pi/2, pi/2]. sin(r) is evaluated by its Taylor polynomial.
+    cos(x) = (-1)^(k + 1) sin(r), with r = x - (k + 1/2) pi in [-pi/2, pi/2]; the sine is a Taylor polynomial.
     """
     for i in range(values.shape[0]):
         row = values[i]

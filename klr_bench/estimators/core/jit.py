@@ -190,5 +190,5 @@ def _kinds(arguments: Iterable[Any]) -> Iterator[Any]:
 
 _waiting: list[Variant] = []
 """Variants that may not be compiled yet."""
-_messages = ["klr-bench compiles the code of this fit, once per version; this takes a few seconds."]
+_messages = ["klr-bench is compiling the code for this fit, which takes a few seconds once per version."]
 """Message logged at the first compilation if the cache was empty."""

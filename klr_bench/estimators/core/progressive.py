@@ -44,7 +44,7 @@ class Progressive:
         finally:
             del self._decided
         if len(decided) != len(y):
-            message = f"partial_fit_scores of {name} learns from all rows; give each class a positive weight."
+            message = f"partial_fit_scores of {name} must learn from all rows; give each class a positive weight."
             raise ValueError(message)
         return decided
 

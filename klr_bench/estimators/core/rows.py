@@ -119,7 +119,7 @@ def enlarged(array, shape):
 
 
 def grown(array, n):
-    """Return `array`, enlarged to at least n rows and twice its size if it has fewer."""
+    """Return `array` itself if it has n rows or more, and an enlarged copy of it otherwise."""
     return array if n <= len(array) else enlarged(array, (max(n, 2 * len(array)), *array.shape[1:]))
 
 
@@ -141,7 +141,7 @@ def refuse_dense(name, what, X, n, instead):
     """Raise ValueError if n dense rows with as many features as a sparse X need too much memory."""
     needed = n * X.shape[1] * 8 / 1e6
     if sp.issparse(X) and needed > MOST_DENSE_MB:
-        size = f"{X.shape[1]:,} features need {needed:,.0f} MB, too much for sparse rows"
+        size = f"{X.shape[1]:,} features need {needed:,.0f} MB, which is too much"
         message = f"{name}: {what} of {size}; {instead}, or reduce X."
         raise ValueError(message)
 
@@ -159,7 +159,7 @@ def make_writable(thing: Any) -> None:
 
 
 def without_duplicates(X: Any) -> Any:
-    """Return a copy with duplicate entries summed if X is a CSR matrix that has some, else X."""
+    """Sum the duplicate entries of a CSR matrix in a copy; return any other X unchanged."""
     if sp.issparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()

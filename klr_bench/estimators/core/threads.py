@@ -35,7 +35,8 @@ _local = _Local()
 class _Limit:
     """Limit BLAS to one thread while at least one thread of this package computes something.
 
-    The first thread sets the limit and the last one removes it.  Most libraries have one limit per process.  OpenBLAS with OpenMP has one per thread, set and restored in each.
+    The first thread sets the limit and the last one removes it.  Most libraries have one limit per process.  OpenBLAS
+    with OpenMP has one per thread, set and restored in each.
     """
 
     def __init__(self):
@@ -104,8 +105,8 @@ if hasattr(os, "register_at_fork"):
 def single_threaded_blas(n_jobs=None):
     """Run a code block in which BLAS uses one thread and `parallel_map` uses several.
 
-    Warnings of numpy about overflow and invalid values are ignored in the block.  `n_jobs` is the number of threads, as in scikit-learn; None is as many as BLAS may use.  A block within another has
-    the threads of the outer one.
+    Warnings of numpy about overflow and invalid values are ignored in the block. `n_jobs` is the number of threads, as
+    in scikit-learn; None is as many as BLAS may use. A block within another has the threads of the outer one.
     """
     if _local.allowed is not None:
         yield

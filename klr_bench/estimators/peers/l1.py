@@ -149,6 +149,6 @@ def library_model(solver, lam, n_samples, tol, max_iter, random=None):
             return SparseLogisticRegression(alpha=lam / n_samples, fit_intercept=False, tol=tol, max_iter=max_iter)
         from celer import LogisticRegression as CelerLogisticRegression
     except ImportError as error:
-        message = f"solver={solver!r} needs the library {solver}: pip install klr-bench[peers] ({error})."
+        message = f"solver={solver!r} needs the library {solver}; run `pip install klr-bench[peers]` ({error})."
         raise ImportError(message) from error
     return CelerLogisticRegression(C=1 / lam, fit_intercept=False, tol=tol, max_iter=max_iter)
