@@ -45,7 +45,7 @@ class ExpansionClassifier(BinaryKernelClassifier):
         return self._probabilities(X)
 
     def steps(self, n_samples):
-        """Return the number of rows per epoch, and the number of rows before the first checkpoint."""
+        """Return the number of rows per epoch, and the number of rows at the first checkpoint."""
         return n_samples, FIRST
 
     def progress(self):

@@ -164,7 +164,7 @@ class ImportVectorMachine(ExpansionClassifier):
                 return self
         if self.n_iter_ < n:
             message = (
-                f"ImportVectorMachine: the objective still decreases after {self.max_import_vectors} import vectors."
+                f"ImportVectorMachine: the objective still decreases at max_import_vectors={self.max_import_vectors}."
             )
             warnings.warn(message, ConvergenceWarning, stacklevel=3)
         return self

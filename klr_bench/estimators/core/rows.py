@@ -141,8 +141,8 @@ def refuse_dense(name, what, X, n, instead):
     """Raise ValueError if n dense rows with as many features as a sparse X need too much memory."""
     needed = n * X.shape[1] * 8 / 1e6
     if sp.issparse(X) and needed > MOST_DENSE_MB:
-        size = f"{X.shape[1]:,} features need {needed:,.0f} MB, which is too much"
-        message = f"{name}: {what} of {size}; {instead}, or reduce X."
+        dense = f"{what} of {X.shape[1]:,} features"
+        message = f"{name}: {dense} need {needed:,.0f} MB, which is too much; {instead}, or reduce X."
         raise ValueError(message)
 
 

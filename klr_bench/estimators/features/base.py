@@ -91,7 +91,7 @@ class Descent:
         return self.n * self.weights - self.late
 
     def average_from_here(self):
-        """Start averaging the weights from this point on."""
+        """Restart the average of the weights, so that it covers only later examples."""
         self.late[:] = 0.0
         self.n = 0
 

@@ -130,7 +130,7 @@ class FourierState:
         return self.descent.values[0]
 
     def average_from_here(self):
-        """Start averaging the weights from this point on."""
+        """Restart the average of the weights, so that it covers only later examples."""
         self.descent.average_from_here()
 
     def coefficients(self, *, average):

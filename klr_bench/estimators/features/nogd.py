@@ -134,7 +134,7 @@ class NystroemState:
         self.descent = Descent(np.ascontiguousarray(self.coef @ (vectors * roots)))
 
     def average_from_here(self):
-        """Start averaging the functions from this point on."""
+        """Restart the average of the functions, so that it covers only later examples."""
         self.n, self.late = 0, np.zeros_like(self.late)
         if self.descent is not None:
             self.total = np.zeros_like(self.total)

@@ -22,7 +22,7 @@ from klr_bench.estimators.core.rows import refuse_dense
 
 @estimator
 class ApproximateKernelLR(BinaryKernelClassifier):
-    r"""scikit-learn's logistic regression on its approximate kernel features.
+    r"""scikit-learn's logistic regression on scikit-learn's approximate kernel features.
 
     Both steps are one estimator with flat parameters.
 
