@@ -1,4 +1,4 @@
-"""Base classes of the batch solvers: parameters, validation, epochs, prediction."""
+"""Base classes of the batch solvers, with their parameters, validation and prediction."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ class ExpansionClassifier(BinaryKernelClassifier):
 
     @checked_decision
     def decision_function(self, X):
-        """Return f(x) for rows X (n_samples, n_features).
+        """Evaluate the decision function at each row of X.
 
-        The result is float64, (n_samples,) or (n_samples, n_classes).
+        The result is float64 of shape (n_samples,), or (n_samples, n_classes) for more than two classes.
         """
         check_is_fitted(self, "dual_coef_")
         X = self._validate(X, dtype=self.support_vectors_.dtype)
@@ -78,35 +78,35 @@ class ExpansionClassifier(BinaryKernelClassifier):
         return spread(self, f)
 
     def predict_proba(self, X):
-        """Return the probabilities of the classes, (n_samples, n_classes)."""
+        """Return the probability of each class for each row of X, of shape (n_samples, n_classes)."""
         return self._probabilities(X)
 
     def steps(self, n_samples):
-        """Return the number of rows per epoch, and the first t worth a checkpoint."""
+        """Return the number of rows per epoch, and the number of rows at the first checkpoint."""
         return n_samples, FIRST
 
     def progress(self):
-        """Return the metrics stored at a checkpoint: the number of support vectors."""
+        """Return the number of support vectors, as a metric to store at a checkpoint."""
         return {"n_support": self.n_support_}
 
     def summary(self):
-        """Return the numbers of support vectors and iterations, and the total objective."""
+        """Return the numbers of support vectors and iterations, and the sum of the objectives."""
         n_iter, objective = int(np.max(self.n_iter_)), float(np.sum(self.objective_))
         return {"n_support": self.n_support_, "n_iter": n_iter, "objective": objective}
 
     def _shares(self, sample_weight, X, y):
-        """Return the share of each row in the loss, (n,), summing to 1, and the total weight."""
+        """Return each row's share of the total weight, and the total weight."""
         weights = row_weights(sample_weight, self.class_weight, X, y, self.classes_)
         if weights is None:
             return np.full(X.shape[0], 1.0 / X.shape[0]), X.shape[0]
         total = weights.sum()
         if not 0 < total < np.inf:
-            message = f"{type(self).__name__}: sample_weight: expected positive weights, got a sum of {total:g}."
+            message = f"{type(self).__name__}: the sum of sample_weight must be positive and finite, got {total:g}."
             raise ValueError(message)
         return weights / total, total
 
     def _begin(self, X, y):
-        """Validate parameters and data, and remove the attributes of an earlier fit; return X and y."""
+        """Validate the parameters and the data, remove old fitted attributes, and return X and y."""
         self._forget()
         X, y = self._validate(X, y, dtype=self._dtypes(), reset=True)
         self._set_classes(y)
@@ -115,12 +115,18 @@ class ExpansionClassifier(BinaryKernelClassifier):
 
 
 def usual_lam(n):
-    """Return the default regularization for n rows, which corresponds to C = 10 of an SVM."""
+    """Return the default regularization strength lam = 1 / (10 n) for n training rows.
+
+    It corresponds to C = 10 of an SVM.
+    """
     return 0.1 / n
 
 
 class KernelBlocks:
-    """Kernel matrix of rows X (n, d), stored if it fits into `limit` MB, else in blocks."""
+    """Kernel matrix of the rows of X, either stored as a whole or computed block by block.
+
+    It is stored if it fits into `limit` MB.
+    """
 
     def __init__(self, operands, X, limit):
         self.operands, self.n = operands, X.shape[0]
@@ -134,8 +140,8 @@ class KernelBlocks:
         self.size = min(max(fitting, 1), LARGEST)
         if self.size < 256:  # matrix products of small blocks are slow
             message = (
-                f"cache_size={limit:g} MB holds the kernel values of {fitting} of {self.n} rows; "
-                f"blocks of {self.size} instead of up to {LARGEST} rows are used, which is slower."
+                f"cache_size={limit:g} MB holds the kernel values of {fitting} of {self.n} rows, "
+                f"so the fit uses blocks of {self.size} instead of {LARGEST} rows and is slower."
             )
             warnings.warn(message, stacklevel=5)
 
@@ -146,7 +152,7 @@ class KernelBlocks:
         return self.operands.right(self._rows[rows])
 
     def block(self, rows):
-        """Return kernel values (m, n) with all rows, and the indices (k,) of `rows` in them."""
+        """Return a block of the kernel matrix, and the index in this block of each given row."""
         if self.whole is not None:
             return self.whole, rows
         left, block = self.left(rows), np.empty((len(rows), self.n), dtype=self._rows.dtype)
@@ -158,7 +164,7 @@ class KernelBlocks:
         return block, np.arange(len(rows))
 
     def times(self, b):
-        """Return the product of the kernel matrix and the rows of b (m, n), float64 (m, n)."""
+        """Multiply each row of the coefficient matrix b by the kernel matrix."""
         b = b.astype(self._rows.dtype)
         if self.whole is not None:
             return (b @ self.whole).astype(np.float64)
@@ -166,7 +172,7 @@ class KernelBlocks:
 
 
 def slices(n, size):
-    """Return slices that divide n rows into pieces of `size`."""
+    """Return consecutive slices of at most `size` rows that together cover n rows."""
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
@@ -229,7 +235,7 @@ class BatchKLR(ExpansionClassifier):
 
     @checked_fit
     def fit(self, X, y, sample_weight=None, callback=None):
-        """Solve the problem on the rows of X; return self.
+        """Fit the classifier to the rows of X and their classes y, and return self.
 
         Parameters
         ----------
@@ -275,23 +281,26 @@ class BatchKLR(ExpansionClassifier):
             if np.max(self.duality_gap_) <= self.tol:
                 return self
         gap = np.max(self.duality_gap_)
-        message = f"{type(self).__name__}: the gap is {gap:.2g} > tol after max_iter={self.max_iter}."
+        message = f"{type(self).__name__}: the duality gap {gap:.2g} exceeds tol after max_iter={self.max_iter} epochs."
         warnings.warn(message, ConvergenceWarning, stacklevel=3)
         return self
 
     def progress(self):
-        """Return support vectors, objective and duality gap of the last complete epoch."""
+        """Return the number of support vectors, the objective and the duality gap.
+
+        The objective and the gap are those of the last complete epoch.
+        """
         gap = float(np.max(self.duality_gap_))
         return {**super().progress(), "objective": float(np.sum(self.objective_)), "duality_gap": gap}
 
     def summary(self):
-        """Return the number of support vectors and epochs, the objective and the duality gap."""
+        """Return the numbers of support vectors and epochs, the objective and the duality gap."""
         return {**super().summary(), "duality_gap": float(np.max(self.duality_gap_))}
 
     def _publish(self, primal, dual):
         if not np.isfinite(primal).all():
             message = (
-                f"{type(self).__name__}: the objective is {max(primal):g}; the values are too large; scale X or lam."
+                f"{type(self).__name__}: the objective is {max(primal):g}; the kernel values are too large, so scale X."
             )
             raise ValueError(message)
         gap = (primal - dual) / primal

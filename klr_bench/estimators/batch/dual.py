@@ -1,4 +1,4 @@
-"""Kernel logistic regression by dual coordinate ascent without a stored kernel matrix.
+"""Dual coordinate ascent for kernel logistic regression, without storing the kernel matrix.
 
 With z_i = y_i f(x_i) and b_i = a_i y_i / (n lam), a step in a_i alone of the dual (see `DualCDKLR`), with
 q = k(x_i, x_i) / (n lam), solves  z_i + q (a - a_i) + log(a / (1 - a)) = 0  (Yu, Huang, Lin, Machine Learning 2011).
@@ -27,7 +27,7 @@ SWEEPS = 3
 
 @compiled(float64(float64, float64, float64))
 def _step(z, a, q):
-    """Solve m = z + q (sigma(-m) - a) for the margin m by bracketed Newton steps."""
+    """Solve the equation m = z + q (sigmoid(-m) - a) for m by Newton steps inside a bracket."""
     low, high = z - q * a, z + q * (1.0 - a)
     m = z
     for _ in range(100):
@@ -54,7 +54,7 @@ def _signature(real):
 
 @compiled([_signature(float32), _signature(float64)], fastmath={"contract", "reassoc"})
 def _sweep(gram, orders, y, f, a, margin, scale):
-    """Update b coordinates on their kernel matrix (b, b); f, a and margin change in place."""
+    """Run dual coordinate ascent on one block of rows, updating f, a and margin in place."""
     for order in orders:
         for i in order:
             row = gram[i]
@@ -69,7 +69,9 @@ def _sweep(gram, orders, y, f, a, margin, scale):
 
 
 class _Ascent:
-    """State of m dual problems: a = sigma(-margin) and f, (m, n) each.
+    """State of dual coordinate ascent for one or more problems on the same rows.
+
+    For m problems on n rows, a = sigma(-margin) and f have shape (m, n).
 
     The coefficients are b_i = scale_i a_i y_i.
     """
@@ -91,7 +93,7 @@ class _Ascent:
         return self.a * self.y * self.scale
 
     def epoch(self):
-        """Process all rows in a new random order; yield the number of rows after each block."""
+        """Visit all rows in random order, and yield the number of rows visited after each block."""
         n, blocks = len(self.scale), self.blocks
         order = self.random.permutation(n)
         if blocks.whole is not None:
@@ -99,7 +101,7 @@ class _Ascent:
             yield n
             return
         left = blocks.left(order)
-        changes = np.zeros(self.y.shape, dtype=left.dtype)  # changes of b in this epoch, in the order of processing
+        changes = np.zeros(self.y.shape, dtype=left.dtype)  # changes of the coefficients b, in processing order
         for block in slices(n, blocks.size):
             rows = order[block]
             right = blocks.right(rows)
@@ -130,7 +132,7 @@ class _Ascent:
             yield block.stop
 
     def objectives(self):
-        """Return the objectives and duality gaps.
+        """Return the primal and the dual objective of each problem.
 
         primal - dual = sum_i share_i [l(z_i) - l(m_i) + a_i (z_i - m_i)].
         """

@@ -27,9 +27,9 @@ from klr_bench.estimators.online.engine import BLOCK
 
 @estimator
 class BestInHindsight(ExpansionClassifier):
-    """Comparator f of the bounds in `klr_bench.estimators.online.bounds`.
+    """The best fixed classifier in hindsight, with which online learners are compared.
 
-    It is learned from all rows and then evaluated along them.
+    It is fitted to all rows. Its losses are then added up for the bounds in `klr_bench.estimators.online.bounds`.
 
     f is the solution of `DualCDKLR`.  If it lies outside of the ball ||f|| <= R of the online learners, lam is raised
     until it is the best function in the ball, on its surface.  With lam = 1 / (eta n) the bound of gradient descent
@@ -79,7 +79,7 @@ class BestInHindsight(ExpansionClassifier):
 
     @checked_fit
     def fit(self, X, y, callback=None):
-        """Fit f to X (n, d) and accumulate the sums of the bounds along the rows; return self.
+        """Fit f to all rows of X, then add up its losses row by row; return self.
 
         `callback(estimator, t)` is called after each block of rows, as by an online learner; returning True ends the
         sums at row t.
@@ -105,28 +105,28 @@ class BestInHindsight(ExpansionClassifier):
         return self
 
     def progress(self):
-        """Return the sums so far, the norm of f and its number of support vectors."""
+        """Return the cumulative losses, the norm of f and its number of support vectors."""
         sums = {"cumulative_loss": self.cumulative_loss_, "cumulative_h": self.cumulative_h_}
         return {**super().progress(), "norm": self.norm_, **sums}
 
     def summary(self):
-        """Return the metrics of the batch solvers, the norm and the sums."""
+        """Return the metrics of `progress`, the number of iterations and the objective."""
         return super().summary() | self.progress()
 
     def _in_ball(self, X, y):
-        """Return the solver with the smallest lam >= `lam` for which f lies in the ball, and f (n,)."""
+        """Find the smallest lam whose solution f satisfies ||f|| <= R; return the solver and f."""
         shared = ("tol", "max_iter", "kernel", "gamma", "degree", "coef0", "dtype")
         lam = 1 / (self.R * math.sqrt(len(y))) if self.lam is None else self.lam
         parameters = {name: getattr(self, name) for name in shared}
         solver = DualCDKLR(lam, warm_start=True, random_state=self._random, **parameters)
 
         def excess(log_lam):
-            """Fit the solver with a given log(lam); return log(||f|| / R)."""
+            """Fit the solver with lam = exp(log_lam), and return log(||f|| / R)."""
             f = solver.set_params(lam=math.exp(log_lam)).fit(X, y).decision_function(X)
             return math.log(max(_norm(solver, f), 1e-300) / self.R)
 
         if excess(math.log(lam)) > 0:
-            largest = 2 * math.log(2) / self.R**2  # (lam/2) ||f||^2 is at most log(2), the objective of f = 0
+            largest = 2 * math.log(2) / self.R**2  # (lam/2) ||f||^2 is at most log(2), the objective at f = 0
             excess(brentq(excess, math.log(lam), math.log(largest), xtol=0.01))
         return solver, solver.decision_function(X)
 

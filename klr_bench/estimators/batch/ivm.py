@@ -1,4 +1,4 @@
-"""Import vector machine: kernel logistic regression on greedily added rows.
+"""Import vector machine: kernel logistic regression on greedily selected training rows.
 
 Let K (n, q) be the kernel values of all rows with the q import vectors, G (q, q) those among the import vectors,
 f = K a, s_j = sigma(-y_j f(x_j)), v_j the share of row j in the loss, 1/n without weights, and
@@ -42,7 +42,7 @@ needed.
 
 @estimator
 class ImportVectorMachine(ExpansionClassifier):
-    r"""Kernel logistic regression on greedily chosen import vectors.
+    r"""Kernel logistic regression on a few greedily selected training rows, the import vectors.
 
     f is a sum over a few rows S, the import vectors; each round adds the row that lowers the objective most, after one
     Newton step:
@@ -112,7 +112,7 @@ class ImportVectorMachine(ExpansionClassifier):
     @checked_fit
     @one_vs_rest
     def fit(self, X, y, sample_weight=None, callback=None):
-        """Choose import vectors among the rows of X; return self.
+        """Select import vectors from the rows of X and fit their coefficients; return self.
 
         Parameters
         ----------
@@ -128,7 +128,7 @@ class ImportVectorMachine(ExpansionClassifier):
         X, y = self._begin(X, y)
         signs, n = self._signs(y), len(y)
         shares, total = self._shares(sample_weight, X, y)
-        rows = self._operands.rows(X.astype(np.float64))  # in single precision nearby import vectors appear dependent
+        rows = self._operands.rows(X.astype(np.float64))  # similar rows look linearly dependent in float32
         lam = usual_lam(total) if self.lam is None else self.lam
         machine = _Machine(self._operands, rows, signs, shares, lam)
         self.n_iter_, callback, objectives = 0, verbose_callback(self, callback), [machine.objective]
@@ -148,7 +148,9 @@ class ImportVectorMachine(ExpansionClassifier):
             if not grew or (len(gains) == ROUNDS and gains.mean() <= self.tol * machine.objective):
                 return self
         if self.n_iter_ < n:
-            message = f"ImportVectorMachine: the objective still falls at max_import_vectors={self.max_import_vectors}."
+            message = (
+                f"ImportVectorMachine: the objective still decreases at max_import_vectors={self.max_import_vectors}."
+            )
             warnings.warn(message, ConvergenceWarning, stacklevel=3)
         return self
 
@@ -160,7 +162,7 @@ class ImportVectorMachine(ExpansionClassifier):
 
 
 class _Machine:
-    """State of the algorithm: import vectors, coefficients (q,), f at all rows (n,), objective."""
+    """State of the greedy algorithm: the import vectors, their coefficients, and the objective."""
 
     def __init__(self, operands, rows, y, shares, lam):
         self.operands, self.rows, self.left = operands, rows, operands.left(rows)
@@ -170,7 +172,7 @@ class _Machine:
         self.objective = np.log(2)
 
     def grow(self, candidates):
-        """Add the best candidate (among ties the first); return False if none lowers the objective."""
+        """Add the candidate that lowers the objective most; return False if none lowers it."""
         y, K, lam = self.y, self.K, self.lam
         s = np.exp(-np.logaddexp(0, y * self.f))
         w = self.shares * s * (1 - s)
@@ -187,9 +189,12 @@ class _Machine:
         alone = solve(K.T @ target)
 
         def with_candidates(rows):
-            """Return objectives (c,), coefficients, f and kernel values after adding each row.
+            """Evaluate the model that results from adding each of the given rows on its own.
 
-            The objective is inf for a row that depends on others.
+            Return the objectives, the coefficients, the values of f and the kernel values, with one column for each
+            row.
+
+            The objective is inf for a row that depends linearly on the import vectors.
             """
             new = self.operands.values(self.left, self.operands.right(self.rows[rows]))
             diagonal = new[rows, np.arange(len(rows))]
