@@ -1,4 +1,4 @@
-"""Online sparse kernel learning with smooth losses and sampled updates (OSKL)."""
+"""Online sparse kernel learning (OSKL) with smooth losses and randomly sampled updates."""
 
 from __future__ import annotations
 
@@ -17,13 +17,16 @@ SMOOTH_LOSSES = ("logit", "exponential", "square")
 
 
 def step_size(learner):
-    """Return eta or, if it is None, the paper's default 0.9 / (L G) with L from table 1."""
+    """Return the step size eta of a learner, or the paper's default if eta is None.
+
+    The default is 0.9 / (L G), with L from table 1.
+    """
     smoothness = 2.0 / learner.delta if learner.loss == "square" else 1.0
     return 0.9 / (smoothness * learner.G) if learner.eta is None else learner.eta
 
 
 def refuse_slope(learner, t, limit):
-    """Raise ValueError for example t, at which the derivative of the loss exceeds G.
+    """Raise ValueError because the derivative of the loss exceeds G at example number t.
 
     `limit` names a parameter whose smaller values avoid the error.
     """
@@ -51,10 +54,11 @@ def sampled_direction_step(z, r, u, parameters):
 
 @estimator
 class OSKL(SoftmaxKernelClassifier):
-    r"""Online sparse kernel learning: examples are inserted with probability |l'(y, f(x))| / G.
+    r"""Online sparse kernel learning, which samples examples by the derivative of the loss.
 
-    Examples that f already classifies well have a small derivative and are rarely drawn, so f stays sparse.  The
-    step of a drawn example is larger in turn, such that the expected step is a gradient step:
+    An example is inserted with probability |l'(y, f(x))| / G.  Examples that f already classifies well have a small
+    derivative and are rarely drawn, so f stays sparse.  The step of a drawn example is larger in turn, such that the
+    expected step is a gradient step:
 
     .. math::
 
@@ -133,7 +137,10 @@ class OSKL(SoftmaxKernelClassifier):
         return weights
 
     def _weighted(self, draws, weights):
-        """Return draws divided by the sample weights; G is raised for weights above it."""
+        """Divide the random draws by the sample weights.
+
+        G is raised if there are larger weights.  Returns the draws and the factors of the step sizes.
+        """
         if weights is None:
             return draws, None
         with np.errstate(divide="ignore", invalid="ignore"):
