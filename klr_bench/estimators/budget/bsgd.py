@@ -138,7 +138,7 @@ class BSGD(BudgetKernelClassifier):
         super()._validate_params()
         if self.maintenance == "merging" and self.kernel != "rbf":
             message = (
-                f"maintenance='merging' of BSGD requires kernel='rbf'; use 'projection'. Got kernel={self.kernel!r}."
+                f"maintenance='merging' of BSGD requires kernel='rbf', got {self.kernel!r}; use 'projection' instead."
             )
             raise ValueError(message)
 

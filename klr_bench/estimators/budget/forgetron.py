@@ -121,7 +121,7 @@ class Forgetron(BudgetKernelClassifier):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # the functions f_k of several classes are shrunk differently
+        tags.classifier_tags.poor_score = True  # the functions of the classes are shrunk by different factors
         return tags
 
     def _strategy_arguments(self):

@@ -73,10 +73,7 @@ def _farthest(left, a):
 
 @compiled()
 def least(coef, number):
-    """Return the slot of the support vector with the smallest absolute coefficient.
-
-    Among ties the oldest one is chosen.
-    """
+    """Return the slot of the oldest support vector with the smallest absolute coefficient."""
     smallest = math.inf
     for a in coef:
         smallest = min(smallest, abs(a) if a != 0.0 else math.inf)

@@ -56,7 +56,7 @@ def sample_then_project(book, parameters):
             if u[i] < abs(slope) / G:
                 enter(book, i, slot, -math.copysign(eta * G, slope), value)
             continue
-        if not len(inverse):  # a full budget no longer changes
+        if not len(inverse):  # the support vectors stay the same from here on
             inverse = _inverse_lengths(book)
         nearest = first_of_largest(book.values[i], inverse)
         if nearest >= 0:

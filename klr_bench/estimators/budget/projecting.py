@@ -86,10 +86,7 @@ def backward(factor, m, x):
 
 @compiled(types.void(_matrix, int64, int64), fastmath={"contract"})
 def without(factor, p, m):
-    """Update the Cholesky factor of a matrix after removal of row and column p.
-
-    The upper factor of shape (m, m) is overwritten.
-    """
+    """Update a Cholesky factor in place for a matrix without its row and column p."""
     for i in range(p):
         row = factor[i, p:m]
         for j in range(len(row) - 1):
@@ -123,7 +120,7 @@ def _least(m, coef, length):
 
 @compiled()
 def _remove(p, m, coef, average, since, number, column, length, total, scalars):
-    """Remove support vector p from f, and move the later ones up by one position."""
+    """Remove support vector p from f, and move the later ones forward by one position."""
     total[number[p]] = average[p]
     for j in range(p, m - 1):
         coef[j], average[j], since[j] = coef[j + 1], average[j + 1], since[j + 1]

@@ -179,7 +179,7 @@ class ProjectionState:
         self._step(np.vstack([w, new]), c, np.arange(b - 1, -1, -1), b)
         self.n_mistakes += int(counts[0])
         self.refused = self.t - b + int(counts[1]) if counts[1] else 0
-        self.last_value = f[counts[1] - 1]  # index -1, the last f(x), if counts[1] = 0
+        self.last_value = f[counts[1] - 1]  # f[-1], the last value, if no example was refused
 
     def _kernel_values(self, X):
         left = self._operand(X)
@@ -188,10 +188,7 @@ class ProjectionState:
         return left, k, np.ascontiguousarray(self.operands.values(left, right))
 
     def _coordinates(self, k):
-        """Return the solution w of L w = k for a matrix k of kernel values.
-
-        Both have the shape (n, b), with one row per support vector and one column per example.
-        """
+        """Return the solution w of L w = k for a matrix k of kernel values."""
         w = np.empty(k.shape)
         for start in range(0, len(k), PANEL):
             rows = slice(start, min(start + PANEL, len(k)))
@@ -242,9 +239,6 @@ class ProjectionState:
             self.factor = enlarged(self.factor, (len(self.v), len(self.v)))
 
     def coefficients(self, *, average):
-        """Return the indices and the coefficients of the support vectors.
-
-        The coefficients are those of the average of the f_t, or of the last one.
-        """
+        """Return the indices of the support vectors, and their averaged or last coefficients."""
         v = self.v_sum / max(self.t, 1) if average else self.v
         return np.arange(len(self.support)), self._coefficients(v)

@@ -1,4 +1,4 @@
-"""Randomized budget perceptron, which removes a random support vector if necessary."""
+"""Randomized budget perceptron, which replaces random support vectors."""
 
 from __future__ import annotations
 

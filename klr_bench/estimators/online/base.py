@@ -96,7 +96,7 @@ class OnlineKernelClassifier(OnlineClassifier):
         """
         if n_classes != 2 or type(self).fit is not OnlineKernelClassifier.fit:
             return None
-        passes = self._passes(1)  # for n_epochs=None the maximum
+        passes = self._passes(1)  # n_epochs=None counts as the largest number of passes
         return OnlineKernelClassifier, order_key(self), passes, *(repr(getattr(self, name, None)) for name in SHARED)
 
     def fit_together(self, estimators, X, y, callback=None):
@@ -127,10 +127,7 @@ class OnlineKernelClassifier(OnlineClassifier):
         return learn
 
     def _weighted(self, draws, weights):
-        """Adapt the random draws and the step sizes of a block to the sample weights.
-
-        Returns the draws and the factors of the step sizes, which are None without weights.
-        """
+        """Adapt the random draws and the step sizes of a block to the sample weights."""
         return draws, weights
 
     def _end_pass(self):

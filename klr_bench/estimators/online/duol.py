@@ -140,10 +140,7 @@ class DoubleState(BlockState):
         self.gram[new, :n], self.gram[:n, new], self.gram[new, new] = old, old.T, own
 
     def coefficients(self, *, average):
-        """Return the indices and the coefficients of the support vectors.
-
-        The coefficients are those of the average of the f_t, or of the last one.
-        """
+        """Return the indices of the support vectors, and their averaged or last coefficients."""
         return np.arange(len(self.coef)), self.coef - self.sums / max(self.t, 1) if average else self.coef
 
 

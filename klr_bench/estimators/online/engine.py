@@ -284,10 +284,7 @@ class OnlineState:
         return self.counts[self.row, 2]
 
     def coefficients(self, i, *, average):
-        """Return the coefficients of learner i for all support vectors of the shared pass.
-
-        They are those of the average of the f_t, or of the last one.
-        """
+        """Return the averaged or last coefficients of learner i for all support vectors."""
         m = self.row[i]
         coef, since = self.coef.columns[m], self.since.columns[m]
         scale, scale_sum = self.scalars[m, :2]

@@ -138,7 +138,7 @@ def _check(learners):
             message = f"learners: expected online learners that can share a pass, got {learner!r:.80}."
             raise ValueError(message)
     if len({id(learner) for learner in learners}) < len(learners):
-        message = "learners: expected distinct objects, got one twice; use sklearn.base.clone."
+        message = "learners: the list contains the same object twice; use sklearn.base.clone to copy it."
         raise ValueError(message)
 
 
@@ -171,7 +171,7 @@ class SharedFit:
             for learner in learners
         }
         if len(shared) > 1:
-            message = f"learners must share kernel, dtype, n_epochs and class_weight; got {len(shared)} combinations."
+            message = "learners must have the same kernel, dtype, n_epochs and class_weight."
             raise ValueError(message)
         self.learners = list(learners)
         updates = [learner._update(stream) for learner, stream in zip(learners, _streams(learners), strict=True)]
@@ -205,10 +205,7 @@ class SharedFit:
         return False
 
     def _weighted(self, drawn, rows):
-        """Adapt the random draws and the step sizes of all learners to the sample weights.
-
-        Returns the draws and the factors of the step sizes, both of shape (n_learners, b).
-        """
+        """Adapt the random draws and the step sizes of all learners to the sample weights."""
         weighted = [
             learner._weighted(draws, None if weights is None else weights[rows])
             for learner, draws, weights in zip(self.learners, drawn, self._weights, strict=True)

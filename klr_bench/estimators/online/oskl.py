@@ -31,8 +31,8 @@ def refuse_slope(learner, t, limit):
     `limit` names a parameter whose smaller values avoid the error.
     """
     message = (
-        f"{type(learner).__name__}: |l'(y, f(x))| of the {learner.loss} loss exceeds G = {learner.G:g} at example {t}; "
-        f"G must be at least G1, the largest derivative that occurs. Use a larger G or a smaller {limit}."
+        f"{type(learner).__name__}: the derivative of the {learner.loss} loss exceeds G = {learner.G:g} in absolute "
+        f"value at example number {t}. Use a larger G or a smaller {limit}."
     )
     raise ValueError(message)
 
@@ -117,7 +117,7 @@ class OSKL(SoftmaxKernelClassifier):
     def _validate_params(self):
         super()._validate_params()
         if self.loss == "logit" and self.G < 1:
-            message = f"The 'G' parameter of OSKL must be at least G1 = 1, the bound of the logit loss. Got {self.G!r}."
+            message = f"The 'G' parameter of OSKL must be at least 1 for the logit loss. Got {self.G!r}."
             raise ValueError(message)
 
     def _rule_arguments(self):
@@ -131,16 +131,13 @@ class OSKL(SoftmaxKernelClassifier):
     def _checked_weights(self, weights):
         largest = float(weights.max(initial=0.0))
         if self.loss != "logit" and largest > 1:
-            message = f"OSKL: weights above 1, here {largest:g}, require loss='logit', whose derivative is bounded."
+            message = f"OSKL: sample weights above 1 require loss='logit'. The largest weight is {largest:g}."
             raise ValueError(message)
         self._raised = max(1.0, largest / self.G)
         return weights
 
     def _weighted(self, draws, weights):
-        """Divide the random draws by the sample weights.
-
-        G is raised if there are larger weights.  Returns the draws and the factors of the step sizes.
-        """
+        """Divide the random draws by the sample weights, and raise G to the largest weight."""
         if weights is None:
             return draws, None
         with np.errstate(divide="ignore", invalid="ignore"):

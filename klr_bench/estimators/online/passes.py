@@ -219,13 +219,15 @@ class OnlineClassifier(BinaryKernelClassifier):
 
     def _refuse(self, t, f):
         """Raise ValueError because a value is not finite at example number t."""
-        why = "the update or the norm of f is not finite; use a smaller step, or scale X"
-        message = f"{type(self).__name__}: f(x) = {f:g} at example {t}, and {why}."
+        message = (
+            f"{type(self).__name__}: f(x) = {f:g} at example {t}, "
+            "and the update or the norm of f is not finite; use a smaller step size, or scale X."
+        )
         raise ValueError(message)
 
 
 def warn_of_order(estimator, y):
     """Warn if the rows are sorted by class, since learning then forgets the first class."""
     if len(y) >= SORTED and np.count_nonzero(y[1:] != y[:-1]) < len(estimator.classes_):
-        message = f"{type(estimator).__name__}: the rows are sorted by class; use shuffle=True, or permute them."
+        message = f"{type(estimator).__name__}: the rows are sorted by class; use shuffle=True, or permute the rows."
         warnings.warn(message, stacklevel=4)

@@ -293,7 +293,7 @@ def test_raises_for_invalid_weights():
         OSKL(class_weight="balanced").partial_fit(X, y)
     with pytest.raises(ValueError, match="Negative values in data passed to `sample_weight`"):
         OSKL().fit(X, y, -np.ones(len(y)))
-    with pytest.raises(ValueError, match="weights above 1, here 2, require loss='logit'"):
+    with pytest.raises(ValueError, match=r"weights above 1 require loss='logit'\. The largest weight is 2"):
         OSKL(loss="square", G=50).fit(X, y, np.full(len(y), 2.0))
     with pytest.raises(ValueError, match="'class_weight' parameter of OSKL must be"):
         OSKL(class_weight="equal").fit(X, y)

@@ -108,7 +108,7 @@ def test_default_number_of_passes():
 
 def test_learners_must_share_the_kernel():
     X, y = toy()
-    with pytest.raises(ValueError, match="must share kernel, dtype, n_epochs and class_weight; got 2 combinations"):
+    with pytest.raises(ValueError, match="must have the same kernel, dtype, n_epochs and class_weight"):
         fit_many([OSKL(gamma=1.0), OSKL(gamma=2.0)], X, y)
     with pytest.raises(ValueError, match="'eta' parameter"):
         fit_many([OSKL(), NonConservativeKLR(eta=-1.0)], X, y)
