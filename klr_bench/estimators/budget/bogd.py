@@ -25,9 +25,9 @@ def _sum_of_lengths(coef, length, m):
 
 @compiled()
 def removal_scale(budget, sum_of_lengths):
-    """Return the factor s for `removal_weight`, given the budget B and a sum of norms.
+    """Return the scale factor that `removal_weight` applies to the norm of a support vector.
 
-    s is (B - 1) / sum_i |a_i| ||k(x_i, .)||, at most 1e300, or 0 if the sum is 0.
+    It is s = (B - 1) / sum_i |a_i| ||k(x_i, .)||, at most 1e300, or 0 if the sum is 0.
     """
     return min((budget - 1) / sum_of_lengths, 1e300) if sum_of_lengths > 0.0 else 0.0
 
@@ -80,7 +80,7 @@ def _draw(book, m, s):
 
 @compiled(fastmath={"reassoc", "contract", "nnan", "nsz"})
 def _enlarge_coefficients(book, m, s, sum_of_weights, cap):
-    """Divide each coefficient a_i by 1 - p_i, where p_i is its removal probability.
+    """Divide each coefficient by the probability that its support vector is not removed.
 
     The first m columns are processed, and the absolute values are limited to `cap`.
     """
@@ -176,7 +176,7 @@ class BOGD(BudgetKernelClassifier):
 
 @estimator
 class BOGDPlusPlus(BOGD):
-    r"""Variant of `BOGD` that preferably removes support vectors with small coefficients.
+    r"""Variant of `BOGD` that preferentially removes support vectors with small coefficients.
 
     With B the budget and a_i the coefficients, support vector i leaves with a probability in proportion to
 

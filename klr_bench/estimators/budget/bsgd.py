@@ -31,7 +31,7 @@ def _least_norm(coef, length, m):
 
 @compiled()
 def _least(book):
-    """Find the support vector i with the smallest norm |a_i| ||k(x_i, .)||.
+    """Find the support vector whose term a_i k(x_i, .) in f has the smallest norm.
 
     Returns its slot, and the norm without the scale of f.  Among ties the oldest one is chosen.
     """
@@ -62,7 +62,7 @@ def step_and_remove_least(book, parameters):
         if slot == budget:
             slot, least = _least(book)
             if abs(c) * book.length[counts[FIRST] + i] < scalars[SCALE] * least * (1.0 - tie(book.values)):
-                continue  # a support vector with this coefficient would be removed at once
+                continue  # the new support vector is so small that it would be removed at once
             drop(book, book.column[slot])
         enter(book, i, slot, c, value)
     return len(y)

@@ -28,10 +28,10 @@ BASIC, SELF_TUNED = 0, 1
 
 @compiled()
 def _largest_shrinking_factor(book, a, mu):
-    """Return the largest shrinking factor phi <= 1 that keeps the damage within its limit.
+    """Return the largest factor phi <= 1 for shrinking f that keeps the damage acceptable.
 
-    The limit of the total damage, Q in the paper, is 15/32 of the number of mistakes.  a is the coefficient of the
-    oldest support vector r, and mu is y_r f(x_r); both before the shrinking.
+    Removals damage f; the limit of the total damage, Q in the paper, is 15/32 of the number of mistakes.  a is the
+    coefficient of the oldest support vector r, and mu is y_r f(x_r); both before the shrinking.
     """
     damages, allowed, d = book.scalars[MEMORY], 15.0 / 32.0 * book.counts[MISTAKES], abs(a)
     square, linear, constant = d * d - 2.0 * d * mu, 2.0 * d, damages - allowed
@@ -121,7 +121,7 @@ class Forgetron(BudgetKernelClassifier):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # the functions of the classes are shrunk by different factors
+        tags.classifier_tags.poor_score = True  # the functions of the classes were shrunk by different factors
         return tags
 
     def _strategy_arguments(self):

@@ -134,7 +134,7 @@ def _place(slot, c, coef, average, since, number, counts, scalars):
 
 @compiled()
 def _retire(slot, coef, average, since, number, total, scalars):
-    """Remove the point in a slot from f, but keep its contribution to the average."""
+    """Remove the support vector in a slot, but keep its contribution to the averaged model."""
     total[number[slot]] = average[slot] + coef[slot] * (scalars[SUM] - since[slot])
     coef[slot] = 0.0
 
@@ -195,7 +195,7 @@ def _block(
 
 
 class MergingState(BlockState):
-    """State that a budgeted SGD learner with merging carries from one block to the next.
+    """State that a budgeted SGD learner with merging carries between blocks of rows.
 
     Rows are dense, and distances are float64.
 

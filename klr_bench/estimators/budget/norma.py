@@ -26,7 +26,7 @@ def step_and_truncate(book, parameters):
             continue
         slot = counts[N]
         if slot == budget:
-            slot = counts[TURNS] % budget  # the oldest one, because slots are reused in cyclic order
+            slot = counts[TURNS] % budget  # the slot of the oldest support vector, because slots are reused in turn
             drop(book, book.column[slot])
             counts[TURNS] += 1
         enter(book, i, slot, -eta * slope, value)

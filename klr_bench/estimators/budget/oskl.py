@@ -68,7 +68,7 @@ def sample_then_project(book, parameters):
 
 @estimator
 class BudgetOSKL(Progressive, BudgetKernelClassifier):
-    r"""OSKL that stops adding support vectors at `budget` and projects later steps onto them.
+    r"""OSKL that stops adding support vectors at `budget` and projects later updates onto them.
 
     With room, an example becomes a support vector with probability |l'(y, f(x))| / G, with the coefficient -eta G
     sign(l'), as in `OSKL`: an unbiased gradient step.  Without, the gradient is replaced by its orthogonal projection

@@ -1,4 +1,4 @@
-"""Budgeted stochastic gradient descent that projects a support vector onto the others.
+"""Budgeted stochastic gradient descent that projects removed support vectors onto others.
 
 Wang, Crammer, Vucetic (JMLR 13, 2012), section 4.2.  Without support vector p, f = sum a_i k(x_i, .) changes the least
 if the others get a_p d, where K d = k_p, with their kernel matrix K and their kernel values k_p with x_p.  Column p of
@@ -86,7 +86,7 @@ def backward(factor, m, x):
 
 @compiled(types.void(_matrix, int64, int64), fastmath={"contract"})
 def without(factor, p, m):
-    """Update a Cholesky factor in place for a matrix without its row and column p."""
+    """Update a Cholesky factor in place when row and column p of its matrix are removed."""
     for i in range(p):
         row = factor[i, p:m]
         for j in range(len(row) - 1):
@@ -105,7 +105,7 @@ def without(factor, p, m):
 
 @compiled()
 def _least(m, coef, length):
-    """Find the support vector i with the smallest norm |a_i| ||k(x_i, .)||.
+    """Find the support vector whose term a_i k(x_i, .) in f has the smallest norm.
 
     Returns its index, and the norm without the scale of f.  Among ties the first one is chosen.
     """
@@ -120,7 +120,7 @@ def _least(m, coef, length):
 
 @compiled()
 def _remove(p, m, coef, average, since, number, column, length, total, scalars):
-    """Remove support vector p from f, and move the later ones forward by one position."""
+    """Remove support vector p, and move the later ones forward by one position."""
     total[number[p]] = average[p]
     for j in range(p, m - 1):
         coef[j], average[j], since[j] = coef[j + 1], average[j + 1], since[j + 1]
@@ -167,7 +167,7 @@ def _block(
         inside = away <= _DEPENDENT * squares[i]
         if m == budget and not inside:
             p, least = _least(m, coef, length)
-            # an example whose support vector would be removed at once is not inserted either
+            # an example that would be removed at once is projected without being inserted
             inside = abs(c) * math.sqrt(squares[i]) < least * (1.0 - TIE)
         if inside:
             settle(m, coef, average, since, scalars)
@@ -198,7 +198,7 @@ def _block(
 
 
 class ProjectingState(BlockState):
-    """State that a budgeted SGD learner with projection carries from one block to the next.
+    """State that a budgeted SGD learner with projection carries between blocks of rows.
 
     All numbers are float64.  Attributes: `support`, all examples that were ever inserted, in order, and their `numbers`
     among all; the rest as in `_block`.

@@ -51,7 +51,7 @@ def _block(y, gram, projected, f, room, margins, eta, c, inserted, new, counts):
         if z <= 0.0:
             c[i] = y[i]
             if n < room and away > _DEPENDENT * gram[i, i]:
-                # Compute the component of each k(x_j, .) along k(x_i, .) - P k(x_i, .), where P is the projection.
+                # Project the later examples onto the part of example i outside the span of the support vectors.
                 direction, products, its = new[n, i:], gram[i, i:], projected[i, i:]
                 for j in range(len(direction)):
                     direction[j] = (products[j] - its[j]) / math.sqrt(away)
@@ -90,7 +90,7 @@ def _perceptron(y, gram, f, room, mistakes):
 
 @compiled(int64(float64[:, ::1], float64[::1], int64[::1], float64[:, ::1]))
 def _new_directions(left_over, lengths, inserted, new):
-    """Find the examples that are linearly independent of all earlier ones.
+    """Find the examples that are linearly independent of all earlier ones in feature space.
 
     Returns their number.  left_over (b, b), overwritten: inner products of the k(x_i, .) without their parts in the old
     span; lengths (b,): k(x_i, x_i).  Written: inserted (b,) and new (b, b), as in `_block`.
@@ -130,7 +130,7 @@ class ProjectionState:
         return self.operands.left(X.astype(np.float64))
 
     def learn(self, X, y, *, margins, eta):
-        """Learn from the rows of X with labels y in {-1, 1}.
+        """Learn from the rows of X with labels y in {-1, 1}, block by block.
 
         With `margins`, also learn from examples with 0 < y f(x) < 1.
         """
@@ -188,7 +188,7 @@ class ProjectionState:
         return left, k, np.ascontiguousarray(self.operands.values(left, right))
 
     def _coordinates(self, k):
-        """Return the solution w of L w = k for a matrix k of kernel values."""
+        """Return the coordinates of examples in the span, given their kernel values k."""
         w = np.empty(k.shape)
         for start in range(0, len(k), PANEL):
             rows = slice(start, min(start + PANEL, len(k)))
@@ -224,7 +224,7 @@ class ProjectionState:
             self._inverse(rows)[...] = dtrtri(self.factor[rows, rows], lower=1)[0]
 
     def _step(self, w, c, behind, b):
-        """Add the steps of a block of b examples to f and to the sum of all f_t.
+        """Add the updates from a block of examples to f and to the sum over all steps.
 
         Step i is c[i] P k(x_i, .), with coordinates w[:, i]; behind[i] is the number of later examples in the block.
         """

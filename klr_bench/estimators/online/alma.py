@@ -29,7 +29,7 @@ def step_inside_the_ball(book, parameters):
 
 @estimator
 class ALMA(OneVsRestKernelClassifier):
-    r"""Approximate large margin algorithm (ALMA) for the Euclidean norm.
+    r"""Approximate large margin algorithm (ALMA), an online learner with a large margin.
 
     The parameter p of the paper is 2.  On separable data its margin reaches at least 1 - alpha of the largest possible
     one.

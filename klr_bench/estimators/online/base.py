@@ -89,14 +89,14 @@ class OnlineKernelClassifier(OnlineClassifier):
         return self
 
     def pass_key(self, n_classes):
-        """Return a key for finding learners that can share a pass over the data.
+        """Return a key that is equal for learners that can share a pass over the data.
 
         Learners with equal keys can share one; the key is None if this learner cannot.  A shared pass is for two
         classes, and for learners with the `fit` of this class and the same order of rows.
         """
         if n_classes != 2 or type(self).fit is not OnlineKernelClassifier.fit:
             return None
-        passes = self._passes(1)  # n_epochs=None counts as the largest number of passes
+        passes = self._passes(1)  # for n_epochs=None, the maximum number of passes
         return OnlineKernelClassifier, order_key(self), passes, *(repr(getattr(self, name, None)) for name in SHARED)
 
     def fit_together(self, estimators, X, y, callback=None):
@@ -131,7 +131,7 @@ class OnlineKernelClassifier(OnlineClassifier):
         return draws, weights
 
     def _end_pass(self):
-        """Merge repeated insertions of the same row at the end of a pass."""
+        """Merge support vectors that are copies of the same row at the end of a pass."""
         self._count_again()
         self._state.merge()
         self._publish()

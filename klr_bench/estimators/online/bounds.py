@@ -86,7 +86,7 @@ def auxiliary_loss_bound(T: ArrayLike, h_loss: ArrayLike, norm: ArrayLike, eta: 
 
 
 def auxiliary_values(z: ArrayLike, h: str, gamma: float = 1.0, delta: float = 0.0) -> Values:
-    """Return h(z) for one of the three auxiliary functions h of `AuxiliaryKLR`."""
+    """Return the values h(z) of one of the auxiliary functions h of `AuxiliaryKLR`."""
     z = np.asarray(z, dtype=np.float64)
     if h == "log_gamma":
         return np.logaddexp(math.log(gamma), -z)
@@ -205,12 +205,13 @@ def separating_function(T: float, n_points: int) -> tuple[float, float]:
 
 
 def few_support_loss(T: ArrayLike, n_points: int) -> Values:
-    """Return the minimum expected loss of a learner with fewer than n support vectors.
+    """Return the least expected loss of any learner with fewer than `n_points` support vectors.
 
     ICML 2013, theorem 2, third statement.
 
-    T log(2) / n: x_t is one of n orthogonal points with equal probability, whatever came before it, and at a point that
-    is no support vector of f_t it is f_t(x_t) = 0.  It holds for every learner, and for any labels.
+    With n = `n_points`, it is T log(2) / n: x_t is one of n orthogonal points with equal probability, whatever came
+    before it, and at a point that is no support vector of f_t it is f_t(x_t) = 0.  It holds for every learner, and for
+    any labels.
     """
     return np.asarray(T) * LOG_2 / n_points
 

@@ -24,9 +24,9 @@ _vector, _matrix = float64[::1], float64[:, ::1]
 
 @compiled()
 def both_steps(loss_t, loss_b, length_t, length_b, w, room_t, room_b):
-    """Return the steps g and d of two conflicting examples that maximize the dual objective.
+    """Return the dual-optimal changes of the coefficients of two conflicting examples.
 
-    The objective is g loss_t + d loss_b - (length_t g^2 + length_b d^2) / 2 - w g d, with w <= 0.
+    The changes g and d maximize g loss_t + d loss_b - (length_t g^2 + length_b d^2) / 2 - w g d, with w <= 0.
 
     0 <= g <= room_t, 0 <= d <= room_b; the losses are >= 0, and so are the steps without the upper bounds.
     """
@@ -45,7 +45,7 @@ def both_steps(loss_t, loss_b, length_t, length_b, w, room_t, room_b):
 
 @compiled()
 def _conflict(y, row, f, labels, coef, n):
-    """Find the support vector that conflicts most with the example x.
+    """Find the support vector that conflicts most with a new example.
 
     Returns (i, y_i y k(x_i, x)), where the margin y_i f(x_i) is at most 1, and i is -1 if there is none.  Of those that
     conflict equally it is the first.
@@ -132,7 +132,7 @@ class DoubleState(BlockState):
         self._extend(values[new, :n], values[np.ix_(new, n + new)])
 
     def _extend(self, old, own):
-        """Add rows and columns for new support vectors to the stored kernel matrix."""
+        """Add rows and columns for the new support vectors to the stored kernel matrix."""
         m, n = old.shape
         if n + m > len(self.gram):
             self.gram = enlarged(self.gram, (2 * (n + m), 2 * (n + m)))
@@ -146,7 +146,7 @@ class DoubleState(BlockState):
 
 @estimator
 class DUOL(OneVsRestKernelClassifier):
-    r"""Double updating online learning (DUOL), which may update two coefficients in a step.
+    r"""Double updating online learning (DUOL), which can update two coefficients per step.
 
     At an example with y f(x) < 1, the support vector with the smallest w = y_i y k(x_i, x) is selected among those with
     margins y_i f(x_i) <= 1.  If w <= -rho, the coefficients of both are set to those in [0, C] at which the dual

@@ -49,9 +49,9 @@ def _fold_signature(real):
 
 @compiled([_fold_signature(float32), _fold_signature(float64)])
 def _fold(coef, average, since, weights, first, n, scale, scale_sum, tiny):
-    """Multiply the scale of f into its coefficients.
+    """Multiply the coefficients of f by their common scale factor, which then becomes 1.
 
-    Coefficients first, ..., n-1 then belong to the scale 1 and the scale sum 0.  Returns the index of the first nonzero
+    Coefficients first, ..., n-1 are changed, and belong to the scale sum 0.  Returns the index of the first nonzero
     coefficient.
     """
     leading = first
@@ -134,7 +134,7 @@ def _recursion(
             if insert:
                 a = c / scale
                 new_coef[m, i], new_since[m, i], new_weights[m, i], new_inserted[m, i] = a, scale_sum, a, 1
-                later, values = sums[i + 1 :], gram[i, i + 1 :]  # slices let the compiler vectorize the loop
+                later, values = sums[i + 1 :], gram[i, i + 1 :]  # slices let the compiler vectorize the loop below
                 for j in range(len(later)):
                     later[j] += a * values[j]
                 squared = max(squared + 2.0 * shrink * c * value + c * c * diagonal[i], 0.0)
@@ -168,7 +168,7 @@ def _recursion(
 
 
 class OnlineState:
-    """State that online learners in a shared pass carry from one block to the next.
+    """State that online learners in a shared pass carry from one block of rows to the next.
 
     The learners have the same examples and kernel.  Attributes: `support` and `left`, the examples that any of them has
     inserted, as rows and operands; `row`, `coef`, `average`, `since`, `weights` (in the kernel's precision), `inserted`
@@ -187,7 +187,7 @@ class OnlineState:
         self._start(len(self.row), X[:0])
 
     def _start(self, n, support):
-        """Create n rows of empty coefficients for the given support vectors."""
+        """Create n rows of coefficients, all empty, for the given support vectors."""
         self._hold(support)
         self.coef, self.average, self.since = (GrowingColumns(n, np.float64) for _ in range(3))
         self.weights = GrowingColumns(n, support.dtype)
@@ -239,13 +239,13 @@ class OnlineState:
         self.t += b
 
     def average_from_here(self):
-        """Start a new average of the functions f_t, without those of earlier steps."""
+        """Start a new average of the decision function, which ignores all earlier steps."""
         self.average.columns[:] = 0.0
         self.since.columns[:] = self.scalars[:, 1:2]
         self.averaged_from = self.t
 
     def merge(self):
-        """Merge repeated insertions of the same row, and sort support vectors by row index.
+        """Merge support vectors that are copies of the same row, and sort them by row index.
 
         Coefficients, and weights in the average, are added: no f_t and no average changes, but for rounding.
         """

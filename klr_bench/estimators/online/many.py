@@ -123,7 +123,7 @@ def fit_many(learners, X, y, sample_weight=None):
 
 
 def order_key(learner):
-    """Return a key for finding learners that visit the rows in the same order."""
+    """Return a key that is equal for learners that visit the rows in the same order."""
     if not learner.shuffle:
         return "as they come"
     return learner.random_state if isinstance(learner.random_state, Integral) else id(learner)

@@ -26,7 +26,7 @@ def step_size(learner):
 
 
 def refuse_slope(learner, t, limit):
-    """Raise ValueError because the derivative of the loss exceeds G at example number t.
+    """Raise ValueError: the derivative of the loss exceeds its bound G at example number t.
 
     `limit` names a parameter whose smaller values avoid the error.
     """
@@ -137,7 +137,7 @@ class OSKL(SoftmaxKernelClassifier):
         return weights
 
     def _weighted(self, draws, weights):
-        """Divide the random draws by the sample weights, and raise G to the largest weight."""
+        """Divide the random draws by the sample weights, and raise G if a weight exceeds it."""
         if weights is None:
             return draws, None
         with np.errstate(divide="ignore", invalid="ignore"):

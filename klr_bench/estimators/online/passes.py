@@ -127,7 +127,7 @@ class OnlineClassifier(BinaryKernelClassifier):
         return n_samples * self._passes(n_samples), FIRST
 
     def progress(self):
-        """Return the metrics to store at a checkpoint: the number of support vectors."""
+        """Return a dict with the number of support vectors, to be stored at a checkpoint."""
         return {"n_support": self.n_support_}
 
     def summary(self):
@@ -211,16 +211,16 @@ class OnlineClassifier(BinaryKernelClassifier):
         self._count_again()
 
     def _count_again(self):
-        """Record how many of the examples seen in `fit` were repetitions of earlier rows."""
+        """Record how many of the examples seen so far were repetitions of earlier rows."""
         self._n_again = max(self._state.t - self._n_first, 0)
 
     def _size(self, callback):
         return engine.BLOCK
 
     def _refuse(self, t, f):
-        """Raise ValueError because a value is not finite at example number t."""
+        """Raise ValueError because learning from example number t gave a value that is not finite."""
         message = (
-            f"{type(self).__name__}: f(x) = {f:g} at example {t}, "
+            f"{type(self).__name__}: f(x) = {f:g} at example number {t}, "
             "and the update or the norm of f is not finite; use a smaller step size, or scale X."
         )
         raise ValueError(message)

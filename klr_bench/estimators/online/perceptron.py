@@ -1,4 +1,4 @@
-"""Kernel perceptron."""
+"""Kernel perceptron, an online learner that updates only at mistakes."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def _recursion(
             for k in range(n_classes):
                 a = 0.5 * c * direction[k] / scale
                 new_coef[k, i], new_since[k, i], new_weights[k, i], new_inserted[k, i] = a, scale_sum, a, 1
-                later, kernel = f[k, i + 1 :], gram[i, i + 1 :]  # slices let the compiler vectorize the loop
+                later, kernel = f[k, i + 1 :], gram[i, i + 1 :]  # slices let the compiler vectorize the loop below
                 for j in range(len(later)):
                     later[j] += a * kernel[j]
             squared += 2.0 * c * np.sum(direction * values) + c * c * length * length * diagonal[i]
@@ -183,7 +183,7 @@ class SoftmaxKernelClassifier(OnlineKernelClassifier):
             raise ValueError(message)
 
     def progress(self):
-        """Return the number of support vectors and the cumulative logistic loss, for checkpoints."""
+        """Return a dict with the metrics to store at a checkpoint, including the logistic loss."""
         return super().progress() | self._losses()
 
     def summary(self):

@@ -35,7 +35,7 @@ def count_example(y, f, k, counts, scalars):
 
 @compiled()
 def settle(m, coef, average, since, scalars):
-    """Bring the average coefficients of the first m support vectors up to date."""
+    """Bring the averaged coefficients of the first m support vectors up to date."""
     for j in range(m):
         average[j] += coef[j] * (scalars[SUM] - since[j])
         since[j] = scalars[SUM]
@@ -78,7 +78,7 @@ class BlockState:
 
     @property
     def n_mistakes(self):
-        """Number of examples with y f(x) <= 0 before their own update."""
+        """Number of examples that f misclassified before it learned from them, y f(x) <= 0."""
         return int(self.counts[MISTAKES])
 
     @property

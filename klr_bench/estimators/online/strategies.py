@@ -84,7 +84,7 @@ strategy = compiled([_strategy(float32), _strategy(float64)])
 
 @compiled()
 def f_at(book, row, i):
-    """Return f at the point whose kernel values are in the given row of `book.values`.
+    """Return f(x) for the point x whose kernel values are in the given row of `book.values`.
 
     f contains the examples of the block before number i.
     """

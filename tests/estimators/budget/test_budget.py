@@ -210,7 +210,7 @@ def test_raises_if_values_overflow(learner):
     X[:7] *= 1e-3
     X[7:] *= 1e200
     learner = clone(learner).set_params(kernel="poly", gamma=1.0, degree=3)
-    with np.errstate(all="ignore"), pytest.raises(ValueError, match=r"at example 8, .* is not finite"):
+    with np.errstate(all="ignore"), pytest.raises(ValueError, match=r"at example number 8, .* is not finite"):
         learner.fit(X, y)
 
 
