@@ -10,19 +10,13 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 
 
 def digits() -> tuple[Any, NDArray[np.str_]]:
-    """Return 1797 images of handwritten digits, each labeled "even" or "odd".
-
-    Each row consists of 64 pixels with values from 0 to 16.
-    """
+    """Return 1797 images (64 pixels) of handwritten digits, labeled "even" or "odd"."""
     X, y = load_digits(return_X_y=True)
     return X, np.where(y % 2 == 0, "even", "odd")
 
 
 def ten_digits() -> tuple[Any, NDArray[np.int64]]:
-    """Return 1797 images of handwritten digits, each labeled with its digit (0 to 9).
-
-    Each row consists of 64 pixels with values from 0 to 16.
-    """
+    """Return 1797 images (64 pixels) of handwritten digits, labeled with the digit (0 to 9)."""
     X, y = load_digits(return_X_y=True)
     return X, y
 

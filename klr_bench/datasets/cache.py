@@ -33,10 +33,7 @@ def ignore_progress(done: int, total: int | None, description: str) -> None:
 
 
 def default_cache() -> Path:
-    """Return the default cache folder.
-
-    It is ``data/`` in a checkout of the repository, otherwise a folder in the user's cache directory.
-    """
+    """Return the default cache folder: ``data/`` in a checkout, or the user's cache folder."""
     checkout = Path(__file__).resolve().parents[2]
     if (checkout / "pyproject.toml").is_file() and (checkout / "configs").is_dir():
         return checkout / "data"
@@ -157,10 +154,7 @@ def stamped_sha256(path: Path, *, recompute: bool = False) -> str | None:
 
 
 def stamp_of(path: Path) -> dict[str, Any]:
-    """Return the state and the hash of a cached file that are stored in its ``.stamp`` file.
-
-    The dictionary is empty if the ``.stamp`` file is missing or damaged.
-    """
+    """Return the content of the ``.stamp`` file of a cached file, or {} if missing or damaged."""
     with suppress(KlrBenchError):
         stamp = read_json(suffixed(path, ".stamp"))
         if isinstance(stamp, dict) and re.fullmatch(r"[0-9a-f]{64}", str(stamp.get("sha256"))):

@@ -67,7 +67,7 @@ def fetch_(names: Sequence[str], config_dirs: Sequence[Path], cache: Path, mirro
     """Fetch the files of some data sets into the cache and check the hashes of the files."""
     if not names:
         known = ", ".join(datasets(config_dirs))
-        fail(f"klr-bench data fetch: expected the names of data sets, got none. Known: {known}.")
+        fail(f"klr-bench data fetch: expected the names of data sets, got none. Known data sets: {known}.")
     for name, dataset in {name: read_dataset(name, config_dirs) for name in names}.items():
         entries = files(dataset)
         with progress(console) as report:
@@ -134,10 +134,7 @@ def info(name: str, config_dirs: Sequence[Path], cache: Path, console: Console) 
 
 @contextmanager
 def progress(console: Console) -> Iterator[Callback]:
-    """Yield a callback that reports progress on a console.
-
-    It shows a progress bar on a terminal, otherwise it prints one line per step.
-    """
+    """Yield a callback that shows progress: a bar on a terminal, otherwise one line per step."""
     if not console.is_terminal:
         printed: set[str] = set()
 

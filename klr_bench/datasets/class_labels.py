@@ -68,10 +68,7 @@ class Labels:
         self._closed = closed
 
     def drops(self, text: str, n_rows: int = 1) -> bool:
-        """Return True if rows with this label must be dropped because the label is missing.
-
-        In this case, `n_rows` is added to the number of dropped rows.
-        """
+        """Return True if a label is missing and its rows must be dropped; count the dropped rows."""
         dropped = self._drop_missing and is_missing_label(text)
         self.dropped.update({text: n_rows} if dropped else {})
         return dropped

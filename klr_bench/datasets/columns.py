@@ -158,10 +158,7 @@ class ColumnProfile:
         self.stepped, self.last = self.stepped and bool((steps == 1).all()), float(numbers[-1])
 
     def reason_to_leave_out(self, name: str) -> str | None:
-        """Return a reason to leave out the column, such as "row numbers", or None to keep it.
-
-        `name` is the name of the column, or an empty string.
-        """
+        """Return a reason to leave out the column, such as "row numbers", or None to keep it."""
         if self.whole and self.n >= FEW_VALUES and self.stepped and not self.n_missing:
             return "row numbers"
         if not IDENTIFIER.fullmatch(name) and name:
@@ -186,10 +183,7 @@ class ColumnProfile:
 
     @property
     def units(self) -> list[str]:
-        """Units of the numbers in the column, the most frequent first.
-
-        An empty string means that there is no unit.
-        """
+        """Units of the numbers in the column, the most frequent first; "" means no unit."""
         counts: Counter[str] = Counter()
         for form, count in self.forms.items():
             counts.update({form[0]: count} if form else {})

@@ -246,7 +246,7 @@ def _generated(name: str, config: DatasetConfig) -> Arrays:
             f"got {X.shape[0]} rows, {X.shape[1]} features and {len(targets)} labels."
         )
     if not (np.abs(X.data if sp.issparse(X) else X) <= LARGEST).all():
-        fail(f"{name}: expected values between -{LARGEST:g} and {LARGEST:g}, got others; correct the generator.")
+        fail(f"{name}: the generator returned values that are not between -{LARGEST:g} and {LARGEST:g}; correct it.")
     labels = Labels()
     codes = np.array([labels.code(str(target)) for target in targets], dtype=np.int64)
     y, classes = encode_targets(codes, labels, name, positive=config.positive, multiclass=config.multiclass)
@@ -255,10 +255,7 @@ def _generated(name: str, config: DatasetConfig) -> Arrays:
 
 @contextmanager
 def _call_errors(what: str, call: Parameters) -> Iterator[None]:
-    """Convert any exception in the ``with`` block into a KlrBenchError about parameters.
-
-    The block calls a generator; `call` contains the parameters.
-    """
+    """Convert any exception of a generator into a KlrBenchError about its parameters."""
     try:
         with np.errstate(all="ignore"):
             yield

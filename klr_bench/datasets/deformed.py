@@ -64,10 +64,7 @@ def _fields(side: int, random: np.random.Generator) -> Any:
 
 
 def _blocks(y: NDArray[np.int8], n_of_each: int, seed: int) -> Iterator[tuple[int, NDArray[np.intp]]]:
-    """Yield blocks of row indices for each class until each class has `n_of_each` rows.
-
-    Each block is a pair: the class (+1 or -1) and the row indices.
-    """
+    """Yield `n_of_each` row indices for each class, in blocks (class, row indices)."""
     for sign in (1, -1):
         rows = np.random.default_rng([seed, 0, sign + 1]).permutation(np.flatnonzero(y == sign))
         for start in range(0, n_of_each, BLOCK):

@@ -75,10 +75,7 @@ def cached_path(entry: LabelsFile, cache: Path) -> Path:
 
 
 def _expected(entry: LabelsFile, target: Path) -> str:
-    """Return the hash that a cached file must have.
-
-    It is the declared hash or, if that is unknown, the hash recorded when the file was fetched.
-    """
+    """Return the declared hash of a file or, if unknown, the hash recorded when it was fetched."""
     return stamp_of(target).get("sha256", UNKNOWN) if entry.sha256 == UNKNOWN else str(entry.sha256)
 
 
@@ -115,10 +112,8 @@ def _fetch_from_sources(entry: LabelsFile, target: Path, mirror: str | None, pro
 
 
 def _locations(entry: LabelsFile, target: Path, mirror: str | None) -> dict[str, list[str]]:
-    """Return a dictionary from each source of a file to the paths or URLs to try, in order.
-
-    If the file is missing at the source "" (next to the cached path), this is not reported.
-    """
+    """Return a dictionary from the sources of a file to the paths or URLs to try, in order."""
+    # no problem is reported if the file is missing at the source ""
     places = {"": [str(target) + suffix for suffix in SUFFIXES]}
     if mirror:
         base = f"{mirror.rstrip('/') if _is_url(mirror) else expanded(mirror).absolute()}/{entry.name}"

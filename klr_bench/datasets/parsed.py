@@ -84,10 +84,7 @@ def _save(arrays: Arrays, folder: Path, name: str, sha256s: Sequence[str]) -> No
 
 
 def _load(folder: Path, sha256s: Sequence[str]) -> Arrays | None:
-    """Memory-map the arrays in a folder.
-
-    Return None if they are missing, damaged or outdated.
-    """
+    """Memory-map the arrays in a folder; return None if they are missing, damaged or outdated."""
     try:
         meta = read_checked_json(folder / "meta.json")
         if meta["of"] != list(sha256s):

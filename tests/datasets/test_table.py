@@ -189,8 +189,8 @@ def test_separators_of_thousands_are_removed(tmp_path: Path, prices: list[str], 
     requested = {}
     if numbers is None:  # a comma that may be either
         expected = (
-            "line 2, column 1 ('price'): '4,799' may have a decimal or a thousands comma; for thousands set "
-            "'data.columns={price: number}', else use decimal points"
+            "line 2, column 1 ('price'): '4,799' has a decimal or a thousands comma; for thousands, set "
+            "'data.columns={price: number}'; for decimals, use a point"
         )
         with pytest.raises(KlrBenchError, match=re.escape(expected)):
             treatment(tmp_path, table)
