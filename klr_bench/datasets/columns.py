@@ -32,7 +32,7 @@ IDENTIFIER = re.compile(
 """Names of identifier columns: the last word is ``id`` or similar, but ``humid`` does not match."""
 MOST_FORMS = 50
 """Maximum number of different units of a column that are counted."""
-_BYTE = r"\\x[89a-f][0-9a-f]"  # the reader replaces an invalid UTF-8 byte by this escape sequence
+_BYTE = r"\\x[89a-f][0-9a-f]"  # the escape sequence by which the reader replaces an invalid UTF-8 byte
 _BEFORE = rf"(?:[A-Z]{{0,3}}(?:[$€£¥₹₩₽₺₪₫₴₦฿¢]|{_BYTE})|[A-Z]{{3}}(?=\s))"
 _WORD = rf"(?:{_BYTE}|[^\d\s.,:;+()#\\-]){{1,10}}"
 _AFTER = rf"(?![/_]){_WORD}[23]?(?: {_WORD})?"

@@ -74,7 +74,7 @@ def load(
     """
     key, full_name = dataset_hash(name, config), dataset_name(name, config)
     if config.source.generator:
-        arrays = _generated(name, config)  # generating the arrays is faster than reading them from a disk
+        arrays = _generated(name, config)  # not cached, because generating them is faster than reading them from a disk
     else:
         paths = fetched(config, cache=cache, mirror=mirror, progress=progress)
         sha256s = _sha256s(paths, config)

@@ -102,7 +102,7 @@ def _fetch_from_sources(entry: LabelsFile, target: Path, mirror: str | None, pro
                 if isinstance(error, UnreachableError):
                     break
             else:
-                discard(suffixed(target, ".part"))  # an interrupted download from another source may have left it
+                discard(suffixed(target, ".part"))  # an interrupted download may have left a partial file
                 for problem in problems:
                     logger.warning("%s; fetched from %s instead", problem, place)
                 return target
@@ -113,7 +113,7 @@ def _fetch_from_sources(entry: LabelsFile, target: Path, mirror: str | None, pro
 
 def _locations(entry: LabelsFile, target: Path, mirror: str | None) -> dict[str, list[str]]:
     """Return a dictionary from the sources of a file to the paths or URLs to try, in order."""
-    # no problem is reported if the file is missing at the source ""
+    # The source "" is a compressed copy next to the cached path; if there is none, no problem is reported.
     places = {"": [str(target) + suffix for suffix in SUFFIXES]}
     if mirror:
         base = f"{mirror.rstrip('/') if _is_url(mirror) else expanded(mirror).absolute()}/{entry.name}"
@@ -146,7 +146,7 @@ def _fetch_from(place: str, entry: LabelsFile, target: Path, progress: Progress)
 
 def _decompress(source: Path, entry: LabelsFile, target: Path, progress: Progress) -> None:
     temporary = suffixed(target, ".tmp")
-    temporary.unlink(missing_ok=True)  # if it is a link or a FIFO, opening it would write elsewhere
+    temporary.unlink(missing_ok=True)  # writing to an existing link or FIFO would write elsewhere
     sha256, size = hashlib.sha256(), source.stat().st_size
     try:
         with temporary.open("wb") as out:

@@ -67,7 +67,7 @@ def readonly_view(array: Any) -> Any:
     """Return a view of a read-only array or CSR matrix; the view cannot be made writable."""
     if not sp.issparse(array):
         return array.view()
-    matrix = copy.copy(array)  # a copy keeps the flag which states that the indices are sorted
+    matrix = copy.copy(array)  # copying keeps the flag that marks the indices as sorted
     matrix.data, matrix.indices, matrix.indptr = (part.view() for part in (array.data, array.indices, array.indptr))
     return matrix
 
@@ -146,8 +146,8 @@ def _random_draw(dataset: Dataset, spec: Draw, random: np.random.RandomState) ->
     n_train, odd_train = divmod(spec.n_train or (smallest - n_test) * len(groups), len(groups))
     if odd_test or odd_train or n_test < 1 or n_train < 1 or n_test + n_train > smallest:
         fail(
-            f"{dataset.name}: split: cannot draw n_train={spec.n_train} and n_test={spec.n_test} rows from "
-            f"{len(groups)} x {smallest} rows; use smaller multiples of {len(groups)}."
+            f"{dataset.name}: split: n_train={spec.n_train} and n_test={spec.n_test} must be positive multiples "
+            f"of {len(groups)} with a sum of at most {len(groups) * smallest}."
         )
     train = np.concatenate([group[n_test : n_test + n_train] for group in groups])
     return Split(random.permutation(train), np.concatenate([group[:n_test] for group in groups]))

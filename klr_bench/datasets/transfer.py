@@ -19,7 +19,7 @@ from klr_bench.files import read_json
 
 ATTEMPTS = 4  # maximum number of attempts in a row that each receive less than CHUNK bytes
 BACKOFF_S = 0.5  # doubled after each attempt
-TIMEOUT_S = (10.0, 60.0)  # for establishing a connection, and for waiting for the next bytes
+TIMEOUT_S = (10.0, 60.0)  # maximum time for establishing a connection, and for waiting for the next bytes
 CHUNK = 1 << 14  # bytes
 
 
@@ -97,7 +97,7 @@ def _resumable(url: str, part: Path) -> tuple[int, str]:
 
 def _attempt(url: str, part: Path, progress: Progress, description: str, limit: int) -> None:
     have, validator = _resumable(url, part)
-    headers = {"Accept-Encoding": "identity"}  # without compression, because byte ranges must refer to the file itself
+    headers = {"Accept-Encoding": "identity"}  # no compression, because byte ranges must refer to the file itself
     if have:
         headers |= {"Range": f"bytes={have}-", "If-Range": validator}
     with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT_S) as response:

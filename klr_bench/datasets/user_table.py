@@ -106,14 +106,14 @@ class Table:
         note("commas separate thousands in {}: {}", [one for one in numbers if one.commas])
         note(f"{{}} of text as {sum(one.width for one in texts)} binary features: {{}}", texts, lambda one: one.width)
         notes += [
-            f"warning: {one.name} is read as text because it has {one.why}; convert them to one unit, or confirm with "
-            f"data.columns={{{_key(one.place, one.name)}: text}}"
+            f"warning: {one.name} is read as text because it has {one.why}; convert the numbers to one unit, or "
+            f"confirm with data.columns={{{_key(one.place, one.name)}: text}}"
             for one in texts
             if one.why
         ]
-        median = "are replaced by the training median, with an added indicator feature"
+        replaced = "are replaced by the median of the training rows, and an indicator feature is added"
         for text, columns in (
-            (f"missing values in {{}} of numbers {median}: {{}}", numbers),
+            (f"missing values in {{}} of numbers {replaced}: {{}}", numbers),
             ("missing values in {} of text are treated as a separate value: {}", texts),
         ):
             note(text, [one for one in columns if one.n_missing], lambda one: f"{one.n_missing:,}")
@@ -234,7 +234,7 @@ def _column(path: Path, layout: Layout, place: int, name: str, profile: ColumnPr
     if profile.n_missing:
         values.append("")
     elif len(values) == 2:
-        values = values[1:]  # for two values, one binary feature is enough
+        values = values[1:]  # a column with two values needs only one binary feature
     return column(TEXT, mixed, values=tuple(values))
 
 

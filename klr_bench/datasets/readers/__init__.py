@@ -23,8 +23,8 @@ from klr_bench.datasets.readers.chunks import concatenate_chunks, stack_rows
 from klr_bench.datasets.readers.layout import WIDE, Layout, check_width, layout_of
 from klr_bench.errors import fail
 
-READER_VERSION = 1  # part of the hash of a data set; increase it when a reader returns different arrays
-TABLE_VERSION = 4  # increase it when the columns of a user's table are converted differently
+READER_VERSION = 1  # part of the hash of a data set; must be increased when a reader returns different arrays
+TABLE_VERSION = 4  # must be increased when the columns of a user's table are converted differently
 FORMATS = ("csv", "svmlight", "idx")
 DENSE_BYTES = 1 << 30  # maximum size of a matrix that is stored as dense although most values are zero
 Part = tuple[Any, NDArray[Any]]
@@ -128,7 +128,8 @@ def _svmlight(paths: Sequence[Path], labels: Labels, reading: Reading) -> list[P
 
     highest = reading.n_features or MOST_FEATURES
     files = [concatenate_chunks([*svmlight.read_chunks(path, labels, 0, highest)]) for path in paths]
-    base = 0 if min(file.smallest for file in files) == 0 else 1  # feature indices start at 0 or at 1 in all files
+    # Feature indices start at 0 in all files if the index 0 occurs in any of them, otherwise at 1.
+    base = 0 if min(file.smallest for file in files) == 0 else 1
     n_features = max(file.largest for file in files) + 1 - base
     if not 0 < n_features <= highest:
         out_of_range = f"the index {highest} is not between 0 and {highest - 1}"

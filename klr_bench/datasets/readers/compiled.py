@@ -20,7 +20,7 @@ from klr_bench.estimators.core.jit import compiled
 
 LINE_FEED, RETURN, TAB, BLANK, HASH, COLON = (ord(c) for c in "\n\r\t #:")
 PLUS, MINUS, POINT, ZERO, SMALL_E, LARGE_E, Q, I, D = (ord(c) for c in "+-.0eEqid")  # noqa: E741
-MOST_DIGITS = 18  # more digits may not fit into an int64
+MOST_DIGITS = 18  # an int64 can represent every integer with 18 digits
 EXACT_DIGITS, EXACT_POWER = 15, 22  # float64 represents integers below 10^15 and powers of ten up to 10^22 exactly
 POWERS = np.array([float(f"1e{k}") for k in range(301)])
 DOUBT = 2.0**-50
@@ -106,7 +106,7 @@ def _skip_blanks(text, at):
 
 @compiled("void(Array(u1, 1, 'C', readonly=True), i8, i8, f8[::1], i4[:, ::1], i8[::1], i4[::1], f4[::1], i8[::1])")
 def svmlight_rows(text, lowest, highest, labels, places, ends, indices, values, state):
-    """Parse lines of svmlight text up to the first line that is not simple.
+    """Parse lines of svmlight text up to the first line that must be parsed in Python.
 
     Parsing starts at ``state[POSITION]``.  Indices must be between `lowest` and `highest`.  For row i, ``labels[i]`` is
     the label, or NaN if it is not a number; ``text[places[i, 0] : places[i, 1]]`` is the text of the label; the

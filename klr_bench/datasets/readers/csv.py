@@ -59,7 +59,7 @@ def read_chunks(path: Path, layout: Layout, labels: Labels) -> Iterator[Chunk]:
 
 
 def _simple_rows(block: Block, layout: Layout, labels: Labels) -> Chunk | None:
-    """Parse a block of lines with pandas; return None if any row is not simple."""
+    """Parse a block of lines with pandas; return None if any row needs the slower parser."""
     n, label, text = layout.n_columns, layout.label, block.text
     if b'"' in text or b"\0" in text:
         return None

@@ -188,7 +188,7 @@ def fields_of(lines: Iterator[str], delimiter: str, first: int = 1) -> Iterator[
     reader = csv.reader(tracked_lines(), delimiter=delimiter, skipinitialspace=True)
     try:
         for fields in reader:
-            if at_end:  # a quote in the last row is not closed
+            if at_end:  # a quoted field in the last row is not closed
                 break
             stripped = [field.strip() for field in fields]
             if any(stripped) or len(stripped) > 1:
