@@ -154,7 +154,7 @@ def stamped_sha256(path: Path, *, recompute: bool = False) -> str | None:
 
 
 def stamp_of(path: Path) -> dict[str, Any]:
-    """Return the content of the ``.stamp`` file of a cached file, or {} if missing or damaged."""
+    """Return the state and hash recorded for a cached file, or {} if there is no valid record."""
     with suppress(KlrBenchError):
         stamp = read_json(suffixed(path, ".stamp"))
         if isinstance(stamp, dict) and re.fullmatch(r"[0-9a-f]{64}", str(stamp.get("sha256"))):

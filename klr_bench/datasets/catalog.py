@@ -107,7 +107,7 @@ def verify_(names: Sequence[str], config_dirs: Sequence[Path], cache: Path, cons
 
 
 def info(name: str, config_dirs: Sequence[Path], cache: Path, console: Console) -> int:
-    """Print the properties of a data set and where its files are."""
+    """Print the properties of a data set and the locations of its files."""
     dataset = read_dataset(name, config_dirs)
     source, values = dataset.source, dataset.model_dump()
     lines: list[tuple[str, object]] = [

@@ -50,7 +50,7 @@ def _key(text: str) -> str | float:
 
 
 class Labels:
-    """Mapping from the labels of a data set to integer codes 0, 1, ...
+    """Mapping from the labels of a data set to consecutive integer codes, starting at 0.
 
     The codes are assigned in the order in which the labels first occur.  Numbers are compared by value: ``+1``, ``1``
     and ``1.0`` are one label, spelled as in its first occurrence.  The labels in `first` get the first codes; if

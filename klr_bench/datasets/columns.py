@@ -190,7 +190,7 @@ class ColumnProfile:
         return [unit for unit, _ in counts.most_common()]
 
     def numbers(self, *, commas: bool) -> tuple[int, tuple[int, str] | None]:
-        """Count the numbers with the most frequent unit, and find the first value of another form.
+        """Count the numbers with the most frequent unit, and find the first value without it.
 
         That value is returned as (line, string), or None if there is none.  Numbers with a comma are counted only if
         `commas` is true.
@@ -202,7 +202,7 @@ class ColumnProfile:
 
 
 def is_missing(text: str) -> bool:
-    """Return True if a field denotes a missing value."""
+    """Return True if a field of a table denotes a missing value."""
     return len(text) <= 4 and text.lower() in MISSING
 
 

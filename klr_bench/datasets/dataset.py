@@ -57,7 +57,7 @@ class Streamed:
     """Value of y for each label in `rows.classes`."""
 
     def __iter__(self) -> Iterator[tuple[Any, NDArray[np.int8]]]:
-        """Yield the rows in chunks (X, y).
+        """Yield the rows of the data set in chunks (X, y) of features and targets.
 
         The features X (n, d) are a float32 array or a CSR matrix; y (n,) contains the targets.
         """

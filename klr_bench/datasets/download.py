@@ -112,7 +112,7 @@ def _fetch_from_sources(entry: LabelsFile, target: Path, mirror: str | None, pro
 
 
 def _locations(entry: LabelsFile, target: Path, mirror: str | None) -> dict[str, list[str]]:
-    """Return a dictionary from the sources of a file to the paths or URLs to try, in order."""
+    """Return the paths or URLs to try for each source of a file, as a dictionary in order."""
     # The source "" is a compressed copy next to the cached path; if there is none, no problem is reported.
     places = {"": [str(target) + suffix for suffix in SUFFIXES]}
     if mirror:

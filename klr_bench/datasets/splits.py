@@ -1,4 +1,4 @@
-"""Splits into training and test rows, which are the same for all algorithms.
+"""Division of data sets into training and test rows, in the same way for all algorithms.
 
 A split depends only on the seed, the data set and the number of the repeat.
 """

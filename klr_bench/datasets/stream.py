@@ -1,4 +1,4 @@
-"""Reading of files larger than memory in chunks (X, y), which are passed to ``partial_fit``."""
+"""Reading of files larger than memory in chunks (X, y), for learners with ``partial_fit``."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ class Stream:
         return np.unique(self._values)
 
     def __iter__(self) -> Iterator[tuple[Any, NDArray[Any]]]:
-        """Yield the rows in chunks (X, y).
+        """Yield the rows of the files in chunks (X, y) of features and labels.
 
         The features X (n, n_features) are float32; y (n,) contains the labels.  X is C-contiguous for CSV and CSR with
         sorted int32 indices for svmlight.

@@ -40,7 +40,7 @@ def checkerboard(n_samples: int, cells: int, label_noise: float, seed: int) -> t
 
 
 def repeated_points(n_samples: int, n_points: int, distance: float, seed: int) -> tuple[NDArray[np.float64], Labels]:
-    """Generate rows with one feature, drawn at random from `n_points` different points.
+    """Draw rows with one feature at random from `n_points` different points on a line.
 
     All points are equally likely.  A point always has the same label; a random half of the points has label 0.
     Neighboring points are `distance` apart.  If exp(-gamma distance^2) is 0, the points are orthogonal, and the best f
@@ -162,7 +162,7 @@ def two_gaussians(
 def sparse_binary(
     n_samples: int, n_features: int, n_on: int, n_classes: int, topics: int, blocks: int, share: float, seed: int
 ) -> tuple[Any, Labels]:
-    """Generate sparse binary rows in which exactly `n_on` features are 1.
+    """Generate sparse rows in which exactly `n_on` features are 1 and all others are 0.
 
     X is CSR; y is from 0 to `n_classes` - 1.  Each class has `topics` topics.  A topic is a random pair out of `blocks`
     blocks of 100 features, so that a single block says little about the class, but two blocks determine it.  Each row
@@ -204,7 +204,7 @@ def correlated_blocks(
     label_noise: float,
     seed: int,
 ) -> tuple[Any, Labels, NDArray[np.int64]]:
-    """Generate sparse rows of two classes, which depend on a few correlated features.
+    """Generate sparse rows whose class (0 or 1) depends on only a few, correlated features.
 
     The indices of these relevant features are returned, too.  X is CSR.  A block of features is present in a row with
     probability `presence`.  Its features are then Gaussian with variance 1 and pairwise correlation `correlation`.  The

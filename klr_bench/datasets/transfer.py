@@ -120,7 +120,7 @@ def _attempt(url: str, part: Path, progress: Progress, description: str, limit: 
 
 
 def _extent(response: requests.Response, have: int, validator: str, part: Path) -> tuple[int, int | None]:
-    """Return the position in the file at which a response starts, and the file size or None.
+    """Return the file position at which an HTTP response starts, and the file size or None.
 
     Raises TransferError or _AttemptError for an unusable response.
     """

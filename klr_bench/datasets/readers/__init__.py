@@ -201,7 +201,7 @@ def detect_format(path: Path) -> str:
 
 
 def as_float32(X: Any) -> Any:
-    """Convert a matrix to float32, dense or CSR.
+    """Convert a matrix to float32, either dense or CSR, depending on its shape and its zeros.
 
     The result is CSR with sorted indices if the matrix is wide, or if it is large and most values are zero.
     """

@@ -67,9 +67,9 @@ class Chunk:
     largest: int
 
     def matrix(self, base: int, n_features: int) -> Any:
-        """Return the features (n, n_features), with columns numbered from 0.
+        """Return the features as a matrix whose columns are numbered from 0.
 
-        Column j has the index ``base + j`` in the file.
+        Its shape is (n, n_features).  Column j has the index ``base + j`` in the file.
         """
         if not sp.issparse(self.X):
             return self.X

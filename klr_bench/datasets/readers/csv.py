@@ -89,7 +89,7 @@ def _simple_rows(block: Block, layout: Layout, labels: Labels) -> Chunk | None:
 def _any_rows(
     block: Block, layout: Layout, labels: Labels, *, header: bool
 ) -> tuple[Chunk, OpenQuoteError | None, bool]:
-    """Parse a block of lines row by row.
+    """Parse a block of lines of a CSV file row by row.
 
     Also return an error if the last row has an unclosed quote, and True if the header has not been reached yet.
     """
