@@ -1,4 +1,7 @@
-"""Command line. Only the standard library is imported here, so that help is fast."""
+"""Command line of klr-bench: runs the requested command and reports its errors.
+
+Libraries are imported only by the commands that need them, so that help is fast.
+"""
 
 from __future__ import annotations
 
@@ -99,16 +102,16 @@ DATA_KEYS = ("data.mirror", "data.cache")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit status."""
+    """Run the command in `arguments` (default: sys.argv) and return its exit status."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in arguments
     if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # escape characters that the encoding does not support
+        sys.stdout.reconfigure(errors="backslashreplace")  # characters missing in the encoding are escaped
     try:
         status = _dispatch([argument for argument in arguments if argument != "--debug"], debug=debug)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader closed the pipe; without this, Python would report it again when it flushes at exit.
+        # The reader closed the pipe.  Without this line, Python would report the error again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_BROKEN_PIPE
     except KeyboardInterrupt:
@@ -121,7 +124,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def complain(message: str, *, debug: bool) -> None:
-    """Write a message to stderr; with `debug`, preceded by the current traceback."""
+    """Write an error message to standard error, after a traceback if `debug` is True."""
     if debug:
         traceback.print_exc()
     sys.stderr.write(error_message(message))
