@@ -44,7 +44,7 @@ def expanded(path: str) -> Path:
 
 
 def matching(path: Path) -> list[Path]:
-    """Return the sorted files that match a glob pattern; other paths are returned alone."""
+    """Return a list of the files that match a glob pattern, or of just the path itself."""
     if path.exists() or not glob.has_magic(str(path)):
         return [path]
     return [Path(name) for name in sorted(glob.glob(str(path), recursive=True))]

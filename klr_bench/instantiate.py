@@ -1,4 +1,4 @@
-"""Import of classes and functions by their dotted names, and calls of these."""
+"""Import of classes and functions by dotted name, and creation of configured objects."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Parameter:
     constraints: tuple[Any, ...] = ()
 
     def expected(self, value: Any) -> str | None:
-        """Return a phrase for the expected value if a boolean or infinity is invalid, else None."""
+        """Return what is expected instead of an invalid boolean or infinite value, else None."""
         from sklearn.utils._param_validation import Interval, make_constraint
 
         if isinstance(value, bool):
@@ -90,7 +90,7 @@ def takes_nested(cls: Any) -> bool:
 
 
 def is_nested(name: str, known: Collection[str]) -> bool:
-    """Return True if a name such as svc__C is that of a nested parameter.
+    """Return True if a name has the form of a nested parameter, such as svc__C.
 
     A name in `known`, the constructor's parameters, is not nested.
     """

@@ -136,7 +136,7 @@ def non_empty(what: str) -> AfterValidator:
 
 
 def parse(cls: type[T], values: Any, where: str = "") -> T:
-    """Check plain values and return them as an object of the model class `cls`.
+    """Check keys and values, and return them as an object of the class `cls`.
 
     `where` is the dotted prefix of the keys in messages, and ends in a dot or is empty.
     Raises KlrBenchError with the dotted key, the expected and the actual value.

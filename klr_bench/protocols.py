@@ -149,12 +149,12 @@ def selected_features(estimator: Any) -> NDArray[np.integer[Any]] | None:
 
 
 def last_classifier(estimator: Any) -> Any | None:
-    """Return the classifier after the last example if an estimator averages, else None."""
+    """Return an averaging estimator's classifier after the last example; None for others."""
     return call(estimator, "last_classifier") if getattr(estimator, "average", False) else None
 
 
 def pass_key(estimator: Any, n_classes: int) -> Hashable | None:
-    """Return a key that estimators share if one pass can fit them together, or None."""
+    """Return a key, equal for all estimators that can be fitted in one pass, or None."""
     key = call(estimator, "pass_key", n_classes)
     return key if isinstance(key, Hashable) else None
 
@@ -174,7 +174,7 @@ def warm_up(estimator: Any, *, sparse: bool = False) -> None:
         key = type(stand_in), str(stand_in.get_params()) if declares(stand_in, "get_params") else "", sparse
         if key not in _WARM:
             _WARM.add(key)
-            if jit := sys.modules.get("klr_bench.estimators.core.jit"):  # if not imported, nothing is compiled
+            if jit := sys.modules.get("klr_bench.estimators.core.jit"):  # otherwise, no code needs to be compiled
                 jit.compile_all()
             stand_in.fit(*_few_rows(sparse=sparse))
 
@@ -191,7 +191,7 @@ def takes_many_classes(estimator: Any) -> bool:
     """Return True unless an estimator's tags restrict it to two classes."""
     try:
         return bool(estimator.__sklearn_tags__().classifier_tags.multi_class)
-    except Exception:  # the class has no tags of scikit-learn, or other ones
+    except Exception:  # the class does not have scikit-learn's tags
         return True
 
 

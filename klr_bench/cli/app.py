@@ -53,7 +53,7 @@ class OwnConfigs(SearchPathPlugin):
 
 @dataclass
 class Jobs:
-    """Function object that Hydra calls with the configuration of each job.
+    """Callable object that Hydra calls to run each job with its configuration.
 
     It never raises SystemExit, which would cancel the remaining jobs.
     """

@@ -47,7 +47,7 @@ NO_NAME = re.compile(
 
 @dataclass(frozen=True)
 class Arguments:
-    """Parsed arguments of ``klr-bench run``: those for Hydra, and klr-bench's own."""
+    """Arguments of ``klr-bench run``: those passed to Hydra, and klr-bench's own."""
 
     hydra: list[str]
     quiet: bool
@@ -89,15 +89,15 @@ def _whole_flag(argument: str) -> str:
 
 
 def _taken_out(key: str, words: Sequence[str]) -> tuple[str | None, list[str]]:
-    """Return the value in the argument ``key=value`` (or None), and the other arguments."""
+    """Return the value of a key in `words`, or None, and the words without this key."""
     values = [word.partition("=")[2] for word in words if word.startswith(f"{key}=")]
     if len(values) > 1:
-        fail(f"{key}: expected it once, got {values[0]!r} and {values[1]!r}.")
+        fail(f"{key}: expected one value, got {values[0]!r} and {values[1]!r}.")
     return values[0] if values else None, [word for word in words if not word.startswith(f"{key}=")]
 
 
 def _with_experiments(paper: str, words: Sequence[str]) -> list[str]:
-    """Return the arguments with a sweep over all experiments of a paper added."""
+    """Add a sweep over all experiments of a paper to the arguments, and return them."""
     from klr_bench.report.papers.reading import experiments_of
 
     chosen = next((word for word in words if word.startswith("experiment=")), None)
@@ -190,7 +190,7 @@ def split_keys(arguments: Sequence[str], keys: Sequence[str]) -> tuple[list[str]
             if not equals or not value:
                 fail(f"{key}: expected {key}=<value>, got none.")
             if key in values:
-                fail(f"{key}: expected it once, got {values[key]!r} and {value!r}.")
+                fail(f"{key}: expected one value, got {values[key]!r} and {value!r}.")
             values[key] = str(expanded(value)) if value.startswith("~") else value
         else:
             words.append(argument)

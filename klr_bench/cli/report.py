@@ -162,7 +162,7 @@ def _write_page(values: Values, formats: Sequence[str]) -> None:
 
 
 def _page_file(values: Values, formats: Sequence[str], results_dir: Path, names: Sequence[str]) -> Path:
-    """Return the path of the HTML page, which is `output` or report.html in a folder."""
+    """Return the path of the HTML page: as given by ``output=``, or a default path."""
     output = Path(values["output"]) if "output" in values else None
     if output is not None and output.suffix == f".{PAGE}":
         if formats != [PAGE]:

@@ -57,7 +57,7 @@ def _check_left_out(run: RunConfig, sweep: Mapping[str, Parameters], searched: S
 
 
 def _check_against(run: RunConfig, sweep: Mapping[str, Parameters], searched: Sequence[Path]) -> None:
-    """Raise KlrBenchError if a baseline in `run.against` is not part of the run."""
+    """Raise KlrBenchError if a baseline for comparison in `run.against` is not in the run."""
     varied = sorted({name for variants in sweep.values() for name in variants})
     for metric, changes in run.against.items():
         check_choice("against", metric, [name for name, known in METRICS.items() if known.compares])
@@ -83,14 +83,14 @@ def _check_streams(run: RunConfig) -> None:
         swept = run.sweep.get(name, {})
         grid = {key: values for key, values in algorithm.grid.items() if LEFT_TO_SELECTION in swept.get(key, ["cv"])}
         if (n_candidates := math.prod(map(len, grid.values()))) > 1:
-            values = f"algorithms.{name}.estimator.{next(iter(grid))}=VALUE, or several by sweep.{name}"
+            values = f"algorithms.{name}.estimator.{next(iter(grid))}=VALUE, or several values in sweep.{name}"
             got = f"{n_candidates} combinations of values to choose from, but the stream {stem} has no selection"
             fail(f"algorithms.{name}.grid: {got}. Add algorithms.{name}.grid=null and {values}.")
     if run.trace.points:
         points, window = f"trace.points={run.trace.points}", f"datasets.{stem}.split.window"
         fail(f"{points}: has no effect on the stream {stem}, which has one checkpoint per {window}. Leave it out.")
     if run.parallel.backend == "dask":
-        fail(f"parallel=dask: the data set {stem}, a stream, is read on one machine. Leave parallel=dask out.")
+        fail(f"parallel=dask: the data set {stem} is a stream, which is read on one machine. Leave parallel=dask out.")
 
 
 KERNELS_OF = {
@@ -124,11 +124,13 @@ def check_unused_keys(config: RunConfig, overrides: Collection[str], searched: S
 
 
 def _reasons(config: RunConfig) -> dict[str, str | None]:
-    """Return the reasons why keys have no effect in this run; None for keys with an effect."""
+    """Return a dict from keys to the reason why they have no effect, or None if they have."""
     backend, parallel = config.parallel.backend, config.parallel
     serial = "the backend is serial: one process" if backend == "serial" else None
     no_dask = None if backend == "dask" else f"the backend is {backend}; add parallel=dask"
-    own_cluster = "a cluster has the workers that it has" if parallel.address or parallel.scheduler_file else None
+    own_cluster = (
+        "an existing cluster has a fixed number of workers" if parallel.address or parallel.scheduler_file else None
+    )
     selects = any(
         len(values) > 1 and (name not in swept or LEFT_TO_SELECTION in swept[name])
         for stem, algorithm in config.algorithms.items()

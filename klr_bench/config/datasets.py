@@ -107,7 +107,7 @@ def _check_combination(dataset: DatasetEntry, source: SourceConfig, split: Split
             expected = f"one of the formats {', '.join(STREAMED)}, or {where}split.stream=null"
             refuse(f"{where}split.stream=true", expected, source.format)
         if split.window < split.chunk:
-            refuse(f"{where}split.window", f"at least as many rows as a chunk has, {split.chunk}", split.window)
+            refuse(f"{where}split.window", f"at least the number of rows per chunk, {split.chunk}", split.window)
 
 
 def is_own_file(entry: DatasetEntry) -> bool:
@@ -116,7 +116,7 @@ def is_own_file(entry: DatasetEntry) -> bool:
 
 
 def with_own_file(stem: str, entry: DatasetEntry, data: DataConfig) -> DatasetEntry:
-    """Return a data set completed with the description of the user's file in `data`."""
+    """Return a copy of a data set, with the settings of the user's own file in `data` added."""
     if data.path is None:
         fail(f"dataset={stem}: expected data.path=<your LIBSVM or CSV file>, got none.")
     if (entry.split or {}).get("stream"):
@@ -175,7 +175,7 @@ PARAMETERS: dict[str, Any] = {
 
 @cache
 def generators() -> dict[str, type[Model]]:
-    """Return a model of the parameters of each built-in data generator, by function name."""
+    """Return pydantic models for the parameters of the built-in data generators, by name."""
     functions = {
         f"{module}.{name}": function
         for module in GENERATORS
@@ -197,7 +197,7 @@ def generate(call: Parameters, where: str, **arguments: Any) -> Any:
 
 
 def check_generators(dataset: DatasetConfig, where: str) -> None:
-    """Check a data set's generators, and that they agree with the declared sizes.
+    """Check the generators of a data set, and that their sizes match the declared ones.
 
     Raises KlrBenchError.
 

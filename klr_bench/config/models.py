@@ -76,7 +76,7 @@ if TYPE_CHECKING:
     Backend = str
 else:
     Backend = Annotated[Literal[BACKENDS], BeforeValidator(_renamed_backend)]
-Name = Annotated[str, matching("a name: letters, digits, and _ . + - behind the first", r"\w[\w.+-]{0,99}")]
+Name = Annotated[str, matching("a name: letters, digits, and _ . + - after the first character", r"\w[\w.+-]{0,99}")]
 Path = Annotated[str, Check("a path", _is_path)]
 Folder = Annotated[str, Check("a folder", _is_path), AfterValidator(_expanded)]
 OwnPath = Annotated[str | None, AfterValidator(lambda path: _expanded(path) if path else None)]
@@ -162,7 +162,7 @@ class TraceConfig(Model):
 
 
 class ParallelConfig(Model):
-    """Section ``parallel``: where fits run: in joblib processes, here, or on dask workers.
+    """Section ``parallel``: whether fits run in joblib or dask workers or in this process.
 
     With `spare_threads`, the last cells of a run may use idle cores.  A dask cluster is given by its address or its
     scheduler file; with neither, one is started on this machine.
@@ -306,7 +306,7 @@ class RunEntry(Model):
     title: Words = ""
     seed: Annotated[int, between(0, MAX_SEED)] = 0
     repeats: Annotated[int, between(1, 10_000)] = 5
-    n_jobs: Annotated[int, Check("from 1 to 1024, or -1 or null for one a core", N_JOBS.__contains__)] | None = None
+    n_jobs: Annotated[int, Check("from 1 to 1024, or -1 or null for one per core", N_JOBS.__contains__)] | None = None
     shard: Annotated[str, Check("K/N with K from 1 to N, as in 1/4, or null for all cells", _is_shard)] | None = None
     force: bool = False
     results_dir: Folder = "results"

@@ -272,7 +272,7 @@ PREFIX = "from:"
 def resolve_references(
     sweep: Mapping[str, Parameters], results: Path, datasets: Collection[str]
 ) -> dict[str, Parameters]:
-    """Return the sweep with references to results of other experiments replaced by lists.
+    """Return a sweep in which references to other experiments are replaced by their values.
 
     ``from:<experiment>/<algorithm>`` is replaced by the mean number of support vectors of each variant of that
     algorithm on the one data set of the run, and a single budget by a list.  Raises KlrBenchError if there are several

@@ -51,7 +51,7 @@ class Runs(Brief):
     """
 
     runs: Annotated[
-        list[Annotated[list[Rows], Check("a pair: rows, how often", lambda pair: len(pair) == 2)]],
+        list[Annotated[list[Rows], Check("a pair: rows per block, number of blocks", lambda pair: len(pair) == 2)]],
         Check(
             f"at least two and at most {MOST_RUNS} runs of rows, as in [[100, 1], [50, 3]]",
             lambda runs: 2 <= sum(times for _, times in runs) <= MOST_RUNS,

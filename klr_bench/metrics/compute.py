@@ -99,7 +99,7 @@ def average_precision(predictions: Predictions) -> float | None:
 
 
 def _mean(predictions: Predictions, ranking_metric: Callable[[Any, Any], float]) -> float | None:
-    """Return the mean of a ranking metric over the classes that occur, or None."""
+    """Return the mean over classes of a ranking metric such as the AUC, or None."""
     scores = predictions.scores
     if scores is None:
         return None

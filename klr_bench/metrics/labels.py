@@ -72,7 +72,7 @@ CATALOG = (
     Metric("cumulative_loss", "Cumulative loss", "", "lower", "", low=0),
     Metric("cumulative_h", "Cumulative h", "", "lower", "", low=0),
     Metric("norm", "Norm of f", "", "", "", low=0),
-    Metric("kernel_error", "Kernel error", "", "lower", "", low=0),  # largest error for any two rows
+    Metric("kernel_error", "Kernel error", "", "lower", "", low=0),  # largest error of the kernel over pairs of rows
     Metric("peak_memory_mb", "Peak memory", "MB", "lower", "", low=0, high=MOST),
     Metric("load", "Used by others", "percent", "lower", "", low=0, high=1),  # load of the machine when the fit started
     Metric("n_train", "Training rows", "count", "", "", whole=True, low=0),

@@ -73,7 +73,7 @@ def fitted(estimator: Any, n_train: int, relevant: NDArray[np.int64] | None = No
 
 
 def last(estimator: Any, X: Any, y: NDArray[Any]) -> Metrics:
-    """Return accuracy and size of the last classifier if an estimator averages, else {}."""
+    """Return the accuracy and size of the last classifier of an averaging estimator, or {}."""
     classifier = protocols.last_classifier(estimator)
     if classifier is None:
         return {}
