@@ -38,7 +38,7 @@ def nearest(name: object, known: Iterable[object]) -> str:
 
 
 def sanitize(text: object, most: int = 200) -> str:
-    """Return the string of an object as one printable line of at most `most` characters."""
+    """Convert an object to one printable line of at most `most` characters."""
     return printable(shortened(str(text), most)).replace("\n", "\\n").replace("\t", "\\t")
 
 
@@ -64,7 +64,7 @@ def exception_text(error: BaseException) -> str:
 
 @contextmanager
 def error_context(where: object, advice: str = "") -> Iterator[None]:
-    """Add a place, such as a path, and advice to each KlrBenchError raised in the block."""
+    """Add a path or key and advice to the message of each KlrBenchError raised in the block."""
     try:
         yield
     except KlrBenchError as error:

@@ -64,9 +64,9 @@ def no_file(path: Path) -> str | None:
 
 
 def open_regular(path: str | Path) -> BufferedReader:
-    """Open a regular file for reading bytes.
+    """Open a regular file, not a pipe or device, for reading in binary mode.
 
-    Raises OSError, also for pipes and devices, because reading from these could block forever.
+    Raises OSError for anything else, because reading from a pipe or device could block forever.
     """
 
     def without_waiting(path: str, flags: int) -> int:
@@ -181,7 +181,7 @@ def read_json(path: str | Path) -> Any:
 
 
 def read_stamped_json(path: str | Path) -> tuple[Stamp | None, Any]:
-    """Return the `Stamp` and the content of a JSON file.
+    """Return a stamp that identifies the version of a JSON file, and the file's content.
 
     Both are None if the file is missing or damaged.
     """
@@ -201,9 +201,9 @@ def write_checked_json(path: Path, content: Any) -> None:
 
 
 def read_checked_json(path: str | Path) -> Any:
-    """Return the content of a file that `write_checked_json` wrote.
+    """Return the content of a file that `write_checked_json` wrote, or None if damaged.
 
-    Returns None if the file is missing or does not match its checksum.  Raises the same KlrBenchError as `regular`.
+    Returns None also if the file is missing.  Raises the same KlrBenchError as `regular`.
     """
     stored = read_json(path)
     if isinstance(stored, list) and len(stored) == 2 and stored[0] == _checksum(stored[1]):

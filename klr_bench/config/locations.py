@@ -26,7 +26,7 @@ def config_dir() -> Path:
 
 
 def folders() -> list[Path]:
-    """Return the folders with YAML files: the built-in configs and, if any, ``./configs``."""
+    """Return the folders of YAML files: the built-in configs, and ``./configs`` if it exists."""
     shipped, own = config_dir(), Path.cwd() / "configs"
     return [shipped, own] if own.is_dir() and own.resolve() != shipped.resolve() else [shipped]
 
@@ -70,7 +70,7 @@ def package_header(relative: Path) -> str | None:
 
 
 def names(group: str, searched: Sequence[Path]) -> list[str]:
-    """Return the sorted names of the YAML files in a group, without their suffix."""
+    """Return the sorted names of the YAML files in a group, without the suffix .yaml."""
     return sorted({path.stem for folder in searched for path in (folder / group).glob("*.yaml")})
 
 
@@ -87,7 +87,7 @@ def find(group: str, name: str, searched: Sequence[Path]) -> Path:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Return the keys and values of a YAML file, with unresolved interpolations."""
+    """Return the keys and values of a YAML file, without resolving ${...} references."""
     from klr_bench.yaml_file import read_yaml
 
     content = read_yaml(path)

@@ -260,7 +260,7 @@ class DatasetConfig(DatasetEntry):
         return isinstance(self.split, Stream)
 
     def files(self) -> list[FileEntry]:
-        """Return the data files of the official parts that this data set uses."""
+        """Return the data files that this data set uses, for training, testing or both."""
         parts = {"train": self.source.train, "test": self.source.test}
         return [file for part, file in parts.items() if file and part in (self.parts or (part,))]
 

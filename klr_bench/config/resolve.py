@@ -245,7 +245,7 @@ def _check_value(declared: instantiate.Parameter, value: Any, key: str) -> None:
 def _value_lists(
     stem: str, estimator: Parameters, lists: Parameters, where: str, overrides: Collection[str]
 ) -> dict[str, list[Any]]:
-    """Return the lists of values of parameters, without duplicate values.
+    """Return a list of distinct values for each parameter of an estimator.
 
     Parameters that the command line sets to one value are omitted.
     """
@@ -272,7 +272,7 @@ PREFIX = "from:"
 def resolve_references(
     sweep: Mapping[str, Parameters], results: Path, datasets: Collection[str]
 ) -> dict[str, Parameters]:
-    """Return a sweep in which references to other experiments are replaced by their values.
+    """Replace references to other experiments in a sweep by numbers of support vectors.
 
     ``from:<experiment>/<algorithm>`` is replaced by the mean number of support vectors of each variant of that
     algorithm on the one data set of the run, and a single budget by a list.  Raises KlrBenchError if there are several

@@ -120,7 +120,7 @@ def user_metrics(names: Iterable[str], folders: Sequence[Path]) -> dict[str, Met
 
 
 def _load(path: Path) -> Metric:
-    """Run a user's metric file and return its METRIC; raise KlrBenchError if it is invalid."""
+    """Run a user's metric file and return the metric defined there, or raise KlrBenchError."""
     try:
         metric = runpy.run_path(str(path)).get("METRIC")
     except ValidationError as error:

@@ -91,7 +91,7 @@ class Metric:
 
     @classmethod
     def from_description(cls, content: Any, where: str = "metric") -> Metric:
-        """Return the metric described by a dict that `description` returned.
+        """Create a metric from a dict that the method `description` returned.
 
         `where` is the prefix of the keys in messages.  Raises KlrBenchError if the dict is invalid.
         """

@@ -136,7 +136,7 @@ class Predictions:
         return truth
 
     def check_classes(self) -> None:
-        """Raise ValueError if a label does not occur in the training rows."""
+        """Raise ValueError if a true label is not among the classes of the training rows."""
         unknown = np.setdiff1d(self.y, self.classes).tolist()
         if unknown:
             message = f"test rows have classes {unknown}, which are not in the training rows; use more training rows."
