@@ -1,4 +1,4 @@
-"""Sparse kernel logistic regression: the solvers, for scikit-learn code.
+"""Solvers for sparse kernel logistic regression, compatible with scikit-learn.
 
 The public names are listed in `__init__.pyi`.  They are imported when they are first used, so that the command line
 starts quickly.

@@ -1,4 +1,4 @@
-"""Console that prints untrusted text literally."""
+"""Console that prints strings from untrusted files without interpreting them."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from klr_bench.printing import printable
 
 
 def is_unlimited(console: Console) -> bool:
-    """Return True if tables may have any width: no terminal, and COLUMNS is not set."""
+    """Return True if tables may be arbitrarily wide, as when output goes to a file."""
     return not console.is_terminal and not os.environ.get("COLUMNS", "").isdigit()
 
 
 class PlainConsole(Console):
-    """Console that does not interpret markup, emoji codes or escape sequences."""
+    """Rich console that prints markup, emoji codes and escape sequences as they are."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(markup=False, emoji=False, highlight=False, **options)
 
     def on_broken_pipe(self) -> None:
-        """Raise BrokenPipeError, which the command line handles; rich would raise SystemExit(1)."""
+        """Raise BrokenPipeError, which the command line handles; rich would raise SystemExit."""
         raise BrokenPipeError
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """Return a text in which unprintable characters are escaped; rich would drop some of them."""
+        """Return a rich `Text` object in which unprintable characters are escaped."""
         return super().render_str(printable(text), **options)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Return the segments of a renderable with unprintable characters escaped."""
+        """Yield the segments of a rich renderable, with unprintable characters escaped."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else Segment(printable(segment.text), segment.style)

@@ -1,4 +1,4 @@
-"""Exceptions of the command line, and building blocks of their messages."""
+"""Exceptions for errors that users can correct, and functions for their messages."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ class KlrBenchError(Exception):
 
 
 class StoppedError(KlrBenchError):
-    """Error that stops a run with valid input; the exit status is 1."""
+    """Error that stops a run although its input is valid; the exit status is 1."""
 
 
 def fail(message: str) -> NoReturn:
-    """Raise a KlrBenchError."""
+    """Raise a KlrBenchError with the given message."""
     raise KlrBenchError(message)
 
 
 def nearest(name: object, known: Iterable[object]) -> str:
-    """Return `` Did you mean 'magic'?``, or a list of the known names if none is similar."""
+    """Return a hint for an unknown name: a similar known name, or all known names."""
     names = sorted(filter(None, map(str, known)))
     close = difflib.get_close_matches(str(name), names, n=1, cutoff=0.6)
     if close:
@@ -38,33 +38,33 @@ def nearest(name: object, known: Iterable[object]) -> str:
 
 
 def sanitize(text: object, most: int = 200) -> str:
-    """Return untrusted text as one printable line, shortened to `most` characters."""
+    """Convert an object to one printable line of at most `most` characters."""
     return printable(shortened(str(text), most)).replace("\n", "\\n").replace("\t", "\\t")
 
 
 def memory_limit() -> str:
-    """Return a sentence about `ulimit -v` if it limits this process, else "".
+    """Return a sentence about the memory limit of this process, or "" if there is no limit.
 
     Libraries fail in many ways when they run out of memory, some with exit status 1.
     """
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit == resource.RLIM_INFINITY:
         return ""
-    return f" The limit of {limit // 2**20:,} MiB on its memory (ulimit -v) may be too low."
+    return f" The memory limit of {limit // 2**20:,} MiB (ulimit -v) may be too low."
 
 
 def exception_text(error: BaseException) -> str:
-    """Return class and text of an exception from third-party code, whose text may itself fail."""
+    """Return the class name and message of an exception, even if its `__str__` fails."""
     try:
         text = sanitize(error)
     except Exception:
-        text = "(without a text)"
+        text = "(without a message)"
     return f"{type(error).__name__}: {text}"
 
 
 @contextmanager
 def error_context(where: object, advice: str = "") -> Iterator[None]:
-    """Add a place (such as a path) and advice to the message of each KlrBenchError in the block."""
+    """Add a path or key and advice to the message of each KlrBenchError raised in the block."""
     try:
         yield
     except KlrBenchError as error:
@@ -72,7 +72,7 @@ def error_context(where: object, advice: str = "") -> Iterator[None]:
 
 
 def environment_message(error: Exception) -> str:
-    """Return the reason and advice for an OSError or MemoryError; otherwise the error's text."""
+    """Return the message of an exception, with advice for an OSError or MemoryError."""
     if isinstance(error, MemoryError):
         reason = str(error) or "an allocation failed"
         return f"memory: not enough for this command ({reason}). Free some memory, or use smaller data.{memory_limit()}"

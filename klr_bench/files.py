@@ -1,4 +1,4 @@
-"""Files that are read with a size limit and written atomically."""
+"""Functions that read files with a size limit and write files atomically."""
 
 from __future__ import annotations
 
@@ -32,31 +32,31 @@ Stamp = tuple[int, int, int]
 
 
 def expanded(path: str) -> Path:
-    """Expand ``~`` in a path.
+    """Return a path with a leading ``~`` replaced by the home folder.
 
-    Raises KlrBenchError for an unknown user.
+    Raises KlrBenchError if there is no such user.
     """
     try:
         return Path(path).expanduser()
-    except (RuntimeError, ValueError):  # ValueError: the name contains NUL
+    except (RuntimeError, ValueError):  # ValueError if the name contains a NUL character
         user = sanitize(Path(path).parts[0])
         fail(f"{sanitize(path)}: expected a path, and there is no home folder of {user!r}. For a file write ./{user}.")
 
 
 def matching(path: Path) -> list[Path]:
-    """Return the path, or the sorted files that match it if it is a pattern (*, **, ?, [...])."""
+    """Return a list of the files that match a glob pattern, or of just the path itself."""
     if path.exists() or not glob.has_magic(str(path)):
         return [path]
     return [Path(name) for name in sorted(glob.glob(str(path), recursive=True))]
 
 
 def no_file(path: Path) -> str | None:
-    """Return why a path is not a regular file, such as "is a named pipe", or None if it is one."""
+    """Return the reason why a path is not a regular file, or None if it is a regular file."""
     try:
         kind = stat.S_IFMT(path.stat().st_mode)
     except FileNotFoundError:
         return "is a link that leads nowhere" if path.is_symlink() else "does not exist"
-    except (OSError, ValueError) as error:  # ValueError: the path contains NUL
+    except (OSError, ValueError) as error:  # ValueError if the path contains a NUL character
         if getattr(error, "errno", None) == errno.ELOOP:
             return "is a link that leads to itself"
         return f"cannot be read ({getattr(error, 'strerror', None) or error})"
@@ -64,13 +64,13 @@ def no_file(path: Path) -> str | None:
 
 
 def open_regular(path: str | Path) -> BufferedReader:
-    """Open a regular file for reading.
+    """Open a regular file, not a pipe or device, for reading in binary mode.
 
-    Raises OSError, also for pipes and devices, which could block forever.
+    Raises OSError for anything else, because reading from a pipe or device could block forever.
     """
 
     def without_waiting(path: str, flags: int) -> int:
-        return os.open(path, flags | os.O_NONBLOCK)  # otherwise opening a pipe waits for a writer
+        return os.open(path, flags | os.O_NONBLOCK)  # otherwise opening a pipe would wait for a writer
 
     file = open(path, "rb", opener=without_waiting)  # noqa: SIM115
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -80,10 +80,10 @@ def open_regular(path: str | Path) -> BufferedReader:
 
 
 def regular(path: str | Path, most: int | None = None) -> BinaryIO:
-    """Open a regular file, or a link to one, of at most `most` bytes.
+    """Open a regular file for reading if it has at most `most` bytes.
 
-    Raises FileNotFoundError if the path does not exist, and KlrBenchError for anything else that is not a readable
-    regular file; pipes and devices are not opened.
+    Links are followed.  Raises FileNotFoundError if the path does not exist, and KlrBenchError for anything else that
+    is not a readable regular file; pipes and devices are not opened.
     """
     try:
         file = open_regular(path)
@@ -97,7 +97,7 @@ def regular(path: str | Path, most: int | None = None) -> BinaryIO:
 
 
 def unreadable(path: str | Path, error: OSError | ValueError) -> KlrBenchError | FileNotFoundError:
-    """Return the error that explains why a path cannot be opened or read."""
+    """Return an exception whose message explains why a path cannot be read."""
     number = error.errno if isinstance(error, OSError) else None
     if number in (errno.ENOENT, errno.ENOTDIR):
         return FileNotFoundError(number, os.strerror(number), str(path))
@@ -110,7 +110,7 @@ def unreadable(path: str | Path, error: OSError | ValueError) -> KlrBenchError |
 
 
 def read_regular(path: str | Path, most: int) -> bytes:
-    """Return the content of a regular file of at most `most` bytes.
+    """Return the bytes of a regular file of at most `most` bytes.
 
     Raises the same errors as `regular`.
     """
@@ -119,7 +119,7 @@ def read_regular(path: str | Path, most: int) -> bytes:
 
 
 def stamp_of(file: str | Path | int) -> Stamp | None:
-    """Return the stamp of a file, given as a path or descriptor, or None if it does not exist."""
+    """Return the inode, change time and size of a file, or None if it does not exist."""
     try:
         state = os.stat(file)
     except OSError:
@@ -128,10 +128,10 @@ def stamp_of(file: str | Path | int) -> Stamp | None:
 
 
 def write_atomic(path: Path, content: bytes) -> None:
-    """Write a file atomically, creating its folder: readers see the old or the new content.
+    """Write a file atomically: readers see the whole old content or the whole new content.
 
-    Raises KlrBenchError if the disk is full or the folder cannot be written, and then leaves nothing behind; a kill
-    leaves at most a hidden file ``.<name>.<process>-<random>.part``.
+    The folder is created.  Raises KlrBenchError if the disk is full or the folder cannot be written, and then leaves
+    nothing behind; a killed process leaves at most a hidden file ``.<name>.<process>-<random>.part``.
     """
     part = path.with_name(f".{path.name}.{os.getpid()}-{uuid4().hex}.part")
     try:
@@ -149,7 +149,7 @@ def write_atomic(path: Path, content: bytes) -> None:
 
 
 def unwritable(path: Path, error: OSError) -> KlrBenchError:
-    """Return the error that explains why a path cannot be written."""
+    """Return an exception whose message explains why a path cannot be written."""
     blocking = next((place for place in path.parents if os.path.lexists(place)), path.parent)
     if error.errno in (errno.EEXIST, errno.ENOTDIR) and not blocking.is_dir():
         got = (no_file(blocking) or "is a file").removeprefix("is ")
@@ -160,12 +160,12 @@ def unwritable(path: Path, error: OSError) -> KlrBenchError:
     return KlrBenchError(
         f"{path}: cannot be written ({error.strerror or error}). Make room on the disk, give yourself write "
         "permission there, or choose another folder (results_dir=... of a run, output=... of a report); then "
-        "run the same command again: what is finished is kept."
+        "run the same command again: finished work is kept."
     )
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write a JSON file atomically; numpy scalars become numbers.
+    """Write a JSON file atomically; NumPy scalars and arrays become numbers and lists.
 
     Raises the same errors as `write_atomic`.
     """
@@ -173,15 +173,18 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def read_json(path: str | Path) -> Any:
-    """Return the content of a JSON file, or None if it is missing or damaged.
+    """Return the content of a JSON file, or None if the file is missing or damaged.
 
-    Raises KlrBenchError as `regular`.
+    Raises the same KlrBenchError as `regular`.
     """
     return read_stamped_json(path)[1]
 
 
 def read_stamped_json(path: str | Path) -> tuple[Stamp | None, Any]:
-    """Return the stamp and content of a JSON file, or (None, None) if it is missing or damaged."""
+    """Return a stamp that identifies the version of a JSON file, and the file's content.
+
+    Both are None if the file is missing or damaged.
+    """
     try:
         with regular(path, LARGEST_JSON) as file:
             return stamp_of(file.fileno()), json.loads(file.read(LARGEST_JSON))
@@ -190,7 +193,7 @@ def read_stamped_json(path: str | Path) -> tuple[Stamp | None, Any]:
 
 
 def write_checked_json(path: Path, content: Any) -> None:
-    """Write a JSON file that starts with a checksum of its content.
+    """Write a JSON file that consists of a checksum and the content.
 
     Raises the same errors as `write_atomic`.
     """
@@ -198,11 +201,9 @@ def write_checked_json(path: Path, content: Any) -> None:
 
 
 def read_checked_json(path: str | Path) -> Any:
-    """Read a file written by `write_checked_json`.
+    """Return the content of a file that `write_checked_json` wrote, or None if damaged.
 
-    Returns None if it is missing or does not match its checksum.
-
-    Raises KlrBenchError as `regular`.
+    Returns None also if the file is missing.  Raises the same KlrBenchError as `regular`.
     """
     stored = read_json(path)
     if isinstance(stored, list) and len(stored) == 2 and stored[0] == _checksum(stored[1]):

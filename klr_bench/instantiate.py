@@ -1,4 +1,4 @@
-"""Import of classes and functions by dotted name, and construction of objects from specs."""
+"""Import of classes and functions by dotted name, and creation of configured objects."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TARGET = "_target_"
 
 
 def locate(target: str) -> Callable[..., Any]:
-    """Import a class or function by its dotted name."""
+    """Import and return the class or function with the given dotted name."""
     expected = f"{TARGET}: expected the dotted name of a class or function, got {target!r}"
     module, _, name = str(target).rpartition(".")
     try:
@@ -34,7 +34,7 @@ def locate(target: str) -> Callable[..., Any]:
 
 
 def classifier_class(target: str) -> type:
-    """Import the class of a classifier.
+    """Import and return the classifier class with the given dotted name.
 
     Raises KlrBenchError for anything without `fit` and `predict`, and for regressors.
     """
@@ -52,14 +52,14 @@ def classifier_class(target: str) -> type:
 
 @dataclass(frozen=True)
 class Parameter:
-    """Parameter of a constructor, with the constraints declared like in scikit-learn."""
+    """Constructor parameter, with the constraints that a scikit-learn class declares for it."""
 
     any_name: bool = False
     """True for ``**parameters``."""
     constraints: tuple[Any, ...] = ()
 
     def expected(self, value: Any) -> str | None:
-        """Return what is expected instead of an undeclared boolean or infinity, else None."""
+        """Return a phrase such as "a finite number" if `value` is invalid, or None if it is valid."""
         from sklearn.utils._param_validation import Interval, make_constraint
 
         if isinstance(value, bool):
@@ -73,7 +73,7 @@ class Parameter:
 
 
 def parameters(target: str) -> dict[str, Parameter]:
-    """Return the constructor's parameters, keyed by name."""
+    """Return the constructor parameters of the classifier named `target`, by name."""
     cls = classifier_class(target)
     declared = _constraints(cls)
     known = {}
@@ -85,25 +85,27 @@ def parameters(target: str) -> dict[str, Parameter]:
 
 
 def takes_nested(cls: Any) -> bool:
-    """Return True for an estimator with nested parameters, such as svc__C of a pipeline."""
+    """Return True if a class accepts nested parameters, such as svc__C of a pipeline."""
     return isinstance(cls, type) and callable(getattr(cls, "set_params", None))
 
 
 def is_nested(name: str, known: Collection[str]) -> bool:
-    """Return True for a nested parameter name that is not itself a constructor parameter."""
+    """Return True if a name has the form of a nested parameter, such as svc__C.
+
+    A name in `known`, the constructor's parameters, is not nested.
+    """
     return "__" in name.strip("_") and name not in known
 
 
 def _constraints(cls: type) -> Parameters:
-    """Return the parameter constraints that a class declares like in scikit-learn."""
     constraints = getattr(cls, "_parameter_constraints", None)
     return constraints if isinstance(constraints, dict) else {}
 
 
 def check_parameters(spec: Parameters) -> None:
-    """Raise KlrBenchError for parameters that the signature or the constraints do not allow.
+    """Check the parameters in `spec` without creating the classifier.
 
-    The class is not called.  Raises TypeError and ValueError as a call and a fit would.
+    Raises KlrBenchError if there is no such classifier, and TypeError and ValueError as a call and a fit would.
     """
     cls = classifier_class(spec[TARGET])
     own, _ = _split(cls, spec)
@@ -116,9 +118,10 @@ def check_parameters(spec: Parameters) -> None:
 
 
 def build(spec: Parameters, **overrides: Any) -> Any:
-    """Call the target of `spec` with its parameters; `overrides` replace some of them.
+    """Call the class or function named in `spec` with the given parameters.
 
-    Parameters of parts of an estimator, such as svc__C of a pipeline, are set afterwards.
+    `overrides` replace parameters of `spec`.  Parameters of parts of an estimator, such as svc__C of a pipeline, are
+    set afterwards.
     """
     function = locate(spec[TARGET])
     own, nested = _split(function, {**spec, **overrides})
@@ -127,7 +130,7 @@ def build(spec: Parameters, **overrides: Any) -> Any:
 
 
 def _split(function: Any, spec: Parameters) -> tuple[Parameters, Parameters]:
-    """Split parameters into those of the constructor and nested ones."""
+    """Split parameters into those of the constructor and nested ones such as svc__C."""
     own = {name: value for name, value in spec.items() if name != TARGET}
     if not takes_nested(function) or not any(is_nested(name, ()) for name in own):
         return own, {}

@@ -1,4 +1,4 @@
-"""Strict parsing of YAML, JSON and command lines with pydantic, with one clear message.
+"""Strict parsing of configuration values with pydantic, with one message per error.
 
 Models convert only integers to floats, and numbers to `Text`.
 """
@@ -50,7 +50,7 @@ TYPES = {
 
 
 class Model(BaseModel):
-    """Frozen model that rejects unknown keys."""
+    """Immutable pydantic model that rejects unknown keys."""
 
     model_config = STRICT
 
@@ -66,13 +66,13 @@ class Model(BaseModel):
 
 
 class OpenModel(Model):
-    """Frozen model that ignores unknown keys, which may be from another version of klr-bench."""
+    """Immutable pydantic model that ignores unknown keys, such as those of other versions."""
 
     model_config = ConfigDict(extra="ignore")
 
 
 class Brief(Model):
-    """Model whose dump omits null and false values."""
+    """Pydantic model that omits null and false values when it is serialized."""
 
     @model_serializer(mode="wrap")
     def _brief(self, dump: SerializerFunctionWrapHandler) -> dict[str, object]:
@@ -80,7 +80,10 @@ class Brief(Model):
 
 
 def Check(expected: str, fits: Callable[[Any], bool]) -> AfterValidator:
-    """Return a validator that checks a condition; `expected` describes it in messages."""
+    """Return a validator that accepts values for which `fits` returns True.
+
+    `expected` describes these values in messages.
+    """
 
     def check(value: Any) -> Any:
         if not fits(value):
@@ -113,37 +116,36 @@ FileName = Annotated[str, Check("a name without slashes, which may be part of th
 
 
 def between(low: float, high: float, note: str = "") -> AfterValidator:
-    """Return a validator for numbers from `low` to `high`; `note` is appended to the message."""
+    """Return a validator that accepts numbers from `low` to `high`."""
     return Check(f"from {low} to {high}{note}", lambda value: low <= value <= high)
 
 
 def above(low: float, note: str = "") -> AfterValidator:
-    """Return a validator for numbers greater than `low`."""
+    """Return a validator that accepts numbers greater than `low`."""
     return Check(f"above {low}{note}", lambda value: value > low)
 
 
 def matching(expected: str, pattern: str) -> AfterValidator:
-    """Return a validator for text that matches a regular expression."""
+    """Return a validator that accepts strings that match a regular expression."""
     return Check(expected, lambda text: re.fullmatch(pattern, text) is not None)
 
 
 def non_empty(what: str) -> AfterValidator:
-    """Return a validator for non-empty lists."""
+    """Return a validator that accepts lists that are not empty."""
     return Check(f"some of {what}", bool)
 
 
 def parse(cls: type[T], values: Any, where: str = "") -> T:
-    """Parse plain values into a model.
+    """Check keys and values, and return them as an object of the class `cls`.
 
     `where` is the dotted prefix of the keys in messages, and ends in a dot or is empty.
-
     Raises KlrBenchError with the dotted key, the expected and the actual value.
     """
     return parse_value(cls, values, where.rstrip("."), where)  # type: ignore[no-any-return]
 
 
 def parse_value(hint: Any, value: Any, key: str, where: str | None = None) -> Any:
-    """Parse a single value of the type `hint`.
+    """Check a single value against the type `hint` and return the parsed value.
 
     Raises the same errors as `parse`.
     """
@@ -160,9 +162,10 @@ def _adapter(hint: Any) -> TypeAdapter[Any]:
 
 
 def refuse_first(invalid: ValidationError, value: Any, key: str, where: str) -> NoReturn:
-    """Raise a KlrBenchError for the first unknown key, or the most deeply nested bad value.
+    """Raise a KlrBenchError for the most important error that pydantic reports.
 
-    Pydantic reports one error per accepted type; the error of the value's own type takes precedence.
+    An unknown key comes first, then the most deeply nested bad value.  Pydantic reports one error per accepted type;
+    the error of the value's own type takes precedence.
     """
     errors: Any = invalid.errors(include_url=False)
     places = [_place(error, value) for error in errors]
@@ -190,7 +193,7 @@ def refuse_first(invalid: ValidationError, value: Any, key: str, where: str) -> 
 
 
 def _place(error: Any, value: Any) -> list[str]:
-    """Return the parts of an error's dotted key, without pydantic's names of union types."""
+    """Return the parts of the dotted key to which a pydantic error refers."""
     *_, last = location = error["loc"] or [""]
     parts = []
     for part in location:
@@ -206,14 +209,14 @@ def _place(error: Any, value: Any) -> list[str]:
 
 
 def refuse(key: str, expected: str, got: Any) -> NoReturn:
-    """Raise a KlrBenchError for an invalid value."""
+    """Raise a KlrBenchError that states the expected and the actual value of a key."""
     parts = got if isinstance(got, list) else got.values() if isinstance(got, dict) else ()
     text = SHORT.repr(got) if any(isinstance(part, list | dict) for part in parts) else repr(got)
     fail(f"{key}: expected {expected}, got {text if len(text) <= 200 else text[:200] + '...'}.")
 
 
 def refuse_unknown(keys: Iterable[Any], known: Iterable[str], where: str) -> None:
-    """Raise a KlrBenchError for the first unknown key, suggesting the closest known one."""
+    """Raise a KlrBenchError for the first unknown key, and suggest a similar known key."""
     known = list(known)
     for key in keys:
         if key not in known:
@@ -221,6 +224,6 @@ def refuse_unknown(keys: Iterable[Any], known: Iterable[str], where: str) -> Non
 
 
 def check_choice(key: str, value: Any, known: Iterable[str]) -> None:
-    """Raise a KlrBenchError for an unknown value, suggesting the closest known one."""
+    """Raise a KlrBenchError if a value is not a known one, and suggest a similar one."""
     if value not in known:
         fail(f"{key}: unknown value {value!r}.{nearest(str(value), known)}")

@@ -1,4 +1,4 @@
-"""Printing of untrusted text: escaped, without markup, and of limited length.
+"""Printing of untrusted strings, which are escaped and shortened.
 
 Names, labels, paths and messages may come from untrusted files and third-party code.
 """
@@ -18,14 +18,14 @@ _announced: set[str] = set()
 
 
 def announce_renaming(former: str, new: str) -> None:
-    """Warn once per process on standard error that a former name is deprecated."""
+    """Warn on standard error, once per process and name, that a former name is deprecated."""
     if former not in _announced:
         _announced.add(former)
         sys.stderr.write(f"{former} was renamed to {new}; the old name will be removed in {ENDS_WITH}.\n")
 
 
 def printable(text: str) -> str:
-    r"""Escape unprintable characters, except line ends and tabs, as in ``\x1b``."""
+    """Return a string with unprintable characters escaped, except newlines and tabs."""
     if text.isprintable():
         return text
     return "".join(
@@ -34,12 +34,12 @@ def printable(text: str) -> str:
 
 
 def is_file_name(text: str) -> bool:
-    """Return True if a text can safely be part of a file name and be printed."""
+    """Return True if a string is printable and can safely be part of a file name."""
     return bool(text.strip()) and text.isprintable() and text[0] != "." and "/" not in text and "\\" not in text
 
 
 def shortened(text: str, most: int) -> str:
-    """Shorten a text to at most `most` characters, stating the original length."""
+    """Shorten a string to at most `most` characters, and append its original length."""
     if len(text) <= most:
         return text
     end = f"... ({len(text):,} characters)"
@@ -47,7 +47,7 @@ def shortened(text: str, most: int) -> str:
 
 
 def error_message(text: str) -> str:
-    """Format an error as a few printable lines with long names and paths shortened."""
+    """Return an error message as a few printable lines, with long words shortened."""
     text = LONG_WORD.sub(lambda word: shortened(word[0], LONGEST_WORD), text[: 100 * MOST_CHARACTERS].strip())
     lines = printable(shortened(text, MOST_CHARACTERS)).splitlines()
     cut = [*lines[: MOST_LINES - 1], "..."] if len(lines) > MOST_LINES else lines
@@ -55,5 +55,5 @@ def error_message(text: str) -> str:
 
 
 def no_formula(text: str) -> str:
-    """Prefix a text with an apostrophe if a spreadsheet would read it as a formula."""
+    """Prefix a string with an apostrophe if a spreadsheet would read it as a formula."""
     return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text

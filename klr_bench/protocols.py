@@ -63,30 +63,30 @@ def declares(estimator: Any, name: str) -> bool:
 
 
 def call(estimator: Any, name: str, *arguments: Any, default: Any = None) -> Any:
-    """Call a method of an estimator if it is defined, else return `default`."""
+    """Call a method of an estimator and return its result; return `default` if undefined."""
     return getattr(estimator, name)(*arguments) if declares(estimator, name) else default
 
 
 def watched(estimator: Any) -> tuple[str, ...]:
-    """Return the names of the prediction metrics evaluated at checkpoints."""
+    """Return the names of the metrics that are computed at the checkpoints of a fit."""
     return tuple(getattr(estimator, "watched", ("accuracy",)))
 
 
 def progress(estimator: Any) -> dict[str, float]:
-    """Return the values that a checkpoint stores in addition to metrics of predictions."""
+    """Return the values, by name, that a checkpoint stores besides prediction metrics."""
     if declares(estimator, "progress"):
         return dict(estimator.progress())
     return {name: value for name, value in documented(estimator).items() if name in ("n_support", "nonzero_fraction")}
 
 
 def steps(estimator: Any, n_samples: int) -> tuple[int, int]:
-    """Return the largest t passed to a callback, and the first useful checkpoint."""
+    """Return the last step t that a fit can reach, and the step of the first checkpoint."""
     declared: tuple[int, int] | None = call(estimator, "steps", n_samples)
     return declared or (n_samples * getattr(estimator, "n_epochs", 1), FIRST)
 
 
 def takes_callback(estimator: Any) -> bool:
-    """Return True if `fit` of an estimator (or class) has a parameter `callback`."""
+    """Return True if the method `fit` of an estimator or class has a parameter `callback`."""
     try:
         return "callback" in inspect.signature(estimator.fit).parameters
     except (ValueError, TypeError):  # compiled code without a signature
@@ -94,7 +94,7 @@ def takes_callback(estimator: Any) -> bool:
 
 
 def summary(estimator: Any, n_train: int) -> dict[str, float]:
-    """Return the values that describe a fit to `n_train` rows, keyed by metric."""
+    """Return metrics that describe a fit to `n_train` rows, such as n_support, by name."""
     values = dict(estimator.summary()) if declares(estimator, "summary") else documented(estimator)
     if "n_support" in values:
         with suppress(OverflowError):  # too large for a float; rejected later as an impossible value
@@ -105,7 +105,7 @@ def summary(estimator: Any, n_train: int) -> dict[str, float]:
 
 
 def documented(estimator: Any) -> dict[str, float]:
-    """Return the numeric values of scikit-learn's documented attributes."""
+    """Return metrics from the attributes n_support_, n_iter_ and coef_ of an estimator."""
     attributes: dict[str, tuple[str, Callable[[Any], float]]] = {
         "n_support": ("n_support_", lambda counts: int(np.sum(counts))),
         "n_iter": ("n_iter_", lambda counts: int(np.max(counts))),
@@ -116,7 +116,7 @@ def documented(estimator: Any) -> dict[str, float]:
 
 
 def _numeric(estimator: Any, attribute: str) -> Any:
-    """Return an attribute as a nonempty array or sparse matrix of finite numbers, else None."""
+    """Return an attribute as a non-empty array of finite numbers, or None if it is not one."""
     value: Any = getattr(estimator, attribute, None)
     if sp.issparse(value):
         return value if np.isfinite(value.data).all() and np.prod(value.shape) else None
@@ -128,9 +128,9 @@ def _numeric(estimator: Any, attribute: str) -> Any:
 
 
 def selected_features(estimator: Any) -> NDArray[np.integer[Any]] | None:
-    """Return the columns of X that a fitted classifier uses, (n_selected,), or None.
+    """Return the indices of the columns of X that a classifier selected, or None.
 
-    None means that the classifier does not select features.
+    The array has the shape (n_selected,).  None means that the classifier does not select features.
 
     If not declared: its `selected_features_`, else the columns with a non-zero weight in `coef_`, if there is one
     weight per column.
@@ -149,12 +149,12 @@ def selected_features(estimator: Any) -> NDArray[np.integer[Any]] | None:
 
 
 def last_classifier(estimator: Any) -> Any | None:
-    """Return the last classifier of an averaged classifier, else None."""
+    """Return an averaging estimator's classifier after the last example; None for others."""
     return call(estimator, "last_classifier") if getattr(estimator, "average", False) else None
 
 
 def pass_key(estimator: Any, n_classes: int) -> Hashable | None:
-    """Return a key shared by estimators that can be fitted in one pass, or None."""
+    """Return a key, equal for all estimators that can be fitted in one pass, or None."""
     key = call(estimator, "pass_key", n_classes)
     return key if isinstance(key, Hashable) else None
 
@@ -163,10 +163,10 @@ _WARM: set[tuple[type, str, bool]] = set()
 
 
 def warm_up(estimator: Any, *, sparse: bool = False) -> None:
-    """Fit a tiny problem once per process, so that timings exclude loading and compilation.
+    """Fit an estimator to four rows, so that timings exclude loading and compilation.
 
-    The rows are of the same kind as in the fit: read-only float32, dense or CSR.  An error is ignored; the fit itself
-    will raise it.
+    This is done once per process and class.  The rows are of the same kind as in the fit: read-only float32, dense or
+    CSR.  An error is ignored; the fit itself will raise it.
     """
     with suppress(Exception), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -174,13 +174,12 @@ def warm_up(estimator: Any, *, sparse: bool = False) -> None:
         key = type(stand_in), str(stand_in.get_params()) if declares(stand_in, "get_params") else "", sparse
         if key not in _WARM:
             _WARM.add(key)
-            if jit := sys.modules.get("klr_bench.estimators.core.jit"):  # otherwise there is nothing to compile
+            if jit := sys.modules.get("klr_bench.estimators.core.jit"):  # otherwise, no code needs to be compiled
                 jit.compile_all()
             stand_in.fit(*_few_rows(sparse=sparse))
 
 
 def _few_rows(*, sparse: bool) -> tuple[Any, NDArray[np.int8]]:
-    """Return four rows and their labels, read-only."""
     X, y = np.eye(4, dtype=np.float32), np.array([-1, 1, -1, 1], dtype=np.int8)
     rows: Any = sp.csr_matrix(X) if sparse else X
     for array in (y, rows.data, rows.indices, rows.indptr) if sparse else (y, rows):
@@ -189,14 +188,14 @@ def _few_rows(*, sparse: bool) -> tuple[Any, NDArray[np.int8]]:
 
 
 def takes_many_classes(estimator: Any) -> bool:
-    """Return True unless the tags of an estimator restrict it to two classes."""
+    """Return True unless an estimator's tags restrict it to two classes."""
     try:
         return bool(estimator.__sklearn_tags__().classifier_tags.multi_class)
-    except Exception:  # a class without scikit-learn's tags, or with other tags
+    except Exception:  # the class does not have scikit-learn's tags
         return True
 
 
 def check_parameters(estimator: Any) -> None:
-    """Validate the parameters of an unfitted estimator if possible; its errors are passed on."""
+    """Validate the parameters of an estimator if it declares scikit-learn constraints."""
     if declares(estimator, "_validate_params") and hasattr(estimator, "_parameter_constraints"):
         estimator._validate_params()

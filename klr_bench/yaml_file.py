@@ -1,4 +1,4 @@
-"""Safe YAML loading: tags create no objects, and aliases cannot exhaust memory.
+"""Safe reading of YAML files: they cannot create objects or exhaust the memory.
 
 The libraries are imported when they are needed, so that completion is quick.
 """
@@ -26,7 +26,7 @@ EXPONENT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+\Z")
 
 
 def read_yaml(path: Path) -> Any:
-    """Read a YAML file with Hydra's rules: 1e-3 is a number, and a date is text.
+    """Return the content of a YAML file; as in Hydra, 1e-3 is a number and a date a string.
 
     Raises KlrBenchError with the path for anything but a regular YAML file, for duplicate keys, for tags, and for files
     that are too large.
@@ -47,10 +47,7 @@ def read_yaml(path: Path) -> Any:
 
 
 def _check_size(text: str) -> None:
-    """Check a YAML text by its parser events.
-
-    Raises YAMLError for tags, and for too many or too deeply nested values.
-    """
+    """Raise KlrBenchError for YAML tags, and for too many or too deeply nested values."""
     import yaml
 
     sizes: dict[str | None, int] = {}
@@ -85,7 +82,7 @@ def _refuse(event: Any, expected: str, got: str) -> NoReturn:
 
 @cache
 def _loader() -> Any:
-    """Return a YAML loader that rejects duplicate keys and integers above 10^300."""
+    """Return a YAML loader class that rejects duplicate keys and integers above 10^300."""
     import yaml
 
     parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

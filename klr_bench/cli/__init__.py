@@ -1,4 +1,7 @@
-"""Command line. Only the standard library is imported here, so that help is fast."""
+"""Command line of klr-bench: runs the requested command and reports its errors.
+
+Libraries are imported only by the commands that need them, so that help is fast.
+"""
 
 from __future__ import annotations
 
@@ -26,40 +29,40 @@ EXIT_BROKEN_PIPE = 141
 HELP = {
     "run": """\
 klr-bench run [key=value ...]                   run an experiment, or continue it
-    klr-bench run                                   the quickstart: no download, a minute
+    klr-bench run                                   run the quickstart, which takes a minute
     klr-bench run experiment=oskl_magic repeats=1
     klr-bench run dataset=file data.path=mine.csv algorithm=[nc,oskl]
     Flags: -m (key=a,b: one run with each value), --cfg job, --dry-run, --quiet, --debug, --help (all keys).
 """,
     "report": """\
-klr-bench report experiment=NAME                print tables and draw figures of finished work; runs nothing
+klr-bench report experiment=NAME                print tables and draw figures of finished results
     klr-bench report experiment=oskl_magic
     klr-bench report experiment=oskl_magic,oskl_adult format=terminal,md,tex,csv
-    klr-bench report paper=zhang2013icml            all tables of a paper as it prints them, a verdict on each number
+    klr-bench report paper=zhang2013icml            all tables of a paper, with a verdict on each number
     klr-bench report experiment=oskl_magic,budget_magic format=html output=magic.html open=true
     klr-bench report experiment=oskl_magic format=tex,pdf columns=accuracy,n_support caption="MAGIC" label=tab:magic
-    klr-bench report experiment=oskl_magic compare=mine    two runs side by side: what differs, significantly or not
+    klr-bench report experiment=oskl_magic compare=mine    compare two runs and test their differences
     Keys: experiment, compare (the other run: a name, or the path of its folder), paper (a name, or all), results_dir
-    (two, as in X,Y: the same experiment in both side by side), table (of the paper), format (terminal, md, tex, csv,
+    (X,Y: compare the same experiment in two folders), table (of the paper), format (terminal, md, tex, csv,
     pdf: the figures, html: one page), output (a folder, or the file of a page), open (true: show the page in a
     browser), columns (metrics of the table), statistics (true: all pairs of rows are compared, with intervals and
-    p-values), own_figures (true: figures of your own, files of ./configs/figure, are run).  For LaTeX: caption, label,
+    p-values), own_figures (true: run your own files in ./configs/figure).  For LaTeX: caption, label,
     note (a line below), orientation (column, page, landscape).
 """,
     "site": """\
-klr-bench site output=FOLDER                    all results as a static site: one page per paper and experiment
+klr-bench site output=FOLDER                    write a static site: one page per paper and experiment
     klr-bench site output=site results_dir=results/reference
     Keys: output, results_dir, open (true: show it in a browser).
 """,
     "watch": """\
-klr-bench watch experiment=NAME                 a page that shows a run in progress; Ctrl-C ends it
+klr-bench watch experiment=NAME                 show the progress of a run on a web page until Ctrl-C
     klr-bench watch experiment=oskl_magic open=true
-    klr-bench run experiment=oskl_magic watch=true  the same, started and ended by the run
-    Keys: experiment, results_dir, port (0: any that is free), host (127.0.0.1: this machine alone; 0.0.0.0: everybody
-    who reaches it), open (true: in a browser).
+    klr-bench run experiment=oskl_magic watch=true  start a run and show its progress
+    Keys: experiment, results_dir, port (0: any free port), host (127.0.0.1: only this machine; 0.0.0.0: everyone who
+    can reach it), open (true: show it in a browser).
 """,
     "merge": """\
-klr-bench merge RESULTS... into=FOLDER          join results folders: shards, or halves that ran at two sites
+klr-bench merge RESULTS... into=FOLDER          join results folders, such as those of the shards of a run
     klr-bench merge site1/results site2/results into=results
     It joins, for example, the results of klr-bench run experiment=oskl_covtype shard=1/4 and of the other three.
 """,
@@ -71,17 +74,17 @@ klr-bench data list|fetch|verify|info [NAME]    list, fetch and check the data s
     Keys: data.mirror, data.cache.
 """,
     "list": """\
-klr-bench list [KIND]                           the names of experiments, datasets, sources and algorithms
+klr-bench list [KIND]                           print the names of experiments, datasets, sources and algorithms
     klr-bench list
     klr-bench list algorithms
 """,
     "show": """\
-klr-bench show KIND NAME                        the YAML file of an experiment, dataset, source or algorithm
+klr-bench show KIND NAME                        print the YAML file of an experiment, dataset, source or algorithm
     klr-bench show experiment oskl_magic
     klr-bench show algorithm oskl
 """,
     "completion": """\
-klr-bench completion bash|zsh|fish              a script that completes verbs, names and keys
+klr-bench completion bash|zsh|fish              print a script that completes commands, names and keys
     eval "$(klr-bench completion bash)"
     eval "$(klr-bench completion zsh)"
     klr-bench completion fish | source
@@ -89,9 +92,9 @@ klr-bench completion bash|zsh|fish              a script that completes verbs, n
 }
 INTRODUCTION = "klr-bench reruns published comparisons of sparse kernel logistic regression.\n"
 CLOSING = """\
-klr-bench --version                             the version
+klr-bench --version                             print the version
 
-Exit status: 0 ok, 1 some cell failed or is in conflict, 2 bad input, 130 interrupted.
+Exit status: 0 success, 1 a cell failed or has conflicting results, 2 invalid input, 130 interrupted.
 """
 DATA_VERBS = ("list", "fetch", "verify", "info")
 MERGE_KEYS = ("into",)
@@ -99,16 +102,16 @@ DATA_KEYS = ("data.mirror", "data.cache")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit status."""
+    """Run the command in `arguments` (default: sys.argv) and return its exit status."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in arguments
     if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # escape characters that the encoding does not support
+        sys.stdout.reconfigure(errors="backslashreplace")  # characters missing in the encoding are escaped
     try:
         status = _dispatch([argument for argument in arguments if argument != "--debug"], debug=debug)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader closed the pipe; without this, Python would report it again when it flushes at exit.
+        # The reader closed the pipe.  Without this line, Python would report the error again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_BROKEN_PIPE
     except KeyboardInterrupt:
@@ -121,7 +124,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def complain(message: str, *, debug: bool) -> None:
-    """Write a message to stderr; with `debug`, preceded by the current traceback."""
+    """Write an error message to standard error, after a traceback if `debug` is True."""
     if debug:
         traceback.print_exc()
     sys.stderr.write(error_message(message))

@@ -1,4 +1,4 @@
-"""``klr-bench run``: the Hydra application, and short messages for its errors."""
+"""Command ``klr-bench run``: a Hydra application that reports errors in short messages."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ BAD_INPUT = (
 
 
 class OwnConfigs(SearchPathPlugin):
-    """Hydra plugin that appends ``./configs`` to the search path."""
+    """Hydra plugin that also searches the user's folder ``./configs`` for YAML files."""
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
         for folder in config_files.folders()[1:]:
@@ -53,7 +53,7 @@ class OwnConfigs(SearchPathPlugin):
 
 @dataclass
 class Jobs:
-    """Function that Hydra calls for each job.
+    """Callable object that Hydra calls to run each job with its configuration.
 
     It never raises SystemExit, which would cancel the remaining jobs.
     """
@@ -73,7 +73,7 @@ class Jobs:
     """Results folder of the paper's experiments, set after the first of them."""
 
     def __call__(self, cfg: DictConfig) -> float | None:
-        """Run a job; return its score (for sweepers that search for the best value), or None."""
+        """Run one job and return its score, or None if the job failed or has no score."""
         self.running = True
         job = HydraConfig.get()
         overrides = [str(word) for word in OmegaConf.to_container(job.overrides.task) or ()]  # not interpolated
@@ -84,9 +84,9 @@ class Jobs:
             self.statuses.append(status)
         except BrokenPipeError:
             self.running = False
-            raise SystemExit(EXIT_BROKEN_PIPE) from None  # Hydra would print a message about every Exception
+            raise SystemExit(EXIT_BROKEN_PIPE) from None  # Hydra would report an Exception to the user
         except BAD_INPUT as error:
-            # In a launcher's worker process `statuses` is a copy, so the error is passed on by Hydra.
+            # A worker process of a Hydra launcher has only a copy of `statuses`, so it lets Hydra pass the error on.
             if os.getpid() != self.process:
                 raise
             complain(f"{' '.join(overrides)}: {explain(error)}" if multirun else explain(error), debug=self.debug)
@@ -95,7 +95,7 @@ class Jobs:
         return score
 
     def _run(self, cfg: DictConfig, overrides: list[str], *, multirun: bool) -> tuple[float | None, int]:
-        """Return the score and the exit status of a job."""
+        """Run one job; return its score (None if it has none) and its exit status."""
         from klr_bench import runner
         from klr_bench.cli.watch import watching
         from klr_bench.console import PlainConsole
@@ -103,9 +103,9 @@ class Jobs:
         from klr_bench.report.figures import check_names
 
         quiet, dry_run = self.arguments.quiet, self.arguments.dry_run
-        console = PlainConsole(soft_wrap=not sys.stdout.isatty())  # lines of a log are not wrapped at 80 columns
+        console = PlainConsole(soft_wrap=not sys.stdout.isatty())  # do not wrap the lines of a log file
         if jit.is_cold() and not quiet:
-            console.print("Compiling the solvers, once per version; this takes a few seconds.")
+            console.print("Compiling the solvers, once per version of klr-bench; this takes a few seconds.")
         if jit.refused:
             console.print(f"{' or '.join(jit.refused)} cannot be written, so compiled code is kept only for this run.")
         sources = [Path(one.path) for one in HydraConfig.get().runtime.config_sources if one.schema == "file"]
@@ -127,14 +127,14 @@ class Jobs:
         return outcome.score, EXIT_FAILED if outcome.n_failed else 0
 
     def print_next(self, report: str, results_dir: str) -> None:
-        """Print the command that reports the results."""
+        """Print the ``klr-bench report`` command with which users can show the results."""
         if not (self.arguments.quiet or self.arguments.dry_run):
             place = "" if results_dir == "results" else f" results_dir={shlex.quote(results_dir)}"
             sys.stdout.write(printable(f"Next: klr-bench report {report}{place}\n"))
 
 
 def run(arguments: Sequence[str], *, debug: bool) -> int:
-    """Run the Hydra application with these arguments and return the exit status."""
+    """Run ``klr-bench run`` with the given arguments and return its exit status."""
     jobs: Jobs | None = None
     try:
         prepared = prepare(arguments)
@@ -155,23 +155,23 @@ def _run(jobs: Jobs) -> int:
     words = jobs.arguments.hydra
     config_files.check_own([*config_files.folders(), *config_dirs(words)])
     application = hydra.main(str(config_files.config_dir()), "config", version_base="1.3")(jobs)
-    Plugins.instance().register(OwnConfigs)  # this imports the installed plugins
-    if os.getcwd() not in sys.path:  # a learner may be a module next to ./configs; appended after Hydra's plugins
+    Plugins.instance().register(OwnConfigs)  # instance() imports all installed plugins of Hydra
+    if os.getcwd() not in sys.path:  # the user's estimators may be modules in the current folder
         sys.path.append(os.getcwd())
-    os.environ["HYDRA_FULL_ERROR"] = "1"  # raise exceptions instead of printing them and exiting with 1
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra raises exceptions; otherwise it prints them and exits
     with ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())
         warnings.filterwarnings("ignore", category=UserWarning, module="hydra")
-        if jobs.arguments.dry_run:  # Hydra itself would only write the folders of a run and of a sweep
+        if jobs.arguments.dry_run:  # let Hydra create its output folders in a temporary folder
             folder = stack.enter_context(tempfile.TemporaryDirectory())
             words = [*words, f"hydra.sweep.dir={folder}", f"hydra.run.dir={folder}"]
         sys.argv = ["klr-bench run", *words]
-        # Raise errors of Hydra's flags.  Python 3.14 checks help texts; one is not a string (Hydra issue 3121).
+        # Invalid flags raise KlrBenchError.  Python 3.14 would reject one of Hydra's help strings (Hydra issue 3121).
         stack.enter_context(patch.object(ArgumentParser, "error", _refuse_flag))
         stack.enter_context(patch.object(ArgumentParser, "_check_help", lambda *_: None, create=True))
         try:
             application()
-        except SystemExit as leaving:  # raised after --help or --info, by argparse, or for a closed pipe
+        except SystemExit as leaving:  # raised after --help or --info, by argparse, and for a closed pipe
             return leaving.code if leaving.code in (0, EXIT_BROKEN_PIPE) else EXIT_BAD_INPUT
     if jobs.results_dir:
         jobs.print_next(f"paper={jobs.arguments.paper}", jobs.results_dir)
@@ -183,7 +183,7 @@ def _refuse_flag(parser: ArgumentParser, message: str) -> NoReturn:
 
 
 def explain(error: BaseException) -> str:
-    """Explain an exception of Hydra, OmegaConf or klr-bench, and what to do about it."""
+    """Return a message that explains an exception of Hydra, OmegaConf or klr-bench."""
     text = str(error) or str(error.__cause__ or type(error).__name__)
     if isinstance(error, MissingConfigException) and error.missing_cfg_file:
         group, _, name = error.missing_cfg_file.rpartition("/")
@@ -234,7 +234,7 @@ def _explain_composition(text: str) -> str:
 
 
 def _near(key: str, known: Sequence[str]) -> str:
-    """Return a hint with the intended key, or with all keys of its section."""
+    """Return a hint for an unknown key: the closest known key, or all keys of its section."""
     section, dot, rest = key.lower().partition(".")
     sections = {*OPEN, *(name.partition(".")[0] for name in known if "." in name)}
     inner = [name for name in known if name.endswith(f".{key}")]

@@ -1,4 +1,4 @@
-"""Command-line arguments: words and key=value pairs, in Hydra's grammar for ``run``."""
+"""Parsing of command-line arguments: words, flags and key=value pairs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ NO_NAME = re.compile(
 
 @dataclass(frozen=True)
 class Arguments:
-    """Arguments for Hydra, and flags of klr-bench."""
+    """Arguments of ``klr-bench run``: those passed to Hydra, and klr-bench's own."""
 
     hydra: list[str]
     quiet: bool
@@ -58,7 +58,7 @@ class Arguments:
 
 
 def prepare(arguments: Sequence[str]) -> Arguments:
-    """Separate klr-bench's own flags from the arguments for Hydra, in Hydra's grammar."""
+    """Separate klr-bench's own flags and keys from the arguments that Hydra receives."""
     words = [_whole_flag(argument) if argument.startswith("-") else argument for argument in arguments]
     watch, words = _taken_out("watch", words)
     paper, words = _taken_out("paper", words)
@@ -66,17 +66,17 @@ def prepare(arguments: Sequence[str]) -> Arguments:
         words = _with_experiments(paper, words)
     rest = [_rewrite(word) for word in words if word not in OWN_FLAGS]
     pairs = sorted(pairwise(["", *rest]), key=lambda pair: _is_override(*pair))
-    rest = [word for _, word in pairs]  # Hydra's parser rejects an override that follows a flag and an earlier override
+    rest = [word for _, word in pairs]  # Hydra does not accept key=value pairs both before and after a flag
     dry_run = "--dry-run" in words
-    quiet = "--quiet" in words or (dry_run and bool(paper))  # a paper has too many cells to list them
+    quiet = "--quiet" in words or (dry_run and bool(paper))  # the list of all cells of a paper is too long
     in_page = is_true("watch", {"watch": watch} if watch is not None else {})
     return Arguments(rest, quiet=quiet, dry_run=dry_run, watch=in_page, paper=paper or "")
 
 
 def _whole_flag(argument: str) -> str:
-    """Expand an abbreviated flag.
+    """Return a flag with its full name, as in --dry-run for --dry.
 
-    Raises KlrBenchError if it is unknown or ambiguous.
+    Raises KlrBenchError if the flag is unknown or ambiguous.
     """
     flag, equals, value = argument.partition("=")
     if flag in SHORT_FLAGS and not equals:
@@ -89,15 +89,15 @@ def _whole_flag(argument: str) -> str:
 
 
 def _taken_out(key: str, words: Sequence[str]) -> tuple[str | None, list[str]]:
-    """Return the value of a key (or None) and the remaining words."""
+    """Return the value of a key in `words`, or None, and the words without this key."""
     values = [word.partition("=")[2] for word in words if word.startswith(f"{key}=")]
     if len(values) > 1:
-        fail(f"{key}: expected it once, got {values[0]!r} and {values[1]!r}.")
+        fail(f"{key}: expected one value, got {values[0]!r} and {values[1]!r}.")
     return values[0] if values else None, [word for word in words if not word.startswith(f"{key}=")]
 
 
 def _with_experiments(paper: str, words: Sequence[str]) -> list[str]:
-    """Add a sweep over the experiments of a paper to the words."""
+    """Add a sweep over all experiments of a paper to the arguments, and return them."""
     from klr_bench.report.papers.reading import experiments_of
 
     chosen = next((word for word in words if word.startswith("experiment=")), None)
@@ -108,7 +108,7 @@ def _with_experiments(paper: str, words: Sequence[str]) -> list[str]:
 
 
 def _is_override(previous: str, argument: str) -> bool:
-    """Return False for a flag, and for the value that follows a flag."""
+    """Return True if an argument is a key=value pair, not a flag or the value of a flag."""
     return not argument.startswith("-") and ("=" in argument or previous not in VALUED_FLAGS)
 
 
@@ -128,7 +128,7 @@ def _rewrite(argument: str) -> str:
 
 
 def quote(text: str) -> str:
-    """Quote a text as a string of Hydra's override grammar.
+    """Return a string in single quotes, escaped for Hydra's command-line grammar.
 
     A backslash is doubled only before a quote and at the end: elsewhere Hydra takes it literally.
     """
@@ -137,7 +137,7 @@ def quote(text: str) -> str:
 
 
 def fixed_keys(arguments: Sequence[str]) -> frozenset[str]:
-    """Return the keys with the same value in all jobs of a sweep.
+    """Return the keys that have the same value in all jobs of a sweep.
 
     Raises the errors of Hydra's parser.
     """
@@ -149,17 +149,17 @@ def fixed_keys(arguments: Sequence[str]) -> frozenset[str]:
 
 
 def config_dirs(arguments: Sequence[str]) -> list[Path]:
-    """Return the folders given by ``--config-dir``, which Hydra also searches."""
+    """Return the folders that the flag ``--config-dir`` adds to Hydra's search path."""
     following = [word for flag, word in pairwise(arguments) if flag in ("--config-dir", "-cd")]
     joined = [word.removeprefix("--config-dir=") for word in arguments if word.startswith("--config-dir=")]
     return [Path(folder) for folder in (*following, *joined)]
 
 
 def name_of_job(name: str, overrides: Sequence[str], fixed: Collection[str]) -> str:
-    """Return the name of a job in a sweep, with its distinguishing values: oskl_magic-seed-2.
+    """Return the name of one job of a sweep, such as oskl_magic-seed-2 for seed=2.
 
-    `overrides` are those of the job, `fixed` the keys that all jobs have in common.  The name of its experiment
-    distinguishes it already; names on the command line stay unchanged.
+    `overrides` are the key=value pairs of this job, `fixed` the keys that all jobs have in common.  The experiment is
+    part of `name` already; a name given on the command line is returned unchanged.
     """
     values = [override.lstrip("+~").partition("=") for override in overrides]
     if any(key == "name" for key, _, _ in values):
@@ -173,7 +173,7 @@ def name_of_job(name: str, overrides: Sequence[str], fixed: Collection[str]) -> 
 
 
 def split_keys(arguments: Sequence[str], keys: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """Split arguments into bare words and key=value pairs.
+    """Split command-line arguments into plain words and a dict of key=value pairs.
 
     Raises KlrBenchError for keys not in `keys`.
     """
@@ -190,7 +190,7 @@ def split_keys(arguments: Sequence[str], keys: Sequence[str]) -> tuple[list[str]
             if not equals or not value:
                 fail(f"{key}: expected {key}=<value>, got none.")
             if key in values:
-                fail(f"{key}: expected it once, got {values[key]!r} and {value!r}.")
+                fail(f"{key}: expected one value, got {values[key]!r} and {value!r}.")
             values[key] = str(expanded(value)) if value.startswith("~") else value
         else:
             words.append(argument)
@@ -198,7 +198,7 @@ def split_keys(arguments: Sequence[str], keys: Sequence[str]) -> tuple[list[str]
 
 
 def items(key: str, value: str) -> list[str]:
-    """Return the items of ``a,b`` or ``[a,b]``.
+    """Return the distinct items of a list written as ``a,b`` or ``[a,b]``.
 
     Raises KlrBenchError for an empty list.
     """
@@ -210,7 +210,7 @@ def items(key: str, value: str) -> list[str]:
 
 
 def is_true(key: str, values: Mapping[str, str]) -> bool:
-    """Return the value of a boolean key, False if it is not given."""
+    """Return the boolean value of a command-line key, or False if the key is missing."""
     value = values.get(key, "false")
     if value not in ("true", "false"):
         fail(f"{key}: expected true or false, got {value!r}.")

@@ -1,6 +1,6 @@
-"""Completion for bash, zsh and fish: a short shell script that calls klr-bench.
+"""Scripts with which bash, zsh and fish complete the arguments of klr-bench.
 
-Imports nothing beyond the standard library and pydantic, because it runs each time the tab key is pressed.
+This module imports nothing beyond the standard library and pydantic, because it runs each time the tab key is pressed.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from klr_bench.config.models import BACKENDS, KERNELS, all_keys
 from klr_bench.metrics.labels import METRICS, SCORES
 from klr_bench.report.writing import FORMATS, ORIENTATIONS
 
-# Bash cuts words at the characters of COMP_WORDBREAKS, "=" among them, and completes only what follows the last cut,
-# so the script removes everything before it from the answers.
+# Bash splits words at the characters in COMP_WORDBREAKS, which include "=", and completes only the last part.
+# The script therefore removes the earlier parts from the completions that klr-bench prints.
 BASH = """\
 _klr_bench() {
     local typed=${COMP_LINE:0:$COMP_POINT} IFS=$'\\n'
@@ -78,7 +78,10 @@ CHOICES: dict[str, Sequence[str]] = {
 
 
 def complete(line: str, point: int) -> list[str]:
-    """Return the possible words at the cursor; a complete word ends in a blank."""
+    """Return the possible completions of the word that ends at position `point` of a line.
+
+    Completed words end in a space.
+    """
     words = line[:point].split()[1:]
     if not words or line[:point].endswith((" ", "\t")):
         words.append("")
@@ -101,7 +104,7 @@ def complete(line: str, point: int) -> list[str]:
 
 
 def _values(before: list[str], current: str) -> list[str]:
-    """Return the completions of `key=value`; lists continue inside brackets and after commas."""
+    """Return the completions of a partial key=value argument, whose value may be a list."""
     key, _, value = current.partition("=")
     cut = max(value.rfind(","), value.rfind("[")) + 1
     done, part = value[:cut], value[cut:]

@@ -1,4 +1,4 @@
-"""``klr-bench report`` and ``site``: requested reports and pages, and their output files."""
+"""Commands ``klr-bench report`` and ``klr-bench site``, which write tables and pages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Values = Mapping[str, str]
 
 
 def report(arguments: Sequence[str]) -> int:
-    """Create the requested reports; return the exit status."""
+    """Write the reports that the arguments request and return the exit status."""
     if named := next((argument for argument in arguments if argument.startswith("name=")), ""):
         fail(f"unknown key 'name'. To show results of a run with {named}: klr-bench report experiment={named[5:]}")
     words, values = split_keys(arguments, KEYS)
@@ -73,7 +73,10 @@ def _experiments(values: Values) -> list[str]:
 
 
 def _results_dirs(values: Values) -> list[Path]:
-    """Return the results folders: two for ``results_dir=X,Y``, unless a folder has this name."""
+    """Return the results folders: one, or two for ``results_dir=X,Y``.
+
+    If a folder with the name ``X,Y`` exists, it is meant.
+    """
     value = values.get("results_dir", "results")
     if "," not in value or Path(value).is_dir():
         return [Path(value)]
@@ -137,7 +140,7 @@ def _write_tables(values: Values, formats: Sequence[str]) -> None:
 
 
 def _write_page(values: Values, formats: Sequence[str]) -> None:
-    """Write one page for the requested experiments and papers, or for two runs."""
+    """Write one HTML page about the requested experiments and papers, or about two runs."""
     check_formats(formats)
     folder, names, columns = _results_dirs(values)[0], _experiments(values), _columns(values)
     target, in_browser = _page_file(values, formats, folder, names), is_true("open", values)
@@ -159,7 +162,7 @@ def _write_page(values: Values, formats: Sequence[str]) -> None:
 
 
 def _page_file(values: Values, formats: Sequence[str], results_dir: Path, names: Sequence[str]) -> Path:
-    """Return the path of a page: the requested file, or one in the report's folder."""
+    """Return the path of the HTML page: as given by ``output=``, or a default path."""
     output = Path(values["output"]) if "output" in values else None
     if output is not None and output.suffix == f".{PAGE}":
         if formats != [PAGE]:
@@ -170,7 +173,7 @@ def _page_file(values: Values, formats: Sequence[str], results_dir: Path, names:
 
 
 def site(arguments: Sequence[str]) -> int:
-    """Write a static site of all results; return the exit status."""
+    """Write a static web site with all results and return the exit status."""
     words, values = split_keys(arguments, SITE_KEYS)
     if words or "output" not in values:
         fail(f"site: expected output=FOLDER, got {' '.join(words) or 'none'}. Try klr-bench site output=site")

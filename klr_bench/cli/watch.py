@@ -1,4 +1,4 @@
-"""``klr-bench watch``: a page that shows the progress of a run."""
+"""Command ``klr-bench watch``: a web page that shows the progress of a run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LARGEST_PORT = 65535
 
 
 def watch(arguments: Sequence[str]) -> int:
-    """Serve the page of a results folder until Ctrl-C or SIGTERM; return the exit status."""
+    """Serve a web page about a run until Ctrl-C or SIGTERM; return the exit status."""
     words, values = split_keys(arguments, KEYS)
     name, port = values.get("experiment", ""), values.get("port", "0")
     if words or not is_file_name(name):
@@ -35,7 +35,7 @@ def watch(arguments: Sequence[str]) -> int:
     with Server(folder, values.get("host", LOOPBACK), int(port)) as server:
         _say(f"{folder} at {server.url}  (Ctrl-C ends it)")
         if not server.is_loopback:
-            _say(f"Anyone who can reach this machine by host={values['host']} can read it.")
+            _say(f"Anyone who can reach this machine at host={values['host']} can read this page.")
         if not folder.exists():
             known = names("experiment", folders())
             hint = "" if name in known else f"; no experiment has this name.{nearest(name, known)}"
@@ -55,7 +55,10 @@ def watch(arguments: Sequence[str]) -> int:
 
 @contextmanager
 def watching(folder: Path, port: int) -> Iterator[int]:
-    """Serve the page of a run while the block runs; yield the port, or 0 if serving fails."""
+    """Serve a web page about a run during a ``with`` block; yield the server's port.
+
+    The port is 0 if the page cannot be served.
+    """
     from klr_bench.report.watch import serve_in_background
 
     with serve_in_background(folder, port) as url:

@@ -1,1 +1,1 @@
-"""Configuration of runs: from YAML files and the command line to checked models."""
+"""Reading and checking of the configuration of a run."""

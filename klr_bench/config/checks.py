@@ -1,4 +1,4 @@
-"""Checks for invalid combinations of values, and for keys without effect."""
+"""Checks for settings that contradict each other, and for settings without effect."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ from klr_bench.parsing import check_choice, refuse
 
 
 def check_run(run: RunConfig, sweep: Mapping[str, Parameters], searched: Sequence[Path]) -> None:
-    """Check that the parts of a run are compatible.
-
-    Raises KlrBenchError.
+    """Raise KlrBenchError if settings of a run are unknown or contradict each other.
 
     `sweep` is that of the experiment, which also has algorithms that are not selected.
     """
@@ -47,7 +45,7 @@ def check_run(run: RunConfig, sweep: Mapping[str, Parameters], searched: Sequenc
 
 
 def _check_left_out(run: RunConfig, sweep: Mapping[str, Parameters], searched: Sequence[Path]) -> None:
-    """Raise KlrBenchError for unknown names in `left_out`, and for values that the sweep lacks."""
+    """Raise KlrBenchError if `run.left_out` has an unknown data set, algorithm or value."""
     for dataset, algorithms in run.left_out.items():
         check_choice("left_out", dataset, config_files.names("dataset", searched))
         for stem, lists in algorithms.items():
@@ -59,7 +57,7 @@ def _check_left_out(run: RunConfig, sweep: Mapping[str, Parameters], searched: S
 
 
 def _check_against(run: RunConfig, sweep: Mapping[str, Parameters], searched: Sequence[Path]) -> None:
-    """Raise KlrBenchError for a baseline that is not in the run, or uses a fixed parameter."""
+    """Raise KlrBenchError if a baseline for comparison in `run.against` is not in the run."""
     varied = sorted({name for variants in sweep.values() for name in variants})
     for metric, changes in run.against.items():
         check_choice("against", metric, [name for name, known in METRICS.items() if known.compares])
@@ -73,11 +71,11 @@ def _check_against(run: RunConfig, sweep: Mapping[str, Parameters], searched: Se
                 check_choice(where, value, values)
             elif value not in run.algorithms:
                 with error_context(where):
-                    config_files.find("algorithm", value, searched)  # refuses a misspelt one
+                    config_files.find("algorithm", value, searched)  # raises an error for a misspelled name
 
 
 def _check_streams(run: RunConfig) -> None:
-    """Raise KlrBenchError for settings that streams do not support, such as selection."""
+    """Raise KlrBenchError for settings that a streamed data set does not support."""
     stem = next((stem for stem, dataset in run.datasets.items() if dataset.is_stream), None)
     if stem is None:
         return
@@ -85,14 +83,14 @@ def _check_streams(run: RunConfig) -> None:
         swept = run.sweep.get(name, {})
         grid = {key: values for key, values in algorithm.grid.items() if LEFT_TO_SELECTION in swept.get(key, ["cv"])}
         if (n_candidates := math.prod(map(len, grid.values()))) > 1:
-            values = f"algorithms.{name}.estimator.{next(iter(grid))}=VALUE, or several by sweep.{name}"
+            values = f"algorithms.{name}.estimator.{next(iter(grid))}=VALUE, or several values in sweep.{name}"
             got = f"{n_candidates} combinations of values to choose from, but the stream {stem} has no selection"
             fail(f"algorithms.{name}.grid: {got}. Add algorithms.{name}.grid=null and {values}.")
     if run.trace.points:
         points, window = f"trace.points={run.trace.points}", f"datasets.{stem}.split.window"
         fail(f"{points}: has no effect on the stream {stem}, which has one checkpoint per {window}. Leave it out.")
     if run.parallel.backend == "dask":
-        fail(f"parallel=dask: the data set {stem}, a stream, is read on one machine. Leave parallel=dask out.")
+        fail(f"parallel=dask: the data set {stem} is a stream, which is read on one machine. Leave parallel=dask out.")
 
 
 KERNELS_OF = {
@@ -108,7 +106,7 @@ NEUTRAL = {"experiment", "name", "title", "seed", "repeats", "shard", "force", "
 
 
 def check_unused_keys(config: RunConfig, overrides: Collection[str], searched: Sequence[Path]) -> None:
-    """Raise KlrBenchError for the first non-null key that this run does not use.
+    """Raise KlrBenchError if a key has a value but no effect in this run.
 
     `overrides` are the keys of the command line.  If they do not change the experiment's algorithms, kernel and so on,
     the keys of its file are checked as well.  Raises KlrBenchError.
@@ -126,11 +124,13 @@ def check_unused_keys(config: RunConfig, overrides: Collection[str], searched: S
 
 
 def _reasons(config: RunConfig) -> dict[str, str | None]:
-    """Map keys and sections to the reason why they have no effect in this run, or None."""
+    """Return a dict from keys to the reason why they have no effect, or None if they have."""
     backend, parallel = config.parallel.backend, config.parallel
     serial = "the backend is serial: one process" if backend == "serial" else None
     no_dask = None if backend == "dask" else f"the backend is {backend}; add parallel=dask"
-    own_cluster = "a cluster has the workers that it has" if parallel.address or parallel.scheduler_file else None
+    own_cluster = (
+        "an existing cluster has a fixed number of workers" if parallel.address or parallel.scheduler_file else None
+    )
     selects = any(
         len(values) > 1 and (name not in swept or LEFT_TO_SELECTION in swept[name])
         for stem, algorithm in config.algorithms.items()
@@ -153,7 +153,7 @@ def _reasons(config: RunConfig) -> dict[str, str | None]:
 
 
 def _keys_of_file(experiment: str, searched: Sequence[Path]) -> list[str]:
-    """Return the dotted keys in the file of an experiment, without inherited ones."""
+    """Return the dotted keys that the YAML file of an experiment itself sets."""
     if experiment not in config_files.names("experiment", searched):
         return []
     content = config_files.read(config_files.find("experiment", experiment, searched))
@@ -162,7 +162,7 @@ def _keys_of_file(experiment: str, searched: Sequence[Path]) -> list[str]:
 
 
 def _kernel_reason(name: str, config: RunConfig) -> str | None:
-    """Return the reason why a kernel parameter of the run has no effect, or None."""
+    """Return the reason why this run ignores a kernel parameter, or None if it is used."""
     if name == "multiple" and config.kernel.percentile is None:
         return "it is a multiple of kernel.percentile, which is null"
     kernels: set[Any] = set()

@@ -1,4 +1,4 @@
-"""Data sets with their source and split, parsed from configs/dataset/<name>.yaml."""
+"""Parsing of the descriptions of data sets in configs/dataset/<name>.yaml."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ STREAMED = ("csv", "svmlight", FILE)
 
 
 def read_dataset(name: str, searched: Sequence[Path]) -> DatasetConfig:
-    """Read a data set from a file in configs/dataset; error messages start with its path."""
+    """Return the description of a data set, read from the file configs/dataset/<name>.yaml.
+
+    Error messages start with the path of the file.
+    """
     path = config_files.find("dataset", name, searched)
     content = config_files.read(path)
     with error_context(path):
@@ -42,7 +45,7 @@ def read_dataset(name: str, searched: Sequence[Path]) -> DatasetConfig:
 def resolve_dataset(
     name: str, entry: DatasetEntry, searched: Sequence[Path], where: str = "", overrides: Collection[str] = ()
 ) -> DatasetConfig:
-    """Resolve the source and split of a data set.
+    """Return the complete description of a data set, with its source and split parsed.
 
     A source given as a name is read from configs/source.
 
@@ -80,7 +83,7 @@ def _source(source: SourceConfig | str | None, searched: Sequence[Path], where: 
 
 
 def _check_combination(dataset: DatasetEntry, source: SourceConfig, split: SplitSpec, where: str) -> None:
-    """Raise KlrBenchError for keys without effect, or an official split without official parts."""
+    """Raise KlrBenchError if settings of a data set contradict each other."""
     if dataset.multiclass and dataset.positive is not None:
         fail(f"{where}positive={dataset.positive}: has no effect with multiclass: true. Add {where}multiclass=null.")
     is_stream = isinstance(split, Stream)
@@ -104,16 +107,16 @@ def _check_combination(dataset: DatasetEntry, source: SourceConfig, split: Split
             expected = f"one of the formats {', '.join(STREAMED)}, or {where}split.stream=null"
             refuse(f"{where}split.stream=true", expected, source.format)
         if split.window < split.chunk:
-            refuse(f"{where}split.window", f"at least as many rows as a chunk has, {split.chunk}", split.window)
+            refuse(f"{where}split.window", f"at least the number of rows per chunk, {split.chunk}", split.window)
 
 
 def is_own_file(entry: DatasetEntry) -> bool:
-    """Return True for the user's own file, which the section `data` describes."""
+    """Return True if the rows of a data set come from a user's file that `data.path` names."""
     return isinstance(entry.source, SourceConfig) and entry.source.is_own_file and entry.source.path is None
 
 
 def with_own_file(stem: str, entry: DatasetEntry, data: DataConfig) -> DatasetEntry:
-    """Complete the entry of the user's own file with the section `data`."""
+    """Return a copy of a data set, with the settings of the user's own file in `data` added."""
     if data.path is None:
         fail(f"dataset={stem}: expected data.path=<your LIBSVM or CSV file>, got none.")
     if (entry.split or {}).get("stream"):
@@ -172,7 +175,7 @@ PARAMETERS: dict[str, Any] = {
 
 @cache
 def generators() -> dict[str, type[Model]]:
-    """Return the parameter models of built-in generators, keyed by dotted function name."""
+    """Return pydantic models for the parameters of the built-in data generators, by name."""
     functions = {
         f"{module}.{name}": function
         for module in GENERATORS
@@ -188,13 +191,13 @@ def generators() -> dict[str, type[Model]]:
 
 
 def generate(call: Parameters, where: str, **arguments: Any) -> Any:
-    """Call a generator with the parameters in `call` and further arguments."""
+    """Check the parameters in `call`, call the data generator and return its result."""
     check_generator(call, where)
     return build(call, **arguments)
 
 
 def check_generators(dataset: DatasetConfig, where: str) -> None:
-    """Check the parameters of generators, and that declared sizes match the generator's.
+    """Check the generators of a data set, and that their sizes match the declared ones.
 
     Raises KlrBenchError.
 
@@ -214,9 +217,7 @@ def check_generators(dataset: DatasetConfig, where: str) -> None:
 
 
 def check_generator(call: Parameters, where: str) -> None:
-    """Check the parameters of one generator.
-
-    Raises KlrBenchError, also if the function does not generate data.
+    """Raise KlrBenchError if a data generator is unknown or its parameters are invalid.
 
     `where`, which ends in a dot or is empty, stands before the keys in messages.  A user's function is not imported.
     """

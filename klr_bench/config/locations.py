@@ -1,4 +1,4 @@
-"""Folders of YAML files: the built-in configs, and ``./configs`` in the current folder.
+"""Lookup of YAML files in the built-in configs and in the user's folder ``./configs``.
 
 This module imports nothing beyond the standard library at its top, so that completion is quick.
 """
@@ -19,22 +19,22 @@ KINDS = ("experiment", "dataset", "source", "algorithm")
 
 
 def config_dir() -> Path:
-    """Return the folder of built-in configs: in the package of a wheel, or in the checkout."""
+    """Return the folder of the built-in configs, in the installed package or the checkout."""
     package = Path(__file__).resolve().parents[1]
     inside = package / "configs"
     return inside if inside.is_dir() else package.parent / "configs"
 
 
 def folders() -> list[Path]:
-    """Return the folder of built-in configs and, if it is another one, ``./configs``."""
+    """Return the folders of YAML files: the built-in configs, and ``./configs`` if it exists."""
     shipped, own = config_dir(), Path.cwd() / "configs"
     return [shipped, own] if own.is_dir() and own.resolve() != shipped.resolve() else [shipped]
 
 
 def check_own(searched: Sequence[Path]) -> None:
-    """Check the user's YAML files.
+    """Check the YAML files in the user's folder ``./configs``.
 
-    Raises KlrBenchError for invalid files, names of built-in files, and misplaced keys.
+    Raises KlrBenchError if a file is invalid, has the name of a different built-in file, or lacks its header.
     """
     shipped = searched[0]
     groups = sorted({*GROUPS, *KINDS, "hydra"})
@@ -59,7 +59,10 @@ def _sections() -> list[str]:
 
 
 def package_header(relative: Path) -> str | None:
-    """Return the ``# @package`` line that a file such as dataset/magic.yaml needs, or None."""
+    """Return the ``# @package`` line that Hydra requires in a YAML file, or None.
+
+    `relative` is the path of the file inside its folder of configs, such as dataset/magic.yaml.
+    """
     group, stem = relative.parent.as_posix(), relative.stem
     if group in ("dataset", "algorithm"):
         return f"# @package {group}s.{stem}"
@@ -67,14 +70,14 @@ def package_header(relative: Path) -> str | None:
 
 
 def names(group: str, searched: Sequence[Path]) -> list[str]:
-    """Return the sorted names in a group, which are the stems of its YAML files."""
+    """Return the sorted names of the YAML files in a group, without the suffix .yaml."""
     return sorted({path.stem for folder in searched for path in (folder / group).glob("*.yaml")})
 
 
 def find(group: str, name: str, searched: Sequence[Path]) -> Path:
-    """Return the file of a name.
+    """Return the path of the YAML file with the given name in a group.
 
-    Raises KlrBenchError with the closest name if there is none.
+    Raises KlrBenchError, which suggests a similar name, if there is no such file.
     """
     known = names(group, searched)
     if name not in known:
@@ -84,7 +87,7 @@ def find(group: str, name: str, searched: Sequence[Path]) -> Path:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Read a YAML file like Hydra, without resolving interpolations."""
+    """Return the keys and values of a YAML file, without resolving ${...} references."""
     from klr_bench.yaml_file import read_yaml
 
     content = read_yaml(path)

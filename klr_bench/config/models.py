@@ -1,4 +1,4 @@
-"""Data models of the configuration: all keys with types and ranges."""
+"""Pydantic models of the configuration, with the type and range of each key."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _is_shard(shard: str) -> bool:
 
 
 def _is_plain(value: Any) -> bool:
-    """Return True for a valid parameter value; NaN and nested lists are not valid."""
+    """Return True if a value can be a parameter: a scalar other than NaN, or a flat list."""
     if isinstance(value, list):
         return all(not isinstance(entry, list) and _is_plain(entry) for entry in value)
     return value is None or type(value) in (bool, int, str) or (type(value) is float and value == value)
@@ -76,7 +76,7 @@ if TYPE_CHECKING:
     Backend = str
 else:
     Backend = Annotated[Literal[BACKENDS], BeforeValidator(_renamed_backend)]
-Name = Annotated[str, matching("a name: letters, digits, and _ . + - behind the first", r"\w[\w.+-]{0,99}")]
+Name = Annotated[str, matching("a name: letters, digits, and _ . + - after the first character", r"\w[\w.+-]{0,99}")]
 Path = Annotated[str, Check("a path", _is_path)]
 Folder = Annotated[str, Check("a folder", _is_path), AfterValidator(_expanded)]
 OwnPath = Annotated[str | None, AfterValidator(lambda path: _expanded(path) if path else None)]
@@ -107,7 +107,7 @@ Sweep = dict[Name, dict[str, list[Parameter]]]
 
 
 class DataConfig(Model):
-    """Location of data, and description of the user's own file (``dataset=file``)."""
+    """Section ``data``: folders with data files, and a description of the user's own file."""
 
     mirror: OwnPath = None
     cache: OwnPath = None
@@ -124,7 +124,10 @@ class DataConfig(Model):
 
 
 class KernelConfig(Model):
-    """Kernel shared by all learners of a run; `gamma` is used if `percentile` is None."""
+    """Section ``kernel``: the kernel that all learners of a run share.
+
+    `gamma` is used if `percentile` is None.
+    """
 
     kernel: Kernel = "rbf"
     percentile: Annotated[float, Check("above 0, at most 100, or null", lambda p: 0 < p <= 100)] | None = 20.0
@@ -135,9 +138,9 @@ class KernelConfig(Model):
 
 
 class SelectionConfig(Model):
-    """Cross-validation on the training rows of each repeat.
+    """Section ``selection``: cross-validation that selects the parameters of learners.
 
-    If not nested, the folds of the split are used.
+    It uses the training rows of each repeat or, if `nested` is False, the folds of the split.
     """
 
     folds: Annotated[int, between(2, 1000)] = 5
@@ -148,7 +151,10 @@ class SelectionConfig(Model):
 
 
 class TraceConfig(Model):
-    """Checkpoints per fit (0 for none); `rows` also stores the training rows of repeat 0."""
+    """Section ``trace``: the checkpoints at which metrics are recorded during a fit.
+
+    `points` is the number of checkpoints per fit.  `rows` also stores the training rows of repeat 0.
+    """
 
     points: Annotated[int, between(0, 10_000, ", 0 is none")] = 0
     spacing: Literal["even", "log"] = "even"
@@ -156,10 +162,10 @@ class TraceConfig(Model):
 
 
 class ParallelConfig(Model):
-    """Executor of the cells: joblib processes, the current process, or dask workers.
+    """Section ``parallel``: whether fits run in joblib or dask workers or in this process.
 
-    `spare_threads`: the last cells of a run may use idle cores.  A cluster is given by its address or its scheduler
-    file; with neither, one is started on this machine.
+    With `spare_threads`, the last cells of a run may use idle cores.  A dask cluster is given by its address or its
+    scheduler file; with neither, one is started on this machine.
     """
 
     backend: Backend = "joblib"
@@ -169,7 +175,7 @@ class ParallelConfig(Model):
 
 
 class LabelsFile(Brief):
-    """File of labels that belongs to a file of examples (idx format)."""
+    """File with the labels of the examples in another file, for data in idx format."""
 
     name: InsideCache
     sha256: Sha256 = "unknown"
@@ -178,13 +184,16 @@ class LabelsFile(Brief):
 
 
 class FileEntry(LabelsFile):
-    """File of a source."""
+    """File of a data source, and the file of its labels if they are separate."""
 
     labels: LabelsFile | None = None
 
 
 class SourceConfig(Brief):
-    """Source of the rows of a data set; `SOURCE_KEYS` lists the keys of each format."""
+    """Source of the rows of a data set: files, a generator function or the user's own file.
+
+    `SOURCE_KEYS` lists the keys of each format.
+    """
 
     format: Literal["csv", "svmlight", "idx", "generated", "bundled", "file"]
     name: Name | None = None
@@ -203,7 +212,7 @@ class SourceConfig(Brief):
 
     @property
     def is_own_file(self) -> bool:
-        """True for the user's own file, whose records contain its name and hash."""
+        """True if the source is a file that the user provides."""
         return self.format == FILE
 
 
@@ -222,7 +231,7 @@ SOURCE_KEYS = {
 
 
 class DatasetEntry(Model):
-    """Data set as described by its file and an experiment: source, labels, scaling and split."""
+    """Description of a data set, as given by its YAML file and the experiment."""
 
     label: Words | None = None
     reference: Words = ""
@@ -238,7 +247,7 @@ class DatasetEntry(Model):
 
 
 class DatasetConfig(DatasetEntry):
-    """Data set with resolved source and split."""
+    """Complete description of a data set, with its source and split parsed."""
 
     label: Words = ""
     source: SourceConfig
@@ -247,16 +256,16 @@ class DatasetConfig(DatasetEntry):
 
     @property
     def is_stream(self) -> bool:
-        """True if the rows are read in chunks, tested on and then learned from."""
+        """True if the rows are read in chunks, each used for testing and then for training."""
         return isinstance(self.split, Stream)
 
     def files(self) -> list[FileEntry]:
-        """Return the training file, the official test file, or both."""
+        """Return the data files that this data set uses, for training, testing or both."""
         parts = {"train": self.source.train, "test": self.source.test}
         return [file for part, file in parts.items() if file and part in (self.parts or (part,))]
 
     def declared_rows(self) -> int | None:
-        """Return the declared number of rows, or None."""
+        """Return the number of rows that the configuration declares, or None if it is unknown."""
         n_samples, n_train = self.source.n_samples, self.source.n_train
         if self.n_samples is not None or self.only or self.derive:
             return self.n_samples
@@ -268,7 +277,7 @@ class DatasetConfig(DatasetEntry):
 
 
 class AlgorithmEntry(Model):
-    """Estimator with its grid and time limit, as given in a file and an experiment."""
+    """Description of a learner, as given by its YAML file and the experiment."""
 
     label: Words | None = None
     reference: Words = ""
@@ -281,7 +290,7 @@ class AlgorithmEntry(Model):
 
 
 class AlgorithmConfig(AlgorithmEntry):
-    """Algorithm with its label and the lists of values in its grid."""
+    """Complete description of a learner, with its label and grid of parameter values."""
 
     label: Words = ""
     estimator: dict[str, Parameter]
@@ -290,14 +299,14 @@ class AlgorithmConfig(AlgorithmEntry):
 
 
 class RunEntry(Model):
-    """Run as composed by Hydra."""
+    """Configuration of a run as composed by Hydra, before its parts are parsed."""
 
     name: Name
     experiment: str = ""
     title: Words = ""
     seed: Annotated[int, between(0, MAX_SEED)] = 0
     repeats: Annotated[int, between(1, 10_000)] = 5
-    n_jobs: Annotated[int, Check("from 1 to 1024, or -1 or null for one a core", N_JOBS.__contains__)] | None = None
+    n_jobs: Annotated[int, Check("from 1 to 1024, or -1 or null for one per core", N_JOBS.__contains__)] | None = None
     shard: Annotated[str, Check("K/N with K from 1 to N, as in 1/4, or null for all cells", _is_shard)] | None = None
     force: bool = False
     results_dir: Folder = "results"
@@ -317,7 +326,7 @@ class RunEntry(Model):
 
 
 class RunConfig(RunEntry):
-    """Run with resolved names, as used by the runner."""
+    """Complete configuration of a run, with its data sets, learners and sweep parsed."""
 
     datasets: dict[Name, DatasetConfig] = Field(default_factory=dict)  # type: ignore[assignment]
     algorithms: dict[Name, AlgorithmConfig] = Field(default_factory=dict)  # type: ignore[assignment]
@@ -325,7 +334,7 @@ class RunConfig(RunEntry):
 
 
 def all_keys(cls: type[Model] = RunConfig, where: str = "") -> list[str]:
-    """Return the dotted names of all keys in the root configuration file."""
+    """Return the dotted names of all configuration keys, such as kernel.gamma."""
     keys = []
     for name, field in cls.model_fields.items():
         inner: Any = field.annotation

@@ -1,4 +1,4 @@
-"""Resolution of the composed configuration into a `RunConfig`."""
+"""Conversion of a configuration composed by Hydra into a checked `RunConfig`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ OPEN = ("datasets", "algorithms", "sweep", "left_out", "against")
 
 
 def validate(cfg: DictConfig, overrides: Sequence[str], searched: Sequence[Path] | None = None) -> RunConfig:
-    """Return the `RunConfig` of a configuration composed by Hydra.
+    """Check a configuration composed by Hydra and return it as a `RunConfig`.
 
     `overrides` are those of the command line, in Hydra's grammar: a value given there for a parameter of an
     estimator takes that parameter out of the grid and the sweep.  `searched` are the folders with YAML files.
@@ -55,9 +55,12 @@ def validate(cfg: DictConfig, overrides: Sequence[str], searched: Sequence[Path]
 
 
 def resolve_run(plain: Plain, overrides: set[str], searched: Sequence[Path]) -> RunConfig:
-    """Return the `RunConfig` of plain values; `overrides` are dotted keys of the command line."""
+    """Check the configuration in the dict `plain` and return it as a `RunConfig`.
+
+    `overrides` are the dotted keys that the command line sets.
+    """
     plain = plain | {key: {} for key in OPEN if plain.get(key) is None}
-    if isinstance(plain["sweep"], dict):  # sweep.nc=null removes the sweep of nc
+    if isinstance(plain["sweep"], dict):  # sweep.nc=null means that nc is not swept
         plain["sweep"] = {stem: {} if lists is None else lists for stem, lists in plain["sweep"].items()}
     entry = parse(RunEntry, plain)
     algorithms = resolve_algorithms(entry.algorithms, overrides, searched)
@@ -73,9 +76,9 @@ def resolve_run(plain: Plain, overrides: set[str], searched: Sequence[Path]) -> 
 
 
 def override_keys(overrides: Sequence[str]) -> set[str]:
-    """Return the dotted keys that overrides set, and deleted keys with a leading ``~``.
+    """Return the dotted keys that the command line sets; deleted keys start with ``~``.
 
-    A dict counts as its entries.
+    For a dict, the keys of its entries are returned.
     """
     from hydra.core.override_parser.overrides_parser import OverridesParser
 
@@ -92,7 +95,10 @@ def override_keys(overrides: Sequence[str]) -> set[str]:
 def resolve_datasets(
     entries: Mapping[str, DatasetEntry], data: DataConfig, overrides: Collection[str], searched: Sequence[Path]
 ) -> dict[str, DatasetConfig]:
-    """Return the selected data sets; `data` describes the user's own file."""
+    """Return the complete descriptions of the selected data sets, by name.
+
+    `data` describes the user's own file.
+    """
     selected = _selected_entries("dataset", entries, overrides, searched)
     own = [stem for stem, entry in selected.items() if is_own_file(entry)]
     settings = [key for key, value in data if value is not None and key not in ("mirror", "cache")]
@@ -113,7 +119,10 @@ def resolve_sweep(
     overrides: Collection[str],
     searched: Sequence[Path],
 ) -> Sweep:
-    """Return the swept values of selected algorithms, without parameters set to one value."""
+    """Return the lists of values over which the selected algorithms are swept.
+
+    A parameter that the command line sets to one value is not swept.
+    """
     resolved: Sweep = {}
     for stem, variants in sweep.items():
         where = f"sweep.{stem}."
@@ -136,9 +145,10 @@ def resolve_sweep(
 def _selected_entries(
     group: str, entries: Mapping[str, Entry], overrides: Collection[str], searched: Sequence[Path]
 ) -> dict[str, Entry]:
-    """Return the entries of selected files, which are those with the group's required key.
+    """Return the entries of the data sets or algorithms that are selected, by name.
 
-    The others are changes that an experiment makes to files that are not selected.
+    An entry is selected if it has the group's required key.  The others are changes that an experiment makes to files
+    that are not selected.
     """
     selected: dict[str, Entry] = {}
     essential = ESSENTIAL[group]
@@ -164,9 +174,9 @@ def _selected_entries(
 def _unselected(
     group: str, stem: str, where: str, section: str, overrides: Collection[str], searched: Sequence[Path]
 ) -> dict[str, Any]:
-    """Return the content of an unselected file.
+    """Return the content of the YAML file of a data set or algorithm that is not selected.
 
-    Raises KlrBenchError if the command line sets keys of it.
+    Raises KlrBenchError if the command line sets keys of this data set or algorithm.
     """
     with error_context(section):
         path = config_files.find(group, stem, searched)
@@ -182,7 +192,10 @@ def _unselected(
 def resolve_algorithms(
     entries: Mapping[str, AlgorithmEntry], overrides: Collection[str], searched: Sequence[Path]
 ) -> dict[str, AlgorithmConfig]:
-    """Return the selected algorithms, without grids of parameters set to one value."""
+    """Return the complete descriptions of the selected algorithms, by name.
+
+    A parameter that the command line sets to one value is not in the grid.
+    """
     algorithms = {}
     for stem, entry in _selected_entries("algorithm", entries, overrides, searched).items():
         where = f"algorithms.{stem}."
@@ -202,7 +215,7 @@ def resolve_algorithms(
 
 
 def _check_estimator(estimator: Parameters, values: Parameters, where: str) -> None:
-    """Raise KlrBenchError for a class that is not a classifier, or invalid parameters."""
+    """Raise KlrBenchError if an estimator is not a classifier or rejects its parameters."""
     target = parse_value(str, estimator[TARGET], f"{where}{TARGET}")
     with error_context(where.rstrip(".")):
         known = instantiate.parameters(target)
@@ -213,7 +226,7 @@ def _check_estimator(estimator: Parameters, values: Parameters, where: str) -> N
 
 
 def _check_names(estimator: Parameters, names: Collection[str], where: str) -> None:
-    """Raise KlrBenchError for names that are not parameters of the estimator or its parts."""
+    """Raise KlrBenchError if a name is not a parameter of the estimator."""
     target = estimator[TARGET]
     known = instantiate.parameters(target)
     if any(parameter.any_name for parameter in known.values()):
@@ -223,7 +236,7 @@ def _check_names(estimator: Parameters, names: Collection[str], where: str) -> N
 
 
 def _check_value(declared: instantiate.Parameter, value: Any, key: str) -> None:
-    """Raise KlrBenchError for an infinity or boolean that a parameter does not accept."""
+    """Raise KlrBenchError for an infinite or boolean value that a parameter does not accept."""
     for one in value if isinstance(value, list) else [value]:
         if expected := declared.expected(one):
             refuse(key, expected, one)
@@ -232,7 +245,10 @@ def _check_value(declared: instantiate.Parameter, value: Any, key: str) -> None:
 def _value_lists(
     stem: str, estimator: Parameters, lists: Parameters, where: str, overrides: Collection[str]
 ) -> dict[str, list[Any]]:
-    """Return lists of values without duplicates, and without parameters set to one value."""
+    """Return a list of distinct values for each parameter of an estimator.
+
+    Parameters that the command line sets to one value are omitted.
+    """
     unique: dict[str, list[Any]] = {}
     known = instantiate.parameters(estimator[TARGET])
     for name, values in lists.items():
@@ -256,10 +272,11 @@ PREFIX = "from:"
 def resolve_references(
     sweep: Mapping[str, Parameters], results: Path, datasets: Collection[str]
 ) -> dict[str, Parameters]:
-    """Replace ``from:<experiment>/<algorithm>`` and single budgets in a sweep by lists.
+    """Replace references to other experiments in a sweep by numbers of support vectors.
 
-    The list has the mean number of support vectors of each variant of that algorithm on the one data set of the run.
-    Raises KlrBenchError if there are several data sets, or no such records.
+    ``from:<experiment>/<algorithm>`` is replaced by the mean number of support vectors of each variant of that
+    algorithm on the one data set of the run, and a single budget by a list.  Raises KlrBenchError if there are several
+    data sets, or no such records.
     """
 
     def values(name: str, value: Any) -> Any:

@@ -1,6 +1,6 @@
-"""Splits of data sets into training and test rows; the first key selects the kind of split.
+"""Configuration models of the ways to split a data set into training and test rows.
 
-`klr_bench.datasets.splits` makes the split.
+The first key selects the kind of split, and `klr_bench.datasets.splits` performs it.
 """
 
 from __future__ import annotations
@@ -18,16 +18,20 @@ PartOfRows = Annotated[float, Check("above 0 and below 1", lambda share: 0 < sha
 
 
 class Official(Brief):
-    """Use the official parts, optionally with `n_train` training rows drawn once."""
+    """Split of a data set into its official training and test parts.
+
+    If `n_train` is given, this number of training rows is drawn once.
+    """
 
     official: Yes
     n_train: Rows | None = None
 
 
 class Share(Brief):
-    """Test on a random share of all rows, drawn for each repeat.
+    """Split that tests on a random share of all rows, drawn anew in each repeat.
 
-    With `stratify` it is that share of each class, and any run of training rows has nearly the same shares of them.
+    With `stratify`, the share is drawn from each class, and any block of training rows has nearly the same proportions
+    of the classes.
     """
 
     test_size: PartOfRows
@@ -35,19 +39,19 @@ class Share(Brief):
 
 
 class Folds(Brief):
-    """Cross-validation over all rows: repeat k is tested on fold k of one permutation."""
+    """Split into cross-validation folds: repeat k tests on fold k of the permuted rows."""
 
     folds: Annotated[int, between(2, MOST_ROWS)]
 
 
 class Runs(Brief):
-    """Alternate training and test runs of consecutive rows, given as (length, number) pairs.
+    """Split of consecutive rows into blocks, alternately for training and for testing.
 
-    Runs 0, 2, 4, ... are for training.
+    Each pair (length, number) describes a number of blocks with this length.  Blocks 0, 2, 4, ... are for training.
     """
 
     runs: Annotated[
-        list[Annotated[list[Rows], Check("a pair: rows, how often", lambda pair: len(pair) == 2)]],
+        list[Annotated[list[Rows], Check("a pair: rows per block, number of blocks", lambda pair: len(pair) == 2)]],
         Check(
             f"at least two and at most {MOST_RUNS} runs of rows, as in [[100, 1], [50, 3]]",
             lambda runs: 2 <= sum(times for _, times in runs) <= MOST_RUNS,
@@ -56,9 +60,10 @@ class Runs(Brief):
 
 
 class Draw(Brief):
-    """Test on `n_test` random rows and train on `n_train` others (None: all) in each repeat.
+    """Split that draws test rows and training rows at random in each repeat.
 
-    They are drawn from all rows, official parts or not; with `equal_classes` as many of each class.
+    Both are drawn from all rows, whether or not there are official parts; without `n_train`, all rows that are not test
+    rows are for training.  With `equal_classes`, the same number of rows is drawn from each class.
     """
 
     n_test: Rows
@@ -67,19 +72,19 @@ class Draw(Brief):
 
 
 class Subset(Brief):
-    """Train on `n_train` rows, drawn once from the official training part if there is one.
+    """Split that draws `n_train` training rows once and tests on all other rows.
 
-    All other rows are test rows.
+    The training rows are drawn from the official training part if there is one.
     """
 
     n_train: Rows
 
 
 class Stream(Brief):
-    """Test on each chunk of rows, or each row, before training on it, in a single pass.
+    """Split of a stream: each chunk of rows is used for testing and then for training.
 
     Metrics are recorded every `window` rows and the learner is saved every `checkpoint` rows, so that a killed pass can
-    be resumed.  `test`: a row is predicted by a learner of the chunks before its own, or of all rows before it.
+    be resumed.  `test`: a row is predicted by a learner trained on all earlier chunks, or on all earlier rows.
     `unbounded`: accept learners whose memory grows with the number of rows.  `classes`: all labels; without them a
     first pass over the files finds them, and keeps the parsed rows in the cache.
     """
@@ -104,10 +109,10 @@ EXAMPLE = (
 
 
 def parse_split(values: Any, where: str = "split", overrides: Collection[str] = ()) -> SplitSpec:
-    """Parse a split from a mapping; keys with the value None count as missing.
+    """Return the split that a mapping such as {test_size: 0.2} describes.
 
-    `overrides` are the dotted keys of the command line: a message about keys of two splits is about these keys.
-    Raises KlrBenchError.
+    Keys with the value None count as missing.  `overrides` are the dotted keys of the command line: a message about
+    keys of two splits is about these keys.  Raises KlrBenchError.
     """
     if not isinstance(values, dict):
         refuse(where, f"one of {EXAMPLE}", values)

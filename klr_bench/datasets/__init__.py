@@ -1,4 +1,4 @@
-"""Data sets: download, parsing, splits and preprocessing.
+"""Download, parsing, splitting and preprocessing of data sets.
 
 The names are imported lazily, so that listing the catalog needs neither SciPy nor scikit-learn.
 """

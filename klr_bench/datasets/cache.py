@@ -1,4 +1,4 @@
-"""The cache folder: its location, file hashes, locks and error messages."""
+"""Functions for the cache folder: its location, file hashes, locks and error messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from filelock import FileLock, Timeout
 from klr_bench.errors import KlrBenchError, fail, sanitize
 from klr_bench.files import open_regular, read_json, write_json
 
-# The arguments are the bytes done, the total bytes (None if unknown) and a description of the step.
+# A progress callback receives the bytes processed, the total bytes (None if unknown) and a description of the step.
 Progress = Callable[[int, "int | None", str], None]
 State = tuple[int, int, int]
 T = TypeVar("T")
@@ -29,11 +29,11 @@ N_PIECES, PIECE = 16, 2**20
 
 
 def ignore_progress(done: int, total: int | None, description: str) -> None:
-    """Ignore a progress report."""
+    """Ignore the progress report (the default progress callback)."""
 
 
 def default_cache() -> Path:
-    """Return the default cache folder: ``data/`` in a checkout, else the user's cache folder."""
+    """Return the default cache folder: ``data/`` in a checkout, or the user's cache folder."""
     checkout = Path(__file__).resolve().parents[2]
     if (checkout / "pyproject.toml").is_file() and (checkout / "configs").is_dir():
         return checkout / "data"
@@ -49,14 +49,14 @@ def suffixed(path: Path, suffix: str) -> Path:
 
 @contextmanager
 def disk_errors(path: Path, setting: str = "data.cache=FOLDER") -> Iterator[None]:
-    """Turn an OSError raised while writing `path` into a KlrBenchError that says what to do.
+    """Convert an OSError in the ``with`` block into a KlrBenchError that explains what to do.
 
-    `setting` is the option that selects another folder.
+    The block writes the file or folder `path`.  `setting` is the option that selects another folder.
     """
     try:
         yield
     except OSError as error:
-        # NumPy reports a full disk as "8 requested and 0 written", without an errno.
+        # NumPy reports a full disk with a message such as "8 requested and 0 written", but no errno.
         full = error.errno in {errno.ENOSPC, errno.EDQUOT} or "requested and" in str(error)
         reason = "the disk is full" if full else error.strerror or error
         advice = "Free some space" if full else "Make its folder writable"
@@ -66,10 +66,11 @@ def disk_errors(path: Path, setting: str = "data.cache=FOLDER") -> Iterator[None
 
 
 def find_or_make(path: Path, name: str, progress: Progress, find: Callable[[], T | None], make: Callable[[], T]) -> T:
-    """Return the result of `find`, or of `make` if `find` returns None.
+    """Return cached content found by `find`; if there is none, create it with `make`.
 
-    `make` writes `path`.  One process makes the content; the others wait for it and report this under `name`.  The
-    operating system releases the lock of a killed process.  Raises KlrBenchError.
+    `find` returns None if there is no content, and `make` writes `path`.  If several processes call this at once, one
+    of them creates the content, and the others report under `name` that they are waiting.  The operating system
+    releases the lock of a killed process.  Raises KlrBenchError.
     """
     content = find()
     if content is not None:
@@ -90,16 +91,16 @@ def find_or_make(path: Path, name: str, progress: Progress, find: Callable[[], T
 
 
 def sha256_of(path: Path) -> str:
-    """Return the SHA-256 hash of a file.  Raises OSError."""
+    """Return the SHA-256 hash of the content of a file.  Raises OSError."""
     with open_regular(path) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def sampled_sha256(path: Path) -> str:
-    """Return a SHA-256 hash of 16 MiB sampled from a file; a smaller file is hashed as a whole.
+    """Return a SHA-256 hash of a sample of 16 MiB of a file.
 
-    The sample consists of pieces of 1 MiB: the first, the last, and others evenly spaced in between.  The hash also
-    covers the size of the file.  Raises OSError.
+    A smaller file is hashed completely.  Otherwise, the sample consists of pieces of 1 MiB: the first, the last, and
+    others evenly spaced in between.  The hash also covers the size of the file.  Raises OSError.
     """
     with open_regular(path) as stream:
         size = os.fstat(stream.fileno()).st_size
@@ -114,14 +115,18 @@ def sampled_sha256(path: Path) -> str:
 
 @lru_cache(MOST_FILES)
 def content_sha256(path: Path, state: State, *, sampled: bool) -> str:
-    """Return the hash of a file, cached until the state of the file changes.  Raises OSError."""
+    """Return the SHA-256 hash of a file or of a sample of its content.
+
+    The hash is remembered until the state of the file (see `state_of`) changes.  Raises OSError.
+    """
     return sampled_sha256(path) if sampled else sha256_of(path)
 
 
 def state_of(path: Path) -> State:
-    """Return the size, mtime and ctime of a file.  Raises OSError.
+    """Return the size, modification time and change time of a file.  Raises OSError.
 
-    Programs such as rsync and cp -p set the mtime of the files they write, but no program can set the ctime.
+    Programs such as rsync and cp -p set the modification time of the files that they write, but no program can set the
+    change time.
     """
     state = path.stat()
     return state.st_size, state.st_mtime_ns, state.st_ctime_ns
@@ -130,8 +135,9 @@ def state_of(path: Path) -> State:
 def stamped_sha256(path: Path, *, recompute: bool = False) -> str | None:
     """Return the SHA-256 hash of a cached file, or None if the file cannot be read.
 
-    The hash is read from the stamp of the file if size and times still match; otherwise, or if `recompute`, it is
-    computed.  A stamp for different content is replaced only if `recompute`.
+    The hash is read from the ``.stamp`` file next to the file if the size and the times stored there still match.
+    Otherwise, or if `recompute` is true, the hash is computed.  A ``.stamp`` file for different content is replaced
+    only if `recompute` is true.
     """
     stamp = stamp_of(path)
     try:
@@ -142,13 +148,13 @@ def stamped_sha256(path: Path, *, recompute: bool = False) -> str | None:
     except OSError:
         return None
     if recompute or stamp.get("sha256") in (None, sha256):
-        with suppress(KlrBenchError):  # in a read-only cache the file is hashed every time
+        with suppress(KlrBenchError):  # a read-only cache stores no hash, so the file is hashed each time
             write_json(suffixed(path, ".stamp"), {"state": state, "sha256": sha256})
     return sha256
 
 
 def stamp_of(path: Path) -> dict[str, Any]:
-    """Return the stamp of a cached file (its state and hash), or {} if missing or damaged."""
+    """Return the state and hash recorded for a cached file, or {} if there is no valid record."""
     with suppress(KlrBenchError):
         stamp = read_json(suffixed(path, ".stamp"))
         if isinstance(stamp, dict) and re.fullmatch(r"[0-9a-f]{64}", str(stamp.get("sha256"))):

@@ -1,6 +1,7 @@
-"""The commands ``klr-bench data list | fetch | verify | info``.
+"""The commands ``klr-bench data list``, ``fetch``, ``verify`` and ``info``.
 
-They print to a console and return the exit status.  SciPy and scikit-learn are not imported, so listings are fast.
+The commands print to a console and return the exit status.  SciPy and scikit-learn are not imported, so listings are
+fast.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ from klr_bench.files import no_file
 
 
 def datasets(config_dirs: Sequence[Path]) -> dict[str, DatasetConfig]:
-    """Return all data sets of configs/dataset in a dictionary sorted by name."""
+    """Return the configurations of all data sets as a dictionary sorted by name."""
     return {name: read_dataset(name, config_dirs) for name in config_files.names("dataset", config_dirs)}
 
 
 def _state(dataset: DatasetConfig, cache: Path) -> tuple[int, str]:
-    """Return the total size of the cached files in bytes, and a description of the state."""
+    """Return the total size of the cached files of a data set, and a status such as "fetched"."""
     paths = [cached_path(file, cache) for file in files(dataset)]
     present = [path for path in paths if no_file(path) is None]
     if not paths:
@@ -43,7 +44,7 @@ def _state(dataset: DatasetConfig, cache: Path) -> tuple[int, str]:
 
 
 def list_(config_dirs: Sequence[Path], cache: Path, console: Console) -> int:
-    """Print all data sets with their rows, features, size in the cache and state."""
+    """Print a table of all data sets: number of rows and features, size in the cache, status."""
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("name", no_wrap=True)  # users copy the names
     table.add_column("data set")
@@ -63,10 +64,10 @@ def list_(config_dirs: Sequence[Path], cache: Path, console: Console) -> int:
 
 
 def fetch_(names: Sequence[str], config_dirs: Sequence[Path], cache: Path, mirror: str | None, console: Console) -> int:
-    """Fetch the files of the named data sets into the cache and check their hashes."""
+    """Fetch the files of some data sets into the cache and check the hashes of the files."""
     if not names:
         known = ", ".join(datasets(config_dirs))
-        fail(f"klr-bench data fetch: expected the names of data sets, got none. Known: {known}.")
+        fail(f"klr-bench data fetch: expected the names of data sets, got none. Known data sets: {known}.")
     for name, dataset in {name: read_dataset(name, config_dirs) for name in names}.items():
         entries = files(dataset)
         with progress(console) as report:
@@ -79,9 +80,9 @@ def fetch_(names: Sequence[str], config_dirs: Sequence[Path], cache: Path, mirro
 
 
 def verify_(names: Sequence[str], config_dirs: Sequence[Path], cache: Path, console: Console) -> int:
-    """Check the cached files and parsed arrays of data sets; return 2 if any is corrupt.
+    """Check the cached files and the parsed arrays of some data sets against stored hashes.
 
-    Without names, everything in the cache is checked.
+    Return 2 if any of them is corrupt, otherwise 0.  Without names, everything in the cache is checked.
     """
     from klr_bench.datasets import parsed
     from klr_bench.datasets.dataset import dataset_hash, parsed_folder
@@ -106,7 +107,7 @@ def verify_(names: Sequence[str], config_dirs: Sequence[Path], cache: Path, cons
 
 
 def info(name: str, config_dirs: Sequence[Path], cache: Path, console: Console) -> int:
-    """Print the description of a data set and the state of its files."""
+    """Print the properties of a data set and the locations of its files."""
     dataset = read_dataset(name, config_dirs)
     source, values = dataset.source, dataset.model_dump()
     lines: list[tuple[str, object]] = [
@@ -133,7 +134,7 @@ def info(name: str, config_dirs: Sequence[Path], cache: Path, console: Console) 
 
 @contextmanager
 def progress(console: Console) -> Iterator[Callback]:
-    """Yield a progress callback: a progress bar on a terminal, otherwise one line per step."""
+    """Yield a callback that shows progress: a bar on a terminal, otherwise one line per step."""
     if not console.is_terminal:
         printed: set[str] = set()
 

@@ -1,4 +1,4 @@
-"""Class labels: read as text, then encoded as -1 and +1 or as 0, 1, ..."""
+"""Conversion of class labels from strings to -1 and +1, or to 0, 1, 2 and so on."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NO_LABEL = frozenset({"", "na", "n/a", "nan", "null", "?"})
 
 
 def parse_number(text: str) -> float | None:
-    """Return the number that a text represents, or None if it is not a number.
+    """Convert a string to a float; return None if the string is not a number.
 
     Unlike ``float``, this function accepts neither ``1_000`` nor digits other than 0-9.
     """
@@ -42,7 +42,7 @@ def is_missing_label(text: str) -> bool:
 
 
 def _key(text: str) -> str | float:
-    """Return a comparison key that is the same for all spellings of a number."""
+    """Return a key for comparing labels; it is the same for 1, +1 and 1.0."""
     value = parse_number(text)
     if value is None or not math.isfinite(value):
         return text
@@ -50,11 +50,11 @@ def _key(text: str) -> str | float:
 
 
 class Labels:
-    """Integer codes 0, 1, ... of the labels of a data set, in order of first occurrence.
+    """Mapping from the labels of a data set to consecutive integer codes, starting at 0.
 
-    Numbers are compared by value: ``+1``, ``1`` and ``1.0`` are one label, spelled as in its first occurrence.  The
-    labels in `first` get the first codes; if `closed`, no others are allowed.  With `drop_missing`, a missing label
-    has the code -1.
+    The codes are assigned in the order in which the labels first occur.  Numbers are compared by value: ``+1``, ``1``
+    and ``1.0`` are one label, spelled as in its first occurrence.  The labels in `first` get the first codes; if
+    `closed`, no others are allowed.  With `drop_missing`, a missing label has the code -1.
     """
 
     def __init__(self, first: Sequence[str] = (), *, closed: bool = False, drop_missing: bool = False) -> None:
@@ -68,13 +68,16 @@ class Labels:
         self._closed = closed
 
     def drops(self, text: str, n_rows: int = 1) -> bool:
-        """Return True if rows with this label must be dropped, and count those rows."""
+        """Return True if a label is missing and its rows must be dropped; count the dropped rows."""
         dropped = self._drop_missing and is_missing_label(text)
         self.dropped.update({text: n_rows} if dropped else {})
         return dropped
 
     def code(self, text: str) -> int:
-        """Return the code of a label.  Raises ValueError if the label is invalid or not allowed."""
+        """Return the integer code of a label; a new label gets the next code.
+
+        Raises ValueError if the label is invalid or not allowed.
+        """
         known = self._codes.get(text)
         if known is not None:
             return known
@@ -97,9 +100,11 @@ class Labels:
         return self._codes[text]
 
     def encode(self, values: NDArray[np.float64], code_of: Callable[[int], int]) -> NDArray[np.int32]:
-        """Return integer codes (n,) of numeric labels `values` (n,), where NaN stands for a word.
+        """Return the integer codes of an array of labels.
 
-        `code_of(row)` is called for words and for new labels.
+        `values` (n,) contains the numeric labels, and NaN for each label that is not a number.  For these, and for
+        labels that have no code yet, `code_of(row)` must return the code of the label in the given row.
+
         """
         codes = np.full(len(values), -1, dtype=np.int32)
         for code, spelling in enumerate(self.spellings[:MOST_COMPARED]):
@@ -120,13 +125,13 @@ def encode_targets(
     n_train: int | None = None,
     column: str = "",
 ) -> tuple[NDArray[np.int8], tuple[str, ...]]:
-    """Return the targets y (n,) for label codes, and the labels of the classes.
+    """Convert label codes to targets, and also return the labels of the classes.
 
-    With two classes, y is -1 or +1; `positive` is the label that becomes +1, by default the last one.  With more than
-    two labels, `positive` selects one class against the rest; without it, `multiclass` must be true, and y is the
-    index of the label.  Labels are sorted as numbers if all are numbers, otherwise as text.  The first `n_train` rows
-    (all rows if None) must contain all classes.  `column` describes the label column in messages.  Raises
-    KlrBenchError.
+    The targets are denoted by y (n,).  With two classes, y is -1 or +1; `positive` is the label that becomes +1, by
+    default the last one.  With more than two labels, `positive` selects one class against the rest; without it,
+    `multiclass` must be true, and y is the index of the label.  Labels are sorted as numbers if all are numbers,
+    otherwise as text.  The first `n_train` rows (all rows if None) must contain all classes.  `column` describes the
+    label column in messages.  Raises KlrBenchError.
     """
     names, present = labels.spellings, np.unique(codes[:n_train]).tolist()
     classes = _sorted(names)
@@ -154,7 +159,10 @@ def encode_targets(
 def select_labels(
     parts: Sequence[tuple[Any, NDArray[Any]]], labels: Labels, only: Sequence[Any], where: str
 ) -> tuple[list[tuple[Any, NDArray[Any]]], Labels]:
-    """Return the rows of each part (X, codes) whose label is in `only`, with new label codes."""
+    """Select the rows whose label is in the list `only`, and renumber the label codes.
+
+    Each part is a pair (X, codes), such as the training rows and the test rows.
+    """
     selected = Labels()
     new = np.full(len(labels.spellings), -1)
     for label in only:
@@ -164,7 +172,7 @@ def select_labels(
 
 
 def code_of_label(labels: Labels, label: Any, where: str, setting: str) -> int:
-    """Return the code of a label; ignore case if there is no exact match.
+    """Return the integer code of a label, ignoring case if there is no exact match.
 
     Raises KlrBenchError with the name of the setting if the label does not occur.
     """

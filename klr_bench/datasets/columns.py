@@ -1,4 +1,4 @@
-"""Detection of missing values, numbers, units, dates and identifiers in a column of text."""
+"""Detection of missing values, numbers, units, dates and identifiers in a column of strings."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ IDENTIFIER = re.compile(
 """Names of identifier columns: the last word is ``id`` or similar, but ``humid`` does not match."""
 MOST_FORMS = 50
 """Maximum number of different units of a column that are counted."""
-_BYTE = r"\\x[89a-f][0-9a-f]"  # escape sequence that the reader writes for an invalid UTF-8 byte
+_BYTE = r"\\x[89a-f][0-9a-f]"  # the escape sequence by which the reader replaces an invalid UTF-8 byte
 _BEFORE = rf"(?:[A-Z]{{0,3}}(?:[$€£¥₹₩₽₺₪₫₴₦฿¢]|{_BYTE})|[A-Z]{{3}}(?=\s))"
 _WORD = rf"(?:{_BYTE}|[^\d\s.,:;+()#\\-]){{1,10}}"
 _AFTER = rf"(?![/_]){_WORD}[23]?(?: {_WORD})?"
@@ -49,7 +49,7 @@ Form = tuple[str, bool]
 
 
 class Amount(NamedTuple):
-    """A number written as text, split into unit and digits."""
+    """A number such as "5,000 kg", split into its unit and its digits."""
 
     unit: str
     digits: str
@@ -59,7 +59,7 @@ class Amount(NamedTuple):
 
 
 def parse_amount(text: str) -> Amount | None:
-    """Split a number that may have a unit or commas; return None for any other text."""
+    """Split a string such as "5,000 kg" into unit and digits; return None if it is not a number."""
     value = parse_number(text)
     if value is not None:
         return None if math.isnan(value) else Amount("", text, _mark(text, value))
@@ -86,9 +86,9 @@ def _mark(digits: str, value: float) -> str:
 
 
 def amount_value(text: str, unit: str, *, commas: bool) -> float | None:
-    """Return the value of a number with the given unit, or None for any other text.
+    """Convert a number with the given unit, such as "5 kg", to a float.
 
-    If `commas`, commas may separate thousands.
+    Return None for any other string.  If `commas` is true, commas may separate thousands.
     """
     parts = parse_amount(text)
     if parts is None or parts.unit != unit or parts.mark == "decimal" or (parts.mark in COMMA and not commas):
@@ -98,7 +98,7 @@ def amount_value(text: str, unit: str, *, commas: bool) -> float | None:
 
 @dataclass
 class ColumnProfile:
-    """Statistics of a column over all rows."""
+    """Statistics of the values in one column of a table, collected over all rows."""
 
     n: int = 0
     n_missing: int = 0
@@ -120,7 +120,7 @@ class ColumnProfile:
     """Number in the previous row."""
 
     def add(self, lines: Sequence[int], texts: Sequence[str]) -> None:
-        """Update the statistics with some rows, given by their line numbers and texts."""
+        """Update the statistics with the values of some rows and their line numbers."""
         numbers = parse_numbers(texts)
         rows = list(zip(lines, texts, strict=True))
         if numbers is None:
@@ -158,7 +158,7 @@ class ColumnProfile:
         self.stepped, self.last = self.stepped and bool((steps == 1).all()), float(numbers[-1])
 
     def reason_to_leave_out(self, name: str) -> str | None:
-        """Return why a column with this name (empty if unnamed) should be left out, or None."""
+        """Return a reason to leave out the column, such as "row numbers", or None to keep it."""
         if self.whole and self.n >= FEW_VALUES and self.stepped and not self.n_missing:
             return "row numbers"
         if not IDENTIFIER.fullmatch(name) and name:
@@ -175,7 +175,7 @@ class ColumnProfile:
 
     @property
     def commas(self) -> str:
-        """Meaning of commas in the numbers: "none" or one of `COMMA`; "either" if undetermined."""
+        """Meaning of commas in the numbers: "none", "thousands", "decimal" or "either" (unclear)."""
         if "decimal" in self.marks or not self.marks & {"thousands", "either"}:
             return "decimal" if "decimal" in self.marks else "none"
         thousands = self.marks & {"thousands", "point"} or ("hundreds" in self.marks and "large" not in self.marks)
@@ -183,16 +183,17 @@ class ColumnProfile:
 
     @property
     def units(self) -> list[str]:
-        """Units of the numbers, the most frequent first; an empty string means no unit."""
+        """Units of the numbers in the column, the most frequent first; "" means no unit."""
         counts: Counter[str] = Counter()
         for form, count in self.forms.items():
             counts.update({form[0]: count} if form else {})
         return [unit for unit, _ in counts.most_common()]
 
     def numbers(self, *, commas: bool) -> tuple[int, tuple[int, str] | None]:
-        """Return the count of numbers with the most frequent unit, and the first other value.
+        """Count the numbers with the most frequent unit, and find the first value without it.
 
-        The first other value is given by line and text, or None.  Numbers with a comma count only if `commas`.
+        That value is returned as (line, string), or None if there is none.  Numbers with a comma are counted only if
+        `commas` is true.
         """
         unit = next(iter(self.units), "")
         forms = {(unit, False), (unit, commas)}
@@ -201,12 +202,12 @@ class ColumnProfile:
 
 
 def is_missing(text: str) -> bool:
-    """Return True if a field denotes a missing value."""
+    """Return True if a field of a table denotes a missing value."""
     return len(text) <= 4 and text.lower() in MISSING
 
 
 def parse_numbers(texts: Sequence[str]) -> NDArray[np.float64] | None:
-    """Return the numbers that texts represent; None if any text is not a number or is NaN."""
+    """Convert strings to floats; return None if any string is not a number or is NaN."""
     try:
         numbers = np.array(texts, dtype=np.float64)
     except ValueError:

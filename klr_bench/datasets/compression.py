@@ -21,7 +21,7 @@ from klr_bench.files import open_regular
 
 SUFFIXES = (".xz", ".gz", ".bz2")
 CHUNK = 1 << 18  # bytes
-MOST_RATIO = 200  # decompressed size / file size: 10 is usual, gzip reaches 1,000, bzip2 more
+MOST_RATIO = 200  # maximum ratio of decompressed size to file size: 10 is usual, gzip reaches 1,000
 SMALLEST_BOMB = 1 << 23  # bytes of content
 LONGEST_LINE = 1 << 22  # characters
 
@@ -34,7 +34,7 @@ MAGIC = tuple(_OPENERS)
 
 
 class DamagedFileError(Exception):
-    """Raised for a file that is truncated, corrupted or not readable."""
+    """Raised if a file is truncated, corrupted or not readable."""
 
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(reason)
@@ -42,7 +42,7 @@ class DamagedFileError(Exception):
 
 
 class _Decompressed(io.RawIOBase):
-    """Decompressed content of a file; reading fails if it is far larger than the file."""
+    """Stream of decompressed content; reading fails if the content is far larger than the file."""
 
     def __init__(self, content: Any, stored: BinaryIO, path: Path) -> None:
         self._content, self._stored, self._path, self._size = content, stored, path, 0
@@ -70,7 +70,7 @@ def lines(stream: IO[AnyStr], path: Path) -> Iterator[AnyStr]:
 
 
 def line_too_long(path: Path, line: int) -> KlrBenchError:
-    """Return the error for a line that is too long."""
+    """Return a KlrBenchError for a line that is too long."""
     most = f"{LONGEST_LINE:,} characters"
     return KlrBenchError(
         f"{path}, line {line}: expected at most {most} per line, got more; correct or remove the line."
@@ -79,9 +79,9 @@ def line_too_long(path: Path, line: int) -> KlrBenchError:
 
 @contextmanager
 def open_plain(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
-    """Open a file; yield a stream of its uncompressed content, and the file itself.
+    """Open a plain or compressed file, and yield a stream of the uncompressed content.
 
-    Every read error, also inside the ``with`` block, becomes a DamagedFileError.
+    The file itself is yielded as a second value.  Every read error in the ``with`` block becomes a DamagedFileError.
     """
     try:
         with open_regular(path) as raw:
@@ -94,13 +94,16 @@ def open_plain(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
     except (EOFError, lzma.LZMAError, zlib.error) as error:
         raise DamagedFileError(path, f"truncated or corrupted ({error})") from error
     except OSError as error:
-        # gzip and bz2 raise OSError without an errno for invalid content; file-system errors have an errno.
+        # For invalid content, gzip and bz2 raise an OSError that has no errno; errors of the file system have one.
         reason = f"cannot be read ({error.strerror})" if error.errno else f"truncated or corrupted ({error})"
         raise DamagedFileError(path, reason) from error
 
 
 def plain_chunks(path: Path) -> Iterator[tuple[bytes, int]]:
-    """Yield the uncompressed content of a file in chunks, each with its position in the file."""
+    """Yield the uncompressed content of a file in chunks.
+
+    Each chunk comes with the number of bytes of the (compressed) file that have been read so far.
+    """
     with open_plain(path) as (stream, stored):
         while chunk := stream.read(CHUNK):
             yield chunk, stored.tell()

@@ -1,4 +1,4 @@
-"""Loading of data sets as arrays (`load`) or as streams, and the keys of their content."""
+"""Loading of data sets as arrays or as streams, and hashes that identify their content."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ OWN_PATHS = ("path", "test_path")
 
 @dataclass(frozen=True)
 class Dataset:
-    """A data set in memory; it has two classes, or more if ``multiclass: true`` is set."""
+    """A data set in memory, with features, class labels and the official training set, if any."""
 
     name: str
-    X: Any  # float32 (n, d): C-contiguous array, or CSR with sorted indices; may be memory-mapped
-    y: NDArray[np.int8]  # (n,): -1 and +1, or 0, 1, ... for more than two classes
-    classes: tuple[str, ...]  # class labels as spelled in the file, in the order of the values of y
-    n_train_official: int | None  # number of official training rows, which come first
+    X: Any  # features (n, d), float32: C-contiguous array, or CSR with sorted indices; may be memory-mapped
+    y: NDArray[np.int8]  # targets (n,): -1 and +1, or 0, 1, ... if there are more than two classes
+    classes: tuple[str, ...]  # class labels as written in the file; the first belongs to the smallest value of y
+    n_train_official: int | None  # number of rows of the official training set, which precede the test rows
     hash: str
-    relevant: NDArray[np.int64] | None = None  # indices of the features that determine the labels
-    said: tuple[str, ...] = ()  # notes on the columns of a user's table
+    relevant: NDArray[np.int64] | None = None  # indices of the features that determine the labels, if known
+    said: tuple[str, ...] = ()  # notes on how the columns of a user's table were treated
 
 
 @dataclass(frozen=True)
 class Streamed:
-    """A data set that is read in chunks and is never in memory as a whole."""
+    """A data set that is read in chunks because it may be larger than memory."""
 
     name: str
     rows: Any  # a `Stream`
@@ -57,7 +57,10 @@ class Streamed:
     """Value of y for each label in `rows.classes`."""
 
     def __iter__(self) -> Iterator[tuple[Any, NDArray[np.int8]]]:
-        """Yield chunks of features X (n, d), a float32 array or CSR, and targets y (n,)."""
+        """Yield the rows of the data set in chunks (X, y) of features and targets.
+
+        The features X (n, d) are a float32 array or a CSR matrix; y (n,) contains the targets.
+        """
         for X, labels in self.rows:
             yield X, self.codes[np.searchsorted(self.rows.classes, labels)]
 
@@ -65,13 +68,13 @@ class Streamed:
 def load(
     name: str, config: DatasetConfig, *, cache: Path, mirror: str | None, progress: Progress | None = None
 ) -> Dataset:
-    """Load a data set, fetching and parsing its files if they are not in the cache.
+    """Load a data set into memory; files that are not in the cache are fetched and parsed.
 
     Raises KlrBenchError if a file is unavailable or invalid, or if the cache cannot be written.
     """
     key, full_name = dataset_hash(name, config), dataset_name(name, config)
     if config.source.generator:
-        arrays = _generated(name, config)  # faster than reading the arrays from a disk
+        arrays = _generated(name, config)  # not cached, because generating them is faster than reading them from a disk
     else:
         paths = fetched(config, cache=cache, mirror=mirror, progress=progress)
         sha256s = _sha256s(paths, config)
@@ -90,9 +93,7 @@ def load(
     n, declared, n_train = len(arrays.y), config.declared_rows(), arrays.n_train_official
     if declared not in {None, n}:
         fail(f"{name}: expected n_samples={declared} as declared, got {n} rows; correct configs/dataset/{name}.yaml.")
-    if (
-        config.source.n_train is not None and not config.source.test
-    ):  # the first n_train rows are the official training set
+    if config.source.n_train is not None and not config.source.test:
         n_train = config.source.n_train
         if not 0 < n_train < n:
             fail(f"{name}: n_train: expected an integer from 1 to {n - 1}, got {n_train}; correct {name}.yaml.")
@@ -108,7 +109,7 @@ def streamed(
     skip_rows: int = 0,
     progress: Progress | None = None,
 ) -> Streamed:
-    """Return a data set as a stream of chunks, fetching its files if they are not in the cache.
+    """Return a data set as a stream of chunks; files that are not in the cache are fetched.
 
     The first `skip_rows` rows are left out.  `name` is the name in results, which `dataset_name` computes from a hash
     of the user's files.  Raises KlrBenchError if a file is unavailable or invalid.
@@ -139,7 +140,7 @@ def streamed(
 
 
 def fetched(config: DatasetConfig, *, cache: Path, mirror: str | None, progress: Progress | None) -> list[Path]:
-    """Return the paths of the files of a data set, fetching those not in the cache.
+    """Return the paths of the files of a data set; files that are not in the cache are fetched.
 
     A generated data set has no files.  Raises KlrBenchError if a file is unavailable.
     """
@@ -149,14 +150,14 @@ def fetched(config: DatasetConfig, *, cache: Path, mirror: str | None, progress:
 
 
 def parsed_folder(key: str, cache: Path) -> Path:
-    """Return the folder for the parsed arrays of the data set with hash `key`."""
+    """Return the folder for the parsed arrays of a data set, given the hash of the data set."""
     return expanded(str(cache)).absolute() / "parsed" / key
 
 
 def dataset_name(name: str, config: DatasetConfig) -> str:
-    """Return the name of a data set in results.
+    """Return the name under which results refer to a data set.
 
-    For a user's file it is the stem of the file name followed by six digits of the hash.
+    For a user's file, it is the stem of the file name followed by six digits of the hash.
     """
     if not config.source.is_own_file:
         return name
@@ -168,10 +169,10 @@ def dataset_name(name: str, config: DatasetConfig) -> str:
 
 
 def dataset_hash(name: str, config: DatasetConfig) -> str:
-    """Return a hash that identifies the content of a data set, without fetching its files.
+    """Return a hash that identifies the content of a data set.
 
-    It does not depend on the scaling and the split.  The user's own files are hashed as a whole; those of a stream are
-    sampled.
+    Its files are not fetched.  The hash does not depend on the scaling and the split.  The user's own files are hashed
+    as a whole; those of a stream are sampled.
     """
     source, reading = config.source, _reading(config).content()
     parts: dict[str, object] = {} if source.n_train is None or source.test else {"n_train": source.n_train}
@@ -182,14 +183,13 @@ def dataset_hash(name: str, config: DatasetConfig) -> str:
         return content_hash(content | parts)
     if source.is_own_file:
         sha256s = _sha256s(_own_files(config), config)
-    else:  # a file with an unknown hash is identified by its URL or its name
+    else:  # a file whose hash is unknown is identified by its URL or its name
         unknown = {file.name: f"{UNKNOWN}: {file.url or file.name}" for file in files(config) if file.sha256 == UNKNOWN}
         sha256s = [unknown.get(file.name, file.sha256) for file in files(config)]
     return content_hash({"reader": READER_VERSION, "sha256": sha256s, "reading": reading} | parts)
 
 
 def _reading(config: DatasetConfig) -> Reading:
-    """Return the options for reading a data set; the format of a user's file is `file_format`."""
     source = config.source
     return Reading(
         source.file_format if source.is_own_file else source.format,
@@ -204,7 +204,7 @@ def _reading(config: DatasetConfig) -> Reading:
 
 
 def _sha256s(paths: Sequence[Path], config: DatasetConfig) -> list[str]:
-    """Return the hashes of files; a file is hashed again only after it has changed."""
+    """Return the SHA-256 hashes of files; a file is hashed again only if it has changed."""
     if not config.source.is_own_file:
         return [stamped_sha256(path) or "" for path in paths]
     try:
@@ -233,7 +233,7 @@ def _own_files(config: DatasetConfig) -> list[Path]:
 
 
 def _generated(name: str, config: DatasetConfig) -> Arrays:
-    """Return the validated arrays of a generated or bundled data set."""
+    """Create the arrays of a generated or bundled data set and check that they are valid."""
     source = config.source
     call = source.generator or {}
     with _call_errors(f"{name}: its generator", call):
@@ -246,7 +246,7 @@ def _generated(name: str, config: DatasetConfig) -> Arrays:
             f"got {X.shape[0]} rows, {X.shape[1]} features and {len(targets)} labels."
         )
     if not (np.abs(X.data if sp.issparse(X) else X) <= LARGEST).all():
-        fail(f"{name}: expected values between -{LARGEST:g} and {LARGEST:g}, got others; correct the generator.")
+        fail(f"{name}: the generator returned values that are not between -{LARGEST:g} and {LARGEST:g}; correct it.")
     labels = Labels()
     codes = np.array([labels.code(str(target)) for target in targets], dtype=np.int64)
     y, classes = encode_targets(codes, labels, name, positive=config.positive, multiclass=config.multiclass)
@@ -255,7 +255,7 @@ def _generated(name: str, config: DatasetConfig) -> Arrays:
 
 @contextmanager
 def _call_errors(what: str, call: Parameters) -> Iterator[None]:
-    """Turn any exception raised by a generator into a KlrBenchError about its parameters."""
+    """Convert any exception of a generator into a KlrBenchError about its parameters."""
     try:
         with np.errstate(all="ignore"):
             yield

@@ -1,9 +1,9 @@
-"""Random deformations of images, for generating a data set of any size.
+"""Generation of a data set of any size by random deformations of images.
 
 The method follows Loosli, Canu and Bottou (Training invariant support vector machines using selective sampling, 2007).
-For a small displacement, the image moved by a field (u, v) is  image + u dimage/dx + v dimage/dy,  and adding a
-multiple of the length of the gradient makes the strokes thicker.  The fields are smoothed white noise (Simard,
-Steinkraus and Platt, 2003).  Fields and images differ from those of the published infinite MNIST.
+For a small displacement, the image moved by a field (u, v) is image + u dimage/dx + v dimage/dy, and adding a multiple
+of the length of the gradient makes the strokes thicker.  The fields are smoothed white noise (Simard, Steinkraus and
+Platt, 2003).  Fields and images differ from those of the published infinite MNIST.
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ FAINTEST = 8 / 255
 
 
 def deformed(arrays: Any, *, n_samples: int, seed: int) -> Any:
-    """Return deformed copies of square training images as CSR, half of them per class.
+    """Return a data set of randomly deformed copies of the training images of another one.
 
-    The same seed gives the same images.  `arrays` is an `Arrays`, which is not imported here so that its code is not
-    part of the data set's key.  The images of a class are used in turn, so that all are used equally often.
+    The images must be square.  They are returned as CSR rows; half of them belong to each class.  The same seed gives
+    the same images.  `arrays` is an `Arrays`, which is not imported here so that its code is not part of the data set's
+    key.  The images of a class are used in turn, so that all are used equally often.
     """
     n = arrays.n_train_official or len(arrays.y)
     side = round(arrays.X.shape[1] ** 0.5)
@@ -52,7 +53,10 @@ def deformed(arrays: Any, *, n_samples: int, seed: int) -> Any:
 
 
 def _fields(side: int, random: np.random.Generator) -> Any:
-    """Return displacement fields (2, FIELDS, side^2) along rows and columns, with mean square 1."""
+    """Return random smooth displacement fields for images of `side` x `side` pixels.
+
+    The array (2, FIELDS, side^2) contains the displacements along rows and along columns, with mean square 1.
+    """
     noise = random.standard_normal((2, FIELDS, side, side))
     smooth = gaussian_filter(noise, (0, 0, SMOOTHNESS, SMOOTHNESS), mode="wrap")
     smooth /= np.sqrt(np.mean(smooth**2, axis=(2, 3), keepdims=True))
@@ -60,7 +64,7 @@ def _fields(side: int, random: np.random.Generator) -> Any:
 
 
 def _blocks(y: NDArray[np.int8], n_of_each: int, seed: int) -> Iterator[tuple[int, NDArray[np.intp]]]:
-    """Yield pairs (class sign, row indices) until each class has `n_of_each` rows."""
+    """Yield `n_of_each` row indices for each class, in blocks (class, row indices)."""
     for sign in (1, -1):
         rows = np.random.default_rng([seed, 0, sign + 1]).permutation(np.flatnonzero(y == sign))
         for start in range(0, n_of_each, BLOCK):

@@ -1,8 +1,8 @@
-"""Fetching of data files into the cache, with a check of their SHA-256 hashes.
+"""Fetching of data files into the cache, with verification of their SHA-256 hashes.
 
-A file is searched for next to its cached path (a compressed copy put there by hand), at the mirror, and at its
-upstream URL, in this order.  It is decompressed into a temporary file, which is moved to the cached path only if its
-hash is correct, so the cache never contains an incomplete or wrong file.
+A file is searched for next to its cached path (a compressed copy put there by hand), at the mirror, and at its upstream
+URL, in this order.  It is decompressed into a temporary file, which is moved to the cached path only if its hash is
+correct, so the cache never contains an incomplete or wrong file.
 
 ``sha256: unknown`` accepts any content; the hash of the first content is recorded, and a file that changes afterwards
 is fetched again.  No file may be larger than its ``max_bytes``.
@@ -31,12 +31,14 @@ MOST_BYTES = 1 << 36
 
 
 def files(dataset: DatasetConfig) -> list[LabelsFile]:
-    """Return the files of a data set; a separate label file follows the file of examples."""
+    """Return the entries of all files of a data set; a label file follows its file of examples."""
     return [file for part in dataset.files() for file in (part, part.labels) if file]
 
 
 def fetch(entry: LabelsFile, *, cache: Path, mirror: str | None = None, progress: Progress | None = None) -> Path:
-    """Return the path of a cached file, fetching the file first if it is missing or wrong.
+    """Return the path of a file in the cache, after fetching the file if necessary.
+
+    A file is fetched if it is missing or has the wrong content.
 
     If several processes call this at once, one fetches the file and the others wait.  Raises KlrBenchError.
     """
@@ -49,10 +51,10 @@ def fetch(entry: LabelsFile, *, cache: Path, mirror: str | None = None, progress
 
 
 def verify(entry: LabelsFile, *, cache: Path) -> Literal["ok", "corrupt", "missing"]:
-    """Recompute the hash of a cached file, and return whether the file is correct.
+    """Check a cached file by its hash; return "ok", "corrupt" or "missing".
 
-    The next `fetch` replaces a corrupt file.  A file with an unknown hash is compared with the hash recorded when
-    it was fetched, and is removed if it differs.
+    The next `fetch` replaces a corrupt file.  A file with an unknown hash is compared with the hash recorded when it
+    was fetched, and is removed if it differs.
     """
     target = cached_path(entry, cache)
     expected = _expected(entry, target)
@@ -68,12 +70,12 @@ def verify(entry: LabelsFile, *, cache: Path) -> Literal["ok", "corrupt", "missi
 
 
 def cached_path(entry: LabelsFile, cache: Path) -> Path:
-    """Return the path of an uncompressed file in the cache."""
+    """Return the path at which the cache stores a file, uncompressed."""
     return expanded(str(cache)).absolute() / entry.name
 
 
 def _expected(entry: LabelsFile, target: Path) -> str:
-    """Return the declared hash or, if unknown, the hash recorded when the file was fetched."""
+    """Return the declared hash of a file or, if unknown, the hash recorded when it was fetched."""
     return stamp_of(target).get("sha256", UNKNOWN) if entry.sha256 == UNKNOWN else str(entry.sha256)
 
 
@@ -82,7 +84,7 @@ def _matches(sha256: str | None, expected: str) -> bool:
 
 
 def _fetch_from_sources(entry: LabelsFile, target: Path, mirror: str | None, progress: Progress) -> Path:
-    """Fetch the file from the first source that has it; raise KlrBenchError if none does."""
+    """Fetch a file from the first source that has it; raise KlrBenchError if none has it."""
     problems = []
     if os.path.lexists(target):
         hint = f"; to keep the changed file, remove {target.name}.stamp" if entry.sha256 == UNKNOWN else ""
@@ -100,7 +102,7 @@ def _fetch_from_sources(entry: LabelsFile, target: Path, mirror: str | None, pro
                 if isinstance(error, UnreachableError):
                     break
             else:
-                discard(suffixed(target, ".part"))  # left by an interrupted download from another source
+                discard(suffixed(target, ".part"))  # an interrupted download may have left a partial file
                 for problem in problems:
                     logger.warning("%s; fetched from %s instead", problem, place)
                 return target
@@ -110,7 +112,8 @@ def _fetch_from_sources(entry: LabelsFile, target: Path, mirror: str | None, pro
 
 
 def _locations(entry: LabelsFile, target: Path, mirror: str | None) -> dict[str, list[str]]:
-    """Return the locations to try per source; a missing file at source "" is not reported."""
+    """Return the paths or URLs to try for each source of a file, as a dictionary in order."""
+    # The source "" is a compressed copy next to the cached path; if there is none, no problem is reported.
     places = {"": [str(target) + suffix for suffix in SUFFIXES]}
     if mirror:
         base = f"{mirror.rstrip('/') if _is_url(mirror) else expanded(mirror).absolute()}/{entry.name}"
@@ -123,9 +126,9 @@ def _is_url(place: str) -> bool:
 
 
 def _fetch_from(place: str, entry: LabelsFile, target: Path, progress: Progress) -> None:
-    """Fetch the file from one location, leaving at most a partial file that can be resumed.
+    """Fetch a file from a path or a URL into the cache.
 
-    Raises TransferError.
+    After a failure, at most a partial download that can be resumed is left.  Raises TransferError.
     """
     if not _is_url(place):
         fault = no_file(Path(place))
@@ -143,7 +146,7 @@ def _fetch_from(place: str, entry: LabelsFile, target: Path, progress: Progress)
 
 def _decompress(source: Path, entry: LabelsFile, target: Path, progress: Progress) -> None:
     temporary = suffixed(target, ".tmp")
-    temporary.unlink(missing_ok=True)  # avoid writing through a link or into a FIFO
+    temporary.unlink(missing_ok=True)  # writing to an existing link or FIFO would write elsewhere
     sha256, size = hashlib.sha256(), source.stat().st_size
     try:
         with temporary.open("wb") as out:
@@ -168,7 +171,7 @@ def _wrong_content(sha256: str | None, expected: str) -> str:
 
 
 def _unavailable_message(entry: LabelsFile, target: Path, mirror: str | None, problems: list[str]) -> str:
-    """Return the message, at most five lines, for a file that no source provides."""
+    """Return the error message, at most five lines, for a file that no source provides."""
     first, *others = problems if mirror else [*problems, "mirror: not set"]
     lines = [f"The data file {entry.name} is not available. Tried:", f"  {sanitize(first, 1000)}"]
     lines += [f"  {sanitize('; '.join(others), 1000)}"] if others else []

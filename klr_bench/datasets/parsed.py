@@ -1,6 +1,6 @@
-"""Parsed arrays on disk, written once and memory-mapped by every process that needs them.
+"""Storage of parsed arrays on disk, so that later processes can memory-map them.
 
-Each process compares the checksum of a file once, before it uses any row.
+Each process verifies the checksum of a file once, before it uses any row.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ CSR = ("data", "indices", "indptr")
 def load_or_parse(
     folder: Path, name: str, sha256s: Sequence[str], parse: Callable[[], Arrays], progress: Progress
 ) -> Arrays:
-    """Return memory-mapped arrays from `folder`, calling `parse` if they are missing or damaged.
+    """Return the memory-mapped arrays stored in a folder.
 
-    `sha256s` are the hashes of the parsed files.  One process parses while the others wait.  Raises KlrBenchError.
+    If they are missing, damaged or outdated, `parse` is called, and its result is stored.  `sha256s` are the hashes of
+    the parsed files.  One process parses while the others wait.  Raises KlrBenchError.
     """
 
     def make() -> Arrays:
@@ -42,13 +43,13 @@ def load_or_parse(
 
 
 def verify(folder: Path) -> tuple[Literal["ok", "corrupt"], str]:
-    """Check all arrays in a folder; return their state and the name of the data set.
+    """Check the checksums of all arrays in a folder.
 
-    Corrupt arrays are removed, so that the next use parses the files again.  Raises KlrBenchError if they cannot be
-    removed.
+    Return "ok" or "corrupt", and the name of the data set.  Corrupt arrays are removed, so that the next use parses the
+    files again.  Raises KlrBenchError if they cannot be removed.
     """
     name = "arrays"
-    with suppress(Exception):  # damaged arrays raise many kinds of errors
+    with suppress(Exception):  # reading damaged files can raise many kinds of errors
         meta = read_checked_json(folder / "meta.json")
         name = str(meta["name"])
         if all(_crc32(folder / file) == crc for file, crc in meta["files"].items()):
@@ -90,12 +91,13 @@ def _load(folder: Path, sha256s: Sequence[str]) -> Arrays | None:
             return None
         if any(_cached_crc32(folder / file, state_of(folder / file)) != crc for file, crc in meta["files"].items()):
             return None
-        # Views as plain arrays, so that slices are plain arrays, too.
+        # np.memmap objects are converted to plain arrays, so that slices are plain arrays, too.
         array = {Path(file).stem: np.load(folder / file, mmap_mode="r").view(np.ndarray) for file in meta["files"]}
         X = array.get("X")
         if X is None:
             X = sp.csr_matrix(tuple(array[key] for key in CSR), shape=meta["shape"], copy=False)
-            X.has_sorted_indices = X.has_canonical_format = True  # they were when saved; a check would read all indices
+            # The indices were sorted when they were saved; setting the flags avoids a check that reads all of them.
+            X.has_sorted_indices = X.has_canonical_format = True
         return Arrays(X, array["y"], tuple(meta["classes"]), meta["n_train_official"], said=tuple(meta["said"]))
     except Exception:
         return None
@@ -111,7 +113,7 @@ def _crc32(path: Path) -> int:
 
 @lru_cache(maxsize=1024)
 def _cached_crc32(path: Path, state: State) -> int:
-    """Return the checksum of a file, cached until the state of the file changes."""
+    """Return the checksum of a file; it is computed again only if the state of the file changes."""
     return _crc32(path)
 
 

@@ -1,4 +1,4 @@
-"""Feature scaling, fitted on training rows only."""
+"""Feature scaling with statistics computed from the training rows only."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ MOST_QUANTILES = 1000
 
 
 def long_tailed(X: NDArray[np.float32]) -> NDArray[np.intp]:
-    """Return indices of features of X (n, d) that have a long tail and more than two values."""
+    """Return the indices of the features that have a long tail and more than two values.
+
+    A feature has a long tail if its kurtosis exceeds `LONG_TAIL`.  X has shape (n, d).
+    """
     lowest, highest = X.min(axis=0), X.max(axis=0)
     centered = X.astype(np.float64) - X.mean(axis=0, dtype=np.float64)
     variance = np.mean(centered**2, axis=0)
@@ -26,7 +29,7 @@ def long_tailed(X: NDArray[np.float32]) -> NDArray[np.intp]:
 
 @dataclass(frozen=True)
 class Scaling:
-    """A feature scaling fitted on some rows."""
+    """A feature scaling whose parameters were computed from training rows."""
 
     columns: NDArray[np.intp]
     """Indices of the features whose values are replaced by ranks."""
@@ -35,7 +38,7 @@ class Scaling:
     """Fitted scikit-learn transformers, or None."""
 
     def transform(self, X: Any) -> Any:
-        """Return the scaled rows of X (n, d); without a scaler, X is returned unchanged."""
+        """Return a scaled copy of X (n, d), or X itself if no scaling was requested."""
         if len(self.columns):
             X = X.copy()
             X[:, self.columns] = self.ranks.transform(X[:, self.columns])
@@ -43,7 +46,7 @@ class Scaling:
 
 
 def scaling_by(X: Any, kind: str | None) -> Scaling:
-    """Fit a feature scaling on dense float32 rows X (n, d).
+    """Compute the parameters of a feature scaling from the dense float32 array X (n, d).
 
     `kind` is "minmax" (scale to [0, 1]), "standard" (mean 0 and standard deviation 1), "auto" (like "standard", after
     features with a long tail have been replaced by ranks) or None (no scaling; X may be sparse).

@@ -1,4 +1,7 @@
-"""Train/test splits that depend only on seed, data set and repeat, not on the algorithm."""
+"""Division of data sets into training and test rows, in the same way for all algorithms.
+
+A split depends only on the seed, the data set and the number of the repeat.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ Indices = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Split:
-    """Indices of the training rows, in training order, and of the test rows."""
+    """The indices of the training rows, in the order of training, and of the test rows."""
 
     train: Indices
     test: Indices
@@ -30,9 +33,9 @@ class Split:
 
 @dataclass(frozen=True)
 class Prepared:
-    """The scaled training and test arrays of a split.
+    """The training and test arrays of a split, scaled if requested.
 
-    X is float32 (n, d), dense or CSR; y is int8 (n,) with values -1 and +1, or 0, 1, ...  Several learners share the
+    X is float32 (n, d), dense or CSR; y is int8 (n,) with values -1 and +1, or 0, 1, ... Several learners share the
     arrays (see `readonly_view`).  `relevant` holds the indices of the features that determine the labels, if known.
     """
 
@@ -43,7 +46,7 @@ class Prepared:
     relevant: NDArray[np.int64] | None = None
 
     def readonly(self) -> Prepared:
-        """Return read-only views of the arrays, which a learner cannot modify."""
+        """Return views of the arrays that a learner cannot modify."""
         return Prepared(
             readonly_view(self.X_train),
             readonly_view(self.y_train),
@@ -54,35 +57,35 @@ class Prepared:
 
 
 def frozen(array: Any) -> Any:
-    """Make an array or a CSR matrix read-only and return it."""
+    """Make an array or a CSR matrix read-only, and return it."""
     for part in (array.data, array.indices, array.indptr) if sp.issparse(array) else (array,):
         part.flags.writeable = False
     return array
 
 
 def readonly_view(array: Any) -> Any:
-    """Return a view of a frozen array or CSR matrix that cannot be made writable again."""
+    """Return a view of a read-only array or CSR matrix; the view cannot be made writable."""
     if not sp.issparse(array):
         return array.view()
-    matrix = copy.copy(array)  # the copy keeps the flag that indices are sorted
+    matrix = copy.copy(array)  # copying keeps the flag that marks the indices as sorted
     matrix.data, matrix.indices, matrix.indptr = (part.view() for part in (array.data, array.indices, array.indptr))
     return matrix
 
 
 def derived_seed(seed: int, dataset: str, repeat: int, purpose: str) -> int:
-    """Return a seed below 2^32 for one purpose of one repeat."""
+    """Derive a seed (below 2^32) for one purpose, such as "split", in one repeat."""
     digest = hashlib.sha256(f"{seed}/{dataset}/{repeat}/{purpose}".encode()).digest()
     return int.from_bytes(digest[:4], "little")
 
 
 def make_split(dataset: Dataset, spec: SplitSpec, seed: int, repeat: int) -> Split:
-    """Split a data set and shuffle the training rows.
+    """Split a data set into shuffled training rows and test rows.
 
     Raises KlrBenchError if there is no official split, if the runs do not cover all rows, or if a part would be empty.
     """
     n, n_official = len(dataset.y), dataset.n_train_official or 0
     if isinstance(spec, Official) and not n_official:
-        fail(f"{dataset.name}: split: official needs a test file, but there is none; use split: test_size.")
+        fail(f"{dataset.name}: split: official needs a test file, but the data set has none; use split: test_size.")
     random = np.random.RandomState(derived_seed(seed, dataset.name, repeat, "split"))
     match spec:
         case Folds(folds=folds):
@@ -104,7 +107,7 @@ def make_split(dataset: Dataset, spec: SplitSpec, seed: int, repeat: int) -> Spl
                 order, n_test = random.permutation(n), math.ceil(round(test_size * n, 6))
                 split = Split(order[: n - n_test], order[n - n_test :])
             if not len(split.train) or not len(split.test):
-                fail(f"{dataset.name}: with {n} rows, test_size={test_size} leaves no training or no test rows.")
+                fail(f"{dataset.name}: with {n} rows, test_size={test_size} leaves the training or the test set empty.")
             return split
         case Official():
             return Split(random.permutation(n_official), np.arange(n_official, n))
@@ -114,7 +117,7 @@ def make_split(dataset: Dataset, spec: SplitSpec, seed: int, repeat: int) -> Spl
 
 
 def _stratified(dataset: Dataset, test_size: float, random: np.random.RandomState) -> Split:
-    """Test on a share of each class, and spread each class evenly over the training order."""
+    """Split each class in the same proportion; spread its rows evenly over the training order."""
     y = np.asarray(dataset.y)
     counts = np.unique(y, return_counts=True)[1]
     if len(counts) > 1 and counts.max() == 1:
@@ -143,8 +146,8 @@ def _random_draw(dataset: Dataset, spec: Draw, random: np.random.RandomState) ->
     n_train, odd_train = divmod(spec.n_train or (smallest - n_test) * len(groups), len(groups))
     if odd_test or odd_train or n_test < 1 or n_train < 1 or n_test + n_train > smallest:
         fail(
-            f"{dataset.name}: split: cannot draw n_train={spec.n_train} and n_test={spec.n_test} rows from "
-            f"{len(groups)} x {smallest} rows; use smaller multiples of {len(groups)}."
+            f"{dataset.name}: split: n_train={spec.n_train} and n_test={spec.n_test} must be positive multiples "
+            f"of {len(groups)} with a sum of at most {len(groups) * smallest}."
         )
     train = np.concatenate([group[n_test : n_test + n_train] for group in groups])
     return Split(random.permutation(train), np.concatenate([group[:n_test] for group in groups]))
@@ -171,10 +174,10 @@ def _fixed_subset(dataset: Dataset, n_train: int, seed: int, repeat: int) -> Spl
 
 
 def scaling(name: str, scale: str | None, *, sparse: bool) -> str | None:
-    """Return the kind of scaling of a data set, or None for no scaling.
+    """Return the kind of scaling to apply to a data set, or None for no scaling.
 
-    "auto" means no scaling for sparse rows, which scaling would make dense.  Raises KlrBenchError if another scaling of
-    sparse rows is requested.
+    `scale` is the requested kind.  "auto" means no scaling for sparse rows, which scaling would make dense.  Raises
+    KlrBenchError if another scaling of sparse rows is requested.
     """
     if scale == "auto" and sparse:
         return None
@@ -187,7 +190,9 @@ def scaling(name: str, scale: str | None, *, sparse: bool) -> str | None:
 
 
 def prepare(dataset: Dataset, split: Split, scale: str | None) -> Prepared:
-    """Return the arrays of a split, scaled by statistics of the training rows.
+    """Select the training and test rows of a split, and scale the features.
+
+    The scaling is computed from the training rows.
 
     `scale` is a kind of `klr_bench.datasets.preprocessing` or None; for "auto" see `scaling`.  A missing value (NaN) is
     replaced by the training median of its feature, and an indicator feature is added.  The arrays are read-only.
@@ -207,7 +212,7 @@ def prepare(dataset: Dataset, split: Split, scale: str | None) -> Prepared:
 
 
 def fold_rows(n_train: int, n_folds: int, fold: int) -> tuple[Indices, Indices]:
-    """Return the positions of the training rows and of the held-out rows of one fold.
+    """Return the indices of the training rows and of the held-out rows of one fold.
 
     Folds are contiguous because the rows have already been shuffled.
     """

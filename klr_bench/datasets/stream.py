@@ -1,4 +1,4 @@
-"""Streams of chunks (X, y) from files larger than memory, for ``partial_fit``."""
+"""Reading of files larger than memory in chunks (X, y), for learners with ``partial_fit``."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def stream(
 
 
 def _checked_classes(classes: Any) -> NDArray[Any]:
-    """Return the classes as a sorted array; raise KlrBenchError for duplicates."""
+    """Sort the classes; raise KlrBenchError if two of them are equal."""
     values, n_labels = np.unique(np.asarray(classes)), 0
     with suppress(ValueError):
         n_labels = len(Labels([str(label) for label in values.tolist()]).spellings)
@@ -153,7 +153,7 @@ def _damaged(error: DamagedFileError) -> KlrBenchError:
 
 @dataclass(repr=False, eq=False)
 class Stream:
-    """Chunks of rows from text files, created by `stream`; each iteration starts over."""
+    """Iterable over chunks of rows from text files; each iteration starts from the beginning."""
 
     paths: Sequence[Path]
     format: str
@@ -168,7 +168,7 @@ class Stream:
 
     @property
     def n_features(self) -> int:
-        """Number of columns of X."""
+        """Number of features, which is the number of columns of X."""
         if self.known_features is not None:
             return self.known_features
         n_features = self._scan.largest + 1 - self._base
@@ -178,23 +178,27 @@ class Stream:
 
     @property
     def classes(self) -> NDArray[Any]:
-        """All values of y, sorted.
+        """Sorted array of all class labels, which are the values of y.
 
-        They are -1 and +1 with `positive`, otherwise numbers, or strings if any label is not a number.
+        With `positive`, they are -1 and +1; otherwise, they are numbers, or strings if any label is not a number.
         """
         return np.unique(self._values)
 
     def __iter__(self) -> Iterator[tuple[Any, NDArray[Any]]]:
-        """Yield chunks of float32 features X (n, n_features) and labels y (n,).
+        """Yield the rows of the files in chunks (X, y) of features and labels.
 
-        X is C-contiguous for CSV and CSR with sorted int32 indices for svmlight.
+        The features X (n, n_features) are float32; y (n,) contains the labels.  X is C-contiguous for CSV and CSR with
+        sorted int32 indices for svmlight.
         """
         values, base, n_features = self._values, self._base, self.n_features
         for chunk in self._chunks(base, n_features - 1 + base):
             yield chunk.matrix(base, n_features), values[chunk.codes]
 
     def _chunks(self, lowest: int, highest: int) -> Iterator[Chunk]:
-        """Yield chunks whose feature indices are between `lowest` and `highest`."""
+        """Yield the rows in chunks, from the cache if possible, otherwise from the text files.
+
+        Feature indices must be between `lowest` and `highest`.
+        """
         scan, skip_rows = self.cache.load() if self.cache else None, self.skip_rows
         if self.cache and scan and lowest <= scan.smallest and scan.largest <= highest:
             labels = Labels(self._spellings)
@@ -234,7 +238,7 @@ class Stream:
 
     @cached_property
     def _scan(self) -> Scan:
-        """Labels, row counts and index range, from the cache or from a first pass over all rows."""
+        """Labels, row counts and index range of all rows, from the cache or from a first pass."""
         scan = self.cache.load() if self.cache else None
         if scan is None:
             labels = Labels()

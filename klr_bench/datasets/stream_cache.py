@@ -1,4 +1,4 @@
-"""Cache of the parsed rows of a stream, so that later passes need not parse the text again.
+"""Cache for the parsed rows of a stream, so that later passes need not parse the text again.
 
 The cache is a zip archive of arrays.  It is written to a temporary file during a pass over the text and renamed when
 the pass reaches the end, so that an interrupted pass leaves no archive.  Checksums are compared when chunks are read.
@@ -31,12 +31,12 @@ VERSION = 3
 
 
 class DamagedCacheError(Exception):
-    """Raised if the archive is missing, damaged or outdated."""
+    """Raised if the archive of parsed rows is missing, damaged or outdated."""
 
 
 @dataclass
 class Scan:
-    """Labels, row counts and range of feature indices of the rows read so far."""
+    """Summary of the rows read so far: labels, row counts and range of feature indices."""
 
     spellings: list[str]
     """Labels in the order of their codes."""
@@ -47,29 +47,29 @@ class Scan:
     """Smallest and largest feature index; for dense rows, those of the first and last column."""
 
     def add(self, chunk: Chunk) -> None:
-        """Update with the rows of a chunk."""
+        """Update the summary with the rows of a chunk."""
         self.rows.append(len(chunk.codes))
         self.smallest, self.largest = min(self.smallest, chunk.smallest), max(self.largest, chunk.largest)
 
 
 class StreamCache:
-    """Archive of the parsed rows of files; `parameters` determine how the files are read."""
+    """Archive that stores the rows parsed from some files with given `parameters`."""
 
     def __init__(self, cache: Path, paths: Sequence[Path], parameters: Sequence[Any]) -> None:
         self.paths = [path.resolve() for path in paths]
         self.path = cache / f"stream-{content_hash([VERSION, *parameters, *map(str, self.paths)])}.zip"
 
     def load(self) -> Scan | None:
-        """Return the scan stored in the archive, or None if there is no usable archive."""
+        """Return the summary of all rows from the archive, or None if there is no usable archive."""
         try:
             with open_regular(self.path) as file, ZipFile(file) as archive:
                 meta = json.loads(archive.read("meta.json"))
             return Scan(**meta["scan"]) if meta["files"] == self._states() else None
-        except Exception:  # a damaged archive raises many kinds of errors
+        except Exception:  # reading a damaged archive can raise many kinds of errors
             return None
 
     def chunks(self, scan: Scan, chunk_rows: int, skip_rows: int, codes: NDArray[np.int32]) -> Iterator[Chunk]:
-        """Yield the rows in chunks, replacing each label code j by ``codes[j]``.
+        """Yield the rows of the archive in chunks, with each label code j replaced by ``codes[j]``.
 
         Raises DamagedCacheError.
         """
@@ -97,7 +97,7 @@ class StreamCache:
             raise DamagedCacheError from error
 
     def write_through(self, chunks: Iterator[Chunk], labels: Labels) -> Iterator[Chunk]:
-        """Yield all chunks while writing them, unless another process is writing them.
+        """Yield all chunks, and write them to the archive unless another process is writing it.
 
         Raises KlrBenchError if the disk is full or the folder is not writable.
         """
@@ -131,7 +131,7 @@ class StreamCache:
             os.replace(part, self.path)
 
     def _states(self) -> list[list[Any]]:
-        """Return the size, times and content hash of each file, or [] if any file is missing."""
+        """Return the size, the times and a hash of each file; return [] if any file is missing."""
         try:
             return [[*state_of(path), content_sha256(path, state_of(path), sampled=True)] for path in self.paths]
         except OSError:

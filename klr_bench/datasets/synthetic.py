@@ -1,4 +1,7 @@
-"""Generators of synthetic data sets; the same seed gives the same data."""
+"""Generators of synthetic data sets.
+
+Each generator returns the features X (n, d) and the labels y (n,).  The same seed gives the same data.
+"""
 
 from __future__ import annotations
 
@@ -12,20 +15,20 @@ Labels = NDArray[np.int64]
 
 
 def moons(n_samples: int, noise: float, seed: int) -> tuple[NDArray[np.float64], Labels]:
-    """Return two interleaved half circles, X (n, 2), with labels y in {0, 1}.
+    """Generate points of two classes, which form two interleaved half circles in the plane.
 
     Rows are in random order.  `noise` is the standard deviation of Gaussian noise added to each coordinate.
     """
     random = np.random.default_rng(seed)
     y = random.integers(0, 2, n_samples)
     angle = random.uniform(0.0, np.pi, n_samples)
-    sign = 1 - 2 * y  # the second moon is the first one rotated by 180 degrees about (1/2, 1/4)
+    sign = 1 - 2 * y  # rotating the first moon by 180 degrees about (1/2, 1/4) gives the second one
     X = np.column_stack([sign * np.cos(angle) + y, sign * np.sin(angle) + 0.5 * y])
     return X + noise * random.standard_normal(X.shape), y
 
 
 def checkerboard(n_samples: int, cells: int, label_noise: float, seed: int) -> tuple[NDArray[np.float64], Labels]:
-    """Return points in the unit square, X (n, 2), labeled 0 or 1 by a checkerboard pattern.
+    """Generate random points in the unit square; the label is the color on a checkerboard.
 
     The board has `cells` x `cells` squares.  Each label is flipped with probability `label_noise`, which is the Bayes
     error.
@@ -37,7 +40,7 @@ def checkerboard(n_samples: int, cells: int, label_noise: float, seed: int) -> t
 
 
 def repeated_points(n_samples: int, n_points: int, distance: float, seed: int) -> tuple[NDArray[np.float64], Labels]:
-    """Return rows X (n, 1) drawn from `n_points` points on a line, with labels y in {0, 1}.
+    """Draw rows with one feature at random from `n_points` different points on a line.
 
     All points are equally likely.  A point always has the same label; a random half of the points has label 0.
     Neighboring points are `distance` apart.  If exp(-gamma distance^2) is 0, the points are orthogonal, and the best f
@@ -53,11 +56,11 @@ def repeated_points(n_samples: int, n_points: int, distance: float, seed: int) -
 def sparse_text(
     n_samples: int, n_features: int, length: int, topic_words: int, topic_share: float, seed: int
 ) -> tuple[Any, Labels]:
-    """Return documents on two topics as CSR rows of norm 1, labeled with the topic, 0 or 1.
+    """Generate sparse word vectors of random documents on two topics, labeled with the topic.
 
-    Entries are log(1 + count) before the rows are normalized.  A document has `length` words on average (Poisson).  A
-    share `topic_share` of them comes from the `topic_words` words of the document's topic; the others follow Zipf's law
-    over `n_features` words.
+    X is CSR with rows of norm 1.  Entries are log(1 + count) before the rows are normalized.  A document has `length`
+    words on average (Poisson).  A share `topic_share` of them comes from the `topic_words` words of the document's
+    topic; the others follow Zipf's law over `n_features` words.
     """
     random = np.random.default_rng(seed)
     y = random.integers(0, 2, n_samples)
@@ -78,10 +81,10 @@ def sparse_text(
 def factors(
     n_samples: int, n_features: int, n_factors: int, share: float, noise: float, seed: int
 ) -> tuple[Any, Labels]:
-    """Return CSR rows X (n, d) generated from latent factors, with labels y in {0, 1}.
+    """Generate sparse rows of two classes from random latent factors.
 
-    A share `share` of the entries is non-zero, with values in (0, 1].  Each feature is a random combination of
-    `n_factors` Gaussian factors, plus Gaussian noise with `noise` times the standard deviation of the combination,
+    X is CSR.  A share `share` of the entries is non-zero, with values in (0, 1].  Each feature is a random combination
+    of `n_factors` Gaussian factors, plus Gaussian noise with `noise` times the standard deviation of the combination,
     minus its (1 - share)-quantile; negative values become 0.  The label is the sign of a + b |b|, where a and b are two
     other combinations of the factors.
     """
@@ -98,7 +101,7 @@ def factors(
 def dense_factors(
     n_samples: int, n_features: int, n_factors: int, decay: float, noise: float, seed: int
 ) -> tuple[NDArray[np.float32], Labels]:
-    """Return dense correlated rows X (n, d) of norm 1, with labels y in {0, 1}.
+    """Generate dense rows of two classes, with norm 1 and correlated features.
 
     X is float32.  Before scaling, a row is the sum of two Gaussian parts: `n_factors` common factors, the k-th with
     weight k^-decay, which do not affect the label, and independent features with standard deviations from 1 to 1/20.
@@ -125,7 +128,7 @@ def dense_factors(
 def gaussian_mixtures(
     n_samples: int, n_classes: int, components: int, spread: float, seed: int
 ) -> tuple[NDArray[np.float64], Labels]:
-    """Return points in the plane, X (n, 2), with labels y in {0, ..., n_classes - 1}.
+    """Generate points in the plane; each class is a mixture of Gaussians.
 
     Each class is a mixture of `components` Gaussians.  Their means are 3 times a standard normal vector; the axes of
     their covariances have lengths from `spread` / 2 to 3 `spread` / 2 and random directions.
@@ -144,7 +147,7 @@ def gaussian_mixtures(
 def two_gaussians(
     n_samples: int, n_features: int, distance: float, spread: float, seed: int
 ) -> tuple[NDArray[np.float64], Labels]:
-    """Return points drawn from two Gaussians, X (n, d), with labels y in {0, 1}.
+    """Generate points of two classes, each of which has a Gaussian distribution.
 
     Class 1 is standard normal around a point with equal coordinates at `distance` from the origin; class 0 is centered
     at the origin with standard deviation `spread`.  In 20 dimensions these are twonorm (distance 4, spread 1, shifted)
@@ -159,11 +162,12 @@ def two_gaussians(
 def sparse_binary(
     n_samples: int, n_features: int, n_on: int, n_classes: int, topics: int, blocks: int, share: float, seed: int
 ) -> tuple[Any, Labels]:
-    """Return CSR rows in which exactly `n_on` features are 1, with labels y = 0, 1, ...
+    """Generate sparse rows in which exactly `n_on` features are 1 and all others are 0.
 
-    Each class has `topics` topics.  A topic is a random pair out of `blocks` blocks of 100 features, so that a single
-    block says little about the class, but two blocks determine it.  Each row has one topic of its class.  On average, a
-    share `share` of its features comes from that topic; the others are drawn from all features by Zipf's law.
+    X is CSR; y is from 0 to `n_classes` - 1.  Each class has `topics` topics.  A topic is a random pair out of `blocks`
+    blocks of 100 features, so that a single block says little about the class, but two blocks determine it.  Each row
+    has one topic of its class.  On average, a share `share` of its features comes from that topic; the others are drawn
+    from all features by Zipf's law.
     """
     random = np.random.default_rng(seed)
     y = random.integers(0, n_classes, n_samples)
@@ -179,7 +183,7 @@ def sparse_binary(
         return np.where(random.uniform(size=len(rows)) < share, own, common).astype(np.int32)
 
     on = np.sort(draw(np.repeat(np.arange(n_samples), n_on)).reshape(n_samples, n_on), axis=1)
-    while True:  # redraw the duplicate features of each row
+    while True:  # replace features that occur twice in a row, until there are none
         row, column = np.nonzero(on[:, 1:] == on[:, :-1])
         if not len(row):
             break
@@ -200,14 +204,15 @@ def correlated_blocks(
     label_noise: float,
     seed: int,
 ) -> tuple[Any, Labels, NDArray[np.int64]]:
-    """Return CSR rows with few relevant features, the labels, and the indices of these features.
+    """Generate sparse rows whose class (0 or 1) depends on only a few, correlated features.
 
-    A block of features is present in a row with probability `presence`.  Its features are then Gaussian with variance 1
-    and pairwise correlation `correlation`.  The label is the sign of the sum of w'x over the blocks, where the entries
-    of w are +1 or -1 at random: within a block the differences of features matter, and their variance is smallest.  The
-    relevant features have random positions among `n_features`.  Of the other features, `length` per row on average
-    (Poisson) are drawn by Zipf's law, each with a standard normal value; values of a feature drawn twice are added.
-    Each label is flipped with probability `label_noise`.
+    The indices of these relevant features are returned, too.  X is CSR.  A block of features is present in a row with
+    probability `presence`.  Its features are then Gaussian with variance 1 and pairwise correlation `correlation`.  The
+    label is the sign of the sum of w'x over the blocks, where the entries of w are +1 or -1 at random: within a block
+    the differences of features matter, and their variance is smallest.  The relevant features have random positions
+    among `n_features`.  Of the other features, `length` per row on average (Poisson) are drawn by Zipf's law, each with
+    a standard normal value; values of a feature drawn twice are added.  Each label is flipped with probability
+    `label_noise`.
     """
     random = np.random.default_rng(seed)
     size = n_blocks * block_size

@@ -1,4 +1,4 @@
-"""Download of a file over HTTP into a ``.part`` file, which can be resumed later."""
+"""Download of a file over HTTP; an interrupted download leaves a ``.part`` file to resume."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from klr_bench.datasets.cache import Progress, suffixed
 from klr_bench.errors import KlrBenchError
 from klr_bench.files import read_json
 
-ATTEMPTS = 4  # maximum number of consecutive attempts that each add less than CHUNK bytes
+ATTEMPTS = 4  # maximum number of attempts in a row that each receive less than CHUNK bytes
 BACKOFF_S = 0.5  # doubled after each attempt
-TIMEOUT_S = (10.0, 60.0)  # for connecting and for waiting between two parts of the response
+TIMEOUT_S = (10.0, 60.0)  # maximum time for establishing a connection, and for waiting for the next bytes
 CHUNK = 1 << 14  # bytes
 
 
 class TransferError(Exception):
-    """Raised if a source does not provide the file; the message is a short reason."""
+    """Raised if a file cannot be obtained from a source; the message is a short reason."""
 
 
 class NotFoundError(TransferError):
-    """Raised if a source responds but does not have the file."""
+    """Raised if a source responds that it does not have the file."""
 
 
 class UnreachableError(TransferError):
-    """Raised if a source does not respond, or breaks off, in all attempts."""
+    """Raised if all attempts to reach a source, or to receive a complete response, fail."""
 
 
 class _AttemptError(Exception):
-    """Raised if an attempt fails but another attempt may succeed."""
+    """Raised if an attempt to download a file fails, but another attempt may succeed."""
 
 
 def download(url: str, part: Path, progress: Progress, description: str, limit: int) -> None:
-    """Download `url` into the file `part`, resuming an earlier download if possible.
+    """Download a file from a URL to the path `part`, resuming an earlier download if possible.
 
     Connection errors, truncated responses and HTTP 5xx errors are retried with increasing delays, from the point where
     the transfer stopped; other responses are not.  Raises TransferError, also for more than `limit` bytes, and
@@ -73,7 +73,7 @@ def _reason(error: Exception) -> str:
 
 
 def check_size(size: int, limit: int, part: Path) -> None:
-    """Raise TransferError, and discard the partial file, if the file is larger than the limit."""
+    """Raise TransferError and remove the partial download if the file is larger than the limit."""
     if size > limit:
         discard(part)
         message = f"more than {limit:,} bytes; if this is correct, increase max_bytes of the file in configs/source"
@@ -81,13 +81,13 @@ def check_size(size: int, limit: int, part: Path) -> None:
 
 
 def discard(part: Path) -> None:
-    """Remove a ``.part`` file and its metadata."""
+    """Remove a partial download (a ``.part`` file) and its metadata."""
     part.unlink(missing_ok=True)
     suffixed(part, ".json").unlink(missing_ok=True)
 
 
 def _resumable(url: str, part: Path) -> tuple[int, str]:
-    """Return the size of the partial file and its validator, or (0, "") if it is unusable."""
+    """Return the size and version of a partial download, or (0, "") if it cannot be resumed."""
     with suppress(OSError, KlrBenchError, KeyError, TypeError):
         note, state = read_json(suffixed(part, ".json")), part.lstat()
         if note["url"] == url and note["validator"] and stat.S_ISREG(state.st_mode):
@@ -97,7 +97,7 @@ def _resumable(url: str, part: Path) -> tuple[int, str]:
 
 def _attempt(url: str, part: Path, progress: Progress, description: str, limit: int) -> None:
     have, validator = _resumable(url, part)
-    headers = {"Accept-Encoding": "identity"}  # byte ranges refer to the unencoded file
+    headers = {"Accept-Encoding": "identity"}  # no compression, because byte ranges must refer to the file itself
     if have:
         headers |= {"Range": f"bytes={have}-", "If-Range": validator}
     with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT_S) as response:
@@ -120,7 +120,7 @@ def _attempt(url: str, part: Path, progress: Progress, description: str, limit: 
 
 
 def _extent(response: requests.Response, have: int, validator: str, part: Path) -> tuple[int, int | None]:
-    """Return the offset in the file at which a response starts, and the file size if known.
+    """Return the file position at which an HTTP response starts, and the file size or None.
 
     Raises TransferError or _AttemptError for an unusable response.
     """
@@ -128,7 +128,7 @@ def _extent(response: requests.Response, have: int, validator: str, part: Path) 
     answer = f"HTTP {status} {response.reason or ''}".rstrip()
     if status in {404, 410}:
         raise NotFoundError(answer)
-    if status == 416:  # the partial file is longer than the file, so it belongs to another file
+    if status == 416:  # the partial download is longer than the file, so it belongs to another file
         discard(part)
     if status == 416 or status >= 500:
         raise _AttemptError(answer)
@@ -147,7 +147,7 @@ def _extent(response: requests.Response, have: int, validator: str, part: Path) 
 
 
 def _validator(response: requests.Response) -> str:
-    """Return an identifier of the version of the file: a strong ETag, else its date, else ""."""
+    """Return the version of a file: its strong ETag, otherwise its date, otherwise ""."""
     etag = response.headers.get("ETag", "")
     validator = etag if etag.startswith('"') else response.headers.get("Last-Modified", "")
     return validator if validator.isascii() and validator.isprintable() else ""

@@ -1,7 +1,8 @@
-"""Conversion of a user's table to features, with a treatment for each column.
+"""Conversion of a user's table to features.
 
 Units are removed from numbers, and missing numbers become NaN.  A column of text becomes one binary feature per value.
-Dates, row numbers, identifiers, texts that rarely repeat and constant columns are left out.  Notes describe all of it.
+Dates, row numbers, identifiers, strings that rarely repeat and constant columns are left out.  Notes for the user
+describe how each column was converted.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ MOST_UNITS = 10
 
 @dataclass(frozen=True)
 class Column:
-    """The treatment of a column of a user's table."""
+    """A column of a user's table, and how it is converted to features."""
 
     place: int
     """0-based position in the file."""
@@ -52,11 +53,14 @@ class Column:
 
     @property
     def width(self) -> int:
-        """Number of features that the column becomes."""
+        """Number of features to which the column is converted."""
         return 1 if self.kind == NUMBER else len(self.values)
 
     def features(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Return the features (n, width) of some rows, with infinity for text among numbers."""
+        """Convert the strings of the column to features, an array of shape (n, width).
+
+        In a column of numbers, a missing value becomes NaN, and any other string that is not a number becomes infinity.
+        """
         if self.kind == NUMBER:
             numbers = None if self.unit else parse_numbers(texts)
             if numbers is None:
@@ -74,15 +78,15 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """The columns of a training file, which a test file must have, too."""
+    """The columns of a training file; a test file must have the same columns."""
 
     layout: Layout
     columns: tuple[Column, ...]
 
     def notes(self) -> list[str]:
-        """Return notes on the label column and on the treatment of the other columns.
+        """Describe the label column and how the other columns are converted, in a list of notes.
 
-        The other columns are omitted if all of them are complete columns of plain numbers.
+        Only the label column is described if all other columns consist of plain numbers without missing values.
         """
         numbers, texts, others = (
             [one for one in self.columns if one.kind == kind] for kind in (NUMBER, TEXT, LEAVE_OUT)
@@ -102,14 +106,14 @@ class Table:
         note("commas separate thousands in {}: {}", [one for one in numbers if one.commas])
         note(f"{{}} of text as {sum(one.width for one in texts)} binary features: {{}}", texts, lambda one: one.width)
         notes += [
-            f"warning: {one.name} is read as text because it has {one.why}; convert them to one unit, or confirm with "
-            f"data.columns={{{_key(one.place, one.name)}: text}}"
+            f"warning: {one.name} is read as text because it has {one.why}; convert the numbers to one unit, or "
+            f"confirm with data.columns={{{_key(one.place, one.name)}: text}}"
             for one in texts
             if one.why
         ]
-        median = "are replaced by the training median, with an added indicator feature"
+        replaced = "are replaced by the median of the training rows, and an indicator feature is added"
         for text, columns in (
-            (f"missing values in {{}} of numbers {median}: {{}}", numbers),
+            (f"missing values in {{}} of numbers {replaced}: {{}}", numbers),
             ("missing values in {} of text are treated as a separate value: {}", texts),
         ):
             note(text, [one for one in columns if one.n_missing], lambda one: f"{one.n_missing:,}")
@@ -122,7 +126,7 @@ class Table:
 def read_table(
     path: Path, layout: Layout, labels: Labels, requested: Mapping[str, str], train: Table | None = None
 ) -> tuple[Any, NDArray[np.int64], Table]:
-    """Return the features X (n, d), the label codes (n,), and the table of columns.
+    """Read a user's table; return its features X (n, d), label codes (n,) and columns.
 
     X is float32, CSR if it is wide, with NaN for a missing number.  `requested` maps columns, by name or by position
     from 1, to kinds (number, text, leave_out).  `train` is the table of the training file, which determines the columns
@@ -171,7 +175,7 @@ def _columns(path: Path, layout: Layout, requested: Mapping[str, str]) -> list[C
 
 
 def _requested_kinds(path: Path, names: Mapping[int, str], requested: Mapping[str, str]) -> dict[int, str]:
-    """Return the requested kinds by column position; raise KlrBenchError for unknown columns."""
+    """Convert the columns in data.columns to positions; raise KlrBenchError for unknown columns."""
     kinds: dict[int, str] = {}
     for name, kind in requested.items():
         places = [place for place, known in names.items() if known == name or (name == str(place + 1))]
@@ -183,7 +187,7 @@ def _requested_kinds(path: Path, names: Mapping[int, str], requested: Mapping[st
 
 
 def _column(path: Path, layout: Layout, place: int, name: str, profile: ColumnProfile, requested: str | None) -> Column:
-    """Return the treatment of a column, as requested or as determined by its values."""
+    """Determine how a column is converted, from the user's request or from its values."""
     free, counts, units, n_present = requested is None, profile.counts, profile.units, profile.n_present
     key = _key(place, name)
 
@@ -216,7 +220,7 @@ def _column(path: Path, layout: Layout, place: int, name: str, profile: ColumnPr
             what = "has a decimal comma, or points as thousands separators; write 1234.5 instead of 1.234,5"
             if profile.commas == "either":
                 setting = f"'data.columns={{{key}: number}}'"
-                what = f"may have a decimal or a thousands comma; for thousands set {setting}, else use decimal points"
+                what = f"has a decimal or a thousands comma; for thousands, set {setting}; for decimals, use a point"
             first = min(value for form, value in profile.first.items() if form and form[1])
             refuse(first, f"{what} (see decimal=',' and thousands='.' of pandas.read_csv)")
         if all_numbers and 1 < len(units) <= MOST_UNITS:
@@ -230,7 +234,7 @@ def _column(path: Path, layout: Layout, place: int, name: str, profile: ColumnPr
     if profile.n_missing:
         values.append("")
     elif len(values) == 2:
-        values = values[1:]  # one binary feature is enough for two values
+        values = values[1:]  # a column with two values needs only one binary feature
     return column(TEXT, mixed, values=tuple(values))
 
 

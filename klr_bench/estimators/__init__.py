@@ -1,1 +1,1 @@
-"""Classifiers that follow scikit-learn's conventions and do not depend on experiments."""
+"""Classifiers with scikit-learn's interface, usable without the experiment runner."""

@@ -1,1 +1,1 @@
-"""Metrics of fits: their definitions, computation and measurement."""
+"""Definition and computation of the metrics of fitted classifiers."""

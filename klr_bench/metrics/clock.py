@@ -83,16 +83,16 @@ class Clock:
         self._started = now()
 
     def elapsed(self) -> float:
-        """Return the seconds of training since the start, without pauses."""
+        """Return the seconds of training so far, without the time spent on checkpoints."""
         return self._now() - self._started - self._paused
 
     def end(self, estimator: Any, t: int) -> None:
-        """Add a checkpoint at the end of a fit with checkpoints, unless one exists for this t."""
+        """Add a checkpoint at the final step t of a fit that has checkpoints, if t has none yet."""
         if self.checkpoints and self.checkpoints[-1].t < t:
             self._add_checkpoints(estimator, t, self.elapsed())
 
     def __call__(self, estimator: Any, t: int) -> bool:
-        """Add a checkpoint if one is due at t; return True if the time limit is exceeded."""
+        """Add a checkpoint if one is due at step t; return True if the time limit is exceeded."""
         elapsed = self.elapsed()
         if t >= self._due * (1 - 1e-9):
             while self._due * (1 - 1e-9) <= t:
@@ -128,7 +128,7 @@ class KilledError(Exception):
 
 
 class Fitted(NamedTuple):
-    """Fitted estimator, with the seconds of the fit and the peak memory of its process in MB."""
+    """Fitted estimator, the seconds of its fit, and the peak memory of the process in MB."""
 
     estimator: Any
     seconds: float
@@ -136,7 +136,7 @@ class Fitted(NamedTuple):
 
 
 def fit_in_child(estimator: Any, X: Any, y: Any, time_limit_s: float) -> Fitted:
-    """Fit an estimator in a child process with a time limit of `time_limit_s` seconds.
+    """Fit an estimator in a child process that is stopped after `time_limit_s` seconds.
 
     Exceptions of the fit are raised again.  Raises TimeLimitError if the fit exceeds the time limit, and KilledError if
     the process ends without a result for another reason.
@@ -158,9 +158,12 @@ def fit_in_child(estimator: Any, X: Any, y: Any, time_limit_s: float) -> Fitted:
 
 
 def main() -> None:
-    """Run the pickled fit on standard input; pickle the result or error to standard output."""
+    """Fit the pickled estimator from standard input; write the result to standard output.
+
+    The result, or the exception of the fit, is pickled.
+    """
     with os.fdopen(os.dup(1), "wb") as output:
-        os.dup2(2, 1)  # output of the estimator goes to standard error
+        os.dup2(2, 1)  # what the estimator prints goes to standard error
         try:
             output.write(pickle.dumps(_fit(*pickle.load(sys.stdin.buffer))))
         except Exception as error:

@@ -25,14 +25,14 @@ def error_rate(predictions: Predictions) -> float:
 
 
 def balanced_accuracy(predictions: Predictions) -> float:
-    """Return the mean recall over the classes that have rows."""
+    """Return the mean recall of all classes that occur among the true labels."""
     is_correct, y = predictions.predicted == predictions.y, predictions.y
     recalls = [float(is_correct[y == label].mean()) for label in predictions.classes if (y == label).any()]
     return sum(recalls) / len(recalls)
 
 
 def f1(predictions: Predictions) -> float:
-    """Return the F1 score of the positive class, or the mean F1 of more than two classes.
+    """Return the F1 score of the positive class; with more than two classes, the mean F1.
 
     The score 2 tp / (2 tp + fp + fn) is 0 if all three counts are 0.
     """
@@ -43,13 +43,13 @@ def f1(predictions: Predictions) -> float:
 
 
 def log_loss(predictions: Predictions) -> float | None:
-    """Return the log loss, the mean of -log P(y|x)."""
+    """Return the log loss: the mean of -log P(y|x) over all rows x with label y."""
     logs = predictions.log_probabilities
     return None if logs is None else float((-logs[predictions.truth]).mean())
 
 
 def brier(predictions: Predictions) -> float | None:
-    """Return the Brier score, the mean squared error of the probabilities.
+    """Return the Brier score: the mean squared error of the class probabilities.
 
     It is the mean of (P(+1|x) - [y = +1])^2, and with more than two classes the mean of sum_k (P(k|x) - [y = k])^2.
     """
@@ -64,7 +64,7 @@ def brier(predictions: Predictions) -> float | None:
 
 
 def ece(predictions: Predictions) -> float | None:
-    """Return the expected calibration error over 15 bins of equal width.
+    """Return the expected calibration error over 15 probability bins of equal width.
 
     It is sum_b (n_b / n) |positive_b - predicted_b|, where bin b of the probability of the positive class has n_b of
     the n rows, a fraction positive_b of positive rows, and the mean probability predicted_b.  With more than two
@@ -76,7 +76,7 @@ def ece(predictions: Predictions) -> float | None:
 
 
 def auc(predictions: Predictions) -> float | None:
-    """Return the area under the ROC curve, or None if y has only one class.
+    """Return the area under the ROC curve, or None if all rows have the same label.
 
     With more than two classes it is the mean over the classes in y, each versus the rest.
     """
@@ -88,7 +88,7 @@ def auc(predictions: Predictions) -> float | None:
 
 
 def average_precision(predictions: Predictions) -> float | None:
-    """Return the average precision, or None if y has no positive row.
+    """Return the average precision, or None if no row belongs to the positive class.
 
     It is sum_k (r_k - r_(k-1)) p_k with the precision p_k and the recall r_k at threshold k.  With more than two
     classes it is the mean over the classes in y, each versus the rest.
@@ -99,7 +99,7 @@ def average_precision(predictions: Predictions) -> float | None:
 
 
 def _mean(predictions: Predictions, ranking_metric: Callable[[Any, Any], float]) -> float | None:
-    """Return the mean of a ranking metric over the classes that have scores and rows, or None."""
+    """Return the mean over classes of a ranking metric such as the AUC, or None."""
     scores = predictions.scores
     if scores is None:
         return None

@@ -45,7 +45,7 @@ CATALOG = (
     Metric("balanced_accuracy", "Balanced accuracy", "percent", "higher", low=0, high=1, of=compute.balanced_accuracy),
     Metric("f1", "F1", "percent", "higher", low=0, high=1, of=compute.f1),
     Metric("last_accuracy", "Last accuracy", "percent", "higher", usual=True, low=0, high=1),
-    # Fraction of training rows misclassified before the learner updated on them.
+    # Fraction of training rows that the learner misclassified just before it was updated with them.
     Metric("mistake_rate", "Mistakes", "percent", "lower", low=0, high=1),
     Metric("log_loss", "Log loss", "", "lower", usual=True, low=0, of=compute.log_loss),
     Metric("brier", "Brier score", "", "lower", low=0, high=2, of=compute.brier),
@@ -53,7 +53,7 @@ CATALOG = (
     Metric("auc", "AUC", "", "higher", low=0, high=1, of=compute.auc),
     Metric("average_precision", "Average precision", "", "higher", low=0, high=1, of=compute.average_precision),
     Metric("sparsity", "Sparsity", "percent", "higher", usual=True, low=0, high=1),
-    # Not marked, because the papers print the spread of the sparsity instead.
+    # Not compared with published values, because the papers print the spread of the sparsity instead.
     Metric("n_support", "Support vectors", "count", "lower", "", usual=True, whole=True, low=0),
     Metric("last_n_support", "Last support vectors", "count", "lower", "", whole=True, low=0),
     Metric("n_updates", "Updates", "count", "", "", whole=True, low=0),
@@ -68,11 +68,11 @@ CATALOG = (
     Metric("n_iter", "Iterations", "count", "lower", "", whole=True, low=0),
     Metric("objective", "Objective", "", "lower", ""),
     Metric("duality_gap", "Gap", "small", "lower", ""),
-    # Sums of the logistic loss and of its upper bound h over training rows, before the learner updated on them.
+    # Sums over the training rows of the logistic loss and its upper bound h, each before the learner's update.
     Metric("cumulative_loss", "Cumulative loss", "", "lower", "", low=0),
     Metric("cumulative_h", "Cumulative h", "", "lower", "", low=0),
     Metric("norm", "Norm of f", "", "", "", low=0),
-    Metric("kernel_error", "Kernel error", "", "lower", "", low=0),  # largest error over pairs of rows
+    Metric("kernel_error", "Kernel error", "", "lower", "", low=0),  # largest error of the kernel over pairs of rows
     Metric("peak_memory_mb", "Peak memory", "MB", "lower", "", low=0, high=MOST),
     Metric("load", "Used by others", "percent", "lower", "", low=0, high=1),  # load of the machine when the fit started
     Metric("n_train", "Training rows", "count", "", "", whole=True, low=0),
@@ -90,7 +90,10 @@ SCORES = tuple(metric.name for metric in OF_PREDICTIONS if metric.better)
 
 
 def metric_files(folders: Iterable[Path]) -> dict[str, Path]:
-    """Return the metric files of all folders, by name; earlier folders take precedence."""
+    """Return the paths of the metric files in all folders, keyed by metric name.
+
+    Earlier folders take precedence.
+    """
     files: dict[str, Path] = {}
     for folder in folders:
         for path in sorted((folder / "metric").glob("*.py")):
@@ -99,7 +102,7 @@ def metric_files(folders: Iterable[Path]) -> dict[str, Path]:
 
 
 def find_metric(name: str, folders: Sequence[Path]) -> Metric:
-    """Return the metric with this name, from the catalog or from a file.
+    """Return the metric with the given name, from the catalog or from a user's file.
 
     The file is executed.  Raises KlrBenchError if the name is unknown.
     """
@@ -112,12 +115,12 @@ def find_metric(name: str, folders: Sequence[Path]) -> Metric:
 
 
 def user_metrics(names: Iterable[str], folders: Sequence[Path]) -> dict[str, Metric]:
-    """Return the user-defined metrics among these names, by name."""
+    """Return the user-defined metrics among the given names, keyed by name."""
     return {name: find_metric(name, folders) for name in names if name not in METRICS}
 
 
 def _load(path: Path) -> Metric:
-    """Execute a file and return its METRIC; raise KlrBenchError if it is invalid."""
+    """Run a user's metric file and return the metric defined there, or raise KlrBenchError."""
     try:
         metric = runpy.run_path(str(path)).get("METRIC")
     except ValidationError as error:
@@ -137,7 +140,7 @@ def _load(path: Path) -> Metric:
 
 
 def naming_errors(name: str, of: Callable[[Predictions], Any]) -> Callable[[Predictions], float | None]:
-    """Return a metric function that checks its result and names the metric in errors."""
+    """Return a metric function that also checks its result and names the metric in errors."""
 
     def value(predictions: Predictions) -> float | None:
         try:

@@ -1,4 +1,4 @@
-"""Description of a metric: name, unit, direction, comparison, format and function."""
+"""Description of a metric: its name, unit, direction, range and function."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DESCRIPTION = ("name", "title", "unit", "better", "compared", "usual", "whole")
 
 @dataclass(frozen=True, config=ConfigDict(strict=True, extra="forbid"))
 class Metric:
-    """Metric of a fit, with its unit, direction, range and function.
+    """Description of a metric of fitted classifiers, such as accuracy or training time.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class Metric:
     of: Callable[[Any], float | None] | None = None
 
     def possible(self, value: float) -> bool:
-        """Return True if a value is in the range of this metric, up to rounding.
+        """Return True if the metric can have this value, with a tolerance for rounding errors.
 
         NaN is never in the range, and infinity only if there is no bound.  Integers are at most 2^53.
         """
@@ -75,7 +75,7 @@ class Metric:
 
     @property
     def range(self) -> str:
-        """Text that describes the range of possible values."""
+        """Phrase for the possible values, such as "a number from 0 to 1"."""
         kind = "a whole number" if self.whole else "a number"
         if self.low == -math.inf:
             return kind
@@ -86,14 +86,14 @@ class Metric:
         )
 
     def description(self) -> dict[str, Any]:
-        """Return the attributes that a manifest stores, so that reports need no metric file."""
+        """Return the attributes of the metric that are stored for reports, as a dict."""
         return {name: getattr(self, name) for name in DESCRIPTION}
 
     @classmethod
     def from_description(cls, content: Any, where: str = "metric") -> Metric:
-        """Return a metric from the result of `description`; raise KlrBenchError if it is invalid.
+        """Create a metric from a dict that the method `description` returned.
 
-        `where` is the prefix of the keys in messages.
+        `where` is the prefix of the keys in messages.  Raises KlrBenchError if the dict is invalid.
         """
         if not isinstance(content, Mapping):
             fail(f"{where}: expected keys and values, got {content!r}.")

@@ -26,7 +26,7 @@ TWO = np.array([-1, 1], dtype=np.int8)
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """Labels and predictions of n rows, evaluated lazily and shared by all metrics.
+    """True labels and predictions of n rows, from which all metrics are computed.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class Predictions:
 
     @cached_property
     def predicted(self) -> NDArray[Any]:
-        """Predicted labels, shape (n,).
+        """Predicted labels, an array of shape (n,).
 
         They are computed from the decision values, unless `predict` may differ from them: with two classes if the
         threshold is not 0, and with more unless the probabilities are the softmax of the decision values.
@@ -69,7 +69,6 @@ class Predictions:
 
     @cached_property
     def _predicted_labels(self) -> NDArray[Any]:
-        """Labels returned by `predict`, shape (n,); raises ValueError if they are invalid."""
         labels = np.asarray(self.predict(None))
         if labels.shape != self.y.shape:
             message = f"predict returned an array of shape {labels.shape}, expected {self.y.shape}: one label per row."
@@ -82,9 +81,9 @@ class Predictions:
 
     @cached_property
     def logistic(self) -> bool:
-        """Whether the probabilities are the sigmoid or softmax of the decision values.
+        """True if the probabilities are the sigmoid or softmax of the decision values.
 
-        The first rows are checked.
+        Only the first rows are checked.
         """
         if self.predict_proba is None or self.decision is None:
             return False
@@ -93,7 +92,7 @@ class Predictions:
 
     @cached_property
     def probabilities(self) -> Floats | None:
-        """Probabilities of the classes, shape (n, n_classes), or None."""
+        """Class probabilities, an array of shape (n, n_classes), or None if there are none."""
         if self.predict_proba is None:
             return None
         if not self.logistic or self.decision is None:
@@ -104,7 +103,7 @@ class Predictions:
 
     @cached_property
     def log_probabilities(self) -> Floats | None:
-        """Logarithms of the class probabilities, shape (n, n_classes), or None.
+        """Logarithms of the class probabilities, an array of shape (n, n_classes), or None.
 
         If they come from decision values, they are accurate even if a probability is rounded to 0 or 1.
         """
@@ -118,10 +117,10 @@ class Predictions:
 
     @property
     def scores(self) -> Floats | None:
-        """Scores by which ranking metrics order the rows, or None.
+        """Scores by which ranking metrics such as the AUC order the rows, or None.
 
-        With two classes they are decision values or else probabilities of the second class, (n, 1).  With more, they
-        are probabilities or else decision values, (n, n_classes).
+        With two classes, the scores are the decision values or else the probabilities of the second class, of shape
+        (n, 1).  With more, they are the probabilities or else the decision values, of shape (n, n_classes).
         """
         if len(self.classes) > 2:
             return self.decision if self.probabilities is None else self.probabilities
@@ -131,13 +130,13 @@ class Predictions:
 
     @cached_property
     def truth(self) -> NDArray[np.bool_]:
-        """Indicator of the class of each row, boolean, shape (n, n_classes)."""
+        """Boolean array of shape (n, n_classes): True where a row belongs to a class."""
         self.check_classes()
         truth: NDArray[np.bool_] = self.classes == self.y[:, None]
         return truth
 
     def check_classes(self) -> None:
-        """Raise ValueError if y has a class that was not in the training rows."""
+        """Raise ValueError if a true label is not among the classes of the training rows."""
         unknown = np.setdiff1d(self.y, self.classes).tolist()
         if unknown:
             message = f"test rows have classes {unknown}, which are not in the training rows; use more training rows."
@@ -145,7 +144,7 @@ class Predictions:
 
     @cached_property
     def bins(self) -> list[Bin]:
-        """Non-empty bins of the calibration curve; an empty list without probabilities."""
+        """Non-empty bins of the calibration curve, or an empty list without probabilities."""
         if self.probabilities is None:
             return []
         if len(self.classes) == 2:
@@ -154,9 +153,9 @@ class Predictions:
 
 
 def predict(estimator: Any, X: Any, y: NDArray[Any]) -> Predictions:
-    """Return the predictions of a fitted classifier for rows X (n, d) with labels y (n,).
+    """Return the predictions of a fitted classifier for the rows of X with true labels y.
 
-    Labels are -1 and +1, or 0, 1, ... for more than two classes.
+    X has the shape (n, d), and y the shape (n,).  Labels are -1 and +1, or 0, 1, ... for more than two classes.
     """
     declared = np.asarray(getattr(estimator, "classes_", None))
     usual = TWO if np.isin(y, TWO).all() else np.unique(y)
@@ -165,12 +164,12 @@ def predict(estimator: Any, X: Any, y: NDArray[Any]) -> Predictions:
     decision = None if decide is None else np.asarray(decide(X))
     expected = (len(y), len(classes)) if len(classes) > 2 else (len(y),)
     if decision is not None and (decision.shape != expected or decision.dtype.kind not in "fiu"):
-        decision = None  # ignored, because it differs from scikit-learn's convention
+        decision = None  # ignored, because its shape or type differs from scikit-learn's
     if decision is not None and np.isnan(decision).any():
         message = f"decision_function returned NaN for {np.isnan(decision).sum()} of {np.size(decision)} values."
         raise ValueError(message)
     if declared.ndim == 0 and classes is not TWO:
-        decision = proba = None  # ignored, because the order of the columns is unknown
+        decision = proba = None  # ignored, because the order of the classes is unknown
     first_probabilities = None if proba is None else partial(_probabilities, proba, X, len(classes))
     signed = type(estimator).__module__.partition(".")[0] == "klr_bench"
     return Predictions(
@@ -179,7 +178,7 @@ def predict(estimator: Any, X: Any, y: NDArray[Any]) -> Predictions:
 
 
 def _probabilities(proba: Callable[[Any], Any], X: Any, n_classes: int, k: int | None) -> Floats:
-    """Return the probabilities of the first k rows, or of all if k is None.
+    """Return the class probabilities of the first k rows of X; of all rows if k is None.
 
     Raises ValueError if they are invalid.
     """
@@ -201,7 +200,10 @@ def _probabilities(proba: Callable[[Any], Any], X: Any, n_classes: int, k: int |
 
 
 def from_decision(y: NDArray[Any], decision: NDArray[np.float64], *, logistic: bool) -> Predictions:
-    """Return binary predictions from decision values (n,), for labels y (n,) of -1 and +1."""
+    """Return the predictions of a binary classifier with the given decision values.
+
+    Labels `y` are -1 and +1; both arrays have the shape (n,).
+    """
     return Predictions(
         y,
         TWO,
@@ -212,7 +214,7 @@ def from_decision(y: NDArray[Any], decision: NDArray[np.float64], *, logistic: b
 
 
 def reliability(probability: Floats, positive: NDArray[np.bool_]) -> list[Bin]:
-    """Return the non-empty bins of a calibration curve.
+    """Return the non-empty bins of the calibration curve of a binary classifier.
 
     The bins are [0, 1/15), [1/15, 2/15), ..., [14/15, 1] of the `probability` (n,) of the positive class, and
     `positive` (n,) is True for rows of that class.
@@ -225,7 +227,7 @@ def reliability(probability: Floats, positive: NDArray[np.bool_]) -> list[Bin]:
 
 
 def _log_probabilities(decision: Floats) -> Floats:
-    """Return the logarithms of the class probabilities for decision values, (n, n_classes)."""
+    """Return the logarithms of the class probabilities that follow from decision values."""
     if decision.ndim == 1:
         return -np.column_stack([np.logaddexp(0.0, decision), np.logaddexp(0.0, -decision)])
     logs: Floats = log_softmax(decision, axis=1)

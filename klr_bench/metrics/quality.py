@@ -1,4 +1,4 @@
-"""Measurement of a fitted classifier: metrics of its predictions and of the fit."""
+"""Computation of the metrics of a fitted classifier."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PAIRED = 1000
 
 
 def measure(estimator: Any, X: Any, y: NDArray[Any], extra: Iterable[Metric] = ()) -> tuple[Metrics, float, list[Bin]]:
-    """Return metrics of the predictions, prediction time in seconds, and calibration bins.
+    """Return prediction metrics, the prediction time in seconds and calibration bins.
 
     The rows X (n, d) have labels y (n,): -1 and +1, or 0, 1, ... for more than two classes.  The metrics are those of
     the catalog and the `extra` metrics of a user.  Metrics that cannot be computed, such as the log loss of a
@@ -40,7 +40,7 @@ def measure(estimator: Any, X: Any, y: NDArray[Any], extra: Iterable[Metric] = (
 
 
 def at_checkpoint(estimator: Any, X: Any, y: NDArray[Any]) -> dict[str, float]:
-    """Return the values stored at a checkpoint: metrics and progress of the estimator."""
+    """Return prediction metrics and progress values of an estimator for a checkpoint."""
     predictions = predict(estimator, X, y)
     metrics = [METRICS[name] for name in protocols.watched(estimator)]
     values = {metric.name: metric.of(predictions) for metric in metrics if metric.of is not None}
@@ -48,9 +48,10 @@ def at_checkpoint(estimator: Any, X: Any, y: NDArray[Any]) -> dict[str, float]:
 
 
 def fitted(estimator: Any, n_train: int, relevant: NDArray[np.int64] | None = None) -> Metrics:
-    """Return metrics of a fit to `n_train` rows, such as sizes, iterations and objective.
+    """Return metrics of an estimator's fit, such as the number of iterations, by name.
 
-    If the `relevant` features are known, `relevant_found` is the fraction of them that was selected.
+    The fit was to `n_train` rows.  If the `relevant` features are known, `relevant_found` is the fraction of them that
+    was selected.
     """
     summary = protocols.summary(estimator, n_train)
     where = f"{type(estimator).__name__}.summary()"
@@ -72,7 +73,7 @@ def fitted(estimator: Any, n_train: int, relevant: NDArray[np.int64] | None = No
 
 
 def last(estimator: Any, X: Any, y: NDArray[Any]) -> Metrics:
-    """Return accuracy and size of the last classifier of an averaged estimator, or {}."""
+    """Return the accuracy and size of the last classifier of an averaging estimator, or {}."""
     classifier = protocols.last_classifier(estimator)
     if classifier is None:
         return {}
@@ -81,6 +82,6 @@ def last(estimator: Any, X: Any, y: NDArray[Any]) -> Metrics:
 
 
 def approximation(estimator: Any, X: Any) -> Metrics:
-    """Return the error of approximate kernel features over pairs of rows of X, or {}."""
+    """Return the metric kernel_error if an estimator approximates its kernel, else {}."""
     error = protocols.call(estimator, "kernel_error", X[:PAIRED])
     return {} if error is None else {"kernel_error": float(error)}

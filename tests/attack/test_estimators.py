@@ -163,7 +163,7 @@ def test_a_model_stored_and_mapped_read_only_predicts_the_same_and_learns_on(nam
 def test_a_state_of_another_version_is_refused() -> None:
     state = small("OSKL").fit(X, Y).__getstate__()
     del state["G"]
-    with pytest.raises(ValueError, match="OSKL: the stored state of another version lacks G;"):
+    with pytest.raises(ValueError, match="OSKL: the stored state is from another version and lacks G;"):
         OSKL().__setstate__(state)
 
 

@@ -13,7 +13,7 @@ MIXED = [
     ({"n_train": 5, "equal_classes": True}, [], r"s: expected one of \{test_size: 0\.2\}, .*, got \{'n_train': 5, "),
     ({}, [], r"s: expected one of .*, got \{\}"),
     ({"official": False}, [], r"s\.official: expected true, got False"),
-    ({"runs": [[5]]}, [], r"s\.runs\[0\]: expected a pair: rows, how often, got \[5\]"),
+    ({"runs": [[5]]}, [], r"s\.runs\[0\]: expected a pair: rows per block, number of blocks, got \[5\]"),
     ({"runs": [[5, 10**9], [5, 1]]}, [], r"s\.runs: expected at least two and at most"),
     ({"tset_size": 0.3}, [], r"unknown key 's\.tset_size'\. Did you mean 'test_size'\?"),
 ]

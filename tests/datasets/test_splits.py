@@ -55,7 +55,7 @@ def test_equal_classes_are_equal(n, n_test, n_train, seed):
     rarer = int((uneven.y > 0).sum())
     spec = Draw(n_test=n_test, n_train=n_train, equal_classes=True)
     if n_test // 2 + (n_train or 2) // 2 > rarer:
-        with pytest.raises(KlrBenchError, match=r"cannot draw .* rows from 2 x 3 rows; use smaller multiples of 2"):
+        with pytest.raises(KlrBenchError, match=r"must be positive multiples of 2 with a sum of at most 6"):
             make_split(uneven, spec, seed, 0)
         return
     split = make_split(uneven, spec, seed, 0)
@@ -118,12 +118,12 @@ def test_a_stratified_split_has_the_share_of_each_class_everywhere(sizes, test_s
 @pytest.mark.parametrize(
     ("rows", "spec", "message"),
     [
-        (dataset(), Official(official=True), "official needs a test file, but there is none"),
+        (dataset(), Official(official=True), "official needs a test file, but the data set has none"),
         *(
-            (dataset(), draw, r"toy: split: cannot draw n_train=.* rows from")
+            (dataset(), draw, r"toy: split: n_train=.* must be positive multiples of")
             for draw in (Draw(n_test=20), Draw(n_test=3, equal_classes=True), Draw(n_test=2, n_train=19))
         ),
-        (dataset(1), Share(test_size=0.2), r"with 1 rows, test_size=0.2 leaves no training or no test rows"),
+        (dataset(1), Share(test_size=0.2), r"with 1 rows, test_size=0.2 leaves the training or the test set empty"),
         (dataset(), Runs(runs=[[3, 1], [5, 3]]), r"toy: split: runs: expected 20 rows in total, got 18"),
         (dataset(), Subset(n_train=20), "n_train: expected an integer from 1 to 19, got 20"),
         (dataset(official=15), Subset(n_train=16), "n_train: expected an integer from 1 to 15, got 16"),

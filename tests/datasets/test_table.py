@@ -79,7 +79,8 @@ def test_treatment_of_each_column(tmp_path: Path) -> None:
         "labels: column 9 ('class')",
         "2 columns of numbers: age, x",
         "2 columns of text as 5 binary features: city (4), sex (1)",
-        "missing values in 1 column of numbers are replaced by the training median, with an added indicator feature: "
+        "missing values in 1 column of numbers are replaced by the median of the training rows, and an indicator "
+        "feature is added: "
         "age (4)",
         "missing values in 1 column of text are treated as a separate value: city (8)",
         "left out: id: row numbers; born: dates; note: 40 different texts; unit: the same value in all rows. "
@@ -161,8 +162,8 @@ def test_a_unit_is_removed_from_numbers(tmp_path: Path, form: str) -> None:
 def test_numbers_in_different_units_stay_text_with_a_warning(tmp_path: Path) -> None:
     table = [{"w": f"{i % 7} {['kg', 'g'][i % 3 == 0]}", "x": i % 5} for i in range(60)]
     assert (
-        "warning: w is read as text because it has numbers with different units ('kg', 'g'); convert them to one "
-        "unit, or confirm with data.columns={w: text}"
+        "warning: w is read as text because it has numbers with different units ('kg', 'g'); convert the numbers to "
+        "one unit, or confirm with data.columns={w: text}"
     ) in treatment(tmp_path, table)[2].notes()
     assert "warning" not in "".join(treatment(tmp_path, table, w="text")[2].notes())
     with pytest.raises(KlrBenchError, match=r"line 2, .*: '0 g' is not a number with the unit 'kg'; correct"):
@@ -189,8 +190,8 @@ def test_separators_of_thousands_are_removed(tmp_path: Path, prices: list[str], 
     requested = {}
     if numbers is None:  # a comma that may be either
         expected = (
-            "line 2, column 1 ('price'): '4,799' may have a decimal or a thousands comma; for thousands set "
-            "'data.columns={price: number}', else use decimal points"
+            "line 2, column 1 ('price'): '4,799' has a decimal or a thousands comma; for thousands, set "
+            "'data.columns={price: number}'; for decimals, use a point"
         )
         with pytest.raises(KlrBenchError, match=re.escape(expected)):
             treatment(tmp_path, table)

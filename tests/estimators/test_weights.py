@@ -104,7 +104,7 @@ def test_wrong_weights_are_refused(learner):
     for weights in (np.zeros(50), (y > 0).astype(float)):
         if isinstance(learner, (klr.ImportVectorMachine, klr.ApproximateKernelLR, *map(type, BATCH))) and weights.any():
             continue  # they learn one class
-        with pytest.raises(ValueError, match=r"above 0|non-zero"):
+        with pytest.raises(ValueError, match=r"positive weight|above 0|non-zero"):
             clone(learner).fit(X, y, weights)
 
 

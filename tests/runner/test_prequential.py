@@ -299,7 +299,7 @@ def test_a_time_limit_ends_the_pass(place):
         ([*OSKL, f"{SPLIT}test=cells"], "split.test"),
         (["algorithm=[oskl]"], "combinations of values to choose from, but the stream stream has no selection"),
         ([*OSKL, "trace.points=10"], "has no effect on the stream stream"),
-        ([*OSKL, f"{SPLIT}window=50"], "at least as many rows as a chunk has, 100"),
+        ([*OSKL, f"{SPLIT}window=50"], "at least the number of rows per chunk, 100"),
         ([*OSKL, "data.test_size=0.2"], "data.test_size=0.2: has no effect on a stream"),
         ([*OSKL, "data.path=nothing-*.svm"], "does not exist"),
         ([*OSKL, "parallel=dask"], "read on one machine"),

@@ -311,7 +311,7 @@ def test_labels_outlive_a_run_of_a_part_and_a_damaged_manifest(done):
     [
         (algorithm("klr_bench.MarginKLR", eta=2.0), "algorithms.nc.estimator: The 'eta' parameter"),
         (algorithm("klr_bench.MarginKLR", {"eta": [0.1, 3]}), "'eta' parameter of .* Got 3"),
-        (algorithm("klr_bench.OSKL", G=0.5), "'G' parameter of OSKL must be at least G1 = 1"),
+        (algorithm("klr_bench.OSKL", G=0.5), "'G' parameter of OSKL must be at least 1 for the logit loss"),
         (algorithm("sklearn.linear_model.LinearRegression"), "expected a classifier, got .*Linear"),
         (None, r"240 training rows, .* and 400 in total \(two per fold\)"),
     ],

@@ -1,4 +1,4 @@
-"""Readers that convert the files of a data set to arrays, one module per format.
+"""Readers that convert the files of a data set to arrays, with one module per file format.
 
 Modules with compiled code are imported only when a file is read.
 """
@@ -23,19 +23,19 @@ from klr_bench.datasets.readers.chunks import concatenate_chunks, stack_rows
 from klr_bench.datasets.readers.layout import WIDE, Layout, check_width, layout_of
 from klr_bench.errors import fail
 
-READER_VERSION = 1  # part of the key of parsed arrays; increase it when a reader returns different arrays
-TABLE_VERSION = 4  # increase it when the columns of user tables are treated differently
+READER_VERSION = 1  # part of the hash of a data set; must be increased when a reader returns different arrays
+TABLE_VERSION = 4  # must be increased when the columns of a user's table are converted differently
 FORMATS = ("csv", "svmlight", "idx")
-DENSE_BYTES = 1 << 30  # maximum size of a dense matrix
+DENSE_BYTES = 1 << 30  # maximum size of a matrix that is stored as dense although most values are zero
 Part = tuple[Any, NDArray[Any]]
 """Features X (n, d) of a file, dense or CSR, and its label codes (n,)."""
 
 
 @dataclass(frozen=True)
 class Arrays:
-    """Arrays of a data set; the fields have the same meaning as in `Dataset`."""
+    """The arrays of a data set; each field has the same meaning as in `Dataset`."""
 
-    X: Any  # float32 (n, d): C-contiguous, or CSR with sorted indices
+    X: Any  # features (n, d), float32: C-contiguous array, or CSR with sorted indices
     y: NDArray[np.int8]  # (n,)
     classes: tuple[str, ...]
     n_train_official: int | None = None
@@ -45,9 +45,9 @@ class Arrays:
 
 @dataclass(frozen=True)
 class Reading:
-    """Options for reading the files of a data set, which are part of the key of its arrays.
+    """Options for reading the files of a data set.
 
-    Most fields are keys of a data set or of its source.
+    The options are part of the hash of the data set.  Most fields are named after keys of its configuration.
 
     format : csv, svmlight or idx; None: csv or svmlight, detected from the first file
     table : version of the treatment of user tables, which may have texts and missing values; 0 for other files
@@ -64,16 +64,16 @@ class Reading:
     columns: Columns | None = None
 
     def content(self) -> dict[str, object]:
-        """Return the options that affect the arrays, as part of a key."""
+        """Return a dictionary of the options that affect the arrays, for a hash of the data set."""
         content = asdict(self)
         return content if self.table else {name: content[name] for name in content if name not in ("table", "columns")}
 
 
 def read(paths: Sequence[Path], reading: Reading) -> Arrays:
-    """Read a training file and, if given, the official test file.
+    """Read the training file of a data set and, if there is one, the official test file.
 
-    In the idx format, each of them is a pair of files.  Raises KlrBenchError that names the file, and the line if
-    possible.
+    In the idx format, each of them is a pair of files: examples and labels.  Raises KlrBenchError that names the file,
+    and the line if possible.
     """
     try:
         return _read(paths, reading)
@@ -124,11 +124,11 @@ def _idx(paths: Sequence[Path], labels: Labels, reading: Reading) -> list[Part]:
 
 
 def _svmlight(paths: Sequence[Path], labels: Labels, reading: Reading) -> list[Part]:
-    """Return the parts; indices start at 0 in all files if the index 0 occurs, otherwise at 1."""
     from klr_bench.datasets.readers import svmlight
 
     highest = reading.n_features or MOST_FEATURES
     files = [concatenate_chunks([*svmlight.read_chunks(path, labels, 0, highest)]) for path in paths]
+    # Feature indices start at 0 in all files if the index 0 occurs in any of them, otherwise at 1.
     base = 0 if min(file.smallest for file in files) == 0 else 1
     n_features = max(file.largest for file in files) + 1 - base
     if not 0 < n_features <= highest:
@@ -139,9 +139,9 @@ def _svmlight(paths: Sequence[Path], labels: Labels, reading: Reading) -> list[P
 
 
 def _delimited(paths: Sequence[Path], labels: Labels, reading: Reading) -> tuple[list[Part], list[str], str]:
-    """Return the parts of CSV files, the notes on the columns, and the label column.
+    """Read CSV files; also return notes on the columns, and a description of the label column.
 
-    A wide table must contain only numbers.
+    A table with more than `WIDE` columns must contain only numbers.
     """
     from klr_bench.datasets.user_table import Table, read_table
 
@@ -166,7 +166,6 @@ def _delimited(paths: Sequence[Path], labels: Labels, reading: Reading) -> tuple
 
 
 def _numbers(path: Path, layout: Layout, labels: Labels) -> Part:
-    """Return the features (CSR if wide) and label codes of a CSV file with only numbers."""
     from klr_bench.datasets.readers import csv
 
     codes, matrices = [], []
@@ -177,7 +176,7 @@ def _numbers(path: Path, layout: Layout, labels: Labels) -> Part:
 
 
 def check_text(paths: Sequence[Path]) -> None:
-    """Raise KlrBenchError for files that are not UTF-8 text or are compressed twice.
+    """Raise KlrBenchError if a file is not UTF-8 text or is compressed twice.
 
     A NUL byte near the beginning indicates an archive or UTF-16 text.  Raises DamagedFileError for damaged files.
     """
@@ -190,7 +189,10 @@ def check_text(paths: Sequence[Path]) -> None:
 
 
 def detect_format(path: Path) -> str:
-    """Return "svmlight" if most of the first lines contain ``index:value`` pairs, else "csv"."""
+    """Detect the format of a text file: "svmlight" or "csv".
+
+    It is "svmlight" if most of the first lines contain ``index:value`` pairs.
+    """
     with open_plain(path) as (stream, _):
         rows = [line.partition(b"#")[0].split(None, 2)[1:2] for line in islice(lines(stream, path), 100)]
     tokens = [row[0] for row in rows if row]
@@ -199,10 +201,13 @@ def detect_format(path: Path) -> str:
 
 
 def as_float32(X: Any) -> Any:
-    """Return a matrix as float32: dense if small or hardly sparse, else CSR with sorted indices."""
+    """Convert a matrix to float32, either dense or CSR, depending on its shape and its zeros.
+
+    The result is CSR with sorted indices if the matrix is wide, or if it is large and most values are zero.
+    """
     n, d = X.shape
     n_bytes, nnz = n * d * 4, X.nnz if sp.issparse(X) else np.count_nonzero(X)
-    if d <= WIDE and (n_bytes <= DENSE_BYTES or nnz * 8 >= n_bytes):  # CSR needs 8 bytes per non-zero
+    if d <= WIDE and (n_bytes <= DENSE_BYTES or nnz * 8 >= n_bytes):  # CSR needs 8 bytes per non-zero value
         return np.ascontiguousarray(X.toarray() if sp.issparse(X) else X, dtype=np.float32)
     matrix = sp.csr_matrix(X, dtype=np.float32)
     matrix.sort_indices()

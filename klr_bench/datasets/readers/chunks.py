@@ -1,4 +1,4 @@
-"""Blocks of text files, and the chunks of rows that readers parse from them."""
+"""Reading of text files in blocks of lines, and chunks of parsed rows."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ BOM = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True)
 class Block:
-    """Consecutive whole lines of a file, each of which ends with a line feed."""
+    """A block of consecutive complete lines of a file, each ending with a line feed."""
 
     path: Path
-    first: int  # number of the first line, from 1
+    first: int  # line number of the first line, counted from 1
     text: bytes
 
     def error_at(self, position: int, reason: str) -> KlrBenchError:
-        """Return an error that names the file and the line at a byte position."""
+        """Return a KlrBenchError that names the file and the line at a byte position of the block."""
         line = self.first + self.text.count(b"\n", 0, position)
         return KlrBenchError(f"{self.path}, line {line}: {reason}")
 
 
 def blocks(path: Path, *, any_line_end: bool = False) -> Iterator[Block]:
-    """Yield the content of a plain or compressed file in blocks of whole lines.
+    """Yield the content of a plain or compressed file in blocks of complete lines.
 
     With `any_line_end`, a lone carriage return also ends a line, and is replaced by a line feed.  Raises
     DamagedFileError, and KlrBenchError for a line that is too long.
@@ -59,15 +59,18 @@ def blocks(path: Path, *, any_line_end: bool = False) -> Iterator[Block]:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Rows of a file with their label codes; sparse rows have the feature indices of the file."""
+    """A chunk of parsed rows with their label codes."""
 
     codes: NDArray[np.int32]  # (n,)
-    X: Any  # float32 (n, d): array, or CSR with sorted indices
-    smallest: int  # smallest feature index in the rows, including explicit zeros
+    X: Any  # features (n, d), float32: array, or CSR whose sorted indices are those in the file
+    smallest: int  # smallest feature index in the file for these rows, including features written as zero
     largest: int
 
     def matrix(self, base: int, n_features: int) -> Any:
-        """Return X (n, n_features), whose column j has the index ``base + j`` in the file."""
+        """Return the features as a matrix whose columns are numbered from 0.
+
+        Its shape is (n, n_features).  Column j has the index ``base + j`` in the file.
+        """
         if not sp.issparse(self.X):
             return self.X
         X = sp.csr_matrix((self.X.data, self.X.indices - np.int32(base), self.X.indptr), (len(self.codes), n_features))
@@ -76,20 +79,20 @@ class Chunk:
 
 
 def stack_rows(matrices: Sequence[Any]) -> Any:
-    """Stack matrices vertically; all of them are dense or all are CSR."""
+    """Stack the rows of several matrices, which must be all dense or all CSR."""
     return sp.vstack(matrices, format="csr") if sp.issparse(matrices[0]) else np.concatenate(matrices)
 
 
 def concatenate_chunks(chunks: Sequence[Chunk]) -> Chunk:
-    """Concatenate chunks into one chunk; the rows are copied."""
+    """Concatenate chunks into a new chunk that owns its memory."""
     codes, X = np.concatenate([chunk.codes for chunk in chunks]), stack_rows([chunk.X for chunk in chunks])
     return Chunk(codes, X, min(chunk.smallest for chunk in chunks), max(chunk.largest for chunk in chunks))
 
 
 def rechunk(chunks: Iterator[Chunk], chunk_rows: int, skip_rows: int) -> Iterator[Chunk]:
-    """Yield the rows after the first `skip_rows` rows, in chunks of `chunk_rows` rows.
+    """Regroup rows into chunks of `chunk_rows` rows, after skipping the first `skip_rows` rows.
 
-    The last chunk may be smaller.  Each chunk owns its memory.
+    The last chunk may have fewer rows.  Each chunk owns its memory.
     """
     waiting: list[Chunk] = []
     n_waiting = 0

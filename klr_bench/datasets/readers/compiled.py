@@ -1,7 +1,7 @@
-"""Compiled parser for rows of svmlight text.
+"""Fast compiled parser for files in svmlight format.
 
-It parses simple lines, that is, almost all lines.  It stops at any other line (a mistake, `nan`, a number whose
-rounding is uncertain), which is then parsed or rejected in Python.
+The parser handles simple lines, that is, almost all lines.  It stops at any other line (a mistake, `nan`, a number
+whose rounding is uncertain), which is then parsed or rejected in Python.
 
 The first 18 significant digits of a number form an integer, which is multiplied or divided by a power of ten.  With up
 to 15 digits and a power up to 22, both are exact in float64, and IEEE division and multiplication round correctly (the
@@ -20,8 +20,8 @@ from klr_bench.estimators.core.jit import compiled
 
 LINE_FEED, RETURN, TAB, BLANK, HASH, COLON = (ord(c) for c in "\n\r\t #:")
 PLUS, MINUS, POINT, ZERO, SMALL_E, LARGE_E, Q, I, D = (ord(c) for c in "+-.0eEqid")  # noqa: E741
-MOST_DIGITS = 18  # in an int64
-EXACT_DIGITS, EXACT_POWER = 15, 22  # integers below 10^15 and powers up to 10^22 are exact in float64
+MOST_DIGITS = 18  # an int64 can represent every integer with 18 digits
+EXACT_DIGITS, EXACT_POWER = 15, 22  # float64 represents integers below 10^15 and powers of ten up to 10^22 exactly
 POWERS = np.array([float(f"1e{k}") for k in range(301)])
 DOUBT = 2.0**-50
 LARGEST32 = np.float32(LARGEST)
@@ -32,9 +32,9 @@ POSITION, ROWS, ENTRIES, LOWEST, HIGHEST = range(5)
 
 @compiled()
 def _number(text, at):
-    """Return the number at a position, whether it is exactly rounded, and the next position.
+    """Parse the number that starts at position `at` of a text.
 
-    The returned position is `at` if there is no number.
+    Return the number, True if it is correctly rounded, and the position after it, which is `at` if there is no number.
     """
     begin = at
     sign = text[at]
@@ -85,7 +85,7 @@ def _number(text, at):
 
 @compiled()
 def _rounded(value, exact):
-    """Return a value as float32, or NaN if it is out of range or its rounding is uncertain."""
+    """Round a float64 to float32; return NaN if it is out of range or the rounding is uncertain."""
     rounded = np.float32(value)
     if not exact and np.float32(value * (1 - DOUBT)) != np.float32(value * (1 + DOUBT)):
         return np.float32(np.nan)
@@ -106,11 +106,11 @@ def _skip_blanks(text, at):
 
 @compiled("void(Array(u1, 1, 'C', readonly=True), i8, i8, f8[::1], i4[:, ::1], i8[::1], i4[::1], f4[::1], i8[::1])")
 def svmlight_rows(text, lowest, highest, labels, places, ends, indices, values, state):
-    """Parse rows from ``state[POSITION]`` to the end or to the first line that is not simple.
+    """Parse lines of svmlight text up to the first line that must be parsed in Python.
 
-    Indices must be between `lowest` and `highest`.  For row i, ``labels[i]`` is the label, or NaN if it is not a
-    number; ``text[places[i, 0] : places[i, 1]]`` is the text of the label; the non-zero entries of the row end at
-    ``ends[i]``.
+    Parsing starts at ``state[POSITION]``.  Indices must be between `lowest` and `highest`.  For row i, ``labels[i]`` is
+    the label, or NaN if it is not a number; ``text[places[i, 0] : places[i, 1]]`` is the text of the label; the
+    non-zero entries of the row end at ``ends[i]``.
     """
     at, row, entry = state[POSITION], state[ROWS], state[ENTRIES]
     smallest, largest = state[LOWEST], state[HIGHEST]

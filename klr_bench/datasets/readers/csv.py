@@ -1,7 +1,7 @@
-"""Reader of numbers from delimited text such as CSV; quoted fields may span lines.
+"""Reader for delimited text such as CSV in which all features are numbers.
 
 pandas parses blocks of simple rows, that is, numbers and a label without quotes.  Other blocks are parsed row by row,
-so that error messages can name the line.
+so that error messages can name the line.  Quoted fields may contain line breaks.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ EXACT: dict[str, Any] = (
 
 
 def read_chunks(path: Path, layout: Layout, labels: Labels) -> Iterator[Chunk]:
-    """Yield the rows of a plain or compressed file with a known layout, in chunks.
+    """Parse a plain or compressed CSV file, and yield its rows in chunks.
 
     Raises KlrBenchError that names the file and the line, and DamagedFileError.
     """
@@ -59,7 +59,7 @@ def read_chunks(path: Path, layout: Layout, labels: Labels) -> Iterator[Chunk]:
 
 
 def _simple_rows(block: Block, layout: Layout, labels: Labels) -> Chunk | None:
-    """Return all rows of a block, or None if any row is not simple."""
+    """Parse a block of lines with pandas; return None if any row needs the slower parser."""
     n, label, text = layout.n_columns, layout.label, block.text
     if b'"' in text or b"\0" in text:
         return None
@@ -89,9 +89,9 @@ def _simple_rows(block: Block, layout: Layout, labels: Labels) -> Chunk | None:
 def _any_rows(
     block: Block, layout: Layout, labels: Labels, *, header: bool
 ) -> tuple[Chunk, OpenQuoteError | None, bool]:
-    """Return the rows of a block, parsed one by one.
+    """Parse a block of lines of a CSV file row by row.
 
-    Also return the error for an unclosed quote in the last row, if any, and whether the header is still to come.
+    Also return an error if the last row has an unclosed quote, and True if the header has not been reached yet.
     """
     n, label, where = layout.n_columns, layout.label, f"{block.path}, line"
     lines = block.text.splitlines(keepends=True)

@@ -1,4 +1,4 @@
-"""Reader of the idx format, in which MNIST is published.
+"""Reader for the binary format idx, in which the MNIST images are published.
 
 A file consists of two zero bytes, a type, the number of dimensions, the dimensions and the values; all numbers are
 big-endian.  A data set is a pair of files, the examples and their labels.
@@ -22,7 +22,7 @@ MOST_DIMENSIONS = 8
 
 
 def read_pair(examples: Path, labels_file: Path, labels: Labels) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
-    """Return the features X (n, d) and the label codes (n,) of a pair of files.
+    """Read a pair of idx files; return the features X (n, d) and the label codes (n,).
 
     Each example becomes a row in C order (last dimension fastest); unsigned bytes, such as the pixels of images, are
     divided by 255.  Raises KlrBenchError that names the file.
@@ -36,7 +36,7 @@ def read_pair(examples: Path, labels_file: Path, labels: Labels) -> tuple[NDArra
             f"{targets.shape} ({targets.dtype.name})."
         )
     if not (np.abs(values) <= LARGEST).all():
-        fail(f"{examples}: expected numbers between -{LARGEST:g} and {LARGEST:g}, got other values.")
+        fail(f"{examples}: expected numbers between -{LARGEST:g} and {LARGEST:g}, got values outside this range.")
     X = values.reshape(len(values), -1).astype(np.float32)
     if values.dtype == np.uint8:
         X /= np.float32(255)
@@ -45,7 +45,7 @@ def read_pair(examples: Path, labels_file: Path, labels: Labels) -> tuple[NDArra
 
 
 def read_array(path: Path) -> NDArray[Any]:
-    """Return the array stored in an idx file.  Raises KlrBenchError."""
+    """Read the array stored in an idx file.  Raises KlrBenchError."""
     with open_plain(path) as (stream, _):
         head = stream.read(4)
         if len(head) < 4 or head[:2] != b"\0\0" or head[2] not in TYPES or not 1 <= head[3] <= MOST_DIMENSIONS:
@@ -54,7 +54,7 @@ def read_array(path: Path) -> NDArray[Any]:
         shape = tuple(int.from_bytes(sizes[at : at + 4], "big") for at in range(0, 4 * head[3], 4))
         size = math.prod(shape) * dtype.itemsize
         content = bytearray()
-        while len(content) <= size and (chunk := stream.read(CHUNK)):  # the declared size may be arbitrarily large
+        while len(content) <= size and (chunk := stream.read(CHUNK)):  # the header may state a huge, wrong size
             content += chunk
     if len(content) != size or 0 in shape:
         fail(

@@ -1,4 +1,4 @@
-"""Detection of the delimiter, header and columns of delimited text such as CSV."""
+"""Detection of the delimiter, the header and the label column of delimited text such as CSV."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TextRows = list[tuple[int, list[str]]]
 
 
 class OpenQuoteError(csv.Error):
-    """Raised if the text ends inside a quoted field; `line` is where its row starts."""
+    """Raised if the text ends inside a quoted field, in the row that starts at `line`."""
 
     def __init__(self, message: str, line: int) -> None:
         super().__init__(message)
@@ -42,19 +42,19 @@ class OpenQuoteError(csv.Error):
 
 @dataclass(frozen=True)
 class Layout:
-    """Delimiter, header and columns of a file."""
+    """The delimiter, the header, the number of columns and the label column of a CSV file."""
 
     delimiter: str
     header: tuple[str, ...] | None
     n_columns: int
-    label: int  # 0-based position of the label column
+    label: int  # position of the label column, counted from 0
 
     def describe(self, column: int) -> str:
-        """Return a description of a column for messages, with its position counted from 1."""
+        """Describe a column for messages, for example "column 2 ('price')"."""
         return f"column {column + 1}" + (f" ({sanitize(repr(self.header[column]))})" if self.header else "")
 
     def check_row(self, path: Path, line: int, fields: Sequence[str]) -> None:
-        """Raise KlrBenchError for a row with the wrong number of fields."""
+        """Raise KlrBenchError if a row has the wrong number of fields."""
         if len(fields) != self.n_columns:
             fail(
                 f"{path}, line {line}: expected {self.n_columns} columns as in the first line, got {len(fields)}; "
@@ -102,12 +102,12 @@ def layout_of(
 
 
 def _consistency(sample: list[str], delimiter: str) -> tuple[bool, bool, float, int]:
-    """Return a sort key for how well a delimiter splits some lines.
+    """Rate how consistently a delimiter splits some lines into fields.
 
-    Blanks rank last because they also occur in names.
+    The best delimiter has the largest rating (a tuple).  Blanks are rated last because they also occur in names.
     """
     counts = Counter(map(len, _complete_rows(sample, delimiter)))
-    n_fields, n_rows = (counts or Counter({1: 1})).most_common(1)[0]  # there are no counts if all fields are blank
+    n_fields, n_rows = (counts or Counter({1: 1})).most_common(1)[0]  # `counts` is empty if all fields are blank
     share = n_rows / counts.total() if n_fields > 1 else 0.0
     return share > 0.5, delimiter != " ", share, n_fields
 
@@ -136,13 +136,13 @@ def _label_position(path: Path, label_column: str | int | None, header: tuple[st
 
 
 def _is_header(first: Sequence[str], below: Sequence[Sequence[str]], label_column: str | int | None) -> bool:
-    """Return True if the first line is a header; `below` are rows after it with the same length.
+    """Return True if the first line of a CSV file is a header.
 
-    It is a header if no field is a number, if the fields are 0, 1, ..., or if a field is the name of the label column.
-    It is also a header if its numbers may be names, such as years: all are different and have up to four digits, and
-    the first label does not occur below.  In addition, either the labels below repeat and the name of a feature is a
-    text above numbers; or the names are years above other values, or consecutive numbers, and the labels below repeat
-    or are numbers below a text.
+    `below` contains the following rows that have the same number of fields.  The first line is a header if no field is
+    a number, if the fields are 0, 1, ..., or if a field is the name of the label column.  It is also a header if its
+    numbers may be names, such as years: all are different and have up to four digits, and the first label does not
+    occur below.  In addition, either the labels below repeat and the name of a feature is a text above numbers; or the
+    names are years above other values, or consecutive numbers, and the labels below repeat or are numbers below a text.
     """
     names = [field for field in first if parse_number(field) is not None]
     if not names or (len(first) > 4 and list(first[:-1]) == [str(column) for column in range(len(first) - 1)]):
@@ -167,12 +167,12 @@ def _is_header(first: Sequence[str], below: Sequence[Sequence[str]], label_colum
 
 
 def _decoded_lines(stream: BinaryIO, path: Path) -> Iterator[str]:
-    """Return the lines of a file as text, with escape sequences for invalid UTF-8 bytes."""
+    """Yield the lines of a file as strings, with escape sequences for invalid UTF-8 bytes."""
     return lines(io.TextIOWrapper(stream, encoding="utf-8-sig", errors="backslashreplace", newline=""), path)
 
 
 def fields_of(lines: Iterator[str], delimiter: str, first: int = 1) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line number and the fields of each row that is not blank.
+    """Split lines into rows; yield the line number and the fields of each non-blank row.
 
     `first` is the number of the first line.  Raises csv.Error, and OpenQuoteError if the lines end inside a quoted
     field.
@@ -188,7 +188,7 @@ def fields_of(lines: Iterator[str], delimiter: str, first: int = 1) -> Iterator[
     reader = csv.reader(tracked_lines(), delimiter=delimiter, skipinitialspace=True)
     try:
         for fields in reader:
-            if at_end:  # the last row has a quote that is not closed
+            if at_end:  # a quoted field in the last row is not closed
                 break
             stripped = [field.strip() for field in fields]
             if any(stripped) or len(stripped) > 1:
@@ -208,7 +208,7 @@ def fields_of(lines: Iterator[str], delimiter: str, first: int = 1) -> Iterator[
 
 
 def text_rows(path: Path, layout: Layout) -> Iterator[TextRows]:
-    """Yield the rows of a file after the header, in batches.
+    """Yield the rows of a file in batches, without the header.
 
     Raises KlrBenchError that names the file and the line.
     """
@@ -224,18 +224,18 @@ def text_rows(path: Path, layout: Layout) -> Iterator[TextRows]:
 
 
 def not_delimited(path: Path, error: csv.Error) -> KlrBenchError:
-    """Return the error for text with a malformed quote or field."""
+    """Return a KlrBenchError for text that is not valid CSV."""
     return KlrBenchError(f"{path}: not delimited text ({error}). Correct or remove the line.")
 
 
 def no_labeled_row(path: Path, layout: Layout, labels: Labels) -> KlrBenchError:
-    """Return the error for a file in which no row has a label."""
+    """Return a KlrBenchError for a file in which no row has a label."""
     where = f"no row has a label in {layout.describe(layout.label)}; set data.label=NAME to use another column."
     return KlrBenchError(f"{path}: {where if labels.dropped else 'no rows.'}")
 
 
 def check_width(path: Path, width: int, n_features: int | None) -> None:
-    """Raise KlrBenchError if the number of features differs from the declared number."""
+    """Raise KlrBenchError if the number of features of a file differs from `n_features`."""
     if n_features not in {None, width}:
         fail(
             f"{path}: expected n_features={n_features} feature columns, got {width}; omit {SET_FEATURES}, "

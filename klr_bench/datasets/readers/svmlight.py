@@ -1,4 +1,4 @@
-"""Reader of the svmlight (LIBSVM) format, ``label index:value index:value ... # comment``."""
+"""Reader for the svmlight (LIBSVM) format, with lines such as ``+1 3:0.5 7:1 # comment``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EXPECTED = "expected lines such as '+1 3:0.5 7:1'."
 
 
 def read_chunks(path: Path, labels: Labels, lowest: int = 0, highest: int = MOST_FEATURES) -> Iterator[Chunk]:
-    """Yield the rows of a plain or compressed file in chunks.
+    """Parse a plain or compressed svmlight file, and yield its rows in chunks.
 
     Feature indices must be between `lowest` and `highest`.  Raises KlrBenchError that names the file and the line, and
     DamagedFileError.
@@ -36,7 +36,7 @@ def read_chunks(path: Path, labels: Labels, lowest: int = 0, highest: int = MOST
 
 
 class _BlockReader:
-    """Parser of a block: compiled code for simple lines, Python code for all other lines."""
+    """Parser for a block of lines; compiled code parses simple lines, Python code the others."""
 
     def __init__(self, block: Block, labels: Labels, lowest: int, highest: int) -> None:
         self.block, self.labels, self.lowest, self.highest = block, labels, lowest, highest
@@ -82,7 +82,7 @@ class _BlockReader:
         self.places[row] = begin, begin + len(label)
         for token in rest[0].decode(errors="backslashreplace").split() if rest else []:
             name, colon, text = token.partition(":")
-            if name == "qid":  # only used for ranking
+            if name == "qid":  # qid:value is used only for ranking problems
                 continue
             if reason := self._fault(token, name, colon, text, previous):
                 raise self.block.error_at(position, f"{reason}; correct the line.")

@@ -1,4 +1,4 @@
-"""Batch kernel logistic regression, solved to a given duality gap.
+"""Solvers for kernel logistic regression that need the whole training set at once.
 
 min_f  (lam/2) ||f||^2 + (1/n) sum_i log(1 + exp(-y_i f(x_i)))
 

@@ -1,8 +1,9 @@
-"""Base classes of the batch solvers: parameters, validation, epochs, prediction."""
+"""Base classes of the batch solvers, with their parameters, validation and prediction."""
 
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -13,7 +14,16 @@ from klr_bench.estimators.core.classifier import checked_decision, checked_fit, 
 from klr_bench.estimators.core.expansion import decide, evaluate
 from klr_bench.estimators.core.multiclass import spread
 from klr_bench.estimators.core.operands import operands_of
-from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COUNT, JOBS, NOT_NEGATIVE, POSITIVE, VERBOSE
+from klr_bench.estimators.core.parameters import (
+    CLASS_WEIGHT,
+    COUNT,
+    JOBS,
+    NOT_NEGATIVE,
+    POSITIVE,
+    VERBOSE,
+    estimator,
+    parameter,
+)
 from klr_bench.estimators.core.threads import parallel_map
 from klr_bench.protocols import FIRST
 
@@ -24,13 +34,43 @@ TILE = 512
 
 
 class ExpansionClassifier(BinaryKernelClassifier):
-    """Kernel classifier f(x) = sum_i b_i k(x_i, x), with one f_k per class if there are several."""
+    """Base class of classifiers that predict with a kernel expansion.
+
+    The expansion is f(x) = sum_i b_i k(x_i, x). With more than two classes there is one function f_k per class.
+
+    Parameters
+    ----------
+    kernel : {"rbf", "poly", "linear"}, default="rbf"
+        ``exp(-gamma ||x - z||^2)``, ``(gamma x'z + coef0)^degree`` or ``x'z``.  "rbf" suits features of a common scale,
+        so standardize them or scale them to [0, 1]; "linear" shows whether a kernel is needed at all.
+    gamma : float, {"scale", "median"} or None, default="scale"
+        gamma > 0 of the rbf and poly kernels; None is 1 / n_features, "scale" 1 / (n_features X.var()) as in
+        scikit-learn, "median" 1 / (2 m^2) with the median distance m of rows.  Zhang et al. use 1 / (2 s^2), where s is
+        the 5th (AAAI 2012) or the 20th (ICML 2013) percentile of the distances: a narrower kernel than "median".
+    degree : float, default=3
+        Degree > 0 of the poly kernel.  Zhang et al. (AAAI 2012, table 2) use 2 for the texts of RCV1.
+    coef0 : float, default=1.0
+        Constant of the poly kernel, any number.  With gamma=1 and degree=2 the default gives ``(x'z + 1)^2``.
+    class_weight : dict, "balanced" or None, default=None
+        Weights >= 0 of the classes, by which those of the rows are multiplied; "balanced" is n_samples / (n_classes
+        n_k) for n_k rows of class k.  The published experiments have None; "balanced" shifts the probabilities towards
+        the rarer class.
+    verbose : int or bool, default=False
+        True prints the progress of a fit about once per second; values above 1 print a line at each callback.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes in sorted order, in the dtype of y.
+    n_features_in_ : int
+        Number of features.
+    """
 
     @checked_decision
     def decision_function(self, X):
-        """Return f(x) for rows X (n_samples, n_features).
+        """Evaluate the decision function at each row of X.
 
-        The result is float64, (n_samples,) or (n_samples, n_classes).
+        The result is float64 of shape (n_samples,), or (n_samples, n_classes) for more than two classes.
         """
         check_is_fitted(self, "dual_coef_")
         X = self._validate(X, dtype=self.support_vectors_.dtype)
@@ -38,35 +78,35 @@ class ExpansionClassifier(BinaryKernelClassifier):
         return spread(self, f)
 
     def predict_proba(self, X):
-        """Return the probabilities of the classes, (n_samples, n_classes)."""
+        """Return the probability of each class for each row of X, of shape (n_samples, n_classes)."""
         return self._probabilities(X)
 
     def steps(self, n_samples):
-        """Return the number of rows per epoch, and the first t worth a checkpoint."""
+        """Return the number of rows per epoch, and the number of rows at the first checkpoint."""
         return n_samples, FIRST
 
     def progress(self):
-        """Return the metrics stored at a checkpoint: the number of support vectors."""
+        """Return the number of support vectors, as a metric to store at a checkpoint."""
         return {"n_support": self.n_support_}
 
     def summary(self):
-        """Return the numbers of support vectors and iterations, and the total objective."""
+        """Return the numbers of support vectors and iterations, and the sum of the objectives."""
         n_iter, objective = int(np.max(self.n_iter_)), float(np.sum(self.objective_))
         return {"n_support": self.n_support_, "n_iter": n_iter, "objective": objective}
 
     def _shares(self, sample_weight, X, y):
-        """Return the share of each row in the loss, (n,), summing to 1, and the total weight."""
+        """Return each row's share of the total weight, and the total weight."""
         weights = row_weights(sample_weight, self.class_weight, X, y, self.classes_)
         if weights is None:
             return np.full(X.shape[0], 1.0 / X.shape[0]), X.shape[0]
         total = weights.sum()
         if not 0 < total < np.inf:
-            message = f"{type(self).__name__}: sample_weight: expected positive weights, got a sum of {total:g}."
+            message = f"{type(self).__name__}: the sum of sample_weight must be positive and finite, got {total:g}."
             raise ValueError(message)
         return weights / total, total
 
     def _begin(self, X, y):
-        """Validate parameters and data, and remove the attributes of an earlier fit; return X and y."""
+        """Validate the parameters and the data, remove old fitted attributes, and return X and y."""
         self._forget()
         X, y = self._validate(X, y, dtype=self._dtypes(), reset=True)
         self._set_classes(y)
@@ -75,12 +115,18 @@ class ExpansionClassifier(BinaryKernelClassifier):
 
 
 def usual_lam(n):
-    """Return the default regularization for n rows, which corresponds to C = 10 of an SVM."""
+    """Return the default regularization strength lam = 1 / (10 n) for n training rows.
+
+    It corresponds to C = 10 of an SVM.
+    """
     return 0.1 / n
 
 
 class KernelBlocks:
-    """Kernel matrix of rows X (n, d), stored if it fits into `limit` MB, else in blocks."""
+    """Kernel matrix of the rows of X, either stored as a whole or computed block by block.
+
+    It is stored if it fits into `limit` MB.
+    """
 
     def __init__(self, operands, X, limit):
         self.operands, self.n = operands, X.shape[0]
@@ -94,8 +140,8 @@ class KernelBlocks:
         self.size = min(max(fitting, 1), LARGEST)
         if self.size < 256:  # matrix products of small blocks are slow
             message = (
-                f"cache_size={limit:g} MB holds the kernel values of {fitting} of {self.n} rows; "
-                f"blocks of {self.size} instead of up to {LARGEST} rows are used, which is slower."
+                f"cache_size={limit:g} MB holds the kernel values of {fitting} of {self.n} rows, "
+                f"so the fit uses blocks of {self.size} instead of {LARGEST} rows and is slower."
             )
             warnings.warn(message, stacklevel=5)
 
@@ -106,7 +152,7 @@ class KernelBlocks:
         return self.operands.right(self._rows[rows])
 
     def block(self, rows):
-        """Return kernel values (m, n) with all rows, and the indices (k,) of `rows` in them."""
+        """Return a block of the kernel matrix, and the index in this block of each given row."""
         if self.whole is not None:
             return self.whole, rows
         left, block = self.left(rows), np.empty((len(rows), self.n), dtype=self._rows.dtype)
@@ -118,7 +164,7 @@ class KernelBlocks:
         return block, np.arange(len(rows))
 
     def times(self, b):
-        """Return the product of the kernel matrix and the rows of b (m, n), float64 (m, n)."""
+        """Multiply each row of the coefficient matrix b by the kernel matrix."""
         b = b.astype(self._rows.dtype)
         if self.whole is not None:
             return (b @ self.whole).astype(np.float64)
@@ -126,61 +172,70 @@ class KernelBlocks:
 
 
 def slices(n, size):
-    """Return slices that divide n rows into pieces of `size`."""
+    """Return consecutive slices of at most `size` rows that together cover n rows."""
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
+@estimator
 class BatchKLR(ExpansionClassifier):
-    """Kernel logistic regression by epochs of coordinate steps; parameters as in `DualCDKLR`.
+    """Base class of the kernel logistic regression solvers `DualCDKLR` and `PrimalCDKLR`.
 
     All classes are solved together, with each kernel value computed once.  A subclass has `_solver(blocks, signs, lam,
     random, b, shares)` for m problems with signs (m, n) and shares of the rows (n,): an object with coefficients `b`
     (m, n); `epoch()`, which yields the number of rows done after each block; and `objectives()`, which ends an epoch
     and returns primal and dual objectives, (m,).
+
+    Parameters
+    ----------
+    lam : float or None, default=None
+        Weight of the squared norm, > 0; None is 1 / (10 n_samples), with the sum of the weights in place of n_samples
+        if rows have weights: C = 10 of an SVM (docs/methods/defaults.md).  The paper's grid is 1e-5, 1e-4, ..., 1, of
+        which cross-validation chose 1e-4 on a9a and on mushrooms, and 1e-5 on ijcnn1 (reference of klr_figure5).
+    tol : float, default=1e-3
+        The fit ends when (primal - dual) / primal <= tol, in all problems; tol >= 0.  The norm of f needs 1e-4.
+    max_iter : int, default=1000
+        Largest number of epochs, >= 1.  In the reference of klr_figure5 fits end after 3 or 4.
+    cache_size : float, default=200
+        MB of kernel values in memory, > 0: 200 MB hold those of 5,000 rows in float64, of 7,000 in float32.  Those of
+        more rows are computed again in each epoch, in blocks; blocks below 256 rows (more than 97,000 rows in float64)
+        are slower, with a warning.
+    warm_start : bool, default=False
+        Start from the coefficients of the last fit, to as many rows; along a grid of lam it saves epochs.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the order of the rows, drawn for every epoch; a number makes the fit repeatable to the last digit.
+    dtype : {"float32", "float64"} or None, default=None
+        Precision of the kernel values; None follows X: float32 stays float32, all else is float64.  With float32 a gap
+        below about 1e-6 is not meaningful.
+    n_jobs : int or None, default=None
+        Threads that compute kernel values; None is as many as BLAS would use, -1 one for each core.
+
+    Attributes
+    ----------
+    support_vectors_ : ndarray or CSR matrix of shape (n_samples, n_features)
+        All training rows, in the precision of the kernel values.
+    dual_coef_ : ndarray of shape (n_samples,), or (n_classes, n_samples) for more than two classes, float64
+        b of f = sum_i b_i k(x_i, .).  At the solution b_i = y_i sigma(-y_i f(x_i)) / (n lam).
+    n_support_ : int
+        Number of training rows.
+    n_iter_ : int
+        Number of whole epochs.
+    objective_, dual_objective_, duality_gap_ : float, or ndarray of shape (n_classes,) for more than two classes
+        Primal and dual objective and (primal - dual) / primal after the last whole epoch.
     """
 
-    _parameter_constraints = BinaryKernelClassifier._parameter_constraints | {
-        "lam": [POSITIVE, None],
-        "tol": [NOT_NEGATIVE],
-        "max_iter": [COUNT],
-        "cache_size": [POSITIVE],
-        "warm_start": ["boolean"],
-        "class_weight": CLASS_WEIGHT,
-        "n_jobs": JOBS,
-        "verbose": VERBOSE,
-    }
-
-    def __init__(
-        self,
-        lam=None,
-        *,
-        tol=1e-3,
-        max_iter=1000,
-        cache_size=200,
-        warm_start=False,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=1.0,
-        random_state=None,
-        dtype=None,
-        class_weight=None,
-        n_jobs=None,
-        verbose=False,
-    ):
-        self.lam = lam
-        self.tol = tol
-        self.max_iter = max_iter
-        self.cache_size = cache_size
-        self.warm_start = warm_start
-        super().__init__(kernel, gamma, degree, coef0, random_state, dtype)
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    lam: float | None = parameter(None, POSITIVE, None)
+    _: KW_ONLY
+    tol: float = parameter(1e-3, NOT_NEGATIVE)
+    max_iter: int = parameter(1000, COUNT)
+    cache_size: float = parameter(200, POSITIVE)
+    warm_start: bool = parameter(False, "boolean")
+    class_weight: dict | str | None = parameter(None, *CLASS_WEIGHT)
+    n_jobs: int | None = parameter(None, *JOBS)
+    verbose: int | bool = parameter(False, *VERBOSE)
 
     @checked_fit
     def fit(self, X, y, sample_weight=None, callback=None):
-        """Solve the problem on the rows of X; return self.
+        """Fit the classifier to the rows of X and their classes y, and return self.
 
         Parameters
         ----------
@@ -226,23 +281,26 @@ class BatchKLR(ExpansionClassifier):
             if np.max(self.duality_gap_) <= self.tol:
                 return self
         gap = np.max(self.duality_gap_)
-        message = f"{type(self).__name__}: the gap is {gap:.2g} > tol after max_iter={self.max_iter}."
+        message = f"{type(self).__name__}: the duality gap {gap:.2g} exceeds tol after max_iter={self.max_iter} epochs."
         warnings.warn(message, ConvergenceWarning, stacklevel=3)
         return self
 
     def progress(self):
-        """Return support vectors, objective and duality gap of the last complete epoch."""
+        """Return the number of support vectors, the objective and the duality gap.
+
+        The objective and the gap are those of the last complete epoch.
+        """
         gap = float(np.max(self.duality_gap_))
         return {**super().progress(), "objective": float(np.sum(self.objective_)), "duality_gap": gap}
 
     def summary(self):
-        """Return the number of support vectors and epochs, the objective and the duality gap."""
+        """Return the numbers of support vectors and epochs, the objective and the duality gap."""
         return {**super().summary(), "duality_gap": float(np.max(self.duality_gap_))}
 
     def _publish(self, primal, dual):
         if not np.isfinite(primal).all():
             message = (
-                f"{type(self).__name__}: the objective is {max(primal):g}; the values are too large; scale X or lam."
+                f"{type(self).__name__}: the objective is {max(primal):g}; the kernel values are too large, so scale X."
             )
             raise ValueError(message)
         gap = (primal - dual) / primal

@@ -1,4 +1,4 @@
-"""Kernel logistic regression by dual coordinate ascent without a stored kernel matrix.
+"""Dual coordinate ascent for kernel logistic regression, without storing the kernel matrix.
 
 With z_i = y_i f(x_i) and b_i = a_i y_i / (n lam), a step in a_i alone of the dual (see `DualCDKLR`), with
 q = k(x_i, x_i) / (n lam), solves  z_i + q (a - a_i) + log(a / (1 - a)) = 0  (Yu, Huang, Lin, Machine Learning 2011).
@@ -18,6 +18,7 @@ from numba import float32, float64, int64, void
 from klr_bench.estimators.batch.base import TILE, BatchKLR, slices
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import sigmoid
+from klr_bench.estimators.core.parameters import estimator
 from klr_bench.estimators.core.threads import parallel_map
 
 SWEEPS = 3
@@ -26,7 +27,7 @@ SWEEPS = 3
 
 @compiled(float64(float64, float64, float64))
 def _step(z, a, q):
-    """Solve m = z + q (sigma(-m) - a) for the margin m by bracketed Newton steps."""
+    """Solve the equation m = z + q (sigmoid(-m) - a) for m by Newton steps inside a bracket."""
     low, high = z - q * a, z + q * (1.0 - a)
     m = z
     for _ in range(100):
@@ -53,7 +54,7 @@ def _signature(real):
 
 @compiled([_signature(float32), _signature(float64)], fastmath={"contract", "reassoc"})
 def _sweep(gram, orders, y, f, a, margin, scale):
-    """Update b coordinates on their kernel matrix (b, b); f, a and margin change in place."""
+    """Run dual coordinate ascent on one block of rows, updating f, a and margin in place."""
     for order in orders:
         for i in order:
             row = gram[i]
@@ -68,7 +69,9 @@ def _sweep(gram, orders, y, f, a, margin, scale):
 
 
 class _Ascent:
-    """State of m dual problems: a = sigma(-margin) and f, (m, n) each.
+    """State of dual coordinate ascent for one or more problems on the same rows.
+
+    For m problems on n rows, a = sigma(-margin) and f have shape (m, n).
 
     The coefficients are b_i = scale_i a_i y_i.
     """
@@ -90,7 +93,7 @@ class _Ascent:
         return self.a * self.y * self.scale
 
     def epoch(self):
-        """Process all rows in a new random order; yield the number of rows after each block."""
+        """Visit all rows in random order, and yield the number of rows visited after each block."""
         n, blocks = len(self.scale), self.blocks
         order = self.random.permutation(n)
         if blocks.whole is not None:
@@ -98,7 +101,7 @@ class _Ascent:
             yield n
             return
         left = blocks.left(order)
-        changes = np.zeros(self.y.shape, dtype=left.dtype)  # changes of b in this epoch, in the order of processing
+        changes = np.zeros(self.y.shape, dtype=left.dtype)  # changes of the coefficients b, in processing order
         for block in slices(n, blocks.size):
             rows = order[block]
             right = blocks.right(rows)
@@ -129,7 +132,7 @@ class _Ascent:
             yield block.stop
 
     def objectives(self):
-        """Return the objectives and duality gaps.
+        """Return the primal and the dual objective of each problem.
 
         primal - dual = sum_i share_i [l(z_i) - l(m_i) + a_i (z_i - m_i)].
         """
@@ -140,6 +143,7 @@ class _Ascent:
         return primal, primal - np.maximum(terms, 0) @ self.shares
 
 
+@estimator
 class DualCDKLR(BatchKLR):
     r"""Kernel logistic regression by dual coordinate ascent.
 
@@ -154,64 +158,6 @@ class DualCDKLR(BatchKLR):
     Each step solves the problem in one a_i, by Newton steps that stay inside (0, 1).  An epoch takes time O(n^2 d),
     memory for the data and at most ``cache_size`` MB of kernel values.  Few epochs are needed, unless 1 / (n lam) is in
     the thousands and rows are nearly equal.  A warm start clips the coefficients to 0 < b_i y_i n lam < 1.
-
-    Parameters
-    ----------
-    lam : float or None, default=None
-        Weight of the squared norm, > 0; None is 1 / (10 n_samples), with the sum of the weights in place of n_samples
-        if rows have weights: C = 10 of an SVM (docs/methods/defaults.md).  The paper's grid is 1e-5, 1e-4, ..., 1, of
-        which cross-validation chose 1e-4 on a9a and on mushrooms, and 1e-5 on ijcnn1 (reference of klr_figure5).
-    tol : float, default=1e-3
-        The fit ends when (primal - dual) / primal <= tol, in all problems; tol >= 0.  The norm of f needs 1e-4.
-    max_iter : int, default=1000
-        Largest number of epochs, >= 1.  In the reference of klr_figure5 fits end after 3 or 4.
-    cache_size : float, default=200
-        MB of kernel values in memory, > 0: 200 MB hold those of 5,000 rows in float64, of 7,000 in float32.  Those of
-        more rows are computed again in each epoch, in blocks; blocks below 256 rows (more than 97,000 rows in float64)
-        are slower, with a warning.
-    warm_start : bool, default=False
-        Start from the coefficients of the last fit, to as many rows; along a grid of lam it saves epochs.
-    kernel : {"rbf", "poly", "linear"}, default="rbf"
-        ``exp(-gamma ||x - z||^2)``, ``(gamma x'z + coef0)^degree`` or ``x'z``.  "rbf" suits features of a common scale,
-        so standardize them or scale them to [0, 1]; "linear" shows whether a kernel is needed at all.
-    gamma : float, {"scale", "median"} or None, default="scale"
-        gamma > 0 of the rbf and poly kernels; None is 1 / n_features, "scale" 1 / (n_features X.var()) as in
-        scikit-learn, "median" 1 / (2 m^2) with the median distance m of rows.  Zhang et al. take 1 / (2 s^2), s the 5th
-        (2012) or the 20th (2013) percentile of the distances: a narrower kernel than "median".
-    degree : float, default=3
-        Degree > 0 of the poly kernel.  Zhang et al. (2012, table 2) take 2 for the texts of RCV1.
-    coef0 : float, default=1.0
-        Constant of the poly kernel, any number.  With gamma=1 the default gives the ``(x'z + 1)^2`` of that table.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the order of the rows, drawn for every epoch; a number makes the fit repeatable to the last digit.
-    dtype : {"float32", "float64"} or None, default=None
-        Precision of the kernel values; None follows X: float32 stays float32, all else is float64.  With float32 a gap
-        below about 1e-6 is not meaningful.
-    n_jobs : int or None, default=None
-        Threads that compute kernel values; None is as many as BLAS would use, -1 one for each core.
-    class_weight : dict, "balanced" or None, default=None
-        Weights >= 0 of the classes, by which those of the rows are multiplied; "balanced" is n_samples / (n_classes
-        n_k) for n_k rows of class k.  The published experiments have None; "balanced" shifts the probabilities towards
-        the rarer class.
-    verbose : int or bool, default=False
-        True prints the progress of a fit about once per second; values above 1 print a line at each callback.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        The classes in sorted order, in the dtype of y.
-    n_features_in_ : int
-        Number of features.
-    support_vectors_ : ndarray or CSR matrix of shape (n_samples, n_features)
-        All training rows, in the precision of the kernel values.
-    dual_coef_ : ndarray of shape (n_samples,), or (n_classes, n_samples) for more than two classes, float64
-        b of f = sum_i b_i k(x_i, .).  At the solution b_i = y_i sigma(-y_i f(x_i)) / (n lam).
-    n_support_ : int
-        Number of training rows.
-    n_iter_ : int
-        Number of whole epochs.
-    objective_, dual_objective_, duality_gap_ : float, or ndarray of shape (n_classes,) for more than two classes
-        Primal and dual objective and (primal - dual) / primal after the last whole epoch.
 
     References
     ----------

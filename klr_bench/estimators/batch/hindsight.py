@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY
 
 import numpy as np
 from scipy.optimize import brentq
@@ -10,17 +11,25 @@ from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.batch.base import ExpansionClassifier
 from klr_bench.estimators.batch.dual import DualCDKLR
-from klr_bench.estimators.core.binary import BinaryKernelClassifier
 from klr_bench.estimators.core.classifier import checked_fit
-from klr_bench.estimators.core.parameters import AT_LEAST_ONE, COUNT, NOT_NEGATIVE, NUMBER, POSITIVE
+from klr_bench.estimators.core.parameters import (
+    AT_LEAST_ONE,
+    COUNT,
+    NOT_NEGATIVE,
+    NUMBER,
+    POSITIVE,
+    estimator,
+    parameter,
+)
 from klr_bench.estimators.online.bounds import AUXILIARY, auxiliary_values
 from klr_bench.estimators.online.engine import BLOCK
 
 
+@estimator
 class BestInHindsight(ExpansionClassifier):
-    """Comparator f of the bounds in `klr_bench.estimators.online.bounds`.
+    """The best fixed classifier in hindsight, with which online learners are compared.
 
-    It is learned from all rows and then evaluated along them.
+    It is fitted to all rows. Its losses are then added up for the bounds in `klr_bench.estimators.online.bounds`.
 
     f is the solution of `DualCDKLR`.  If it lies outside of the ball ||f|| <= R of the online learners, lam is raised
     until it is the best function in the ball, on its surface.  With lam = 1 / (eta n) the bound of gradient descent
@@ -34,12 +43,14 @@ class BestInHindsight(ExpansionClassifier):
         Weight of the squared norm, > 0; None is 1 / (R sqrt(n)), which belongs to eta = R / sqrt(n).
     h : {"log_gamma", "log_one_plus_gamma", "hard_cutoff"}, default="log_gamma"
         The auxiliary function of `AuxiliaryKLR` whose sum is `cumulative_h_`.
-    aux_gamma, aux_delta : float, default=1.1 and 1.0
-        Parameters of h.
+    aux_gamma : float, default=1.1
+        gamma >= 1 of the first two h.
+    aux_delta : float, default=1.0
+        delta of h="hard_cutoff", any number.
     tol : float, default=1e-4
-        See `DualCDKLR`; the norm needs a smaller gap than the loss.
-    max_iter, kernel, gamma, degree, coef0, random_state, dtype
-        See `DualCDKLR`.
+        Largest relative duality gap, >= 0, of the solution; the norm needs a smaller gap than the loss.
+    max_iter : int, default=1000
+        Largest number of epochs, >= 1, of each fit of `DualCDKLR`.
 
     Attributes
     ----------
@@ -47,49 +58,28 @@ class BestInHindsight(ExpansionClassifier):
         ||f||, at most R, and the weight of the squared norm that f belongs to.
     cumulative_loss_, cumulative_h_ : float
         sum_i log(1 + exp(-z_i)) and sum_i h(z_i), z_i = y_i f(x_i), over all rows, or those so far in a callback.
-    classes_, support_vectors_, dual_coef_, n_support_, n_iter_, objective_, n_features_in_
-        See `DualCDKLR`.
+    support_vectors_ : ndarray or CSR matrix of shape (n_samples, n_features)
+        All training rows, in the precision of the kernel values.
+    dual_coef_ : ndarray of shape (n_samples,), float64
+        b of f = sum_i b_i k(x_i, .).
+    n_support_, n_iter_ : int
+        Number of training rows, and of the epochs of the last fit of `DualCDKLR`.
+    objective_ : float
+        Primal objective of the last fit of `DualCDKLR`.
     """
 
-    _parameter_constraints = BinaryKernelClassifier._parameter_constraints | {
-        "R": [POSITIVE],
-        "lam": [POSITIVE, None],
-        "h": [StrOptions(set(AUXILIARY))],
-        "aux_gamma": [AT_LEAST_ONE],
-        "aux_delta": [NUMBER],
-        "tol": [NOT_NEGATIVE],
-        "max_iter": [COUNT],
-    }
-
-    def __init__(
-        self,
-        R=1e3,
-        lam=None,
-        *,
-        h="log_gamma",
-        aux_gamma=1.1,
-        aux_delta=1.0,
-        tol=1e-4,
-        max_iter=1000,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=1.0,
-        random_state=None,
-        dtype=None,
-    ):
-        self.R = R
-        self.lam = lam
-        self.h = h
-        self.aux_gamma = aux_gamma
-        self.aux_delta = aux_delta
-        self.tol = tol
-        self.max_iter = max_iter
-        super().__init__(kernel, gamma, degree, coef0, random_state, dtype)
+    R: float = parameter(1e3, POSITIVE)
+    lam: float | None = parameter(None, POSITIVE, None)
+    _: KW_ONLY
+    h: str = parameter("log_gamma", StrOptions(set(AUXILIARY)))
+    aux_gamma: float = parameter(1.1, AT_LEAST_ONE)
+    aux_delta: float = parameter(1.0, NUMBER)
+    tol: float = parameter(1e-4, NOT_NEGATIVE)
+    max_iter: int = parameter(1000, COUNT)
 
     @checked_fit
     def fit(self, X, y, callback=None):
-        """Fit f to X (n, d) and accumulate the sums of the bounds along the rows; return self.
+        """Fit f to all rows of X, then add up its losses row by row; return self.
 
         `callback(estimator, t)` is called after each block of rows, as by an online learner; returning True ends the
         sums at row t.
@@ -115,28 +105,28 @@ class BestInHindsight(ExpansionClassifier):
         return self
 
     def progress(self):
-        """Return the sums so far, the norm of f and its number of support vectors."""
+        """Return the cumulative losses, the norm of f and its number of support vectors."""
         sums = {"cumulative_loss": self.cumulative_loss_, "cumulative_h": self.cumulative_h_}
         return {**super().progress(), "norm": self.norm_, **sums}
 
     def summary(self):
-        """Return the metrics of the batch solvers, the norm and the sums."""
+        """Return the metrics of `progress`, the number of iterations and the objective."""
         return super().summary() | self.progress()
 
     def _in_ball(self, X, y):
-        """Return the solver with the smallest lam >= `lam` for which f lies in the ball, and f (n,)."""
+        """Find the smallest lam whose solution f satisfies ||f|| <= R; return the solver and f."""
         shared = ("tol", "max_iter", "kernel", "gamma", "degree", "coef0", "dtype")
         lam = 1 / (self.R * math.sqrt(len(y))) if self.lam is None else self.lam
         parameters = {name: getattr(self, name) for name in shared}
         solver = DualCDKLR(lam, warm_start=True, random_state=self._random, **parameters)
 
         def excess(log_lam):
-            """Fit the solver with a given log(lam); return log(||f|| / R)."""
+            """Fit the solver with lam = exp(log_lam), and return log(||f|| / R)."""
             f = solver.set_params(lam=math.exp(log_lam)).fit(X, y).decision_function(X)
             return math.log(max(_norm(solver, f), 1e-300) / self.R)
 
         if excess(math.log(lam)) > 0:
-            largest = 2 * math.log(2) / self.R**2  # (lam/2) ||f||^2 is at most log(2), the objective of f = 0
+            largest = 2 * math.log(2) / self.R**2  # (lam/2) ||f||^2 is at most log(2), the objective at f = 0
             excess(brentq(excess, math.log(lam), math.log(largest), xtol=0.01))
         return solver, solver.decision_function(X)
 

@@ -1,4 +1,4 @@
-"""Import vector machine: kernel logistic regression on greedily added rows.
+"""Import vector machine: kernel logistic regression on greedily selected training rows.
 
 Let K (n, q) be the kernel values of all rows with the q import vectors, G (q, q) those among the import vectors,
 f = K a, s_j = sigma(-y_j f(x_j)), v_j the share of row j in the loss, 1/n without weights, and
@@ -10,16 +10,24 @@ w_j = v_j s_j (1 - s_j).  A Newton step gives the solution of
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from sklearn.exceptions import ConvergenceWarning
 
 from klr_bench.estimators.batch.base import ExpansionClassifier, slices, usual_lam
-from klr_bench.estimators.core.binary import BinaryKernelClassifier
 from klr_bench.estimators.core.classifier import checked_fit, verbose_callback
 from klr_bench.estimators.core.multiclass import gather, in_common, one_vs_rest
-from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COUNT, NOT_NEGATIVE, POSITIVE, VERBOSE
+from klr_bench.estimators.core.parameters import (
+    CLASS_WEIGHT,
+    COUNT,
+    NOT_NEGATIVE,
+    POSITIVE,
+    VERBOSE,
+    estimator,
+    parameter,
+)
 from klr_bench.estimators.core.vectors import TIE
 
 CANDIDATES = 64
@@ -32,8 +40,9 @@ needed.
 """
 
 
+@estimator
 class ImportVectorMachine(ExpansionClassifier):
-    r"""Kernel logistic regression on greedily chosen import vectors.
+    r"""Kernel logistic regression on a few greedily selected training rows, the import vectors.
 
     f is a sum over a few rows S, the import vectors; each round adds the row that lowers the objective most, after one
     Newton step:
@@ -49,7 +58,8 @@ class ImportVectorMachine(ExpansionClassifier):
     Parameters
     ----------
     lam : float or None, default=None
-        Weight of the squared norm, > 0, with the default and the grid of `DualCDKLR`: None is 1 / (10 n_samples).
+        Weight of the squared norm, > 0; None is 1 / (10 n_samples), with the sum of the weights in place of n_samples
+        if rows have weights.  Try 1e-5, 1e-4, ..., 1.
     max_import_vectors : int, default=100
         Largest number of import vectors, >= 1; with more than two classes, of each.  The q-th round takes time O(n q)
         for every candidate; where a warning says that the objective still falls, raise it.
@@ -59,8 +69,6 @@ class ImportVectorMachine(ExpansionClassifier):
     tol : float, default=1e-3
         The fit ends when the last three rounds have lowered the objective by at most this share of it each, on average,
         or when the import vectors depend on each other up to rounding; tol >= 0.  1e-2 gives fewer import vectors.
-    kernel, gamma, degree, coef0, class_weight, verbose
-        See `DualCDKLR`.
     random_state : int, RandomState instance or None, default=None
         Seed of the candidates; of no effect with ``n_candidates=None``.
     dtype : {"float32", "float64"} or None, default=None
@@ -68,8 +76,6 @@ class ImportVectorMachine(ExpansionClassifier):
 
     Attributes
     ----------
-    classes_, n_features_in_
-        See `DualCDKLR`.
     support_vectors_ : ndarray or CSR matrix of shape (n_support_, n_features)
         The import vectors in the order in which they were chosen; for more than two classes in the order of the rows.
     dual_coef_ : ndarray of shape (n_support_,), or (n_classes, n_support_) for more than two classes, float64
@@ -95,55 +101,34 @@ class ImportVectorMachine(ExpansionClassifier):
     (True, True)
     """
 
-    _parameter_constraints = BinaryKernelClassifier._parameter_constraints | {
-        "lam": [POSITIVE, None],
-        "max_import_vectors": [COUNT],
-        "n_candidates": [COUNT, None],
-        "tol": [NOT_NEGATIVE],
-        "class_weight": CLASS_WEIGHT,
-        "verbose": VERBOSE,
-    }
-
-    def __init__(
-        self,
-        lam=None,
-        *,
-        max_import_vectors=100,
-        n_candidates=None,
-        tol=1e-3,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=1.0,
-        random_state=None,
-        dtype=None,
-        class_weight=None,
-        verbose=False,
-    ):
-        self.lam = lam
-        self.max_import_vectors = max_import_vectors
-        self.n_candidates = n_candidates
-        self.tol = tol
-        super().__init__(kernel, gamma, degree, coef0, random_state, dtype)
-        self.class_weight = class_weight
-        self.verbose = verbose
+    lam: float | None = parameter(None, POSITIVE, None)
+    _: KW_ONLY
+    max_import_vectors: int = parameter(100, COUNT)
+    n_candidates: int | None = parameter(None, COUNT, None)
+    tol: float = parameter(1e-3, NOT_NEGATIVE)
+    class_weight: dict | str | None = parameter(None, *CLASS_WEIGHT)
+    verbose: int | bool = parameter(False, *VERBOSE)
 
     @checked_fit
     @one_vs_rest
     def fit(self, X, y, sample_weight=None, callback=None):
-        """Choose import vectors among the rows of X; return self.
+        """Select import vectors from the rows of X and fit their coefficients; return self.
 
         Parameters
         ----------
-        X, y, sample_weight
-            As for `DualCDKLR.fit`.
+        X : array or CSR matrix of shape (n_samples, n_features)
+            Training rows.
+        y : array of shape (n_samples,)
+            Classes of any type; of two classes, decision values above 0 mean the second in sorted order.
+        sample_weight : array of shape (n_samples,), default=None
+            Weights >= 0 of the rows, some above 0.
         callback : callable, default=None
             ``callback(estimator, t)`` is called after each round, t = rounds x n_samples; returning True ends the fit.
         """
         X, y = self._begin(X, y)
         signs, n = self._signs(y), len(y)
         shares, total = self._shares(sample_weight, X, y)
-        rows = self._operands.rows(X.astype(np.float64))  # in single precision nearby import vectors appear dependent
+        rows = self._operands.rows(X.astype(np.float64))  # similar rows look linearly dependent in float32
         lam = usual_lam(total) if self.lam is None else self.lam
         machine = _Machine(self._operands, rows, signs, shares, lam)
         self.n_iter_, callback, objectives = 0, verbose_callback(self, callback), [machine.objective]
@@ -163,7 +148,9 @@ class ImportVectorMachine(ExpansionClassifier):
             if not grew or (len(gains) == ROUNDS and gains.mean() <= self.tol * machine.objective):
                 return self
         if self.n_iter_ < n:
-            message = f"ImportVectorMachine: the objective still falls at max_import_vectors={self.max_import_vectors}."
+            message = (
+                f"ImportVectorMachine: the objective still decreases at max_import_vectors={self.max_import_vectors}."
+            )
             warnings.warn(message, ConvergenceWarning, stacklevel=3)
         return self
 
@@ -175,7 +162,7 @@ class ImportVectorMachine(ExpansionClassifier):
 
 
 class _Machine:
-    """State of the algorithm: import vectors, coefficients (q,), f at all rows (n,), objective."""
+    """State of the greedy algorithm: the import vectors, their coefficients, and the objective."""
 
     def __init__(self, operands, rows, y, shares, lam):
         self.operands, self.rows, self.left = operands, rows, operands.left(rows)
@@ -185,7 +172,7 @@ class _Machine:
         self.objective = np.log(2)
 
     def grow(self, candidates):
-        """Add the best candidate (among ties the first); return False if none lowers the objective."""
+        """Add the candidate that lowers the objective most; return False if none lowers it."""
         y, K, lam = self.y, self.K, self.lam
         s = np.exp(-np.logaddexp(0, y * self.f))
         w = self.shares * s * (1 - s)
@@ -202,9 +189,12 @@ class _Machine:
         alone = solve(K.T @ target)
 
         def with_candidates(rows):
-            """Return objectives (c,), coefficients, f and kernel values after adding each row.
+            """Evaluate the model that results from adding each of the given rows on its own.
 
-            The objective is inf for a row that depends on others.
+            Return the objectives, the coefficients, the values of f and the kernel values, with one column for each
+            row.
+
+            The objective is inf for a row that depends linearly on the import vectors.
             """
             new = self.operands.values(self.left, self.operands.right(self.rows[rows]))
             diagonal = new[rows, np.arange(len(rows))]

@@ -1,4 +1,4 @@
-"""Kernel logistic regression by primal coordinate Newton steps on f = sum_i b_i k(x_i, .).
+"""Kernel logistic regression by Newton steps on one primal coefficient at a time.
 
 With z_j = y_j f(x_j), s_j = sigma(-z_j), the objective of `klr_bench.estimators.batch` has along b_i
 
@@ -20,6 +20,7 @@ from numba import float32, float64, int64, void
 from klr_bench.estimators.batch.base import LARGEST, BatchKLR, slices
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import sigmoid
+from klr_bench.estimators.core.parameters import estimator
 
 
 def _signature(real):
@@ -29,7 +30,7 @@ def _signature(real):
 
 @compiled([_signature(float32), _signature(float64)], fastmath={"contract", "reassoc"})
 def _sweep(values, places, rows, y, shares, b, f, s, lam):
-    """Update the coordinates `rows` with kernel values[places]; b, f and s (n,) change in place."""
+    """Take one Newton step for the coefficient of each given row, updating b, f and s in place."""
     n = len(y)
     for p in range(len(rows)):
         i, k = rows[p], values[places[p]]
@@ -51,7 +52,10 @@ def _sweep(values, places, rows, y, shares, b, f, s, lam):
 
 
 class _Descent:
-    """State of m primal problems: b, f and s = sigma(-y f), each (m, n) float64."""
+    """State of primal coordinate descent for one or more problems on the same rows.
+
+    For m problems on n rows, b, f and s = sigma(-y f) are float64 arrays of shape (m, n).
+    """
 
     def __init__(self, blocks, signs, lam, random, b, shares):
         self.blocks, self.y, self.lam, self.random, self.shares = blocks, signs, lam, random, shares
@@ -65,7 +69,7 @@ class _Descent:
         return self.coef.copy()
 
     def epoch(self):
-        """Process all rows in a new random order; yield the number of rows after each block."""
+        """Visit all rows in random order, and yield the number of rows visited after each block."""
         order = self.random.permutation(len(self.shares))
         for part in slices(len(order), min(self.blocks.size, LARGEST)):
             rows = order[part]
@@ -76,8 +80,8 @@ class _Descent:
             yield part.stop
 
     def objectives(self):
-        """Return the objectives and the best lower bounds, (m,), after a step along b' - b."""
-        # the dual point s has the coefficients b' and primal - dual = (lam/2) (b - b')' K (b - b')
+        """Take a step along the gradient; return the objectives and their best lower bounds."""
+        # `other` holds the coefficients c of the dual point; primal - dual = (lam/2) (b - c)^T K (b - c)
         other = self.y * self.s * self.shares / self.lam
         directions, changes = other - self.coef, self.blocks.times(other) - self.f
         products = np.einsum("ki,ki->k", directions, changes)
@@ -92,7 +96,7 @@ class _Descent:
         return self.lam / 2 * products + np.logaddexp(0, -self.y * self.f) @ self.shares
 
     def _go(self, coef, f, s, y, direction, change):
-        """Take up to 20 Newton steps along a direction (n,), which changes f by `change`."""
+        """Minimize the objective along a given direction by up to 20 Newton steps."""
         largest = np.max(np.abs(change))
         for _ in range(20):
             slope = self.lam * (coef @ change) - self.shares @ (change * y * s)
@@ -105,6 +109,7 @@ class _Descent:
             s[:] = np.exp(-np.logaddexp(0, y * f))
 
 
+@estimator
 class PrimalCDKLR(BatchKLR):
     r"""Kernel logistic regression by primal coordinate descent.
 
@@ -119,20 +124,6 @@ class PrimalCDKLR(BatchKLR):
     A step is limited so that no margin moves by more than 1.  It takes O(n) time and n exponentials: an epoch takes
     about ten times as long as one of `DualCDKLR`, which is the one to prefer; the solution is the same.  After each
     epoch there is one more step, along the gradient of the objective in f.
-
-    Parameters
-    ----------
-    lam, tol, max_iter, cache_size, warm_start, kernel, gamma, degree, coef0, random_state, dtype, class_weight
-        See `DualCDKLR`.
-    n_jobs, verbose
-        See `DualCDKLR`.
-
-    Attributes
-    ----------
-    classes_, support_vectors_, dual_coef_, n_support_, n_iter_, objective_, dual_objective_, duality_gap_
-        See `DualCDKLR`.
-    n_features_in_
-        See `DualCDKLR`.
 
     References
     ----------

@@ -1,1 +1,1 @@
-"""Online learners with a budget, which replace support vectors or project onto them."""
+"""Online kernel learners that keep at most a given number of support vectors."""

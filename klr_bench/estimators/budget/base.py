@@ -1,4 +1,4 @@
-"""Base class of learners with a budget of support vectors."""
+"""Base class of online kernel learners that limit the number of support vectors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from klr_bench.estimators.online.one_vs_rest import OneVsRestKernelClassifier
 
 @estimator
 class BudgetKernelClassifier(OneVsRestKernelClassifier):
-    """Kernel classifier that learns row by row with at most `budget` support vectors.
+    """Kernel classifier that learns row by row and keeps at most `budget` support vectors.
 
     With more than two classes there is one learner per class, which separates it from the others, with a budget of its
     own.

@@ -1,4 +1,4 @@
-"""Bounded online gradient descent with random removal of support vectors and rescaling."""
+"""Bounded online gradient descent (BOGD), which removes support vectors at random."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ _STRIPE = 64
 
 @compiled(fastmath={"reassoc", "contract", "nnan", "nsz"})
 def _sum_of_lengths(coef, length, m):
-    """Return sum_i |a_i| ||k(x_i, .)|| over the first m columns."""
     total = 0.0
     for j in range(m):
         total += abs(coef[j]) * length[j]
@@ -26,13 +25,19 @@ def _sum_of_lengths(coef, length, m):
 
 @compiled()
 def removal_scale(budget, sum_of_lengths):
-    """Return s = (B - 1) / sum_i |a_i| ||k(x_i, .)||, at most 1e300; 0 if the sum is 0."""
+    """Return the scale factor that `removal_weight` applies to the norm of a support vector.
+
+    It is s = (B - 1) / sum_i |a_i| ||k(x_i, .)||, at most 1e300, or 0 if the sum is 0.
+    """
     return min((budget - 1) / sum_of_lengths, 1e300) if sum_of_lengths > 0.0 else 0.0
 
 
 @compiled(fastmath={"nnan", "nsz"})
 def removal_weight(a, length, s):
-    """Return the unnormalized probability that a support vector is removed, 0 if a = 0."""
+    """Return the unnormalized probability of removing a support vector with coefficient a.
+
+    It is max(0, 1 - s |a| ||k(x_i, .)||), or 0 if a = 0.
+    """
     return max(0.0, 1.0 - s * (abs(a) * length)) if a != 0.0 else 0.0  # s alone may be 1e300
 
 
@@ -46,7 +51,10 @@ def _sum_of_weights(coef, length, s):
 
 @compiled()
 def _draw(book, m, s):
-    """Draw a slot by removal weight; return it and the sum of the weights."""
+    """Draw a support vector with probability proportional to its removal weight.
+
+    Returns its slot and the sum of all weights.
+    """
     coef, length, first, n = book.coef, book.length, book.counts[FIRST], book.counts[N]
     sums = np.zeros((n + _STRIPE - 1) // _STRIPE)
     for k in range(len(sums)):
@@ -71,8 +79,11 @@ def _draw(book, m, s):
 
 
 @compiled(fastmath={"reassoc", "contract", "nnan", "nsz"})
-def _make_up(book, m, s, sum_of_weights, cap):
-    """Update the averages of the first m columns and divide each a_i by 1 - p_i, up to `cap`."""
+def _enlarge_coefficients(book, m, s, sum_of_weights, cap):
+    """Divide each coefficient by the probability that its support vector is not removed.
+
+    The first m columns are processed, and the absolute values are limited to `cap`.
+    """
     coef, average, since, length = book.coef, book.average, book.since, book.length
     now, to_p = book.scalars[SUM], 1.0 / sum_of_weights
     for j in range(m):
@@ -103,7 +114,7 @@ def replace_and_make_up(book, parameters):
                 slot, sum_of_weights = _draw(book, m, s)
             else:
                 s, slot, sum_of_weights = 0.0, int(book.u[i] * budget), float(budget)
-            _make_up(book, m, s, sum_of_weights, cap / scalars[SCALE])
+            _enlarge_coefficients(book, m, s, sum_of_weights, cap / scalars[SCALE])
             drop(book, book.column[slot])
         enter(book, i, slot, eta * y[i], value)
     return len(y)
@@ -111,7 +122,7 @@ def replace_and_make_up(book, parameters):
 
 @estimator
 class BOGD(BudgetKernelClassifier):
-    r"""Gradient descent on the hinge loss with a budget (BOGD): random removal and rescaling.
+    r"""Online gradient descent on the hinge loss that removes random support vectors (BOGD).
 
     f is multiplied by 1 - eta lam at each example; if y f(x) < 1, eta y k(x, .) is added.  If the budget B is full, a
     support vector leaves first, drawn with probability p_i = 1/B, and the coefficients of the others grow such that f
@@ -165,7 +176,7 @@ class BOGD(BudgetKernelClassifier):
 
 @estimator
 class BOGDPlusPlus(BOGD):
-    r"""`BOGD` with removal probabilities that favor support vectors of small contribution.
+    r"""Variant of `BOGD` that preferentially removes support vectors with small coefficients.
 
     With B the budget and a_i the coefficients, support vector i leaves with a probability in proportion to
 

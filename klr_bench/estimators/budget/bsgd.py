@@ -22,7 +22,6 @@ STATES = {"merging": MergingState, "projection": ProjectingState}
 
 @compiled(fastmath={"reassoc", "contract", "nnan", "nsz"})
 def _least_norm(coef, length, m):
-    """Return the smallest |a_i| ||k(x_i, .)|| among the first m columns that are in f."""
     least = 1e300
     for j in range(m):
         norm = abs(coef[j]) * length[j]
@@ -32,9 +31,9 @@ def _least_norm(coef, length, m):
 
 @compiled()
 def _least(book):
-    """Return the slot with the smallest |a_i| ||k(x_i, .)|| and this norm without the scale.
+    """Find the support vector whose term a_i k(x_i, .) in f has the smallest norm.
 
-    Among ties the oldest slot is chosen.
+    Returns its slot, and the norm without the scale of f.  Among ties the oldest one is chosen.
     """
     coef, length, number = book.coef, book.length, book.number
     least = _least_norm(coef, length, book.counts[FIRST] + len(book.y))
@@ -63,7 +62,7 @@ def step_and_remove_least(book, parameters):
         if slot == budget:
             slot, least = _least(book)
             if abs(c) * book.length[counts[FIRST] + i] < scalars[SCALE] * least * (1.0 - tie(book.values)):
-                continue  # the new support vector would be removed at once
+                continue  # the new support vector is so small that it would be removed at once
             drop(book, book.column[slot])
         enter(book, i, slot, c, value)
     return len(y)
@@ -71,7 +70,7 @@ def step_and_remove_least(book, parameters):
 
 @estimator
 class BSGD(BudgetKernelClassifier):
-    r"""Pegasos with a budget: the smallest support vector is removed, projected or merged.
+    r"""Pegasos that removes, projects or merges a support vector when the budget is exceeded.
 
     Minimizes (lam/2) ||f||^2 + (1/T) sum l(y, f(x)) with step size 1 / (lam t).  At step t
 
@@ -139,7 +138,7 @@ class BSGD(BudgetKernelClassifier):
         super()._validate_params()
         if self.maintenance == "merging" and self.kernel != "rbf":
             message = (
-                f"maintenance='merging' of BSGD requires kernel='rbf'; use 'projection'. Got kernel={self.kernel!r}."
+                f"maintenance='merging' of BSGD requires kernel='rbf', got {self.kernel!r}; use 'projection' instead."
             )
             raise ValueError(message)
 

@@ -1,4 +1,4 @@
-"""Forgetron: a kernel perceptron that shrinks f and removes its oldest support vector."""
+"""Forgetron: a kernel perceptron that gradually forgets its oldest support vectors."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ BASIC, SELF_TUNED = 0, 1
 
 
 @compiled()
-def _gentlest_shrinking(book, a, mu):
-    """Return the largest phi <= 1 that keeps the total damage Q below 15/32 of the mistakes.
+def _largest_shrinking_factor(book, a, mu):
+    """Return the largest factor phi <= 1 for shrinking f that keeps the damage acceptable.
 
-    a is the coefficient of the oldest support vector r, and mu is y_r f(x_r); both before the shrinking.
+    Removals damage f; the limit of the total damage, Q in the paper, is 15/32 of the number of mistakes.  a is the
+    coefficient of the oldest support vector r, and mu is y_r f(x_r); both before the shrinking.
     """
     damages, allowed, d = book.scalars[MEMORY], 15.0 / 32.0 * book.counts[MISTAKES], abs(a)
     square, linear, constant = d * d - 2.0 * d * mu, 2.0 * d, damages - allowed
@@ -45,7 +46,7 @@ def _gentlest_shrinking(book, a, mu):
 def forget_oldest(book, parameters):
     budget, variant, rate, bound = int(parameters[0]), parameters[1], parameters[2], parameters[3]
     y, counts, scalars = book.y, book.counts, book.scalars
-    known = len(book.values) - len(y)  # number of oldest support vectors with known kernel values
+    known = len(book.values) - len(y)  # number of oldest support vectors whose kernel values have been computed
     forgotten = 0
     for i in range(len(y)):
         full = counts[N] == budget
@@ -64,7 +65,7 @@ def forget_oldest(book, parameters):
         if full:
             a, f_oldest = scalars[SCALE] * book.coef[oldest], f_at(book, len(y) + forgotten, i + 1)
             if variant == SELF_TUNED:
-                phi = _gentlest_shrinking(book, a, math.copysign(1.0, a) * f_oldest)
+                phi = _largest_shrinking_factor(book, a, math.copysign(1.0, a) * f_oldest)
                 shrink(book, phi)
                 a, f_oldest = phi * a, phi * f_oldest
             drop(book, oldest)
@@ -76,7 +77,7 @@ def forget_oldest(book, parameters):
 
 @estimator
 class Forgetron(BudgetKernelClassifier):
-    r"""Forgetron: a perceptron with a budget that removes its oldest support vector.
+    r"""Kernel perceptron that shrinks f and removes its oldest support vector (Forgetron).
 
     At each mistake f is shrunk before the removal.
 
@@ -120,7 +121,7 @@ class Forgetron(BudgetKernelClassifier):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # with several classes, each f_k was shrunk by a different factor
+        tags.classifier_tags.poor_score = True  # the functions of the classes were shrunk by different factors
         return tags
 
     def _strategy_arguments(self):

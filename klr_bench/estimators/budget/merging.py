@@ -1,4 +1,4 @@
-"""State of a budgeted SGD that merges pairs of support vectors (Gaussian kernel).
+"""Budgeted stochastic gradient descent that merges support vectors of a Gaussian kernel.
 
 Wang, Crammer, Vucetic (JMLR 13, 2012), section 4.3.  Of two support vectors with coefficients of one sign, |a_m| = a
 and |a_n| = b >= a, and distance D = gamma ||x_m - x_n||^2, the point z = h x_m + (1-h) x_n takes the place, with
@@ -40,7 +40,10 @@ _EQUAL = 1e-12
 
 @compiled(types.UniTuple(float64, 3)(float64, float64, float64))
 def merged(a, b, distance):
-    """Return (h, |a_z|, residual) of merging coefficients 0 < a <= b at a scaled distance."""
+    """Compute the best merger of two support vectors with coefficients 0 < a <= b.
+
+    `distance` is D, the scaled squared distance between them.  Returns h, |a_z| and the residual.
+    """
     ratio = math.log(b / a)
     w = 0.5 * (ratio + distance)
     for _ in range(200):
@@ -59,7 +62,7 @@ def merged(a, b, distance):
 
 @compiled(float64(float64, float64))
 def _farthest(left, a):
-    """Return a distance beyond which merging with coefficient a leaves a residual above `left`.
+    """Return a distance beyond which every merger leaves a residual larger than `left`.
 
     The larger the partner's coefficient and the farther it is, the more is left.  With b = a and D <= 2, h is 1/2, and
     2 a^2 (1 - e^(-D/2))^2 is left.
@@ -70,7 +73,7 @@ def _farthest(left, a):
 
 @compiled()
 def least(coef, number):
-    """Return the used slot with the smallest |a_i|; among ties the oldest."""
+    """Return the slot of the oldest support vector with the smallest absolute coefficient."""
     smallest = math.inf
     for a in coef:
         smallest = min(smallest, abs(a) if a != 0.0 else math.inf)
@@ -84,7 +87,6 @@ def least(coef, number):
 
 @compiled(fastmath={"reassoc", "contract"})
 def _distances_from(points, m, gamma, distances):
-    """Compute the scaled distances (S,) of all points (S, d) to the point in slot m."""
     for slot in range(len(points)):
         squared = 0.0
         for k in range(points.shape[1]):
@@ -95,9 +97,10 @@ def _distances_from(points, m, gamma, distances):
 
 @compiled()
 def partner(coef, distances, number, m):
-    """Return (slot, h, |a_z|) of the merge partner of slot m with the smallest residual.
+    """Find the support vector that is best merged with the one in slot m.
 
-    The slot is -1 if no other coefficient has the same sign.
+    The best one leaves the smallest residual.  Returns (slot, h, |a_z|), where the slot is -1 if no other coefficient
+    has the same sign.
 
     `distances` (B + 1,) are those from m; of equal partners it is the oldest, with the smallest `number` (B + 1,).
     """
@@ -131,7 +134,7 @@ def _place(slot, c, coef, average, since, number, counts, scalars):
 
 @compiled()
 def _retire(slot, coef, average, since, number, total, scalars):
-    """Remove the point of a slot from f and keep its contribution to the average."""
+    """Remove the support vector in a slot, but keep its contribution to the averaged model."""
     total[number[slot]] = average[slot] + coef[slot] * (scalars[SUM] - since[slot])
     coef[slot] = 0.0
 
@@ -147,12 +150,12 @@ def _block(
     loss, lam, gamma, y, X, distances, values, own, own_values, points, coef, average, since,
     number, total, inserted, numbers, counts, scalars,
 ):  # fmt: skip
-    """Learn from a block of b examples X (b, d) with labels y (b,), using S = B + 1 slots.
+    """Learn from a block of examples, merging support vectors when the budget is full.
 
-    distances, values (b, S) and own, own_values (b, b): scaled distances and kernel values of the examples from the
-    slots and each other.  Per slot: points (S, d), coef, average, since, number
-    (S,), as in `online.strategies.Book`; total, per point that was ever in f, too.  Written: inserted (2b, d), the new
-    points, and numbers (2b,), which examples they are, -1 for a merged one.
+    X (b, d) are the b examples, y (b,) their labels; there are S = B + 1 slots.  distances, values (b, S) and own,
+    own_values (b, b): scaled distances and kernel values of the examples from the slots and each other.  Per slot:
+    points (S, d), coef, average, since, number (S,), as in `online.strategies.Book`; total, per point that was ever in
+    f, too.  Written: inserted (2b, d), the new points, and numbers (2b,), which examples they are, -1 for a merged one.
     """
     before, S = counts[EVER], len(coef)
     from_m = np.empty(S)
@@ -192,7 +195,7 @@ def _block(
 
 
 class MergingState(BlockState):
-    """State of a budgeted SGD with merging between two blocks.
+    """State that a budgeted SGD learner with merging carries between blocks of rows.
 
     Rows are dense, and distances are float64.
 
@@ -237,7 +240,7 @@ class MergingState(BlockState):
         self.total = grown(self.total, self.counts[EVER] + 2 * n)
 
     def _distances(self, A, B):
-        """Return gamma ||a - b||^2 for all rows a of A (n, d) and b of B (m, d)."""
+        """Return gamma ||a - b||^2 for every row a of the matrix A and every row b of B."""
         A, B = A - self.origin, B - self.origin
         distances = A @ (-2.0 * self.gamma * B.T)
         distances += self.gamma * np.einsum("ij,ij->i", A, A)[:, None]

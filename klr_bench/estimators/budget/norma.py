@@ -1,4 +1,4 @@
-"""NORMA: gradient steps on a regularized loss, with removal of the oldest support vector."""
+"""NORMA: regularized online gradient descent that removes the oldest support vectors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def step_and_truncate(book, parameters):
             continue
         slot = counts[N]
         if slot == budget:
-            slot = counts[TURNS] % budget  # slots are filled and emptied in cyclic order
+            slot = counts[TURNS] % budget  # the slot of the oldest support vector, because slots are reused in turn
             drop(book, book.column[slot])
             counts[TURNS] += 1
         enter(book, i, slot, -eta * slope, value)
@@ -35,7 +35,7 @@ def step_and_truncate(book, parameters):
 
 @estimator
 class NORMA(BudgetKernelClassifier):
-    r"""Regularized gradient descent truncated to the newest `budget` support vectors (NORMA).
+    r"""Regularized online gradient descent that keeps the newest support vectors (NORMA).
 
     The loss is l(y, f(x)) + (lam/2) ||f||^2.  A step forgets a share of f and adds the gradient of l:
 

@@ -1,4 +1,4 @@
-"""OSKL with a budget: support vectors are sampled until the budget is full, then kept.
+"""OSKL with a budget: the set of support vectors is fixed once the budget is full.
 
 Zhang, Yi, Jin, Lin, He (ICML 2013) mention such a method as future work; this one is described in
 docs/methods/budget_oskl.md.
@@ -32,7 +32,6 @@ TOLERANCE = 1e-6
 
 @compiled()
 def _inverse_lengths(book):
-    """Return 1 / ||k(x_j, .)|| for the columns in f, and 0 for all others."""
     inverse = np.zeros(book.values.shape[1])
     for column in book.column[: book.counts[N]]:
         inverse[column] = 1.0 / book.length[column] if book.length[column] > 0.0 else 0.0
@@ -57,7 +56,7 @@ def sample_then_project(book, parameters):
             if u[i] < abs(slope) / G:
                 enter(book, i, slot, -math.copysign(eta * G, slope), value)
             continue
-        if not len(inverse):  # from here on the columns of f are fixed
+        if not len(inverse):  # the support vectors stay the same from here on
             inverse = _inverse_lengths(book)
         nearest = first_of_largest(book.values[i], inverse)
         if nearest >= 0:
@@ -69,7 +68,7 @@ def sample_then_project(book, parameters):
 
 @estimator
 class BudgetOSKL(Progressive, BudgetKernelClassifier):
-    r"""OSKL until `budget` support vectors are stored; later steps are projected onto them.
+    r"""OSKL that stops adding support vectors at `budget` and projects later updates onto them.
 
     With room, an example becomes a support vector with probability |l'(y, f(x))| / G, with the coefficient -eta G
     sign(l'), as in `OSKL`: an unbiased gradient step.  Without, the gradient is replaced by its orthogonal projection
@@ -149,7 +148,7 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
     _strategy = sample_then_project
 
     def _complete(self, X, y):
-        """Compute the optimal coefficients if `refit` is set and the callback did not stop the fit."""
+        """Optimize all coefficients if `refit` is True and no callback stopped the fit early."""
         if self.refit and self.n_support_ and self.t_ == len(y) * self.n_epochs:
             lam, operands = self.lam or 1.0 / (10.0 * len(y)), self._state.operands.fitting(X)
             self._refitted = best_coefficients(operands, self.support_vectors_, X, self._signs(y), lam)
@@ -182,7 +181,7 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
 
 
 def best_coefficients(operands, support, X, y, lam):
-    """Return the coefficients (B,) that minimize the regularized loss for a fixed support.
+    """Return the coefficients of given support vectors that minimize the regularized loss.
 
     The objective of f = sum_j a_j k(x_j, .) is (lam/2) a'Ga + (1/n) sum_i log(1 + exp(-y_i f(x_i))).
 

@@ -1,4 +1,4 @@
-"""State of a budgeted SGD that projects a support vector onto the others, for any kernel.
+"""Budgeted stochastic gradient descent that projects removed support vectors onto others.
 
 Wang, Crammer, Vucetic (JMLR 13, 2012), section 4.2.  Without support vector p, f = sum a_i k(x_i, .) changes the least
 if the others get a_p d, where K d = k_p, with their kernel matrix K and their kernel values k_p with x_p.  Column p of
@@ -31,10 +31,13 @@ _DEPENDENT = 1e-10
 _vector, _numbers, _matrix = float64[::1], int64[::1], float64[:, ::1]
 
 
-# Loops run over slices, because loops over `factor[i, j]` starting at j = i + 1 are not vectorized.
+# Loops run over array slices, because the compiler does not vectorize loops that start at j = i + 1.
 @compiled(types.void(_matrix, int64, int64, _vector), fastmath={"contract"})
 def forward(factor, first, m, x):
-    """Solve U'z = x for the factor U (m, m) and overwrite x (m,), which is 0 before `first`."""
+    """Solve U'z = x for an upper triangular matrix U, and overwrite x with the solution z.
+
+    U is the leading (m, m) part of `factor`; x (m,) must be 0 before the index `first`.
+    """
     i = first
     while i + 4 <= m:
         a, b, c, d, z = factor[i, i:m], factor[i + 1, i:m], factor[i + 2, i:m], factor[i + 3, i:m], x[i:m]
@@ -55,7 +58,10 @@ def forward(factor, first, m, x):
 
 @compiled(types.void(_matrix, int64, _vector), fastmath={"reassoc", "contract"})
 def backward(factor, m, x):
-    """Solve U z = x for the factor U (m, m) and overwrite x (m,)."""
+    """Solve U z = x for an upper triangular matrix U, and overwrite x with the solution z.
+
+    U is the leading (m, m) part of `factor`.
+    """
     i = m
     while i >= 4:
         i -= 4
@@ -80,12 +86,12 @@ def backward(factor, m, x):
 
 @compiled(types.void(_matrix, int64, int64), fastmath={"contract"})
 def without(factor, p, m):
-    """Update the factor (m, m) of a matrix after removal of its row and column p."""
+    """Update a Cholesky factor in place when row and column p of its matrix are removed."""
     for i in range(p):
         row = factor[i, p:m]
         for j in range(len(row) - 1):
             row[j] = row[j + 1]
-    rest = factor[p, p + 1 : m].copy()  # the entry of the column that becomes column p + j
+    rest = factor[p, p + 1 : m].copy()  # rest[j] is the entry of row p in column p + 1 + j
     for i in range(p, m - 1):
         row, below, r = factor[i, i + 1 : m - 1], factor[i + 1, i + 1 : m], rest[i - p :]
         length = math.hypot(below[0], r[0])
@@ -99,9 +105,9 @@ def without(factor, p, m):
 
 @compiled()
 def _least(m, coef, length):
-    """Return the support vector of smallest |a_i| ||k(x_i, .)||, and this norm without scale.
+    """Find the support vector whose term a_i k(x_i, .) in f has the smallest norm.
 
-    Among ties the first one is chosen.
+    Returns its index, and the norm without the scale of f.  Among ties the first one is chosen.
     """
     least = math.inf
     for j in range(m):
@@ -113,8 +119,8 @@ def _least(m, coef, length):
 
 
 @compiled()
-def _leave(p, m, coef, average, since, number, column, length, total, scalars):
-    """Remove support vector p of m from f and shift the later ones."""
+def _remove(p, m, coef, average, since, number, column, length, total, scalars):
+    """Remove support vector p, and move the later ones forward by one position."""
     total[number[p]] = average[p]
     for j in range(p, m - 1):
         coef[j], average[j], since[j] = coef[j + 1], average[j + 1], since[j + 1]
@@ -129,12 +135,13 @@ def _block(
     loss, lam, budget, y, values, squares, factor, coef, average, since, length, number, column, total, entered, counts,
     scalars,
 ):  # fmt: skip
-    """Learn from a block of b examples with labels y (b,) and squares k(x, x), shape (b,).
+    """Learn from a block of examples, projecting support vectors when the budget is full.
 
-    values (b, n + b): kernel values with the n support vectors at the start and with each other.  Per support vector,
-    in the order of their insertion: coef, average, since, number as in `online.strategies.Book`, length, ||k(x_i, .)||,
-    and column, that in `values`; with one place more than `budget`, and so is the factor, U.  total: per example that
-    was ever inserted.  Written: entered, which of all examples the inserted ones are.
+    The b examples have the labels y (b,) and the squares k(x, x) (b,).  values (b, n + b): kernel values with the n
+    support vectors at the start and with each other.  Per support vector, in the order of their insertion: coef,
+    average, since, number as in `online.strategies.Book`, length, ||k(x_i, .)||, and column, that in `values`; with one
+    place more than `budget`, and so is the factor, U.  total: per example that was ever inserted.  Written: entered,
+    which of all examples the inserted ones are.
     """
     first, k, q = values.shape[1] - len(y), np.empty(len(coef)), np.empty(len(coef))
     before = counts[EVER]
@@ -160,9 +167,8 @@ def _block(
         inside = away <= _DEPENDENT * squares[i]
         if m == budget and not inside:
             p, least = _least(m, coef, length)
-            inside = abs(c) * math.sqrt(squares[i]) < least * (
-                1.0 - TIE
-            )  # the new support vector would be removed at once
+            # an example that would be removed at once is projected without being inserted
+            inside = abs(c) * math.sqrt(squares[i]) < least * (1.0 - TIE)
         if inside:
             settle(m, coef, average, since, scalars)
             backward(factor, m, k)
@@ -187,15 +193,15 @@ def _block(
         for j in range(m):
             coef[j] -= share * q[j]
         without(factor, p, m)
-        _leave(p, m, coef, average, since, number, column, length, total, scalars)
+        _remove(p, m, coef, average, since, number, column, length, total, scalars)
         counts[N] -= 1
 
 
 class ProjectingState(BlockState):
-    """State of a budgeted SGD with projection between two blocks of examples, in float64.
+    """State that a budgeted SGD learner with projection carries between blocks of rows.
 
-    Attributes: `support`, all examples that were ever inserted, in order, and their `numbers` among all; the rest as in
-    `_block`.
+    All numbers are float64.  Attributes: `support`, all examples that were ever inserted, in order, and their `numbers`
+    among all; the rest as in `_block`.
     """
 
     def __init__(self, kernel, X, budget):

@@ -1,4 +1,4 @@
-"""State of a Projectron: fixed support vectors, and the coordinates of f in their span.
+"""State of a Projectron: its support vectors, and the coordinates of f in their span.
 
 Let K = L L' be the kernel matrix of the support vectors.  In an orthonormal basis of the span, f is a vector v of
 coordinates, its coefficients a solve L'a = v, and the projection P k(x, .) has the coordinates w with L w = k.  Matrix
@@ -33,7 +33,7 @@ _DEPENDENT = 1e-10
 @compiled(int64(float64[::1], float64[:, ::1], float64[:, ::1], float64[::1], int64, boolean, float64,
                 float64[::1], int64[::1], float64[:, ::1], int64[::1]))  # fmt: skip
 def _block(y, gram, projected, f, room, margins, eta, c, inserted, new, counts):
-    """Process a block of b examples; return the number of inserted ones.
+    """Learn from a block of examples; return the number of new support vectors.
 
     gram and projected (b, b) are the inner products of the k(x_i, .) and of their projections; `projected` changes with
     each insertion.  f (b,) is the function at the start of the block.  Written: c (b,), the steps along the
@@ -51,7 +51,7 @@ def _block(y, gram, projected, f, room, margins, eta, c, inserted, new, counts):
         if z <= 0.0:
             c[i] = y[i]
             if n < room and away > _DEPENDENT * gram[i, i]:
-                # Coordinates of k(x_j, .) along the residual k(x_i, .) - P k(x_i, .), whose squared length is `away`.
+                # Project the later examples onto the part of example i outside the span of the support vectors.
                 direction, products, its = new[n, i:], gram[i, i:], projected[i, i:]
                 for j in range(len(direction)):
                     direction[j] = (products[j] - its[j]) / math.sqrt(away)
@@ -70,10 +70,10 @@ def _block(y, gram, projected, f, room, margins, eta, c, inserted, new, counts):
 
 @compiled(types.UniTuple(int64, 2)(float64[::1], float64[:, ::1], float64[::1], int64, int64[::1]))
 def _perceptron(y, gram, f, room, mistakes):
-    """Process a block as a kernel perceptron until the budget is full or f is not finite.
+    """Process a block of examples as a kernel perceptron until the budget is full.
 
-    gram (b, b) and f (b,) as in `_block`.  Written: the places of the mistakes.  Returned: the numbers of examples
-    seen and of mistakes.
+    The function also stops where f(x) is not finite.  gram (b, b) and f (b,) as in `_block`.  Written: the places of
+    the mistakes.  Returned: the numbers of examples seen and of mistakes.
     """
     n = 0
     for i in range(len(y)):
@@ -90,10 +90,10 @@ def _perceptron(y, gram, f, room, mistakes):
 
 @compiled(int64(float64[:, ::1], float64[::1], int64[::1], float64[:, ::1]))
 def _new_directions(left_over, lengths, inserted, new):
-    """Return how many of b examples are linearly independent of the preceding ones.
+    """Find the examples that are linearly independent of all earlier ones in feature space.
 
-    left_over (b, b), overwritten: inner products of the k(x_i, .) without their parts in the old span; lengths (b,):
-    k(x_i, x_i).  Written: inserted (b,) and new (b, b), as in `_block`.
+    Returns their number.  left_over (b, b), overwritten: inner products of the k(x_i, .) without their parts in the old
+    span; lengths (b,): k(x_i, x_i).  Written: inserted (b,) and new (b, b), as in `_block`.
     """
     n = 0
     for i in range(len(lengths)):
@@ -108,7 +108,7 @@ def _new_directions(left_over, lengths, inserted, new):
 
 
 class ProjectionState:
-    """State of a Projectron between two blocks.
+    """State that a Projectron carries from one block of examples to the next.
 
     Attributes: `support`, the support vectors; `numbers`, which of the examples they are; `v` and `v_sum`, the
     coordinates of f and the sum of those of the f_t; `a`, the coefficients of f, or None if not computed; `factor`, L;
@@ -130,9 +130,9 @@ class ProjectionState:
         return self.operands.left(X.astype(np.float64))
 
     def learn(self, X, y, *, margins, eta):
-        """Learn from rows X (n, d) with labels y (n,) in {-1, 1}.
+        """Learn from the rows of X with labels y in {-1, 1}, block by block.
 
-        With `margins`, also learn if 0 < y f(x) < 1.
+        With `margins`, also learn from examples with 0 < y f(x) < 1.
         """
         start = 0
         while start < len(y) and not self.refused:
@@ -143,7 +143,7 @@ class ProjectionState:
                 start += BLOCK
 
     def _learn_as_perceptron(self, X, y):
-        """Learn from rows until the budget may be full; return the number of rows."""
+        """Make perceptron updates until the budget may be full; return the number of rows used."""
         room = self.budget - len(self.support)
         left, k, gram = self._kernel_values(X)
         if self.a is None:
@@ -179,17 +179,16 @@ class ProjectionState:
         self._step(np.vstack([w, new]), c, np.arange(b - 1, -1, -1), b)
         self.n_mistakes += int(counts[0])
         self.refused = self.t - b + int(counts[1]) if counts[1] else 0
-        self.last_value = f[counts[1] - 1]  # the last f(x) of the block if no example was rejected
+        self.last_value = f[counts[1] - 1]  # f[-1], the last value, if no example was refused
 
     def _kernel_values(self, X):
-        """Return the left operand of rows X (b, d), and kernel values with support and block."""
         left = self._operand(X)
         right = self.operands.right(X.astype(np.float64))
         k = self.operands.values(self._left.rows, right) if len(self.support) else np.zeros((0, X.shape[0]))
         return left, k, np.ascontiguousarray(self.operands.values(left, right))
 
     def _coordinates(self, k):
-        """Solve L w = k for kernel values k (n, b) with the support vectors; return w (n, b)."""
+        """Return the coordinates of examples in the span, given their kernel values k."""
         w = np.empty(k.shape)
         for start in range(0, len(k), PANEL):
             rows = slice(start, min(start + PANEL, len(k)))
@@ -209,9 +208,10 @@ class ProjectionState:
         return self.inverses[rows, : rows.stop - rows.start]
 
     def _insert(self, numbers, X, left, old, new):
-        """Insert rows X (m, d), which are the examples with the given indices (m,).
+        """Insert the rows of X as new support vectors.
 
-        They have coordinates old (n, m) along the old directions and new (m, m) along their own.
+        X (m, d) are the examples with the indices `numbers` (m,), which have coordinates old (n, m) along the old
+        directions and new (m, m) along their own.
         """
         n, m = old.shape
         self.support.append(X)
@@ -224,9 +224,9 @@ class ProjectionState:
             self._inverse(rows)[...] = dtrtri(self.factor[rows, rows], lower=1)[0]
 
     def _step(self, w, c, behind, b):
-        """Add c[i] P k(x_i, .), with coordinates w[:, i], to f.
+        """Add the updates from a block of examples to f and to the sum over all steps.
 
-        `behind` is the number of later examples in the block.
+        Step i is c[i] P k(x_i, .), with coordinates w[:, i]; behind[i] is the number of later examples in the block.
         """
         n = len(w)
         self.v_sum[:n] += b * self.v[:n] + w @ (c * behind)
@@ -239,6 +239,6 @@ class ProjectionState:
             self.factor = enlarged(self.factor, (len(self.v), len(self.v)))
 
     def coefficients(self, *, average):
-        """Return the indices of the examples in f and their averaged or last coefficients."""
+        """Return the indices of the support vectors, and their averaged or last coefficients."""
         v = self.v_sum / max(self.t, 1) if average else self.v
         return np.arange(len(self.support)), self._coefficients(v)

@@ -1,4 +1,4 @@
-"""Projectron and Projectron++: examples are projected onto the support vectors."""
+"""Projectron and Projectron++: perceptrons that project updates onto the support vectors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from klr_bench.estimators.core.parameters import POSITIVE, estimator, parameter
 
 @estimator
 class Projectron(BudgetKernelClassifier):
-    r"""Perceptron that projects a mistake onto its support vectors once the budget is full.
+    r"""Perceptron that projects updates onto its support vectors once the budget is full.
 
     At a mistake, y f(x) <= 0, f grows by y k(x, .) while there is room, and afterwards by its orthogonal projection P
     onto the span of the support vectors:
@@ -58,10 +58,10 @@ class Projectron(BudgetKernelClassifier):
 
 @estimator
 class ProjectronPlusPlus(Projectron):
-    r"""`Projectron` that also learns from examples with 0 < y f(x) < 1.
+    r"""`Projectron` that also learns from correctly classified examples with a small margin.
 
-    With the loss l = 1 - y f(x), the projection P onto the span of the support vectors and delta = ||k(x, .) - P k(x,
-    .)||, it adds y tau P k(x, .) if l > delta / eta, with
+    These have 0 < y f(x) < 1.  With the loss l = 1 - y f(x), the projection P onto the span of the support vectors and
+    delta = ||k(x, .) - P k(x, .)||, it adds y tau P k(x, .) if l > delta / eta, with
 
     .. math::
 

@@ -1,4 +1,4 @@
-"""Randomized budget perceptron."""
+"""Randomized budget perceptron, which replaces random support vectors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def replace_at_random(book, parameters):
 
 @estimator
 class RandomizedBudgetPerceptron(BudgetKernelClassifier):
-    r"""Perceptron that removes a random support vector if the budget is full.
+    r"""Kernel perceptron that replaces a random support vector once the budget is full.
 
     At a mistake, y f(x) <= 0, with a full budget and a drawn support vector r, each with probability 1 / budget,
 

@@ -1,1 +1,1 @@
-"""Building blocks of the solvers: kernels, rows, features, losses and compiled code."""
+"""Building blocks of the solvers: kernels, row storage, feature maps, losses, compilation."""

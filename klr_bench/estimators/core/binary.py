@@ -1,4 +1,4 @@
-"""Base classes of binary classifiers: parameters, validation, prediction."""
+"""Base classes of binary classifiers, with their parameters, validation and prediction."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from klr_bench.estimators.core.rows import make_writable, without_duplicates
 
 
 class BinaryClassifier(Classifier):
-    """Binary classifier that handles more classes by one function f_k per class (one-vs-rest).
+    """Base class of binary classifiers, which handle more than two classes by one-vs-rest.
 
     With two classes `decision_function` returns f, (n_samples,), otherwise the f_k, (n_samples, n_classes); the class
     with the largest is predicted.  A subclass has `decision_function`, and `fit`: one that learns all f_k itself, or
@@ -44,7 +44,7 @@ class BinaryClassifier(Classifier):
         self._begun_with = {name: getattr(self, name) for name in self._fixed}
 
     def _go_on_with(self, classes):
-        """Prepare a further call of `partial_fit`.
+        """Check that `partial_fit` can continue with the current parameters and the given classes.
 
         Raises ValueError if the classes or fixed parameters have changed.
         """
@@ -58,12 +58,12 @@ class BinaryClassifier(Classifier):
         if classes is not None and not np.array_equal(classes, self.classes_):
             named = distinct_labels(classes, "classes")
             if not np.array_equal(named, self.classes_):
-                message = f"classes={named.tolist()}: expected {self.classes_.tolist()} as in the first call."
+                message = f"classes={named.tolist()}: expected the classes of the first call, {self.classes_.tolist()}."
                 raise ValueError(message)
         make_writable(self)
 
     def _next_rows(self, X, y, classes, *, first):
-        """Validate and return the rows and labels of a call of `partial_fit`.
+        """Validate and return the rows X and the labels y passed to `partial_fit`.
 
         Only the first call forgets an earlier fit, and sets features and classes.
         """
@@ -88,13 +88,15 @@ class BinaryClassifier(Classifier):
         return without_duplicates(validated[0]), *validated[1:]
 
     def _set_classes(self, y, classes=None):
-        """Set `classes_` from the argument of the first `partial_fit`, or from y."""
+        """Set `classes_` to the distinct labels in `classes` or, if it is None, in y."""
         labels = distinct_labels(y) if classes is None else distinct_labels(classes, "classes")
         refuse_single(labels, self)
         self.classes_ = labels
 
     def _signs(self, y):
-        """Return labels -1.0 and +1.0, shape (n,), or (M, n) for M > 2 classes.
+        """Convert the class labels y to labels -1.0 and +1.0.
+
+        The result has shape (n,), or (M, n) for M > 2 classes.
 
         Row k is +1.0 for class k and -1.0 for all others.
         """
@@ -111,7 +113,7 @@ class BinaryClassifier(Classifier):
 
 @estimator
 class BinaryKernelClassifier(BinaryClassifier):
-    """`BinaryClassifier` with kernel parameters.
+    """Base class of binary classifiers with a kernel.
 
     Parameters
     ----------
@@ -159,7 +161,7 @@ class BinaryKernelClassifier(BinaryClassifier):
         return super()._dtypes() if self.dtype is None else self.dtype
 
     def _probabilities(self, X):
-        """Return the sigmoids of -f and f, (n, 2), or normalized sigmoids of f_k, (n, n_classes)."""
+        """Return the class probabilities of the rows of X, from sigmoids of the decision values."""
         f = self.decision_function(X)
         return np.column_stack([expit(-f), expit(f)]) if f.ndim == 1 else softmax(log_expit(f), axis=1)
 

@@ -1,4 +1,4 @@
-"""Two-valued features stored as bits: detection, packing into words, and bit counts.
+"""Detection of two-valued features, their storage as bits, and counting of these bits.
 
 Where each of k features has the values a_j and a_j + v, with one v for all, the squared distance of two rows in these
 features is v^2 times the number of bits in which they differ; and where all a_j are 0, their product is v^2 times the
@@ -34,11 +34,10 @@ FOUR = 4
 
 @dataclass(frozen=True)
 class TwoValued:
-    """Two-valued features, stored in the columns `columns` (k,).
+    """Description of those features of a data set that take only two values.
 
-    Each feature takes the value `base` or `other`, which differ by `step`.
-
-    The features `rest` (d - k,) may have any value.
+    `columns` (k,) holds the column indices of these features. Each takes the value `base` or `other`, which differ by
+    `step`. The features `rest` (d - k,) may have any value.
     """
 
     columns: np.ndarray
@@ -49,23 +48,26 @@ class TwoValued:
 
     @cached_property
     def is_all(self):
-        """True if all features have two values."""
+        """True if all features take only two values."""
         return len(self.rest) == 0
 
     @cached_property
     def in_csr(self):
-        """True if the stored entries of CSR rows correspond to the set bits.
+        """True if each stored entry of a CSR matrix corresponds to a set bit.
 
         This requires that all features have two values and all bases are 0.
         """
         return self.is_all and not self.base.any()
 
     def n_words(self, dtype):
-        """Return the number of words per row, a multiple of FOUR, for a floating-point type."""
+        """Return the number of words that hold the bits of one row, a multiple of four.
+
+        A word is as wide as a number of the floating-point type `dtype`.
+        """
         return -(-len(self.columns) // (8 * WORDS[dtype].itemsize * FOUR)) * FOUR
 
     def misfits(self, X):
-        """Return a mask (k,) of the columns in which rows X (n, d) contain a third value."""
+        """Return a mask of those two-valued features for which X contains a third value."""
         if sp.issparse(X) and self.in_csr:
             wrong = (X.data != self.other[X.indices]) & (X.data != 0)
             return np.isin(self.columns, X.indices[wrong])
@@ -75,13 +77,13 @@ class TwoValued:
         return ~fits.all(axis=0)
 
     def without(self, misfits):
-        """Return a copy without the columns selected by a mask (k,)."""
+        """Return a copy that no longer treats the features selected by a mask as two-valued."""
         keep = ~misfits
         rest = np.sort(np.concatenate([self.rest, self.columns[misfits]]))
         return TwoValued(self.columns[keep], self.base[keep], self.other[keep], self.step, rest)
 
     def pack(self, X):
-        """Pack rows X (n, d), dense or CSR, into words of bits (n, n_words)."""
+        """Convert the two-valued features of the rows of X to bits, packed into words."""
         word = WORDS[X.dtype]
         words = np.zeros((X.shape[0], self.n_words(X.dtype) * word.itemsize), dtype=np.uint8)
         for start in range(0, X.shape[0], PACKED_AT_ONCE):
@@ -91,7 +93,7 @@ class TwoValued:
         return words.view(word)
 
     def unpack(self, words):
-        """Return the values (n, k) of the two-valued columns, given rows of words."""
+        """Convert words of bits back to the values of the two-valued features."""
         bits = np.unpackbits(words.view(np.uint8), axis=1, count=len(self.columns), bitorder="little")
         return np.where(bits.astype(bool), self.other, self.base)
 
@@ -109,10 +111,10 @@ class TwoValued:
 
 
 class PackedRows:
-    """Rows that arrive in chunks, with two-valued features stored as bits."""
+    """Growing store of rows whose two-valued features are kept as bits."""
 
     def __init__(self, features, like):
-        """Create a store for rows like `like` (n, d), dense or CSR."""
+        """Create an empty store for rows with the layout and the data type of the array `like`."""
         self._features, self._sparse, self.dtype = features, sp.issparse(like), like.dtype
         self._words = Growing((0, features.n_words(like.dtype)), WORDS[like.dtype])
         self._rest = Growing((0, len(features.rest)), like.dtype)
@@ -121,7 +123,7 @@ class PackedRows:
         return len(self._words)
 
     def append(self, X):
-        """Append the rows X (k, d); return self."""
+        """Append the rows of X to the store, and return self."""
         self._words.append(self._features.pack(X))
         rest = X[:, self._features.rest]
         self._rest.append(rest.toarray() if sp.issparse(rest) else rest)
@@ -129,11 +131,11 @@ class PackedRows:
 
     @property
     def rows(self):
-        """All rows (n, d), dense or CSR, unpacked at each access."""
+        """All stored rows as a dense or CSR matrix, unpacked at each access."""
         return self.take(np.arange(len(self)))
 
     def take(self, places):
-        """Return the rows with the given indices, (k, d), dense or CSR."""
+        """Return the stored rows with the given indices, as a dense or CSR matrix."""
         if not self._sparse:
             return self._unpacked(places)
         starts = range(0, max(len(places), 1), PACKED_AT_ONCE)
@@ -149,7 +151,7 @@ class PackedRows:
 
 
 def two_valued(X, *, from_zero):
-    """Detect the features that have two values in the first rows of X (n, d), dense or CSR.
+    """Detect the features that take only two values in the first rows of X.
 
     `from_zero`: one of the values must be 0.  A feature with one value, 0 or the step of the others, may get the other
     one later; it is among them unless most are of this kind.
@@ -187,7 +189,6 @@ def _n_bits(typing, word):
 
 @compiled(fastmath=True)
 def _differing(row, w, of_a, of_b, of_c, of_d, j):
-    """Return the number of bits in which four words of a row, from w on, differ from column j."""
     return (
         _n_bits(row[w] ^ of_a[j])
         + _n_bits(row[w + 1] ^ of_b[j])
@@ -198,7 +199,6 @@ def _differing(row, w, of_a, of_b, of_c, of_d, j):
 
 @compiled(fastmath=True)
 def _common(row, w, of_a, of_b, of_c, of_d, j):
-    """Return the number of bits that four words of a row, starting at w, share with column j."""
     return (
         _n_bits(row[w] & of_a[j])
         + _n_bits(row[w + 1] & of_b[j])
@@ -209,7 +209,7 @@ def _common(row, w, of_a, of_b, of_c, of_d, j):
 
 @compiled(fastmath=True)
 def _count(row, right, n_words, differ, counts):
-    """Count the bits in which a row of words differs from each column of `right`.
+    """Count the bits that differ between `row` and each column of `right`.
 
     Without `differ`, count the bits that both have.  The loops go over columns, so that they vectorize.
     """
@@ -245,7 +245,10 @@ def tabulate(left, right, n_words, differ, table, values):
 
 @compiled(_signatures(lambda real, words: real[::1](words, words, int64, boolean, real[::1], real[:])))
 def sum_tabulated(left, right, n_words, differ, table, weights):
-    """Return sum_i weights[i] table[count_ij], shape (m,), for bit counts of row i and column j."""
+    """Return weighted sums over the rows of `left` of table entries, looked up by bit count.
+
+    Element j is sum_i weights[i] table[count_ij], for the bit counts of row i and column j.
+    """
     counts = np.empty(right.shape[1], dtype=right.dtype)
     sums = np.zeros(right.shape[1], dtype=table.dtype)
     for i in range(len(left)):
@@ -272,11 +275,9 @@ _WORDS_32 = _words(uint32)
 
 @compiled(fastmath=True)
 def _total_count(counts, row, last, of_a, of_b, of_c, of_d, j):
-    """Return the number of differing bits of a row and column j as float32.
+    """Return the number of bits that differ between a row and column j, as float32.
 
-    It is counts[j] plus the count of the last four words.
-
-    Without a word before them the counts are not read.
+    It is counts[j], unless `last` is 0, plus the count of the last four words.
     """
     before = counts[j] if last > 0 else np.uint32(0)
     return np.float32(np.int32(before + _differing(row, last, of_a, of_b, of_c, of_d, j)))
@@ -284,7 +285,7 @@ def _total_count(counts, row, last, of_a, of_b, of_c, of_d, j):
 
 @compiled(void(_WORDS_32, _WORDS_32, int64, float64, float32[:, ::1]), fastmath=True)
 def exp_of_counts(left, right, n_words, per_bit, values):
-    """Set `values` (n, m) to exp(per_bit * count_ij), for the counts of differing bits."""
+    """Set values[i, j] to exp(per_bit * c), where c bits differ between row i and column j."""
     counts, scale = np.empty(right.shape[1], dtype=np.uint32), np.float32(per_bit)
     last = n_words - FOUR
     a, b, c, d = right[last], right[last + 1], right[last + 2], right[last + 3]
@@ -298,7 +299,9 @@ def exp_of_counts(left, right, n_words, per_bit, values):
 
 @compiled(float32[::1](float32[:, ::1], _WORDS_32, _WORDS_32, int64, float64, float32[:]), fastmath=True)
 def sum_exp_of_counts(products, left, right, n_words, per_bit, weights):
-    """Return sum_i weights[i] exp(min(products_ij + per_bit * count_ij, 0)), shape (m,).
+    """Return weighted sums over the rows of `left` of exponentials of bit counts.
+
+    Element j is sum_i weights[i] exp(min(products_ij + per_bit * count_ij, 0)).
 
     products (n, m), or (0, 0) if all features are bits.
     """

@@ -1,4 +1,4 @@
-"""Checks shared by all public classifiers: labels, sample weights, finite results."""
+"""Checks shared by all public classifiers, of labels, sample weights and finite results."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
     """
 
     def predict(self, X):
-        """Return the predicted classes (n_samples,); ties go to the first class."""
+        """Return the predicted class of each row of X; ties go to the first class."""
         f = self.decision_function(X)
         return self.classes_[(f > 0).astype(int) if f.ndim == 1 else np.argmax(f, axis=1)]
 
@@ -40,13 +40,13 @@ class Classifier(ClassifierMixin, BaseEstimator):
         lacking = set(self._get_param_names()) - set(state or {})
         if lacking:
             names = ", ".join(sorted(lacking))
-            message = f"{type(self).__name__}: the stored state of another version lacks {names}; fit again."
+            message = f"{type(self).__name__}: the stored state is from another version and lacks {names}; fit again."
             raise ValueError(message)
         super().__setstate__(state)
 
 
 def checked_fit(method):
-    """Decorate `fit` or `partial_fit` to raise ValueError if fitted attributes are not finite."""
+    """Decorate a fit method to raise ValueError if a fitted attribute is not finite."""
 
     @wraps(method)
     def checked(self, *args, **kwargs):
@@ -69,7 +69,7 @@ def refuse_not_finite(estimator):
 
 
 def checked_decision(method):
-    """Decorate `decision_function` to raise ValueError if its values are not finite."""
+    """Decorate `decision_function` to raise ValueError if a decision value is not finite."""
 
     @wraps(method)
     def checked(self, X):
@@ -78,7 +78,7 @@ def checked_decision(method):
         finite = np.isfinite(values)
         if not finite.all():
             row = np.flatnonzero(~finite.reshape(len(finite), -1).all(axis=1))[0]
-            message = f"{type(self).__name__}: f(x) is not finite at row {row} of X; scale X, also in fit."
+            message = f"{type(self).__name__}: f(x) is not finite at row {row} of X; scale X, here and in fit."
             raise ValueError(message)
         return values
 
@@ -86,7 +86,7 @@ def checked_decision(method):
 
 
 def distinct_labels(labels, name="y"):
-    """Return the sorted distinct labels.
+    """Return the distinct labels in sorted order.
 
     Raises ValueError with their `name` if they are invalid.
     """
@@ -105,7 +105,10 @@ def distinct_labels(labels, name="y"):
 
 
 def refuse_single(classes, estimator, wanted="two classes"):
-    """Raise ValueError if there is only one class; `wanted` describes what is expected."""
+    """Raise ValueError if there is only one class.
+
+    `wanted` describes in the message what is expected.
+    """
     if len(classes) < 2:
         message = f"{type(estimator).__name__} needs {wanted}; got one class: {classes.tolist()[0]!r}."
         raise ValueError(message)
@@ -131,7 +134,7 @@ def verbose_callback(estimator, callback):
 
 
 def row_weights(sample_weight, class_weight, X, y, classes):
-    """Return sample weights times class weights, float64 (n,), or None if all are 1.
+    """Return the sample weight of each row times its class weight, or None without weights.
 
     Raises ValueError for negative weights, and for weights of the wrong shape.
     """
@@ -145,7 +148,7 @@ def row_weights(sample_weight, class_weight, X, y, classes):
 
 
 def refuse_balanced(estimator):
-    """Raise ValueError for class weights that depend on rows not passed to `partial_fit`."""
+    """Raise ValueError if class_weight is "balanced", which `partial_fit` does not support."""
     if estimator.class_weight == "balanced":
         why = "needs the numbers of all rows, which partial_fit does not have; give a dict, or sample_weight"
         message = f"{type(estimator).__name__}: class_weight='balanced' {why}."
@@ -153,9 +156,9 @@ def refuse_balanced(estimator):
 
 
 def refuse_weightless(estimator, weights, y):
-    """Raise ValueError if all weights (n,) of a class in y (n,) are 0."""
+    """Raise ValueError if the weights of all rows of a class are 0."""
     for label in np.unique(y[weights == 0]).tolist():
         if not weights[y == label].any():
             name = type(estimator).__name__
-            message = f"{name}: expected a weight above 0 in each class; those of {label!r} are all 0."
+            message = f"{name}: each class needs a positive weight, but all weights of class {label!r} are 0."
             raise ValueError(message)

@@ -1,4 +1,4 @@
-"""Evaluation of functions sum_i a_i k(x_i, .) at new rows, tile by tile."""
+"""Evaluation of kernel expansions sum_i a_i k(x_i, x) at new rows x, tile by tile."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ WORTH_THREADS = 2**20
 
 
 def evaluate(operands, left, weights, X):
-    """Return f (k, m), float64, at rows X (m, d), for weights (k, n) of examples in `left`.
+    """Evaluate k kernel expansions at the rows of X.
 
-    The rows X must fit the operands.
+    `weights` (k, n) are the coefficients of the n examples in `left`. The result is float64 of shape (k, m).  The rows
+    of X must fit the operands.
     """
     f = np.zeros((len(weights), X.shape[0]))
 
@@ -38,9 +39,9 @@ def evaluate(operands, left, weights, X):
 
 
 def decide(operands, support, coef, X):
-    """Return f (m,), float64, at rows X (m, d), for support vectors (n, d) and coefficients.
+    """Evaluate one or more kernel expansions at the rows of X.
 
-    Of k functions, with coefficients (k, n), the result is (m, k).
+    For coefficients of shape (n,) the result is a float64 array of shape (m,); for shape (k, n) it is (m, k).
     """
     operands = operands.fitting(X)
     f = evaluate(operands, operands.left(support), np.atleast_2d(coef).astype(X.dtype), X)
@@ -48,7 +49,7 @@ def decide(operands, support, coef, X):
 
 
 def expand(operands, left, weights, right):
-    """Return f (n_learners, m) = sum_i weights[:, i] k(x_i, z_j), computed tile by tile.
+    """Compute sum_i weights[:, i] k(x_i, z_j) for every row z_j, tile by tile.
 
     left and right are operands of n rows x_i and m rows z_j; weights (n_learners, n) are in the kernel's precision.
     The tiles are added in their order, so that the result does not depend on the number of threads.

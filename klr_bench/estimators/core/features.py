@@ -1,4 +1,4 @@
-"""Feature maps z(x) of length D: kernel values at centers, Fourier features, or x itself.
+"""Feature maps z(x): kernel values at centers, random Fourier features, or columns of x.
 
 A map is made once from training rows.  `transform(X)` gives features (n, D); `take(J)` gives the map of the features J
 alone, so that a sparse classifier computes only what it needs.
@@ -34,11 +34,9 @@ _1, _3, _5, _7, _9, _11, _13, _15, _17, _19, _21 = [(-1) ** k / math.factorial(2
 
 @dataclass(frozen=True)
 class KernelFeatures:
-    """Features z_j(x) = k(x, c_j), where the centers c_j are the training rows.
+    """Feature map whose features are the kernel values k(x, c_j) with the centers c_j.
 
-    Qin et al. (2011), equation 3, line 60.
-
-    centers (D, d) are dense or CSR.
+    `centers` (D, d) are training rows, dense or CSR; see Qin et al. (2011), equation 3, line 60.
     """
 
     operands: object
@@ -46,7 +44,7 @@ class KernelFeatures:
 
     @classmethod
     def of(cls, X, kernel):
-        """Create features whose centers are the rows of X (n, d)."""
+        """Create a feature map whose centers are the rows of X."""
         return cls(operands_of(kernel, X).fitting(X), X)
 
     @property
@@ -57,7 +55,7 @@ class KernelFeatures:
         return replace(self, centers=self.centers[J])
 
     def transform(self, X):
-        """Return the kernel values (n, D) of rows X (n, d)."""
+        """Return the kernel value of each row of X with each center."""
         if self.n_features == 0:
             return np.zeros((X.shape[0], 0), dtype=X.dtype)
         X = X.astype(self.centers.dtype, copy=False)
@@ -67,9 +65,10 @@ class KernelFeatures:
 
 @dataclass(frozen=True)
 class DrawnRows:
-    """Random matrix omega (d, D) for sparse rows; row j is drawn from `seed` and j when needed.
+    """Random matrix omega for sparse data, whose rows are drawn only when they are needed.
 
-    The numbers are normal with the standard deviation `scale`; `taken` (k,) are the columns in use, None for all D.
+    Its shape is (d, D). Row j depends only on `seed` and j. The numbers are normal with the standard deviation
+    `scale`; `taken` (k,) are the columns in use, None for all D.
     """
 
     shape: tuple[int, int]
@@ -79,7 +78,7 @@ class DrawnRows:
     taken: np.ndarray | None = None
 
     def rows(self, numbers):
-        """Return the rows of omega with the given indices, (len(numbers), D)."""
+        """Return the rows of omega with the given indices."""
         rows = np.empty((len(numbers), self.shape[1]))
         for row, j in zip(rows, numbers, strict=True):
             row[:] = np.random.RandomState(np.random.Philox(key=[self.seed, j])).standard_normal(self.shape[1])
@@ -87,7 +86,7 @@ class DrawnRows:
         return (rows if self.taken is None else rows[:, self.taken]).astype(self.dtype)
 
     def product(self, X):
-        """Return X omega (n, D) for rows X (n, d), dense or CSR, in their precision."""
+        """Return the matrix product of X and omega, in the precision of X."""
         X = in_layout(X, sparse=True)
         columns, places = np.unique(X.indices, return_inverse=True)
         X = sp.csr_matrix((X.data, places, X.indptr), shape=(X.shape[0], len(columns))).tocsc()
@@ -101,7 +100,9 @@ class DrawnRows:
 
 @dataclass(frozen=True)
 class FourierFeatures:
-    """Random Fourier features z_j(x) = sqrt(2/D) cos(omega_j'x + b_j) of the rbf kernel.
+    """Feature map of D random Fourier features of the rbf kernel.
+
+    The features are z_j(x) = sqrt(2/D) cos(omega_j'x + b_j).
 
     Qin et al. (2011), equation 14 (line 266): omega_j ~ N(0, 2 gamma I), b_j ~ U(0, 2 pi) (line 274, with
     gamma = 1/sigma^2).  omega (d, D), b (D,); scale is sqrt(2/D) of the D that was drawn.
@@ -113,7 +114,7 @@ class FourierFeatures:
 
     @classmethod
     def of(cls, X, n_components, gamma, random):
-        """Draw a feature map for rows like X (n, d), in the same precision."""
+        """Draw a random feature map for data with the number of columns and the precision of X."""
         if sp.issparse(X) and X.shape[1] * n_components > MOST_STORED:
             shape, seed = (X.shape[1], n_components), random.randint(2**63 - 1, dtype=np.int64)
             omega = DrawnRows(shape, np.sqrt(2 * gamma), int(seed), X.dtype)
@@ -131,7 +132,7 @@ class FourierFeatures:
         return replace(self, omega=omega, b=self.b[J])
 
     def transform(self, X):
-        """Return the features (n, D) of rows X (n, d)."""
+        """Return the D random Fourier features of each row of X."""
         b = self.b.astype(X.dtype, copy=False)
         if isinstance(self.omega, DrawnRows):
             z = self.omega.product(X) + b
@@ -145,7 +146,6 @@ class FourierFeatures:
 
 
 def _affine(X, omega, b):
-    """Return X omega + b, shape (n, D), in the precision of X."""
     if sp.issparse(X) or not X.size or not omega.size:
         z = np.asarray(X @ omega)
         z += b
@@ -157,13 +157,13 @@ def _affine(X, omega, b):
 
 @dataclass(frozen=True)
 class LinearFeatures:
-    """Features z_j(x) = x_j for the given columns (D,)."""
+    """Feature map that selects the given columns of the data."""
 
     columns: np.ndarray
 
     @classmethod
     def of(cls, X):
-        """Create a map that selects all features of X (n, d)."""
+        """Create a feature map that selects all columns of X."""
         return cls(np.arange(X.shape[1]))
 
     @property
@@ -174,17 +174,17 @@ class LinearFeatures:
         return LinearFeatures(self.columns[J])
 
     def is_all_of(self, X):
-        """Return True if z(x) = x for the rows of X (n, d)."""
+        """Return True if the map selects all columns of X in their order."""
         return np.array_equal(self.columns, np.arange(X.shape[1]))
 
     def transform(self, X):
-        """Return the selected columns (n, D) of rows X (n, d) as a dense array."""
+        """Return the selected columns of X as a dense array."""
         Z = X if self.is_all_of(X) else X[:, self.columns]
         return Z.toarray() if sp.issparse(Z) else Z
 
 
 def cosine(values):
-    """Replace each value of a matrix (n, m) by its cosine, accurate to 3e-16 in float64.
+    """Replace each element of a matrix by its cosine, with an error of at most 3e-16 in float64.
 
     In double precision it is plain arithmetic, so that the loop vectorizes; in single precision numpy is as fast.
     """
@@ -196,9 +196,9 @@ def cosine(values):
 
 @compiled(void(float64[:, ::1]), fastmath={"contract"})
 def _cosine(values):
-    """Return cos(x) = (-1)^(k + 1) sin(r), with r = x - (k + 1/2) pi in [-pi/2, pi/2].
+    """Replace each element x of a matrix by cos(x), computed as the sine of a reduced angle.
 
-    sin(r) is evaluated by its Taylor polynomial.
+    cos(x) = (-1)^(k + 1) sin(r), with r = x - (k + 1/2) pi in [-pi/2, pi/2]; the sine is a Taylor polynomial.
     """
     for i in range(values.shape[0]):
         row = values[i]

@@ -1,4 +1,4 @@
-"""Inverted index of CSR rows, for products that cost time only for matching entries."""
+"""Inverted index of sparse rows, for matrix products that visit only matching entries."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from klr_bench.estimators.core.jit import compiled
 
 @dataclass(frozen=True)
 class CompactIndex:
-    """Inverted index with lists only for the features in `columns` (k,).
+    """Inverted index that covers only the features in `columns`.
 
     `lists` is a CSR matrix (k, m), and `columns` is ascending.
     """
@@ -23,7 +23,7 @@ class CompactIndex:
 
     @classmethod
     def of(cls, X):
-        """Index the rows of a CSR matrix X (m, d)."""
+        """Create an index of the rows of the CSR matrix X."""
         columns, places = np.unique(X.indices, return_inverse=True)
         shape = X.shape[0], len(columns)
         return cls(columns, sp.csr_matrix((X.data, places.astype(np.int32), X.indptr), shape=shape).T.tocsr())
@@ -38,7 +38,7 @@ class CompactIndex:
 
 
 def sparse_products(left, right):
-    """Return the dense product (n, m) of a CSR matrix (n, d) and a CSR matrix (d, m).
+    """Return the product of two CSR matrices as a dense array.
 
     The rows of `right` are an inverted index of its columns: only matching entries cost time.
     """
@@ -57,7 +57,6 @@ def _index_signature(real):
 
 @compiled([_index_signature(float32), _index_signature(float64)])
 def _inverted_index_products(data, posted, indptr, indices, lists, rows, out):
-    """Add products of each entry of a row with the entries listed under its feature to `out`."""
     for i in range(len(indptr) - 1):
         for p in range(indptr[i], indptr[i + 1]):
             value, feature = data[p], indices[p]

@@ -1,4 +1,4 @@
-"""Compilation by numba on first use, with a cache that is writable and never stale.
+"""Compilation of functions by numba on first use, with a cache that is never out of date.
 
 A function is compiled for a declared signature, or loaded from the cache, when it is first called with such arguments.
 numba itself would compile explicit signatures at import, and without them an engine again for each rule.
@@ -34,7 +34,7 @@ logger = logging.getLogger("klr_bench")
 
 @cache
 def cache_folder() -> Path:
-    """Return the folder of the compiled code, creating it if necessary."""
+    """Return the folder in which compiled code is cached, creating it if necessary."""
     estimators = Path(__file__).parents[1]
     digest = hashlib.sha256()
     for source in sorted(estimators.rglob("*.py")):
@@ -62,12 +62,12 @@ refused: list[str] = []
 
 
 def is_cold() -> bool:
-    """Return True if nothing has been compiled yet for this version of the package."""
+    """Return True if the cache has no compiled code of this version of the package yet."""
     return next(cache_folder().rglob("*.nbc"), None) is None
 
 
 def compiled(*signatures: Any, **options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Decorate a function to be compiled and cached for each given signature on first use.
+    """Decorate a function so that it is compiled for the given signatures on first use.
 
     Without signatures it is compiled for whatever types another compiled function passes.
     """
@@ -81,7 +81,7 @@ def compiled(*signatures: Any, **options: Any) -> Callable[[Callable[..., Any]],
 
 
 def compile_all() -> None:
-    """Compile (or load from the cache) all functions of imported modules, for all signatures."""
+    """Compile all functions of the imported modules, or load them from the cache."""
     _messages.clear()
     for variant in _waiting:
         variant.ready()
@@ -98,7 +98,7 @@ def _dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
 
 
 class Variant:
-    """Lazily compiled numba dispatcher for some signatures of a function.
+    """A function that numba compiles on first use, for some of its signatures.
 
     Arguments are converted to the types of the signatures.
     """
@@ -108,8 +108,8 @@ class Variant:
         self.argument_types = normalize_signature(signatures[0])[0]
 
     def ready(self) -> Any:
-        """Return the dispatcher, compiled at the first call."""
-        with global_compiler_lock:  # several threads may request it at the same time
+        """Return the numba dispatcher, which is compiled at the first call."""
+        with global_compiler_lock:  # several threads may request the dispatcher at once
             if not self.dispatcher.signatures:
                 if _messages and is_cold():
                     logger.warning(_messages[0])
@@ -147,14 +147,14 @@ class Compiled:
         return dispatcher(*arguments)
 
     def variant(self, dtypes: Iterable[Any]) -> Variant:
-        """Return the variant for array arguments of these dtypes.
+        """Return the variant that accepts array arguments with the given dtypes.
 
         If there is none, its dispatcher raises TypeError for every argument.
         """
         return self.variants.get(tuple(dtypes), self.whole)
 
     def _prepare(self, arguments: tuple[Any, ...]) -> tuple[Any, dict[int, Any]]:
-        """Return the dispatcher for the arguments, and replacements for `Compiled` arguments."""
+        """Return the dispatcher to call, and the dispatchers that replace `Compiled` arguments."""
         variant = self.variant(kind for kind in _kinds(arguments) if not isinstance(kind, Compiled))
         functions = {
             place: one.variant(_dtypes(variant.argument_types[place].signature.args)).ready()
@@ -166,7 +166,6 @@ class Compiled:
 
 @typeof_impl.register(Compiled)
 def _typeof(function: Compiled, context: Any) -> Any:
-    """Return the numba type of a compiled function passed as an argument."""
     return typeof_impl(function.whole.ready(), context)
 
 
@@ -179,7 +178,7 @@ def _dtypes(numba_types: Iterable[Any]) -> Iterator[np.dtype[Any]]:
 
 
 def _kinds(arguments: Iterable[Any]) -> Iterator[Any]:
-    """Yield the dtypes of array arguments (also inside tuples) and the `Compiled` arguments."""
+    """Yield the dtype of each array, also inside tuples, and each `Compiled` function."""
     for one in arguments:
         if isinstance(one, np.ndarray):
             yield one.dtype
@@ -191,5 +190,5 @@ def _kinds(arguments: Iterable[Any]) -> Iterator[Any]:
 
 _waiting: list[Variant] = []
 """Variants that may not be compiled yet."""
-_messages = ["klr-bench compiles the code of this fit, once per version; this takes a few seconds."]
+_messages = ["klr-bench is compiling the code for this fit, which takes a few seconds once per version."]
 """Message logged at the first compilation if the cache was empty."""

@@ -1,4 +1,4 @@
-"""Kernels, their widths, and the conversion of inner products to kernel values.
+"""Kernel functions, the choice of gamma, and conversion of inner products to kernel values.
 
 rbf     exp(-gamma ||x - z||^2)
     poly    (gamma x'z + coef0)^degree
@@ -33,7 +33,7 @@ MEDIAN_ROWS = 1000
 
 @dataclass(frozen=True)
 class Kernel:
-    """Kernel function, with the parameters and names of scikit-learn."""
+    """A kernel function and its parameters, named as in scikit-learn."""
 
     name: str = "rbf"
     gamma: float = 1.0
@@ -41,7 +41,7 @@ class Kernel:
     coef0: float = 1.0
 
     def finish(self, values):
-        """Convert inner products (or exponents for rbf) (n, m) to kernel values in place."""
+        """Convert inner products, or exponents of the rbf kernel, to kernel values in place."""
         if self.name == "rbf":
             if values.dtype == np.float32:
                 exp_negative(values)
@@ -52,7 +52,7 @@ class Kernel:
         return values
 
     def diagonal(self, X):
-        """Return k(x, x) for the rows of X (n, d), float64 (n,)."""
+        """Return the kernel value k(x, x) of each row x of X with itself, as float64."""
         if self.name == "rbf":
             return np.ones(X.shape[0])
         squared = squared_norms(X).astype(np.float64)
@@ -60,7 +60,7 @@ class Kernel:
 
 
 def gamma_of(gamma, X):
-    """Return gamma as a number, given training rows X (n, d), dense or CSR.
+    """Convert the parameter gamma to a number, computed from the training rows X if necessary.
 
     None is 1 / d, "scale" 1 / (d v) with the variance v of all elements of X (1 where it is 0), as in scikit-learn;
     "median" is 1 / (2 m^2) with the median m of the distances of at most MEDIAN_ROWS rows, evenly spaced (where it is
@@ -72,7 +72,7 @@ def gamma_of(gamma, X):
     if gamma is None:
         return 1.0 / d
     if gamma == "median":
-        from sklearn.metrics.pairwise import euclidean_distances  # this import takes a large part of a second
+        from sklearn.metrics.pairwise import euclidean_distances  # a slow import
 
         rows = X[np.linspace(0, n - 1, min(n, MEDIAN_ROWS)).astype(int)].astype(np.float64)
         distances = euclidean_distances(rows)[np.triu_indices(rows.shape[0], k=1)]
@@ -85,7 +85,7 @@ def gamma_of(gamma, X):
 
 
 def raise_to(values, degree):
-    """Raise each value to a power in place; small integer powers use multiplication."""
+    """Raise each element of an array to the power `degree`, in place."""
     if degree > MULTIPLIED or degree != int(degree):
         np.power(values, degree, out=values)
     elif degree == 2:
@@ -97,7 +97,7 @@ def raise_to(values, degree):
 
 
 def squared_norms(X):
-    """Return ||x||^2, shape (n,), for the rows of X (n, d), dense or CSR."""
+    """Return the squared Euclidean norm of each row of X, dense or CSR."""
     if sp.issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1)).ravel().astype(X.dtype)
     return np.einsum("ij,ij->i", X, X)
@@ -120,7 +120,7 @@ _LN2_HIGH, _LN2_LOW = np.float32(0.693359375), np.float32(math.log(2) - 0.693359
 
 @compiled(float32(float32), fastmath=True)
 def exp_of_negative(x):
-    """Return exp(min(x, 0)) with a relative error of 3e-7.
+    """Return exp(min(x, 0)) with a relative error of at most 3e-7.
 
     Plain arithmetic, so that loops over it vectorize: e^x = 2^k e^r with abs(r) <= ln(2) / 2, and e^r by its Taylor
     polynomial of degree 7.
@@ -141,7 +141,7 @@ def exp_of_negative(x):
 
 @compiled(void(float32[:, ::1]), fastmath=True)
 def exp_negative(values):
-    """Replace each value x of a matrix (n, m) by exp(min(x, 0))."""
+    """Replace each element x of a matrix by exp(min(x, 0)), in place."""
     for i in range(values.shape[0]):
         for j in range(values.shape[1]):
             values[i, j] = exp_of_negative(values[i, j])
@@ -149,7 +149,7 @@ def exp_negative(values):
 
 @compiled(float32[::1](float32[:, ::1], float32[:]), fastmath=True)
 def sum_exp_negative(exponents, weights):
-    """Return sum_i weights[i] exp(min(x_ij, 0)), shape (m,), for exponents (n, m)."""
+    """Return weighted column sums of exp(min(x, 0)) for the elements x of `exponents`."""
     n, m = exponents.shape
     sums = np.zeros(m, dtype=np.float32)
     for i in range(n):
@@ -169,7 +169,7 @@ def _exp_by_precision(x):
 
 @compiled([void(float32[:, ::1], int64, float64), void(float64[:, ::1], int64, float64)], fastmath=True)
 def finish(products, kernel, degree):
-    """Convert products (n, m) of two operands to kernel values in place.
+    """Convert the matrix product of two operands to kernel values, in place.
 
     `kernel` is an index into KERNELS.
     """

@@ -1,4 +1,4 @@
-"""Losses of margin classifiers and their derivatives, as stable compiled functions.
+"""Loss functions of margin classifiers and their derivatives, compiled by numba.
 
 Labels y are -1 or +1, f is the value of the classifier, z = y f.
 """
@@ -28,13 +28,16 @@ def sigmoid(z):
 
 @compiled(float64(float64))
 def softplus(z):
-    """Return log(1 + exp(z)) without overflow; softplus(-z) is the logistic loss of a margin z."""
+    """Return log(1 + exp(z)) without overflow.
+
+    softplus(-z) is the logistic loss at the margin z.
+    """
     return max(z, 0.0) + math.log1p(math.exp(-abs(z)))
 
 
 @compiled(float64(int64, float64, float64, float64))
 def derivative(loss, y, f, delta):
-    """Return the derivative dl(y, f)/df of the loss with the given code.
+    """Return the derivative of a loss l(y, f) with respect to the decision value f.
 
     The square loss is max((y - f)^2, delta^2), constant where abs(y - f) < delta (Zhang et al., ICML 2013, table 1);
     delta = 0 gives the usual square loss.  The squared hinge is max(0, 1 - yf)^2; the smooth hinge is (1 - yf)^2 / 2

@@ -1,4 +1,4 @@
-"""One-vs-rest: a binary learner is cloned for each class to separate it from all others."""
+"""One-vs-rest classification, with one binary learner for each class."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ SEEDS = 2**31 - 1
 
 def one_vs_rest(method):
     """Decorate `fit` or `partial_fit` of a `BinaryClassifier` to fit one learner per class.
-
-    With two classes the method itself is called.
 
     `method` itself is called for two classes, and for invalid labels.
     """
@@ -43,7 +41,6 @@ def one_vs_rest(method):
 
 
 def _n_classes(labels):
-    """Return the number of distinct labels, or 0 for invalid labels."""
     try:
         return len(distinct_labels(column_or_1d(labels)))
     except (TypeError, ValueError):
@@ -78,7 +75,7 @@ def _go_on(self, X, y, classes=None, sample_weight=None, callback=None):
 
 
 def _begin(self, before=()):
-    """Set one learner per class, reusing those of `before` if there is one per class.
+    """Create one learner per class, or reuse the learners `before` if there is one per class.
 
     All get the same seed, so that they go through the rows in the same order.
     """
@@ -97,7 +94,10 @@ def _parameters(self):
 
 
 def reporting(self, k, n_samples, callback):
-    """Return the `callback` for the learner of class k, whose t counts 1/M of the steps."""
+    """Return the argument `callback` for the learner of class k, as a dictionary.
+
+    The callback gets the number of steps of all M learners, divided by M.
+    """
     if callback is None:
         return {}
     last, n_classes = self.steps(n_samples)[0], len(self.classes_)
@@ -111,7 +111,7 @@ def reporting(self, k, n_samples, callback):
 
 
 def fit_classes(self, X, ys, weights, callback):
-    """Fit the learners one after the other until the callback requests a stop."""
+    """Fit the learner of each class in turn, until the callback requests a stop."""
     options = {} if weights is None else {"sample_weight": weights}
     for k, (learner, y) in enumerate(zip(self.estimators_, ys, strict=True)):
         learner.fit(X, y, **options, **reporting(self, k, X.shape[0], callback))
@@ -120,12 +120,12 @@ def fit_classes(self, X, ys, weights, callback):
 
 
 def fitted_learners(self):
-    """Return the fitted learners, which are all except during a fit or after an early stop."""
+    """Return those learners in `estimators_` that have been fitted."""
     return [learner for learner in self.estimators_ if "classes_" in vars(learner)]
 
 
 def spread(self, f):
-    """Expand f (n_samples, n_fitted) to (n_samples, n_classes).
+    """Add a column of decision values for each class whose learner is not fitted.
 
     Classes without a fitted learner get the smallest of the other values.
 
@@ -136,7 +136,7 @@ def spread(self, f):
 
 
 def in_common(self):
-    """Return the union of support vectors, and coefficients of all f_k, (n_fitted, n_support).
+    """Return the union of the learners' support vectors, and each learner's coefficients.
 
     The learners' `_numbers` (n_support,) identify their rows; -1 is a row that no other learner has.
     """
@@ -156,6 +156,6 @@ def in_common(self):
 
 
 def gather(self, names):
-    """Set attributes to arrays with one entry per fitted learner."""
+    """Set each named attribute to an array of its values in the fitted learners."""
     for name in names:
         setattr(self, name, np.array([getattr(learner, name) for learner in fitted_learners(self)]))

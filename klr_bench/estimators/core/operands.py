@@ -1,4 +1,4 @@
-"""Conversion of rows to kernel operands: dense, inverted index, or bits.
+"""Conversion of rows to the operands from which kernel values are computed.
 
 A tile of kernel values is one product of prepared operands and one elementwise function:
 
@@ -42,7 +42,7 @@ scripts/benchmark/sparse.py and bits.py.
 
 
 class Packing(NamedTuple):
-    """Layout of the bits in operands, as used by compiled code."""
+    """Layout of the bits in an operand, in the form that compiled code uses."""
 
     n_words: int
     """Number of words at the beginning of each row of an operand."""
@@ -55,7 +55,10 @@ class Packing(NamedTuple):
 
 
 class _Plain:
-    """Operands without bits; `_arguments` returns the elementwise function's arguments."""
+    """Base class of the operands that do not store features as bits.
+
+    `_arguments` of a subclass returns the arguments of the elementwise function.
+    """
 
     left_is_rows = False
     """True if the left operand is the rows themselves, so that one store serves both."""
@@ -63,20 +66,23 @@ class _Plain:
     """The operands without bits."""
 
     def store(self, X):
-        """Return an empty store for rows like X."""
+        """Return an empty store for rows with the layout and the number of columns of X."""
         return growing_like(X)
 
     def fitting(self, X):
-        """Return operands suitable for rows X, which are these."""
+        """Return self, which can represent the rows of any X."""
         del X
         return self
 
     def values(self, left, right):
-        """Return the kernel values (n, m) of operands of n and m rows."""
+        """Return the matrix of kernel values of a left and a right operand."""
         return self.kernel.finish(self._arguments(left, right))
 
     def sums(self, left, weights, right):
-        """Return sum_i weights[:, i] k(x_i, z_j), shape (k, m), for weights (k, n)."""
+        """Return weighted sums of kernel values over the rows of the left operand.
+
+        The result (k, m) is sum_i weights[:, i] k(x_i, z_j), for weights (k, n).
+        """
         if self.kernel.name == "rbf" and len(weights) == 1 and right.dtype == np.float32:
             return sum_exp_negative(self._arguments(left, right), weights[0])[None]
         return weights @ self.values(left, right)
@@ -84,18 +90,18 @@ class _Plain:
 
 @dataclass(frozen=True)
 class Dense(_Plain):
-    """Operands of dense rows, or of rows converted to dense; a tile is one matrix product."""
+    """Dense operands, for which kernel values are computed by a matrix product."""
 
     kernel: Kernel
     origin: np.ndarray
     """A point (d,) near the training rows, used only by the rbf kernel."""
 
     def rows(self, X):
-        """Return rows X (n, d) in the layout that `left` and `right` convert fastest."""
+        """Convert X to the layout, dense or CSR, that `left` and `right` process fastest."""
         return in_layout(X, sparse=False)
 
     def left(self, X):
-        """Prepare rows X (n, d) as the left operand, (n, d')."""
+        """Convert the rows of X to the left operand of kernel products."""
         X = self.rows(X)
         if self.kernel.name == "linear":
             return X
@@ -104,7 +110,7 @@ class Dense(_Plain):
         return self._augmented(X, [-1, -2])
 
     def right(self, X):
-        """Prepare rows X (n, d) as the right operand, which is transposed: (d', n)."""
+        """Convert the rows of X to the right operand, which has one column for each row."""
         X = self.rows(X)
         if self.kernel.name == "linear":
             return X.T
@@ -121,7 +127,10 @@ class Dense(_Plain):
         return left @ right
 
     def _augmented(self, X, columns):
-        """Return rows [sqrt(2 gamma) (x - o), ...] with 1 and -gamma ||x - o||^2 in two columns."""
+        """Return the shifted and scaled rows of X, with the two columns that the rbf kernel needs.
+
+        The rows are sqrt(2 gamma) (x - o); the two columns contain 1 and -gamma ||x - o||^2.
+        """
         operand = np.empty((len(X), X.shape[1] + 2), dtype=X.dtype)
         rows = operand[:, :-2]
         np.subtract(X, self.origin, out=rows)
@@ -133,20 +142,20 @@ class Dense(_Plain):
 
 @dataclass(frozen=True)
 class Indexed(_Plain):
-    """Operands of CSR rows; the right one is an inverted index that skips unmatched entries."""
+    """Sparse operands, of which the left is a CSR matrix and the right is an inverted index."""
 
     kernel: Kernel
     left_is_rows = True
 
     def rows(self, X):
-        """Return rows X (n, d) in the layout that `left` and `right` convert fastest."""
+        """Convert X to the layout, dense or CSR, that `left` and `right` process fastest."""
         return in_layout(X, sparse=True)
 
     left = rows
     """The left operand consists of the rows themselves."""
 
     def right(self, X):
-        """Prepare rows X (n, d) as the right operand: a transposed CSR matrix or a `CompactIndex`."""
+        """Convert the rows of X to an inverted index: a transposed CSR matrix or a `CompactIndex`."""
         rows = self.rows(X)
         return CompactIndex.of(rows) if rows.shape[1] > FEATURES_PER_ENTRY * rows.nnz else rows.T.tocsr()
 
@@ -168,7 +177,7 @@ class Indexed(_Plain):
 
 @dataclass(frozen=True)
 class Packed:
-    """Operands that start with words of bits for two-valued features, followed as in `Dense`.
+    """Operands that store two-valued features as bits, and the other features as in `Dense`.
 
     The words are as wide as the other numbers, so that an operand is one array.  `others` are the operands of the
     features without bits, or None.
@@ -183,12 +192,12 @@ class Packed:
 
     @classmethod
     def of(cls, kernel, features, plain, X):
-        """Create operands for two-valued features of rows like X."""
+        """Create operands that store the given two-valued features of X as bits."""
         others = None if features.is_all else Dense(kernel, origin_of(X)[features.rest])
         return cls(kernel, features, others, plain)
 
     def fitting(self, X):
-        """Return operands suitable for rows X.
+        """Return operands that can represent the rows of X.
 
         These are the current ones, or others with bits for fewer features or none.
         """
@@ -200,15 +209,15 @@ class Packed:
         return self.of(self.kernel, features, self.plain, few) if cheaper else self.plain
 
     def rows(self, X):
-        """Return rows X (n, d) in the layout that `left` and `right` convert fastest."""
+        """Convert X to the layout, dense or CSR, that `left` and `right` process fastest."""
         return X if self.features.in_csr else in_layout(X, sparse=False)
 
     def store(self, X):
-        """Return an empty store for rows like X, which stores two-valued features as bits."""
+        """Return an empty store that keeps the two-valued features of its rows as bits."""
         return PackedRows(self.features, X)
 
     def left(self, X):
-        """Prepare rows X (n, d) as the left operand, (n, d')."""
+        """Convert the rows of X to the left operand of kernel products."""
         X = self.rows(X)
         words = self.features.pack(X).view(X.dtype)
         if self.others is None:
@@ -216,7 +225,7 @@ class Packed:
         return np.ascontiguousarray(np.hstack([words, self.others.left(X[:, self.features.rest])]))
 
     def right(self, X):
-        """Prepare rows X (n, d) as the right operand, which is transposed: (d', n)."""
+        """Convert the rows of X to the right operand, which has one column for each row."""
         X = self.rows(X)
         words = self.features.pack(X).view(X.dtype).T
         if self.others is not None:
@@ -224,14 +233,14 @@ class Packed:
         return np.ascontiguousarray(words)
 
     def packing(self, dtype):
-        """Return the `Packing` of the operands for a floating-point type."""
+        """Return the `Packing` of operands with the given floating-point type."""
         name, gamma, coef0 = self.kernel.name, self.kernel.gamma, self.kernel.coef0
         factor = {"rbf": -gamma, "poly": gamma, "linear": 1.0}[name]
         base = coef0 if name == "poly" else 0.0
         return Packing(self.features.n_words(dtype), name == "rbf", factor * self.features.step**2, base)
 
     def values(self, left, right):
-        """Return the kernel values (n, m) of a left operand (n, d') and a right operand (d', m)."""
+        """Return the matrix of kernel values of a left and a right operand."""
         packing, words = self._words(left, right)
         n_words, differ, per_bit, _ = packing
         if self.others is not None:
@@ -246,7 +255,10 @@ class Packed:
         return values
 
     def sums(self, left, weights, right):
-        """Return sum_i weights[:, i] k(x_i, z_j), shape (k, m), for weights (k, n)."""
+        """Return weighted sums of kernel values over the rows of the left operand.
+
+        The result (k, m) is sum_i weights[:, i] k(x_i, z_j), for weights (k, n).
+        """
         fast = self._exponential_is_fast(left)
         if len(weights) > 1 or (self.others is not None and not fast):
             return weights @ self.values(left, right)
@@ -262,17 +274,16 @@ class Packed:
         return self.packing(left.dtype), (left.view(word), right.view(word))
 
     def _exponential_is_fast(self, left):
-        """Return True if computing the exponentials is faster than a table lookup."""
         return self.kernel.name == "rbf" and left.dtype == np.float32
 
     def _table(self, packing, dtype):
-        """Return the kernel values for 0, ..., k counted bits, if all features are two-valued."""
+        """Return the kernel value for each possible bit count, if all features are two-valued."""
         counts = np.arange(len(self.features.columns) + 1.0)
         return self.kernel.finish(packing.base + packing.per_bit * counts).astype(dtype)
 
 
 def operands_of(kernel, X):
-    """Return the fastest operands for a kernel and rows like X, dense or CSR.
+    """Choose the kind of operands with which a kernel is computed fastest on data like X.
 
     The kind is chosen from the first rows.
     """
@@ -289,7 +300,7 @@ def operands_of(kernel, X):
 
 
 def plain_ns(plain, X):
-    """Return the estimated nanoseconds per kernel value of rows like X without bits."""
+    """Estimate the nanoseconds per kernel value on data like X if nothing is stored as bits."""
     sample = X[:ORIGIN_ROWS]
     n, d = sample.shape
     if isinstance(plain, Dense):
@@ -299,12 +310,12 @@ def plain_ns(plain, X):
 
 
 def packed_ns(features):
-    """Return the estimated nanoseconds per kernel value if some features are stored as bits."""
+    """Estimate the nanoseconds per kernel value if the given features are stored as bits."""
     dense = 0 if features.is_all else FEATURE_NS * (len(features.rest) + 2)
     return np.inf if len(features.columns) == 0 else dense + BEGIN_BITS_NS + WORD_NS * len(features.columns) / 32
 
 
 def origin_of(X):
-    """Return the median (d,) of the first rows of X, which is the origin for a dense rbf kernel."""
+    """Return the median of the first rows of X, which dense rbf operands use as the origin."""
     rows = X[:ORIGIN_ROWS]
     return np.median(rows.toarray() if sp.issparse(rows) else rows, axis=0).astype(X.dtype)

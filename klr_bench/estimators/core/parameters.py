@@ -19,7 +19,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 
 class Number(Interval):
-    """Interval of numbers; booleans are not accepted."""
+    """Constraint that accepts the numbers in an interval, but no booleans."""
 
     def is_satisfied_by(self, value):
         """Return True if a value is a number in the interval."""
@@ -56,12 +56,12 @@ def parameter(default, *constraints):
 
 
 def fixed(value):
-    """Declare that a parameter of the base class has a fixed value and is not a parameter here."""
+    """Give a parameter of the base class a fixed value that users cannot change."""
     return field(default=value, init=False)
 
 
 def estimator(cls):
-    """Add a constructor and `_parameter_constraints`, and document inherited parameters.
+    """Decorate an estimator class: add a constructor, constraints and a complete docstring.
 
     The constructor stores the declared parameters, unless the class has one.  The docstring gets the entries of base
     classes for parameters and attributes that it does not describe itself.
@@ -83,12 +83,10 @@ def estimator(cls):
 
 
 def _sections(cls):
-    """Return the sections of a class docstring, keyed by heading ("" for the beginning)."""
     text, *parts = re.split(r"^(\w+)\n-+\n", inspect.cleandoc(cls.__doc__ or ""), flags=re.MULTILINE)
     return {"": text.rstrip()} | {name: body.rstrip() for name, body in zip(parts[::2], parts[1::2], strict=True)}
 
 
 def _entries(cls, section):
-    """Return the entries of a docstring section, keyed by name."""
     entries = re.split(r"^(?=\w)", _sections(cls).get(section, ""), flags=re.MULTILINE)
     return {entry.split(" ")[0]: entry.rstrip() for entry in entries if entry}

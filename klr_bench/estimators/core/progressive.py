@@ -1,4 +1,4 @@
-"""Learners that return the prediction of each row made before learning from it."""
+"""Online learners that return the prediction they made for each row before learning from it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from klr_bench.estimators.core.classifier import distinct_labels
 
 
 class Progressive:
-    """Classifier whose state provides `decided`: f(x) of each row before learning from it.
+    """Mixin for online classifiers that return each row's decision value before learning it.
 
-    Its `_learn` calls `_note_decided()` after each call of `learn`.
+    The attribute `decided` of the state has these values for the last call of `learn`.
+    The method `_learn` of such a classifier calls `_note_decided()` after each call of `learn`.
     """
 
     _decided = None
@@ -19,7 +20,7 @@ class Progressive:
 
     @available_if(lambda self: not getattr(self, "average", False))
     def partial_fit_scores(self, X, y, classes=None):
-        """Learn from the rows of X; return f(x) of each row, computed before learning from it.
+        """Learn from X row by row; return the decision value of each row before learning from it.
 
         Up to rounding this is `decision_function` of each row between calls of `partial_fit` with one row each, in the
         time of one call.  Not with `average`: the average of the f_t is not known row by row.
@@ -43,7 +44,7 @@ class Progressive:
         finally:
             del self._decided
         if len(decided) != len(y):
-            message = f"partial_fit_scores of {name} learns from all rows; give each class a positive weight."
+            message = f"partial_fit_scores of {name} must learn from all rows; give each class a positive weight."
             raise ValueError(message)
         return decided
 

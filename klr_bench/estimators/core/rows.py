@@ -1,4 +1,4 @@
-"""Storage for rows that arrive in chunks; arrays grow by doubling."""
+"""Storage for rows that arrive in chunks, in arrays that double their capacity when full."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Growing:
         return self._array.dtype
 
     def append(self, rows):
-        """Append rows (k, ...); return self."""
+        """Append rows to the array, and return self."""
         needed = self._used + len(rows)
         if needed > len(self._array):
             shape = max(needed, 2 * len(self._array)), *self._array.shape[1:]
@@ -42,7 +42,7 @@ class Growing:
 
     @property
     def rows(self):
-        """The used rows, as a view."""
+        """The rows appended so far, as a view of the array."""
         return self._array[: self._used]
 
     def take(self, places):
@@ -53,7 +53,7 @@ class Growing:
 
 
 class GrowingColumns(Growing):
-    """Matrix that grows by columns; each row is contiguous."""
+    """Matrix with contiguous rows to which columns can be appended."""
 
     _order = "F"
 
@@ -61,22 +61,22 @@ class GrowingColumns(Growing):
         super().__init__((0, n_rows), dtype)
 
     def append(self, columns):
-        """Append columns (n_rows, k); return self."""
+        """Append columns to the matrix, and return self."""
         return super().append(columns.T)
 
     @property
     def columns(self):
-        """The used columns, as a view."""
+        """The columns appended so far, as a view of the matrix."""
         return self.rows.T
 
     @property
     def array(self):
-        """The whole matrix including spare capacity."""
+        """The whole matrix, including the columns that are not used yet."""
         return self._array.T
 
 
 class GrowingCSR:
-    """CSR matrix with spare capacity."""
+    """CSR matrix to which rows can be appended."""
 
     def __init__(self, n_features, dtype):
         self._n_features = n_features
@@ -92,7 +92,7 @@ class GrowingCSR:
         return self._data.dtype
 
     def append(self, rows):
-        """Append the rows of a CSR matrix (k, n_features); return self."""
+        """Append the rows of another CSR matrix, and return self."""
         self._indptr.append(rows.indptr[1:] + self._indptr.rows[-1])
         self._data.append(rows.data)
         self._indices.append(rows.indices)
@@ -100,7 +100,7 @@ class GrowingCSR:
 
     @property
     def rows(self):
-        """The used rows, as a CSR matrix that shares memory."""
+        """The rows appended so far, as a CSR matrix that shares the memory of this object."""
         arrays = self._data.rows, self._indices.rows, self._indptr.rows
         return sp.csr_matrix(arrays, shape=(len(self), self._n_features), copy=False)
 
@@ -109,7 +109,7 @@ class GrowingCSR:
 
 
 def enlarged(array, shape):
-    """Return an array of the given shape that starts with `array` and is 0 elsewhere.
+    """Copy an array to the beginning of a larger array of zeros, and return the larger array.
 
     The zeros take no memory until they are used.
     """
@@ -119,47 +119,47 @@ def enlarged(array, shape):
 
 
 def grown(array, n):
-    """Return an array with at least n rows that starts with `array`; the capacity doubles."""
+    """Return `array` itself if it has n rows or more, and an enlarged copy of it otherwise."""
     return array if n <= len(array) else enlarged(array, (max(n, 2 * len(array)), *array.shape[1:]))
 
 
 def growing_like(X):
-    """Return an empty store for rows like X (n, d), dense or CSR."""
+    """Return an empty store for rows with the layout and the number of columns of X."""
     if sp.issparse(X):
         return GrowingCSR(X.shape[1], X.dtype)
     return Growing((0, X.shape[1]), X.dtype)
 
 
 def in_layout(X, sparse):
-    """Return the rows X as CSR if `sparse`, else dense; without a copy if possible."""
+    """Convert X to a CSR matrix if `sparse` is True, and to a dense array otherwise."""
     if sp.issparse(X) == sparse:
         return X
     return sp.csr_matrix(X) if sparse else X.toarray()
 
 
 def refuse_dense(name, what, X, n, instead):
-    """Raise ValueError if n dense rows with the features of sparse rows X need too much memory."""
+    """Raise ValueError if n dense rows with as many features as a sparse X need too much memory."""
     needed = n * X.shape[1] * 8 / 1e6
     if sp.issparse(X) and needed > MOST_DENSE_MB:
-        size = f"{X.shape[1]:,} features need {needed:,.0f} MB, too much for sparse rows"
-        message = f"{name}: {what} of {size}; {instead}, or reduce X."
+        dense = f"{what} of {X.shape[1]:,} features"
+        message = f"{name}: {dense} need {needed:,.0f} MB, which is too much; {instead}, or reduce X."
         raise ValueError(message)
 
 
 def make_writable(thing: Any) -> None:
-    """Replace read-only (memory-mapped) arrays of a loaded estimator and its parts by copies."""
+    """Replace the read-only arrays of a loaded estimator by writable copies."""
     for name, value in vars(thing).items():
         if isinstance(value, np.ndarray):
             if not value.flags.writeable:
                 setattr(thing, name, np.array(value))
-        elif is_dataclass(value):  # dataclasses are parts of kernel operands, which are never modified
+        elif is_dataclass(value):  # a dataclass belongs to operands, which are never modified
             continue
         elif hasattr(value, "__dict__") and type(value).__module__.startswith("klr_bench."):
             make_writable(value)
 
 
 def without_duplicates(X: Any) -> Any:
-    """Return X; duplicate entries of a CSR matrix are summed in a copy."""
+    """Sum the duplicate entries of a CSR matrix in a copy; return any other X unchanged."""
     if sp.issparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
@@ -167,7 +167,7 @@ def without_duplicates(X: Any) -> Any:
 
 
 def restricted(X, columns):
-    """Return CSR rows X (n, d) restricted to the ascending columns (k,), as CSR (n, k)."""
+    """Select columns of the CSR matrix X, given their indices in ascending order."""
     places = np.searchsorted(columns, X.indices)
     listed = np.append(columns, -1)[places] == X.indices
     indptr = np.concatenate([[0], np.cumsum(listed)])[X.indptr]
@@ -175,7 +175,7 @@ def restricted(X, columns):
 
 
 def occurring(X):
-    """Return the indices (c,) of the columns that have entries, and these columns as CSR (n, c).
+    """Return the indices of the nonempty columns of X, and these columns as a CSR matrix.
 
     X (n, d) is a CSR matrix, or an array, of which all columns are taken.
     """

@@ -1,4 +1,4 @@
-"""Parallel work in threads, with one BLAS thread each.
+"""Parallel computation in threads that use one BLAS thread each.
 
 BLAS would cut every product in parts, one per core, and wait for the last part in a busy loop: next to another process
 that takes several times as long as one thread.  Here a thread takes one tile after the other, and sleeps when there is
@@ -33,18 +33,17 @@ _local = _Local()
 
 
 class _Limit:
-    """Limit of one BLAS thread, active while at least one thread works.
+    """Limit BLAS to one thread while at least one thread of this package computes something.
 
-    The first thread sets it and the last one removes it.
-
-    Most libraries have one limit per process.  OpenBLAS with OpenMP has one per thread, set and restored in each.
+    The first thread sets the limit and the last one removes it.  Most libraries have one limit per process.  OpenBLAS
+    with OpenMP has one per thread, set and restored in each.
     """
 
     def __init__(self):
         self._lock, self._inside, self._before = threading.Lock(), 0, []
 
     def enter(self):
-        """Set the limit; return the number of BLAS threads without it, and the argument of `leave`."""
+        """Set the limit; return the previous number of BLAS threads, and the argument for `leave`."""
         shared, own = _libraries()
         before = [library.num_threads for library in own]
         _set(own, repeat(1))
@@ -56,7 +55,7 @@ class _Limit:
             return max([*self._before, *before], default=effective_n_jobs(-1)), before
 
     def leave(self, before):
-        """Restore the limit of this thread, and that of the process if no other thread works."""
+        """Restore the BLAS setting of this thread, and that of the process if no other thread works."""
         shared, own = _libraries()
         _set(own, before)
         with self._lock:
@@ -69,7 +68,7 @@ _found = {}
 
 
 def _libraries():
-    """Return the controllers of BLAS libraries with per-process and with per-thread limits.
+    """Return the BLAS libraries with a limit per process, and those with a limit per thread.
 
     SciPy has a library of its own, which may be loaded later than NumPy's.
     """
@@ -104,17 +103,17 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def single_threaded_blas(n_jobs=None):
-    """Run a block with single-threaded BLAS, threads for `parallel_map`, and no numpy warnings.
+    """Run a code block in which BLAS uses one thread and `parallel_map` uses several.
 
-    `n_jobs` is the number of threads, as in scikit-learn; None is as many as BLAS may use.  A block within another has
-    the threads of the outer one.
+    Warnings of numpy about overflow and invalid values are ignored in the block. `n_jobs` is the number of threads, as
+    in scikit-learn; None is as many as BLAS may use. A block within another has the threads of the outer one.
     """
     if _local.allowed is not None:
         yield
         return
     allowed, before = _limit.enter()
     try:
-        _local.allowed = allowed, n_jobs  # the estimator has not validated it yet
+        _local.allowed = allowed, n_jobs  # n_jobs has not been validated yet
         with np.errstate(**QUIET):
             yield
     finally:
@@ -123,7 +122,7 @@ def single_threaded_blas(n_jobs=None):
 
 
 def parallel_map(function, items):
-    """Return [function(item) for item in items], computed by the allowed number of threads."""
+    """Apply a function to each item, in parallel threads, and return the list of results."""
     items = list(items)
     blas, n_jobs = _local.allowed or (1, None)
     n = min(blas if n_jobs is None else effective_n_jobs(n_jobs), len(items), MOST_THREADS)
@@ -140,7 +139,7 @@ def parallel_map(function, items):
                     return
                 results[place] = function(items[place])
 
-    before, _local.allowed = _local.allowed, (1, None)  # a nested `parallel_map` gets no threads
+    before, _local.allowed = _local.allowed, (1, None)  # a nested `parallel_map` runs in this thread only
     helpers = [_pool.submit(work) for _ in range(n - 1)]
     try:
         work()

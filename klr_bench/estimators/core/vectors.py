@@ -1,4 +1,4 @@
-"""Compiled vector operations."""
+"""Vector operations that are compiled by numba."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ LANES = 64
 
 @compiled()
 def tie(values):
-    """Return `TIE` or `SINGLE_TIE`, depending on the precision of the kernel values."""
+    """Return the relative tolerance for ties, which depends on the precision of `values`."""
     return SINGLE_TIE if values.itemsize == 4 else TIE
 
 
 @compiled()
 def first_of_largest(values, scales):
-    """Return the first index where abs(values) * scales is tied with the maximum.
+    """Return the first index at which abs(values) * scales is largest, up to rounding.
 
     The result is -1 if all products are 0.
 
@@ -48,7 +48,7 @@ def first_of_largest(values, scales):
 
 @compiled(fastmath={"reassoc", "contract"})
 def dot(coef, values, m):
-    """Return the dot product of the first m elements."""
+    """Return the dot product of the first m elements of two vectors."""
     total = 0.0
     for j in range(m):
         total += coef[j] * values[j]
@@ -57,7 +57,7 @@ def dot(coef, values, m):
 
 @compiled(fastmath={"contract"})
 def add_scaled(sums, c, values):
-    """Add c * values (n,) to sums (n,).
+    """Add the vector c * values to the vector `sums`, in place.
 
     Pass slices for a part of a matrix's row: a loop over ``matrix[i, j]`` with j from i + 1 on is not
     vectorized, and takes 3 to 7 times as long.
@@ -67,7 +67,7 @@ def add_scaled(sums, c, values):
 
 
 def highest(scores, r):
-    """Return the indices of the r largest positive scores (d,), ascending.
+    """Return the indices of the r largest positive scores, in ascending order.
 
     Among scores that are equal up to rounding the first places are taken.
     """

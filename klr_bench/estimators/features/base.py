@@ -1,4 +1,4 @@
-"""Online gradient descent on features z (D,), for one linear function w'z or several.
+"""Online gradient descent for one or more linear functions of a feature vector.
 
 w_{t+1} = w_t + c_t z_t,      c_t = -eta q_t l'(y_t, w_t'z_t)  for an example of weight q_t
 
@@ -27,7 +27,7 @@ IN_CACHE = 2**17
 
 
 def rows_of_chunk(n_features):
-    """Return the number of examples per chunk of features."""
+    """Return the number of examples whose features are computed at once."""
     return max(IN_CACHE // n_features, 16)
 
 
@@ -38,7 +38,7 @@ def _signature(real):
 
 @compiled([_signature(float32), _signature(float64)], fastmath={"reassoc", "contract"})
 def _descend(loss, eta, Z, y, factors, weights, steps, values, counts, t):
-    """Learn from features Z (b, D) with labels y (M, b) after t examples; return the last f.
+    """Take a gradient step for each row of the feature matrix Z; return the last decision value.
 
     Updates the weights (M, D), and sets the steps c (M, b) and the values of f (M, b).
     """
@@ -64,7 +64,7 @@ def _descend(loss, eta, Z, y, factors, weights, steps, values, counts, t):
 
 
 class Descent:
-    """State of gradient descent between two chunks of examples.
+    """State of gradient descent that is carried from one chunk of examples to the next.
 
     Attributes: `weights` (M, D); `late`, sum_t t c_t z_t, and `n`, the number of examples that it is over; `values`
     (M, b), f of the examples of the last call of `learn`, each by the ones before it.
@@ -75,9 +75,9 @@ class Descent:
         self.values = np.zeros((len(weights), 0))
 
     def learn(self, loss, eta, Z, y, factors, counts, t):
-        """Learn from features Z (b, D), labels y (M, b) and weights (b,) after t examples.
+        """Take a gradient step for each row of the feature matrix Z.
 
-        Adds to `counts`, and returns the last f.
+        Mistakes and updates are added to `counts`; the result is the last decision value.
         """
         steps, self.values = np.zeros((2, *y.shape))
         last = _descend(loss, eta, Z, y, factors, self.weights, steps, self.values, counts, t)
@@ -87,18 +87,18 @@ class Descent:
         return last
 
     def sum(self):
-        """Return the sum over examples of the weights before each update, (M, D)."""
+        """Return the sum of the weight vectors with which the examples were predicted."""
         return self.n * self.weights - self.late
 
     def average_from_here(self):
-        """Start averaging the weights from this point on."""
+        """Restart the average of the weights, so that it covers only later examples."""
         self.late[:] = 0.0
         self.n = 0
 
 
 @estimator
 class FeatureDescentClassifier(OnlineClassifier):
-    r"""Classifier trained by online gradient descent on features of the rows.
+    r"""Base class of classifiers trained by online gradient descent on explicit features.
 
     .. math::
 
@@ -160,7 +160,7 @@ class FeatureDescentClassifier(OnlineClassifier):
         return self._state.counts[REFUSED], self._state.last_value
 
     def _coefficients(self):
-        """Set the counts and return the coefficients, (n,) or (n_classes, n)."""
+        """Update the fitted counts, and return the coefficients of the decision function."""
         state = self._state
         self.n_mistakes_, self.n_updates_ = int(state.counts[MISTAKES]), int(state.counts[UPDATES])
         self.t_ = state.t

@@ -73,9 +73,9 @@ class FOGD(Progressive, FeatureDescentClassifier):
 
     @checked_decision
     def decision_function(self, X):
-        """Return f(x) for rows X (n_samples, n_features).
+        """Evaluate the decision function at each row of X.
 
-        The result is float64, (n_samples,) or (n_samples, n_classes).
+        The result is float64 of shape (n_samples,), or (n_samples, n_classes) for more than two classes.
         """
         check_is_fitted(self, "coef_")
         X = self._validate(X, dtype=self._dtype_of_rows())
@@ -86,11 +86,11 @@ class FOGD(Progressive, FeatureDescentClassifier):
         return values
 
     def progress(self):
-        """Return the metrics stored at a checkpoint: the share of nonzero weights."""
+        """Return the fraction of nonzero weights, as a metric to store at a checkpoint."""
         return {"nonzero_fraction": float(np.mean(self.coef_ != 0))}
 
     def summary(self):
-        """Return the share of nonzero weights and the number of updates."""
+        """Return the fraction of nonzero weights and the number of updates."""
         return {**self.progress(), "n_updates": self.n_updates_}
 
     def selected_features(self):
@@ -108,31 +108,31 @@ class FOGD(Progressive, FeatureDescentClassifier):
 
 
 class FourierState:
-    """State of `FOGD` between two chunks of rows: features, descent, and the layout of rows."""
+    """State of `FOGD` that is carried from one chunk of rows to the next."""
 
     def __init__(self, features, X, n_functions):
         self.features, self.descent = features, Descent(np.zeros((n_functions, features.n_features)))
         self.sparse = (
             sp.issparse(X) and 2 * X.nnz < X.shape[0] * X.shape[1]
-        )  # otherwise a dense array takes less memory than CSR
+        )  # denser rows take less memory as a dense array than as CSR
         self.dtype = X.dtype
         self.counts, self.last_value, self.t = np.zeros(3, dtype=np.int64), 0.0, 0
 
     def learn(self, loss, eta, X, y, weights):
-        """Learn from rows X (b, d), labels y (M, b) in {-1, 1} and weights (b,)."""
+        """Learn from the rows of X, their labels y (-1 or +1) and their weights."""
         Z = self.features.transform(X)
         self.last_value = self.descent.learn(loss, eta, Z, y, weights, self.counts, self.t)
         self.t += len(Z)
 
     @property
     def decided(self):
-        """Values f(x) of the rows of the last `learn` call, each before learning from it."""
+        """Decision values of the rows passed to the last call of `learn`, each before learning it."""
         return self.descent.values[0]
 
     def average_from_here(self):
-        """Start averaging the weights from this point on."""
+        """Restart the average of the weights, so that it covers only later examples."""
         self.descent.average_from_here()
 
     def coefficients(self, *, average):
-        """Return the averaged or the last weights, (M, D)."""
+        """Return the averaged weights if `average` is True, and the last weights otherwise."""
         return self.descent.sum() / max(self.descent.n, 1) if average else self.descent.weights.copy()

@@ -41,7 +41,7 @@ def _signature(real):
 
 @compiled([_signature(float32), _signature(float64)], fastmath={"reassoc", "contract"})
 def _insert(loss, eta, K, y, factors, coef, room, counts, t, last):
-    """Learn from b examples after t others until the budget is full; return how many.
+    """Learn from examples until the budget is full; return the number of examples learned.
 
     K (b, n + b) are the kernel values with n support vectors and the examples, coef (M, n + b) the coefficients, y
     (M, b) the labels, factors (b,) the weights; last (1,) becomes the last f.
@@ -71,7 +71,7 @@ def _insert(loss, eta, K, y, factors, coef, room, counts, t, last):
 
 
 class NystroemState:
-    """State of `NOGD` between two blocks of rows.
+    """State of `NOGD` that is carried from one block of rows to the next.
 
     Attributes: `features`, kernel values with the support vectors; `coef` (M, n), their coefficients while there is
     room; `late` (M, n), the sum of t c_t over their steps; `n`, the number of examples that the average of this time is
@@ -89,7 +89,7 @@ class NystroemState:
         self.n = self.t = 0
 
     def learn(self, loss, eta, X, y, weights):
-        """Learn from rows X (b, d), labels y (M, b) in {-1, 1} and weights (b,)."""
+        """Learn from the rows of X, their labels y (-1 or +1) and their weights."""
         start = 0
         while start < len(weights) and self.descent is None and not self.counts[REFUSED]:
             rows = slice(start, start + BLOCK)
@@ -103,7 +103,7 @@ class NystroemState:
             self.t += len(Z)
 
     def _insert(self, loss, eta, X, y, weights):
-        """Learn from rows until the budget is full; return their number."""
+        """Learn from rows until the budget is full; return the number of rows learned."""
         b, n = len(weights), self.features.n_features
         rows = [self.features.centers, X]
         rows = sp.vstack(rows, format="csr") if self.sparse else np.vstack(rows)
@@ -134,14 +134,14 @@ class NystroemState:
         self.descent = Descent(np.ascontiguousarray(self.coef @ (vectors * roots)))
 
     def average_from_here(self):
-        """Start averaging the functions from this point on."""
+        """Restart the average of the functions, so that it covers only later examples."""
         self.n, self.late = 0, np.zeros_like(self.late)
         if self.descent is not None:
             self.total = np.zeros_like(self.total)
             self.descent.average_from_here()
 
     def coefficients(self, *, average):
-        """Return the coefficients (M, n) of the averaged or the last functions."""
+        """Return the coefficients of the averaged functions or, without `average`, the last ones."""
         if self.descent is None:
             return (self.n * self.coef - self.late) / max(self.n, 1) if average else self.coef.copy()
         P = self.projection.T.astype(np.float64)
@@ -152,7 +152,7 @@ class NystroemState:
 
 @estimator
 class NOGD(FeatureDescentClassifier):
-    r"""Kernel online gradient descent with a budget, continued on Nystroem features (NOGD).
+    r"""Kernel online gradient descent, continued on Nystroem features once the budget is full.
 
     .. math::
 
@@ -210,9 +210,9 @@ class NOGD(FeatureDescentClassifier):
 
     @checked_decision
     def decision_function(self, X):
-        """Return f(x) for rows X (n_samples, n_features).
+        """Evaluate the decision function at each row of X.
 
-        The result is float64, (n_samples,) or (n_samples, n_classes).
+        The result is float64 of shape (n_samples,), or (n_samples, n_classes) for more than two classes.
         """
         check_is_fitted(self, ["dual_coef_", "_state"])
         X = self._validate(X, dtype=self._dtype_of_rows())
@@ -220,11 +220,14 @@ class NOGD(FeatureDescentClassifier):
 
     @property
     def support_vectors_(self):
-        """The support vectors, (n_support, n_features)."""
+        """The support vectors, of shape (n_support, n_features)."""
         return self._state.features.centers
 
     def last_classifier(self):
-        """Return a fitted copy with average=False that shares memory."""
+        """Return a copy that predicts with the last function instead of the average.
+
+        The copy shares the memory of this estimator.
+        """
         check_is_fitted(self, ["dual_coef_", "_state"])
         last = copy.copy(self)
         last.average = False
@@ -232,7 +235,7 @@ class NOGD(FeatureDescentClassifier):
         return last
 
     def stand_in(self):
-        """Return a small estimator whose fit to four rows also uses Nystroem features."""
+        """Return a small estimator that uses Nystroem features even if it is fitted to four rows."""
         return type(self)(budget=2)
 
     def _validate_params(self):

@@ -92,13 +92,22 @@ class L1KLR(L1Classifier):
         Precision of the features, which float32 halves in size; None follows X: float32 stays, all else is float64.
     memory_limit : float, default=3400.0
         Largest size in MB of the features, > 0, such as 1.5 million x 500 in float32; above, each pass computes them.
-    degree, coef0, class_weight, verbose
-        See `DualCDKLR`; the paper has equal classes and no weights.
+    degree : float, default=3
+        Degree > 0 of the poly kernel.
+    coef0 : float, default=1.0
+        Constant of the poly kernel, any number; at 0 or above the kernel is positive definite for an integer degree.
+    class_weight : dict, "balanced" or None, default=None
+        Weights >= 0 of the classes, which multiply the weights of the rows; "balanced" is n_samples / (n_classes n_k)
+        for class k with n_k rows.  The paper has no weights.
+    verbose : int or bool, default=False
+        True prints the progress of a fit about once per second; values above 1 print a line at each callback.
 
     Attributes
     ----------
-    classes_, n_features_in_
-        See `DualCDKLR`.
+    classes_ : ndarray of shape (n_classes,)
+        The classes in sorted order, in the dtype of y.
+    n_features_in_ : int
+        Number of features.
     coef_ : ndarray of shape (D,), or (n_classes, D) for more than two classes, float64
         w; with features="kernel" one element per training row.
     intercept_ : float

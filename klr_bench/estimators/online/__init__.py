@@ -1,1 +1,1 @@
-"""Online kernel learners that only insert support vectors; many can learn in one pass."""
+"""Online kernel learners without a budget, many of which can be trained in one pass."""

@@ -1,4 +1,4 @@
-"""ALMA with p = 2: normalized perceptron steps of decreasing length toward a large margin."""
+"""ALMA: an online learner that approximates the classifier with the maximal margin."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ def step_inside_the_ball(book, parameters):
 
 @estimator
 class ALMA(OneVsRestKernelClassifier):
-    r"""Approximate large margin algorithm (ALMA) with p = 2.
+    r"""Approximate large margin algorithm (ALMA), an online learner with a large margin.
 
-    On separable data its margin reaches at least 1 - alpha of the largest possible one.
+    The parameter p of the paper is 2.  On separable data its margin reaches at least 1 - alpha of the largest possible
+    one.
 
     Examples have length 1, x^ = k(x, .) / ||k(x, .)||.  One with y <f, x^> <= (1 - alpha) B / sqrt(j) gives update
     number j, a step that gets shorter and a projection into the unit ball:

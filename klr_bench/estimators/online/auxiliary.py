@@ -1,4 +1,4 @@
-"""Online kernel logistic regression with update probability loss / h for a bound h."""
+"""Online kernel logistic regression that samples updates with an auxiliary function."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def step_on_auxiliary(y, f, u, t, parameters):
     if h == HARD_CUTOFF:
         return z <= delta, 1.0, eta * y * sigmoid(-z)
     loss = softplus(-z)
-    if h == LOG_GAMMA:  # -h'(z) = 1 / (1 + gamma e^z)
+    if h == LOG_GAMMA:  # the slope is 1 / (1 + gamma e^z)
         bound = log_gamma + softplus(-z - log_gamma)
         slope = sigmoid(-z - log_gamma)
-    else:  # -h'(z) = gamma / (gamma + e^z)
+    else:  # the slope is gamma / (gamma + e^z)
         bound = softplus(log_gamma - z)
         slope = sigmoid(log_gamma - z)
-    # with gamma = 1 the bound equals the loss, and both may underflow to 0
+    # with gamma = 1 the loss equals its bound, and both may underflow to 0
     return loss >= bound or u < loss / bound, 1.0, eta * y * slope
 
 
@@ -44,9 +44,9 @@ def softmax_step_on_auxiliary(z, r, u, parameters):
 
 @estimator
 class AuxiliaryKLR(SoftmaxKernelClassifier):
-    r"""Online kernel logistic regression with update probability l(z) / h(z).
+    r"""Online kernel logistic regression that samples updates with an auxiliary function.
 
-    h is an upper bound of the loss l.
+    The auxiliary function h is an upper bound of the loss l, and the update probability is l(z) / h(z).
 
     The steps are along the gradient of h.  With z = y f(x), l(z) is log(1 + e^-z), and h is one of three upper bounds:
 

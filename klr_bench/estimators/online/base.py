@@ -1,4 +1,4 @@
-"""Base class of online learners with support vectors: parameters, shared passes, prediction."""
+"""Base class of online learners that represent their classifier by support vectors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BY_RADIUS = "R/sqrt(T)"
 
 @estimator
 class OnlineKernelClassifier(OnlineClassifier):
-    """Binary kernel classifier that learns row by row, in one or several passes.
+    """Kernel classifier that learns row by row, in one or several passes over the data.
 
     With more than two classes it learns one function f_k per class, which separates it from the others, all in the same
     passes: each kernel value is computed once for all of them.
@@ -66,9 +66,9 @@ class OnlineKernelClassifier(OnlineClassifier):
 
     @checked_decision
     def decision_function(self, X):
-        """Return f(x) for rows X (n_samples, n_features).
+        """Return the decision values f(x) for the rows x of X.
 
-        The result is float64, (n_samples,) or (n_samples, n_classes).
+        The result is float64, of shape (n_samples,) or (n_samples, n_classes).
         """
         check_is_fitted(self, ["dual_coef_", "_state"])
         X = self._validate(X, dtype=self._dtype_of_rows())
@@ -77,33 +77,33 @@ class OnlineKernelClassifier(OnlineClassifier):
 
     @property
     def support_vectors_(self):
-        """The inserted examples, (n_support_, n_features).
+        """The support vectors, in a matrix of shape (n_support_, n_features).
 
         Examples stored as bits are unpacked at each access.
         """
         return self._state.support.rows
 
     def for_rows(self, n_samples):
-        """Set T of the step size R/sqrt(T) to `n_samples`; return self."""
+        """Set the number of rows T, which determines the step size R/sqrt(T); return self."""
         self._rows_of_step = n_samples
         return self
 
     def pass_key(self, n_classes):
-        """Return a key that is equal for learners that can share a pass, or None if this one cannot.
+        """Return a key that is equal for learners that can share a pass over the data.
 
-        A pass is for two classes, and for learners with the `fit` of this class and the same order of rows.
+        Learners with equal keys can share one; the key is None if this learner cannot.  A shared pass is for two
+        classes, and for learners with the `fit` of this class and the same order of rows.
         """
         if n_classes != 2 or type(self).fit is not OnlineKernelClassifier.fit:
             return None
-        passes = self._passes(1)  # n_epochs=None does not determine the number of passes
+        passes = self._passes(1)  # for n_epochs=None, the maximum number of passes
         return OnlineKernelClassifier, order_key(self), passes, *(repr(getattr(self, name, None)) for name in SHARED)
 
     def fit_together(self, estimators, X, y, callback=None):
-        """Fit learners with equal keys in one pass; return a `SharedFit`."""
+        """Fit learners with equal values of `pass_key` in one pass; return a `SharedFit`."""
         return SharedFit(estimators, X, y, callback)
 
     def _update(self, stream=0):
-        """Return the `Update` of this learner; `stream` is the index of its random draws."""
         parameters, radius = self._rule_arguments()
         return Update(type(self)._rule, parameters, radius, stream)
 
@@ -114,7 +114,7 @@ class OnlineKernelClassifier(OnlineClassifier):
         return engine.OnlineState(self._kernel(X), X, range(len(self.classes_) if self._has_many() else 1))
 
     def _learning(self):
-        """Return the function that learns from a block of rows.
+        """Return a function that learns from a block of rows.
 
         With more than two classes the signs are (n_classes, b).
         """
@@ -127,11 +127,11 @@ class OnlineKernelClassifier(OnlineClassifier):
         return learn
 
     def _weighted(self, draws, weights):
-        """Return the draws and step factors (b,) adapted to sample weights (b,); None if unweighted."""
+        """Adapt the random draws and the step sizes of a block to the sample weights."""
         return draws, weights
 
     def _end_pass(self):
-        """After one of several passes, merge repeated insertions of a row."""
+        """Merge support vectors that are copies of the same row at the end of a pass."""
         self._count_again()
         self._state.merge()
         self._publish()

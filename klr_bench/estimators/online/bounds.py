@@ -1,5 +1,6 @@
-"""Regret and sparsity bounds of NC, Margin, Auxiliary and OSKL, as plain functions.
+"""Bounds on the loss and on the number of support vectors of four online learners.
 
+The learners are NC, Margin, Auxiliary and OSKL; the bounds are those of
 Zhang, Jin, Chen, Bu, He (AAAI 2012), theorems 1 to 4; Zhang, Yi, Jin, Lin, He (ICML 2013), theorems 1 and 2.
 
 A learner with f_1 = 0 and constant step eta sees (x_1, y_1), ..., (x_T, y_T), and k(x, x) <= 1.  Its cumulative loss is
@@ -34,9 +35,9 @@ MOST_EXAMPLES = 1e15
 
 
 def nc_loss_bound(T: ArrayLike, loss: ArrayLike, norm: ArrayLike, eta: float) -> Values:
-    r"""Return the smaller of NC's two bounds on its cumulative loss.
+    r"""Return an upper bound on the cumulative loss of `NonConservativeKLR` (NC).
 
-    AAAI 2012, theorems 1 and 2; they hold for every sequence.
+    It is the smaller bound of AAAI 2012, theorems 1 and 2, which hold for every sequence.
 
     .. math::
 
@@ -52,9 +53,9 @@ def nc_loss_bound(T: ArrayLike, loss: ArrayLike, norm: ArrayLike, eta: float) ->
 
 
 def margin_loss_bound(loss: ArrayLike, norm: ArrayLike, eta: float) -> Values:
-    r"""Return Margin's bound on its expected cumulative loss for 0 < eta < 2.
+    r"""Return an upper bound on the expected cumulative loss of `MarginKLR`.
 
-    AAAI 2012, theorem 3.
+    AAAI 2012, theorem 3, for 0 < eta < 2.
 
     .. math::
 
@@ -63,13 +64,15 @@ def margin_loss_bound(loss: ArrayLike, norm: ArrayLike, eta: float) -> Values:
     The probability p_t of a draw is chosen so that  p_t (1 - (eta / 2) sigma(-z_t)) = (2 - eta) / 2.
     """
     if not 0 < eta < 2:
-        message = f"margin_loss_bound: eta: expected 0 < eta < 2, got {eta!r}; theorem 3 says nothing of other steps."
+        message = f"margin_loss_bound: eta must be between 0 and 2, got {eta!r}; theorem 3 requires this."
         raise ValueError(message)
     return 2 / (2 - eta) * np.asarray(loss) + np.square(norm) / (eta * (2 - eta))
 
 
 def auxiliary_loss_bound(T: ArrayLike, h_loss: ArrayLike, norm: ArrayLike, eta: float) -> Values:
-    r"""Return Auxiliary's bound on its expected cumulative loss (AAAI 2012, theorem 4).
+    r"""Return an upper bound on the expected cumulative loss of `AuxiliaryKLR`.
+
+    AAAI 2012, theorem 4.
 
     .. math::
 
@@ -83,7 +86,7 @@ def auxiliary_loss_bound(T: ArrayLike, h_loss: ArrayLike, norm: ArrayLike, eta: 
 
 
 def auxiliary_values(z: ArrayLike, h: str, gamma: float = 1.0, delta: float = 0.0) -> Values:
-    """Return h(z), an upper bound of log(1 + exp(-z)), for one of Auxiliary's three functions h."""
+    """Return the values h(z) of one of the auxiliary functions h of `AuxiliaryKLR`."""
     z = np.asarray(z, dtype=np.float64)
     if h == "log_gamma":
         return np.logaddexp(math.log(gamma), -z)
@@ -96,7 +99,9 @@ def auxiliary_values(z: ArrayLike, h: str, gamma: float = 1.0, delta: float = 0.
 
 
 def margin_support_bound(T: ArrayLike, own_loss: ArrayLike, eta: float) -> Values:
-    r"""Return a bound on Margin's expected number of support vectors, which is not in the paper.
+    r"""Return an upper bound on the expected number of support vectors of `MarginKLR`.
+
+    The bound is not in the paper.
 
     .. math::
 
@@ -109,19 +114,21 @@ def margin_support_bound(T: ArrayLike, own_loss: ArrayLike, eta: float) -> Value
 
 
 def auxiliary_support_bound(own_loss: ArrayLike, h: str, gamma: float = 1.0, delta: float = 0.0) -> Values:
-    """Return a bound on Auxiliary's expected number of support vectors (not in the paper).
+    """Return an upper bound on the expected number of support vectors of `AuxiliaryKLR`.
 
-    own_loss / inf h,  where `own_loss` is the learner's expected cumulative loss and inf h is log(gamma), 0 (no bound)
-    or l(delta): it draws with probability l(z_t) / h(z_t), and the third h inserts only where l(z_t) >= l(delta).
+    The bound is not in the paper:  own_loss / inf h,  where `own_loss` is the learner's expected cumulative loss and
+    inf h is log(gamma), 0 (no bound) or l(delta): it draws with probability l(z_t) / h(z_t), and the third h inserts
+    only where l(z_t) >= l(delta).
     """
     least = float(auxiliary_values(np.inf, h, gamma, delta))
     return np.asarray(own_loss) / least if least > 0 else np.full(np.shape(own_loss), np.inf)
 
 
 def oskl_constant(T: ArrayLike, delta: float, G: float = 1.0, G1: float = 1.0) -> Values:
-    r"""Return c of ICML 2013, equation (4), with |l'| <= G1 <= G.
+    r"""Return the constant c in the bounds of `OSKL`.
 
-    It is infinite for T < 18 / (G ln(1/delta)), which the theorem excludes.
+    It is defined in ICML 2013, equation (4), with |l'| <= G1 <= G, and is infinite for T < 18 / (G ln(1/delta)), which
+    the theorem excludes.
 
     .. math::
 
@@ -142,7 +149,9 @@ def oskl_constant(T: ArrayLike, delta: float, G: float = 1.0, G1: float = 1.0) -
 def oskl_loss_bound(
     T: ArrayLike, loss: ArrayLike, R: float, eta: float, G: float, delta: float, *, L: float = 1.0, G1: float = 1.0
 ) -> Values:
-    r"""Return OSKL's bound on its cumulative loss (ICML 2013, theorem 1, equation 2).
+    r"""Return an upper bound on the cumulative loss of `OSKL`.
+
+    ICML 2013, theorem 1, equation (2).
 
     .. math::
 
@@ -160,7 +169,7 @@ def oskl_loss_bound(
     """
     gamma = eta * L * G
     if not 0 < gamma < 1:
-        message = f"eta L G: expected a number between 0 and 1, got {gamma:g}; use a step below {1 / (L * G):g}."
+        message = f"eta * L * G must be between 0 and 1, got {gamma:g}; use an eta below {1 / (L * G):g}."
         raise ValueError(message)
     c = oskl_constant(T, delta, G, G1)
     return (np.asarray(loss) + (eta * G**2 + np.square(R) / eta + R * G) * c) / (1 - gamma) + R * c
@@ -169,7 +178,9 @@ def oskl_loss_bound(
 def oskl_support_bound(
     T: ArrayLike, own_loss: ArrayLike, G: float, delta: float, *, L: float = 1.0, G1: float = 1.0
 ) -> Values:
-    r"""Return OSKL's bound on its number of support vectors (ICML 2013, theorem 1, equation 3).
+    r"""Return an upper bound on the number of support vectors of `OSKL`.
+
+    ICML 2013, theorem 1, equation (3).
 
     .. math::
 
@@ -182,9 +193,9 @@ def oskl_support_bound(
 
 
 def separating_function(T: float, n_points: int) -> tuple[float, float]:
-    """Return the cumulative loss and the norm of f_* in ICML 2013, theorem 2.
+    """Return the cumulative loss and the norm of a function that separates the data.
 
-    The data are `repeated_points`, with T > n_points.
+    The function is f_* of ICML 2013, theorem 2.  The data are `repeated_points`, with T > n_points.
 
     f_* has n support vectors and y f_*(x) = ln(T/n) at all n points, which are orthogonal: its loss T log(1 + n/T) is
     at most n, its norm sqrt(n) ln(T/n).  (The paper gives no sequence; its proof is in a supplement.)
@@ -194,20 +205,22 @@ def separating_function(T: float, n_points: int) -> tuple[float, float]:
 
 
 def few_support_loss(T: ArrayLike, n_points: int) -> Values:
-    """Return the minimum expected loss with fewer than n support vectors.
+    """Return the least expected loss of any learner with fewer than `n_points` support vectors.
 
     ICML 2013, theorem 2, third statement.
 
-    T log(2) / n: x_t is one of n orthogonal points with equal probability, whatever came before it, and at a point that
-    is no support vector of f_t it is f_t(x_t) = 0.  It holds for every learner, and for any labels.
+    With n = `n_points`, it is T log(2) / n: x_t is one of n orthogonal points with equal probability, whatever came
+    before it, and at a point that is no support vector of f_t it is f_t(x_t) = 0.  It holds for every learner, and for
+    any labels.
     """
     return np.asarray(T) * LOG_2 / n_points
 
 
 def first_below(bound: Callable[[float], Any], level: Callable[[float], Any]) -> int | None:
-    """Return the smallest T <= MOST_EXAMPLES with bound(T) < level(T), or None.
+    """Return the smallest T with bound(T) < level(T), or None if the search reaches its limit.
 
-    Once it is below, the bound must stay below, but for the small steps of `oskl_constant`.
+    The limit is MOST_EXAMPLES.  Once it is below the level, the bound must stay below, but for the small steps of
+    `oskl_constant`.
     """
     high = 1
     while not bound(high) < level(high):

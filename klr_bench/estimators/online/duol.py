@@ -1,4 +1,4 @@
-"""DUOL: an update may also change the coefficient of an older, conflicting support vector."""
+"""DUOL: online learning that may also update an older, conflicting support vector."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _vector, _matrix = float64[::1], float64[:, ::1]
 
 @compiled()
 def both_steps(loss_t, loss_b, length_t, length_b, w, room_t, room_b):
-    """Return the steps (g, d) that maximize the dual objective of two conflicting examples.
+    """Return the dual-optimal changes of the coefficients of two conflicting examples.
 
-    The objective is g loss_t + d loss_b - (length_t g^2 + length_b d^2) / 2 - w g d, with w <= 0.
+    The changes g and d maximize g loss_t + d loss_b - (length_t g^2 + length_b d^2) / 2 - w g d, with w <= 0.
 
     0 <= g <= room_t, 0 <= d <= room_b; the losses are >= 0, and so are the steps without the upper bounds.
     """
@@ -45,11 +45,10 @@ def both_steps(loss_t, loss_b, length_t, length_b, w, room_t, room_b):
 
 @compiled()
 def _conflict(y, row, f, labels, coef, n):
-    """Return (index, y_i y k(x_i, x)) of the most conflicting support vector with margin <= 1.
+    """Find the support vector that conflicts most with a new example.
 
-    The index is -1 if there is none.
-
-    Of those that conflict equally it is the first.
+    Returns (i, y_i y k(x_i, x)), where the margin y_i f(x_i) is at most 1, and i is -1 if there is none.  Of those that
+    conflict equally it is the first.
     """
     conflicts = np.zeros(n)
     for j in range(n):
@@ -61,7 +60,7 @@ def _conflict(y, row, f, labels, coef, n):
 
 @compiled(float64(_matrix, _matrix, _vector, _vector, _vector, _vector, float64, float64, int64[::1]))
 def _block(gram, values, labels, f, coef, sums, C, rho, counts):
-    """Learn from a block of b examples; return the last f(x).
+    """Learn from a block of examples; return the decision value f(x) of the last one.
 
     gram: kernel values of the n support vectors, in its first n rows and columns; values (b, n + b): those of the
     examples with the support vectors and each other; labels, f, coef (n + b,), of both: labels, values of f,
@@ -102,7 +101,7 @@ def _block(gram, values, labels, f, coef, sums, C, rho, counts):
 
 
 class DoubleState(BlockState):
-    """State of DUOL between two blocks, in float64.
+    """State that DUOL carries from one block of examples to the next, in float64.
 
     Attributes: `support`, the support vectors; `numbers`, their numbers; the rest as in `_block`.
     """
@@ -133,7 +132,7 @@ class DoubleState(BlockState):
         self._extend(values[new, :n], values[np.ix_(new, n + new)])
 
     def _extend(self, old, own):
-        """Add kernel values (m, n) of m new with n old support vectors, and with each other."""
+        """Add rows and columns for the new support vectors to the stored kernel matrix."""
         m, n = old.shape
         if n + m > len(self.gram):
             self.gram = enlarged(self.gram, (2 * (n + m), 2 * (n + m)))
@@ -141,13 +140,13 @@ class DoubleState(BlockState):
         self.gram[new, :n], self.gram[:n, new], self.gram[new, new] = old, old.T, own
 
     def coefficients(self, *, average):
-        """Return the indices of the support vectors and their averaged or last coefficients."""
+        """Return the indices of the support vectors, and their averaged or last coefficients."""
         return np.arange(len(self.coef)), self.coef - self.sums / max(self.t, 1) if average else self.coef
 
 
 @estimator
 class DUOL(OneVsRestKernelClassifier):
-    r"""Double updating online learning: updates also change a conflicting support vector.
+    r"""Double updating online learning (DUOL), which can update two coefficients per step.
 
     At an example with y f(x) < 1, the support vector with the smallest w = y_i y k(x_i, x) is selected among those with
     margins y_i f(x_i) <= 1.  If w <= -rho, the coefficients of both are set to those in [0, C] at which the dual

@@ -1,4 +1,4 @@
-"""Recursion shared by all online learners: exact, in blocks, for many learners in one pass.
+"""Exact computation of online updates in blocks, for one or many learners at a time.
 
 At step t, with f_1 = 0, a learner sees (x_t, y_t), and its rule answers (insert, s_t, c_t):
 
@@ -39,7 +39,7 @@ RULE_SIGNATURE = types.Tuple((boolean, float64, float64))(float64, float64, floa
 rule = compiled(RULE_SIGNATURE)
 """Decorator of the update rule in an algorithm's module."""
 
-_SMALLEST = 1e-290  # Smaller coefficients become 0, because subnormal numbers are slow and do not affect f(x).
+_SMALLEST = 1e-290  # Smaller coefficients are set to 0, because subnormal numbers are slow and do not affect f(x).
 
 
 def _fold_signature(real):
@@ -49,9 +49,10 @@ def _fold_signature(real):
 
 @compiled([_fold_signature(float32), _fold_signature(float64)])
 def _fold(coef, average, since, weights, first, n, scale, scale_sum, tiny):
-    """Rescale coefficients first, ..., n-1 to scale 1 and scale sum 0.
+    """Multiply the coefficients of f by their common scale factor, which then becomes 1.
 
-    Returns the index of the first nonzero coefficient.
+    Coefficients first, ..., n-1 are changed, and belong to the scale sum 0.  Returns the index of the first nonzero
+    coefficient.
     """
     leading = first
     for i in range(first, n):
@@ -92,7 +93,7 @@ def _recursion(
     rule, learners, parameters, radii, begin, y, u, factors, gram, diagonal, t, n_support, row, f,
     stores, block, scalars, counts, tiny,
 ):  # fmt: skip
-    """Process a block of b examples with learners that share a rule.
+    """Process a block of examples with all learners that have the same update rule.
 
     `learners` are their numbers, with parameters (len(learners), p), radii and the example to `begin` with; labels y,
     draws u and factors of the steps c are (n_learners, b); gram (b, b) and diagonal (b,) are the block's kernel values.
@@ -133,7 +134,7 @@ def _recursion(
             if insert:
                 a = c / scale
                 new_coef[m, i], new_since[m, i], new_weights[m, i], new_inserted[m, i] = a, scale_sum, a, 1
-                later, values = sums[i + 1 :], gram[i, i + 1 :]  # starting at index 0 allows vectorization
+                later, values = sums[i + 1 :], gram[i, i + 1 :]  # slices let the compiler vectorize the loop below
                 for j in range(len(later)):
                     later[j] += a * values[j]
                 squared = max(squared + 2.0 * shrink * c * value + c * c * diagonal[i], 0.0)
@@ -167,17 +168,18 @@ def _recursion(
 
 
 class OnlineState:
-    """State between two blocks of online learners that see the same examples and kernel.
+    """State that online learners in a shared pass carry from one block of rows to the next.
 
-    Attributes: `support` and `left`, the examples that any of them has inserted, as rows and operands; `row`, `coef`,
-    `average`, `since`, `weights` (in the kernel's precision), `inserted` (how often), `scalars` and `counts`, as in
-    `_recursion`; `numbers`, which rows the examples are; `t` examples seen, `averaged_from` before the average begins.
+    The learners have the same examples and kernel.  Attributes: `support` and `left`, the examples that any of them has
+    inserted, as rows and operands; `row`, `coef`, `average`, `since`, `weights` (in the kernel's precision), `inserted`
+    (how often), `scalars` and `counts`, as in `_recursion`; `numbers`, which rows the examples are; `t` examples seen,
+    `averaged_from` before the average begins.
     """
 
     def __init__(self, kernel, X, row=(0,)):
-        """Initialize learners for rows like X, dense or CSR, with at least one row.
+        """Initialize the state for rows like those of X.
 
-        row (n_learners,) is the result of `shared_rows`.
+        X is dense or CSR, with at least one row.  row (n_learners,) is the result of `shared_rows`.
         """
         self.row = np.array(row)
         self.sparse = sp.issparse(X)
@@ -185,7 +187,7 @@ class OnlineState:
         self._start(len(self.row), X[:0])
 
     def _start(self, n, support):
-        """Create n rows of empty coefficients for the given support."""
+        """Create n rows of coefficients, all empty, for the given support vectors."""
         self._hold(support)
         self.coef, self.average, self.since = (GrowingColumns(n, np.float64) for _ in range(3))
         self.weights = GrowingColumns(n, support.dtype)
@@ -203,9 +205,9 @@ class OnlineState:
             self.left = growing_like(left).append(left)
 
     def learn_block(self, groups, X, y, u, numbers=None, factors=None):
-        """Learn from rows X (b, d) with labels y in {-1, 1} and uniform draws u.
+        """Learn from the rows of X with labels y in {-1, 1} and uniform random numbers u.
 
-        u has the shape (n_learners, b), or (b,) for all learners.
+        X has the shape (b, d); u has the shape (n_learners, b), or (b,) for all learners.
 
         `groups` are the learners' updates, as returned by `grouped`; `numbers` (b,) are those of the rows, None where
         each comes once; `factors` >= 0, of the shape of u, multiply the steps, None for 1.
@@ -237,13 +239,13 @@ class OnlineState:
         self.t += b
 
     def average_from_here(self):
-        """Start averaging the functions from this point on."""
+        """Start a new average of the decision function, which ignores all earlier steps."""
         self.average.columns[:] = 0.0
         self.since.columns[:] = self.scalars[:, 1:2]
         self.averaged_from = self.t
 
     def merge(self):
-        """Merge repeated insertions of each row, and sort the support by row index.
+        """Merge support vectors that are copies of the same row, and sort them by row index.
 
         Coefficients, and weights in the average, are added: no f_t and no average changes, but for rounding.
         """
@@ -265,7 +267,7 @@ class OnlineState:
         self.counts[:, 1] = 0
 
     def n_insertions(self):
-        """Return the total number of insertions by all learners."""
+        """Return the number of insertions of support vectors, summed over all learners."""
         return int(self.inserted.columns[self.row].sum())
 
     def _run(self, groups, y, u, factors, gram, diagonal, f, stores, block, tiny):
@@ -278,11 +280,11 @@ class OnlineState:
 
     @property
     def refused(self):
-        """Index (from 1) of the example that each learner rejected, or 0; shape (n_learners,)."""
+        """Number of the example that each learner refused, counted from 1, or 0 if none."""
         return self.counts[self.row, 2]
 
     def coefficients(self, i, *, average):
-        """Return the averaged or last coefficients of learner i for all examples in `support`."""
+        """Return the averaged or last coefficients of learner i for all support vectors."""
         m = self.row[i]
         coef, since = self.coef.columns[m], self.since.columns[m]
         scale, scale_sum = self.scalars[m, :2]
@@ -291,7 +293,10 @@ class OnlineState:
         return coef * scale
 
     def decide(self, weights, X):
-        """Return f (k, m), float64, at rows X (m, d), for weights (k, n) of the support."""
+        """Evaluate k functions at the rows of X; return float64 of shape (k, n_samples).
+
+        `weights` (k, n) are the coefficients of the functions for the n support vectors.
+        """
         operands = self.operands.fitting(X)
         left = self.left.rows if operands is self.operands else operands.left(self.support.rows)
         return evaluate(operands, left, weights, X)
@@ -308,5 +313,5 @@ class OnlineState:
             getattr(state, name).append(getattr(self, name).columns[m : m + 1, rows])
         state.scalars, state.counts = self.scalars[m : m + 1].copy(), self.counts[m : m + 1].copy()
         state.t, state.averaged_from = self.t, self.averaged_from
-        state.counts[0, 1] = 0  # the places are numbered anew
+        state.counts[0, 1] = 0  # the indices have changed
         return state

@@ -1,4 +1,4 @@
-"""Fitting of many online learners in one pass, so that each kernel value is computed once."""
+"""Fit many online learners in one pass, so that each kernel value is computed only once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from klr_bench.protocols import declares
 
 
 class Update(NamedTuple):
-    """Part of a learner that the engine uses: compiled rule, its parameters, and the radius R.
+    """Compiled update rule of a learner, its parameters, and the radius that limits f.
 
     Learners with the same `stream` get the same random draws.
     """
@@ -28,19 +28,18 @@ class Update(NamedTuple):
     stream: int = 0
 
 
-def _but_radius(update):
-    """Return a grouping key: everything but R."""
+def _key_without_radius(update):
     return id(update.rule), *update.parameters, update.stream
 
 
 def grouped(updates):
-    """Group the updates by rule, so that each rule is called once per block.
+    """Group the `Update` objects of several learners by their update rule.
 
-    Yields (rule, learner indices, parameters, radii).
+    Returns a list of (rule, learner indices, parameters, radii).
 
     Learners that differ only in their radius are adjacent, by decreasing radius.
     """
-    order = sorted(range(len(updates)), key=lambda i: (_but_radius(updates[i]), -updates[i].radius))
+    order = sorted(range(len(updates)), key=lambda i: (_key_without_radius(updates[i]), -updates[i].radius))
     groups = []
     for _, group in groupby(order, key=lambda i: id(updates[i].rule)):
         numbers = list(group)
@@ -52,16 +51,16 @@ def grouped(updates):
 
 
 def shared_rows(updates):
-    """Return the first coefficient row of each learner.
+    """Return the row of the coefficient matrix that each learner uses at the start.
 
     Learners that differ only in their radius share a row; the shape is (n_learners,).
     """
     rows = {}
-    return [rows.setdefault(_but_radius(update), len(rows)) for update in updates]
+    return [rows.setdefault(_key_without_radius(update), len(rows)) for update in updates]
 
 
 def _streams(learners):
-    """Yield the index of the random draws of each learner; equal seeds share draws."""
+    """Yield the index of each learner's random stream; learners with equal seeds share one."""
     numbers = {}
     for i, learner in enumerate(learners):
         seed = learner.random_state
@@ -139,12 +138,12 @@ def _check(learners):
             message = f"learners: expected online learners that can share a pass, got {learner!r:.80}."
             raise ValueError(message)
     if len({id(learner) for learner in learners}) < len(learners):
-        message = "learners: expected distinct objects, got one twice; use sklearn.base.clone."
+        message = "learners: the list contains the same object twice; use sklearn.base.clone to copy it."
         raise ValueError(message)
 
 
 class SharedFit:
-    """Shared pass over binary data, which predicts for all learners at once.
+    """Fit of several online learners in one pass over data with two classes.
 
     A learner whose rule refuses an example is left out from there on, and `refused` marks it.  After each block of rows
     `callback(self, t)` is called with the number of examples seen; the pass ends where it returns True.
@@ -172,7 +171,7 @@ class SharedFit:
             for learner in learners
         }
         if len(shared) > 1:
-            message = f"learners must share kernel, dtype, n_epochs and class_weight; got {len(shared)} combinations."
+            message = "learners must have the same kernel, dtype, n_epochs and class_weight."
             raise ValueError(message)
         self.learners = list(learners)
         updates = [learner._update(stream) for learner, stream in zip(learners, _streams(learners), strict=True)]
@@ -192,7 +191,8 @@ class SharedFit:
 
     def _learn(self, groups, X, signs, epoch, callback):
         n = len(signs)
-        order, *_ = [learner._order(n) for learner in self.learners]  # each learner draws as it would alone
+        # each learner draws the same random numbers as if it were fitted alone
+        order, *_ = [learner._order(n) for learner in self.learners]
         for start in range(0, n, engine.BLOCK):
             block = slice(start, min(start + engine.BLOCK, n))
             rows = block if order is None else order[block]
@@ -205,7 +205,7 @@ class SharedFit:
         return False
 
     def _weighted(self, drawn, rows):
-        """Return the draws and step factors of all learners, (n_learners, b), for a block of rows."""
+        """Adapt the random draws and the step sizes of all learners to the sample weights."""
         weighted = [
             learner._weighted(draws, None if weights is None else weights[rows])
             for learner, draws, weights in zip(self.learners, drawn, self._weights, strict=True)
@@ -215,16 +215,19 @@ class SharedFit:
 
     @property
     def refused(self):
-        """Mask (n_learners,) of the learners that failed."""
+        """Boolean array with one entry per learner, which is True if the learner failed."""
         return self.state.refused > 0
 
     @property
     def logistic(self):
-        """Mask (n_learners,) of the learners for which sigmoid(f) is a probability."""
+        """Boolean array, True for learners whose sigmoid(f(x)) is a class probability."""
         return np.array([learner._is_logistic() for learner in self.learners])
 
     def decision_function(self, X):
-        """Return f(x) of all learners for the rows of X, float64 (n_samples, n_learners)."""
+        """Return the decision values f(x) of all learners for the rows x of X.
+
+        The result is float64, of shape (n_samples, n_learners).
+        """
         dtype = self.state.support.dtype
         X = self.learners[0]._validate(X, dtype=dtype)
         same = [(row, learner.average) for row, learner in zip(self.state.row, self.learners, strict=True)]

@@ -1,4 +1,4 @@
-"""Online kernel logistic regression with updates sampled by the classification margin."""
+"""Online kernel logistic regression that samples its updates according to the margin."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def softmax_gradient_step(z, r, u, parameters):
 
 @estimator
 class NonConservativeKLR(SoftmaxKernelClassifier):
-    r"""Stochastic gradient descent on the logistic loss; every example becomes a support vector.
+    r"""Online kernel logistic regression that makes every example a support vector (NC).
 
     This is the reference for the sparse learners, called "Baseline" by Zhang et al., ICML 2013.  Each example,
     with z = y f(x), gives a gradient step and a projection into the ball of radius R:

@@ -21,7 +21,7 @@ def loss_gradient_step(y, f, u, t, parameters):
 
 @estimator
 class KernelOGD(OnlineKernelClassifier):
-    r"""Online gradient descent in the kernel's feature space, with one of five losses.
+    r"""Online gradient descent in the kernel's feature space, with a choice of five losses.
 
     Each example gives a step against the gradient of its loss l; one with l'(y, f(x)) = 0 changes nothing and is not
     stored:

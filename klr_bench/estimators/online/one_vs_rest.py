@@ -1,4 +1,4 @@
-"""Base class of kernel learners with one learner, and one set of support vectors, per class."""
+"""Base class of online kernel learners that train one binary learner per class."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from klr_bench.estimators.online.strategies import CHUNK, StrategyState
 
 @estimator
 class OneVsRestKernelClassifier(OnlineKernelClassifier):
-    """Kernel classifier that learns row by row and may change or remove earlier support vectors.
+    """Kernel classifier that learns row by row and can change or remove earlier support vectors.
 
     With more than two classes there is one learner per class, which separates it from the others.
 
@@ -75,15 +75,15 @@ class OneVsRestKernelClassifier(OnlineKernelClassifier):
     @checked_fit
     @one_vs_rest
     def partial_fit(self, X, y, classes=None, callback=None):
-        """Continue learning from the rows of X, in order and without sample weights.
+        """Continue learning from the rows of X in their order; return self.
 
-        Parameters, returns and result are those of `KernelOGD.partial_fit`.
+        There are no sample weights.  Parameters, returns and result are those of `KernelOGD.partial_fit`.
         """
         return super().partial_fit(X, y, classes, callback=callback)
 
     @property
     def support_vectors_(self):
-        """The support vectors, (n_support_, n_features)."""
+        """The support vectors, in a matrix of shape (n_support_, n_features)."""
         return self._support_vectors
 
     def _strategy_arguments(self):
@@ -97,10 +97,10 @@ class OneVsRestKernelClassifier(OnlineKernelClassifier):
         return lambda X, signs, draws, *_: self._state.learn(strategy, parameters, X, signs, draws)
 
     def _begin_pass(self):
-        """Do nothing, because the average covers all passes."""
+        """Do nothing, because the average covers all passes over the data."""
 
     def _end_pass(self):
-        """Do nothing, because support vectors are replaced all the time."""
+        """Count repeated examples at the end of a pass, without merging support vectors."""
         self._count_again()
 
     def _size(self, callback):
@@ -111,9 +111,9 @@ class OneVsRestKernelClassifier(OnlineKernelClassifier):
 
     @checked_decision
     def decision_function(self, X):
-        """Return f(x) for rows X (n_samples, n_features).
+        """Return the decision values f(x) for the rows x of X.
 
-        The result is float64, (n_samples,) or (n_samples, n_classes).
+        The result is float64, of shape (n_samples,) or (n_samples, n_classes).
         """
         check_is_fitted(self, "dual_coef_")
         X = self._validate(X, dtype=self.support_vectors_.dtype)
@@ -122,7 +122,10 @@ class OneVsRestKernelClassifier(OnlineKernelClassifier):
         return spread(self, f)
 
     def last_classifier(self):
-        """Return a fitted copy with average=False that shares memory."""
+        """Return a copy of the fitted classifier that predicts with the last function alone.
+
+        The copy has average=False and shares memory with the original.
+        """
         check_is_fitted(self, "dual_coef_")
         last = copy.copy(self)
         last.average = False

@@ -1,4 +1,4 @@
-"""Online sparse kernel learning with smooth losses and sampled updates (OSKL)."""
+"""Online sparse kernel learning (OSKL) with smooth losses and randomly sampled updates."""
 
 from __future__ import annotations
 
@@ -17,19 +17,22 @@ SMOOTH_LOSSES = ("logit", "exponential", "square")
 
 
 def step_size(learner):
-    """Return eta or, if it is None, the paper's default 0.9 / (L G) with L from table 1."""
+    """Return the step size eta of a learner, or the paper's default if eta is None.
+
+    The default is 0.9 / (L G), with L from table 1.
+    """
     smoothness = 2.0 / learner.delta if learner.loss == "square" else 1.0
     return 0.9 / (smoothness * learner.G) if learner.eta is None else learner.eta
 
 
 def refuse_slope(learner, t, limit):
-    """Raise ValueError for example t, at which the derivative of the loss exceeds G.
+    """Raise ValueError: the derivative of the loss exceeds its bound G at example number t.
 
     `limit` names a parameter whose smaller values avoid the error.
     """
     message = (
-        f"{type(learner).__name__}: |l'(y, f(x))| of the {learner.loss} loss exceeds G = {learner.G:g} at example {t}; "
-        f"G must be at least G1, the largest derivative that occurs. Use a larger G or a smaller {limit}."
+        f"{type(learner).__name__}: the derivative of the {learner.loss} loss exceeds G = {learner.G:g} in absolute "
+        f"value at example number {t}. Use a larger G or a smaller {limit}."
     )
     raise ValueError(message)
 
@@ -51,10 +54,11 @@ def sampled_direction_step(z, r, u, parameters):
 
 @estimator
 class OSKL(SoftmaxKernelClassifier):
-    r"""Online sparse kernel learning: examples are inserted with probability |l'(y, f(x))| / G.
+    r"""Online sparse kernel learning, which samples examples by the derivative of the loss.
 
-    Examples that f already classifies well have a small derivative and are rarely drawn, so f stays sparse.  The
-    step of a drawn example is larger in turn, such that the expected step is a gradient step:
+    An example is inserted with probability |l'(y, f(x))| / G.  Examples that f already classifies well have a small
+    derivative and are rarely drawn, so f stays sparse.  The step of a drawn example is larger in turn, such that the
+    expected step is a gradient step:
 
     .. math::
 
@@ -113,7 +117,7 @@ class OSKL(SoftmaxKernelClassifier):
     def _validate_params(self):
         super()._validate_params()
         if self.loss == "logit" and self.G < 1:
-            message = f"The 'G' parameter of OSKL must be at least G1 = 1, the bound of the logit loss. Got {self.G!r}."
+            message = f"The 'G' parameter of OSKL must be at least 1 for the logit loss. Got {self.G!r}."
             raise ValueError(message)
 
     def _rule_arguments(self):
@@ -127,13 +131,13 @@ class OSKL(SoftmaxKernelClassifier):
     def _checked_weights(self, weights):
         largest = float(weights.max(initial=0.0))
         if self.loss != "logit" and largest > 1:
-            message = f"OSKL: weights above 1, here {largest:g}, require loss='logit', whose derivative is bounded."
+            message = f"OSKL: sample weights above 1 require loss='logit'. The largest weight is {largest:g}."
             raise ValueError(message)
         self._raised = max(1.0, largest / self.G)
         return weights
 
     def _weighted(self, draws, weights):
-        """Return draws divided by the sample weights; G is raised for weights above it."""
+        """Divide the random draws by the sample weights, and raise G if a weight exceeds it."""
         if weights is None:
             return draws, None
         with np.errstate(divide="ignore", invalid="ignore"):

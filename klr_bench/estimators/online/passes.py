@@ -1,4 +1,4 @@
-"""Learners that make one or several passes over the rows: order, weights, callbacks."""
+"""Base class of classifiers that learn in one or several passes over the rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SORTED = 50
 
 @estimator
 class OnlineClassifier(BinaryKernelClassifier):
-    """Classifier that learns row by row, in one or several passes.
+    """Classifier that learns row by row, in one or several passes over the data.
 
     With more than two classes it learns one function f_k per class, which separates it from the others, all in the same
     passes.
@@ -96,11 +96,11 @@ class OnlineClassifier(BinaryKernelClassifier):
         return self
 
     def _complete(self, X, y):
-        """Do nothing; a subclass may act after all passes of a fit."""
+        """Do nothing; subclasses may override this method to act at the end of `fit`."""
 
     @checked_fit
     def partial_fit(self, X, y, classes=None, sample_weight=None, callback=None):
-        """Continue learning from the rows of X, in order; return self.
+        """Continue learning from the rows of X in their order; return self.
 
         The result depends on the sequence of rows only, up to rounding, not on how it is split into calls.  Kernel,
         dtype and budget cannot change after the first call; other parameters hold for the rows that follow.
@@ -119,19 +119,19 @@ class OnlineClassifier(BinaryKernelClassifier):
 
     @available_if(lambda self: self._is_logistic())
     def predict_proba(self, X):
-        """Return class probabilities (n_samples, n_classes); requires the logistic loss."""
+        """Return the class probabilities for the rows of X; requires the logistic loss."""
         return self._probabilities(X)
 
     def steps(self, n_samples):
-        """Return the largest t passed to a callback of `fit`, and the first t worth a checkpoint."""
+        """Return the total number of steps of `fit` and the first step worth a checkpoint."""
         return n_samples * self._passes(n_samples), FIRST
 
     def progress(self):
-        """Return the metrics stored at a checkpoint: the number of support vectors."""
+        """Return a dict with the number of support vectors, to be stored at a checkpoint."""
         return {"n_support": self.n_support_}
 
     def summary(self):
-        """Return the number of support vectors, the sparsity, and the number of updates."""
+        """Return a dict with the number of support vectors, the sparsity and the number of updates."""
         return {
             "n_support": self.n_support_,
             "sparsity": 1.0 - self.n_support_ / (self.t_ - self._n_again),
@@ -178,29 +178,32 @@ class OnlineClassifier(BinaryKernelClassifier):
         return False
 
     def _note_decided(self):
-        """Do nothing; `Progressive` stores the predictions of a block of rows here."""
+        """Do nothing; `Progressive` overrides this method to store the predictions of a block."""
 
     def _passes(self, n):
         return self.n_epochs
 
     def _order(self, n):
-        """Return the order of a pass through n rows, (n,), or None for the original order."""
+        """Return a permutation of n rows for one pass, or None for the original order."""
         return self._random.permutation(n) if self.shuffle else None
 
     def _begin_pass(self):
         self._state.average_from_here()
 
     def _weights(self, sample_weight, X, y, *, whole=True):
-        """Return the sample weights (n,), or None if all are 1; `whole` is False for partial data."""
+        """Return the sample weights times the class weights, or None if all are 1.
+
+        `whole` is False if X is only a part of the data.
+        """
         if not whole:
             refuse_balanced(self)
         weights = row_weights(sample_weight, self.class_weight, X, y, self.classes_)
         return None if weights is None else self._checked_weights(weights)
 
     def _checked_weights(self, weights):
-        """Return the weights.
+        """Return the sample weights if the learner supports them.
 
-        Raises ValueError if the rule has no unbiased update for them.
+        Otherwise the method raises ValueError.
         """
         return weights
 
@@ -208,21 +211,23 @@ class OnlineClassifier(BinaryKernelClassifier):
         self._count_again()
 
     def _count_again(self):
-        """After a pass of `fit`, record how many examples were repetitions of earlier rows."""
+        """Record how many of the examples seen so far were repetitions of earlier rows."""
         self._n_again = max(self._state.t - self._n_first, 0)
 
     def _size(self, callback):
         return engine.BLOCK
 
     def _refuse(self, t, f):
-        """Raise ValueError for example t, at which f(x) is not finite."""
-        why = "the update or the norm of f is not finite; use a smaller step, or scale X"
-        message = f"{type(self).__name__}: f(x) = {f:g} at example {t}, and {why}."
+        """Raise ValueError because learning from example number t gave a value that is not finite."""
+        message = (
+            f"{type(self).__name__}: f(x) = {f:g} at example number {t}, "
+            "and the update or the norm of f is not finite; use a smaller step size, or scale X."
+        )
         raise ValueError(message)
 
 
 def warn_of_order(estimator, y):
-    """Warn if the rows are sorted by class, because a single pass then forgets the first class."""
+    """Warn if the rows are sorted by class, since learning then forgets the first class."""
     if len(y) >= SORTED and np.count_nonzero(y[1:] != y[:-1]) < len(estimator.classes_):
-        message = f"{type(estimator).__name__}: the rows are sorted by class; use shuffle=True, or permute them."
+        message = f"{type(estimator).__name__}: the rows are sorted by class; use shuffle=True, or permute the rows."
         warnings.warn(message, stacklevel=4)

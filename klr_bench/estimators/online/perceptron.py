@@ -1,4 +1,4 @@
-"""Kernel perceptron."""
+"""Kernel perceptron, an online learner that updates only at mistakes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def step_on_mistake(y, f, u, t, parameters):
 
 @estimator
 class KernelPerceptron(OnlineKernelClassifier):
-    r"""Kernel perceptron: each mistake becomes a support vector.
+    r"""Kernel perceptron, which makes each misclassified example a support vector.
 
     At an example with y f(x) <= 0, and only there,
 

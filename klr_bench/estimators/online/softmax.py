@@ -1,4 +1,4 @@
-"""The engine's recursion for logistic regression with more than two classes.
+"""Online kernel logistic regression with more than two classes.
 
 A learner keeps F = (F_1, ..., F_M), one function per class, with sum_k F_k = 0, and P(k|x) is the softmax of F(x).  Let
 z be the log-odds of the right class y, and q_k the shares of the others, so that P(k|x) = (1 - sigma(z)) q_k:
@@ -54,11 +54,12 @@ def _signature(real):
 def _recursion(
     rule, parameters, radius, y, u, factors, gram, diagonal, t, n_support, f, stores, block, scalars, counts, tiny
 ):  # fmt: skip
-    """Process a block of b examples with classes y (b,) in {0, ..., M - 1}.
+    """Process a block of examples of M classes with one learner.
 
-    As in `engine._recursion`, with factors (b,), and with one row per class: f (M, b), the sums so far, without the
-    scale; `stores`; `block`; `scalars` (M, 5), the same for all classes, with the last z in place of f(x); and
-    `counts`, where mistakes and the refused example are those of row 0.
+    The b examples have the classes y (b,) in {0, ..., M - 1}.  As in `engine._recursion`, with factors (b,), and with
+    one row per class: f (M, b), the sums so far, without the scale; `stores`; `block`; `scalars` (M, 5), the same for
+    all classes, with the last z in place of f(x); and `counts`, where mistakes and the refused example are those of row
+    0.
     """
     coef, average, since, weights, _ = stores
     new_coef, new_average, new_since, new_weights, new_inserted = block
@@ -90,7 +91,7 @@ def _recursion(
             for k in range(n_classes):
                 a = 0.5 * c * direction[k] / scale
                 new_coef[k, i], new_since[k, i], new_weights[k, i], new_inserted[k, i] = a, scale_sum, a, 1
-                later, kernel = f[k, i + 1 :], gram[i, i + 1 :]  # indices from 0 let the loop vectorize
+                later, kernel = f[k, i + 1 :], gram[i, i + 1 :]  # slices let the compiler vectorize the loop below
                 for j in range(len(later)):
                     later[j] += a * kernel[j]
             squared += 2.0 * c * np.sum(direction * values) + c * c * length * length * diagonal[i]
@@ -115,7 +116,7 @@ def _recursion(
 
 
 class SoftmaxState(engine.OnlineState):
-    """State of a learner with M classes: `OnlineState` with one row per class."""
+    """State of a softmax learner: an `OnlineState` with one row of coefficients per class."""
 
     def __init__(self, kernel, X, n_classes):
         super().__init__(kernel, X, range(n_classes))
@@ -127,13 +128,13 @@ class SoftmaxState(engine.OnlineState):
         )  # fmt: skip
 
     def n_insertions(self):
-        """Return the number of insertions; each insertion is for all classes."""
+        """Return the number of insertions, each of which counts once for all classes."""
         return int(self.inserted.columns[0].sum())
 
 
 @estimator
 class SoftmaxKernelClassifier(OnlineKernelClassifier):
-    """Learner with the logistic loss for any number of classes.
+    """Online kernel classifier that supports the logistic loss with two or more classes.
 
     With two classes, and with another loss, it is an `OnlineKernelClassifier`.  With more, f(x) has one value per
     class, which sum to 0, and the probabilities are their softmax.  An example is a mistake if the value of its class
@@ -182,11 +183,11 @@ class SoftmaxKernelClassifier(OnlineKernelClassifier):
             raise ValueError(message)
 
     def progress(self):
-        """Return the metrics stored at a checkpoint: support vectors and cumulative logistic loss."""
+        """Return a dict with the metrics to store at a checkpoint, including the logistic loss."""
         return super().progress() | self._losses()
 
     def summary(self):
-        """Return support vectors, sparsity, updates and, for the logistic loss, the cumulative loss."""
+        """Return the summary of the base class and, for the logistic loss, the cumulative loss."""
         return super().summary() | self._losses()
 
     def _losses(self):
@@ -201,7 +202,7 @@ class SoftmaxKernelClassifier(OnlineKernelClassifier):
         return self._has_many() and self._is_logistic()
 
     def _signs(self, y):
-        """Return the labels as -1.0 and +1.0, or as 0, 1, ... for the softmax."""
+        """Return the labels as -1.0 and +1.0, or as class numbers 0, 1, ... for the softmax."""
         if not self._is_softmax():
             return super()._signs(y)
         self._refuse_unknown(y)

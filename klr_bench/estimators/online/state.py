@@ -1,4 +1,4 @@
-"""States of learners that process examples in blocks, and shared compiled functions."""
+"""Base class of the states of learners that process examples in blocks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FOLD_BELOW = 1e-3
 
 @compiled()
 def count_example(y, f, k, counts, scalars):
-    """Count an example with label y, f(x) and k(x, x); return False if they are not finite."""
+    """Update the counts for an example; return False if f(x) or k(x, x) is not finite."""
     scalars[LAST] = f
     counts[T] += 1
     if not math.isfinite(f + k):
@@ -35,7 +35,7 @@ def count_example(y, f, k, counts, scalars):
 
 @compiled()
 def settle(m, coef, average, since, scalars):
-    """Add the pending contributions of the first m support vectors to the average."""
+    """Bring the averaged coefficients of the first m support vectors up to date."""
     for j in range(m):
         average[j] += coef[j] * (scalars[SUM] - since[j])
         since[j] = scalars[SUM]
@@ -43,7 +43,7 @@ def settle(m, coef, average, since, scalars):
 
 @compiled()
 def decay(phi, m, coef, average, since, scalars):
-    """Multiply f, which has m coefficients, by phi > 0."""
+    """Multiply the function f, which has m coefficients, by the factor phi > 0."""
     scalars[SCALE] *= phi
     if scalars[SCALE] < FOLD_BELOW:
         settle(m, coef, average, since, scalars)
@@ -54,7 +54,7 @@ def decay(phi, m, coef, average, since, scalars):
 
 
 class BlockState:
-    """State with common entries in `counts` and `scalars`.
+    """Base class of states that keep their statistics in `counts` and `scalars`.
 
     `counts` starts with T, MISTAKES and REFUSED; `scalars` starts with SCALE, SUM and LAST.
 
@@ -65,7 +65,7 @@ class BlockState:
     """Number of examples per block."""
 
     def learn(self, X, y, *parameters):
-        """Learn from rows X (n, d) with labels y (n,) in {-1, 1}."""
+        """Learn from the rows of X with labels y in {-1, 1}, block by block."""
         for start in range(0, len(y), self.block):
             if self.refused:
                 break
@@ -78,25 +78,24 @@ class BlockState:
 
     @property
     def n_mistakes(self):
-        """Number of examples with y f(x) <= 0 before their own update."""
+        """Number of examples that f misclassified before it learned from them, y f(x) <= 0."""
         return int(self.counts[MISTAKES])
 
     @property
     def refused(self):
-        """Index (from 1) of the example at which f(x) was not finite, or 0."""
+        """Number of the example at which f(x) was not finite, counted from 1, or 0 if none."""
         return int(self.counts[REFUSED])
 
     @property
     def last_value(self):
-        """The last value f(x)."""
+        """The most recently computed decision value f(x)."""
         return self.scalars[LAST]
 
     def _slots(self):
-        """Return the slots of the support vectors."""
         return slice(0, self.counts[N])
 
     def coefficients(self, *, average):
-        """Return the indices in `support` of the examples in f, and their coefficients."""
+        """Return the indices of the support vectors in `support`, and their coefficients."""
         slots = self._slots()
         number, coef = self.number[slots], self.coef[slots]
         if not average:

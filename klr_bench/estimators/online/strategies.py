@@ -1,4 +1,4 @@
-"""Block engine of strategies that insert, remove and rescale support vectors.
+"""Block-wise execution of strategies that insert, remove and rescale support vectors.
 
 A strategy is a compiled function of a `Book`.  It goes through the examples of a block with `decide`, `enter`, `drop`
 and `shrink`, and returns how many it has processed.  None of this changes a kernel value: those of a block, with the
@@ -84,13 +84,16 @@ strategy = compiled([_strategy(float32), _strategy(float64)])
 
 @compiled()
 def f_at(book, row, i):
-    """Return f at a row of `values`, before example i of the block is inserted."""
+    """Return f(x) for the point x whose kernel values are in the given row of `book.values`.
+
+    f contains the examples of the block before number i.
+    """
     return book.scalars[SCALE] * dot(book.coef, book.values[row], book.counts[FIRST] + i)
 
 
 @compiled()
 def decide(book, i):
-    """Start the step of example i and return f(x_i), or nan to end learning if not finite."""
+    """Start the step of example i; return f(x_i), or nan if a value is not finite."""
     value = f_at(book, i, i)
     book.f[i] = value
     return value if count_example(book.y[i], value, 0.0, book.counts, book.scalars) else math.nan
@@ -98,9 +101,9 @@ def decide(book, i):
 
 @compiled()
 def enter(book, i, slot, c, value):
-    """Insert example i with coefficient c into a slot that is free or being replaced.
+    """Insert example i of the block into f with coefficient c.
 
-    `value` is f(x_i).
+    `slot` is free, or its support vector has just been dropped; `value` is f(x_i).
     """
     counts, scalars = book.counts, book.scalars
     column = counts[FIRST] + i
@@ -115,7 +118,7 @@ def enter(book, i, slot, c, value):
 
 @compiled()
 def drop(book, column):
-    """Remove the example of a column from f, but keep its share of the average.
+    """Remove the support vector in a column from f, but keep its part of the average.
 
     The caller updates the norm.
     """
@@ -126,14 +129,14 @@ def drop(book, column):
 
 @compiled()
 def shrink(book, phi):
-    """Multiply f by phi > 0."""
+    """Multiply the function f by the factor phi > 0."""
     book.scalars[SQUARED] *= phi * phi
     decay(phi, book.counts[FIRST] + len(book.y), book.coef, book.average, book.since, book.scalars)
 
 
 @compiled()
 def _commit(book, right, left, block_left):
-    """At the end of a block, move the inserted examples from their columns to their slots."""
+    """Move the examples inserted during a block from their columns to their slots."""
     first = book.counts[FIRST]
     for slot in range(book.counts[N]):
         column = book.column[slot]
@@ -148,12 +151,12 @@ def _commit(book, right, left, block_left):
 
 @compiled(int64(types.boolean, int64, int64, int64))
 def n_victims(by_age, first, b, budget):
-    """Return the number of oldest support vectors whose kernel values a block may need."""
+    """Return the number of oldest support vectors that may be removed during a block."""
     return min(first, max(b // 2, 1)) if by_age and first + b > budget else 0
 
 
 def _as_words(array):
-    """Reinterpret an array of floating-point numbers as words of bits."""
+    """Reinterpret an array of floating-point numbers as unsigned integers of the same size."""
 
 
 @overload(_as_words)
@@ -165,9 +168,10 @@ def _as_words_by_precision(array):
 
 @compiled()
 def _kernel_values(rows, columns, n_words, differ, per_bit, base, kernel, degree):
-    """Return the kernel values (n, m) of left operands (n, d') and right operands (m, d').
+    """Return the matrix of kernel values of two sets of prepared points.
 
-    n_words, ..., base are those of their `Packing`.
+    `rows` (n, d') are left operands, and `columns` (m, d') right operands; the result has the shape (n, m).  n_words,
+    ..., base are those of their `Packing`.
     """
     if n_words == 0:
         values = np.dot(rows, columns.T)
@@ -199,9 +203,9 @@ def _learn(
     y, u, f,
     left, right, coef, average, since, length, number, slot, column, total, entered, counts, scalars,
 ):  # fmt: skip
-    """Learn from dense rows, given their left and right operands and lengths ||k(x, .)||.
+    """Learn from dense rows with a compiled strategy, block by block.
 
-    Sets f (n,).
+    The rows are given by left operands `queries`, right operands `keys` and `lengths`, ||k(x, .)||.  Sets f (n,).
 
     left (B, d') and right (B + block, d') are the operands of slots and columns; the rest as in `Book`.
     """
@@ -228,7 +232,7 @@ def _learn(
 
 
 class StrategyState(BlockState):
-    """State of a learner with a strategy between two chunks of examples.
+    """State that a learner with a strategy carries from one chunk of examples to the next.
 
     Attributes: `decided`, f(x) of the examples of the last call of `learn`, each by the ones before it; `support`, the
     rows of all inserted examples, in order, and their `numbers` among all; `left` and `right`, the operands of slots
@@ -236,7 +240,7 @@ class StrategyState(BlockState):
     """
 
     def __init__(self, kernel, X, budget, *, by_age):
-        """Initialize for rows like X, dense or CSR.
+        """Initialize the state for rows like those of X, which may be dense or CSR.
 
         `by_age` is True if the strategy needs f at the oldest examples.
         """
@@ -244,14 +248,14 @@ class StrategyState(BlockState):
         self.sparse = sp.issparse(X)
         self.operands = operands_of(kernel, X)
         self.support, self.numbers = growing_like(X), Growing((0,), np.int64)
-        self.left, self.right = np.empty((2, 0, self._width(X)), dtype=X.dtype)
+        self.left, self.right = np.empty((2, 0, self._n_operand_columns(X)), dtype=X.dtype)
         self.decided, self.coef, self.average, self.since, self.length, self.total = np.zeros((6, 0))
         self.number, self.slot, self.column, self.entered = np.zeros((4, 0), dtype=np.int64)
         self.counts, self.scalars = np.zeros(7, dtype=np.int64), np.zeros(MEMORY + 2)
         self.scalars[SCALE] = 1.0
 
     def learn(self, strategy, parameters, X, y, u):
-        """Learn from rows X (n, d) with labels y (n,) in {-1, 1} and uniform draws u (n,)."""
+        """Learn from the rows of X with labels y in {-1, 1} and uniform random numbers u."""
         size = BLOCK if self.budget <= LARGE else SHORT
         self._fit_operands(X)
         self._make_room(len(y), size)
@@ -268,17 +272,17 @@ class StrategyState(BlockState):
             self.support.append(X[entered - before])
             self.numbers.append(entered)
 
-    def _width(self, X):
-        """Return the number of columns of an operand, or 0 if the rows are the operand."""
+    def _n_operand_columns(self, X):
+        """Return the number of columns of a prepared operand, or 0 if X itself is used."""
         return 0 if self.operands.left_is_rows else self.operands.left(X[:1]).shape[1]
 
     def _fit_operands(self, X):
-        """Switch to operands suitable for rows X, and convert the support vectors if they change."""
+        """Adapt the operands to the rows of X, and convert the support vectors if necessary."""
         operands = self.operands.fitting(X)
         if operands is self.operands:
             return
         self.operands = operands
-        n, width = self.counts[N], self._width(X)
+        n, width = self.counts[N], self._n_operand_columns(X)
         rows = self.support.rows[self.number[:n]]
         self.left, self.right = (np.zeros((len(old), width), dtype=old.dtype) for old in (self.left, self.right))
         if width:
@@ -303,7 +307,7 @@ class StrategyState(BlockState):
         return len(y)
 
     def _learn_by_index(self, strategy, parameters, size, X, y, u, f, lengths):
-        """Learn from some of the rows with a new inverted index of the columns; return their number."""
+        """Learn from the first rows of X with an inverted index; return the number of rows used."""
         first, b = self.counts[N], min(size, len(y))
         columns = sp.vstack([self.support.rows[self.number[:first]], X[:b]], format="csr")
         victims = (self.counts[TURNS] + np.arange(n_victims(self.by_age, first, b, self.budget))) % self.budget

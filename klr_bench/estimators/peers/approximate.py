@@ -22,7 +22,7 @@ from klr_bench.estimators.core.rows import refuse_dense
 
 @estimator
 class ApproximateKernelLR(BinaryKernelClassifier):
-    r"""scikit-learn's logistic regression on its approximate kernel features.
+    r"""scikit-learn's logistic regression on scikit-learn's approximate kernel features.
 
     Both steps are one estimator with flat parameters.
 
@@ -94,7 +94,7 @@ class ApproximateKernelLR(BinaryKernelClassifier):
 
     @checked_fit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ApproximateKernelLR:
-        """Draw the features and fit the linear model; return self.
+        """Create the feature map and fit the linear model to the features; return self.
 
         Parameters
         ----------
@@ -120,18 +120,20 @@ class ApproximateKernelLR(BinaryKernelClassifier):
 
     @checked_decision
     def decision_function(self, X: Any) -> Any:
-        """Return f(x) for the rows of X."""
+        """Evaluate the decision function at each row of X."""
         check_is_fitted(self, "pipeline_")
         return self.pipeline_.decision_function(self._validate(X, dtype=self._dtypes()))
 
     @checked_decision
     def predict_proba(self, X: Any) -> Any:
-        """Return the probabilities of the classes, (n_samples, n_classes)."""
+        """Return the probability of each class for each row of X, of shape (n_samples, n_classes)."""
         check_is_fitted(self, "pipeline_")
         return self.pipeline_.predict_proba(self._validate(X, dtype=self._dtypes()))
 
     def kernel_error(self, X: Any) -> float:
-        """Return the largest ``|z(x)'z(x') - k(x, x')|`` over all pairs of rows.
+        """Return the largest error of the approximate kernel over all pairs of rows of X.
+
+        The error of a pair is ``|z(x)'z(x') - k(x, x')|``.
 
         Theorem 2 of Qin et al. (2011) bounds it for Fourier features (Rahimi and Recht, claim 1).
         """
@@ -141,7 +143,7 @@ class ApproximateKernelLR(BinaryKernelClassifier):
         return float(np.max(np.abs(Z @ Z.T - pairwise_kernels(X, metric=self.kernel, filter_params=True, **options))))
 
     def stand_in(self) -> ApproximateKernelLR:
-        """Return an estimator with the same solver, used to load it before timing."""
+        """Return an estimator with the same solver, for a first fit that loads code before timing."""
         return type(self)(solver=self.solver)
 
     def _feature_map(self, X: Any) -> Any:

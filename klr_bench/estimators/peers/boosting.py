@@ -1,4 +1,4 @@
-"""Gradient boosting of scikit-learn with support for sparse rows."""
+"""scikit-learn's gradient boosting classifier, extended to sparse rows."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ class GradientBoosting(HistGradientBoostingClassifier):
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> GradientBoosting:
-        """Fit to rows X (n_samples, n_features), dense or sparse, and classes y; return self."""
+        """Fit the classifier to the dense or sparse rows of X and their classes y; return self."""
         wide = sp.issparse(X) and X.shape[1] > DENSE_AT_MOST
         self._columns: Any = np.unique(sp.csr_matrix(X).indices) if wide else None
         self._width = X.shape[1] if wide else None
         return super().fit(self._dense(X), y, sample_weight)  # type: ignore[no-any-return]
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the predicted classes, (n_samples,)."""
+        """Return the predicted class of each row of X."""
         return super().predict(self._dense(X))  # type: ignore[no-any-return]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probabilities of the classes, (n_samples, n_classes)."""
+        """Return the probability of each class for each row of X, of shape (n_samples, n_classes)."""
         return super().predict_proba(self._dense(X))  # type: ignore[no-any-return]
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return the raw scores, (n_samples,), or (n_samples, n_classes) for more than two classes."""
+        """Return the raw score of each row of X, for each class if there are more than two."""
         return super().decision_function(self._dense(X))  # type: ignore[no-any-return]
 
     def _dense(self, X: Any) -> Any:
-        """Return the columns of sparse rows that have entries, as a dense array."""
+        """Convert sparse rows to a dense array, without the columns that were dropped in the fit."""
         if getattr(self, "_columns", None) is not None:
             if X.shape[1] != self._width:
                 message = f"GradientBoosting: X has {X.shape[1]} features, expected {self._width} as in the fit."

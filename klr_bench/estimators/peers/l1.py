@@ -1,4 +1,4 @@
-"""L1 solvers of other libraries on the same features; their objectives are rescaled here.
+"""L1-regularized logistic regression by other libraries, with the objective of `L1KLR`.
 
 here            sum_i log(1 + exp(-y_i w'z_i)) + lam ||w||_1
 scikit-learn    C sum_i log(1 + exp(-y_i w'z_i)) + ||w||_1               C = 1/lam; liblinear and saga
@@ -102,14 +102,14 @@ class L1Peer(L1KLR):
         )  # fmt: skip
 
     def steps(self, n_samples):
-        """Return the largest and the first t passed to a callback, which sees only the end."""
+        """Return 1 as the last and the first step, because a library's fit counts as one step."""
         return 1, 1
 
     def _run(self, problem, x, random, callback, reference=None):
-        """Return the library's solution as an iterate, and True because the library has stopped."""
+        """Fit with the library; return its solution as an `Iterate`, and True for a finished fit."""
         Z = library_layout(self.solver, problem.matrix.stored)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # these warnings are about renamed parameters and convergence
+            warnings.simplefilter("ignore")  # these concern renamed parameters and convergence
             model = library_model(self.solver, problem.lam, len(problem.y), self.tol, self.max_iter, random)
             options = {} if (problem.weights == 1).all() else {"sample_weight": problem.weights}
             if options and self.solver not in ("liblinear", "saga"):
@@ -126,13 +126,13 @@ class L1Peer(L1KLR):
 
 
 def library_layout(solver, Z):
-    """Return the features Z (N, D) in the layout and precision required by a library."""
+    """Convert the feature matrix Z to the memory layout and the precision that a library needs."""
     dtype = np.float64 if solver in ("liblinear", "celer") else Z.dtype  # without float32 support
     return np.asarray(Z, dtype=dtype, order="C" if solver in ("liblinear", "saga") else "F")
 
 
 def library_model(solver, lam, n_samples, tol, max_iter, random=None):
-    """Return a library's estimator with the objective rescaled for n_samples rows.
+    """Create a library's estimator whose regularization is equivalent to lam.
 
     Raises ImportError, with what to install, if the library is missing.
     """
@@ -145,10 +145,10 @@ def library_model(solver, lam, n_samples, tol, max_iter, random=None):
         if solver == "skglm":
             from skglm import SparseLogisticRegression
 
-            # max_iter counts working sets, max_epochs counts sweeps over each of them
+            # max_iter limits the number of working sets, max_epochs the number of sweeps over each of them
             return SparseLogisticRegression(alpha=lam / n_samples, fit_intercept=False, tol=tol, max_iter=max_iter)
         from celer import LogisticRegression as CelerLogisticRegression
     except ImportError as error:
-        message = f"solver={solver!r} needs the library {solver}: pip install klr-bench[peers] ({error})."
+        message = f"solver={solver!r} needs the library {solver}; run `pip install klr-bench[peers]` ({error})."
         raise ImportError(message) from error
     return CelerLogisticRegression(C=1 / lam, fit_intercept=False, tol=tol, max_iter=max_iter)

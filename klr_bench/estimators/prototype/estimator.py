@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from numbers import Real
 
 import numpy as np
@@ -20,10 +21,13 @@ from klr_bench.estimators.core.parameters import (
     SEED,
     VERBOSE,
     Number,
+    estimator,
+    parameter,
 )
 from klr_bench.estimators.prototype.base import PrototypeClassifier
 
 
+@estimator
 class PrototypeKLR(PrototypeClassifier):
     r"""Kernel logistic regression on a few learned prototypes, for two or more classes.
 
@@ -47,10 +51,13 @@ class PrototypeKLR(PrototypeClassifier):
     init : {"random", "kmeans"}, default="random"
         The first prototypes: training rows drawn at random, or centers of k-means.  On the same digits "kmeans" helps
         where prototypes are few (0.40 in place of 0.53 with 5) and where they are not learned.
-    learn_prototypes, learn_width, learn_coef : bool, default=True
-        Whether u, theta and b are learned.  With learn_prototypes=False the prototypes stay at random rows (Blum),
-        which costs log loss: 0.19 in place of 0.10 with 50 on the same digits.  With learn_coef=False all b are drawn
-        once from [-1, 1].  learn_width has no effect with kernel="linear".
+    learn_prototypes : bool, default=True
+        Whether u is learned.  False keeps the first prototypes (Blum), which costs log loss: 0.19 in place of 0.10 with
+        50 random rows of the same digits.
+    learn_width : bool, default=True
+        Whether theta is learned; it has no effect with kernel="linear".
+    learn_coef : bool, default=True
+        Whether b is learned; False draws all b once from [-1, 1].
     l1 : float, default=0.0
         Weight >= 0 of the Laplacian prior on the prototypes: some of their entries become 0.  With 50 prototypes of
         ten digits 1e-4, 3e-4, 1e-3 and 3e-3 leave 62, 34, 14 and 9 % of the entries, and the log loss grows from 0.10
@@ -94,13 +101,20 @@ class PrototypeKLR(PrototypeClassifier):
     dtype : {"float32", "float64"} or None, default=None
         None follows X: float32 stays float32, all else is float64.  L-BFGS works in float64 in any case.  Choose
         float64 for CSR rows, or with l1 > 0, if rows are far from 0: distances in float32 then lose digits.
-    coef0, class_weight, verbose
-        See `DualCDKLR`.
+    coef0 : float, default=1.0
+        Constant of the poly kernel, any number; at 0 or above the kernel is positive definite.
+    class_weight : dict, "balanced" or None, default=None
+        Weights >= 0 of the classes, which multiply the weights of the rows; "balanced" is n_samples / (n_classes n_k)
+        for class k with n_k rows.
+    verbose : int or bool, default=False
+        True prints the progress of a fit about once per second; values above 1 print a line at each callback.
 
     Attributes
     ----------
-    classes_, n_features_in_
-        See `DualCDKLR`.
+    classes_ : ndarray of shape (n_classes,)
+        The classes in sorted order, in the dtype of y.
+    n_features_in_ : int
+        Number of features.
     prototypes_ : ndarray or CSR matrix of shape (n_prototypes, n_features)
         u, in the precision of the fit; CSR after a fit to CSR rows with more than 8,192 features.
     dual_coef_ : ndarray of shape (n_classes, n_prototypes); with two classes (n_prototypes,), for the second
@@ -129,79 +143,29 @@ class PrototypeKLR(PrototypeClassifier):
     (True, (6, 2))
     """
 
-    _parameter_constraints = {  # noqa: RUF012
-        "n_prototypes": [COUNT, None],
-        "init": [StrOptions({"random", "kmeans"})],
-        "learn_prototypes": ["boolean"],
-        "learn_width": ["boolean"],
-        "learn_coef": ["boolean"],
-        "l1": [NOT_NEGATIVE],
-        "l2": [NOT_NEGATIVE],
-        "solver": [StrOptions({"auto", "adam", "lbfgs", "alternating", "gradient"})],
-        "learning_rate": [POSITIVE],
-        "batch_size": [COUNT, None],
-        "lazy": ["boolean"],
-        "validation_fraction": [Number(Real, 0, 1, closed="left")],
-        "tol": [NOT_NEGATIVE],
-        "max_iter": [COUNT],
-        "kernel": [StrOptions(set(KERNELS))],
-        "gamma": [POSITIVE, None],
-        "degree": [COUNT],
-        "coef0": [NUMBER],
-        "random_state": SEED,
-        "dtype": [StrOptions({"float32", "float64"}), None],
-        "class_weight": CLASS_WEIGHT,
-        "verbose": VERBOSE,
-    }
-
-    def __init__(
-        self,
-        n_prototypes=None,
-        init="random",
-        learn_prototypes=True,
-        learn_width=True,
-        l1=0.0,
-        *,
-        learn_coef=True,
-        l2=1e-4,
-        solver="auto",
-        learning_rate=0.1,
-        batch_size=128,
-        lazy=False,
-        validation_fraction=0.0,
-        tol=1e-4,
-        max_iter=100,
-        kernel="rbf",
-        gamma=None,
-        degree=3,
-        coef0=1.0,
-        random_state=None,
-        dtype=None,
-        class_weight=None,
-        verbose=False,
-    ):
-        self.n_prototypes = n_prototypes
-        self.init = init
-        self.learn_prototypes = learn_prototypes
-        self.learn_width = learn_width
-        self.l1 = l1
-        self.learn_coef = learn_coef
-        self.l2 = l2
-        self.solver = solver
-        self.learning_rate = learning_rate
-        self.batch_size = batch_size
-        self.lazy = lazy
-        self.validation_fraction = validation_fraction
-        self.tol = tol
-        self.max_iter = max_iter
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.random_state = random_state
-        self.dtype = dtype
-        self.class_weight = class_weight
-        self.verbose = verbose
+    n_prototypes: int | None = parameter(None, COUNT, None)
+    init: str = parameter("random", StrOptions({"random", "kmeans"}))
+    learn_prototypes: bool = parameter(True, "boolean")
+    learn_width: bool = parameter(True, "boolean")
+    l1: float = parameter(0.0, NOT_NEGATIVE)
+    _: KW_ONLY
+    learn_coef: bool = parameter(True, "boolean")
+    l2: float = parameter(1e-4, NOT_NEGATIVE)
+    solver: str = parameter("auto", StrOptions({"auto", "adam", "lbfgs", "alternating", "gradient"}))
+    learning_rate: float = parameter(0.1, POSITIVE)
+    batch_size: int | None = parameter(128, COUNT, None)
+    lazy: bool = parameter(False, "boolean")
+    validation_fraction: float = parameter(0.0, Number(Real, 0, 1, closed="left"))
+    tol: float = parameter(1e-4, NOT_NEGATIVE)
+    max_iter: int = parameter(100, COUNT)
+    kernel: str = parameter("rbf", StrOptions(set(KERNELS)))
+    gamma: float | None = parameter(None, POSITIVE, None)
+    degree: int = parameter(3, COUNT)
+    coef0: float = parameter(1.0, NUMBER)
+    random_state: object = parameter(None, *SEED)
+    dtype: str | None = parameter(None, StrOptions({"float32", "float64"}), None)
+    class_weight: dict | str | None = parameter(None, *CLASS_WEIGHT)
+    verbose: int | bool = parameter(False, *VERBOSE)
 
     @checked_fit
     def fit(self, X, y, sample_weight=None, callback=None):

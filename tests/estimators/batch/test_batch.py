@@ -113,9 +113,9 @@ def test_refuses_what_is_not_finite():
 
 def test_an_open_gap_and_small_blocks_give_a_warning():
     X, y = toy()
-    with pytest.warns(ConvergenceWarning, match="DualCDKLR: the gap is .* > tol after max_iter=1"):
+    with pytest.warns(ConvergenceWarning, match="DualCDKLR: the duality gap .* exceeds tol after max_iter=1"):
         DualCDKLR(1e-6, max_iter=1, random_state=0).fit(X, y)
-    message = r"cache_size=0.03 MB holds the kernel values of 12 of 300 rows; blocks of 12"
+    message = r"cache_size=0.03 MB holds the kernel values of 12 of 300 rows, so the fit uses blocks of 12"
     with pytest.warns(UserWarning, match=message) as warned:
         DualCDKLR(1e-2, tol=1e-3, cache_size=TINY, random_state=0).fit(X, y)
     assert len(warned) == 1
@@ -154,7 +154,7 @@ def test_decision_function_is_the_expansion_and_probabilities_its_sigmoid(learne
 @pytest.mark.parametrize("kernel", [KERNELS["rbf"], KERNELS["poly"]], ids=["rbf", "poly"])
 def test_import_vectors_are_those_of_the_reference(kernel):
     X, y = toy(80)
-    with pytest.warns(ConvergenceWarning, match="still falls at max_import_vectors=4"):
+    with pytest.warns(ConvergenceWarning, match="still decreases at max_import_vectors=4"):
         learner = ImportVectorMachine(1e-3, max_import_vectors=4, tol=1e-9, **kernel).fit(X, y)
     K = reference.kernel_matrix(X, X, **kernel)
     rows, a, objective = reference.import_vectors(K, y, 1e-3, 4)

@@ -158,7 +158,9 @@ def test_budget_oskl_raises_if_a_derivative_exceeds_its_bound(loss, budget):
     learner = one_pass.BudgetOSKL(budget, 2.0, eta, loss, gamma=2.0, random_state=0)
     learner.partial_fit(X[: first - 1], y[: first - 1], classes=[-1, 1])
     assert learner.n_support_ == len(f.places)
-    with pytest.raises(ValueError, match=f"of the {loss} loss exceeds G = 2 at example {first}; G must be at least"):
+    with pytest.raises(
+        ValueError, match=f"of the {loss} loss exceeds G = 2 in absolute value at example number {first}"
+    ):
         learner.fit(X, y)
 
 
@@ -208,7 +210,7 @@ def test_raises_if_values_overflow(learner):
     X[:7] *= 1e-3
     X[7:] *= 1e200
     learner = clone(learner).set_params(kernel="poly", gamma=1.0, degree=3)
-    with np.errstate(all="ignore"), pytest.raises(ValueError, match=r"at example 8, .* is not finite"):
+    with np.errstate(all="ignore"), pytest.raises(ValueError, match=r"at example number 8, .* is not finite"):
         learner.fit(X, y)
 
 

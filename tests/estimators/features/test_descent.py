@@ -94,7 +94,9 @@ def test_what_an_experiment_is_told():
 
 def test_a_step_that_is_too_large_is_refused():
     X, y = toy(n=300)
-    with pytest.raises(ValueError, match=r"FOGD: f\(x\) = .* at example \d+, .* is not finite; use a smaller step"):
+    with pytest.raises(
+        ValueError, match=r"FOGD: f\(x\) = .* at example number \d+, .* is not finite; use a smaller step"
+    ):
         FOGD(30, eta=1e4, loss="square", gamma=0.7, random_state=0).fit(X, y)
 
 
@@ -212,7 +214,7 @@ def test_a_kernel_matrix_that_overflows_is_refused():
     """f is finite at all examples, but not the product of the last one with itself."""
     X, y = toy(n=8, empty_rows=False)
     X[7:] *= 1e200
-    with np.errstate(all="ignore"), pytest.raises(ValueError, match=r"at example 8, .* is not finite"):
+    with np.errstate(all="ignore"), pytest.raises(ValueError, match=r"at example number 8, .* is not finite"):
         NOGD(8, loss="square", kernel="linear").fit(X, y)
 
 

@@ -132,7 +132,7 @@ HUGE = [KernelPegasos(kernel="poly", degree=5), OSKL(kernel="poly", degree=5), N
 @pytest.mark.parametrize("learner", [*HUGE, KernelPerceptron(kernel="poly", degree=2.5, coef0=-1.0)], ids=str)
 def test_raises_if_f_is_not_finite(learner):
     X, y = toy()
-    message = r"at example \d+, and the update or the norm of f is not finite"
+    message = r"at example number \d+, and the update or the norm of f is not finite"
     with np.errstate(over="ignore", invalid="ignore"), pytest.raises(ValueError, match=message):
         learner.fit((1e7 * X).astype(np.float32), y)
 
@@ -293,7 +293,7 @@ def test_raises_for_invalid_weights():
         OSKL(class_weight="balanced").partial_fit(X, y)
     with pytest.raises(ValueError, match="Negative values in data passed to `sample_weight`"):
         OSKL().fit(X, y, -np.ones(len(y)))
-    with pytest.raises(ValueError, match="weights above 1, here 2, require loss='logit'"):
+    with pytest.raises(ValueError, match=r"weights above 1 require loss='logit'\. The largest weight is 2"):
         OSKL(loss="square", G=50).fit(X, y, np.full(len(y), 2.0))
     with pytest.raises(ValueError, match="'class_weight' parameter of OSKL must be"):
         OSKL(class_weight="equal").fit(X, y)

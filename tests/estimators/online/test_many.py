@@ -108,7 +108,7 @@ def test_default_number_of_passes():
 
 def test_learners_must_share_the_kernel():
     X, y = toy()
-    with pytest.raises(ValueError, match="must share kernel, dtype, n_epochs and class_weight; got 2 combinations"):
+    with pytest.raises(ValueError, match="must have the same kernel, dtype, n_epochs and class_weight"):
         fit_many([OSKL(gamma=1.0), OSKL(gamma=2.0)], X, y)
     with pytest.raises(ValueError, match="'eta' parameter"):
         fit_many([OSKL(), NonConservativeKLR(eta=-1.0)], X, y)
@@ -170,7 +170,7 @@ def test_raises_for_unknown_labels_and_invalid_steps():
         learner.partial_fit(X, y, classes=[0, 1, 2])
     with pytest.raises(ValueError, match=r"below 2. Got R/sqrt\(T\) = 5"):
         MarginKLR(R=5 * 300**0.5, eta="R/sqrt(T)").fit(X, y)
-    with np.errstate(all="ignore"), pytest.raises(ValueError, match=r"at example \d+, .* is not finite"):
+    with np.errstate(all="ignore"), pytest.raises(ValueError, match=r"at example number \d+, .* is not finite"):
         NonConservativeKLR(eta=1e160).fit((1e7 * X).astype(np.float32), y)
     together = fit_many([clone(learner).set_params(random_state=0) for learner in SOFTMAX_LEARNERS], X, y)  # one by one
     np.testing.assert_array_equal(together[0].dual_coef_, clone(together[0]).fit(X, y).dual_coef_)

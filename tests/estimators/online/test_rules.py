@@ -39,8 +39,8 @@ def test_rules_at_extreme_margins(value, h, aux_gamma):
     [
         (one_pass.MarginKLR(eta=2.0), r"'eta' parameter of MarginKLR must be a float in the range \(0.0, 2.0\) or"),
         (one_pass.MarginKLR(R=100.0, eta="R/sqrt(T)"), r"below 2. Got R/sqrt\(T\) = 5; use a smaller R"),
-        (one_pass.OSKL(G=0.5), r"'G' parameter of OSKL must be at least G1 = 1, the bound of the logit loss"),
-        (one_pass.OSKL(loss="exponential", G=1.0), r"loss exceeds G = 1 at example \d+; G must be at least G1"),
+        (one_pass.OSKL(G=0.5), r"'G' parameter of OSKL must be at least 1 for the logit loss"),
+        (one_pass.OSKL(loss="exponential", G=1.0), r"loss exceeds G = 1 in absolute value at example number \d+"),
     ],
 )
 def test_raises_for_invalid_parameters(learner, message):

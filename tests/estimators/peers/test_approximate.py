@@ -140,7 +140,9 @@ def test_a_relative_lambda_and_the_gap_of_a_loose_tolerance(solver):
 @pytest.mark.parametrize("solver", ["skglm", "celer"])
 def test_a_library_that_is_not_there_is_named(solver, monkeypatch):
     monkeypatch.setitem(sys.modules, solver, None)
-    with pytest.raises(ImportError, match=rf"solver='{solver}' needs the library {solver}: pip install klr-bench\[pe"):
+    with pytest.raises(
+        ImportError, match=rf"solver='{solver}' needs the library {solver}; run `pip install klr-bench\[pe"
+    ):
         L1Peer(solver, features="linear").fit(ROWS, LABELS)
 
 
