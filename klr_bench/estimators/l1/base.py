@@ -65,10 +65,7 @@ class L1Classifier(BinaryKernelClassifier):
                 return
 
     def prepare(self, X, y, sample_weight=None):
-        """Validate the data and compute the features; return the optimization problem.
-
-        Returns a pair: a `Problem` with lam = 0, which `solve` replaces, and a RandomState.
-        """
+        """Validate the data, compute the features; return the `Problem` and a RandomState."""
         self._forget()
         X, y = self._validate(X, y, dtype=self._dtypes(), reset=True)
         self._set_classes(y)

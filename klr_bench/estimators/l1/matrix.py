@@ -80,10 +80,7 @@ class FeatureMatrix:
         return FeatureMatrix(LinearFeatures.of(columns), columns, by_rows=self.by_rows, memory_limit=room)
 
     def blocks(self):
-        """Iterate over all rows in blocks; yield the slice of rows and their transposed features.
-
-        The features of a block of n rows have shape (D, n).
-        """
+        """Iterate over all rows in blocks; yield the slice of rows and their transposed features."""
         if self.stored is not None and not self.by_rows:
             yield slice(0, self.shape[0]), self.stored.T
             return
@@ -120,10 +117,7 @@ class FeatureMatrix:
         return out, squares
 
     def gram(self, h):
-        """Return the weighted Gram matrix Z' diag(h) Z of shape (D, D), for weights h >= 0.
-
-        Products of blocks have the precision of X; they are summed in float64.
-        """
+        """Return the weighted Gram matrix Z' diag(h) Z of shape (D, D), for weights h >= 0."""
         D = self.shape[1]
         out, root = np.zeros((D, D)), np.sqrt(h).astype(self._X.dtype)
         for rows, block in self.blocks():

@@ -50,10 +50,7 @@ class Problem:
         return np.append(np.full(self.matrix.shape[1], float(self.lam)), np.zeros(int(self.intercept)))
 
     def products(self, x):
-        """Return the margins of all examples for the parameter vector x.
-
-        The margins are y_i (w'z_i + b), of shape (N,).  As they are linear in x, a direction gives their change.
-        """
+        """Return the margin y_i (w'z_i + b) of each example for the parameter vector x."""
         D = self.matrix.shape[1]
         products = self.matrix.times(x[:D])
         if self.intercept:

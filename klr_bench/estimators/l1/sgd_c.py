@@ -48,10 +48,7 @@ _READ = types.Array(float64, 1, "C", readonly=True)
     fastmath={"contract", "reassoc"},
 )
 def _learn(Z, y, v, penalty, N, k, w, u, q, h):
-    """Take one stochastic gradient step per row of Z, and update w, u, q and h in place.
-
-    Z (n, D) are the features of the examples number k + 1, ..., k + n.
-    """
+    """Update the weights w and the solver state by one stochastic gradient step per row of Z."""
     D = Z.shape[1]
     for row in range(len(y)):
         k += 1

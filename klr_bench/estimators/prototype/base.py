@@ -87,10 +87,7 @@ class PrototypeClassifier(Classifier):
         return type(self)(solver=self.solver)
 
     def kernel_values(self, X):
-        """Return the kernel values between the rows of X and the prototypes.
-
-        The shape is (n_samples, n_prototypes).
-        """
+        """Return the kernel values between rows and prototypes, (n_samples, n_prototypes)."""
         check_is_fitted(self)
         rows = self._new_rows(X)
         return np.concatenate([self._model.kernel_values(self._x, block) for block, _, _ in rows.blocks()])
@@ -124,10 +121,7 @@ class PrototypeClassifier(Classifier):
         return X
 
     def _compacted(self, X):
-        """Keep the columns of X that were nonzero in training; summarize the others by their norm.
-
-        The norm of the other columns is appended as the last column, so that distances to prototypes do not change.
-        """
+        """Keep the training columns of CSR rows, and append the norm of the others as a column."""
         some = restricted(X, self._columns)
         others = np.sqrt(np.maximum(squared_norms(X) - squared_norms(some), 0))
         return sp.hstack([some, sp.csr_matrix(others[:, None])], format="csr")
@@ -151,10 +145,7 @@ class PrototypeClassifier(Classifier):
         return tuple(part for part, learned in zip(PARTS, wanted, strict=True) if learned)
 
     def _rows(self, X, y, sample_weight, random):
-        """Split the data into training rows and validation rows, and normalize the row weights.
-
-        The validation rows are None if `validation_fraction` is 0.  The weights have mean 1.
-        """
+        """Split the data into training and validation rows (or None), with weights of mean 1."""
         weights = row_weights(sample_weight, self.class_weight, X, y, self.classes_)
         if weights is not None:
             refuse_weightless(self, weights, y)
@@ -221,10 +212,7 @@ class PrototypeClassifier(Classifier):
         return self.converged_
 
     def _go_on(self, solver, x, rows, held_out, parts, random, callback):
-        """Run a mini-batch solver; return False if it stopped at `max_iter` without converging.
-
-        For solver="adam", which always makes `max_iter` passes, it returns True.
-        """
+        """Run a mini-batch solver; return False if it stopped at `max_iter` without converging."""
         model, n = self._model, len(rows)
         watched = rows if n <= WATCHED else rows.subset(np.sort(random.permutation(n)[:WATCHED]))
         options = {

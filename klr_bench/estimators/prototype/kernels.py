@@ -25,10 +25,7 @@ from klr_bench.estimators.core.kernels import exp_negative
 
 @dataclass(frozen=True)
 class PrototypeKernel:
-    """Kernel with fixed parameters, except for gamma, which is learned.
-
-    gamma = exp(theta) is passed to the methods.
-    """
+    """Kernel between rows and prototypes; its methods take the learned gamma as an argument."""
 
     name: str
     degree: int = 3
@@ -82,10 +79,7 @@ class PrototypeKernel:
         return by_U, by_theta
 
     def distances(self, X, U):
-        """Return the squared distances between the rows of X and the prototypes U, shape (m, J).
-
-        In the lazy form each distance is a sum over the nonzero features of the row only.
-        """
+        """Return the squared distances between rows and prototypes; lazy ones skip zeros of X."""
         if self.lazy:
             D = np.empty((X.shape[0], U.shape[1]), dtype=U.dtype)
             _lazy_distances(*_parts(X), U, D)

@@ -52,10 +52,7 @@ class Layout:
         return self.M * (1 + self.J) + self.J * self.d + 1
 
     def views(self, x):
-        """Split the parameter vector x into views of its four parts, without copying.
-
-        The parts are the intercepts b_0 (M,), coefficients B (J, M), prototypes U (d, J) and theta (1,).
-        """
+        """Split the vector x into views of intercepts, coefficients, prototypes and theta."""
         b, u, theta = (x[place] for place in self.slices.values())
         return b[: self.M], b[self.M :].reshape(self.J, self.M), u.reshape(self.d, self.J), theta
 
@@ -136,10 +133,7 @@ class Model:
         return float(loss + self.l2 / 2 * np.vdot(B, B) + l1)
 
     def slopes_of_all(self, x, rows, parts=PARTS):
-        """Return the objective without the L1 penalty, and its gradient by the given parts.
-
-        The gradient has the shape of x; it is 0 for all other parts.
-        """
+        """Return the objective without the L1 penalty, and its gradient, which is 0 for other parts."""
         _, B, _, _ = self.layout.views(x)
         total, sums = self.l2 / 2 * np.vdot(B, B), np.zeros(len(x))
         mean = rows.v.mean()
@@ -151,10 +145,7 @@ class Model:
         return float(total), sums
 
     def slopes(self, x, X, y, v, parts=PARTS):
-        """Return the scores of a block of rows, and the gradient of its L2-penalized mean log loss.
-
-        The gradient is a dict from the given parts to arrays.
-        """
+        """Return the scores of a block of rows, and the gradient of its mean log loss as a dict."""
         F, K, known = self._scores_and_kernel(x, X)
         _, B, U, theta = self.layout.views(x.astype(X.dtype, copy=False))
         minus_g = (v[:, None] * residuals(F, y) / len(y)).astype(X.dtype)

@@ -103,10 +103,7 @@ def adam(model, x, rows, watched, parts, *, rate, unit, batch_size, max_iter, ra
 
 
 def in_batches(model, x, rows, watched, parts, *, rate, unit, batch_size, max_iter, random):
-    """Run one Adam pass per part and round; yield the parameters after each round.
-
-    The second value yielded is True if a pass was undone and will be retried at a lower learning rate.
-    """
+    """Run rounds of Adam passes, one per part; yield x, and True if a pass will be retried."""
     x = x.astype(rows.X.dtype)
     states = {part: Adam(model, x, unit) for part in parts}
     rates = dict.fromkeys(parts, rate)
@@ -184,10 +181,7 @@ def lbfgs(model, x, rows, parts, *, tol, max_iter, callback):
 
 
 def coefficients(K, y, v, start, *, l2, tol, max_iter):
-    """Return the optimal intercepts and coefficients for fixed prototypes, and a success flag.
-
-    K (n, J) are the kernel values; the flag is True if L-BFGS converged.
-    """
+    """Return the best intercepts and coefficients for fixed prototypes, and True if converged."""
     M, shares = len(start) // (K.shape[1] + 1), v / v.sum()
 
     def objective(z):
