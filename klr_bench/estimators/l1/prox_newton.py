@@ -74,7 +74,7 @@ def violations(gradient, x, penalty):
 
 
 def working_set(broken, x, D):
-    """Return the sorted indices of the support and of the features to add to it next."""
+    """Return the sorted indices of the features that the next Newton steps optimize."""
     support = x[:D] != 0
     size = max(LEAST_SIZE, 2 * np.count_nonzero(support))
     candidates = np.flatnonzero(~support & (broken[:D] > 0))

@@ -18,12 +18,12 @@ from klr_bench.estimators.linear.engine import rule
 
 @compiled(float64(float64, float64, float64))
 def shrinkage(alpha, v, phi):
-    """Return the step size of the covariance that belongs to the step size alpha of the mean.
+    """Return the step size beta of the covariance for a step size alpha of the mean.
 
     It is alpha phi / (sqrt(u) + alpha phi v), with the variance of the margin v before and u after the update.
     """
     a = alpha * v * phi
-    root = 2.0 * v / (a + math.sqrt(a * a + 4.0 * v))  # (-a + sqrt(a^2 + 4 v)) / 2, rewritten to avoid cancellation
+    root = 2.0 * v / (a + math.sqrt(a * a + 4.0 * v))  # sqrt(u) = (-a + sqrt(a^2 + 4 v)) / 2, without cancellation
     return alpha * phi / (root + alpha * phi * v)
 
 
@@ -124,7 +124,7 @@ class ConfidenceWeighted(ConfidenceLearner):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # every row is enforced, so noisy labels cause large errors
+        tags.classifier_tags.poor_score = True  # each update enforces its row, so noisy labels cause large errors
         return tags
 
     def _limit(self, dtype):

@@ -70,7 +70,7 @@ def slope(step, slack, squares, e, v, sigma, norms, c):
 
 @compiled(float64(float64, float64, float64, _vector, _vector, _vector, float64, _vector, _vector))
 def line_search(step, slack, softness, squares, e, v, sigma, norms, c):
-    """Return the step to the maximum of the dual along one variable, or `step` if shorter."""
+    """Return `step`, or a shorter step that maximizes the dual objective along one variable."""
     at_high = slope(step, slack - softness * step, squares, e, v, sigma, norms, c)
     if (at_high < 0.0) != (step > 0.0):
         return step
@@ -204,9 +204,7 @@ class Subproblem:
             )  # fmt: skip
             self._set_state()
             dual = self.dual()
-            if (
-                not -1e-9 * self.a.sum() <= dual < np.inf
-            ):  # in exact arithmetic it never falls below its initial value of 0
+            if not -1e-9 * self.a.sum() <= dual < np.inf:  # without rounding it is at least its initial value 0
                 message = (
                     f"Rounding errors made the dual objective {dual:g}; scale the features, for example to [0, 1]."
                 )

@@ -121,7 +121,7 @@ class PrototypeClassifier(Classifier):
         return X
 
     def _compacted(self, X):
-        """Keep the training columns of CSR rows, and append the norm of the others as a column."""
+        """Restrict CSR rows to the training columns; append the norm of the others as a column."""
         some = restricted(X, self._columns)
         others = np.sqrt(np.maximum(squared_norms(X) - squared_norms(some), 0))
         return sp.hstack([some, sp.csr_matrix(others[:, None])], format="csr")
@@ -212,7 +212,7 @@ class PrototypeClassifier(Classifier):
         return self.converged_
 
     def _go_on(self, solver, x, rows, held_out, parts, random, callback):
-        """Run a mini-batch solver; return False if it stopped at `max_iter` without converging."""
+        """Run a mini-batch solver; return False if more passes would improve the objective."""
         model, n = self._model, len(rows)
         watched = rows if n <= WATCHED else rows.subset(np.sort(random.permutation(n)[:WATCHED]))
         options = {

@@ -53,7 +53,7 @@ class PrototypeKernel:
         return base**self.degree, base
 
     def slopes(self, X, U, theta, K, known, W, parts):
-        """Return the derivatives of a weighted sum of kernel values by the prototypes and theta.
+        """Return the gradient of a weighted sum of kernel values for the prototypes and theta.
 
         The sum is sum_ij W_ij k(x_i, u_j) with the weights W (m, J); only the derivatives by `parts` are computed.
         """
@@ -79,7 +79,7 @@ class PrototypeKernel:
         return by_U, by_theta
 
     def distances(self, X, U):
-        """Return the squared distances between rows and prototypes; lazy ones skip zeros of X."""
+        """Return the squared distances between the rows of X and the prototypes, shape (m, J)."""
         if self.lazy:
             D = np.empty((X.shape[0], U.shape[1]), dtype=U.dtype)
             _lazy_distances(*_parts(X), U, D)

@@ -133,7 +133,7 @@ class Model:
         return float(loss + self.l2 / 2 * np.vdot(B, B) + l1)
 
     def slopes_of_all(self, x, rows, parts=PARTS):
-        """Return the objective without the L1 penalty, and its gradient, which is 0 for other parts."""
+        """Return the objective without the L1 penalty, and its gradient with respect to x."""
         _, B, _, _ = self.layout.views(x)
         total, sums = self.l2 / 2 * np.vdot(B, B), np.zeros(len(x))
         mean = rows.v.mean()

@@ -103,7 +103,7 @@ def adam(model, x, rows, watched, parts, *, rate, unit, batch_size, max_iter, ra
 
 
 def in_batches(model, x, rows, watched, parts, *, rate, unit, batch_size, max_iter, random):
-    """Run rounds of Adam passes, one per part; yield x, and True if a pass will be retried."""
+    """Run rounds of Adam passes, one per part; yield the parameters, and True if one is retried."""
     x = x.astype(rows.X.dtype)
     states = {part: Adam(model, x, unit) for part in parts}
     rates = dict.fromkeys(parts, rate)

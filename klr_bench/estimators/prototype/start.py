@@ -47,7 +47,7 @@ def first_prototypes(rows, J, init, random):
 
 
 def unit_of(model, x, rows, n_features):
-    """Return the typical size of a change of each parameter, by which solvers scale steps.
+    """Return the scale of each parameter, by which the solvers multiply their steps.
 
     It is 0.1 for theta, the spread of the features for u, 1 for the intercepts b_0, and for b 0.3 divided
     by the spread of the initial kernel values, or 1 in the lazy form, where that spread changes.
@@ -62,7 +62,7 @@ def unit_of(model, x, rows, n_features):
 
 
 def _spread(X, n_features, lazy):
-    """Return the root mean square of the features; they are centered only if X is dense.
+    """Return the root mean square of the features, which are centered first if X is dense.
 
     X may have fewer than `n_features` columns if it is CSR.  In the lazy form only the non-zero entries count.
     """
