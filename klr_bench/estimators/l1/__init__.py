@@ -1,1 +1,1 @@
-"""L1-regularized kernel logistic regression (Qin et al., 2011), one module per solver."""
+"""L1-regularized kernel logistic regression (Qin et al., 2011), with one module per solver."""

@@ -1,4 +1,4 @@
-"""Base class of `L1KLR`: features, iterations, fitted attributes, predictions."""
+"""Base class of `L1KLR`, with everything except its parameters and `fit`."""
 
 from __future__ import annotations
 
@@ -37,32 +37,35 @@ SOLVERS = ("fista", "multiscale_fista", "cgd", "sgd_c", "prox_newton")
 REFERENCES = ("prox_newton", "cgd", "multiscale_fista", "fista")
 """Solvers that can compute the reference objective, because they measure the duality gap."""
 CHECKS, WITHIN = 20, 0.01
-"""SGD-C stops when the mean of its last CHECKS objectives is within this share of the reference (footnote 1)."""
+"""SGD-C stops if the mean of its last CHECKS objectives differs from the reference by at most WITHIN, as a share."""
 CHECKS_IN_A_PASS = 10
-"""Number of objectives per pass; the paper evaluates one per example, which costs a pass each."""
+"""Number of evaluations of the objective per pass; the paper has one per example, and each takes a whole pass."""
 
 
 class L1Classifier(BinaryKernelClassifier):
-    """Sparse linear classifier on features `_map`; subclasses define the parameters of `L1KLR`."""
+    """Base class of `L1KLR`, a sparse linear classifier on features computed from the rows of X.
+
+    A subclass defines the parameters and `fit`; the features are computed by `_map`.
+    """
 
     def _validate(self, *data, dtype, reset=False):
         order = None if self.features == "linear" else "C"
         return validate_data(self, *data, dtype=dtype, reset=reset, accept_sparse="csr", order=order)
 
     def _fit_classes(self, X, ys, weights, callback):
-        starts = [learner._last() for learner in self.estimators_]
+        starts = [learner._last_solution() for learner in self.estimators_]
         first = self.estimators_[0]
         problem, _ = first.prepare(X, ys[0], weights)
         for k, (learner, y, last) in enumerate(zip(self.estimators_, ys, starts, strict=True)):
             learner.adopt(first)
             own = replace(problem, y=np.where(y, 1.0, -1.0))
             random = check_random_state(learner.random_state)
-            learner.solve(own, random, learner._start(last), **reporting(self, k, len(y), callback))
+            learner.solve(own, random, learner._initial_point(last), **reporting(self, k, len(y), callback))
             if self._ended:
                 return
 
     def prepare(self, X, y, sample_weight=None):
-        """Validate data and compute features; return the problem (without lambda) and a RandomState."""
+        """Validate the data, compute the features; return the `Problem` and a RandomState."""
         self._forget()
         X, y = self._validate(X, y, dtype=self._dtypes(), reset=True)
         self._set_classes(y)
@@ -73,7 +76,7 @@ class L1Classifier(BinaryKernelClassifier):
         self._map, self._columns = self._feature_map(X, random), slice(None)
         features, rows = self._map, X
         if self.features == "linear" and sp.issparse(X) and X.shape[1] > DENSE_AT_MOST:
-            self._columns, rows = occurring(X)  # the other coefficients are 0
+            self._columns, rows = occurring(X)  # the coefficients of all other columns are 0
             features = LinearFeatures.of(rows)
         by_rows = self.solver == "sgd_c" and self.reference is None
         matrix = FeatureMatrix(features, rows, by_rows=by_rows, memory_limit=self.memory_limit)
@@ -84,7 +87,7 @@ class L1Classifier(BinaryKernelClassifier):
         return Problem(matrix, self._signs(y), 0.0, self.fit_intercept, weights), random
 
     def adopt(self, other):
-        """Copy the classes and features of another estimator prepared on the same rows."""
+        """Copy the classes and the feature map of another estimator prepared on the same rows."""
         self.classes_, self.n_features_in_ = other.classes_, other.n_features_in_
         self._map, self._columns = other._map, other._columns
         if "feature_names_in_" in vars(other):
@@ -100,23 +103,25 @@ class L1Classifier(BinaryKernelClassifier):
             return drawn
         return FourierFeatures.of(X, self.n_components, self._kernel(X).gamma, random)
 
-    def _last(self):
-        """Return the coefficients and intercept of the last fit for a warm start, else None."""
+    def _last_solution(self):
         return (self.coef_, self.intercept_) if self.warm_start and "coef_" in vars(self) else None
 
-    def _start(self, last):
-        """Return a start (P,) from the coefficients of the last fit, or None if its features differ."""
+    def _initial_point(self, last):
+        """Return the initial parameter vector of a warm start, or None if one is not possible."""
         if last is None or last[0].shape != (self._map.n_features,):
             return None
         coef, intercept = last
         return np.append(coef[self._columns], intercept) if self.fit_intercept else coef[self._columns]
 
     def solve(self, problem, random, start=None, callback=None):
-        """Solve a prepared problem from a start (P,) or w = 0; return the first-stage solution (P,)."""
+        """Solve a prepared problem and set the fitted attributes; return the parameter vector.
+
+        The vector (P,) is the solution of the first stage.  `start` (P,) is the initial vector; by default w = 0.
+        """
         problem, callback = self._with_lam(problem), verbose_callback(self, callback)
         self._places, self.n_iter_, self._stage = self._columns, 0, 1
         if self.lam_ >= self.lambda_max_:
-            message = f"lam={self.lam_:g} is at least lambda_max={self.lambda_max_:g}: all coefficients are 0."
+            message = f"lam={self.lam_:g} is at least lambda_max={self.lambda_max_:g}, so all coefficients are 0."
             warnings.warn(message, stacklevel=4)
             self._finish(Iterate(problem, problem.null_point()))
             return problem.null_point()
@@ -133,7 +138,9 @@ class L1Classifier(BinaryKernelClassifier):
         self._finish(iterate)
         self.converged_ = self.converged_ or (reference is not None and self._reached)
         if not self.converged_ and not stopped and self.solver != "sgd_c":
-            message = f"The duality gap is {self.duality_gap_:.3g} of the objective after {self.n_iter_} iterations."
+            message = (
+                f"L1KLR did not converge in {self.n_iter_} iterations: relative duality gap {self.duality_gap_:.3g}."
+            )
             warnings.warn(message, ConvergenceWarning, stacklevel=4)
         return x
 
@@ -143,7 +150,7 @@ class L1Classifier(BinaryKernelClassifier):
         return replace(problem, lam=self.lam_)
 
     def _run(self, problem, x, random, callback, reference=None):
-        """Iterate the solver; return the last iterate, and True if the callback stopped there."""
+        """Run the solver; return its last iterate, and True if the callback ended the fit."""
         before, limit = self.n_iter_, self._length(len(problem.y))[0]
         ends = self._stopping_rule(reference)
         every = CHUNK if reference is None else max(len(problem.y) // CHECKS_IN_A_PASS, 1)
@@ -160,7 +167,6 @@ class L1Classifier(BinaryKernelClassifier):
         raise AssertionError
 
     def _iterates(self, problem, x, random, every=CHUNK):
-        """Return the iterates from the start x (P,); "sgd_c" yields one per `every` examples."""
         if self.solver == "prox_newton":
             return prox_newton(problem, x)
         if self.solver == "cgd":
@@ -171,13 +177,12 @@ class L1Classifier(BinaryKernelClassifier):
         return fista(problem, x, scale=scale, growth=self.growth)
 
     def _length(self, n_samples):
-        """Return the maximum number of steps of a stage, and the first step worth a checkpoint."""
+        """Return the maximum number of steps of a stage, and the step of the first checkpoint."""
         if self.solver == "sgd_c":
             return max(round(self.n_epochs * n_samples), 1), CHUNK
         return self.max_iter, 1
 
     def _stopping_rule(self, reference):
-        """Return a function that returns True if a stage ends at an iterate."""
         if reference is None:
             return lambda iterate: iterate.reaches(self.tol)
         if self.solver != "sgd_c":
@@ -191,7 +196,7 @@ class L1Classifier(BinaryKernelClassifier):
         return mean_is_near
 
     def _reference_objective(self, problem):
-        """Return the objective at which the first stage ends, or None if the duality gap ends it."""
+        """Return the objective value at which the solver stops, or None to use the duality gap."""
         if not isinstance(self.reference, str):
             return self.reference
         other = clone(self).set_params(solver=self.reference)
@@ -229,27 +234,29 @@ class L1Classifier(BinaryKernelClassifier):
             self.n_support_ = self.support_vectors_.shape[0]
 
     def _used(self):
-        """Return the indices of the features with nonzero coefficients."""
         return np.flatnonzero(np.atleast_2d(self.coef_).any(axis=0))
 
     @property
     def objective_(self):
-        """F(w, b), an array for more than two classes; during `fit`, that of the current iterate."""
+        """Value of the objective; an array with one value per class for more than two classes."""
         return self._iterate.objective if self._iterate is not None else self._final[0]
 
     @property
     def duality_gap_(self):
-        """Duality gap divided by F, an array for more than two classes; current value during `fit`."""
+        """Duality gap divided by the objective; one value per class for more than two classes."""
         return self._iterate.relative_gap if self._iterate is not None else self._final[1]
 
     def ended_at(self):
-        """Return the number of steps after which the fit ended."""
+        """Return the number of solver steps after which the fit ended."""
         return int(np.max(self.n_iter_))
 
     def progress(self):
-        """Return sizes, objective and gap, and the stage if there are two.
+        """Return the values stored at a checkpoint, as a dict from names to numbers.
 
-        The objective is missing in the second stage.
+        The names are "n_support" for kernel features, "nonzero_fraction", "objective", "duality_gap", and "stage" if
+        the fit has two.
+
+        The objective and the gap are missing in the second stage.
         """
         values = {"n_support": self.n_support_} if self.features == "kernel" else {}
         values["nonzero_fraction"] = float(np.mean(self.coef_ != 0))
@@ -261,17 +268,21 @@ class L1Classifier(BinaryKernelClassifier):
         return {"objective": float(np.sum(self.objective_)), "duality_gap": float(np.max(self.duality_gap_))}
 
     def summary(self):
-        """Return sizes, objective and gap of the last stage, and the number of iterations."""
+        """Return the size, objective, duality gap and number of iterations of the fit as a dict."""
         values = self.progress() | self._objectives() | {"n_iter": int(np.max(self.n_iter_))}
         return {name: value for name, value in values.items() if name != "stage"}
 
     def selected_features(self):
-        """Return the columns of X with nonzero coefficients if features="linear", else None."""
+        """Return the columns of X with nonzero coefficients, or None unless features="linear"."""
         return self._used() if self.features == "linear" else None
 
     @checked_decision
     def decision_function(self, X):
-        """Return w'z(x) + b for the rows of X, as float64 (n_samples,) or (n_samples, n_classes)."""
+        """Return the decision values of the rows of X.
+
+        For a row x with the features z(x) the value is w'z(x) + b.  The shape is (n_samples,), or (n_samples,
+        n_classes) for more than two classes, in float64.
+        """
         check_is_fitted(self, "coef_")
         X = self._validate(X, dtype=self._dtypes())
         J = self._used()
@@ -284,14 +295,14 @@ class L1Classifier(BinaryKernelClassifier):
         return spread(self, values)
 
     def predict_proba(self, X):
-        """Return the probabilities of the classes, (n_samples, n_classes)."""
+        """Return class probabilities for the rows of X, of shape (n_samples, n_classes)."""
         return self._probabilities(X)
 
     def rehearse(self, X, y):
-        """Return an estimator that ends at the same point without searching for the reference.
+        """Return an unfitted copy that reaches the same solution without a reference solver.
 
-        It knows the reference objective; "sgd_c" knows the number of examples, and evaluates no objectives: the paper
-        times that second run (lines 316-318).  With more than two classes it is this estimator itself.
+        The copy is given the reference objective, or, for "sgd_c", the number of examples, so that it evaluates no
+        objectives; the paper times that second run (lines 316-318).  With more than two classes, returns self.
         """
         if not isinstance(self.reference, str) or len(distinct_labels(y)) > 2:
             return self
@@ -303,10 +314,10 @@ class L1Classifier(BinaryKernelClassifier):
         return clone(self).set_params(reference=model._reference_objective(model._with_lam(problem)))
 
     def steps(self, n_samples):
-        """Return the largest t passed to a callback of `fit`, and the first t worth a checkpoint."""
+        """Return the maximum number of steps of `fit`, and the step of the first checkpoint."""
         last, first = self._length(n_samples)
         return last * (1 + self.two_stage), first
 
     def stand_in(self):
-        """Return an estimator with the same solver, used to compile it before timing."""
+        """Return an estimator that is fitted before timing, to compile the code of this solver."""
         return type(self)(solver=self.solver)

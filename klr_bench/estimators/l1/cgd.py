@@ -1,4 +1,4 @@
-"""Coordinate gradient descent (Qin et al., 2011, algorithms 2 and 3).
+"""Solver by coordinate gradient descent (Qin et al., 2011, algorithms 2 and 3).
 
 See also Tseng and Yun; Yun and Toh.
 """
@@ -18,7 +18,7 @@ HALVINGS = 60
 
 
 def cgd(problem, x, *, threshold="adaptive"):
-    """Yield the iterates x_1, x_2, ... from the start x (P,).
+    """Minimize the objective from x by coordinate gradient descent; yield each iterate.
 
     The coordinates J are those with abs(d_j) >= v ||d||_inf (Gauss-Southwell-r); v is `threshold`, or "adaptive": it
     starts at 0.9 and changes as Yun and Toh say.  The rule printed in lines 196-199 lacks its L1 term; the rule here is

@@ -1,4 +1,4 @@
-"""L1-regularized kernel logistic regression: the public class with parameters and `fit`."""
+"""Public estimator `L1KLR`: L1-regularized kernel logistic regression."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ class L1KLR(L1Classifier):
     @checked_fit
     @one_vs_rest
     def fit(self, X, y, sample_weight=None, callback=None):
-        """Minimize the objective over all rows; return self.
+        """Fit the model to the training rows by minimizing the objective; return self.
 
         Parameters
         ----------
@@ -227,7 +227,7 @@ class L1KLR(L1Classifier):
             ``callback(estimator, t)`` is called after iteration t ("sgd_c": after t examples); returning True ends the
             fit. ``objective_`` and ``duality_gap_`` are computed when they are read.
         """
-        last = self._last()
+        last = self._last_solution()
         problem, random = self.prepare(X, y, sample_weight)
-        self.solve(problem, random, self._start(last), callback)
+        self.solve(problem, random, self._initial_point(last), callback)
         return self

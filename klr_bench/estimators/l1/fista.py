@@ -1,4 +1,4 @@
-"""FISTA and multi-scale FISTA with backtracking (Qin et al., 2011, algorithm 1)."""
+"""Solvers FISTA and multi-scale FISTA with backtracking (Qin et al., 2011, algorithm 1)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROUNDING = 1e-14
 
 
 def fista(problem, x, *, scale="identity", mu=1.0, shrink=0.8, growth=1.0):
-    """Yield the iterates y_1, y_2, ... from the start x (P,).
+    """Minimize the objective from x by (multi-scale) FISTA; yield each iterate.
 
     scale : H_k.  "identity" (equation 6, line 108) is FISTA itself; "decreasing" (equation 7, line 110) the smallest
         diagonal of the Hessian so far; "current" (equation 8, line 112, whose index j is i) the diagonal at x_k.
@@ -35,7 +35,7 @@ def fista(problem, x, *, scale="identity", mu=1.0, shrink=0.8, growth=1.0):
             y = soft(x - mu / H * gradient, mu / H * problem.penalty)  # lines 100-104
             margins_y = problem.products(y)
             d, loss_y = y - x, problem.loss(margins_y)
-            # condition 9: the L1 terms are equal on both sides
+            # condition 9 of the paper, without the L1 term, which is the same on both sides
             if loss_y <= loss + gradient @ d + d @ (H * d) / (2 * mu) + ROUNDING * loss:
                 break
             mu *= shrink  # line 130
@@ -45,6 +45,6 @@ def fista(problem, x, *, scale="identity", mu=1.0, shrink=0.8, growth=1.0):
         margins = margins_y + momentum * (margins_y - margins_before)
         t = t_next
         objective = loss_y + problem.l1(y)
-        # the dual points of all x_k are lower bounds of the optimum at no extra cost
+        # each gradient also gives a lower bound of the minimum: keep the largest
         bound = max(bound, dual)
         yield Iterate(problem, y, margins_y, objective, gap_bound=max(objective - bound, 0.0))

@@ -1,4 +1,6 @@
-"""Matrix Z (N, D) of the features of all training rows, and sums over its entries.
+"""Matrix Z of the features of all training rows, and products with it.
+
+Z has shape (N, D) for N rows and D features.
 
 Z is stored column by column in the precision of X, and every sum is a float64: with float32 features the products are
 then exact enough for any duality gap.
@@ -23,12 +25,14 @@ GRAM_ROWS = 8192
 
 
 def rows_of_a_block(n_features):
-    """Return the number of rows whose features are computed at once."""
+    """Return the number of rows per block, so that a block has at most BLOCK feature values."""
     return max(BLOCK // max(n_features, 1), 1)
 
 
 class FeatureMatrix:
-    """Features of rows X (N, d), stored by columns, or by rows for solvers that draw examples.
+    """Matrix of the features of all training rows, stored in memory if it fits.
+
+    It is stored by columns, or by rows for solvers that process single examples.
 
     A matrix of more than `memory_limit` MB is computed again in every pass, a block of rows at a time; columns taken
     from it are stored if they fit.
@@ -54,18 +58,18 @@ class FeatureMatrix:
         return (slice(start, min(start + step, n)) for start in range(0, n, step))
 
     def warn_if_large(self):
-        """Warn if the features are too large to store and are recomputed in every pass."""
+        """Warn if the features do not fit in memory and are recomputed in every pass."""
         if self.stored is None:
             message = (
-                f"The features of {self.shape[0]} x {self.shape[1]} take {self.size_mb:.0f} MB, more than "
-                f"memory_limit={self.memory_limit:g}: they are recomputed in blocks in every pass."
+                f"The {self.shape[0]} x {self.shape[1]} feature matrix takes {self.size_mb:.0f} MB, more than "
+                f"memory_limit={self.memory_limit:g}, so the features are recomputed in every pass."
             )
             if isinstance(self.features, KernelFeatures):
                 message += " That takes long; raise memory_limit, or approximate the kernel with features='fourier'."
             warnings.warn(message, stacklevel=5)
 
     def take(self, J):
-        """Return the columns J as a matrix (N, len(J)), stored if the memory limit allows it."""
+        """Return the columns with the indices J as a new `FeatureMatrix`."""
         if self.stored is None:
             limit = self.memory_limit / 2
             return FeatureMatrix(self.features.take(J), self._X, by_rows=self.by_rows, memory_limit=limit)
@@ -76,7 +80,7 @@ class FeatureMatrix:
         return FeatureMatrix(LinearFeatures.of(columns), columns, by_rows=self.by_rows, memory_limit=room)
 
     def blocks(self):
-        """Yield (slice of rows, transposed features (D, n)) until all rows are covered."""
+        """Iterate over all rows in blocks; yield the slice of rows and their transposed features."""
         if self.stored is not None and not self.by_rows:
             yield slice(0, self.shape[0]), self.stored.T
             return
@@ -85,12 +89,12 @@ class FeatureMatrix:
             yield rows, np.ascontiguousarray(block.T)
 
     def rows(self, indices):
-        """Return the features (k, D) of the rows with the given indices."""
+        """Return the features of the rows with the given indices, of shape (k, D)."""
         rows = self.features.transform(self._X[indices]) if self.stored is None else self.stored[indices]
         return np.ascontiguousarray(rows)
 
     def times(self, w):
-        """Return Z w (N,) for w (D,); the cost is proportional to the nonzeros of w."""
+        """Return the matrix-vector product Z w, using only the columns with nonzero weights."""
         J, out, part = np.flatnonzero(w), np.zeros(self.shape[0]), self
         places = J
         if self.stored is None and len(J) < self.shape[1]:
@@ -100,7 +104,11 @@ class FeatureMatrix:
         return out
 
     def sums(self, V, h=None):
-        """Return Z'V' (k, D) for V (k, N) and, given h (N,), sum_i h_i Z_ij^2 (D,), in one pass."""
+        """Compute weighted sums of the rows of Z, and of their squares, in one pass over Z.
+
+        Returns V Z of shape (k, D) for the weights V (k, N), and sum_i h_i Z_ij^2 of shape (D,) for the weights h (N,),
+        or an empty array if h is None.
+        """
         out = np.zeros((len(V), self.shape[1]))
         squares = np.zeros(0 if h is None else self.shape[1])
         for rows, block in self.blocks():
@@ -109,7 +117,7 @@ class FeatureMatrix:
         return out, squares
 
     def gram(self, h):
-        """Return Z' diag(h) Z (D, D) for h (N,) >= 0; products use Z's precision, sums float64."""
+        """Return the weighted Gram matrix Z' diag(h) Z of shape (D, D), for weights h >= 0."""
         D = self.shape[1]
         out, root = np.zeros((D, D)), np.sqrt(h).astype(self._X.dtype)
         for rows, block in self.blocks():
@@ -132,7 +140,7 @@ _REALS = _read_only(float64, 1)
     fastmath=True,
 )
 def _add_columns(Z, J, w, out):
-    """Add w[j] times row J[j] of Z (D, n), for all j, to out (n,)."""
+    """Add to `out` the rows of Z with the indices J, multiplied by the weights w."""
     n = Z.shape[1]
     for start in range(0, n, TILE):
         tile = out[start : min(start + TILE, n)]
@@ -150,7 +158,7 @@ def _add_columns(Z, J, w, out):
     fastmath=True,
 )
 def _add_sums(Z, V, h, out, squares):
-    """Add V Z' to out (k, D) and, unless h (n,) is empty, sum_i h_i Z_ji^2 to squares (D,)."""
+    """Add to `out` and `squares` the weighted sums of the columns of Z and of their squares."""
     D, n = Z.shape
     for start in range(0, n, TILE):
         end = min(start + TILE, n)

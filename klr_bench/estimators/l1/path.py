@@ -1,4 +1,4 @@
-"""Regularization path: the largest useful lambda, and solutions for decreasing lambda."""
+"""Regularization path of `L1KLR`: the largest useful lambda, and fits for smaller ones."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ def lambda_max(X, y, **parameters):
 
 @single_threaded_blas()
 def l1_path(X, y, lams=(0.5, 0.2, 0.1, 0.05), *, relative=True, callback=None, **parameters):
-    r"""Fit one `L1KLR` per lambda, in decreasing order, each started at the previous solution.
+    r"""Fit one `L1KLR` per lambda, in decreasing order, each from the previous solution.
 
     .. math::
 
         & w_k = \operatorname{argmin}_w \; \sum_{i=1}^n \log(1 + e^{-y_i w^T z_i}) + \lambda_k {\lVert w \rVert}_1 \\
         & \lambda_1 > \lambda_2 > \ldots
 
-    The features are computed once, for all of them.  This is the continuation of Qin et al. (2011), section 4.2.3.
+    The features are computed once for all models.  This is the continuation of Qin et al. (2011), section 4.2.3.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""The objective F(w, b), its derivatives, and its duality gap.
+"""Objective of L1-regularized logistic regression, with its derivatives and duality gap.
 
 F(w, b) = sum_i v_i log(1 + exp(-y_i (w'z_i + b))) + lam ||w||_1.
 
-v_i are the weights of the examples; the paper has none, v_i = 1.  A point x (P,) is w, followed by b if there is an
+v_i are the weights of the examples; in the paper v_i = 1.  A point x (P,) is w, followed by b if there is an
 intercept.  `penalty` (P,) is lam for w and 0 for b, so that a solver treats all coordinates alike.  Margins are
 m_i = y_i (w'z_i + b), s_i = sigma(-m_i), t_i = v_i s_i.  Qin et al. (2011), equation 2 (line 56); the gap is that of
 Koh, Kim and Boyd (2007), which the paper uses to stop (lines 348-352).
@@ -24,7 +24,10 @@ from klr_bench.estimators.l1.matrix import FeatureMatrix
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Feature matrix, labels y (N,) in {-1, 1}, lam >= 0, and weights v (N,), None for 1."""
+    """Data and penalty of an L1-regularized logistic regression for two classes.
+
+    The labels y (N,) are -1 or 1, lam >= 0 is the penalty, and weights (N,) may be None for equal weights of 1.
+    """
 
     matrix: FeatureMatrix
     y: np.ndarray
@@ -38,16 +41,16 @@ class Problem:
 
     @property
     def n_points(self):
-        """The number P of coordinates."""
+        """Number of parameters: one per feature, plus one if there is an intercept."""
         return self.matrix.shape[1] + self.intercept
 
     @cached_property
     def penalty(self):
-        """Penalty weight of each coordinate, (P,): lam for w and 0 for b."""
+        """L1 penalty of each parameter: `lam` for the coefficients and 0 for the intercept."""
         return np.append(np.full(self.matrix.shape[1], float(self.lam)), np.zeros(int(self.intercept)))
 
     def products(self, x):
-        """Return y_i (w'z_i + b), (N,): the margins at a point, or their change along a direction."""
+        """Return the margin y_i (w'z_i + b) of each example for the parameter vector x."""
         D = self.matrix.shape[1]
         products = self.matrix.times(x[:D])
         if self.intercept:
@@ -56,24 +59,24 @@ class Problem:
         return products
 
     def loss(self, margins):
-        """Return the weighted sum of losses."""
+        """Return the weighted sum of the logistic losses for the given margins."""
         return logistic_loss(margins, self.weights)
 
     def l1(self, x):
-        """Return lam ||w||_1."""
+        """Return the L1 penalty, lam ||w||_1, of the parameter vector x."""
         return float(self.penalty @ np.abs(x))
 
     def l1_change(self, x, d):
-        """Return lam (||w + d||_1 - ||w||_1), accurate for a small d."""
+        """Return the change of the L1 penalty if x changes by d; accurate for a small d."""
         return float(self.penalty @ (np.abs(x + d) - np.abs(x)))
 
     def search(self, x, margins, d, products, delta, *, armijo, halvings):
-        """Return the largest step alpha in 1, 1/2, 1/4, ... with sufficient decrease, or 0.
+        """Return the largest step size among 1, 1/2, 1/4, ... with sufficient decrease, or 0.
 
-        The condition is F(x + alpha d) <= F(x) + armijo alpha delta.
+        The condition for a step size alpha is F(x + alpha d) <= F(x) + armijo alpha delta.
         """
         alpha = 1.0
-        for _ in range(halvings):  # summed term by term, the change is accurate far below the rounding error of F
+        for _ in range(halvings):  # the terms of the change are summed, as a difference of sums would lose digits
             change = loss_change(margins, alpha * products, self.weights) + self.l1_change(x, alpha * d)
             if change <= armijo * alpha * delta:
                 return alpha
@@ -81,11 +84,14 @@ class Problem:
         return 0.0
 
     def slopes(self, margins, *, second=False):
-        """Return the gradient (P,), the Hessian diagonal if `second`, and a lower bound of min F."""
+        """Return the gradient, the diagonal of the Hessian, and a lower bound of the minimum.
+
+        The gradient has shape (P,), and so has the diagonal if `second` is True; otherwise it is empty.
+        """
         s = probabilities(margins)
         t, h = self.weights * s, self.weights * s * (1 - s) if second else None
         scaled = t
-        if self.intercept:  # shrink t on the class with the larger sum, so that y't = 0
+        if self.intercept:  # scale t in the class with the larger sum, so that y't = 0
             positive = np.where(self.y > 0, t, 0.0)
             negative = t - positive
             sums, diagonal = self.matrix.sums(np.stack([positive, negative]), h)
@@ -104,19 +110,19 @@ class Problem:
         return gradient, diagonal, float(self.weights @ (entr(theta) + entr(1 - theta)))
 
     def gap(self, x, margins=None):
-        """Return the duality gap at a point x (P,), which is >= 0."""
+        """Return the duality gap, which is at least 0, at the parameter vector x."""
         margins = self.products(x) if margins is None else margins
         return max(self.loss(margins) + self.l1(x) - self.slopes(margins)[2], 0.0)
 
     def null_point(self):
-        """Return the best point (P,) with w = 0, for which b is the log odds."""
+        """Return the parameter vector with zero coefficients and the optimal intercept."""
         x = np.zeros(self.n_points)
         if self.intercept:
             x[-1] = math.log(self.weights[self.y > 0].sum() / self.weights[self.y < 0].sum())
         return x
 
     def lambda_max(self):
-        """Return the smallest lam for which w = 0 is optimal.
+        """Return the smallest `lam` for which the optimal coefficients are all 0.
 
         Raises ValueError if features are not finite.
 
@@ -129,8 +135,8 @@ class Problem:
         largest = float(np.max(np.abs(self.matrix.sums(b[None])[0][0]), initial=0.0))
         if not np.isfinite(largest):
             message = (
-                "L1KLR: the features z_i of some rows are not finite; scale X, or choose another kernel "
-                "(a degree that is not whole has no value below 0)."
+                "L1KLR: the features of some rows are not finite; scale X, or choose another kernel "
+                "(a polynomial kernel of fractional degree is undefined for a negative base)."
             )
             raise ValueError(message)
         return largest
@@ -138,10 +144,13 @@ class Problem:
 
 @dataclass
 class Iterate:
-    """State of a solver after an iteration; missing values are computed when accessed.
+    """Point reached by a solver after an iteration, with its objective and duality gap.
 
-    `gap_bound` is an upper bound of F(x) - min F that cost nothing, `gap_known` the duality gap of x, `step` the number
-    of steps if it is not that of iterates, and `stuck` is True if rounding allows no further progress.
+    The objective and the gap are computed when accessed, unless the solver has provided them.
+
+    `gap_bound` is an upper bound of F(x) - min F that the solver obtained at no cost, `gap_known` the duality gap at x,
+    `step` the number of steps if it differs from the number of iterates, and `stuck` is True if rounding errors prevent
+    further progress.
     """
 
     problem: Problem
@@ -155,7 +164,7 @@ class Iterate:
 
     @cached_property
     def objective(self):
-        """The objective F(x)."""
+        """Value of the objective at this iterate."""
         if self.objective_known is not None:
             return self.objective_known
         margins = self.problem.products(self.x) if self.margins is None else self.margins
@@ -163,16 +172,16 @@ class Iterate:
 
     @cached_property
     def gap(self):
-        """The duality gap at x."""
+        """Duality gap at this iterate."""
         return self.problem.gap(self.x, self.margins) if self.gap_known is None else self.gap_known
 
     @property
     def relative_gap(self):
-        """The duality gap divided by F(x)."""
+        """Duality gap at this iterate, divided by the objective."""
         return self.gap / max(self.objective, 1e-12)
 
     def reaches(self, tol):
-        """Return True if the gap, or the solver's bound of it, is at most tol F(x)."""
+        """Return True if the relative duality gap is known to be at most `tol`."""
         level = tol * max(self.objective_known or 0.0, 1e-12)
         if self.gap_known is not None:
             return self.gap_known <= level
@@ -180,7 +189,7 @@ class Iterate:
 
 
 def soft(z, threshold):
-    """Return the soft threshold sign(z) max(abs(z) - threshold, 0) (equation 5)."""
+    """Apply soft thresholding to z: return sign(z) max(abs(z) - threshold, 0) (equation 5)."""
     return np.sign(z) * np.maximum(np.abs(z) - threshold, 0.0)
 
 
@@ -189,7 +198,7 @@ _READ = types.Array(float64, 1, "C", readonly=True)
 
 @compiled(float64(_READ, _READ))
 def logistic_loss(margins, weights):
-    """Return sum_i v_i log(1 + exp(-m_i))."""
+    """Return the weighted sum of the logistic losses log(1 + exp(-margin))."""
     total = 0.0
     for i in range(len(margins)):
         m = margins[i]
@@ -199,9 +208,9 @@ def logistic_loss(margins, weights):
 
 @compiled(float64(_READ, _READ, _READ))
 def loss_change(margins, change, weights):
-    """Return sum_i v_i (l(m_i + c_i) - l(m_i)), accurate for small c_i.
+    """Return the change of the weighted logistic loss for given changes of the margins.
 
-    For small c_i the difference is log(1 + s_i (exp(-c_i) - 1)).
+    It is accurate for small changes c_i: the loss of example i changes by log(1 + s_i (exp(-c_i) - 1)).
     """
     total = 0.0
     for i in range(len(margins)):
@@ -218,7 +227,7 @@ def loss_change(margins, change, weights):
 
 @compiled(float64[::1](_READ))
 def probabilities(margins):
-    """Return s (N,) with s_i = sigma(-m_i)."""
+    """Return the probability of the wrong class, 1 / (1 + exp(margin)), for each margin."""
     t = np.empty(len(margins))
     for i in range(len(margins)):
         e = math.exp(-abs(margins[i]))

@@ -1,4 +1,4 @@
-"""Proximal Newton steps on working sets, a solver that is not from the paper.
+"""Solver by proximal Newton steps on working sets of features; it is not from the paper.
 
 repeat
         J = the support and the features that violate the optimality conditions most
@@ -37,7 +37,7 @@ HALVINGS = 30
 
 
 def prox_newton(problem, x):
-    """Yield the iterates x_1, x_2, ... from the start x (P,), one per Newton step."""
+    """Minimize the objective from x by proximal Newton steps; yield one iterate per step."""
     x = x.copy()
     margins = problem.products(x)
     gradient, _, _ = problem.slopes(margins)
@@ -65,7 +65,7 @@ def prox_newton(problem, x):
 
 
 def violations(gradient, x, penalty):
-    """Return the violation of each optimality condition, (P,).
+    """Return by how much each parameter violates its optimality condition, shape (P,).
 
     It is the smallest absolute element of the subdifferential of F.
     """
@@ -74,7 +74,7 @@ def violations(gradient, x, penalty):
 
 
 def working_set(broken, x, D):
-    """Return the sorted indices of the support and of the features with the largest violations."""
+    """Return the sorted indices of the features that the next Newton steps optimize."""
     support = x[:D] != 0
     size = max(LEAST_SIZE, 2 * np.count_nonzero(support))
     candidates = np.flatnonzero(~support & (broken[:D] > 0))
@@ -85,7 +85,7 @@ def working_set(broken, x, D):
 
 
 def newton_step(problem, x, margins, gradient):
-    """Take one step from x; return the new point, its margins, and True if x moved."""
+    """Take one proximal Newton step; return the new point, its margins, and True if it moved."""
     d = descend(hessian(problem, margins), gradient, x, problem.penalty, SWEEPS, PRECISION)
     delta = gradient @ d + problem.l1_change(x, d)
     if not delta < 0:
@@ -96,7 +96,7 @@ def newton_step(problem, x, margins, gradient):
 
 
 def hessian(problem, margins):
-    """Return the Hessian of the loss (P, P), with the intercept last and a small ridge."""
+    """Return the Hessian of the loss, of shape (P, P), with a small ridge on its diagonal."""
     s = probabilities(margins)
     h, D = problem.weights * s * (1 - s), problem.matrix.shape[1]
     H = np.empty((problem.n_points, problem.n_points))
@@ -114,7 +114,10 @@ _READ = types.Array(float64, 1, "C", readonly=True)
 
 @compiled(float64[::1](types.Array(float64, 2, "C", readonly=True), _READ, _READ, _READ, int64, float64))
 def descend(H, gradient, x, penalty, sweeps, precision):
-    """Minimize g'd + d'Hd/2 + penalty'abs(x + d) over d (P,) by cyclic coordinate descent."""
+    """Return the proximal Newton direction d, computed by cyclic coordinate descent.
+
+    It minimizes g'd + d'Hd/2 + penalty'abs(x + d), where g is the gradient and d has shape (P,).
+    """
     P = len(x)
     d, slope = np.zeros(P), gradient.copy()  # slope = g + H d
     first, full = 0.0, True

@@ -1,4 +1,4 @@
-"""Stochastic gradient descent with a cumulative penalty (Qin et al., 2011, algorithm 4).
+"""Solver by SGD with a cumulative L1 penalty (Qin et al., 2011, algorithm 4).
 
 Two statements of the paper are corrected: examples count from 1, with h^1 their first gradient, and eta decays,
 eta_0 2^(-k/N) (lines 218-222).
@@ -20,7 +20,10 @@ CHUNK = 1024
 
 
 def sgd_c(problem, x, *, random, last, every=CHUNK):
-    """Yield the point after every `every` examples and after the last; each pass is reshuffled."""
+    """Minimize the objective by SGD; yield an iterate after every `every` examples.
+
+    Each pass visits the examples in a new random order and ends with an iterate.
+    """
     N = len(problem.y)
     x, q, h = x.copy(), np.zeros(len(x)), np.zeros(len(x))  # line 238
     u, k = np.zeros(1), 0
@@ -45,7 +48,7 @@ _READ = types.Array(float64, 1, "C", readonly=True)
     fastmath={"contract", "reassoc"},
 )
 def _learn(Z, y, v, penalty, N, k, w, u, q, h):
-    """Learn from rows Z (n, D), the examples k + 1, ..., k + n; w, u, q and h change in place."""
+    """Update the weights w and the solver state by one stochastic gradient step per row of Z."""
     D = Z.shape[1]
     for row in range(len(y)):
         k += 1

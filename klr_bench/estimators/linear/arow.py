@@ -1,4 +1,4 @@
-"""Adaptive regularization of weights, with one regularization (AROW) or one per row (NAROW)."""
+"""Adaptive regularization of weights: AROW with fixed r, and NAROW with r chosen per row."""
 
 from __future__ import annotations
 
@@ -63,13 +63,13 @@ def narrow(m, v, parameters):
     b = parameters[0]
     if m >= 1.0 or b * v <= 1.0:
         return 0.0, 0.0
-    beta = (b * v - 1.0) / (b * v * v)  # equals 1 / (v + r) for r = v / (b v - 1)
+    beta = (b * v - 1.0) / (b * v * v)  # beta = 1 / (v + r) with r = v / (b v - 1)
     return (1.0 - m) * beta, beta
 
 
 @estimator
 class NAROW(Progressive, ConfidenceLearner):
-    r"""`AROW` with a regularization per row that reduces the variance of its margin to 1/b.
+    r"""Variant of `AROW` that chooses r for each row so that the variance of its margin is 1/b.
 
     A row with a margin m below 1 and a variance v above 1/b gives the step of `AROW` with
 

@@ -17,7 +17,7 @@ PREDICTED_ROWS = 4096
 
 
 class LinearClassifier(BinaryClassifier):
-    """Base class of linear classifiers without an intercept, f(x) = coef_'x.
+    """Base class of linear classifiers without an intercept.
 
     A subclass has `fit`, which calls `_begin` and sets `coef_`.
 
@@ -35,7 +35,7 @@ class LinearClassifier(BinaryClassifier):
 
     @checked_decision
     def decision_function(self, X):
-        """Return the decision values f(x) of the rows of X.
+        """Return the decision values of the rows of X.
 
         Parameters
         ----------
@@ -49,23 +49,23 @@ class LinearClassifier(BinaryClassifier):
         check_is_fitted(self, "coef_")
         X, coef = self._validate(X, dtype=self._dtypes()), self.coef_.T
         values = np.empty((X.shape[0], *coef.shape[1:]))
-        for start in range(0, len(values), PREDICTED_ROWS):  # in blocks, as the product copies float32 rows to float64
+        for start in range(0, len(values), PREDICTED_ROWS):  # blocks limit the float64 copy of float32 rows
             values[start : start + PREDICTED_ROWS] = X[start : start + PREDICTED_ROWS] @ coef
         return spread(self, values)
 
     def progress(self):
-        """Return the values stored at a checkpoint: the fraction of non-zero weights."""
+        """Return the fraction of non-zero weights, as a dict to be stored at a checkpoint."""
         return {"nonzero_fraction": float(np.mean(self.coef_ != 0))}
 
     def selected_features(self):
-        """Return the sorted indices of the selected features, or of those with non-zero weights."""
+        """Return the sorted indices of the features that the classifier uses."""
         selected = getattr(self, "selected_features_", None)
         if selected is None:
             return np.flatnonzero(np.atleast_2d(self.coef_).any(axis=0))
         return np.unique(np.concatenate(selected) if self._has_many() else selected)
 
     def _gather(self):
-        """Set the fitted attributes from the binary classifiers, with one entry per class."""
+        """Collect the fitted attributes of the one-vs-rest classifiers, with one entry per class."""
         learners = fitted_learners(self)
         shared = {"classes_", "n_features_in_", "feature_names_in_", "t_"}
         fitted = [name for name in vars(learners[0]) if name.endswith("_") and not name.startswith("_")]
@@ -76,14 +76,14 @@ class LinearClassifier(BinaryClassifier):
             self.t_ = learners[0].t_
 
     def _begin(self, X, y):
-        """Reset the estimator; return the validated X, and y as signs -1.0 or +1.0."""
+        """Reset the estimator and validate the data; return X, and the labels as -1.0 or 1.0."""
         self._forget()
         X, y = self._validate(X, y, dtype=self._dtypes(), reset=True)
         self._set_classes(y)
         return X, self._signs(y)
 
     def _weighted(self, X, signs, sample_weight):
-        """Return the rows of positive weight, with their signs and weights (None if unweighted)."""
+        """Drop the rows with weight 0; return the other rows, their labels and their weights."""
         labels = self.classes_[(signs > 0).astype(int)]
         weights = row_weights(sample_weight, getattr(self, "class_weight", None), X, labels, self.classes_)
         if weights is None or weights.all():
@@ -94,7 +94,7 @@ class LinearClassifier(BinaryClassifier):
 
 @estimator
 class WeightedSolver(LinearClassifier):
-    """Base class of linear classifiers that minimize an objective over weighted rows.
+    """Base class of linear classifiers that minimize a weighted loss over all rows.
 
     Parameters
     ----------
@@ -110,10 +110,10 @@ class WeightedSolver(LinearClassifier):
     verbose: int | bool = parameter(False, *VERBOSE)
 
     def _begin_weighted(self, X, y, sample_weight):
-        """Reset the estimator; return the rows, their signs, and C times their weights."""
+        """Reset the estimator; return the rows, their labels, and the weight of each row times C."""
         X, signs, weights = self._weighted(*self._begin(X, y), sample_weight)
         if len(np.unique(signs)) < 2:
-            message = f"{type(self).__name__}: expected a weight above 0 in each class."
+            message = f"{type(self).__name__}: each class must have a row with a weight above 0."
             raise ValueError(message)
         return X, signs, per_row(self.C, len(signs)) if weights is None else self.C * weights
 
@@ -180,19 +180,19 @@ class IncrementalClassifier(LinearClassifier):
         return self
 
     def steps(self, n_samples):
-        """Return the largest t that a callback of `fit` can get, and the first t worth a checkpoint."""
+        """Return the number of rows that `fit` processes, and the position of the first checkpoint."""
         return n_samples * self.n_epochs, FIRST
 
     def summary(self):
-        """Return the fraction of non-zero weights and the number of updates."""
+        """Return the fraction of non-zero weights and the number of updates, as a dict."""
         return self.progress() | {"n_updates": int(np.sum(self.n_updates_))}
 
 
 @estimator
 class Weighted:
-    """Mixin that adds `sample_weight` and `class_weight` to an `IncrementalClassifier`.
+    """Mixin that adds sample weights and class weights to an `IncrementalClassifier`.
 
-    It precedes the `IncrementalClassifier` among the bases.
+    In a class statement it comes before the `IncrementalClassifier`.
 
     Parameters
     ----------
@@ -240,7 +240,7 @@ class Weighted:
 
 
 def check_memory(estimator, d, dtype, instead):
-    """Raise a ValueError if a full covariance of d features exceeds `memory_limit`."""
+    """Raise ValueError if the full covariance matrix of d features exceeds `memory_limit`."""
     needed = d * d * dtype.itemsize / 1e6
     if needed > estimator.memory_limit:
         message = (
@@ -251,13 +251,13 @@ def check_memory(estimator, d, dtype, instead):
 
 
 def per_row(values, n):
-    """Return a scalar or an array of n values as a float64 array (n,)."""
+    """Broadcast a scalar or an array of n values to a float64 array of shape (n,)."""
     return np.full(n, values, dtype=np.float64)
 
 
 def box(C, q):
-    """Return the upper bounds and the quadratic terms of the dual variables, (n,) each.
+    """Return the upper bound and the quadratic coefficient of each dual variable of an SVM.
 
-    The primal objective has C (n,) times the hinge loss if q is 1, and times its square if q is 2.
+    C (n,) multiplies the hinge loss in the primal objective if q is 1, and its square if q is 2.
     """
     return (C, np.zeros(len(C))) if q == 1 else (np.full(len(C), np.inf), 0.5 / C)

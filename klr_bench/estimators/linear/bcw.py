@@ -18,9 +18,9 @@ from klr_bench.estimators.linear.base import IncrementalClassifier, Weighted, bo
 from klr_bench.estimators.linear.engine import MISTAKES, UPDATES
 
 GRAM_ROWS = 2048
-"""Rows per matrix product in the computation of X'X."""
+"""Number of rows per matrix product in the computation of X'X."""
 TILE = 1 << 18
-"""Entries in a tile of X U, which stays in the cache until it is discarded."""
+"""Number of entries of X U that are computed at once, few enough to stay in the processor cache."""
 
 
 def _signature(real):
@@ -30,7 +30,7 @@ def _signature(real):
 
 @compiled([_signature(float32), _signature(float64)], fastmath={"reassoc", "contract"})
 def _coordinate_steps(Z, y, w, bound, softness, counts):
-    """Update the weights w (d,) with one dual coordinate step per whitened row of Z (b, d)."""
+    """Update the whitened weights w in place by one dual coordinate step per whitened row of Z."""
     for i in range(len(y)):
         z, f = Z[i], 0.0
         for k in range(len(w)):
@@ -51,7 +51,7 @@ def _coordinate_steps(Z, y, w, bound, softness, counts):
 
 @estimator
 class BatchConfidenceWeighted(Weighted, IncrementalClassifier):
-    r"""Confidence-weighted classifier for batches, with one covariance and one pass per batch.
+    r"""Confidence-weighted classifier that learns from batches of rows, in one pass per batch.
 
     .. math::
 
@@ -113,7 +113,7 @@ class BatchConfidenceWeighted(Weighted, IncrementalClassifier):
 
     @property
     def covariance_(self):
-        """Covariance of the weights; a list of one per class for more than two classes."""
+        """Covariance matrix of the weights; a list of matrices for more than two classes."""
         check_is_fitted(self, "coef_")
         if self._has_many():
             return [learner.covariance_ for learner in self.estimators_]
@@ -135,7 +135,7 @@ class BatchConfidenceWeighted(Weighted, IncrementalClassifier):
             )
             raise ValueError(message)
         e, V = eigh(precision, overwrite_a=False, check_finite=False)
-        e = np.maximum(e, 1.0)  # I + X'X / r has no eigenvalue below 1; rounding can produce smaller ones
+        e = np.maximum(e, 1.0)  # the exact eigenvalues of I + X'X / r are at least 1
         root = (V * e**-0.5) @ V.T
         w = (V * e**0.5) @ (V.T @ self._mean)
         self.precision_, self._root = precision, root
@@ -157,7 +157,7 @@ class BatchConfidenceWeighted(Weighted, IncrementalClassifier):
         return False
 
     def summary(self):
-        """Return the fraction of non-zero weights, the number of updates and the pass time."""
+        """Return a dict of the fraction of non-zero weights, the update count and the pass time."""
         return super().summary() | {"pass_time_s": float(np.sum(self.pass_time_))}
 
     def _publish(self, w):
@@ -166,7 +166,10 @@ class BatchConfidenceWeighted(Weighted, IncrementalClassifier):
 
 
 def gram(X, weights=None):
-    """Return X'X, or X' diag(weights) X, as float64 (d, d); products have the precision of X."""
+    """Return the weighted Gram matrix X' diag(weights) X in float64.
+
+    Without weights it is X'X.  Blocks of rows are multiplied in the precision of X, and summed in float64.
+    """
     d = X.shape[1]
     (syrk,), total = get_blas_funcs(("syrk",), dtype=X.dtype), np.zeros((d, d), order="F")
     for start in range(0, X.shape[0], GRAM_ROWS):

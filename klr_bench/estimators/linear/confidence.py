@@ -1,4 +1,4 @@
-"""Base classes of the online linear classifiers, which learn row by row."""
+"""Base classes of linear classifiers that learn online, one row at a time."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ IN_CACHE = 256
 
 @estimator
 class OnlineLinearClassifier(IncrementalClassifier):
-    """Base class of linear classifiers that learn row by row with the update rule of a subclass.
+    """Base class of linear classifiers that learn one row at a time by an update rule.
 
-    `_update()`, or `_update(weights)` with row weights, returns the compiled rule and its parameters, which are scalars
-    or arrays with one value per row.
+    In a subclass `_update()`, or `_update(weights)` with row weights, returns the compiled rule and its parameters,
+    which are scalars or arrays with one value per row.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class OnlineLinearClassifier(IncrementalClassifier):
         self._state = self._new_state(X)
 
     def _new_state(self, X):
-        """Return the initial state for rows like those of X, with the covariance S = I."""
+        """Return the initial learner state for rows with the number of features and dtype of X."""
         return Diagonal(X.shape[1], math.inf, 1.0)
 
     def _learn(self, X, signs, callback, weights=None):
@@ -55,8 +55,8 @@ class OnlineLinearClassifier(IncrementalClassifier):
                 self._publish()
             if refused:
                 message = (
-                    f"{type(self).__name__}: the margin, variance or update of example {refused} is not finite in the "
-                    "precision of X; scale the features, for example to [0, 1], or use parameters with smaller steps."
+                    f"{type(self).__name__}: the margin, variance or update at example number {refused} is not finite; "
+                    "scale the features, for example to [0, 1], or choose parameters that give smaller steps."
                 )
                 raise ValueError(message)
             self._note_decided()
@@ -66,7 +66,7 @@ class OnlineLinearClassifier(IncrementalClassifier):
         return False
 
     def _note_decided(self):
-        """Do nothing after a block of rows; `Progressive` stores its decision values here."""
+        """Do nothing; `Progressive` overrides this to store the decision values of a block of rows."""
 
     def _publish(self):
         state = self._state
@@ -101,7 +101,7 @@ class ConfidenceLearner(OnlineLinearClassifier):
 
     @property
     def covariance_(self):
-        """Copy of the covariance of the weights; a list of one per class for more than two classes."""
+        """Copy of the covariance of the weights; a list of arrays for more than two classes."""
         check_is_fitted(self, "coef_")
         if self._has_many():
             return [learner.covariance_ for learner in self.estimators_]
@@ -116,7 +116,7 @@ class ConfidenceLearner(OnlineLinearClassifier):
         return Full(d, self._limit(dtype), first) if d <= IN_CACHE else Blocked(d, self._limit(dtype), first, dtype)
 
     def _limit(self, dtype):
-        """Return the largest eigenvalue that one example may add to the inverse covariance."""
+        """Return the maximum eigenvalue that one example may add to the inverse covariance."""
         return LIMITS[dtype.name]
 
     def _first_variance(self):

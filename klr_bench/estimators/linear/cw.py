@@ -1,4 +1,4 @@
-"""Confidence-weighted learning with a constraint (CW) or with a loss (SCW-I and SCW-II)."""
+"""Confidence-weighted classifiers: CW with a hard constraint, SCW-I and SCW-II with a loss."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from klr_bench.estimators.linear.engine import rule
 
 @compiled(float64(float64, float64, float64))
 def shrinkage(alpha, v, phi):
-    """Return the step size beta of the covariance for the step size alpha of the mean.
+    """Return the step size beta of the covariance for a step size alpha of the mean.
 
-    beta = alpha phi / (sqrt(u) + alpha phi v), where u is the variance of the margin after the update.
+    It is alpha phi / (sqrt(u) + alpha phi v), with the variance of the margin v before and u after the update.
     """
     a = alpha * v * phi
     root = 2.0 * v / (a + math.sqrt(a * a + 4.0 * v))  # sqrt(u) = (-a + sqrt(a^2 + 4 v)) / 2, without cancellation
@@ -37,7 +37,7 @@ def confident(m, v, parameters):
     psi, xi = 1.0 + 0.5 * square, 1.0 + square
     root = math.sqrt(0.25 * m * m * square * square + v * square * xi)
     alpha = (-m * psi + root) / (v * xi)
-    if m > 0.0:  # algebraically equal form without cancellation
+    if m > 0.0:  # the same value, computed without cancellation
         alpha = (edge - m) * (edge + m) / (v * (root + m * psi))
     alpha = min(bound, alpha)
     return alpha, shrinkage(alpha, v, phi)
@@ -52,7 +52,7 @@ def softly_confident(m, v, parameters):
     square, n = phi * phi, v + softness
     root = phi * math.sqrt(square * m * m * v * v + 4.0 * n * v * (n + v * square))
     first = m * (2.0 * n + square * v)
-    if m > 0.0:  # rewritten as in `confident`
+    if m > 0.0:  # rewritten, as in `confident`, to avoid cancellation
         alpha = 2.0 * (edge - m) * (edge + m) / (root + first)
     else:
         alpha = (root - first) / (2.0 * (n * n + n * v * square))
@@ -61,9 +61,9 @@ def softly_confident(m, v, parameters):
 
 @rule
 def softly_confident_in_libol(m, v, parameters):
-    """Return the update of SCW-II as LIBOL computes it.
+    """Return the step sizes of SCW-II as computed by the toolbox LIBOL.
 
-    Under the root it has 2 v instead of v^2 in the first term, and 2 phi instead of phi^2 in the last bracket.
+    The expression under the root has 2 v instead of v^2 in the first term, and 2 phi instead of phi^2 in the last.
     """
     phi, softness = parameters
     if m >= phi * math.sqrt(v):
@@ -76,7 +76,7 @@ def softly_confident_in_libol(m, v, parameters):
 
 @estimator
 class ConfidenceWeighted(ConfidenceLearner):
-    r"""Confidence-weighted classifier: each update classifies its row with a given probability.
+    r"""Online confidence-weighted classifier with a Gaussian distribution over the weights.
 
     An update changes the Gaussian over the weights as little as possible in Kullback-Leibler divergence, so that the
     row is classified correctly with the probability ``confidence``:
@@ -124,7 +124,7 @@ class ConfidenceWeighted(ConfidenceLearner):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # it enforces every row, even if the classes are not separable
+        tags.classifier_tags.poor_score = True  # each update enforces its row, so noisy labels cause large errors
         return tags
 
     def _limit(self, dtype):
@@ -136,7 +136,7 @@ class ConfidenceWeighted(ConfidenceLearner):
 
 @estimator
 class SoftConfidenceWeighted(Weighted, ConfidenceLearner):
-    r"""Soft confidence-weighted classifier, which limits the effect of noisy rows.
+    r"""Confidence-weighted classifier with a soft constraint, which limits the effect of noise.
 
     It replaces the constraint of `ConfidenceWeighted` by a loss:
 

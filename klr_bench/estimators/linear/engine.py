@@ -1,4 +1,6 @@
-"""Engine of the online linear learners: a Gaussian N(mean, S) over the weights.
+"""Online updates of a Gaussian distribution over the weights of a linear classifier.
+
+The distribution is N(mean, S).
 
 For an example x with the label y = -1 or +1, a rule computes (alpha, beta) from the margin m = y mean'x and its
 variance v = x'Sx:
@@ -23,7 +25,7 @@ from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.rows import in_layout
 
 RULE_SIGNATURE = types.UniTuple(float64, 2)(float64, float64, float64[::1])
-"""Signature of a rule, ``rule(m, v, parameters) -> (alpha, beta)`` with v > 0, beta >= 0; (0, 0) is no update."""
+"""Numba signature of ``rule(m, v, parameters) -> (alpha, beta)``, with v > 0 and beta >= 0; (0, 0) means no update."""
 
 RULE = types.FunctionType(RULE_SIGNATURE)
 
@@ -31,7 +33,7 @@ rule = compiled(RULE_SIGNATURE)
 """Decorator that compiles an update rule."""
 
 MISTAKES, UPDATES, REFUSED = range(3)
-"""Indices of `counts`: examples with m <= 0, updates, and the t of an example with non-finite values, or 0."""
+"""Indices of `counts`: mistakes, updates, and the number of the first example with non-finite values, or 0."""
 
 BLOCK = 128
 """Number of examples per block for the full covariance of many features."""
@@ -44,15 +46,15 @@ LIMITS = {"float64": 1e8, "float32": 1e4}
 
 
 def read_only(real, dimensions):
-    """Return the numba type of a contiguous read-only array, which also accepts writable arrays."""
+    """Return the numba type of a C-contiguous array that compiled code only reads."""
     return types.Array(real, dimensions, "C", readonly=True)
 
 
 @compiled(inline="always")
 def apply_rule(rule, m, v, squared, limit, parameters, counts, t):
-    """Return the step sizes alpha and beta of a rule for example t, and update the counts.
+    """Compute the step sizes alpha and beta of an update rule, and update the counts.
 
-    beta is limited, and `counts[REFUSED]` is set to t if a value is not finite.
+    beta is limited, and `counts[REFUSED]` is set to the example number t if a value is not finite.
     """
     counts[MISTAKES] += m <= 0.0
     alpha, beta = 0.0, 0.0
@@ -117,7 +119,7 @@ def _diagonal_signature(real, index):
 
 @compiled([_diagonal_signature(real, index) for real in (float32, float64) for index in (int32, int64)])
 def _learn_diagonal(rule, parameters, limit, data, starts, indices, offsets, lengths, y, decided, mean, S, counts, t):
-    """Learn from sparse rows with a diagonal covariance.
+    """Update the weights and their variances from sparse rows, one row after the other.
 
     Row i has the values data[starts[i] : starts[i] + lengths[i]] of the features indices[offsets[i] : offsets[i] +
     lengths[i]].
@@ -146,7 +148,10 @@ def _learn_diagonal(rule, parameters, limit, data, starts, indices, offsets, len
 
 
 class Gaussian:
-    """State of a linear learner; `decided` are decision values of rows before their updates."""
+    """State of an online linear learner: the distribution of its weights, and its counts.
+
+    After `learn`, `decided` has the decision value of each row, computed before learning from it.
+    """
 
     rows = ROWS
     """Recommended number of rows per call of `learn`."""
@@ -159,16 +164,16 @@ class Gaussian:
         self.decided = np.zeros(0)
 
     def learn(self, rule, parameters, X, y):
-        """Learn from rows X (b, d) with labels y (b,).
+        """Update the weights from the rows of X and their labels y, one row after the other.
 
-        The parameters of the rule are (1, p), or (b, p) if each row has its own.
+        For b rows, `parameters` has shape (1, p), or (b, p) if each row has its own parameters of the rule.
         """
         self.decided = self._learn(rule, parameters, X, y)
         self.t += len(y)
 
 
 class Diagonal(Gaussian):
-    """State with a diagonal covariance; dense and CSR rows give bit-identical results."""
+    """State with a diagonal covariance, whose results are the same for dense and CSR rows."""
 
     def __init__(self, d, limit, first):
         super().__init__(d, limit)
@@ -190,12 +195,12 @@ class Diagonal(Gaussian):
         return decided
 
     def covariance(self):
-        """Return a copy of the variances of the weights, (d,)."""
+        """Return a copy of the variances of the weights, of shape (d,)."""
         return self.variance.copy()
 
 
 class Full(Gaussian):
-    """State with a full float64 covariance that fits in the cache, updated example by example."""
+    """State with a full float64 covariance that fits in the cache, updated at every example."""
 
     def __init__(self, d, limit, first):
         super().__init__(d, limit)
@@ -207,7 +212,7 @@ class Full(Gaussian):
         return decided
 
     def covariance(self):
-        """Return a copy of the covariance of the weights, (d, d)."""
+        """Return a copy of the covariance matrix of the weights, of shape (d, d)."""
         return self.S.copy()
 
 
@@ -216,9 +221,10 @@ _vector, _matrix = float64[::1], float64[:, ::1]
 
 @compiled(types.void(RULE, _matrix, float64, _vector, _vector, _vector, _matrix, _vector, _vector, int64[::1], int64))
 def _decide(rule, parameters, limit, squared, y, f, P, alpha, beta, counts, t):
-    """Compute the step sizes alpha and beta of a block of examples; update f and P in place.
+    """Compute the step sizes alpha and beta of a block of examples, one after the other.
 
-    On entry P (b, b) is X S_0 X' and f (b,) has mean_0'x_i; on return they have the p_ji and f(x_i) of `Blocked`.
+    P (b, b) and f (b,) are updated in place: initially P is X S_0 X' and f has mean_0'x_i; at the end they have the
+    p_ji and f(x_i) of `Blocked`.
     """
     b = len(y)
     for i in range(b):
@@ -239,7 +245,7 @@ def _decide(rule, parameters, limit, squared, y, f, P, alpha, beta, counts, t):
 
 
 class Blocked(Gaussian):
-    """State with a full covariance of many features, updated in blocks of examples.
+    """State with a full covariance matrix of many features, updated in blocks of examples.
 
     The covariance has the precision of X, and only its lower triangle is updated.
 
@@ -273,8 +279,8 @@ class Blocked(Gaussian):
         X = in_layout(X, sparse=False)
         f[:] = X @ self.mean
         symm, trsm, syrk = get_blas_funcs(("symm", "trsm", "syrk"), (self.S,))
-        SX = symm(1.0, self.S, X.T, lower=1)  # shape (d, b), one column per example
-        with np.errstate(over="ignore", invalid="ignore"):  # `_decide` checks for non-finite values
+        SX = symm(1.0, self.S, X.T, lower=1)  # (d, b): one column per example
+        with np.errstate(over="ignore", invalid="ignore"):  # `_decide` detects non-finite values
             P = (X @ SX).astype(np.float64)
         alpha, beta = np.zeros(len(y)), np.zeros(len(y))
         squared = np.einsum("ij,ij->i", X, X, dtype=np.float64)
@@ -282,7 +288,7 @@ class Blocked(Gaussian):
         active = np.flatnonzero((alpha != 0.0) | (beta != 0.0))
         if self.counts[REFUSED] or not len(active):
             return
-        # solve u_j = S_0 x_j - sum_{l<j} beta_l p_lj u_l for all j, as U T = S_0 X'
+        # solve the triangular system U T = S_0 X' for the vectors u_j
         T = (beta[active, None] * P[np.ix_(active, active)]).astype(SX.dtype)
         U = trsm(1.0, np.asfortranarray(T), SX.T[active].T, side=1, diag=1, overwrite_b=1)
         self.mean += U @ (alpha * y)[active]
@@ -290,6 +296,6 @@ class Blocked(Gaussian):
         self.S = syrk(-1.0, U, beta=1.0, c=self.S, lower=1, overwrite_c=1)
 
     def covariance(self):
-        """Return a copy of the covariance of the weights, (d, d)."""
+        """Return a copy of the covariance matrix of the weights, of shape (d, d)."""
         lower = np.tril(self.S)
         return lower + np.tril(lower, -1).T

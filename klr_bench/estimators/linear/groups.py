@@ -1,4 +1,4 @@
-"""Linear classification on groups of features, the subproblem of sparse batch learning.
+"""Linear classification on groups of features, a subproblem of sparse batch learning.
 
 Each of the disjoint groups k has a covariance S_k, whitened features z_ik = S_k^(1/2) x_ik and whitened weights w_k
 (Tan et al., 2016, equation 16; with C times the squared loss for q = 2, for which the steps of algorithm 3 are exact):
@@ -21,7 +21,7 @@ from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.linear.base import box, per_row
 
 FLAT = 1e-13
-"""Absolute slope of the dual objective below which a line search stops; the slope is 1 at a = 0."""
+"""Absolute slope of the dual objective at which a line search stops; for comparison, the slope at a = 0 is 1."""
 MAX_SECANTS = 100
 
 _vector, _places = float64[::1], int64[::1]
@@ -29,9 +29,9 @@ _vector, _places = float64[::1], int64[::1]
 
 @compiled(float64(_vector, float64, _vector))
 def conjugate(norms, sigma, c):
-    """Return the conjugate Omega*(z) of the regularizer, and set the factors c of its gradient.
+    """Return the convex conjugate of the regularizer, and store its gradient's factors in c.
 
-    The gradient is c_k z_k; `norms` are the ||z_k|| (K,), and c (K,) is overwritten.
+    The conjugate is Omega*(z), its gradient c_k z_k in group k; `norms` are the ||z_k|| (K,), and c (K,) is set.
 
     c_k = max(0, 1 - tau/||z_k||)/sigma with tau = (sum of the norms above tau)/(sigma + number of them).  tau increases
     from 0; each value excludes more groups, until no further group is excluded.
@@ -55,7 +55,7 @@ def conjugate(norms, sigma, c):
 
 @compiled(float64(float64, float64, _vector, _vector, _vector, float64, _vector, _vector))
 def slope(step, slack, squares, e, v, sigma, norms, c):
-    """Return the slope of the dual objective after a step along one coordinate.
+    """Return the derivative of the dual objective after a step along one dual variable.
 
     `norms` and `c` (K,) are overwritten.
     """
@@ -70,7 +70,7 @@ def slope(step, slack, squares, e, v, sigma, norms, c):
 
 @compiled(float64(float64, float64, float64, _vector, _vector, _vector, float64, _vector, _vector))
 def line_search(step, slack, softness, squares, e, v, sigma, norms, c):
-    """Return `step`, or the shorter step to the maximum, found by regula falsi (Illinois)."""
+    """Return `step`, or a shorter step that maximizes the dual objective along one variable."""
     at_high = slope(step, slack - softness * step, squares, e, v, sigma, norms, c)
     if (at_high < 0.0) != (step > 0.0):
         return step
@@ -99,7 +99,7 @@ def _signature(real, index):
 
 @compiled([_signature(real, index) for real in (float32, float64) for index in (int32, int64)])
 def _ascend(data, indices, indptr, y, group, begin, S, plain, u, squares, a, bound, softness, sigma):
-    """Take one dual coordinate step per row, and update `a`, `u` and `squares` in place.
+    """Make one pass of dual coordinate ascent, updating `a`, `u` and `squares` in place.
 
     `a` (n,) are the dual variables, u (p,) is S_k g, and squares (K,) are the ||z_k||^2.
     The rows are CSR matrices of the selected features, ordered by group.  The features of group k begin at begin[k],
@@ -121,14 +121,14 @@ def _ascend(data, indices, indptr, y, group, begin, S, plain, u, squares, a, bou
                 v[k] += x[s] * float64(x[s])
             else:
                 covariances, other = S[row[s]], s
-                while other >= 0 and group[row[other]] == k:  # visit each pair of features once
+                while other >= 0 and group[row[other]] == k:  # each pair of features counts once, with weight 2
                     weight = 1.0 if other == s else 2.0
                     v[k] += weight * x[s] * covariances[row[other] - begin[k]] * x[other]
                     other -= 1
         for k in range(K):
             f += c[k] * e[k]
             squared += v[k]
-        # step of algorithm 3: loss/(||z||^2 + 1/(2C)), at most C
+        # the step of algorithm 3, shortened if a_i would leave its bounds
         step = max(-a[i], min(bound[i] - a[i], (1.0 - f - softness[i] * a[i]) / (squared + softness[i])))
         if step == 0.0:
             continue
@@ -150,7 +150,7 @@ def _ascend(data, indices, indptr, y, group, begin, S, plain, u, squares, a, bou
 
 
 class Subproblem:
-    """Linear classification problem on the groups of features selected so far.
+    """Linear classification problem restricted to the groups of features selected so far.
 
     `features` and `weights` (p,) are ordered by group, `a` (n,) are the dual variables, and C is a scalar or an array
     with one value per row.  With `covariance` S_k = (I + C X_k'X_k)^-1, otherwise S_k = I.
@@ -166,7 +166,7 @@ class Subproblem:
         self._begin, self._S = np.zeros(1, dtype=np.int64), np.empty((0, 0))
 
     def add(self, features):
-        """Add a group of new features (r,), which has at most the size of the first group."""
+        """Add a group of features, at most as many as in the first group."""
         p, r = len(self.features), len(features)
         self.features = np.append(self.features, features)
         self._rows = self._X[:, self.features]
@@ -178,11 +178,11 @@ class Subproblem:
             block = np.zeros((r, max(r, self._S.shape[1])))
             weighted = added.multiply(self._C[:, None]).tocsr()
             e, V = eigh(np.eye(r) + (added.T @ weighted).toarray(), overwrite_a=True)
-            block[:, :r] = (V / np.maximum(e, 1.0)) @ V.T  # eigenvalues below 1 are rounding errors
+            block[:, :r] = (V / np.maximum(e, 1.0)) @ V.T  # the exact eigenvalues are at least 1
             self._S = np.vstack([self._S.reshape(p, -1), block]) if p else block
 
     def size_mb(self, features=()):
-        """Return the MB of rows and covariances if these features were added as a group."""
+        """Return the memory in MB that the problem would need with a further group of features."""
         selected, width = np.append(self.features, features).astype(np.int64), max(self._S.shape[1], len(features))
         mask = np.zeros(self._X.shape[1], dtype=bool)
         mask[selected] = True
@@ -190,9 +190,9 @@ class Subproblem:
         return (entries * (self._X.dtype.itemsize + 4) + self._covariance * 8 * len(selected) * width) / 1e6
 
     def solve(self, n_passes, gap_tol):
-        """Optimize `a` and `weights`, and return the dual objective.
+        """Maximize the dual objective over the dual variables, and return the value reached.
 
-        It stops if the relative duality gap is at most gap_tol.
+        It makes at most n_passes passes and stops early if the relative duality gap is at most gap_tol.
         """
         self.a = np.zeros(len(self._y))
         for n_done in range(1, n_passes + 1):
@@ -204,8 +204,10 @@ class Subproblem:
             )  # fmt: skip
             self._set_state()
             dual = self.dual()
-            if not -1e-9 * self.a.sum() <= dual < np.inf:  # the dual objective starts at 0 and cannot decrease
-                message = f"rounding made the dual objective {dual:g}; scale the features, for example to [0, 1]."
+            if not -1e-9 * self.a.sum() <= dual < np.inf:  # without rounding it is at least its initial value 0
+                message = (
+                    f"Rounding errors made the dual objective {dual:g}; scale the features, for example to [0, 1]."
+                )
                 raise ValueError(message)
             if n_done == n_passes or self.primal() - dual <= gap_tol * abs(dual):
                 break
@@ -223,11 +225,11 @@ class Subproblem:
         self.weights = c[self._group] * self._u
 
     def dual(self):
-        """Return the dual objective."""
+        """Return the dual objective at the current dual variables."""
         softened = np.sqrt(self._softness) * self.a  # a'a could overflow
         return float(self.a.sum() - 0.5 * (softened @ softened) - self._conjugate)
 
     def primal(self):
-        """Return the primal objective; the regularizer Omega(w) equals Omega*(z) at these weights."""
+        """Return the primal objective at the current weights."""
         loss = np.maximum(0.0, 1.0 - self._y * (self._rows @ self.weights))
         return float(self._conjugate + self._C @ loss**self._q)

@@ -1,4 +1,4 @@
-"""Passive-aggressive learning: PA, PA-I and PA-II."""
+"""Passive-aggressive online classifiers: PA, PA-I and PA-II."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def passive_aggressive(m, v, parameters):
 
 @estimator
 class PassiveAggressive(Weighted, OnlineLinearClassifier):
-    r"""Passive-aggressive classifier: the smallest update that gives each row a margin of 1.
+    r"""Online classifier that makes the smallest update that gives each row a margin of 1.
 
     .. math::
 
@@ -63,5 +63,7 @@ class PassiveAggressive(Weighted, OnlineLinearClassifier):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = self.variant == 0  # a single noisy row can undo what PA learned
+        tags.classifier_tags.poor_score = (
+            self.variant == 0
+        )  # a single noisy row can undo what the variant PA has learned
         return tags

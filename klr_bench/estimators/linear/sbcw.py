@@ -1,4 +1,4 @@
-"""Sparse batch learners that select groups of features by cutting planes."""
+"""Sparse linear classifiers that select groups of features by a cutting-plane algorithm."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from klr_bench.estimators.linear.groups import Subproblem
 
 @estimator
 class SparseBatchConfidenceWeighted(WeightedSolver):
-    r"""Sparse batch confidence-weighted classifier, which selects groups of features.
+    r"""Confidence-weighted batch classifier that selects groups of features.
 
     .. math::
 
@@ -148,18 +148,18 @@ class SparseBatchConfidenceWeighted(WeightedSolver):
         return self
 
     def steps(self, n_samples):
-        """Return the largest t that a callback of `fit` can get, and the first t worth a checkpoint."""
+        """Return the maximum number of iterations, and the iteration of the first checkpoint."""
         return -(-self.n_features_to_select // self._group_size()), 1
 
     def summary(self):
-        """Return the fraction of non-zero weights and the number of groups."""
+        """Return the fraction of non-zero weights and the number of selected groups, as a dict."""
         return self.progress() | {"n_iter": int(np.max(self.n_iter_))}
 
     def _group_size(self):
         return self.n_group or -(-int(self.n_features_to_select) // 15)  # 15 groups, as in the paper
 
     def _stopping_rule(self, problem, group, thetas):
-        """Return the name of the stopping rule that applies, or an empty string."""
+        """Return the reason to stop the selection, or an empty string to continue."""
         if len(problem.features) == self.n_features_to_select:
             return "n_features_to_select"
         if len(thetas) > 1 and abs(thetas[-1] - thetas[-2]) < self.tol * abs(thetas[-1]):
@@ -181,7 +181,7 @@ class SparseBatchConfidenceWeighted(WeightedSolver):
 
 @estimator
 class FeatureGeneratingMachine(SparseBatchConfidenceWeighted):
-    r"""Feature generating machine: a linear SVM that selects groups of features.
+    r"""Feature generating machine, a linear SVM that selects groups of features.
 
     .. math::
 

@@ -1,4 +1,4 @@
-"""Second-order online feature selection: AROW on the features with the smallest variances."""
+"""Second-order online feature selection: AROW that keeps the weights of smallest variance."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from klr_bench.estimators.core.parameters import COUNT, POSITIVE, estimator, par
 from klr_bench.estimators.linear.base import IncrementalClassifier, Weighted, per_row
 from klr_bench.estimators.linear.engine import MISTAKES, ROWS, UPDATES, read_only
 
-ABSENT = -1  # position of a feature that is not in the heap
+ABSENT = -1  # the position of features that are not in the heap
 _integers, _vector = int64[::1], float64[::1]
 
 
 @compiled(inline="always")
 def before(variance, i, j):
-    """Return True if feature i has a smaller variance than feature j, or an equal one and i < j."""
+    """Return True if feature i precedes feature j by variance, or by index if these are equal."""
     return variance[i] < variance[j] or (variance[i] == variance[j] and i < j)
 
 
 @compiled(types.void(_integers, _integers, _vector, int64, int64))
 def sink(heap, position, variance, at, size):
-    """Move the feature at index `at` of the heap down; the root has the largest variance."""
+    """Restore the max-heap of variances by moving the feature at index `at` down."""
     feature = heap[at]
     while True:
         child = 2 * at + 1
@@ -45,7 +45,7 @@ def sink(heap, position, variance, at, size):
 
 @compiled(types.void(_integers, _integers, _vector, int64))
 def rise(heap, position, variance, at):
-    """Move the feature at index `at` of the heap up; the root has the largest variance."""
+    """Restore the max-heap of variances by moving the feature at index `at` up."""
     feature = heap[at]
     while at > 0 and before(variance, heap[(at - 1) // 2], feature):
         heap[at] = heap[(at - 1) // 2]
@@ -62,7 +62,7 @@ def _signature(real, index):
 
 @compiled([_signature(real, index) for real in (float32, float64) for index in (int32, int64)])
 def _pass(data, indices, indptr, y, r, mean, variance, heap, position, size, counts):
-    """Learn from CSR rows of norm 1 with regularizations r (n,); return the new heap size."""
+    """Learn from CSR rows of norm 1 in one pass; return the new number of selected features."""
     for i in range(len(y)):
         row, x = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
         f, v = 0.0, 0.0
@@ -103,7 +103,7 @@ def _pass(data, indices, indptr, y, r, mean, variance, heap, position, size, cou
 
 @estimator
 class SOFS(Weighted, IncrementalClassifier):
-    r"""Second-order online feature selection, which keeps the B features of smallest variance.
+    r"""Online classifier that selects the features whose weights have the smallest variances.
 
     It is `AROW` with variances s only, on rows of norm 1.  A row with a margin m below 1 gives
 
@@ -114,8 +114,7 @@ class SOFS(Weighted, IncrementalClassifier):
 
     and sets the weights of all but the B features with the smallest s_j to 0; ties prefer the first features.  All
     variances are updated.  A feature is therefore selected as soon as its variance falls below that of a selected
-    feature, with a weight from that row alone.  ``coef_`` applies to rows of
-    norm 1.
+    feature, with a weight from that row alone.  ``coef_`` applies to rows of norm 1.
 
     Parameters
     ----------

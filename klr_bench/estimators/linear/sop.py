@@ -1,4 +1,4 @@
-"""Second-order perceptron, which whitens the data online."""
+"""Second-order perceptron, an online classifier that whitens the data."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from klr_bench.estimators.linear.engine import rule
 
 @rule
 def second_order(m, v, parameters):
-    """Return the step sizes of the second-order perceptron.
+    """Return the step sizes alpha and beta of the second-order perceptron for one row.
 
-    A mistake adds S x (y - x'S w) / (1 + v) to S w; if only S changes, the update has no y.
+    A mistake adds S x (y - x'S w) / (1 + v) to S w; if only S changes, the term with y is missing.
     """
     beta = 1.0 / (1.0 + v)
     if m <= 0.0:
@@ -26,7 +26,7 @@ def second_order(m, v, parameters):
 
 @estimator
 class SecondOrderPerceptron(ConfidenceLearner):
-    r"""Second-order perceptron: a perceptron on data that it whitens online.
+    r"""Perceptron on data that are whitened online with the correlation matrix of past rows.
 
     .. math::
 

@@ -41,7 +41,7 @@ def _signature(real, index):
 
 @compiled([_signature(real, index) for real in (float32, float64) for index in (int32, int64)])
 def _ascend(data, indices, indptr, y, order, l1, bound, softness, squares, a, z):
-    """Take one dual coordinate step per CSR row, and update `a` and `z` in place.
+    """Make one pass of dual coordinate ascent over CSR rows, updating `a` and `z` in place.
 
     `a` (n,) are the dual variables and z (d,) is sum_i a_i y_i x_i.
     """
@@ -136,7 +136,7 @@ class SparDCA(WeightedSolver):
     @checked_fit
     @one_vs_rest
     def fit(self, X, y, sample_weight=None, callback=None):
-        """Fit the classifier to all rows; return self.
+        """Fit the classifier to the training rows; return self.
 
         Parameters
         ----------
@@ -169,23 +169,25 @@ class SparDCA(WeightedSolver):
             self.converged_ = bool(self.duality_gap_ <= self.tol)
             if (callback is not None and callback(self, n_iter)) or self.converged_:
                 return self
-        message = f"The relative duality gap is {self.duality_gap_:.3g} > tol={self.tol:g} after {self.n_iter_} passes."
+        message = (
+            f"The relative duality gap {self.duality_gap_:.3g} exceeds tol={self.tol:g} after {self.n_iter_} passes."
+        )
         warnings.warn(message, ConvergenceWarning, stacklevel=3)
         return self
 
     def steps(self, n_samples):
-        """Return the largest t that a callback of `fit` can get, and the first t worth a checkpoint."""
+        """Return the maximum number of passes of `fit`, and the pass of the first checkpoint."""
         return self.max_iter, 1
 
     def ended_at(self):
-        """Return the number of passes of the fit."""
+        """Return the number of passes over the rows that the fit made."""
         return int(np.max(self.n_iter_))
 
     def progress(self):
-        """Return the values stored at a checkpoint: objective, gap and fraction of non-zero weights."""
+        """Return the objective, duality gap and fraction of non-zero weights, as a dict."""
         gap = float(np.max(self.duality_gap_))
         return {"objective": float(np.sum(self.objective_)), "duality_gap": gap, **super().progress()}
 
     def summary(self):
-        """Return the values stored at a checkpoint and the number of passes."""
+        """Return the objective, duality gap, fraction of non-zero weights and number of passes."""
         return self.progress() | {"n_iter": int(np.max(self.n_iter_))}

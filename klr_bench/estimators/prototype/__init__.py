@@ -1,1 +1,1 @@
-"""Kernel logistic regression on learned prototypes."""
+"""Kernel logistic regression with learned prototypes."""

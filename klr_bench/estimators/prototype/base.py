@@ -1,4 +1,4 @@
-"""Base class of `PrototypeKLR`: checks, iterations, fitted attributes, predictions."""
+"""Base class of `PrototypeKLR`, with everything except its parameters and `fit`."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from klr_bench.estimators.prototype.solvers import adam, by_gradient, coefficien
 from klr_bench.estimators.prototype.start import first_point, unit_of
 
 LBFGS_WORK = 5e6
-"""Maximum number of stored features (rows x prototypes) for which L-BFGS on all rows is the fastest solver."""
+"""Maximum of X.size times the number of prototypes for which L-BFGS on all rows is the fastest solver."""
 WATCHED = 20_000
 """Number of rows on which the objective is evaluated after a mini-batch pass."""
 
 
 class PrototypeClassifier(Classifier):
-    """Classifier defined by a point x of a model; subclasses define the parameters and `fit`."""
+    """Base class of `PrototypeKLR`; a subclass defines the parameters and `fit`."""
 
     watched = ("accuracy", "log_loss")
-    """Metrics that a checkpoint evaluates."""
+    """Metrics that are evaluated at a checkpoint."""
 
     def _publish(self, x):
         self._x = x
@@ -55,9 +55,10 @@ class PrototypeClassifier(Classifier):
         self.intercept_ = float(b0[0]) if two else b0
 
     def progress(self):
-        """Return the number of prototypes and gamma.
+        """Return the number of prototypes and gamma, as a dict to be stored at a checkpoint.
 
-        With two features, also all coordinates, named "u_0_1", "b_0_1" and so on.
+        If X has two features, the dict also has all coordinates of the prototypes and coefficients, named "u_0_1",
+        "b_0_1" and so on.
         """
         values = {"n_support": self.n_support_, "gamma": self.gamma_}
         if self.n_features_in_ == 2:
@@ -67,11 +68,11 @@ class PrototypeClassifier(Classifier):
         return values
 
     def steps(self, n_samples):
-        """Return the largest t passed to a callback of `fit`, and the first t worth a checkpoint."""
+        """Return the maximum number of passes of `fit`, and the pass of the first checkpoint."""
         return self.max_iter, 1
 
     def summary(self):
-        """Return the number of prototypes, their share of nonzeros, the passes and the objective."""
+        """Return a dict of the prototype count, nonzero fraction, pass count and objective."""
         U = self.prototypes_
         nonzero = U.count_nonzero() if sp.issparse(U) else np.count_nonzero(U)
         return {
@@ -82,27 +83,27 @@ class PrototypeClassifier(Classifier):
         }
 
     def stand_in(self):
-        """Return an estimator with the same solver, used to compile it before timing."""
+        """Return an estimator that is fitted before timing, to compile the code of this solver."""
         return type(self)(solver=self.solver)
 
     def kernel_values(self, X):
-        """Return the kernel values (n_samples, n_prototypes) of the rows of X with the prototypes."""
+        """Return the kernel values between rows and prototypes, (n_samples, n_prototypes)."""
         check_is_fitted(self)
         rows = self._new_rows(X)
         return np.concatenate([self._model.kernel_values(self._x, block) for block, _, _ in rows.blocks()])
 
     @checked_decision
     def decision_function(self, X):
-        """Return the scores (n_samples, n_classes), float64.
+        """Return the decision values of the rows of X.
 
-        With two classes the shape is (n_samples,), and positive values mean the second class.
+        The shape is (n_samples, n_classes), or (n_samples,) for two classes, where positive values mean the second.
         """
         check_is_fitted(self)
         scores = self._model.scores(self._x, self._new_rows(X))
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict_proba(self, X):
-        """Return the probabilities of the classes, (n_samples, n_classes)."""
+        """Return class probabilities for the rows of X, of shape (n_samples, n_classes)."""
         scores = self.decision_function(X)
         return np.column_stack([expit(-scores), expit(scores)]) if scores.ndim == 1 else softmax(scores, axis=1)
 
@@ -112,7 +113,7 @@ class PrototypeClassifier(Classifier):
         return Rows(X if self._columns is None else self._compacted(in_layout(X, sparse=True)), None, self._origin)
 
     def _tidy(self, X):
-        """Return X; CSR rows are freed of duplicates and, in the lazy form, of unused features."""
+        """Return X without duplicate entries and, if `lazy` is True, as CSR without stored zeros."""
         X = without_duplicates(X)
         if self.lazy and not (sp.issparse(X) and np.all(X.data)):
             X = sp.csr_matrix(X, copy=True)
@@ -120,7 +121,7 @@ class PrototypeClassifier(Classifier):
         return X
 
     def _compacted(self, X):
-        """Return CSR rows with the columns of the fit, plus a column with the norm of all others."""
+        """Restrict CSR rows to the training columns; append the norm of the others as a column."""
         some = restricted(X, self._columns)
         others = np.sqrt(np.maximum(squared_norms(X) - squared_norms(some), 0))
         return sp.hstack([some, sp.csr_matrix(others[:, None])], format="csr")
@@ -129,22 +130,22 @@ class PrototypeClassifier(Classifier):
         refuse_single(self.classes_, self, "two classes or more")
         if self.lazy and (self.kernel != "rbf" or not sp.issparse(X)):
             message = (
-                f"lazy=True requires kernel='rbf' and CSR rows; got kernel={self.kernel!r} and {type(X).__name__}."
+                f"lazy=True requires kernel='rbf' and a CSR matrix, got kernel={self.kernel!r} and {type(X).__name__}."
             )
             raise ValueError(message)
         if not self._parts():
             message = (
-                "learn_coef, learn_prototypes and learn_width are False or without effect: nothing is left to learn."
+                "Nothing to learn: set learn_coef or learn_prototypes to True, or learn_width with a nonlinear kernel."
             )
             raise ValueError(message)
 
     def _parts(self):
-        """Return the parts that are learned: some of "b", "u", "theta"."""
+        """Return the names of the learned parts of the model: any of "b", "u" and "theta"."""
         wanted = (self.learn_coef, self.learn_prototypes, self.learn_width and self.kernel != "linear")
         return tuple(part for part, learned in zip(PARTS, wanted, strict=True) if learned)
 
     def _rows(self, X, y, sample_weight, random):
-        """Return the training rows and held-out rows (or None); the weights have mean 1."""
+        """Split the data into training and validation rows (or None), with weights of mean 1."""
         weights = row_weights(sample_weight, self.class_weight, X, y, self.classes_)
         if weights is not None:
             refuse_weightless(self, weights, y)
@@ -163,7 +164,7 @@ class PrototypeClassifier(Classifier):
         return rows, held_out
 
     def _start(self, rows, random):
-        """Set the model and return the initial x."""
+        """Create the model and return its initial parameter vector."""
         n, d = rows.X.shape
         M = 1 if len(self.classes_) == 2 else len(self.classes_)
         J = min(10, n) if self.n_prototypes is None else self.n_prototypes
@@ -173,7 +174,7 @@ class PrototypeClassifier(Classifier):
         return first_point(self._model, rows, init=self.init, gamma=gamma, learn_coef=self.learn_coef, random=random)
 
     def _learn(self, x, rows, held_out, random, callback):
-        """Learn from the initial x, and set `n_iter_` and `converged_`."""
+        """Run the solver from the initial parameter vector x, and set the fitted attributes."""
         parts, solver = self._parts(), self.solver
         if solver == "auto":
             solver = "lbfgs" if rows.X.size * self._model.layout.J <= LBFGS_WORK else "adam"
@@ -189,11 +190,13 @@ class PrototypeClassifier(Classifier):
             return
         descend = self._descend if solver == "lbfgs" else self._go_on
         if not descend(solver, x, rows, held_out, parts, random, callback):
-            message = f"PrototypeKLR: the objective still falls after max_iter={self.max_iter} passes."
+            message = (
+                f"PrototypeKLR: the objective still falls after max_iter={self.max_iter} passes; increase max_iter."
+            )
             warnings.warn(message, ConvergenceWarning, stacklevel=4)
 
     def _descend(self, solver, x, rows, held_out, parts, random, callback):
-        """Run L-BFGS on all rows; return True if it converged."""
+        """Run L-BFGS on all training rows; return True if it converged."""
 
         def watch(x):
             self.n_iter_ += 1
@@ -209,7 +212,7 @@ class PrototypeClassifier(Classifier):
         return self.converged_
 
     def _go_on(self, solver, x, rows, held_out, parts, random, callback):
-        """Run the passes of a solver; return False if the last pass still improves at `max_iter`."""
+        """Run a mini-batch solver; return False if more passes would improve the objective."""
         model, n = self._model, len(rows)
         watched = rows if n <= WATCHED else rows.subset(np.sort(random.permutation(n)[:WATCHED]))
         options = {

@@ -1,4 +1,4 @@
-"""Kernel logistic regression with learned prototypes: the public class."""
+"""Public estimator `PrototypeKLR`: kernel logistic regression with learned prototypes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from klr_bench.estimators.prototype.base import PrototypeClassifier
 
 @estimator
 class PrototypeKLR(PrototypeClassifier):
-    r"""Kernel logistic regression on a few learned prototypes, for two or more classes.
+    r"""Kernel logistic regression with a few learned prototypes, for two or more classes.
 
     The prototypes need not be training rows.
 
@@ -169,7 +169,7 @@ class PrototypeKLR(PrototypeClassifier):
 
     @checked_fit
     def fit(self, X, y, sample_weight=None, callback=None):
-        """Learn from all rows; return self.
+        """Fit the model to the training rows; return self.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Kernels of rows and prototypes, and their derivatives for moving the prototypes.
+"""Kernels between rows and prototypes, with derivatives for learning the prototypes.
 
 With X a block of rows (m, d), U the prototypes, here as columns (d, J), and gamma = exp(theta),
 
@@ -7,8 +7,8 @@ With X a block of rows (m, d), U the prototypes, here as columns (d, J), and gam
                                                    dk/dtheta = p (gamma x'u + c)^(p-1) gamma x'u
     linear  k = x'u                                dk/du = x                          dk/dtheta = 0
 
-The lazy form of rbf, for sparse data, takes the distance over the non-zero features of x only, so that only these
-features of u move.  prototype_klr, "Learning the reference vectors" and "Implementation details".
+The lazy form of rbf, for sparse data, sums the distance over the non-zero features of x only, so that only these
+features of u change.  prototype_klr, "Learning the reference vectors" and "Implementation details".
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from klr_bench.estimators.core.kernels import exp_negative
 
 @dataclass(frozen=True)
 class PrototypeKernel:
-    """Kernel selected by name; gamma is passed to its methods, because it is learned."""
+    """Kernel between rows and prototypes; its methods take the learned gamma as an argument."""
 
     name: str
     degree: int = 3
@@ -33,9 +33,9 @@ class PrototypeKernel:
     lazy: bool = False
 
     def values(self, X, U, theta):
-        """Return the kernel values K (m, J) of rows X (m, d) and prototypes U (d, J).
+        """Return the kernel values between the rows of X and the prototypes U.
 
-        Also returns intermediate values for `slopes`.
+        X is (m, d), U (d, J) and the values (m, J).  The second return value is an intermediate result for `slopes`.
         """
         gamma = U.dtype.type(np.exp(theta))
         if self.name == "rbf":
@@ -53,12 +53,15 @@ class PrototypeKernel:
         return base**self.degree, base
 
     def slopes(self, X, U, theta, K, known, W, parts):
-        """Return sum_ij W_ij dk(x_i, u_j)/du, (d, J), and the derivative by theta, of `parts` only."""
+        """Return the gradient of a weighted sum of kernel values for the prototypes and theta.
+
+        The sum is sum_ij W_ij k(x_i, u_j) with the weights W (m, J); only the derivatives by `parts` are computed.
+        """
         gamma = U.dtype.type(np.exp(theta))
         by_U, by_theta = None, 0.0
         if self.name == "rbf":
             A = W * K
-            if "u" in parts and self.lazy:  # sum_i A_ij (x_i - u_j) over the nonzero features of x_i
+            if "u" in parts and self.lazy:  # the lazy form skips features that are 0 in x_i
                 by_U = np.zeros_like(U)
                 _lazy_sums(*_parts(X), U, A, by_U)
                 by_U *= 2 * gamma
@@ -76,7 +79,7 @@ class PrototypeKernel:
         return by_U, by_theta
 
     def distances(self, X, U):
-        """Return ||x_i - u_j||^2, (m, J); the lazy form sums over the nonzero features of x_i."""
+        """Return the squared distances between the rows of X and the prototypes, shape (m, J)."""
         if self.lazy:
             D = np.empty((X.shape[0], U.shape[1]), dtype=U.dtype)
             _lazy_distances(*_parts(X), U, D)
@@ -98,9 +101,7 @@ def _parts(X):
     return X.data, X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int32, copy=False)
 
 
-def _signatures(n_matrices):
-    """Return numba signatures of functions of a CSR block, U, and `n_matrices` more matrices."""
-
+def _csr_signatures(n_matrices):
     def read_only(dtype, dimensions):
         return types.Array(dtype, dimensions, "C", readonly=True)
 
@@ -111,9 +112,9 @@ def _signatures(n_matrices):
     ]
 
 
-@compiled(_signatures(1))
+@compiled(_csr_signatures(1))
 def _lazy_distances(data, indices, indptr, U, D):
-    """Set D (m, J) to sum_k (x_ik - u_kj)^2 over the stored features k of row i."""
+    """Set D to squared distances between CSR rows and prototypes, over the stored entries only."""
     for i in range(len(indptr) - 1):
         D[i] = 0
         for p in range(indptr[i], indptr[i + 1]):
@@ -122,9 +123,9 @@ def _lazy_distances(data, indices, indptr, U, D):
                 D[i, j] += (value - u[j]) * (value - u[j])
 
 
-@compiled(_signatures(2))
+@compiled(_csr_signatures(2))
 def _lazy_sums(data, indices, indptr, U, A, total):
-    """Add A_ij (x_ik - u_kj) to total (d, J) for the stored features k of row i."""
+    """Add sum_i A_ij (x_ik - u_kj) to total[k, j], for the stored entries x_ik of CSR rows."""
     for i in range(len(indptr) - 1):
         for p in range(indptr[i], indptr[i + 1]):
             value, u, out = data[p], U[indices[p]], total[indices[p]]

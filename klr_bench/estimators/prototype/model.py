@@ -1,4 +1,6 @@
-"""Model P(y|x) = softmax_y(b_y0 + sum_j b_yj k(x, u_j)): parameters, loss, gradients.
+"""Softmax model of a kernel and prototypes, with its parameters, loss and gradients.
+
+The model is P(y|x) = softmax_y(b_y0 + sum_j b_yj k(x, u_j)) with the prototypes u_j.
 
 With g_iy = 1[y = y_i] - P(y|x_i), the log likelihood L has the slopes (prototype_klr, "The gradient with respect to a
 reference vector")
@@ -22,17 +24,17 @@ from klr_bench.estimators.core.rows import in_layout
 from klr_bench.estimators.prototype.kernels import PrototypeKernel
 
 BLOCK = 2048
-"""Number of rows whose kernel values are in memory at a time."""
+"""Maximum number of rows whose kernel values are in memory at the same time."""
 DENSE = 2**24
-"""Number of entries of CSR rows converted to dense at a time."""
+"""Maximum number of entries of a block of CSR rows that is converted to a dense array."""
 PARTS = ("b", "u", "theta")
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Positions of b_0, b, u and theta in one vector x.
+    """Positions of the intercepts, coefficients, prototypes and theta in one parameter vector.
 
-    There are M score columns, J prototypes and d features.
+    There are M scores per row, J prototypes and d features; the names of the four parts are b_0, b, u and theta.
     """
 
     M: int
@@ -41,7 +43,7 @@ class Layout:
 
     @property
     def slices(self):
-        """Slices of the parts, keyed by name; b_0 belongs to b."""
+        """Slices of the parameter vector for the parts "b" (with the intercepts), "u" and "theta"."""
         ends = np.cumsum([0, self.M * (1 + self.J), self.J * self.d, 1])
         return {part: slice(ends[i], ends[i + 1]) for i, part in enumerate(PARTS)}
 
@@ -50,13 +52,13 @@ class Layout:
         return self.M * (1 + self.J) + self.J * self.d + 1
 
     def views(self, x):
-        """Return b_0 (M,), B (J, M), U (d, J) and theta (1,) as views of x."""
+        """Split the vector x into views of intercepts, coefficients, prototypes and theta."""
         b, u, theta = (x[place] for place in self.slices.values())
         return b[: self.M], b[self.M :].reshape(self.J, self.M), u.reshape(self.d, self.J), theta
 
 
 class Rows:
-    """Rows X (n, d), optionally shifted by an origin (d,), with class codes y and weights v."""
+    """Rows of data with their class codes and weights, optionally shifted by an origin."""
 
     def __init__(self, X, y=None, origin=None, v=None):
         self.X, self.y, self.origin = X, y, origin
@@ -66,14 +68,14 @@ class Rows:
         return self.X.shape[0]
 
     def block(self, rows):
-        """Return the rows, classes and weights selected by a slice or an index array."""
+        """Return the selected rows (a slice or index array), their class codes and their weights."""
         X = self.X[rows]
         if self.origin is not None:
             X = in_layout(X, sparse=False) - self.origin
         return X, None if self.y is None else self.y[rows], self.v[rows]
 
     def blocks(self):
-        """Yield all rows, block by block."""
+        """Iterate over all rows in order, in blocks of bounded size."""
         size = BLOCK
         if self.origin is not None and sp.issparse(self.X):
             size = max(1, min(BLOCK, DENSE // len(self.origin)))
@@ -81,19 +83,19 @@ class Rows:
             yield self.block(slice(start, start + size))
 
     def shuffled(self, random, size):
-        """Yield all rows in random order, `size` at a time."""
+        """Iterate over all rows in random order, in batches of `size` rows."""
         order, sparse = random.permutation(len(self)), sp.issparse(self.X)
-        rows = self.subset(order) if sparse else self  # CSR rows are slow to pick
+        rows = self.subset(order) if sparse else self  # repeated indexing of a CSR matrix is slow
         for start in range(0, len(self), size):
             part = slice(start, start + size)
             yield rows.block(part if sparse else order[part])
 
     def subset(self, rows):
-        """Return some of the rows as a new `Rows`."""
+        """Return the rows selected by an index array as a new `Rows` object."""
         return Rows(self.X[rows], None if self.y is None else self.y[rows], self.origin, self.v[rows])
 
     def split(self, share, random):
-        """Split into training rows and stratified held-out rows (or None)."""
+        """Split into training rows and a stratified share of validation rows, or None if empty."""
         if not share:
             return self, None
         order, out = random.permutation(len(self)), np.zeros(len(self), dtype=bool)
@@ -105,7 +107,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Model:
-    """Kernel and penalties, which define the objective as a function of x.
+    """Kernel and penalties that define the objective as a function of the parameter vector x.
 
     Computations use the precision of the rows.
     """
@@ -116,22 +118,22 @@ class Model:
     l2: float = 0.0
 
     def scores(self, x, rows):
-        """Return the scores b_y0 + sum_j b_yj k(x_i, u_j), (n, M), float64."""
-        return np.concatenate([self._forward(x, X)[0] for X, _, _ in rows.blocks()])
+        """Return the class scores of all rows as a float64 array of shape (n, M)."""
+        return np.concatenate([self._scores_and_kernel(x, X)[0] for X, _, _ in rows.blocks()])
 
     def kernel_values(self, x, X):
-        """Return the kernel values K (m, J) of a block of rows."""
-        return self._forward(x, X)[1]
+        """Return the kernel values between a block of rows and the prototypes, of shape (m, J)."""
+        return self._scores_and_kernel(x, X)[1]
 
     def objective(self, x, rows):
-        """Return the mean log loss of all rows plus the penalties."""
-        loss = sum(v @ cross_entropy(self._forward(x, X)[0], y) for X, y, v in rows.blocks()) / rows.v.sum()
+        """Return the objective: the weighted mean log loss of all rows plus the penalties."""
+        loss = sum(v @ cross_entropy(self._scores_and_kernel(x, X)[0], y) for X, y, v in rows.blocks()) / rows.v.sum()
         _, B, U, _ = self.layout.views(x)
         l1 = self.l1 * np.abs(U).sum(dtype=np.float64) if self.l1 else 0.0
         return float(loss + self.l2 / 2 * np.vdot(B, B) + l1)
 
     def slopes_of_all(self, x, rows, parts=PARTS):
-        """Return the objective without l1 on all rows and its gradient (P,), 0 for other parts."""
+        """Return the objective without the L1 penalty, and its gradient with respect to x."""
         _, B, _, _ = self.layout.views(x)
         total, sums = self.l2 / 2 * np.vdot(B, B), np.zeros(len(x))
         mean = rows.v.mean()
@@ -143,8 +145,8 @@ class Model:
         return float(total), sums
 
     def slopes(self, x, X, y, v, parts=PARTS):
-        """Return the scores of a block and, per part, the gradient of its log loss with l2."""
-        F, K, known = self._forward(x, X)
+        """Return the scores of a block of rows, and the gradient of its mean log loss as a dict."""
+        F, K, known = self._scores_and_kernel(x, X)
         _, B, U, theta = self.layout.views(x.astype(X.dtype, copy=False))
         minus_g = (v[:, None] * residuals(F, y) / len(y)).astype(X.dtype)
         slopes = {}
@@ -158,17 +160,16 @@ class Model:
             slopes |= {"theta": np.array([by_theta], X.dtype)} if "theta" in parts else {}
         return F, slopes
 
-    def _forward(self, x, X):
-        """Return the scores (m, M), kernel values (m, J), and intermediate values for the gradient."""
+    def _scores_and_kernel(self, x, X):
         b0, B, U, theta = self.layout.views(x.astype(X.dtype, copy=False))
         K, known = self.kernel.values(X, U, float(theta[0]))
         return (b0 + K @ B).astype(np.float64), K, known
 
 
 def cross_entropy(F, y):
-    """Return -log P(y_i), (m,), for scores F (m, M) and codes y (m,).
+    """Return the log loss of each row, for scores F of shape (m, M) and class codes y.
 
-    With one column the other class has score 0.
+    If F has one column, it has the scores of the second class, and those of the first are 0.
     """
     if F.shape[1] == 1:
         return np.logaddexp(0.0, np.where(y == 1, -F[:, 0], F[:, 0]))
@@ -176,7 +177,7 @@ def cross_entropy(F, y):
 
 
 def residuals(F, y):
-    """Return the residuals P(y|x_i) - 1[y = y_i], (m, M)."""
+    """Return the predicted class probabilities minus the one-hot classes, shape (m, M)."""
     if F.shape[1] == 1:
         sign = np.where(y == 1, 1.0, -1.0)
         return (-sign * np.exp(-np.logaddexp(0.0, sign * F[:, 0])))[:, None]

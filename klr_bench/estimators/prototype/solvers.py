@@ -1,4 +1,4 @@
-"""Solvers of prototype models: Adam, alternating and plain gradient passes, and L-BFGS.
+"""Solvers of `PrototypeKLR`: Adam, alternating passes, plain gradient steps and L-BFGS.
 
 Adam (Kingma and Ba, ICLR 2015) and L-BFGS move all parameters at once.  The alternating passes are those of
 prototype_klr, "Implementation details": one for b, one for the prototypes, one for theta, until convergence; the rate
@@ -18,7 +18,7 @@ from klr_bench.estimators.prototype.model import cross_entropy, residuals
 MEAN, SQUARE, EPSILON = 0.9, 0.999, 1e-8
 """beta_1, beta_2 and epsilon of Adam."""
 SLACK = 0.1
-"""Tolerated rise above the best objective, as a share of it and of the progress so far, because batches are noisy."""
+"""Tolerated rise above the best objective, as a share of the smaller of this objective and the progress so far."""
 GROWTH = 1.2
 """Factor by which a halved learning rate grows after each accepted pass."""
 LEAST = 1 / 64
@@ -26,9 +26,9 @@ LEAST = 1 / 64
 
 
 class Adam:
-    """State of Adam; `unit` (P,) scales the coordinates.
+    """State of the Adam solver; `unit` scales the step of each parameter.
 
-    Coordinates with gradient exactly 0 do not move.
+    Parameters whose gradient is exactly 0 do not change.
     """
 
     def __init__(self, model, x, unit):
@@ -36,7 +36,7 @@ class Adam:
         self.mean, self.square, self.t = np.zeros_like(x), np.zeros_like(x), 0
 
     def step(self, x, slopes, rate):
-        """Update parts of x in place by an Adam step, then soft-threshold the prototypes by l1."""
+        """Take one Adam step in place, followed by soft thresholding of the prototypes."""
         self.t += 1
         for part, slope in slopes.items():
             place, l1 = self.slices[part], self.l1 if part == "u" else 0.0
@@ -59,16 +59,16 @@ def _adam_step(x, slopes, mean, square, unit, rate, l1, t):
 
 
 class GradientSteps:
-    """Plain gradient steps, scaled by the units of the coordinates.
+    """Gradient descent with step sizes scaled by the squared unit of each parameter.
 
-    Coordinates with gradient exactly 0 do not move.
+    Parameters whose gradient is exactly 0 do not change.
     """
 
     def __init__(self, model, x, unit):
         self.slices, self.l1, self.square = model.layout.slices, model.l1, (unit * unit).astype(x.dtype)
 
     def step(self, x, slopes, rate):
-        """Update parts of x in place, then soft-threshold the prototypes that moved by l1."""
+        """Take one gradient step in place, followed by soft thresholding of the prototypes."""
         for part, slope in slopes.items():
             place = self.slices[part]
             length = rate * self.square[place] * (slope != 0)
@@ -78,9 +78,10 @@ class GradientSteps:
 
 
 def adam(model, x, rows, watched, parts, *, rate, unit, batch_size, max_iter, random):
-    """Yield x after each shuffled pass of Adam, and True if the pass was undone.
+    """Run Adam; after each pass yield the parameters, and True if the pass was undone.
 
-    A pass that raises the objective on the rows `watched` by more than noise is undone, and the rate halved.
+    A pass that raises the objective on the rows `watched` by more than noise is undone, and the learning rate is
+    halved.
     """
     x = x.astype(rows.X.dtype)
     state, n = Adam(model, x, unit), len(rows)
@@ -102,7 +103,7 @@ def adam(model, x, rows, watched, parts, *, rate, unit, batch_size, max_iter, ra
 
 
 def in_batches(model, x, rows, watched, parts, *, rate, unit, batch_size, max_iter, random):
-    """Yield x after each round of passes, and True if a pass may succeed at a lower rate."""
+    """Run rounds of Adam passes, one per part; yield the parameters, and True if one is retried."""
     x = x.astype(rows.X.dtype)
     states = {part: Adam(model, x, unit) for part in parts}
     rates = dict.fromkeys(parts, rate)
@@ -125,11 +126,12 @@ def in_batches(model, x, rows, watched, parts, *, rate, unit, batch_size, max_it
 
 
 def by_gradient(model, x, rows, watched, parts, *, rate, unit, batch_size, max_iter, random):
-    """Yield x after each round of plain gradient passes, and True if the objective rose.
+    """Run one gradient pass per part and round; yield the parameters after each round.
 
-    Raises ValueError if the steps diverge.
+    The second value yielded is True if the objective rose.  Raises ValueError if the steps diverge.
 
-    The rate of b is divided by 1 + the number of rounds (Carpenter, "Lazy sparse stochastic gradient descent", 2008).
+    The learning rate of b is divided by 1 + the number of rounds (Carpenter, "Lazy sparse stochastic gradient descent",
+    2008).
     """
     x = x.astype(rows.X.dtype)
     steps, before = GradientSteps(model, x, unit), model.objective(x, watched)
@@ -147,7 +149,7 @@ def by_gradient(model, x, rows, watched, parts, *, rate, unit, batch_size, max_i
 
 
 def lbfgs(model, x, rows, parts, *, tol, max_iter, callback):
-    """Return the final x of L-BFGS and True if it converged.
+    """Minimize the objective by L-BFGS; return the parameters, and True if it converged.
 
     With l1 > 0, u is split into two nonnegative vectors.
     """
@@ -179,7 +181,7 @@ def lbfgs(model, x, rows, parts, *, tol, max_iter, callback):
 
 
 def coefficients(K, y, v, start, *, l2, tol, max_iter):
-    """Return the optimal b_0 and b for kernel values K (n, J), and True if converged."""
+    """Return the best intercepts and coefficients for fixed prototypes, and True if converged."""
     M, shares = len(start) // (K.shape[1] + 1), v / v.sum()
 
     def objective(z):

@@ -1,4 +1,4 @@
-"""Initial prototypes, a suitable kernel width, and the units of the coordinates."""
+"""Initial parameters of `PrototypeKLR`, and the scale of each parameter."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CLUSTERED = 10_000
 
 
 def first_point(model, rows, *, init, gamma, learn_coef, random):
-    """Return the initial x, (size,), in the precision of the rows.
+    """Return the initial parameter vector, in the precision of the rows.
 
     Without `learn_coef` the coefficients are drawn from [-1, 1].  gamma=None is 1 / the median squared distance.
     """
@@ -34,7 +34,7 @@ def first_point(model, rows, *, init, gamma, learn_coef, random):
 
 
 def first_prototypes(rows, J, init, random):
-    """Return J prototypes (J, d): random rows or k-means centers, relative to the origin."""
+    """Return J initial prototypes: random rows, or k-means centers, relative to the origin."""
     order = random.permutation(len(rows))
     if init == "random":
         X, *_ = rows.block(np.sort(order[:J]))
@@ -47,9 +47,10 @@ def first_prototypes(rows, J, init, random):
 
 
 def unit_of(model, x, rows, n_features):
-    """Return the unit of each coordinate: 0.1 for theta, feature spread for u, 1 for b_0.
+    """Return the scale of each parameter, by which the solvers multiply their steps.
 
-    For b it is 0.3 divided by the spread of the kernel values at the start, or 1 in the lazy form, where that changes.
+    It is 0.1 for theta, the spread of the features for u, 1 for the intercepts b_0, and for b 0.3 divided
+    by the spread of the initial kernel values, or 1 in the lazy form, where that spread changes.
     """
     unit, places, n = np.ones(len(x)), model.layout.slices, len(rows)
     if not model.kernel.lazy:
@@ -61,9 +62,9 @@ def unit_of(model, x, rows, n_features):
 
 
 def _spread(X, n_features, lazy):
-    """Return the root mean square deviation of each feature from its mean, or 0 for CSR.
+    """Return the root mean square of the features, which are centered first if X is dense.
 
-    CSR rows may lack columns of the `n_features`.  In the lazy form only the non-zero entries count.
+    X may have fewer than `n_features` columns if it is CSR.  In the lazy form only the non-zero entries count.
     """
     if sp.issparse(X):
         n = X.nnz if lazy else X.shape[0] * n_features
@@ -72,5 +73,4 @@ def _spread(X, n_features, lazy):
 
 
 def _deviation(X):
-    """Return the root mean square deviation of each column of X (n, m) from its mean."""
     return float(np.sqrt(np.mean(np.var(X, axis=0, dtype=np.float64))))

@@ -144,7 +144,7 @@ def test_blocks_that_are_computed_again_change_nothing(solver, features, monkeyp
     whole = L1KLR(**parameters, lam=2.0, max_iter=30).fit(X, y)
     for limit in (1e-9, 0.011):  # nothing is kept; what is taken is kept
         blocks = L1KLR(**parameters, lam=2.0, max_iter=30, memory_limit=1e-9 if features == "linear" else limit)
-        with pytest.warns(UserWarning, match="recomputed in blocks in every pass"):
+        with pytest.warns(UserWarning, match="recomputed in every pass"):
             blocks.fit(sp.csr_matrix(X) if features == "linear" else X, y)
         np.testing.assert_allclose(blocks.coef_, whole.coef_, rtol=1e-6, atol=1e-9)
         assert blocks.n_iter_ == whole.n_iter_
