@@ -95,7 +95,6 @@ class Jobs:
         return score
 
     def _run(self, cfg: DictConfig, overrides: list[str], *, multirun: bool) -> tuple[float | None, int]:
-        """Run one job; return its score (None if it has none) and its exit status."""
         from klr_bench import runner
         from klr_bench.cli.watch import watching
         from klr_bench.console import PlainConsole

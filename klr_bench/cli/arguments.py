@@ -108,7 +108,6 @@ def _with_experiments(paper: str, words: Sequence[str]) -> list[str]:
 
 
 def _is_override(previous: str, argument: str) -> bool:
-    """Return True if an argument is a key=value pair, not a flag or the value of a flag."""
     return not argument.startswith("-") and ("=" in argument or previous not in VALUED_FLAGS)
 
 

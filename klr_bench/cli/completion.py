@@ -104,7 +104,6 @@ def complete(line: str, point: int) -> list[str]:
 
 
 def _values(before: list[str], current: str) -> list[str]:
-    """Return the completions of a partial key=value argument, whose value may be a list."""
     key, _, value = current.partition("=")
     cut = max(value.rfind(","), value.rfind("[")) + 1
     done, part = value[:cut], value[cut:]

@@ -140,7 +140,6 @@ def _write_tables(values: Values, formats: Sequence[str]) -> None:
 
 
 def _write_page(values: Values, formats: Sequence[str]) -> None:
-    """Write one HTML page about the requested experiments and papers, or about two runs."""
     check_formats(formats)
     folder, names, columns = _results_dirs(values)[0], _experiments(values), _columns(values)
     target, in_browser = _page_file(values, formats, folder, names), is_true("open", values)
@@ -162,7 +161,6 @@ def _write_page(values: Values, formats: Sequence[str]) -> None:
 
 
 def _page_file(values: Values, formats: Sequence[str], results_dir: Path, names: Sequence[str]) -> Path:
-    """Return the path of the HTML page: as given by ``output=``, or a default path."""
     output = Path(values["output"]) if "output" in values else None
     if output is not None and output.suffix == f".{PAGE}":
         if formats != [PAGE]:

@@ -45,7 +45,6 @@ def check_run(run: RunConfig, sweep: Mapping[str, Parameters], searched: Sequenc
 
 
 def _check_left_out(run: RunConfig, sweep: Mapping[str, Parameters], searched: Sequence[Path]) -> None:
-    """Raise KlrBenchError if `run.left_out` has an unknown data set, algorithm or value."""
     for dataset, algorithms in run.left_out.items():
         check_choice("left_out", dataset, config_files.names("dataset", searched))
         for stem, lists in algorithms.items():
@@ -57,7 +56,6 @@ def _check_left_out(run: RunConfig, sweep: Mapping[str, Parameters], searched: S
 
 
 def _check_against(run: RunConfig, sweep: Mapping[str, Parameters], searched: Sequence[Path]) -> None:
-    """Raise KlrBenchError if a baseline for comparison in `run.against` is not in the run."""
     varied = sorted({name for variants in sweep.values() for name in variants})
     for metric, changes in run.against.items():
         check_choice("against", metric, [name for name, known in METRICS.items() if known.compares])
@@ -75,7 +73,6 @@ def _check_against(run: RunConfig, sweep: Mapping[str, Parameters], searched: Se
 
 
 def _check_streams(run: RunConfig) -> None:
-    """Raise KlrBenchError for settings that a streamed data set does not support."""
     stem = next((stem for stem, dataset in run.datasets.items() if dataset.is_stream), None)
     if stem is None:
         return
@@ -153,7 +150,6 @@ def _reasons(config: RunConfig) -> dict[str, str | None]:
 
 
 def _keys_of_file(experiment: str, searched: Sequence[Path]) -> list[str]:
-    """Return the dotted keys that the YAML file of an experiment itself sets."""
     if experiment not in config_files.names("experiment", searched):
         return []
     content = config_files.read(config_files.find("experiment", experiment, searched))
@@ -162,7 +158,6 @@ def _keys_of_file(experiment: str, searched: Sequence[Path]) -> list[str]:
 
 
 def _kernel_reason(name: str, config: RunConfig) -> str | None:
-    """Return the reason why this run ignores a kernel parameter, or None if it is used."""
     if name == "multiple" and config.kernel.percentile is None:
         return "it is a multiple of kernel.percentile, which is null"
     kernels: set[Any] = set()

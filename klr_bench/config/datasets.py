@@ -83,7 +83,6 @@ def _source(source: SourceConfig | str | None, searched: Sequence[Path], where: 
 
 
 def _check_combination(dataset: DatasetEntry, source: SourceConfig, split: SplitSpec, where: str) -> None:
-    """Raise KlrBenchError if settings of a data set contradict each other."""
     if dataset.multiclass and dataset.positive is not None:
         fail(f"{where}positive={dataset.positive}: has no effect with multiclass: true. Add {where}multiclass=null.")
     is_stream = isinstance(split, Stream)

@@ -215,7 +215,6 @@ def resolve_algorithms(
 
 
 def _check_estimator(estimator: Parameters, values: Parameters, where: str) -> None:
-    """Raise KlrBenchError if an estimator is not a classifier or rejects its parameters."""
     target = parse_value(str, estimator[TARGET], f"{where}{TARGET}")
     with error_context(where.rstrip(".")):
         known = instantiate.parameters(target)
@@ -226,7 +225,6 @@ def _check_estimator(estimator: Parameters, values: Parameters, where: str) -> N
 
 
 def _check_names(estimator: Parameters, names: Collection[str], where: str) -> None:
-    """Raise KlrBenchError if a name is not a parameter of the estimator."""
     target = estimator[TARGET]
     known = instantiate.parameters(target)
     if any(parameter.any_name for parameter in known.values()):
@@ -236,7 +234,6 @@ def _check_names(estimator: Parameters, names: Collection[str], where: str) -> N
 
 
 def _check_value(declared: instantiate.Parameter, value: Any, key: str) -> None:
-    """Raise KlrBenchError for an infinite or boolean value that a parameter does not accept."""
     for one in value if isinstance(value, list) else [value]:
         if expected := declared.expected(one):
             refuse(key, expected, one)

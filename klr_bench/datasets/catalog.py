@@ -33,7 +33,6 @@ def datasets(config_dirs: Sequence[Path]) -> dict[str, DatasetConfig]:
 
 
 def _state(dataset: DatasetConfig, cache: Path) -> tuple[int, str]:
-    """Return the total size of the cached files of a data set, and a status such as "fetched"."""
     paths = [cached_path(file, cache) for file in files(dataset)]
     present = [path for path in paths if no_file(path) is None]
     if not paths:

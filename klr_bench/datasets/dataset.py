@@ -233,7 +233,6 @@ def _own_files(config: DatasetConfig) -> list[Path]:
 
 
 def _generated(name: str, config: DatasetConfig) -> Arrays:
-    """Create the arrays of a generated or bundled data set and check that they are valid."""
     source = config.source
     call = source.generator or {}
     with _call_errors(f"{name}: its generator", call):

@@ -84,7 +84,6 @@ def _matches(sha256: str | None, expected: str) -> bool:
 
 
 def _fetch_from_sources(entry: LabelsFile, target: Path, mirror: str | None, progress: Progress) -> Path:
-    """Fetch a file from the first source that has it; raise KlrBenchError if none has it."""
     problems = []
     if os.path.lexists(target):
         hint = f"; to keep the changed file, remove {target.name}.stamp" if entry.sha256 == UNKNOWN else ""
@@ -112,7 +111,6 @@ def _fetch_from_sources(entry: LabelsFile, target: Path, mirror: str | None, pro
 
 
 def _locations(entry: LabelsFile, target: Path, mirror: str | None) -> dict[str, list[str]]:
-    """Return the paths or URLs to try for each source of a file, as a dictionary in order."""
     # The source "" is a compressed copy next to the cached path; if there is none, no problem is reported.
     places = {"": [str(target) + suffix for suffix in SUFFIXES]}
     if mirror:
@@ -171,7 +169,6 @@ def _wrong_content(sha256: str | None, expected: str) -> str:
 
 
 def _unavailable_message(entry: LabelsFile, target: Path, mirror: str | None, problems: list[str]) -> str:
-    """Return the error message, at most five lines, for a file that no source provides."""
     first, *others = problems if mirror else [*problems, "mirror: not set"]
     lines = [f"The data file {entry.name} is not available. Tried:", f"  {sanitize(first, 1000)}"]
     lines += [f"  {sanitize('; '.join(others), 1000)}"] if others else []

@@ -187,7 +187,6 @@ def _requested_kinds(path: Path, names: Mapping[int, str], requested: Mapping[st
 
 
 def _column(path: Path, layout: Layout, place: int, name: str, profile: ColumnProfile, requested: str | None) -> Column:
-    """Determine how a column is converted, from the user's request or from its values."""
     free, counts, units, n_present = requested is None, profile.counts, profile.units, profile.n_present
     key = _key(place, name)
 

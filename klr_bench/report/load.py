@@ -151,7 +151,6 @@ def read_texts(path: Path) -> tuple[list[str], list[list[str]]]:
 
 
 def _frame(path: Path, texts: Texts, columns: Sequence[str]) -> pd.DataFrame:
-    """Convert the strings of a CSV file to a data frame with one dtype per column."""
     import pandas as pd
 
     header, rows = texts

@@ -269,7 +269,6 @@ def _failures(rows: Sequence[Row]) -> list[Failures]:
 
 
 def _differences_from_baseline(groups: Groups, column: Column, metric: Metric, changes: Parameters) -> list[float]:
-    """Compare a method with its baseline in each repeat that both have."""
     algorithm = str(changes.get("algorithm", column[0]))
     other = algorithm != column[0]
     wanted = dict(column[1]) | {name: value for name, value in changes.items() if name in column[1] or other}

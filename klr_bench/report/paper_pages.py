@@ -163,7 +163,6 @@ def pairs(matches: Sequence[Match]) -> str:
 
 
 def _named(matches: Sequence[Match]) -> str:
-    """Return how many numbers there are, and their data sets and labels."""
     names = dict.fromkeys(", ".join(dict.fromkeys([one.printed.dataset, one.printed.label])) for one in matches)
     return f"{pluralize(len(matches), 'number')} ({'; '.join(names)})"
 

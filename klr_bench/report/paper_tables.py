@@ -81,7 +81,6 @@ def _grouped(matches: Sequence[Match], parts: Sequence[str]) -> dict[str, list[M
 
 
 def _part(line: Printed, part: str) -> str:
-    """Return one part of the title of a number, in the paper's words if available."""
     if part == "label":
         return line.label
     if part == "algorithm":

@@ -40,7 +40,6 @@ def content_hash(content: Any) -> str:
 
 
 def _public_names() -> dict[str, str]:
-    """Return a mapping from each public name of klr-bench to the module that defines it."""
     stub = Path(klr_bench.__file__).with_suffix(".pyi")
     imports = [node for node in ast.parse(stub.read_text("utf-8")).body if isinstance(node, ast.ImportFrom)]
     return {name.name: f"{PACKAGE}.{node.module}" for node in imports for name in node.names}
@@ -87,7 +86,6 @@ class Module(NamedTuple):
 
 
 def _closure_hash(start: Module) -> str:
-    """Return a hash of a module and all its direct and indirect imports, except libraries."""
     code: dict[str, str] = {}
     waiting = [start]
     while waiting:
@@ -99,7 +97,6 @@ def _closure_hash(start: Module) -> str:
 
 
 def _defining_module(name: str) -> str:
-    """Return the module that defines a public name of klr-bench, or another name unchanged."""
     return PUBLIC.get(name.removeprefix(f"{PACKAGE}."), name) if name.startswith(f"{PACKAGE}.") else name
 
 
@@ -119,7 +116,6 @@ def _library(name: str) -> str:
 
 @cache
 def _module(name: str) -> Module | None:
-    """Return the parsed source code of a module, or None if the module does not exist."""
     if name.partition(".")[0] in sys.stdlib_module_names:
         return Module(name, None)
     spec = _spec(name)
@@ -157,7 +153,6 @@ def _parse(name: str, path: Path) -> Module:
 
 
 def _imports(tree: ast.AST, package: str) -> Iterator[str]:
-    """Yield the dotted names in the import statements of a module."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (name for alias in node.names for name in _parents(alias.name) if name != PACKAGE)

@@ -59,7 +59,6 @@ def merge(sources: Sequence[Path], into: Path) -> list[Merged]:
 
 
 def _experiments(source: Path) -> list[tuple[str, Path]]:
-    """Return the name and folder of each experiment in a results (or experiment) folder."""
     if (source / "cells").is_dir():
         return [(_experiment_name(source), source)]
     folders = [path.parent for path in sorted(source.glob("*/cells")) if path.is_dir()]
@@ -69,7 +68,6 @@ def _experiments(source: Path) -> list[tuple[str, Path]]:
 
 
 def _experiment_name(folder: Path) -> str:
-    """Return the name of the experiment in a folder, after validating its manifest."""
     manifest = Store(folder).read_manifest()
     name = manifest.setdefault("experiment", os.path.basename(os.path.realpath(folder)))
     is_valid = {section: isinstance(manifest.setdefault(section, {}), dict) for section in SECTIONS}
@@ -144,7 +142,6 @@ def _are_equal(first: Any, other: Any) -> bool:
 
 
 def _merged_manifest(manifest: dict[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `manifest` with missing labels and configuration entries taken from `other`."""
     if not manifest:
         return dict(other)
     for section in SECTIONS:

@@ -116,7 +116,6 @@ def shared_kernel(algorithm: AlgorithmConfig, estimator: Parameters, kernel: Ker
 
 
 def _unset(names: Collection[str], own: Parameters, kernel: KernelConfig) -> EstimatorSpec:
-    """Return the run's values of the parameters in `names` that the estimator leaves unset."""
     unset = {name for name in names if own.get(name) is None}
     if "gamma" in unset:
         unset |= {*DISTANCES}

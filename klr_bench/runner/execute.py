@@ -136,7 +136,6 @@ class _Run:
         return self.outcome
 
     def _fetch(self, cells: Sequence[Cell]) -> None:
-        """Fetch each data set if it is not cached, validate it, and print its size and classes."""
         for source in {cell.source.stem: cell.source for cell in cells}.values():
             of_source = [cell for cell in self.cells if cell.source.stem == source.stem]
             with progress(PlainConsole(quiet=True) if self.quiet else self.console) as report:
@@ -168,7 +167,6 @@ class _Run:
                 self._fit(round_cells, self._score(round_folds))
 
     def _score(self, folds: Sequence[Fold]) -> dict[str, Failure]:
-        """Score the candidates of each fold; return the failures, keyed by the fold's key."""
         failures = {}
         for fold, result in self._results(folds):
             if isinstance(result, Failure):
@@ -179,7 +177,6 @@ class _Run:
         return failures
 
     def _fit(self, cells: Sequence[Cell], failures: Mapping[str, Failure]) -> None:
-        """Fit cells and store their results; a cell fails if one of its folds is in `failures`."""
         ready = []
         for cell in cells:
             failure = next((failures[fold.key] for fold in cell.folds if fold.key in failures), None)

@@ -78,7 +78,6 @@ def _is_neutral(override: str) -> bool:
 
 
 def _labels(previous: Mapping[str, Any], group: str) -> dict[str, str]:
-    """Return the valid labels of a group in a previous manifest."""
     try:
         entries = dict(previous["labels"][group])
     except (KeyError, TypeError, ValueError):

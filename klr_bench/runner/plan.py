@@ -290,7 +290,6 @@ def _candidates(
 
 
 def _is_excluded(excluded: Mapping[str, Mapping[str, Sequence[Any]]], method: Method) -> bool:
-    """Return True if `excluded` lists a method's algorithm and its parameter values."""
     values = excluded.get(method.algorithm)
     return values is not None and all(method.variant.get(name) in listed for name, listed in values.items())
 

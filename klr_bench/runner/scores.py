@@ -69,7 +69,6 @@ class ScoreStore:
         return f"{message}: {reasons[0]}" if reasons else f"{message}. Change the grid, or scale the data."
 
     def _table(self, cell: Cell) -> list[list[Score]]:
-        """Return the scores of a cell, with one row per candidate and one column per fold."""
         folds = [self._scores(fold) for fold in cell.folds]
         return [[scores[candidate.key] for scores in folds] for candidate in cell.candidates]
 

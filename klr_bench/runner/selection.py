@@ -111,7 +111,6 @@ def group_by_pass(estimators: Sequence[Any], n_classes: int) -> list[list[int]]:
 
 
 def _total(limits: Sequence[float | None]) -> float | None:
-    """Return the sum of the limits, or None if any of them is None."""
     values = [limit for limit in limits if limit is not None]
     return sum(values) if len(values) == len(limits) else None
 
@@ -178,6 +177,5 @@ def choose(scores: Sequence[Sequence[Score]], tolerance: float = 0.0) -> int | N
 
 
 def _mean(scores: Sequence[Score]) -> float:
-    """Return the mean score of a candidate, or minus infinity if it failed in any fold."""
     valid_scores = [score for score in scores if isinstance(score, int | float)]
     return round(float(np.mean(valid_scores)), 12) if len(valid_scores) == len(scores) else -math.inf

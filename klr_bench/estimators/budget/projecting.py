@@ -120,7 +120,6 @@ def _least(m, coef, length):
 
 @compiled()
 def _remove(p, m, coef, average, since, number, column, length, total, scalars):
-    """Remove support vector p, and move the later ones forward by one position."""
     total[number[p]] = average[p]
     for j in range(p, m - 1):
         coef[j], average[j], since[j] = coef[j + 1], average[j + 1], since[j + 1]

@@ -88,7 +88,6 @@ class BinaryClassifier(Classifier):
         return without_duplicates(validated[0]), *validated[1:]
 
     def _set_classes(self, y, classes=None):
-        """Set `classes_` to the distinct labels in `classes` or, if it is None, in y."""
         labels = distinct_labels(y) if classes is None else distinct_labels(classes, "classes")
         refuse_single(labels, self)
         self.classes_ = labels
@@ -161,7 +160,6 @@ class BinaryKernelClassifier(BinaryClassifier):
         return super()._dtypes() if self.dtype is None else self.dtype
 
     def _probabilities(self, X):
-        """Return the class probabilities of the rows of X, from sigmoids of the decision values."""
         f = self.decision_function(X)
         return np.column_stack([expit(-f), expit(f)]) if f.ndim == 1 else softmax(log_expit(f), axis=1)
 

@@ -140,7 +140,6 @@ class PrototypeClassifier(Classifier):
             raise ValueError(message)
 
     def _parts(self):
-        """Return the names of the learned parts of the model: any of "b", "u" and "theta"."""
         wanted = (self.learn_coef, self.learn_prototypes, self.learn_width and self.kernel != "linear")
         return tuple(part for part, learned in zip(PARTS, wanted, strict=True) if learned)
 

@@ -68,7 +68,6 @@ def setting_differences(first: Run, second: Run) -> list[Setting]:
 
 
 def _text(value: Any) -> str:
-    """Format a value as one line of YAML; a missing or empty value is a dash."""
     if value is None or value in ([], {}):
         return NONE
     if isinstance(value, float):
@@ -166,7 +165,6 @@ def is_equal(one: float, other: float) -> bool:
 
 
 def _measured(run: Run) -> set[str]:
-    """Return the names of the metrics with values in the records, except machine metrics."""
     frame, known = run.results.records, run.manifest.metrics
     names = [name for name in frame.columns if name in known or name not in COLUMNS]
     return {name for name in names if not is_machine_metric(known.get(name)) and frame[name].notna().any()}

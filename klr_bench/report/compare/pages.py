@@ -135,7 +135,6 @@ def _cell_sentences(two: Comparison) -> list[str]:
 
 
 def _test_sentences(two: Comparison) -> list[str]:
-    """Return sentences on how differences are tested, and why some are not tested."""
     labels_of: dict[str, dict[str, None]] = {}
     for one in two.numbers:
         if one.outcome is not Outcome.EQUAL:
@@ -192,7 +191,6 @@ def _texts(one: Number) -> list[str]:
 
 
 def _difference(one: Number) -> str:
-    """Format a difference with two significant digits; for times, their ratio."""
     if one.outcome is Outcome.MACHINE:
         return NONE if one.ratio is None else f"{one.ratio:.2f}x"
     if one.difference is None or not math.isfinite(one.difference):

@@ -144,7 +144,6 @@ def _add(
     *,
     explored: bool,
 ) -> list[str]:
-    """Draw one figure, add it to `drawn`, and return notes on problems."""
     import matplotlib.style
 
     from klr_bench.report.figures.core.drawing import STYLE, draw_plot, saved
@@ -177,7 +176,6 @@ def _add(
 
 
 def _free_name(stem: str, taken: set[str]) -> str:
-    """Return a file name of plain characters, based on `stem`, that is not in `taken`."""
     plain = re.sub(r"[^A-Za-z0-9_.=+-]", "-", stem)[:LONGEST].lstrip(".") or "figure"
     names = (plain if number == 1 else f"{plain}_{number}" for number in count(1))
     return next(name for name in names if name not in taken)

@@ -223,7 +223,6 @@ def _rounded(numbers: Sequence[float]) -> list[float | None]:
 
 
 def _facts(manifest: Manifest) -> dict[str, str]:
-    """Return the date, source, machine and versions of a run, as far as known."""
     changes = f", with changes in {join_names(list(map(str, manifest.changed)))}" if manifest.changed else ""
     facts = {
         "Run": " to ".join(dict.fromkeys(str(time) for time in (manifest.started, manifest.updated) if time)),
@@ -237,7 +236,6 @@ def _facts(manifest: Manifest) -> dict[str, str]:
 
 
 def _commands(folder: Path, manifest: Manifest) -> list[str]:
-    """Return the commands that reproduce the results and the table."""
     run = ["klr-bench", "run", *map(str, manifest.command or [f"experiment={manifest.experiment_file}"])]
     if manifest.experiment != manifest.experiment_file and not any(word.startswith("name=") for word in run):
         run.append(f"name={manifest.experiment}")
@@ -246,7 +244,6 @@ def _commands(folder: Path, manifest: Manifest) -> list[str]:
 
 
 def _picture(file: str, content: bytes) -> tuple[str, str]:
-    """Return the name and data URL of a picture; a PNG with few colors gets a palette."""
     from PIL import Image
 
     stem, _, kind = file.rpartition(".")

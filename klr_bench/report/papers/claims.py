@@ -101,7 +101,6 @@ def _count(comparisons: Sequence[ClaimComparison]) -> str:
 
 
 def _evidence(comparisons: Sequence[ClaimComparison]) -> str:
-    """Return how many comparisons hold, and the first ones that decide."""
     false = [one for one in comparisons if not one.holds]
     decisive, word = (false, "Against it") if false else (comparisons, "For it")
     listed = "; ".join(f"{one.dataset}: {one.left} against {one.right}" for one in decisive[:MOST_LISTED])
@@ -163,7 +162,7 @@ def _all_comparisons(
 
 
 def published_methods(claim: Claim, paper: Paper, numbers: Sequence[Printed]) -> dict[str, list[Method]]:
-    """Return the published methods by data set, from the tables that share an experiment with a claim."""
+    """Return the published methods per data set, from the tables that test the claim."""
     tables = {name for name, table in paper.tables.items() if set(table.experiments) & set(claim.experiments)}
     methods: dict[tuple[str, str, str], Method] = {}
     for one in numbers:
@@ -223,12 +222,10 @@ def _is_true(statement: Statement, left: float, right: float) -> bool:
 
 
 def _number(entry: Entry, statement: Statement) -> float | None:
-    """Return the mean, or the standard deviation if the statement compares spreads."""
     return entry.std if statement.spread and entry.n > 1 else entry.mean
 
 
 def _rights(statement: Statement, left: Method, candidates: Candidates) -> list[Method]:
-    """Return the methods on the right-hand side of a comparison with `left`."""
     if statement.along is not None:
         return _next_smaller(statement.along, left, candidates)
     rights = _select(statement.than, candidates) if statement.than is not None else []
@@ -258,7 +255,6 @@ def _select(chosen: Columns, candidates: Candidates) -> list[Method]:
 
 
 def _next_smaller(parameter: str, left: Method, candidates: Candidates) -> list[Method]:
-    """Return the method, if any, that differs only by the next smaller parameter value."""
     here = to_number(left.params.get(parameter))
     names = {*left.variant} - {parameter} if left.variant else {*left.params} - {parameter}
     by_value = {

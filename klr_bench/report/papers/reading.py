@@ -163,7 +163,6 @@ def _line(values: Mapping[str, str], known: Mapping[str, list[str]], metrics: Ma
 
 
 def _check_params(lines: Mapping[int, Printed], path: Path, searched: Sequence[Path]) -> None:
-    """Raise KlrBenchError for parameters that no algorithm or experiment YAML file contains."""
     known: dict[str, set[str]] = {}
     for algorithm in {line.algorithm for line in lines.values() if line.algorithm and line.params}:
         content = locations.read(locations.find("algorithm", algorithm, searched))
@@ -181,7 +180,6 @@ def _check_params(lines: Mapping[int, Printed], path: Path, searched: Sequence[P
 
 
 def _keys(content: Any, *path: str) -> set[str]:
-    """Return the keys of a nested section, or an empty set if it does not exist."""
     for name in path:
         content = content.get(name) if isinstance(content, Mapping) else None
     return {*content} if isinstance(content, Mapping) else set()

@@ -89,7 +89,6 @@ def _sources(table: Table, *, is_compared: bool) -> list[str]:
 
 
 def _best(table: Table) -> list[str]:
-    """Return sentences on the marks of the best methods, their test, and methods not tested."""
     marks_of = [(block.label, marks) for block in table.blocks for marks in block.marks.values()]
     if not marks_of:
         return []
@@ -137,7 +136,6 @@ def _machine_name(machine: Machine) -> str:
 
 
 def _sizes(block: Block) -> str:
-    """Return a sentence on measured and published sizes of a data set, or an empty string."""
     if not block.facts or not block.sizes:
         return ""
     ours = ", ".join(FACTS[name].format(f"{size:,.0f}") for name, size in block.sizes.items())

@@ -48,7 +48,6 @@ def document(table: Table) -> Document:
 
 
 def _plain(block: Block, causes: Causes) -> Grid:
-    """Return the grid of a block with one column per metric."""
     header, rows, papers = [block.label, "ok"], list[list[str]](), list[int]()
     is_compared = any(not one.stand_in for one in block.matches)
     differences = {
@@ -116,7 +115,6 @@ def _measured(block: Block, line: Line, metric: Metric) -> str:
 
 
 def _published(match: Match | None, metric: Metric) -> str:
-    """Return a published value as printed, or in percent if the metric is in percent."""
     if match is None:
         return NONE
     numbers = [number for number in (match.printed.mean, match.printed.std) if number]
@@ -128,7 +126,6 @@ def _published(match: Match | None, metric: Metric) -> str:
 
 
 def _comparison(match: Match | None, metric: Metric, causes: Causes) -> tuple[str, str]:
-    """Return the difference or ratio to the published value, and the mark of the verdict."""
     if match is not None and metric.compared == "ratio" and match.ratio is not None:
         return f"{match.ratio:,.{max(0, three_digits(match.ratio) - 1)}f}x", ""
     if match is None or metric.compared == "ratio" or match.difference is None:
@@ -139,7 +136,6 @@ def _comparison(match: Match | None, metric: Metric, causes: Causes) -> tuple[st
 
 
 def _with_marks(texts: Sequence[tuple[str, str]]) -> list[str]:
-    """Append each mark to its value, padded to equal width so that the digits align."""
     width = max([len(mark) for text, mark in texts if text != NONE and "x" not in text], default=0)
     return [text if text == NONE or text.endswith("x") else text + mark.ljust(max(1, width)) for text, mark in texts]
 

@@ -72,7 +72,6 @@ def _fitting(grid: Grid, width: int) -> Grid:
 
 
 def _widths(grid: Grid) -> list[int]:
-    """Return the widths of the columns, including two trailing spaces each."""
     heads = [[grid.header[0]], *(head.split(" ", 1) for head in grid.header[1:])]
     columns = zip(*grid.rows, strict=True) if grid.rows else [()] * len(heads)
     return [max(map(len, [*words, *texts])) + 2 for words, texts in zip(heads, columns, strict=True)]
@@ -101,7 +100,6 @@ def _styled(text: str, console: Console) -> Text:
 
 
 def _text(text: str, console: Console, style: str = "") -> Text:
-    """Return text with characters that the console cannot encode replaced."""
     from rich.text import Text
 
     if not console.encoding.startswith("utf"):

@@ -268,7 +268,6 @@ class DaskExecutor:
 
 
 def _address_in(path: Path) -> str:
-    """Read the address in a scheduler file; wait up to CONNECT_S for the file to appear."""
     end = time.monotonic() + CONNECT_S
     while True:
         try:
@@ -288,7 +287,6 @@ def _host(worker: str) -> str:
 
 
 def _format_workers(workers: Sequence[str]) -> str:
-    """Return a text such as "4 workers on 2 machines"."""
     n_workers, n_hosts = len(workers), len({_host(worker) for worker in workers})
     if not n_workers:
         return "no worker yet"

@@ -81,7 +81,6 @@ class JoblibExecutor:
                 yield task, self._run_alone(task, reasons, n_tries=1 if number in started_numbers else 2)
 
     def _run_alone(self, task: Task, reasons: list[str], n_tries: int) -> Any:
-        """Run a single task up to `n_tries` times; return its result or a Failure."""
         for _ in range(n_tries):
             try:
                 [(_, result)] = self._parallel(iter([(0, task.call)]))

@@ -148,7 +148,7 @@ def test_epochs_continue_from_the_state_of_the_previous_one():
 def test_overflow_raises_an_error(learner, mode):
     X, y = toy(20)
     X[5] = 1e200
-    with pytest.raises(ValueError, match=r"not finite .*scale the features"):
+    with pytest.raises(ValueError, match=r"not finite.*scale the features"):
         learner.fit(X, y)
 
 
