@@ -1,4 +1,4 @@
-"""Command ``klr-bench run``: a Hydra application that reports errors in short messages."""
+"""Command ``klr-bench run``: a Hydra application that reports errors as short messages."""
 
 from __future__ import annotations
 

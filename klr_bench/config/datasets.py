@@ -70,7 +70,7 @@ def _source(source: SourceConfig | str | None, searched: Sequence[Path], where: 
         source = parse(SourceConfig, {"name": source, **config_files.read(path)}, where)
     for key, value in source:
         if value not in (None, "") and key not in SOURCE_KEYS[source.format]:
-            fail(f"{where}{key}: has no effect in the format {source.format}; leave it out.")
+            fail(f"{where}{key}: has no effect with the format {source.format}; remove it.")
     if source.format in ("generated", "bundled") and source.generator is None:
         fail(f"{where}generator: expected {TARGET}: the dotted name of a function, and its parameters, got none.")
     if source.format in ("csv", "svmlight", "idx") and source.train is None:
@@ -95,7 +95,7 @@ def _check_combination(dataset: DatasetEntry, source: SourceConfig, split: Split
     for keys, applies, reason in rules:
         for key in keys:
             if applies and getattr(dataset, key, True) is not None:
-                fail(f"{where}{key}: has no effect {reason}; leave it out.")
+                fail(f"{where}{key}: has no effect {reason}; remove it.")
     two = (source.test or source.test_path) and len(set(dataset.parts or ("train", "test"))) == 2
     official = (two and not dataset.derive) or (source.test is None and source.n_train is not None)
     if isinstance(split, Official) and not official:

@@ -94,7 +94,7 @@ def open_plain(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
     except (EOFError, lzma.LZMAError, zlib.error) as error:
         raise DamagedFileError(path, f"truncated or corrupted ({error})") from error
     except OSError as error:
-        # For invalid content, gzip and bz2 raise an OSError that has no errno; errors of the file system have one.
+        # For invalid content, gzip and bz2 raise an OSError that has no errno; file-system errors have one.
         reason = f"cannot be read ({error.strerror})" if error.errno else f"truncated or corrupted ({error})"
         raise DamagedFileError(path, reason) from error
 

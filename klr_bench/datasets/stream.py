@@ -1,4 +1,4 @@
-"""Reading of files larger than memory in chunks (X, y), for learners with ``partial_fit``."""
+"""Read files that do not fit in memory as chunks (X, y), for learners with ``partial_fit``."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class Scan:
 
 
 class StreamCache:
-    """Archive that stores the rows parsed from some files with given `parameters`."""
+    """Archive that stores the rows parsed from a set of files with the given `parameters`."""
 
     def __init__(self, cache: Path, paths: Sequence[Path], parameters: Sequence[Any]) -> None:
         self.paths = [path.resolve() for path in paths]

@@ -114,7 +114,7 @@ class TimeLimitError(Exception):
     """Raised when a fit in a child process exceeds its time limit."""
 
     def __init__(self, seconds: float) -> None:
-        super().__init__(f"stopped after {seconds:g} s without a classifier, because fit accepts no callback")
+        super().__init__(f"stopped after {seconds:g} s without a classifier, because fit does not accept a callback")
 
 
 class KilledError(Exception):

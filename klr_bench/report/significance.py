@@ -54,7 +54,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Marks:
-    """Marks of one metric on one data set; methods without a value have none."""
+    """Significance marks for one metric on one data set; methods without a value get none."""
 
     lines: Mapping[Column, Mark] = field(default_factory=dict)
     missing: str = ""
@@ -105,7 +105,7 @@ def is_marked(metric: Metric) -> bool:
 def marks(
     groups: Groups, columns: Sequence[Column], metrics: Iterable[Metric], *, resampled: bool, by: str | None
 ) -> dict[str, Marks]:
-    """Return the marks of one data set, keyed by metric.
+    """Return the significance marks for one data set, keyed by metric.
 
     `groups` are its records by method.  `resampled`: whether each repeat splits the same set again.  `by` is a
     parameter whose values are columns of the table: only methods with the same value are compared.

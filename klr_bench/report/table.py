@@ -54,7 +54,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Table:
-    """Table of an experiment."""
+    """Results table of an experiment."""
 
     experiment: str
     title: str

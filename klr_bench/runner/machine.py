@@ -77,7 +77,7 @@ def usage(*run: int) -> Usage:
     own = 0.0
     for process in {*roots, *(child for root in roots for child in root.children(recursive=True))}:
         try:
-            own += sum(process.cpu_times()[:4])  # user and system time, also of finished children
+            own += sum(process.cpu_times()[:4])  # user and system time, including that of finished child processes
         except psutil.Error:  # the process has just exited
             continue
     return Usage(time.monotonic(), own, total - times.idle - getattr(times, "iowait", 0.0), total)
@@ -85,7 +85,7 @@ def usage(*run: int) -> Usage:
 
 @lru_cache(maxsize=1)
 def host() -> str:
-    """Return the network name of this machine."""
+    """Return the host name of this machine."""
     return platform.node()
 
 

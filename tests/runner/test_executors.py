@@ -45,7 +45,7 @@ def test_each_task_has_its_result_or_its_failure(backend, n_jobs):
         "error": Failure("error", "no such data"),
         "fine": "fine",
         "exit": Failure("error", "SystemExit: 3. Remove the call to exit from the estimator or metric."),
-        "slow": Failure("timeout", "stopped after 2 s without a classifier, because fit accepts no callback"),
+        "slow": Failure("timeout", "stopped after 2 s without a classifier, because fit does not accept a callback"),
     }
 
 
@@ -147,7 +147,7 @@ def test_a_fit_in_a_child_process_gives_the_same_classifier(capfd):
 @pytest.mark.parametrize(
     ("learner", "error", "message"),
     [
-        (Slow(60.0), TimeLimitError, r"stopped after 2 s without a classifier, because fit accepts no callback"),
+        (Slow(60.0), TimeLimitError, r"stopped after 2 s without a classifier, because fit does not accept a callback"),
         (Slow(deed="raise"), ArithmeticError, "a rule that refuses an example"),
         (Slow(deed="leave"), KilledError, r"the process of the fit ended \(exit status 3\)"),
     ],

@@ -62,7 +62,7 @@ class Chunk:
     """A chunk of parsed rows with their label codes."""
 
     codes: NDArray[np.int32]  # (n,)
-    X: Any  # features (n, d), float32: array, or CSR whose sorted indices are those in the file
+    X: Any  # features (n, d), float32: array, or CSR with sorted indices as in the file
     smallest: int  # smallest feature index in the file for these rows, including features written as zero
     largest: int
 

@@ -83,7 +83,7 @@ class BlockState:
 
     @property
     def refused(self):
-        """Number of the example at which f(x) was not finite, counted from 1, or 0 if none."""
+        """1-based index of the example at which f(x) was not finite, or 0 if there was none."""
         return int(self.counts[REFUSED])
 
     @property

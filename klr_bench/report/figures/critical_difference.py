@@ -45,7 +45,7 @@ def _draw(inputs: Inputs) -> Drawing | None:
     axes.spines["top"].set_visible(True)
     axes.grid(visible=False)
     axes.xaxis.tick_top()
-    meaning = f"bar: its dots are not distinguishable (Wilcoxon, Holm, {100 * (1 - LEVEL):.0f} %)"
+    meaning = f"bar: methods that do not differ significantly (Wilcoxon, Holm, {100 * (1 - LEVEL):.0f} %)"
     if smallest_p(ranking.n, k) >= 1 - LEVEL:
         meaning = "too few data sets for so many lines: none can be distinguished"
     title = f"Average rank over {ranking.n} data sets, {ranking.metric.title.lower()} (1 is the best)"

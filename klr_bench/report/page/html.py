@@ -122,7 +122,7 @@ def write_page(
     results_dir: Path = Path("results"),
     **options: Any,
 ) -> Path:
-    """Write a self-contained page of papers and results folders; return its path.
+    """Write a self-contained page on the given papers and results folders; return its path.
 
     `papers` are names, or "all"; their experiments in `results_dir` are on the page, too.  `options` are arguments of
     `experiment_part`.  Raises KlrBenchError for a folder without valid results, and for an unknown paper.

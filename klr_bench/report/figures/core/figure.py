@@ -1,4 +1,4 @@
-"""Requirements of figures, their inputs, and the methods that lack a requirement."""
+"""Requirements and inputs of figures, and the methods that do not meet the requirements."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def _requirements(inputs: Inputs, needs: Needs, lines: Mapping[Place, Line]) -> 
         having = named(inputs.traces[inputs.traces["metric"] == name])
         required.append(Requirement(f"checkpoints of {name} in traces.csv", having, advice))
     if needs.bins:
-        advice = "Only binary classifiers with predict_proba have such bins."
+        advice = "Calibration bins exist only for binary classifiers with predict_proba."
         required.append(Requirement("bins of probabilities in reliability.csv", named(inputs.reliability), advice))
     if needs.rows:
         advice = "Run the experiment again with trace.rows=true; the data must have two columns."
