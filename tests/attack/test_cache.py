@@ -140,7 +140,7 @@ def test_what_is_no_file_hangs_nothing(kind: str, place: str, cache: Path, mirro
         path.rename(tmp_path / "aside")
     path.unlink(missing_ok=True)
     NO_FILES[kind][0](path)
-    parsed_module._known_crc32.cache_clear()
+    parsed_module._cached_crc32.cache_clear()
     for call in (lambda: check_loads(cache, mirror), lambda: parsed_module.verify(cache / "parsed" / key)):
         try:
             call()

@@ -31,7 +31,7 @@ REFUSED = [
     # keys, with the one that is meant
     (["parallel.wrokers=5"], "Known: parallel.address, parallel.backend, parallel.scheduler_file"),
     (["dataset.moons.split=5"], "Did you mean 'datasets.moons.split'?"),
-    (["~dataset"], "~dataset: this key cannot be taken out."),
+    (["~dataset"], "~dataset: this key cannot be removed."),
     (["algorithms.nc.estimator=5"], "algorithms.nc.estimator: expected keys and values, got 5."),
     # values out of range
     (["kernel.percentile=null", "kernel.gamma=1e308"], "kernel.gamma: expected from 1e-70 to 1e+70, or null"),
@@ -77,7 +77,7 @@ def test_what_is_promised_of_hydra_works(arguments: list[str], capsys: pytest.Ca
     [
         ("hydra: null", "hydra: expected keys and values, got None."),
         ("algorithms: [nc]", "algorithms: expected keys and values, got ['nc']."),
-        ("defaults: [mine, _self_]", "a `defaults` entry leads back to its own file"),
+        ("defaults: [mine, _self_]", "a `defaults` entry refers to its own file"),
     ],
 )
 def test_an_experiment_that_cannot_be_merged_is_refused(

@@ -374,7 +374,7 @@ def test_verify_reads_parsed_arrays(configs: list[Path], mirrored: Mirrored, cac
 
 
 def test_fetch_needs_known_names(cache: Path) -> None:
-    with pytest.raises(KlrBenchError, match=r"expected the names of data sets, got none\. Known: a9a, "):
+    with pytest.raises(KlrBenchError, match=r"expected the names of data sets, got none\. Known data sets: a9a, "):
         run(catalog.fetch_, [], DIRS, cache, None)
     with pytest.raises(KlrBenchError, match=r"unknown dataset 'magik'\. Did you mean 'magic'\?"):
         run(catalog.fetch_, ["magik"], DIRS, cache, None)

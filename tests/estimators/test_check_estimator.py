@@ -56,7 +56,7 @@ def assert_conventions(estimator):
     results = check_estimator(estimator, expected_failed_checks=expected_to_fail(estimator), on_skip=None, on_fail=None)
     assert len(results) > 40
     failures = [(one["check_name"], one["exception"]) for one in results if one["status"] == "failed"]
-    assert not [failure for failure in failures if "skglm takes no weights" not in str(failure)]
+    assert not [failure for failure in failures if "skglm does not support sample weights" not in str(failure)]
 
 
 @pytest.mark.parametrize("cls", CLASSES.values(), ids=CLASSES)

@@ -93,7 +93,7 @@ def test_lost_workers_and_late_workers(cluster, undisturbed):
     place.release()
     timer = threading.Timer(60, process.kill)
     timer.start()
-    assert any("folds and cells wait for one. Start one with: dask worker tcp://" in line for line in process.stdout)
+    assert any("waiting for a worker. Start one with: dask worker tcp://" in line for line in process.stdout)
     timer.cancel()
     cluster.add()
     assert "continuing with 1 worker on 1 machine" in ended(process)

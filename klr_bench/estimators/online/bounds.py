@@ -64,7 +64,7 @@ def margin_loss_bound(loss: ArrayLike, norm: ArrayLike, eta: float) -> Values:
     The probability p_t of a draw is chosen so that  p_t (1 - (eta / 2) sigma(-z_t)) = (2 - eta) / 2.
     """
     if not 0 < eta < 2:
-        message = f"margin_loss_bound: eta must be between 0 and 2, got {eta!r}; theorem 3 requires this."
+        message = f"margin_loss_bound: expected 0 < eta < 2, as in theorem 3, got eta={eta!r}."
         raise ValueError(message)
     return 2 / (2 - eta) * np.asarray(loss) + np.square(norm) / (eta * (2 - eta))
 
@@ -169,7 +169,7 @@ def oskl_loss_bound(
     """
     gamma = eta * L * G
     if not 0 < gamma < 1:
-        message = f"eta * L * G must be between 0 and 1, got {gamma:g}; use an eta below {1 / (L * G):g}."
+        message = f"expected 0 < eta * L * G < 1, got {gamma:g}; use an eta below {1 / (L * G):g}."
         raise ValueError(message)
     c = oskl_constant(T, delta, G, G1)
     return (np.asarray(loss) + (eta * G**2 + np.square(R) / eta + R * G) * c) / (1 - gamma) + R * c

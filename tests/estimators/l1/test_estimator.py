@@ -115,7 +115,7 @@ def test_what_has_not_converged_gives_a_warning():
     X, y = toy()
     with pytest.warns(ConvergenceWarning, match="fista did not find the reference objective in 3 iterations"):
         L1KLR(solver="cgd", reference="fista", max_iter=3, tol=1e-9).fit(X, y)
-    with pytest.warns(ConvergenceWarning, match="after 5 iterations"):
+    with pytest.warns(ConvergenceWarning, match="in 5 iterations"):
         model = L1KLR(solver="fista", max_iter=5, lam=0.01).fit(X, y)
     assert not model.converged_
 
@@ -218,7 +218,7 @@ def test_features_that_are_not_finite_are_refused():
     X, y = toy()
     options = {"features": "kernel", "kernel": "poly", "degree": 2.5}
     for fit in (L1KLR(**options, lam=0.1).fit, partial(lambda_max, **options)):
-        with np.errstate(invalid="ignore"), pytest.raises(ValueError, match="features z_i of some rows are not finite"):
+        with np.errstate(invalid="ignore"), pytest.raises(ValueError, match="features of some rows are not finite"):
             fit(10 * X, y)
 
 

@@ -91,8 +91,8 @@ def test_first_below(start):
 @pytest.mark.parametrize(
     ("function", "arguments", "message"),
     [
-        (bounds.margin_loss_bound, (1, 1, 2.0), "eta: expected 0 < eta < 2, got 2.0"),
-        (bounds.oskl_loss_bound, (9, 1, 1, 0.5, 2.0, DELTA), "expected a number between 0 and 1, got 1; use a st"),
+        (bounds.margin_loss_bound, (1, 1, 2.0), "expected 0 < eta < 2, as in theorem 3, got eta=2.0"),
+        (bounds.oskl_loss_bound, (9, 1, 1, 0.5, 2.0, DELTA), r"0 < eta \* L \* G < 1, got 1; use an eta below"),
         (bounds.oskl_support_bound, (9, 1, 1.0, 1.5), "delta: expected a probability between 0 and 1, got 1.5"),
         (bounds.auxiliary_values, (1.0, "log"), "h: expected log_gamma, log_one_plus_gamma, hard_cutoff, got"),
     ],
