@@ -1,4 +1,4 @@
-"""Base classes of the batch solvers, with their parameters, validation and prediction."""
+"""Base classes of the batch solvers: common parameters, validation and prediction."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ class KernelBlocks:
         return self.operands.right(self._rows[rows])
 
     def block(self, rows):
-        """Return a block of the kernel matrix, and the index in this block of each given row."""
+        """Return a block of the kernel matrix, and the index of each given row within this block."""
         if self.whole is not None:
             return self.whole, rows
         left, block = self.left(rows), np.empty((len(rows), self.n), dtype=self._rows.dtype)

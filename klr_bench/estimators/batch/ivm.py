@@ -128,7 +128,7 @@ class ImportVectorMachine(ExpansionClassifier):
         X, y = self._begin(X, y)
         signs, n = self._signs(y), len(y)
         shares, total = self._shares(sample_weight, X, y)
-        rows = self._operands.rows(X.astype(np.float64))  # similar rows look linearly dependent in float32
+        rows = self._operands.rows(X.astype(np.float64))  # in float32, similar rows would appear linearly dependent
         lam = usual_lam(total) if self.lam is None else self.lam
         machine = _Machine(self._operands, rows, signs, shares, lam)
         self.n_iter_, callback, objectives = 0, verbose_callback(self, callback), [machine.objective]

@@ -96,7 +96,7 @@ class _Descent:
         return self.lam / 2 * products + np.logaddexp(0, -self.y * self.f) @ self.shares
 
     def _go(self, coef, f, s, y, direction, change):
-        """Minimize the objective along a given direction by up to 20 Newton steps."""
+        """Minimize the objective along a given direction with up to 20 Newton steps."""
         largest = np.max(np.abs(change))
         for _ in range(20):
             slope = self.lam * (coef @ change) - self.shares @ (change * y * s)

@@ -188,7 +188,7 @@ class ProjectionState:
         return left, k, np.ascontiguousarray(self.operands.values(left, right))
 
     def _coordinates(self, k):
-        """Return the coordinates of examples in the span, given their kernel values k."""
+        """Project examples onto the span of the support vectors, given their kernel values k."""
         w = np.empty(k.shape)
         for start in range(0, len(k), PANEL):
             rows = slice(start, min(start + PANEL, len(k)))

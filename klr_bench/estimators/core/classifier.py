@@ -1,4 +1,4 @@
-"""Checks shared by all public classifiers, of labels, sample weights and finite results."""
+"""Checks shared by all public classifiers: labels, sample weights and finite results."""
 
 from __future__ import annotations
 
