@@ -189,7 +189,7 @@ class _Machine:
         alone = solve(K.T @ target)
 
         def with_candidates(rows):
-            """Evaluate the model that results from adding each of the given rows on its own.
+            """Evaluate the models that result from adding each of the given rows on its own.
 
             Return the objectives, the coefficients, the values of f and the kernel values, with one column for each
             row.

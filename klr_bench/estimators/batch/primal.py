@@ -80,7 +80,7 @@ class _Descent:
             yield part.stop
 
     def objectives(self):
-        """Take a step along the gradient; return the objectives and their best lower bounds."""
+        """Take a step along the gradient; return the objectives and the best lower bounds so far."""
         # `other` holds the coefficients c of the dual point; primal - dual = (lam/2) (b - c)^T K (b - c)
         other = self.y * self.s * self.shares / self.lam
         directions, changes = other - self.coef, self.blocks.times(other) - self.f

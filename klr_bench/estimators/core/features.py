@@ -65,7 +65,7 @@ class KernelFeatures:
 
 @dataclass(frozen=True)
 class DrawnRows:
-    """Random matrix omega for sparse data, whose rows are drawn only when they are needed.
+    """Random matrix omega, for sparse data, with rows that are drawn only when needed.
 
     Its shape is (d, D). Row j depends only on `seed` and j. The numbers are normal with the standard deviation
     `scale`; `taken` (k,) are the columns in use, None for all D.

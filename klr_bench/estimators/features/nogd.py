@@ -235,7 +235,7 @@ class NOGD(FeatureDescentClassifier):
         return last
 
     def stand_in(self):
-        """Return a small estimator that uses Nystroem features even if it is fitted to four rows."""
+        """Return a small estimator that uses Nystroem features even if fitted to only four rows."""
         return type(self)(budget=2)
 
     def _validate_params(self):

@@ -52,6 +52,6 @@ class GradientBoosting(HistGradientBoostingClassifier):
             return X
         if X.shape[0] * X.shape[1] > LARGEST:
             size = f"{X.shape[0]} sparse rows of {X.shape[1]} features"
-            message = f"GradientBoosting: {size} are too many to convert to a dense array; leave this estimator out."
+            message = f"GradientBoosting: {size} are too many to convert to a dense array; use another estimator."
             raise ValueError(message)
         return X.toarray()
