@@ -90,7 +90,7 @@ class ExpansionClassifier(BinaryKernelClassifier):
         return {"n_support": self.n_support_}
 
     def summary(self):
-        """Return the counts of support vectors and iterations, and the objective summed over classes."""
+        """Return the numbers of support vectors and iterations, and the total objective."""
         n_iter, objective = int(np.max(self.n_iter_)), float(np.sum(self.objective_))
         return {"n_support": self.n_support_, "n_iter": n_iter, "objective": objective}
 

@@ -160,7 +160,7 @@ class FeatureDescentClassifier(OnlineClassifier):
         return self._state.counts[REFUSED], self._state.last_value
 
     def _coefficients(self):
-        """Set the attributes that are counts, and return the coefficients of the decision function."""
+        """Set the attributes that hold counts, and return the coefficients of the decision function."""
         state = self._state
         self.n_mistakes_, self.n_updates_ = int(state.counts[MISTAKES]), int(state.counts[UPDATES])
         self.t_ = state.t
