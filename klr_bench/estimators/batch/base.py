@@ -1,4 +1,4 @@
-"""Base classes of the batch solvers, with their parameters, validation and prediction."""
+"""Base classes of the batch solvers: common parameters, validation and prediction."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class ExpansionClassifier(BinaryKernelClassifier):
         return {"n_support": self.n_support_}
 
     def summary(self):
-        """Return the numbers of support vectors and iterations, and the sum of the objectives."""
+        """Return the numbers of support vectors and iterations, and the total objective."""
         n_iter, objective = int(np.max(self.n_iter_)), float(np.sum(self.objective_))
         return {"n_support": self.n_support_, "n_iter": n_iter, "objective": objective}
 
@@ -152,7 +152,7 @@ class KernelBlocks:
         return self.operands.right(self._rows[rows])
 
     def block(self, rows):
-        """Return a block of the kernel matrix, and the index in this block of each given row."""
+        """Return a block of the kernel matrix, and the index of each given row within this block."""
         if self.whole is not None:
             return self.whole, rows
         left, block = self.left(rows), np.empty((len(rows), self.n), dtype=self._rows.dtype)

@@ -101,7 +101,7 @@ class _Ascent:
             yield n
             return
         left = blocks.left(order)
-        changes = np.zeros(self.y.shape, dtype=left.dtype)  # changes of the coefficients b, in processing order
+        changes = np.zeros(self.y.shape, dtype=left.dtype)  # changes to the coefficients b, in processing order
         for block in slices(n, blocks.size):
             rows = order[block]
             right = blocks.right(rows)

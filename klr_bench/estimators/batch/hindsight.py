@@ -1,4 +1,4 @@
-"""The best fixed classifier in hindsight, with which online learners are compared."""
+"""The best fixed classifier in hindsight, as a reference for online learners."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from klr_bench.estimators.online.engine import BLOCK
 
 @estimator
 class BestInHindsight(ExpansionClassifier):
-    """The best fixed classifier in hindsight, with which online learners are compared.
+    """The best fixed classifier in hindsight, as a reference for online learners.
 
     It is fitted to all rows. Its losses are then added up for the bounds in `klr_bench.estimators.online.bounds`.
 

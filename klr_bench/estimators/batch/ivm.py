@@ -128,7 +128,7 @@ class ImportVectorMachine(ExpansionClassifier):
         X, y = self._begin(X, y)
         signs, n = self._signs(y), len(y)
         shares, total = self._shares(sample_weight, X, y)
-        rows = self._operands.rows(X.astype(np.float64))  # similar rows look linearly dependent in float32
+        rows = self._operands.rows(X.astype(np.float64))  # in float32, similar rows would appear linearly dependent
         lam = usual_lam(total) if self.lam is None else self.lam
         machine = _Machine(self._operands, rows, signs, shares, lam)
         self.n_iter_, callback, objectives = 0, verbose_callback(self, callback), [machine.objective]
@@ -189,7 +189,7 @@ class _Machine:
         alone = solve(K.T @ target)
 
         def with_candidates(rows):
-            """Evaluate the model that results from adding each of the given rows on its own.
+            """Evaluate the models that result from adding each of the given rows on its own.
 
             Return the objectives, the coefficients, the values of f and the kernel values, with one column for each
             row.

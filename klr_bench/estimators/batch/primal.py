@@ -80,7 +80,7 @@ class _Descent:
             yield part.stop
 
     def objectives(self):
-        """Take a step along the gradient; return the objectives and their best lower bounds."""
+        """Take a step along the gradient; return the objectives and the best lower bounds so far."""
         # `other` holds the coefficients c of the dual point; primal - dual = (lam/2) (b - c)^T K (b - c)
         other = self.y * self.s * self.shares / self.lam
         directions, changes = other - self.coef, self.blocks.times(other) - self.f
@@ -96,7 +96,7 @@ class _Descent:
         return self.lam / 2 * products + np.logaddexp(0, -self.y * self.f) @ self.shares
 
     def _go(self, coef, f, s, y, direction, change):
-        """Minimize the objective along a given direction by up to 20 Newton steps."""
+        """Minimize the objective along a given direction with up to 20 Newton steps."""
         largest = np.max(np.abs(change))
         for _ in range(20):
             slope = self.lam * (coef @ change) - self.shares @ (change * y * s)

@@ -122,7 +122,7 @@ def replace_and_make_up(book, parameters):
 
 @estimator
 class BOGD(BudgetKernelClassifier):
-    r"""Online gradient descent on the hinge loss that removes random support vectors (BOGD).
+    r"""Hinge-loss online gradient descent that removes support vectors at random (BOGD).
 
     f is multiplied by 1 - eta lam at each example; if y f(x) < 1, eta y k(x, .) is added.  If the budget B is full, a
     support vector leaves first, drawn with probability p_i = 1/B, and the coefficients of the others grow such that f

@@ -62,7 +62,7 @@ def step_and_remove_least(book, parameters):
         if slot == budget:
             slot, least = _least(book)
             if abs(c) * book.length[counts[FIRST] + i] < scalars[SCALE] * least * (1.0 - tie(book.values)):
-                continue  # the new support vector is so small that it would be removed at once
+                continue  # the term of the new support vector is so small that it would be removed at once
             drop(book, book.column[slot])
         enter(book, i, slot, c, value)
     return len(y)

@@ -28,7 +28,7 @@ BASIC, SELF_TUNED = 0, 1
 
 @compiled()
 def _largest_shrinking_factor(book, a, mu):
-    """Return the largest factor phi <= 1 for shrinking f that keeps the damage acceptable.
+    """Return the largest factor phi <= 1 that shrinks f enough to keep the damage acceptable.
 
     Removals damage f; the limit of the total damage, Q in the paper, is 15/32 of the number of mistakes.  a is the
     coefficient of the oldest support vector r, and mu is y_r f(x_r); both before the shrinking.
@@ -121,7 +121,7 @@ class Forgetron(BudgetKernelClassifier):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # the functions of the classes were shrunk by different factors
+        tags.classifier_tags.poor_score = True  # the decision functions of the classes were shrunk by different factors
         return tags
 
     def _strategy_arguments(self):

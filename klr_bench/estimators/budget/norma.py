@@ -26,7 +26,7 @@ def step_and_truncate(book, parameters):
             continue
         slot = counts[N]
         if slot == budget:
-            slot = counts[TURNS] % budget  # the slot of the oldest support vector, because slots are reused in turn
+            slot = counts[TURNS] % budget  # slots are reused in turn, so this slot holds the oldest support vector
             drop(book, book.column[slot])
             counts[TURNS] += 1
         enter(book, i, slot, -eta * slope, value)

@@ -56,7 +56,7 @@ def sample_then_project(book, parameters):
             if u[i] < abs(slope) / G:
                 enter(book, i, slot, -math.copysign(eta * G, slope), value)
             continue
-        if not len(inverse):  # the support vectors stay the same from here on
+        if not len(inverse):  # the set of support vectors does not change from here on
             inverse = _inverse_lengths(book)
         nearest = first_of_largest(book.values[i], inverse)
         if nearest >= 0:
@@ -68,7 +68,7 @@ def sample_then_project(book, parameters):
 
 @estimator
 class BudgetOSKL(Progressive, BudgetKernelClassifier):
-    r"""OSKL that stops adding support vectors at `budget` and projects later updates onto them.
+    r"""OSKL that keeps the first `budget` support vectors and projects later updates onto them.
 
     With room, an example becomes a support vector with probability |l'(y, f(x))| / G, with the coefficient -eta G
     sign(l'), as in `OSKL`: an unbiased gradient step.  Without, the gradient is replaced by its orthogonal projection
@@ -181,7 +181,7 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
 
 
 def best_coefficients(operands, support, X, y, lam):
-    """Return the coefficients of given support vectors that minimize the regularized loss.
+    """Return the coefficients of the given support vectors that minimize the regularized loss.
 
     The objective of f = sum_j a_j k(x_j, .) is (lam/2) a'Ga + (1/n) sum_i log(1 + exp(-y_i f(x_i))).
 

@@ -1,4 +1,4 @@
-"""Budgeted stochastic gradient descent that projects removed support vectors onto others.
+"""Budgeted stochastic gradient descent that projects removed support vectors onto the rest.
 
 Wang, Crammer, Vucetic (JMLR 13, 2012), section 4.2.  Without support vector p, f = sum a_i k(x_i, .) changes the least
 if the others get a_p d, where K d = k_p, with their kernel matrix K and their kernel values k_p with x_p.  Column p of
@@ -86,7 +86,7 @@ def backward(factor, m, x):
 
 @compiled(types.void(_matrix, int64, int64), fastmath={"contract"})
 def without(factor, p, m):
-    """Update a Cholesky factor in place when row and column p of its matrix are removed."""
+    """Update a Cholesky factor in place after row and column p of the matrix are removed."""
     for i in range(p):
         row = factor[i, p:m]
         for j in range(len(row) - 1):

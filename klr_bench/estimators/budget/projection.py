@@ -179,7 +179,7 @@ class ProjectionState:
         self._step(np.vstack([w, new]), c, np.arange(b - 1, -1, -1), b)
         self.n_mistakes += int(counts[0])
         self.refused = self.t - b + int(counts[1]) if counts[1] else 0
-        self.last_value = f[counts[1] - 1]  # f[-1], the last value, if no example was refused
+        self.last_value = f[counts[1] - 1]  # if no example was refused, this is the last value, f[-1]
 
     def _kernel_values(self, X):
         left = self._operand(X)
@@ -188,7 +188,7 @@ class ProjectionState:
         return left, k, np.ascontiguousarray(self.operands.values(left, right))
 
     def _coordinates(self, k):
-        """Return the coordinates of examples in the span, given their kernel values k."""
+        """Project examples onto the span of the support vectors, given their kernel values k."""
         w = np.empty(k.shape)
         for start in range(0, len(k), PANEL):
             rows = slice(start, min(start + PANEL, len(k)))

@@ -1,4 +1,4 @@
-"""Base classes of binary classifiers, with their parameters, validation and prediction."""
+"""Base classes of binary classifiers: common parameters, validation and prediction."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from klr_bench.estimators.core.rows import make_writable, without_duplicates
 
 
 class BinaryClassifier(Classifier):
-    """Base class of binary classifiers, which handle more than two classes by one-vs-rest.
+    """Base class of binary classifiers, extended to more than two classes by one-vs-rest.
 
     With two classes `decision_function` returns f, (n_samples,), otherwise the f_k, (n_samples, n_classes); the class
     with the largest is predicted.  A subclass has `decision_function`, and `fit`: one that learns all f_k itself, or

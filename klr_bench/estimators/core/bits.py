@@ -1,4 +1,4 @@
-"""Detection of two-valued features, their storage as bits, and counting of these bits.
+"""Detect two-valued features, store them as bits, and count the bits.
 
 Where each of k features has the values a_j and a_j + v, with one v for all, the squared distance of two rows in these
 features is v^2 times the number of bits in which they differ; and where all a_j are 0, their product is v^2 times the
@@ -34,7 +34,7 @@ FOUR = 4
 
 @dataclass(frozen=True)
 class TwoValued:
-    """Description of those features of a data set that take only two values.
+    """Description of the features of a data set that take only two values.
 
     `columns` (k,) holds the column indices of these features. Each takes the value `base` or `other`, which differ by
     `step`. The features `rest` (d - k,) may have any value.
@@ -67,7 +67,7 @@ class TwoValued:
         return -(-len(self.columns) // (8 * WORDS[dtype].itemsize * FOUR)) * FOUR
 
     def misfits(self, X):
-        """Return a mask of those two-valued features for which X contains a third value."""
+        """Return a mask of the supposedly two-valued features that have a third value in X."""
         if sp.issparse(X) and self.in_csr:
             wrong = (X.data != self.other[X.indices]) & (X.data != 0)
             return np.isin(self.columns, X.indices[wrong])
@@ -234,7 +234,7 @@ def _signatures(of):
 
 @compiled(_signatures(lambda real, words: void(words, words, int64, boolean, real[::1], real[:, ::1])))
 def tabulate(left, right, n_words, differ, table, values):
-    """Look up the bit count of each pair of word rows in `table`, and store the results."""
+    """Look up the table entry for the bit count of each pair of rows, and store it."""
     counts = np.empty(right.shape[1], dtype=right.dtype)
     for i in range(len(left)):
         _count(left[i], right, n_words, differ, counts)
@@ -245,7 +245,7 @@ def tabulate(left, right, n_words, differ, table, values):
 
 @compiled(_signatures(lambda real, words: real[::1](words, words, int64, boolean, real[::1], real[:])))
 def sum_tabulated(left, right, n_words, differ, table, weights):
-    """Return weighted sums over the rows of `left` of table entries, looked up by bit count.
+    """Return weighted sums, over the rows of `left`, of the table entries for the bit counts.
 
     Element j is sum_i weights[i] table[count_ij], for the bit counts of row i and column j.
     """
@@ -260,7 +260,7 @@ def sum_tabulated(left, right, n_words, differ, table, weights):
 
 @compiled(_signatures(lambda real, words: void(real[:, ::1], words, words, int64, boolean, float64)))
 def add_counts(products, left, right, n_words, differ, per_bit):
-    """Add the bit counts of each pair of word rows, times `per_bit`, to `products`."""
+    """Add the bit count of each pair of rows, times `per_bit`, to `products`."""
     counts = np.empty(right.shape[1], dtype=right.dtype)
     scale = products.dtype.type(per_bit)
     for i in range(len(left)):
@@ -299,7 +299,7 @@ def exp_of_counts(left, right, n_words, per_bit, values):
 
 @compiled(float32[::1](float32[:, ::1], _WORDS_32, _WORDS_32, int64, float64, float32[:]), fastmath=True)
 def sum_exp_of_counts(products, left, right, n_words, per_bit, weights):
-    """Return weighted sums over the rows of `left` of exponentials of bit counts.
+    """Return weighted sums, over the rows of `left`, of the exponentials of bit counts.
 
     Element j is sum_i weights[i] exp(min(products_ij + per_bit * count_ij, 0)).
 

@@ -1,4 +1,4 @@
-"""Checks shared by all public classifiers, of labels, sample weights and finite results."""
+"""Checks shared by all public classifiers: labels, sample weights and finite results."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def checked_decision(method):
         finite = np.isfinite(values)
         if not finite.all():
             row = np.flatnonzero(~finite.reshape(len(finite), -1).all(axis=1))[0]
-            message = f"{type(self).__name__}: f(x) is not finite at row {row} of X; scale X, here and in fit."
+            message = f"{type(self).__name__}: f(x) is not finite at row {row} of X; scale X both here and in fit."
             raise ValueError(message)
         return values
 

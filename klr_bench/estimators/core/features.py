@@ -55,7 +55,7 @@ class KernelFeatures:
         return replace(self, centers=self.centers[J])
 
     def transform(self, X):
-        """Return the kernel value of each row of X with each center."""
+        """Return the kernel values between the rows of X and the centers."""
         if self.n_features == 0:
             return np.zeros((X.shape[0], 0), dtype=X.dtype)
         X = X.astype(self.centers.dtype, copy=False)
@@ -65,7 +65,7 @@ class KernelFeatures:
 
 @dataclass(frozen=True)
 class DrawnRows:
-    """Random matrix omega for sparse data, whose rows are drawn only when they are needed.
+    """Random matrix omega, for sparse data, with rows that are drawn only when needed.
 
     Its shape is (d, D). Row j depends only on `seed` and j. The numbers are normal with the standard deviation
     `scale`; `taken` (k,) are the columns in use, None for all D.
@@ -174,7 +174,7 @@ class LinearFeatures:
         return LinearFeatures(self.columns[J])
 
     def is_all_of(self, X):
-        """Return True if the map selects all columns of X in their order."""
+        """Return True if the map selects all columns of X in their original order."""
         return np.array_equal(self.columns, np.arange(X.shape[1]))
 
     def transform(self, X):

@@ -1,4 +1,4 @@
-"""Compilation of functions by numba on first use, with a cache that is never out of date.
+"""Compilation of functions by numba on first use, with a cache that never goes stale.
 
 A function is compiled for a declared signature, or loaded from the cache, when it is first called with such arguments.
 numba itself would compile explicit signatures at import, and without them an engine again for each rule.
@@ -62,7 +62,7 @@ refused: list[str] = []
 
 
 def is_cold() -> bool:
-    """Return True if the cache has no compiled code of this version of the package yet."""
+    """Return True if the cache has no compiled code for this version of the package yet."""
     return next(cache_folder().rglob("*.nbc"), None) is None
 
 
@@ -98,7 +98,7 @@ def _dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
 
 
 class Variant:
-    """A function that numba compiles on first use, for some of its signatures.
+    """A function that numba compiles on first use, for a subset of its signatures.
 
     Arguments are converted to the types of the signatures.
     """
@@ -178,7 +178,7 @@ def _dtypes(numba_types: Iterable[Any]) -> Iterator[np.dtype[Any]]:
 
 
 def _kinds(arguments: Iterable[Any]) -> Iterator[Any]:
-    """Yield the dtype of each array, also inside tuples, and each `Compiled` function."""
+    """Yield the dtype of each array, including arrays in tuples, and each `Compiled` function."""
     for one in arguments:
         if isinstance(one, np.ndarray):
             yield one.dtype

@@ -52,7 +52,7 @@ class Kernel:
         return values
 
     def diagonal(self, X):
-        """Return the kernel value k(x, x) of each row x of X with itself, as float64."""
+        """Return the kernel value k(x, x) for each row x of X, as float64."""
         if self.name == "rbf":
             return np.ones(X.shape[0])
         squared = squared_norms(X).astype(np.float64)
@@ -97,7 +97,7 @@ def raise_to(values, degree):
 
 
 def squared_norms(X):
-    """Return the squared Euclidean norm of each row of X, dense or CSR."""
+    """Return the squared Euclidean norm of each row of a dense or CSR matrix X."""
     if sp.issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1)).ravel().astype(X.dtype)
     return np.einsum("ij,ij->i", X, X)

@@ -75,7 +75,7 @@ def _go_on(self, X, y, classes=None, sample_weight=None, callback=None):
 
 
 def _begin(self, before=()):
-    """Create one learner per class, or reuse the learners `before` if there is one per class.
+    """Create one learner per class, or reuse the list `before` if it has one per class.
 
     All get the same seed, so that they go through the rows in the same order.
     """
@@ -94,7 +94,7 @@ def _parameters(self):
 
 
 def reporting(self, k, n_samples, callback):
-    """Return the argument `callback` for the learner of class k, as a dictionary.
+    """Return the keyword argument `callback` for the learner of class k, as a dictionary.
 
     The callback gets the number of steps of all M learners, divided by M.
     """

@@ -70,7 +70,7 @@ class _Plain:
         return growing_like(X)
 
     def fitting(self, X):
-        """Return self, which can represent the rows of any X."""
+        """Return self, because these operands can represent the rows of any X."""
         del X
         return self
 
@@ -119,7 +119,7 @@ class Dense(_Plain):
         return self._augmented(X, [-2, -1]).T
 
     def packing(self, dtype):
-        """Return the `Packing` of operands without bits."""
+        """Return the `Packing` for operands that store no features as bits."""
         del dtype
         return Packing(0, False, 0.0, 0.0)
 
@@ -142,7 +142,7 @@ class Dense(_Plain):
 
 @dataclass(frozen=True)
 class Indexed(_Plain):
-    """Sparse operands, of which the left is a CSR matrix and the right is an inverted index."""
+    """Sparse operands: the left one is a CSR matrix, and the right one is an inverted index."""
 
     kernel: Kernel
     left_is_rows = True
@@ -233,7 +233,7 @@ class Packed:
         return np.ascontiguousarray(words)
 
     def packing(self, dtype):
-        """Return the `Packing` of operands with the given floating-point type."""
+        """Return the `Packing` for operands with the given floating-point type."""
         name, gamma, coef0 = self.kernel.name, self.kernel.gamma, self.kernel.coef0
         factor = {"rbf": -gamma, "poly": gamma, "linear": 1.0}[name]
         base = coef0 if name == "poly" else 0.0
@@ -283,7 +283,7 @@ class Packed:
 
 
 def operands_of(kernel, X):
-    """Choose the kind of operands with which a kernel is computed fastest on data like X.
+    """Choose the kind of operands for which a kernel is fastest to compute on data like X.
 
     The kind is chosen from the first rows.
     """

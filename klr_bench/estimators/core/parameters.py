@@ -19,7 +19,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 
 class Number(Interval):
-    """Constraint that accepts the numbers in an interval, but no booleans."""
+    """Constraint that accepts numbers in an interval, but not booleans."""
 
     def is_satisfied_by(self, value):
         """Return True if a value is a number in the interval."""

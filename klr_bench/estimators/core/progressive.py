@@ -1,4 +1,4 @@
-"""Online learners that return the prediction they made for each row before learning from it."""
+"""Online learners that predict each row before learning from it and return the predictions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from klr_bench.estimators.core.classifier import distinct_labels
 
 
 class Progressive:
-    """Mixin for online classifiers that return each row's decision value before learning it.
+    """Mixin for online classifiers that predict each row before learning from it.
 
     The attribute `decided` of the state has these values for the last call of `learn`.
     The method `_learn` of such a classifier calls `_note_decided()` after each call of `learn`.

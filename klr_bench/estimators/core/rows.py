@@ -138,7 +138,7 @@ def in_layout(X, sparse):
 
 
 def refuse_dense(name, what, X, n, instead):
-    """Raise ValueError if n dense rows with as many features as a sparse X need too much memory."""
+    """Raise ValueError if n dense rows as wide as those of a sparse X need too much memory."""
     needed = n * X.shape[1] * 8 / 1e6
     if sp.issparse(X) and needed > MOST_DENSE_MB:
         dense = f"{what} of {X.shape[1]:,} features"
@@ -152,14 +152,14 @@ def make_writable(thing: Any) -> None:
         if isinstance(value, np.ndarray):
             if not value.flags.writeable:
                 setattr(thing, name, np.array(value))
-        elif is_dataclass(value):  # a dataclass belongs to operands, which are never modified
+        elif is_dataclass(value):  # dataclasses are parts of operands, which are never modified
             continue
         elif hasattr(value, "__dict__") and type(value).__module__.startswith("klr_bench."):
             make_writable(value)
 
 
 def without_duplicates(X: Any) -> Any:
-    """Sum the duplicate entries of a CSR matrix in a copy; return any other X unchanged."""
+    """Sum duplicate entries in a copy of a CSR matrix X; return any other X unchanged."""
     if sp.issparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()

@@ -33,7 +33,7 @@ _local = _Local()
 
 
 class _Limit:
-    """Limit BLAS to one thread while at least one thread of this package computes something.
+    """Limit BLAS to one thread while any thread of this package is computing.
 
     The first thread sets the limit and the last one removes it.  Most libraries have one limit per process.  OpenBLAS
     with OpenMP has one per thread, set and restored in each.
@@ -55,7 +55,7 @@ class _Limit:
             return max([*self._before, *before], default=effective_n_jobs(-1)), before
 
     def leave(self, before):
-        """Restore the BLAS setting of this thread, and that of the process if no other thread works."""
+        """Restore this thread's BLAS setting, and the process's if no other thread is computing."""
         shared, own = _libraries()
         _set(own, before)
         with self._lock:
@@ -68,7 +68,7 @@ _found = {}
 
 
 def _libraries():
-    """Return the BLAS libraries with a limit per process, and those with a limit per thread.
+    """Return the BLAS libraries limited per process, and those limited per thread.
 
     SciPy has a library of its own, which may be loaded later than NumPy's.
     """
@@ -82,7 +82,7 @@ def _libraries():
 
 def _set(libraries, numbers):
     for library, number in zip(libraries, numbers, strict=False):
-        clear = getattr(library, "clear_controlling_thread", None)  # threadpoolctl 3.8 controls only the calling thread
+        clear = getattr(library, "clear_controlling_thread", None)  # threadpoolctl 3.8 affects only the calling thread
         if clear:
             clear(force=True)
         library.set_num_threads(number)

@@ -1,4 +1,4 @@
-"""Vector operations that are compiled by numba."""
+"""Vector operations compiled by numba."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Online gradient descent on features that approximate a kernel, with constant memory."""
+"""Online gradient descent in constant memory, on features that approximate a kernel."""

@@ -87,7 +87,7 @@ class Descent:
         return last
 
     def sum(self):
-        """Return the sum of the weight vectors with which the examples were predicted."""
+        """Return the sum of the weight vectors that were used to predict the examples."""
         return self.n * self.weights - self.late
 
     def average_from_here(self):
@@ -160,7 +160,7 @@ class FeatureDescentClassifier(OnlineClassifier):
         return self._state.counts[REFUSED], self._state.last_value
 
     def _coefficients(self):
-        """Update the fitted counts, and return the coefficients of the decision function."""
+        """Set the attributes that hold counts, and return the coefficients of the decision function."""
         state = self._state
         self.n_mistakes_, self.n_updates_ = int(state.counts[MISTAKES]), int(state.counts[UPDATES])
         self.t_ = state.t

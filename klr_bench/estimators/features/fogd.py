@@ -126,7 +126,7 @@ class FourierState:
 
     @property
     def decided(self):
-        """Decision values of the rows passed to the last call of `learn`, each before learning it."""
+        """Decision values of the rows passed to the last `learn`, each computed before its update."""
         return self.descent.values[0]
 
     def average_from_here(self):

@@ -141,7 +141,7 @@ class NystroemState:
             self.descent.average_from_here()
 
     def coefficients(self, *, average):
-        """Return the coefficients of the averaged functions or, without `average`, the last ones."""
+        """Return the averaged coefficients if `average` is True, and the last ones otherwise."""
         if self.descent is None:
             return (self.n * self.coef - self.late) / max(self.n, 1) if average else self.coef.copy()
         P = self.projection.T.astype(np.float64)
@@ -235,7 +235,7 @@ class NOGD(FeatureDescentClassifier):
         return last
 
     def stand_in(self):
-        """Return a small estimator that uses Nystroem features even if it is fitted to four rows."""
+        """Return a small estimator that uses Nystroem features even if fitted to only four rows."""
         return type(self)(budget=2)
 
     def _validate_params(self):

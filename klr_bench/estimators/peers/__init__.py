@@ -1,1 +1,1 @@
-"""Classifiers of other libraries with the same kernel, features or objective."""
+"""Other libraries' classifiers that share a kernel, features or objective with klr-bench."""

@@ -143,7 +143,7 @@ class ApproximateKernelLR(BinaryKernelClassifier):
         return float(np.max(np.abs(Z @ Z.T - pairwise_kernels(X, metric=self.kernel, filter_params=True, **options))))
 
     def stand_in(self) -> ApproximateKernelLR:
-        """Return an estimator with the same solver, for a first fit that loads code before timing."""
+        """Return an estimator with the same solver, for a warm-up fit before the timed fit."""
         return type(self)(solver=self.solver)
 
     def _feature_map(self, X: Any) -> Any:

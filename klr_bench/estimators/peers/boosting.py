@@ -38,11 +38,11 @@ class GradientBoosting(HistGradientBoostingClassifier):
         return super().predict_proba(self._dense(X))  # type: ignore[no-any-return]
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return the raw score of each row of X, for each class if there are more than two."""
+        """Return the raw score of each row of X, or one per class if there are more than two."""
         return super().decision_function(self._dense(X))  # type: ignore[no-any-return]
 
     def _dense(self, X: Any) -> Any:
-        """Convert sparse rows to a dense array, without the columns that were dropped in the fit."""
+        """Convert sparse rows to a dense array, without the columns that `fit` dropped."""
         if getattr(self, "_columns", None) is not None:
             if X.shape[1] != self._width:
                 message = f"GradientBoosting: X has {X.shape[1]} features, expected {self._width} as in the fit."
@@ -52,6 +52,6 @@ class GradientBoosting(HistGradientBoostingClassifier):
             return X
         if X.shape[0] * X.shape[1] > LARGEST:
             size = f"{X.shape[0]} sparse rows of {X.shape[1]} features"
-            message = f"GradientBoosting: {size} are too many to convert to a dense array; leave this estimator out."
+            message = f"GradientBoosting: {size} are too many to convert to a dense array; use another estimator."
             raise ValueError(message)
         return X.toarray()

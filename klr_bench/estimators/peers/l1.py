@@ -102,14 +102,14 @@ class L1Peer(L1KLR):
         )  # fmt: skip
 
     def steps(self, n_samples):
-        """Return 1 as the last and the first step, because a library's fit counts as one step."""
+        """Return 1 for both the last and the first step: a library's fit counts as one step."""
         return 1, 1
 
     def _run(self, problem, x, random, callback, reference=None):
-        """Fit with the library; return its solution as an `Iterate`, and True for a finished fit."""
+        """Fit with the library; return its solution as an `Iterate`, and True, meaning finished."""
         Z = library_layout(self.solver, problem.matrix.stored)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # these concern renamed parameters and convergence
+            warnings.simplefilter("ignore")  # these warnings concern renamed parameters and convergence
             model = library_model(self.solver, problem.lam, len(problem.y), self.tol, self.max_iter, random)
             options = {} if (problem.weights == 1).all() else {"sample_weight": problem.weights}
             if options and self.solver not in ("liblinear", "saga"):
