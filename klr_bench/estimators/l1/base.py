@@ -1,4 +1,4 @@
-"""Base class of `L1KLR`, with everything except its parameters and `fit`."""
+"""Base class of `L1KLR`, which implements all but its constructor and `fit`."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ class L1Classifier(BinaryKernelClassifier):
         for iterate in islice(other._iterates(problem, problem.null_point(), None), self.max_iter):
             if iterate.reaches(self.tol) or iterate.stuck:
                 return iterate.objective
-        message = f"{self.reference} did not find the reference objective in {self.max_iter} iterations."
+        message = f"{self.reference} did not reach the reference objective in {self.max_iter} iterations."
         warnings.warn(message, ConvergenceWarning, stacklevel=5)
         return None
 
@@ -243,7 +243,7 @@ class L1Classifier(BinaryKernelClassifier):
 
     @property
     def duality_gap_(self):
-        """Duality gap divided by the objective; one value per class for more than two classes."""
+        """Duality gap divided by the objective; an array if there are more than two classes."""
         return self._iterate.relative_gap if self._iterate is not None else self._final[1]
 
     def ended_at(self):
@@ -273,7 +273,7 @@ class L1Classifier(BinaryKernelClassifier):
         return {name: value for name, value in values.items() if name != "stage"}
 
     def selected_features(self):
-        """Return the columns of X with nonzero coefficients, or None unless features="linear"."""
+        """Return the columns of X with nonzero coefficients, or None if features is not "linear"."""
         return self._used() if self.features == "linear" else None
 
     @checked_decision
@@ -319,5 +319,5 @@ class L1Classifier(BinaryKernelClassifier):
         return last * (1 + self.two_stage), first
 
     def stand_in(self):
-        """Return an estimator that is fitted before timing, to compile the code of this solver."""
+        """Return an estimator to fit before timing, so that this solver's code is compiled."""
         return type(self)(solver=self.solver)

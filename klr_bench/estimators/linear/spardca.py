@@ -180,7 +180,7 @@ class SparDCA(WeightedSolver):
         return self.max_iter, 1
 
     def ended_at(self):
-        """Return the number of passes over the rows that the fit made."""
+        """Return the number of passes over the rows made during the fit."""
         return int(np.max(self.n_iter_))
 
     def progress(self):

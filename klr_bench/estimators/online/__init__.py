@@ -1,1 +1,1 @@
-"""Online kernel learners without a budget, many of which can be trained in one pass."""
+"""Online kernel learners without a limit on support vectors; many can share one pass."""
