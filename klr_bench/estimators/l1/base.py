@@ -65,7 +65,7 @@ class L1Classifier(BinaryKernelClassifier):
                 return
 
     def prepare(self, X, y, sample_weight=None):
-        """Validate the data, compute the features; return the `Problem` and a RandomState."""
+        """Validate the data and compute the features; return the `Problem` and a RandomState."""
         self._forget()
         X, y = self._validate(X, y, dtype=self._dtypes(), reset=True)
         self._set_classes(y)
@@ -107,7 +107,7 @@ class L1Classifier(BinaryKernelClassifier):
         return (self.coef_, self.intercept_) if self.warm_start and "coef_" in vars(self) else None
 
     def _initial_point(self, last):
-        """Return the initial parameter vector of a warm start, or None if one is not possible."""
+        """Return the initial parameter vector for a warm start, or None if that is not possible."""
         if last is None or last[0].shape != (self._map.n_features,):
             return None
         coef, intercept = last
@@ -177,7 +177,7 @@ class L1Classifier(BinaryKernelClassifier):
         return fista(problem, x, scale=scale, growth=self.growth)
 
     def _length(self, n_samples):
-        """Return the maximum number of steps of a stage, and the step of the first checkpoint."""
+        """Return the maximum number of steps of a stage and the step number of the first checkpoint."""
         if self.solver == "sgd_c":
             return max(round(self.n_epochs * n_samples), 1), CHUNK
         return self.max_iter, 1
@@ -314,7 +314,7 @@ class L1Classifier(BinaryKernelClassifier):
         return clone(self).set_params(reference=model._reference_objective(model._with_lam(problem)))
 
     def steps(self, n_samples):
-        """Return the maximum number of steps of `fit`, and the step of the first checkpoint."""
+        """Return the maximum number of steps of `fit` and the step number of the first checkpoint."""
         last, first = self._length(n_samples)
         return last * (1 + self.two_stage), first
 

@@ -208,7 +208,7 @@ def logistic_loss(margins, weights):
 
 @compiled(float64(_READ, _READ, _READ))
 def loss_change(margins, change, weights):
-    """Return the change of the weighted logistic loss for given changes of the margins.
+    """Return the change in the weighted logistic loss for given changes in the margins.
 
     It is accurate for small changes c_i: the loss of example i changes by log(1 + s_i (exp(-c_i) - 1)).
     """

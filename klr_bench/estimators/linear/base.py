@@ -180,7 +180,7 @@ class IncrementalClassifier(LinearClassifier):
         return self
 
     def steps(self, n_samples):
-        """Return the number of rows that `fit` processes, and the position of the first checkpoint."""
+        """Return the number of rows that `fit` processes and the row number of the first checkpoint."""
         return n_samples * self.n_epochs, FIRST
 
     def summary(self):

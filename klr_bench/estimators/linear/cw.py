@@ -124,7 +124,7 @@ class ConfidenceWeighted(ConfidenceLearner):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # each update forces its row to be correct, so label noise does harm
+        tags.classifier_tags.poor_score = True  # each update fits its row exactly, so noisy labels cause large errors
         return tags
 
     def _limit(self, dtype):

@@ -178,7 +178,7 @@ class Subproblem:
             block = np.zeros((r, max(r, self._S.shape[1])))
             weighted = added.multiply(self._C[:, None]).tocsr()
             e, V = eigh(np.eye(r) + (added.T @ weighted).toarray(), overwrite_a=True)
-            block[:, :r] = (V / np.maximum(e, 1.0)) @ V.T  # without rounding errors, they would be at least 1
+            block[:, :r] = (V / np.maximum(e, 1.0)) @ V.T  # without rounding errors, e would be at least 1
             self._S = np.vstack([self._S.reshape(p, -1), block]) if p else block
 
     def size_mb(self, features=()):
@@ -204,7 +204,7 @@ class Subproblem:
             )  # fmt: skip
             self._set_state()
             dual = self.dual()
-            if not -1e-9 * self.a.sum() <= dual < np.inf:  # it is at least 0, except for rounding errors
+            if not -1e-9 * self.a.sum() <= dual < np.inf:  # at least 0, except for rounding errors
                 message = (
                     f"Rounding errors made the dual objective {dual:g}; scale the features, for example to [0, 1]."
                 )

@@ -176,7 +176,7 @@ class SparDCA(WeightedSolver):
         return self
 
     def steps(self, n_samples):
-        """Return the maximum number of passes of `fit`, and the pass of the first checkpoint."""
+        """Return the maximum number of passes of `fit` and the pass number of the first checkpoint."""
         return self.max_iter, 1
 
     def ended_at(self):

@@ -1,1 +1,1 @@
-"""Online kernel learners without a limit on support vectors; many can share one pass."""
+"""Online kernel learners with unlimited support vectors; several learners can share a pass."""

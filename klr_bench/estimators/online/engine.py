@@ -49,7 +49,7 @@ def _fold_signature(real):
 
 @compiled([_fold_signature(float32), _fold_signature(float64)])
 def _fold(coef, average, since, weights, first, n, scale, scale_sum, tiny):
-    """Multiply the coefficients of f by their common scale factor, which then becomes 1.
+    """Multiply the coefficients of f by their common scale factor, and reset the factor to 1.
 
     Coefficients first, ..., n-1 are changed, and belong to the scale sum 0.  Returns the index of the first nonzero
     coefficient.

@@ -68,7 +68,7 @@ class PrototypeClassifier(Classifier):
         return values
 
     def steps(self, n_samples):
-        """Return the maximum number of passes of `fit`, and the pass of the first checkpoint."""
+        """Return the maximum number of passes of `fit` and the pass number of the first checkpoint."""
         return self.max_iter, 1
 
     def summary(self):
@@ -144,7 +144,7 @@ class PrototypeClassifier(Classifier):
         return tuple(part for part, learned in zip(PARTS, wanted, strict=True) if learned)
 
     def _rows(self, X, y, sample_weight, random):
-        """Split the data into training and validation rows (or None), with weights of mean 1."""
+        """Return training rows, and validation rows or None, with weights scaled to mean 1."""
         weights = row_weights(sample_weight, self.class_weight, X, y, self.classes_)
         if weights is not None:
             refuse_weightless(self, weights, y)
