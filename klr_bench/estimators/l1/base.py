@@ -1,4 +1,4 @@
-"""Base class of `L1KLR`, with everything except its parameters and `fit`."""
+"""Base class of `L1KLR`, which implements all but its constructor and `fit`."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class L1Classifier(BinaryKernelClassifier):
                 return
 
     def prepare(self, X, y, sample_weight=None):
-        """Validate the data, compute the features; return the `Problem` and a RandomState."""
+        """Validate the data and compute the features; return the `Problem` and a RandomState."""
         self._forget()
         X, y = self._validate(X, y, dtype=self._dtypes(), reset=True)
         self._set_classes(y)
@@ -107,7 +107,7 @@ class L1Classifier(BinaryKernelClassifier):
         return (self.coef_, self.intercept_) if self.warm_start and "coef_" in vars(self) else None
 
     def _initial_point(self, last):
-        """Return the initial parameter vector of a warm start, or None if one is not possible."""
+        """Return the initial parameter vector for a warm start, or None if that is not possible."""
         if last is None or last[0].shape != (self._map.n_features,):
             return None
         coef, intercept = last
@@ -177,7 +177,7 @@ class L1Classifier(BinaryKernelClassifier):
         return fista(problem, x, scale=scale, growth=self.growth)
 
     def _length(self, n_samples):
-        """Return the maximum number of steps of a stage, and the step of the first checkpoint."""
+        """Return the maximum number of steps of a stage and the step number of the first checkpoint."""
         if self.solver == "sgd_c":
             return max(round(self.n_epochs * n_samples), 1), CHUNK
         return self.max_iter, 1
@@ -203,7 +203,7 @@ class L1Classifier(BinaryKernelClassifier):
         for iterate in islice(other._iterates(problem, problem.null_point(), None), self.max_iter):
             if iterate.reaches(self.tol) or iterate.stuck:
                 return iterate.objective
-        message = f"{self.reference} did not find the reference objective in {self.max_iter} iterations."
+        message = f"{self.reference} did not reach the reference objective in {self.max_iter} iterations."
         warnings.warn(message, ConvergenceWarning, stacklevel=5)
         return None
 
@@ -243,7 +243,7 @@ class L1Classifier(BinaryKernelClassifier):
 
     @property
     def duality_gap_(self):
-        """Duality gap divided by the objective; one value per class for more than two classes."""
+        """Duality gap divided by the objective; an array if there are more than two classes."""
         return self._iterate.relative_gap if self._iterate is not None else self._final[1]
 
     def ended_at(self):
@@ -273,7 +273,7 @@ class L1Classifier(BinaryKernelClassifier):
         return {name: value for name, value in values.items() if name != "stage"}
 
     def selected_features(self):
-        """Return the columns of X with nonzero coefficients, or None unless features="linear"."""
+        """Return the columns of X with nonzero coefficients, or None if features is not "linear"."""
         return self._used() if self.features == "linear" else None
 
     @checked_decision
@@ -314,10 +314,10 @@ class L1Classifier(BinaryKernelClassifier):
         return clone(self).set_params(reference=model._reference_objective(model._with_lam(problem)))
 
     def steps(self, n_samples):
-        """Return the maximum number of steps of `fit`, and the step of the first checkpoint."""
+        """Return the maximum number of steps of `fit` and the step number of the first checkpoint."""
         last, first = self._length(n_samples)
         return last * (1 + self.two_stage), first
 
     def stand_in(self):
-        """Return an estimator that is fitted before timing, to compile the code of this solver."""
+        """Return an estimator to fit before timing, so that this solver's code is compiled."""
         return type(self)(solver=self.solver)

@@ -1,4 +1,4 @@
-"""Solver by coordinate gradient descent (Qin et al., 2011, algorithms 2 and 3).
+"""Coordinate gradient descent solver (Qin et al., 2011, algorithms 2 and 3).
 
 See also Tseng and Yun; Yun and Toh.
 """

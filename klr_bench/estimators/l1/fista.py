@@ -1,4 +1,4 @@
-"""Solvers FISTA and multi-scale FISTA with backtracking (Qin et al., 2011, algorithm 1)."""
+"""FISTA and multi-scale FISTA solvers with backtracking (Qin et al., 2011, algorithm 1)."""
 
 from __future__ import annotations
 
@@ -45,6 +45,6 @@ def fista(problem, x, *, scale="identity", mu=1.0, shrink=0.8, growth=1.0):
         margins = margins_y + momentum * (margins_y - margins_before)
         t = t_next
         objective = loss_y + problem.l1(y)
-        # each gradient also gives a lower bound of the minimum: keep the largest
+        # each gradient also gives a lower bound on the minimum: keep the largest
         bound = max(bound, dual)
         yield Iterate(problem, y, margins_y, objective, gap_bound=max(objective - bound, 0.0))

@@ -1,4 +1,4 @@
-"""Matrix Z of the features of all training rows, and products with it.
+"""Feature matrix Z of all training rows, and matrix products with Z.
 
 Z has shape (N, D) for N rows and D features.
 

@@ -1,4 +1,4 @@
-"""Regularization path of `L1KLR`: the largest useful lambda, and fits for smaller ones."""
+"""Regularization path of `L1KLR`: the largest useful lambda, and fits for smaller values."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def lambda_max(X, y, **parameters):
 
 @single_threaded_blas()
 def l1_path(X, y, lams=(0.5, 0.2, 0.1, 0.05), *, relative=True, callback=None, **parameters):
-    r"""Fit one `L1KLR` per lambda, in decreasing order, each from the previous solution.
+    r"""Fit one `L1KLR` per lambda, in decreasing order, starting from the previous solution.
 
     .. math::
 

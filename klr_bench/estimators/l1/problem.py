@@ -67,16 +67,16 @@ class Problem:
         return float(self.penalty @ np.abs(x))
 
     def l1_change(self, x, d):
-        """Return the change of the L1 penalty if x changes by d; accurate for a small d."""
+        """Return the change in the L1 penalty when x changes by d; accurate even for small d."""
         return float(self.penalty @ (np.abs(x + d) - np.abs(x)))
 
     def search(self, x, margins, d, products, delta, *, armijo, halvings):
-        """Return the largest step size among 1, 1/2, 1/4, ... with sufficient decrease, or 0.
+        """Return the largest step size in 1, 1/2, 1/4, ... with sufficient decrease, or 0 if none.
 
         The condition for a step size alpha is F(x + alpha d) <= F(x) + armijo alpha delta.
         """
         alpha = 1.0
-        for _ in range(halvings):  # the terms of the change are summed, as a difference of sums would lose digits
+        for _ in range(halvings):  # sum the changes of the terms, because subtracting two sums would lose digits
             change = loss_change(margins, alpha * products, self.weights) + self.l1_change(x, alpha * d)
             if change <= armijo * alpha * delta:
                 return alpha
@@ -84,7 +84,7 @@ class Problem:
         return 0.0
 
     def slopes(self, margins, *, second=False):
-        """Return the gradient, the diagonal of the Hessian, and a lower bound of the minimum.
+        """Return the gradient, the diagonal of the Hessian, and a lower bound on the minimum.
 
         The gradient has shape (P,), and so has the diagonal if `second` is True; otherwise it is empty.
         """
@@ -208,7 +208,7 @@ def logistic_loss(margins, weights):
 
 @compiled(float64(_READ, _READ, _READ))
 def loss_change(margins, change, weights):
-    """Return the change of the weighted logistic loss for given changes of the margins.
+    """Return the change in the weighted logistic loss for given changes in the margins.
 
     It is accurate for small changes c_i: the loss of example i changes by log(1 + s_i (exp(-c_i) - 1)).
     """

@@ -1,4 +1,4 @@
-"""Solver by proximal Newton steps on working sets of features; it is not from the paper.
+"""Proximal Newton solver with working sets of features (not from the paper).
 
 repeat
         J = the support and the features that violate the optimality conditions most
@@ -65,7 +65,7 @@ def prox_newton(problem, x):
 
 
 def violations(gradient, x, penalty):
-    """Return by how much each parameter violates its optimality condition, shape (P,).
+    """Return how much each parameter violates its optimality condition, of shape (P,).
 
     It is the smallest absolute element of the subdifferential of F.
     """
@@ -74,7 +74,7 @@ def violations(gradient, x, penalty):
 
 
 def working_set(broken, x, D):
-    """Return the sorted indices of the features that the next Newton steps optimize."""
+    """Return the sorted indices of the features to be optimized by the next Newton steps."""
     support = x[:D] != 0
     size = max(LEAST_SIZE, 2 * np.count_nonzero(support))
     candidates = np.flatnonzero(~support & (broken[:D] > 0))

@@ -1,4 +1,4 @@
-"""Solver by SGD with a cumulative L1 penalty (Qin et al., 2011, algorithm 4).
+"""SGD solver with a cumulative L1 penalty (Qin et al., 2011, algorithm 4).
 
 Two statements of the paper are corrected: examples count from 1, with h^1 their first gradient, and eta decays,
 eta_0 2^(-k/N) (lines 218-222).

@@ -49,7 +49,7 @@ class LinearClassifier(BinaryClassifier):
         check_is_fitted(self, "coef_")
         X, coef = self._validate(X, dtype=self._dtypes()), self.coef_.T
         values = np.empty((X.shape[0], *coef.shape[1:]))
-        for start in range(0, len(values), PREDICTED_ROWS):  # blocks limit the float64 copy of float32 rows
+        for start in range(0, len(values), PREDICTED_ROWS):  # blocks keep the float64 copy of float32 rows small
             values[start : start + PREDICTED_ROWS] = X[start : start + PREDICTED_ROWS] @ coef
         return spread(self, values)
 
@@ -113,7 +113,7 @@ class WeightedSolver(LinearClassifier):
         """Reset the estimator; return the rows, their labels, and the weight of each row times C."""
         X, signs, weights = self._weighted(*self._begin(X, y), sample_weight)
         if len(np.unique(signs)) < 2:
-            message = f"{type(self).__name__}: each class must have a row with a weight above 0."
+            message = f"{type(self).__name__}: each class needs at least one row with a positive weight."
             raise ValueError(message)
         return X, signs, per_row(self.C, len(signs)) if weights is None else self.C * weights
 
@@ -180,7 +180,7 @@ class IncrementalClassifier(LinearClassifier):
         return self
 
     def steps(self, n_samples):
-        """Return the number of rows that `fit` processes, and the position of the first checkpoint."""
+        """Return the number of rows that `fit` processes and the row number of the first checkpoint."""
         return n_samples * self.n_epochs, FIRST
 
     def summary(self):

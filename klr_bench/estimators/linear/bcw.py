@@ -135,7 +135,7 @@ class BatchConfidenceWeighted(Weighted, IncrementalClassifier):
             )
             raise ValueError(message)
         e, V = eigh(precision, overwrite_a=False, check_finite=False)
-        e = np.maximum(e, 1.0)  # the exact eigenvalues of I + X'X / r are at least 1
+        e = np.maximum(e, 1.0)  # without rounding errors, all eigenvalues of I + X'X / r would be at least 1
         root = (V * e**-0.5) @ V.T
         w = (V * e**0.5) @ (V.T @ self._mean)
         self.precision_, self._root = precision, root
@@ -157,7 +157,7 @@ class BatchConfidenceWeighted(Weighted, IncrementalClassifier):
         return False
 
     def summary(self):
-        """Return a dict of the fraction of non-zero weights, the update count and the pass time."""
+        """Return the fraction of non-zero weights, update count and pass time, as a dict."""
         return super().summary() | {"pass_time_s": float(np.sum(self.pass_time_))}
 
     def _publish(self, w):

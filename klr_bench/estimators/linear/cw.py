@@ -1,4 +1,4 @@
-"""Confidence-weighted classifiers: CW with a hard constraint, SCW-I and SCW-II with a loss."""
+"""Confidence-weighted classifiers: CW (hard constraint), SCW-I and SCW-II (soft constraint)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def shrinkage(alpha, v, phi):
     It is alpha phi / (sqrt(u) + alpha phi v), with the variance of the margin v before and u after the update.
     """
     a = alpha * v * phi
-    root = 2.0 * v / (a + math.sqrt(a * a + 4.0 * v))  # sqrt(u) = (-a + sqrt(a^2 + 4 v)) / 2, without cancellation
+    root = 2.0 * v / (a + math.sqrt(a * a + 4.0 * v))  # sqrt(u) = (-a + sqrt(a^2 + 4 v)) / 2, avoiding cancellation
     return alpha * phi / (root + alpha * phi * v)
 
 
@@ -124,7 +124,7 @@ class ConfidenceWeighted(ConfidenceLearner):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # each update enforces its row, so noisy labels cause large errors
+        tags.classifier_tags.poor_score = True  # each update fits its row exactly, so noisy labels cause large errors
         return tags
 
     def _limit(self, dtype):

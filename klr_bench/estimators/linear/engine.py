@@ -46,7 +46,7 @@ LIMITS = {"float64": 1e8, "float32": 1e4}
 
 
 def read_only(real, dimensions):
-    """Return the numba type of a C-contiguous array that compiled code only reads."""
+    """Return the numba type of a read-only C-contiguous array."""
     return types.Array(real, dimensions, "C", readonly=True)
 
 

@@ -29,7 +29,7 @@ _vector, _places = float64[::1], int64[::1]
 
 @compiled(float64(_vector, float64, _vector))
 def conjugate(norms, sigma, c):
-    """Return the convex conjugate of the regularizer, and store its gradient's factors in c.
+    """Return the convex conjugate of the regularizer; store the factors of its gradient in c.
 
     The conjugate is Omega*(z), its gradient c_k z_k in group k; `norms` are the ||z_k|| (K,), and c (K,) is set.
 
@@ -121,7 +121,7 @@ def _ascend(data, indices, indptr, y, group, begin, S, plain, u, squares, a, bou
                 v[k] += x[s] * float64(x[s])
             else:
                 covariances, other = S[row[s]], s
-                while other >= 0 and group[row[other]] == k:  # each pair of features counts once, with weight 2
+                while other >= 0 and group[row[other]] == k:  # visit each pair of features once, with weight 2
                     weight = 1.0 if other == s else 2.0
                     v[k] += weight * x[s] * covariances[row[other] - begin[k]] * x[other]
                     other -= 1
@@ -166,7 +166,7 @@ class Subproblem:
         self._begin, self._S = np.zeros(1, dtype=np.int64), np.empty((0, 0))
 
     def add(self, features):
-        """Add a group of features, at most as many as in the first group."""
+        """Add a group of features, which must not be larger than the first group."""
         p, r = len(self.features), len(features)
         self.features = np.append(self.features, features)
         self._rows = self._X[:, self.features]
@@ -178,11 +178,11 @@ class Subproblem:
             block = np.zeros((r, max(r, self._S.shape[1])))
             weighted = added.multiply(self._C[:, None]).tocsr()
             e, V = eigh(np.eye(r) + (added.T @ weighted).toarray(), overwrite_a=True)
-            block[:, :r] = (V / np.maximum(e, 1.0)) @ V.T  # the exact eigenvalues are at least 1
+            block[:, :r] = (V / np.maximum(e, 1.0)) @ V.T  # without rounding errors, e would be at least 1
             self._S = np.vstack([self._S.reshape(p, -1), block]) if p else block
 
     def size_mb(self, features=()):
-        """Return the memory in MB that the problem would need with a further group of features."""
+        """Return the memory in MB that the problem would need with one more group of features."""
         selected, width = np.append(self.features, features).astype(np.int64), max(self._S.shape[1], len(features))
         mask = np.zeros(self._X.shape[1], dtype=bool)
         mask[selected] = True
@@ -204,7 +204,7 @@ class Subproblem:
             )  # fmt: skip
             self._set_state()
             dual = self.dual()
-            if not -1e-9 * self.a.sum() <= dual < np.inf:  # without rounding it is at least its initial value 0
+            if not -1e-9 * self.a.sum() <= dual < np.inf:  # at least 0, except for rounding errors
                 message = (
                     f"Rounding errors made the dual objective {dual:g}; scale the features, for example to [0, 1]."
                 )

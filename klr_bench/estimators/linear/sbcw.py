@@ -148,7 +148,7 @@ class SparseBatchConfidenceWeighted(WeightedSolver):
         return self
 
     def steps(self, n_samples):
-        """Return the maximum number of iterations, and the iteration of the first checkpoint."""
+        """Return the maximum number of iterations and the iteration number of the first checkpoint."""
         return -(-self.n_features_to_select // self._group_size()), 1
 
     def summary(self):

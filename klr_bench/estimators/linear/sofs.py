@@ -1,4 +1,4 @@
-"""Second-order online feature selection: AROW that keeps the weights of smallest variance."""
+"""Second-order online feature selection (SOFS), which keeps the least uncertain weights."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from klr_bench.estimators.core.parameters import COUNT, POSITIVE, estimator, par
 from klr_bench.estimators.linear.base import IncrementalClassifier, Weighted, per_row
 from klr_bench.estimators.linear.engine import MISTAKES, ROWS, UPDATES, read_only
 
-ABSENT = -1  # the position of features that are not in the heap
+ABSENT = -1  # the heap position of a feature that is not in the heap
 _integers, _vector = int64[::1], float64[::1]
 
 
 @compiled(inline="always")
 def before(variance, i, j):
-    """Return True if feature i precedes feature j by variance, or by index if these are equal."""
+    """Return True if feature i precedes feature j by variance, with ties broken by index."""
     return variance[i] < variance[j] or (variance[i] == variance[j] and i < j)
 
 

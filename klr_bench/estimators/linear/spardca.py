@@ -176,11 +176,11 @@ class SparDCA(WeightedSolver):
         return self
 
     def steps(self, n_samples):
-        """Return the maximum number of passes of `fit`, and the pass of the first checkpoint."""
+        """Return the maximum number of passes of `fit` and the pass number of the first checkpoint."""
         return self.max_iter, 1
 
     def ended_at(self):
-        """Return the number of passes over the rows that the fit made."""
+        """Return the number of passes over the rows made during the fit."""
         return int(np.max(self.n_iter_))
 
     def progress(self):

@@ -1,1 +1,1 @@
-"""Online kernel learners without a budget, many of which can be trained in one pass."""
+"""Online kernel learners with unlimited support vectors; several learners can share a pass."""

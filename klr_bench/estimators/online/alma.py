@@ -1,4 +1,4 @@
-"""ALMA: an online learner that approximates the classifier with the maximal margin."""
+"""ALMA: an online learner that approximates the maximum-margin classifier."""
 
 from __future__ import annotations
 

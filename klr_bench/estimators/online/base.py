@@ -131,7 +131,7 @@ class OnlineKernelClassifier(OnlineClassifier):
         return draws, weights
 
     def _end_pass(self):
-        """Merge support vectors that are copies of the same row at the end of a pass."""
+        """At the end of a pass, merge support vectors that are copies of the same row."""
         self._count_again()
         self._state.merge()
         self._publish()

@@ -205,7 +205,7 @@ def separating_function(T: float, n_points: int) -> tuple[float, float]:
 
 
 def few_support_loss(T: ArrayLike, n_points: int) -> Values:
-    """Return the least expected loss of any learner with fewer than `n_points` support vectors.
+    """Return the minimum expected loss of learners with fewer than `n_points` support vectors.
 
     ICML 2013, theorem 2, third statement.
 

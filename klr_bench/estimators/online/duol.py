@@ -101,7 +101,7 @@ def _block(gram, values, labels, f, coef, sums, C, rho, counts):
 
 
 class DoubleState(BlockState):
-    """State that DUOL carries from one block of examples to the next, in float64.
+    """State, in float64, that DUOL carries from one block of examples to the next.
 
     Attributes: `support`, the support vectors; `numbers`, their numbers; the rest as in `_block`.
     """

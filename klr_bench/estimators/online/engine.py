@@ -1,4 +1,4 @@
-"""Exact computation of online updates in blocks, for one or many learners at a time.
+"""Compute online updates exactly in blocks, for one or many learners at a time.
 
 At step t, with f_1 = 0, a learner sees (x_t, y_t), and its rule answers (insert, s_t, c_t):
 
@@ -49,7 +49,7 @@ def _fold_signature(real):
 
 @compiled([_fold_signature(float32), _fold_signature(float64)])
 def _fold(coef, average, since, weights, first, n, scale, scale_sum, tiny):
-    """Multiply the coefficients of f by their common scale factor, which then becomes 1.
+    """Multiply the coefficients of f by their common scale factor, and reset the factor to 1.
 
     Coefficients first, ..., n-1 are changed, and belong to the scale sum 0.  Returns the index of the first nonzero
     coefficient.
@@ -177,7 +177,7 @@ class OnlineState:
     """
 
     def __init__(self, kernel, X, row=(0,)):
-        """Initialize the state for rows like those of X.
+        """Initialize the state for rows of the same type and width as X.
 
         X is dense or CSR, with at least one row.  row (n_learners,) is the result of `shared_rows`.
         """
@@ -187,7 +187,7 @@ class OnlineState:
         self._start(len(self.row), X[:0])
 
     def _start(self, n, support):
-        """Create n rows of coefficients, all empty, for the given support vectors."""
+        """Initialize n rows of coefficients for the given support vectors."""
         self._hold(support)
         self.coef, self.average, self.since = (GrowingColumns(n, np.float64) for _ in range(3))
         self.weights = GrowingColumns(n, support.dtype)
@@ -280,7 +280,7 @@ class OnlineState:
 
     @property
     def refused(self):
-        """Number of the example that each learner refused, counted from 1, or 0 if none."""
+        """1-based index of the example at which each learner failed, or 0 if none."""
         return self.counts[self.row, 2]
 
     def coefficients(self, i, *, average):
@@ -293,7 +293,7 @@ class OnlineState:
         return coef * scale
 
     def decide(self, weights, X):
-        """Evaluate k functions at the rows of X; return float64 of shape (k, n_samples).
+        """Evaluate k functions at the rows of X; return a float64 array of shape (k, n_samples).
 
         `weights` (k, n) are the coefficients of the functions for the n support vectors.
         """

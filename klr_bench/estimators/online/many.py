@@ -191,7 +191,7 @@ class SharedFit:
 
     def _learn(self, groups, X, signs, epoch, callback):
         n = len(signs)
-        # each learner draws the same random numbers as if it were fitted alone
+        # each learner draws the random numbers that it would draw if fitted alone
         order, *_ = [learner._order(n) for learner in self.learners]
         for start in range(0, n, engine.BLOCK):
             block = slice(start, min(start + engine.BLOCK, n))
@@ -215,7 +215,7 @@ class SharedFit:
 
     @property
     def refused(self):
-        """Boolean array with one entry per learner, which is True if the learner failed."""
+        """Boolean array with one entry per learner: True if the learner failed."""
         return self.state.refused > 0
 
     @property

@@ -122,7 +122,7 @@ class OneVsRestKernelClassifier(OnlineKernelClassifier):
         return spread(self, f)
 
     def last_classifier(self):
-        """Return a copy of the fitted classifier that predicts with the last function alone.
+        """Return a copy of the fitted classifier that predicts with the last f, not the average.
 
         The copy has average=False and shares memory with the original.
         """

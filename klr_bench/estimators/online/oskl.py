@@ -137,7 +137,7 @@ class OSKL(SoftmaxKernelClassifier):
         return weights
 
     def _weighted(self, draws, weights):
-        """Divide the random draws by the sample weights, and raise G if a weight exceeds it."""
+        """Divide the random draws by the sample weights, and increase G if a weight exceeds it."""
         if weights is None:
             return draws, None
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -123,7 +123,7 @@ class OnlineClassifier(BinaryKernelClassifier):
         return self._probabilities(X)
 
     def steps(self, n_samples):
-        """Return the total number of steps of `fit` and the first step worth a checkpoint."""
+        """Return the total number of steps of `fit` and the step number of the first checkpoint."""
         return n_samples * self._passes(n_samples), FIRST
 
     def progress(self):
@@ -227,7 +227,7 @@ class OnlineClassifier(BinaryKernelClassifier):
 
 
 def warn_of_order(estimator, y):
-    """Warn if the rows are sorted by class, since learning then forgets the first class."""
+    """Warn if the rows are sorted by class, because the learner then forgets the first class."""
     if len(y) >= SORTED and np.count_nonzero(y[1:] != y[:-1]) < len(estimator.classes_):
         message = f"{type(estimator).__name__}: the rows are sorted by class; use shuffle=True, or permute the rows."
         warnings.warn(message, stacklevel=4)

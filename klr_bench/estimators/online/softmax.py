@@ -128,7 +128,7 @@ class SoftmaxState(engine.OnlineState):
         )  # fmt: skip
 
     def n_insertions(self):
-        """Return the number of insertions, each of which counts once for all classes."""
+        """Return the number of insertions, counting each one only once for all classes."""
         return int(self.inserted.columns[0].sum())
 
 

@@ -78,7 +78,7 @@ class BlockState:
 
     @property
     def n_mistakes(self):
-        """Number of examples that f misclassified before it learned from them, y f(x) <= 0."""
+        """Number of mistakes: examples with y f(x) <= 0 before f was updated with them."""
         return int(self.counts[MISTAKES])
 
     @property

@@ -93,7 +93,7 @@ def f_at(book, row, i):
 
 @compiled()
 def decide(book, i):
-    """Start the step of example i; return f(x_i), or nan if a value is not finite."""
+    """Begin the step for example i; return f(x_i), or nan if a value is not finite."""
     value = f_at(book, i, i)
     book.f[i] = value
     return value if count_example(book.y[i], value, 0.0, book.counts, book.scalars) else math.nan
@@ -118,7 +118,7 @@ def enter(book, i, slot, c, value):
 
 @compiled()
 def drop(book, column):
-    """Remove the support vector in a column from f, but keep its part of the average.
+    """Remove the support vector in the given column from f, but keep its share of the average.
 
     The caller updates the norm.
     """
@@ -168,7 +168,7 @@ def _as_words_by_precision(array):
 
 @compiled()
 def _kernel_values(rows, columns, n_words, differ, per_bit, base, kernel, degree):
-    """Return the matrix of kernel values of two sets of prepared points.
+    """Return the matrix of kernel values between two sets of prepared points.
 
     `rows` (n, d') are left operands, and `columns` (m, d') right operands; the result has the shape (n, m).  n_words,
     ..., base are those of their `Packing`.
@@ -240,7 +240,7 @@ class StrategyState(BlockState):
     """
 
     def __init__(self, kernel, X, budget, *, by_age):
-        """Initialize the state for rows like those of X, which may be dense or CSR.
+        """Initialize the state for rows of the same width as X, which may be dense or CSR.
 
         `by_age` is True if the strategy needs f at the oldest examples.
         """

@@ -1,4 +1,4 @@
-"""Base class of `PrototypeKLR`, with everything except its parameters and `fit`."""
+"""Base class of `PrototypeKLR`, which implements all but its constructor and `fit`."""
 
 from __future__ import annotations
 
@@ -68,11 +68,11 @@ class PrototypeClassifier(Classifier):
         return values
 
     def steps(self, n_samples):
-        """Return the maximum number of passes of `fit`, and the pass of the first checkpoint."""
+        """Return the maximum number of passes of `fit` and the pass number of the first checkpoint."""
         return self.max_iter, 1
 
     def summary(self):
-        """Return a dict of the prototype count, nonzero fraction, pass count and objective."""
+        """Return the prototype count, nonzero fraction, pass count and objective, as a dict."""
         U = self.prototypes_
         nonzero = U.count_nonzero() if sp.issparse(U) else np.count_nonzero(U)
         return {
@@ -83,11 +83,11 @@ class PrototypeClassifier(Classifier):
         }
 
     def stand_in(self):
-        """Return an estimator that is fitted before timing, to compile the code of this solver."""
+        """Return an estimator to fit before timing, so that this solver's code is compiled."""
         return type(self)(solver=self.solver)
 
     def kernel_values(self, X):
-        """Return the kernel values between rows and prototypes, (n_samples, n_prototypes)."""
+        """Return the kernel values of rows and prototypes, of shape (n_samples, n_prototypes)."""
         check_is_fitted(self)
         rows = self._new_rows(X)
         return np.concatenate([self._model.kernel_values(self._x, block) for block, _, _ in rows.blocks()])
@@ -121,7 +121,7 @@ class PrototypeClassifier(Classifier):
         return X
 
     def _compacted(self, X):
-        """Restrict CSR rows to the training columns; append the norm of the others as a column."""
+        """Restrict CSR rows to the training columns; append the norm of the other columns."""
         some = restricted(X, self._columns)
         others = np.sqrt(np.maximum(squared_norms(X) - squared_norms(some), 0))
         return sp.hstack([some, sp.csr_matrix(others[:, None])], format="csr")
@@ -144,7 +144,7 @@ class PrototypeClassifier(Classifier):
         return tuple(part for part, learned in zip(PARTS, wanted, strict=True) if learned)
 
     def _rows(self, X, y, sample_weight, random):
-        """Split the data into training and validation rows (or None), with weights of mean 1."""
+        """Return training rows, and validation rows or None, with weights scaled to mean 1."""
         weights = row_weights(sample_weight, self.class_weight, X, y, self.classes_)
         if weights is not None:
             refuse_weightless(self, weights, y)
@@ -189,9 +189,7 @@ class PrototypeClassifier(Classifier):
             return
         descend = self._descend if solver == "lbfgs" else self._go_on
         if not descend(solver, x, rows, held_out, parts, random, callback):
-            message = (
-                f"PrototypeKLR: the objective still falls after max_iter={self.max_iter} passes; increase max_iter."
-            )
+            message = f"PrototypeKLR: the objective still decreases after {self.max_iter} passes; increase max_iter."
             warnings.warn(message, ConvergenceWarning, stacklevel=4)
 
     def _descend(self, solver, x, rows, held_out, parts, random, callback):
@@ -211,7 +209,7 @@ class PrototypeClassifier(Classifier):
         return self.converged_
 
     def _go_on(self, solver, x, rows, held_out, parts, random, callback):
-        """Run a mini-batch solver; return False if more passes would improve the objective."""
+        """Run a mini-batch solver; return False if more passes could improve the objective."""
         model, n = self._model, len(rows)
         watched = rows if n <= WATCHED else rows.subset(np.sort(random.permutation(n)[:WATCHED]))
         options = {

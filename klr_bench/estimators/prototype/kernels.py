@@ -53,7 +53,7 @@ class PrototypeKernel:
         return base**self.degree, base
 
     def slopes(self, X, U, theta, K, known, W, parts):
-        """Return the gradient of a weighted sum of kernel values for the prototypes and theta.
+        """Return the gradient of a weighted kernel sum with respect to the prototypes and theta.
 
         The sum is sum_ij W_ij k(x_i, u_j) with the weights W (m, J); only the derivatives by `parts` are computed.
         """
@@ -79,7 +79,7 @@ class PrototypeKernel:
         return by_U, by_theta
 
     def distances(self, X, U):
-        """Return the squared distances between the rows of X and the prototypes, shape (m, J)."""
+        """Return the squared distances of the rows of X to the prototypes, of shape (m, J)."""
         if self.lazy:
             D = np.empty((X.shape[0], U.shape[1]), dtype=U.dtype)
             _lazy_distances(*_parts(X), U, D)
@@ -114,7 +114,7 @@ def _csr_signatures(n_matrices):
 
 @compiled(_csr_signatures(1))
 def _lazy_distances(data, indices, indptr, U, D):
-    """Set D to squared distances between CSR rows and prototypes, over the stored entries only."""
+    """Set D to squared distances between CSR rows and prototypes, using only the stored entries."""
     for i in range(len(indptr) - 1):
         D[i] = 0
         for p in range(indptr[i], indptr[i + 1]):

@@ -1,4 +1,4 @@
-"""Softmax model of a kernel and prototypes, with its parameters, loss and gradients.
+"""Softmax model with a kernel and prototypes: parameters, loss and gradients.
 
 The model is P(y|x) = softmax_y(b_y0 + sum_j b_yj k(x, u_j)) with the prototypes u_j.
 
@@ -43,7 +43,7 @@ class Layout:
 
     @property
     def slices(self):
-        """Slices of the parameter vector for the parts "b" (with the intercepts), "u" and "theta"."""
+        """Slices of the parameter vector: "b" (including the intercepts), "u" and "theta"."""
         ends = np.cumsum([0, self.M * (1 + self.J), self.J * self.d, 1])
         return {part: slice(ends[i], ends[i + 1]) for i, part in enumerate(PARTS)}
 
@@ -95,7 +95,7 @@ class Rows:
         return Rows(self.X[rows], None if self.y is None else self.y[rows], self.origin, self.v[rows])
 
     def split(self, share, random):
-        """Split into training rows and a stratified share of validation rows, or None if empty."""
+        """Return training rows, and a stratified sample of validation rows or None if empty."""
         if not share:
             return self, None
         order, out = random.permutation(len(self)), np.zeros(len(self), dtype=bool)
@@ -177,7 +177,7 @@ def cross_entropy(F, y):
 
 
 def residuals(F, y):
-    """Return the predicted class probabilities minus the one-hot classes, shape (m, M)."""
+    """Return the predicted class probabilities minus the one-hot classes, of shape (m, M)."""
     if F.shape[1] == 1:
         sign = np.where(y == 1, 1.0, -1.0)
         return (-sign * np.exp(-np.logaddexp(0.0, sign * F[:, 0])))[:, None]

@@ -59,7 +59,7 @@ def _adam_step(x, slopes, mean, square, unit, rate, l1, t):
 
 
 class GradientSteps:
-    """Gradient descent with step sizes scaled by the squared unit of each parameter.
+    """Gradient descent with step sizes scaled by the square of each parameter's unit.
 
     Parameters whose gradient is exactly 0 do not change.
     """
@@ -103,7 +103,7 @@ def adam(model, x, rows, watched, parts, *, rate, unit, batch_size, max_iter, ra
 
 
 def in_batches(model, x, rows, watched, parts, *, rate, unit, batch_size, max_iter, random):
-    """Run rounds of Adam passes, one per part; yield the parameters, and True if one is retried."""
+    """Run one Adam pass per part and round; yield the parameters, and True if a pass is redone."""
     x = x.astype(rows.X.dtype)
     states = {part: Adam(model, x, unit) for part in parts}
     rates = dict.fromkeys(parts, rate)
@@ -141,7 +141,7 @@ def by_gradient(model, x, rows, watched, parts, *, rate, unit, batch_size, max_i
                 rounds = t + i * batch_size / len(rows)
                 steps.step(x, model.slopes(x, *batch, (part,))[1], rate / (1 + rounds) if part == "b" else rate)
             if not np.isfinite(x).all():
-                message = f"PrototypeKLR: the steps of solver='gradient' diverge in pass {t + 1}; lower learning_rate."
+                message = f"PrototypeKLR: solver='gradient' diverged in pass {t + 1}; lower learning_rate."
                 raise ValueError(message)
         objective = model.objective(x, watched)
         yield x.copy(), objective > before

@@ -12,7 +12,7 @@ CLUSTERED = 10_000
 
 
 def first_point(model, rows, *, init, gamma, learn_coef, random):
-    """Return the initial parameter vector, in the precision of the rows.
+    """Return the initial parameter vector, with the dtype of the rows.
 
     Without `learn_coef` the coefficients are drawn from [-1, 1].  gamma=None is 1 / the median squared distance.
     """

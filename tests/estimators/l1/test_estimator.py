@@ -113,7 +113,7 @@ def test_what_is_rehearsed_ends_at_the_same_place_without_a_reference_solver(sol
 
 def test_what_has_not_converged_gives_a_warning():
     X, y = toy()
-    with pytest.warns(ConvergenceWarning, match="fista did not find the reference objective in 3 iterations"):
+    with pytest.warns(ConvergenceWarning, match="fista did not reach the reference objective in 3 iterations"):
         L1KLR(solver="cgd", reference="fista", max_iter=3, tol=1e-9).fit(X, y)
     with pytest.warns(ConvergenceWarning, match="in 5 iterations"):
         model = L1KLR(solver="fista", max_iter=5, lam=0.01).fit(X, y)

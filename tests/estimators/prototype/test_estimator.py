@@ -97,7 +97,7 @@ def test_plain_gradient_steps_learn_rise_or_diverge():
     with pytest.warns(ConvergenceWarning):
         rising = PrototypeKLR(4, solver="gradient", learning_rate=10.0, max_iter=5, random_state=0).fit(X, y)
     assert (rising.n_iter_, rising.converged_) == (5, False)
-    with np.errstate(all="ignore"), pytest.raises(ValueError, match="diverge in pass 1; lower learning_rate"):
+    with np.errstate(all="ignore"), pytest.raises(ValueError, match="diverged in pass 1; lower learning_rate"):
         PrototypeKLR(4, solver="gradient", kernel="poly", learning_rate=1e6, random_state=0).fit(X, y)
 
 
@@ -187,7 +187,7 @@ def test_each_class_keeps_a_row_to_learn_from():
 
 def test_lbfgs_that_has_not_converged_gives_a_warning():
     X, y = three_classes()
-    with pytest.warns(ConvergenceWarning, match="still falls after max_iter=2"):
+    with pytest.warns(ConvergenceWarning, match="still decreases after 2 passes"):
         assert not PrototypeKLR(4, solver="lbfgs", max_iter=2, random_state=0).fit(X, y).converged_
 
 
