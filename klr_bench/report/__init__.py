@@ -1,4 +1,4 @@
-"""Reports of experiments, made from results folders and published numbers.
+"""Reports on experiments, created from results folders and published numbers.
 
 A report never runs an experiment.
 """

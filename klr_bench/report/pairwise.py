@@ -1,4 +1,4 @@
-"""Pairwise comparisons of methods, on each data set over repeats and across data sets."""
+"""Compare methods in pairs, on each data set by repeats, and across data sets by means."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class OverDatasets:
 
 
 def chosen_metrics(table: Table, names: Sequence[str] | None) -> list[Metric]:
-    """Return the requested metrics that have a best value, by default only the first."""
+    """Return the requested metrics whose best value is marked, by default only the first."""
     marked = [metric for metric in table.metrics.values() if is_marked(metric)]
     return marked if names else marked[:1]
 

@@ -1,4 +1,4 @@
-"""The best method per metric and data set, and methods not distinguishable from it.
+"""Find the best method per metric and data set, and the methods not distinguishable from it.
 
 Two methods are compared over the repeats that succeeded for both: the same split and order of rows, so that differences
 are paired.  p-values are adjusted by Holm over all pairs of methods, not over those with the best alone: the best
@@ -54,7 +54,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Marks:
-    """Significance marks for one metric on one data set; methods without a value get none."""
+    """Significance marks for one metric on one data set; methods without a value get no mark."""
 
     lines: Mapping[Column, Mark] = field(default_factory=dict)
     missing: str = ""

@@ -1,4 +1,4 @@
-"""Table of an experiment: one block per data set, one row per method, published numbers."""
+"""Results table of an experiment: one block per data set, with a row per method."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from klr_bench.results.variants import variant_text
 
 @dataclass(frozen=True)
 class Line(Method):
-    """Method with its matching published numbers, keyed by metric."""
+    """Method with the published numbers that match it, keyed by metric."""
 
     matches: Mapping[str, Match] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Block:
-    """Table block of one data set. Times are in the published unit, or in seconds."""
+    """Block of the table for one data set. Times are in the published unit, or in seconds."""
 
     dataset: str
     label: str
@@ -101,7 +101,7 @@ class Table:
 
 
 def results_table(results: Results, table: str | None = None, columns: Sequence[str] | None = None) -> Table:
-    """Build the table of an experiment and compare it with the published tables that name it.
+    """Build the results table of an experiment, with the published numbers to compare it with.
 
     `table` restricts the comparison to one published table.
 

@@ -1,4 +1,4 @@
-"""Comparison of two runs as documents and as CSV."""
+"""Write the comparison of two runs as documents and as CSV."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def _time_sentences(two: Comparison) -> list[str]:
 
 
 def _grids(two: Comparison, numbers: Sequence[Number], heads: list[str]) -> list[Grid]:
-    """Return tables of the differing metrics, one per data set.
+    """Return one table per data set, with the metrics that differ.
 
     MAGIC              repeats           A           B    A-B      p  significant
     Accuracy (%)

@@ -1,4 +1,4 @@
-"""Figures of an experiment, each with requirements that the records must meet.
+"""Figures of an experiment; the records must meet the requirements of each figure.
 
 `curves` holds the figures that are curves; every other module of this folder defines one as `FIGURE`, and so does a
 user's own `./configs/figure/<name>.py`, which is run if an experiment names it and the report allows it.  Figures can
@@ -36,7 +36,7 @@ LONGEST = 120
 
 
 def names() -> list[str]:
-    """Return the sorted names of all figures: built-in ones and those of ./configs/figure."""
+    """Return the sorted names of all figures, built-in and from ./configs/figure."""
     return sorted(_files())
 
 

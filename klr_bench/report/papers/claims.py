@@ -186,7 +186,7 @@ def published_methods(claim: Claim, paper: Paper, numbers: Sequence[Printed]) ->
 def _comparisons(
     statement: Statement, dataset: str, candidates: Candidates, metrics: Mapping[str, Metric]
 ) -> Iterator[ClaimComparison | None]:
-    """Yield the comparisons of a statement, and None for each pair of incomparable times."""
+    """Yield the comparisons of a statement, and None for pairs of times that are not comparable."""
     metric, other = metrics[statement.metric], metrics[statement.than_metric or statement.metric]
     are_times = {metric.name, other.name} <= TIMES
     title = " and ".join(dict.fromkeys([metric.title, other.title]))

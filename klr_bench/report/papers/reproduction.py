@@ -25,7 +25,7 @@ COMMIT = 10
 
 
 class Reproduction:
-    """Paper with the results of all experiments that it names.
+    """Paper together with the results of all experiments that its files name.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class Reproduction:
 
     @cached_property
     def results(self) -> dict[str, Results]:
-        """Results of the experiments behind tables and figures, as far as they were run."""
+        """Results of those experiments for tables and figures that were run."""
         return {name: results for name, results in self.all_results.items() if name in self._compared}
 
     @cached_property
@@ -100,17 +100,17 @@ class Reproduction:
         return {name: measure(results) for name, results in self.all_results.items()}
 
     def source(self, tables: Collection[str]) -> Source:
-        """Return a selection of the published tables for matching."""
+        """Return the given tables of the paper, to be matched with results."""
         return Source(self.name, self.paper, self.lines, tables, self._results_dir)
 
     def experiments(self, table: str) -> list[str]:
-        """Return the experiments of a table that were run; if it names none, all that were run."""
+        """Return the experiments that were run for a table, or all if the table names none."""
         named = self.paper.tables[table].experiments
         return [name for name in self.results if not named or name in named]
 
 
 def provenance(results: Mapping[str, Results]) -> list[str]:
-    """Return a sentence on the commits and machines of the experiments, [] if there are none."""
+    """Return sentences on the commits and machines of the experiments, or [] without results."""
     if not results:
         return []
     commits: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""Requirements and inputs of figures, and the methods that do not meet the requirements."""
+"""Define the inputs and requirements of figures, and find methods that do not meet them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Inputs:
-    """Inputs of figures: the table and the files of an experiment.
+    """Data from which figures are drawn: the table and the files of an experiment.
 
     Parameters
     ----------

@@ -130,7 +130,7 @@ def connected(
 
 @dataclass(frozen=True)
 class Facet:
-    """One pair of axes."""
+    """One panel of a plot, with its own pair of axes."""
 
     title: str
     y: Axis
@@ -139,7 +139,7 @@ class Facet:
 
 @dataclass(frozen=True)
 class Plot:
-    """Facets of a figure, which share the horizontal axis.
+    """Plot with one or more facets that share the horizontal axis.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ class Plot:
 
 
 def drawable(value: float | None) -> float | None:
-    """Return the value if it can be drawn, else None."""
+    """Return the value, or None if it cannot be drawn."""
     return value if value == 0 or (value is not None and SMALLEST <= abs(value) <= LARGEST) else None
 
 
@@ -190,7 +190,7 @@ def algorithm_of(line: Line) -> Curve:
 
 
 def fits_of(inputs: Inputs) -> dict[Place, list[Row]]:
-    """Return the records that enter each mean, keyed by data set, algorithm and variant."""
+    """Return the records behind each mean, keyed by data set, algorithm and variant."""
     fits: dict[Place, list[Row]] = {}
     for row in inputs.records[inputs.records["status"] == "ok"].to_dict("records"):
         fits.setdefault((row["dataset"], row["algorithm"], row["variant"]), []).append(row)
@@ -216,7 +216,7 @@ def means(
     connected: bool = True,
     dashed: bool = False,
 ) -> Plot | None:
-    """Plot the means of the methods in a table: each of `sides` against x.
+    """Plot the means of the methods in a table, with each metric in `sides` against x.
 
     Returns None if there are no points.
 
