@@ -94,7 +94,7 @@ class Entry:
 
 
 class Failures(NamedTuple):
-    """Repeats that failed with the same status, and the message of the first one."""
+    """Repeats that failed with the same status, and the error message of the first one."""
 
     status: str
     repeats: Sequence[int]
@@ -112,7 +112,7 @@ class Method:
     n_repeats: int
     failures: Sequence[Failures]
     n_missing: int
-    """Requested repeats that were not run yet."""
+    """Requested repeats that have not been run yet."""
     entries: Mapping[str, Entry]
     timed_out: bool = False
     """True if no repeat succeeded; the values are then those of repeats stopped by the time limit."""

@@ -58,7 +58,7 @@ class Marks:
 
     lines: Mapping[Column, Mark] = field(default_factory=dict)
     missing: str = ""
-    """The reason why some or all methods were not compared with the best, or empty."""
+    """Why some or all methods were not compared with the best; empty if all were."""
 
 
 class Sample(NamedTuple):

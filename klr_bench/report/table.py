@@ -60,15 +60,15 @@ class Table:
     title: str
     blocks: list[Block]
     sources: Sequence[Source]
-    """Published tables that the experiment is compared with."""
+    """Published tables with which the experiment is compared."""
     machine: str
     figures: list[str] | None
     absent: list[str]
     """Requested data sets without records."""
     baselines: Mapping[str, str]
-    """Display name of the baseline method per comparing metric, such as "FISTA; two_stage=False"."""
+    """Display name of the baseline method for each metric that needs one, such as "FISTA; two_stage=False"."""
     measured_on: Machine
-    """The machine of most fits; times from other machines have no ratio."""
+    """The machine of most fits; no ratio is shown for times from other machines."""
 
     @property
     def columns(self) -> str | None:
@@ -120,7 +120,7 @@ def results_table(results: Results, table: str | None = None, columns: Sequence[
     for name in columns or ():
         if name not in built.metrics:
             has = ", ".join(built.metrics) or "none of the requested ones"
-            fail(f"columns: no record of {built.experiment} has {name}; it has {has}. Remove it from columns.")
+            fail(f"columns: no record of {built.experiment} has {name}; available: {has}. Remove {name} from columns.")
     return built
 
 

@@ -79,12 +79,12 @@ class Comparison:
     second: Run
     settings: Sequence[differences.Setting]
     parameters: Mapping[tuple[str, str, str], Sequence[str]]
-    """Name and both values of each differing parameter, with its methods."""
+    """Name and both values of each parameter that differs, with the affected methods."""
     cells: differences.Cells
     pairings: Mapping[str, Pairing]
     """How repeats are paired, per data set."""
     times_differ: Mapping[MethodKey, str]
-    """Reason why times of the two runs are not comparable, or empty."""
+    """Why times of the two runs are not comparable; empty if they are."""
     all_numbers: Sequence[Number]
 
     @property

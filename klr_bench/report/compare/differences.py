@@ -29,7 +29,7 @@ NO_EFFECT = re.compile(
     r"|(datasets|algorithms)\.[^.]*\.(label|reference)"
     r"|datasets\.[^.]*\.source\.(name|reference|path|test_path|.*\.?(url|max_bytes)))"
 )
-"""Manifest keys that affect times at most."""
+"""Manifest keys that can affect only times."""
 
 
 class Setting(NamedTuple):

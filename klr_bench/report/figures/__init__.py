@@ -83,10 +83,10 @@ def draw_all(
 
     Parameters
     ----------
-    inputs : what they are drawn from
+    inputs : the data from which figures are drawn
     asked : names; None draws the usual figures for which there is something to draw
     own : run and draw the user's own figures; without it a note explains how
-    also : further formats of the files
+    also : additional file formats
     explored : return figures that can be explored as plain data, and the others as one file each, of low resolution
     """
     check_names(asked or ())

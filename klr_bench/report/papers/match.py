@@ -30,7 +30,7 @@ class Match:
     printed: Printed
     verdict: Verdict = Verdict.NOT_COMPARED
     not_compared: NotCompared | None = NotCompared.NOT_RUN
-    """The reason if the values are not compared."""
+    """The reason why the values are not compared, if they are not."""
     experiment: str = ""
     dataset: str = ""
     """The data set of the measured value."""

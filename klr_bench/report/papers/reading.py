@@ -136,7 +136,7 @@ def read_lines(folder: Path, paper: Paper, metrics: Mapping[str, Metric], search
             same = {"mean": "", "std": "", "label": ""} if line.algorithm else {}
             place = json.dumps(line.model_dump() | same, sort_keys=True)
             if place in lines:
-                fail(f"expected each number once, got the same {line.metric} again.")
+                fail(f"expected each number once, got a second {line.metric} for the same position.")
             lines[place] = number, line
     _check_params(dict(lines.values()), path, searched)
     return [line for _, line in lines.values()]

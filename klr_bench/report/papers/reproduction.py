@@ -84,14 +84,14 @@ class Reproduction:
 
     @cached_property
     def all_results(self) -> dict[str, Results]:
-        """Results of all experiments that verdicts on numbers or claims are based on."""
+        """Results of all experiments on which verdicts on numbers or claims are based."""
         names = [*self._compared, *(name for claim in self.paper.claims for name in claim.experiments)]
         folders = {name: self._results_dir / name for name in dict.fromkeys(names)}
         return {name: read_results(folder) for name, folder in folders.items() if was_run(folder)}
 
     @cached_property
     def results(self) -> dict[str, Results]:
-        """Results of those experiments for tables and figures that were run."""
+        """Results of the experiments that tables and figures name, if they were run."""
         return {name: results for name, results in self.all_results.items() if name in self._compared}
 
     @cached_property

@@ -104,7 +104,7 @@ class Requirement(NamedTuple):
 def lacking(inputs: Inputs, needs: Needs) -> tuple[bool, list[str]]:
     """Check the requirements of a figure for each method.
 
-    Return True if some method meets all of them, and notes on the methods that do not.
+    Return True if at least one method meets all of them, and notes on the methods that do not.
     """
     lines = {(block.dataset, *line.column): line for block in inputs.table.blocks for line in block.lines}
     required = _requirements(inputs, needs, lines)

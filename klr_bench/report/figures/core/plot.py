@@ -98,7 +98,7 @@ class Series:
     """Standard deviations of x over the repeats; like `spread` (for y), it may be empty."""
     spread: list[float] = field(default_factory=list)
     sizes: list[float] = field(default_factory=list)
-    """Marker areas in square points, for files; empty if all are equal."""
+    """Marker areas in square points, used in files; empty if all are equal."""
     keys: list[Sequence[str]] = field(default_factory=list)
     """Keys of the records behind each point."""
     names: list[str] = field(default_factory=list)
