@@ -144,7 +144,7 @@ class MeasuredDataset:
     def fact(self, metric: str, printed: float) -> Entry | None:
         """Return a measured property of the data set, or None.
 
-        For ``metric="lam"`` it is the printed value if some fit used it.
+        For ``metric="lam"`` it is the printed value if at least one fit used it.
         """
         rows = [row for rows in self.groups.values() for row in rows]
         if metric == "lam":
@@ -171,7 +171,7 @@ class Measured:
 def measure(results: Results) -> Measured:
     """Compute the means of all methods of an experiment.
 
-    A mean is over the rows with status ok; if there are none, over those that a time limit ended.  Other rows, and
+    A mean is over the rows with status ok; if there are none, over those that a time limit stopped.  Other rows, and
     requested repeats without a row, are counted.
     """
     manifest = results.manifest

@@ -76,7 +76,7 @@ class Sample(NamedTuple):
 class Pair(NamedTuple):
     """Comparison of two methods: mean paired difference, confidence interval and p-values.
 
-    `worse`, `equivalent` and `better` are the probabilities that the first is so, in the direction of the metric.
+    `worse`, `equivalent` and `better` are the probabilities that the first method is, in the direction of the metric.
     Everything but the difference is NaN if the two cannot be compared.
     """
 

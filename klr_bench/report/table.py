@@ -78,7 +78,7 @@ class Table:
 
     @property
     def metrics(self) -> dict[str, Metric]:
-        """The metrics of all blocks."""
+        """All metrics that at least one block contains."""
         return {metric.name: metric for block in self.blocks for metric in block.metrics}
 
     @property

@@ -158,7 +158,7 @@ def report_comparison(
 ) -> list[Path]:
     """Print the differences between two results folders, write files, and return their paths.
 
-    `formats` are some of FORMATS, without pdf; `output` is the folder of against.md, against.tex and against.csv, by
+    `formats` is a subset of FORMATS without pdf; `output` is the folder of against.md, against.tex and against.csv, by
     default <first>/report.  Raises KlrBenchError as `compare`.
     """
     check_formats(formats)

@@ -88,7 +88,7 @@ def parameter_differences(
 ) -> dict[tuple[str, str, str], list[str]]:
     """Return the fit parameters that differ, with both values and the affected methods.
 
-    If repeats are pairs, the values of each repeat are compared, otherwise all values of a method.
+    If repeats are paired, the values of each repeat are compared, otherwise all values of a method.
     """
     parameters: dict[tuple[str, str, str], list[str]] = {}
     for method, rows in first.methods.items():

@@ -157,7 +157,7 @@ def data_table(
     """Return a sortable and filterable table, as JSON values.
 
     `columns` and `rows` are the content of the CSV file, and `visible` are the columns that are shown at first.
-    `titles` are print names of columns, and `labels` print names of texts, by column.
+    `titles` are display names of columns, and `labels` display names of texts, by column.
     """
     numeric = [all(map(_is_number, column)) for column in zip(*rows, strict=True)] or [False] * len(columns)
     return {

@@ -57,11 +57,11 @@ class Reproduction:
 
     @property
     def matches(self) -> list[Match]:
-        """All published numbers with verdicts."""
+        """All published numbers, with their verdicts."""
         return [one for judged in self.matches_by_table.values() for one in judged]
 
     def _table_matches(self, number: str) -> list[Match]:
-        """Return a table's numbers with verdicts, preferring results on the published data set."""
+        """Return a table's numbers with verdicts; results on the published data set are preferred."""
         source, table = self.source([number]), self.paper.tables[number]
         matches: dict[int, list[Match]] = {}
         for experiment in self.experiments(number):
@@ -75,7 +75,7 @@ class Reproduction:
 
     @cached_property
     def claims(self) -> list[JudgedClaim]:
-        """The claims with verdicts."""
+        """The claims of the paper, with their verdicts."""
         own_data = {line.dataset for line in self.lines} - {*self.paper.stand_ins} if self.lines else None
         return [
             judge(claim, self.measured, METRICS, published_methods(claim, self.paper, self.lines), own_data)

@@ -107,7 +107,7 @@ def counts(matches: Sequence[Match]) -> dict[str, int]:
 
 
 def not_compared_sentence(matches: Iterable[Match]) -> str:
-    """Return why numbers are not compared, with counts, or "" if all are compared."""
+    """Return a sentence on why numbers are not compared, or "" if all are compared."""
     reasons = Counter(one.not_compared for one in matches if one.not_compared)
     parts = [f"{reasons[reason]:,} {reason.value}" for reason in NotCompared if reasons[reason]]
     return f"Not compared: {', '.join(parts)}." if parts else ""

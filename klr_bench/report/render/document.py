@@ -1,4 +1,4 @@
-"""Documents with a title, tables and a caption, and their Markdown and LaTeX output."""
+"""Documents with a title, tables and a caption, and their conversion to Markdown and LaTeX."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class Friedman(NamedTuple):
 
 
 class Pairwise(NamedTuple):
-    """p-values of all pairs of methods, unadjusted and adjusted, (n_methods, n_methods) each."""
+    """Unadjusted and adjusted p-values of all pairs, each of shape (n_methods, n_methods)."""
 
     p: Array
     p_holm: Array

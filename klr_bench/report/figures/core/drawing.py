@@ -1,4 +1,4 @@
-"""Drawing of plots with matplotlib."""
+"""Draw plots with matplotlib."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class Figure:
 
     Parameters
     ----------
-    needs : what must be there; the figure is drawn only if some method has all of it
+    needs : requirements; the figure is drawn only if at least one method meets all of them
     draw : returns a matplotlib figure, or several by name, or None if no value can be drawn
     plot : returns the figure as plain data, from which files are drawn and which readers explore on a page; a figure
         without it is a picture there

@@ -37,7 +37,7 @@ SMALLEST, LARGEST = 1e-30, 1e30
 
 @dataclass(frozen=True)
 class Axis:
-    """Axis of a plot.
+    """Horizontal or vertical axis of a plot.
 
     It shows a metric, a parameter, "t" or "elapsed_s", and values are multiplied by `factor`.
     """
@@ -86,7 +86,7 @@ def looks_of(labels: Mapping[Curve, str], *, dashed: bool = False) -> dict[Curve
 
 @dataclass
 class Series:
-    """Points with the same appearance: means, single repeats, or published values."""
+    """Points with the same appearance: means, individual repeats, or published values."""
 
     curve: Curve
     look: Look
@@ -159,7 +159,7 @@ def drawable(value: float | None) -> float | None:
 
 
 def mean(line: Line, metric: str) -> float | None:
-    """Return the mean over the repeats, or None."""
+    """Return the mean over the repeats, or None if it cannot be drawn."""
     entry = line.entries.get(metric)
     return None if entry is None else drawable(entry.mean)
 
