@@ -1,4 +1,4 @@
-"""Reports of experiments, made from results folders and published numbers.
+"""Reports on experiments, created from results folders and published numbers.
 
 A report never runs an experiment.
 """
@@ -34,7 +34,7 @@ def report(
 ) -> list[Path]:
     """Print the table of a results folder, write its files and figures, and return their paths.
 
-    `table` is a table of a paper to compare with (None: all that name the experiment), `formats` are some of FORMATS,
+    `table` is a table of a paper to compare with (None: all that name the experiment), `formats` a subset of FORMATS,
     `columns` the metrics of the table (None: those of the run), `placing` is for the LaTeX table, and `output` is the
     folder of the files (None: <folder>/report).  `own_figures` draws figures from the user's own code in
     ./configs/figure, and `statistics` compares each pair of methods.  A file is written only if its content changes.

@@ -1,4 +1,4 @@
-"""Display names of methods and curves, and number formatting."""
+"""Display names of methods and curves, and functions that format numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PATH = ("n_features_to_select", "C", "l1")
 
 
 class Unit(NamedTuple):
-    """Scale factor of displayed values and suffix of the column title."""
+    """Scale factor for displayed values, and suffix for the column title."""
 
     scale: float
     head: str
@@ -89,7 +89,7 @@ def path_of(line: Method) -> tuple[str, Variant]:
 
 
 def along_path(lines: Sequence[Method], metric: str, factor: float = 1.0) -> list[tuple[float, float, float]]:
-    """Return one tuple per method for a curve over the number of selected features.
+    """Return a tuple for each method on a curve against the number of selected features.
 
     A tuple is (number of selected features, mean, standard deviation); the list is sorted.
     """

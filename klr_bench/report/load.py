@@ -1,4 +1,4 @@
-"""Reader of results folders, which checks every value, name and mapping."""
+"""Read results folders, and check every value, name and mapping in them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Texts = tuple[Sequence[str], Sequence[Sequence[str]]]
 
 @dataclass(frozen=True)
 class Results:
-    """Content of a results folder: the manifest and one data frame per file.
+    """Content of a results folder: the manifest, and one data frame per CSV file.
 
     A missing file is an empty data frame.
     """
@@ -108,7 +108,7 @@ def read_results(folder: Path) -> Results:
             advice = f"There is no experiment of this name.{nearest(folder.name, others or known)}"
         fail(f"{folder}: no records.csv there. {advice}")
     manifest, texts = read_manifest(folder), read_texts(path)
-    more = [name for name in texts[0] if name not in record.COLUMNS]  # metrics of the user's own estimators
+    more = [name for name in texts[0] if name not in record.COLUMNS]  # metrics from the user's own estimators
     records = _frame(path, texts, [*record.COLUMNS, *more])
     if records.empty:
         fail(f"{path}: the file has no rows. Create them with: klr-bench run experiment={folder.name}.")

@@ -79,7 +79,7 @@ class StoredConfig(OpenModel):
     figures: list[Words] | None = None
     metrics: list[Words] | None = None
     against: dict[str, dict[str, Parameter]] | None = None
-    """Per comparing metric, the parameter changes that lead to the baseline method."""
+    """For each metric with a baseline, the parameter changes that give the baseline method."""
     budget: list[Budget] | Words | Budget | None = None
     """Budgets of a sweep, or ``from:<experiment>/<algorithm>`` to take them from another run."""
 

@@ -1,4 +1,4 @@
-"""Means over the repeats for each method and data set of an experiment.
+"""Compute the means over the repeats for each method and data set of an experiment.
 
 Some metrics are derived from others: times, and comparisons of a method with a baseline, repeat by repeat.  For each
 metric that compares, ``against`` of the experiment has the parameter changes that lead to the baseline:
@@ -32,11 +32,11 @@ Row = dict[Hashable, Any]
 Groups = Mapping[Column, Sequence[Row]]
 """Records of a data set, grouped by method."""
 SIZES = ("n_train", "n_test", "n_features")
-SETTLED = 0.005  # a settled accuracy is at most half a point below its final value
+SETTLED = 0.005  # an accuracy has settled when it is at most half a point below its final value
 
 
 class Machine(NamedTuple):
-    """Host and CPU of a machine, empty if unknown."""
+    """Host name and CPU of a machine; both are empty if unknown."""
 
     host: str
     cpu: str
@@ -47,14 +47,14 @@ UNKNOWN = Machine("", "")
 
 @dataclass(frozen=True)
 class Conditions:
-    """Machines on which some fits ran, and the highest load by other processes."""
+    """Machines on which a set of fits ran, and the highest load by other processes."""
 
     machines: frozenset[Machine] = frozenset()
     load: float | None = None
 
     @property
     def busy(self) -> bool:
-        """True if other processes used the machine during some fit."""
+        """True if other processes used the machine during at least one fit."""
         return self.load is not None and self.load > BUSY
 
     def alike(self, other: Conditions) -> bool:
@@ -63,7 +63,7 @@ class Conditions:
 
 
 def conditions_of(rows: Iterable[Mapping[Hashable, Any]]) -> Conditions:
-    """Return the conditions of some records; missing columns count as unknown."""
+    """Return the conditions of a set of records; missing columns count as unknown."""
     rows = list(rows)
     loads = [load for row in rows if not math.isnan(load := row.get("load", math.nan))]
     return Conditions(frozenset(map(_machine, rows)), max(loads, default=None))
@@ -85,7 +85,7 @@ class Entry:
 
     @classmethod
     def of(cls, values: Iterable[float], *, alike: bool = True) -> Entry:
-        """Return the mean and standard deviation of some values, ignoring NaN."""
+        """Return the mean and standard deviation of the given values, ignoring NaN."""
         known = np.array([value for value in values if not np.isnan(value)])
         if not known.size:
             return cls(0, None, None, alike)
@@ -94,7 +94,7 @@ class Entry:
 
 
 class Failures(NamedTuple):
-    """Repeats that failed with the same status, and the message of the first one."""
+    """Repeats that failed with the same status, and the error message of the first one."""
 
     status: str
     repeats: Sequence[int]
@@ -112,7 +112,7 @@ class Method:
     n_repeats: int
     failures: Sequence[Failures]
     n_missing: int
-    """Requested repeats that were not run yet."""
+    """Requested repeats that have not been run yet."""
     entries: Mapping[str, Entry]
     timed_out: bool = False
     """True if no repeat succeeded; the values are then those of repeats stopped by the time limit."""
@@ -128,7 +128,7 @@ class Method:
 
 @dataclass(frozen=True)
 class MeasuredDataset:
-    """Methods on one data set, and their records."""
+    """Results of all methods on one data set, with their records."""
 
     name: str
     label: str
@@ -137,14 +137,14 @@ class MeasuredDataset:
 
     @property
     def sizes(self) -> dict[str, float]:
-        """Numbers of rows and features of the first fit; empty if there is none."""
+        """Numbers of rows and features in the first fit; empty if there are no fits."""
         first = next((row for rows in self.groups.values() for row in rows if row["n_train"] > 0), None)
         return {name: float(first[name]) for name in SIZES} if first else {}
 
     def fact(self, metric: str, printed: float) -> Entry | None:
         """Return a measured property of the data set, or None.
 
-        For ``metric="lam"`` it is the printed value if some fit used it.
+        For ``metric="lam"`` it is the printed value if at least one fit used it.
         """
         rows = [row for rows in self.groups.values() for row in rows]
         if metric == "lam":
@@ -159,7 +159,7 @@ class MeasuredDataset:
 
 @dataclass(frozen=True)
 class Measured:
-    """Means of an experiment; `machine` is the machine of most fits."""
+    """Means of an experiment; `machine` is the machine on which most fits ran."""
 
     name: str
     manifest: Manifest
@@ -171,7 +171,7 @@ class Measured:
 def measure(results: Results) -> Measured:
     """Compute the means of all methods of an experiment.
 
-    A mean is over the rows with status ok; if there are none, over those that a time limit ended.  Other rows, and
+    A mean is over the rows with status ok; if there are none, over those that a time limit stopped.  Other rows, and
     requested repeats without a row, are counted.
     """
     manifest = results.manifest
@@ -192,7 +192,7 @@ def measure(results: Results) -> Measured:
 
 
 def with_derived(records: pd.DataFrame, traces: pd.DataFrame) -> pd.DataFrame:
-    """Add the columns setup_time_s and settled_s to the records, NaN if unknown.
+    """Add the columns setup_time_s and settled_s to the records, with NaN if unknown.
 
     setup_time_s is the time of a fit before its pass over the examples.  settled_s is the time to final accuracy: the
     seconds of training until the first checkpoint from which on the test accuracy is at least that of the last

@@ -1,4 +1,4 @@
-"""Pairwise comparisons of methods, on each data set over repeats and across data sets."""
+"""Compare methods in pairs, on each data set by repeats, and across data sets by means."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class OverDatasets:
 
 
 def chosen_metrics(table: Table, names: Sequence[str] | None) -> list[Metric]:
-    """Return the requested metrics that have a best value, by default only the first."""
+    """Return the requested metrics whose best value is marked, by default only the first."""
     marked = [metric for metric in table.metrics.values() if is_marked(metric)]
     return marked if names else marked[:1]
 
@@ -122,7 +122,7 @@ def statistics_document(table: Table, data_sets: Sequence[OnDataset], over: Sequ
     """Return a document with all comparisons."""
     grids = [_pairs_grid(one) for one in data_sets] + [grid for one in over for grid in _over_grids(one)]
     sentences = _caption(data_sets) + [sentence for one in over for sentence in _over_sentences(one)]
-    nothing = "No metric of this table has a best value, so no methods are compared."
+    nothing = "This table has no metric for which a best value is defined, so no methods are compared."
     return Document(f"{table.title or table.experiment}: comparisons", grids, sentences or [nothing])
 
 
@@ -137,7 +137,9 @@ def _pairs_grid(comparison: OnDataset) -> Grid:
     if len(listed) > MOST_PAIRS:
         best = {column for column, mark in marks.lines.items() if mark.place == "best"}
         listed = [pair for pair in listed if pair.first in best or pair.second in best][:MOST_PAIRS]
-        notes.append(f"{len(comparison.pairs):,} pairs; those with the best method are listed, and format=csv has all")
+        notes.append(
+            f"{len(comparison.pairs):,} pairs; only those with the best method are listed. Use format=csv to write all"
+        )
     rows = []
     for pair in listed:
         difference, low, high = (
@@ -174,7 +176,7 @@ def _over_grids(over: OverDatasets) -> list[Grid]:
     ]
     places = list(combinations(range(len(labels)), 2))
     rows = [[f"{labels[i]} - {labels[j]}", *(_p(part[i, j]) for part in over.wilcoxon)] for i, j in places[:MOST_PAIRS]]
-    more = f"{len(places):,} pairs; the first {MOST_PAIRS} are listed, and format=csv has all"
+    more = f"{len(places):,} pairs; only the first {MOST_PAIRS} are listed. Use format=csv to write all"
     notes = [more] if len(places) > MOST_PAIRS else []
     return [aligned([head, "average rank", "group"], ranks), aligned([head, "p", "p Holm"], rows, notes)]
 
@@ -184,7 +186,7 @@ def _caption(data_sets: Sequence[OnDataset]) -> list[str]:
         return []
     is_tested = any(not math.isnan(pair.p) for comparison in data_sets for pair in comparison.pairs)
     sentences = [
-        "difference: the mean over the repeats that both methods have, first minus second.",
+        "difference: first method minus second, averaged over the repeats that both have.",
         "interval and p: from a paired t test, with the variance of Nadeau and Bengio if repeats split the same data "
         "again. If repeats differ only in the row order and the seed, the test does not generalize to other rows. p "
         "Holm: adjusted over all pairs of a data set, or of a column if columns are values of a parameter.",
@@ -200,8 +202,8 @@ def _over_sentences(over: OverDatasets) -> list[str]:
         return [f"No comparison over data sets for {name}: {over.missing}."]
     assert over.friedman is not None
     sentences = [
-        f"Over data sets, {name}: rank 1 is the best; methods that share a letter are not distinguishable at "
-        f"{100 * (1 - LEVEL):.0f} % by Wilcoxon's signed-rank test of their means, adjusted by Holm over all pairs. "
+        f"Across data sets, {name}: rank 1 is the best; methods that share a letter are not distinguishable at "
+        f"{100 * (1 - LEVEL):.0f} % by Wilcoxon's signed-rank test of their means, adjusted for all pairs by Holm. "
         f"Nemenyi's critical difference of two average ranks is {across.nemenyi(k, over.n, LEVEL):.2f}."
     ]
     if not math.isnan(over.friedman.p):
@@ -217,7 +219,7 @@ def _over_sentences(over: OverDatasets) -> list[str]:
         )
     if over.left_out:
         names = ", ".join(line_label(line) for line in over.left_out)
-        sentences.append(f"Left out, because they have no value on some data set: {names}.")
+        sentences.append(f"Left out, because they have no value on at least one data set: {names}.")
     return sentences
 
 

@@ -1,4 +1,4 @@
-"""Report of a paper: tables in the published layout, scoreboard, claims, CSV of numbers."""
+"""Report on a paper: published tables, scoreboard, claims, and a CSV file of all numbers."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def documents_of(reproduction: Reproduction, table: str | None = None) -> list[D
 
 
 def draw_figures(reproduction: Reproduction, table: str | None = None, also: Sequence[str] = ()) -> DrawnFigures:
-    """Draw the figures of a paper's experiments, or of one table, as <experiment>_<figure>.
+    """Draw the figures of the experiments of a paper or table, named <experiment>_<figure>.
 
     `also` has formats in addition to the usual ones.
     """
@@ -106,7 +106,7 @@ def draw_figures(reproduction: Reproduction, table: str | None = None, also: Seq
 
 
 def table_page(reproduction: Reproduction, number: str) -> Document:
-    """Return a table in the published layout, with measured above published numbers."""
+    """Return a table in the published layout, with each measured number above the published one."""
     judged, table = reproduction.matches_by_table[number], reproduction.paper.tables[number]
     causes = causes_of(reproduction, number)
     caption = ["Measured values, rounded like the published ones, are above the published values."]
@@ -194,7 +194,7 @@ def all_papers_page(papers: Sequence[Reproduction]) -> Document:
 
 
 def scoreboard(title: str, lines: Mapping[str, Sequence[Match]]) -> Grid:
-    """Return the number of verdicts of each kind per row and in total, without empty columns."""
+    """Return the number of verdicts of each kind, per row and in total; omit empty columns."""
     rows = {name: counts(judged) for name, judged in lines.items()}
     rows["all"] = counts([match for judged in lines.values() for match in judged])
     columns = [column for column in SCOREBOARD if rows["all"][column] or column == "numbers"]
@@ -224,7 +224,7 @@ def numbers_csv(papers: Iterable[Reproduction], table: str | None = None) -> str
 
 
 def number_rows(papers: Iterable[Reproduction], table: str | None = None) -> Iterator[tuple[list[object], Match]]:
-    """Yield all numbers as values of `CSV_COLUMNS`, each with its match."""
+    """Yield the values of `CSV_COLUMNS` for each published number, together with its match."""
     for reproduction in papers:
         for number, judged in reproduction.matches_by_table.items():
             for match in judged if table in (None, number) else ():

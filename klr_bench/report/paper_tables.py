@@ -1,4 +1,4 @@
-"""Published tables in their original layout, each measured number above the published one.
+"""Published tables in their original layout, with measured numbers above published ones.
 
 Forgetron      budget=3443  budget=1821      blocks, rows and columns as in `Layout`
 Accuracy (%)   78.9 ± 2.1   77.3 ± 3.0 ~     the mark of a verdict

@@ -1,4 +1,4 @@
-"""The best method per metric and data set, and methods not distinguishable from it.
+"""Find the best method per metric and data set, and the methods not distinguishable from it.
 
 Two methods are compared over the repeats that succeeded for both: the same split and order of rows, so that differences
 are paired.  p-values are adjusted by Holm over all pairs of methods, not over those with the best alone: the best
@@ -54,11 +54,11 @@ class Mark:
 
 @dataclass(frozen=True)
 class Marks:
-    """Significance marks for one metric on one data set; methods without a value get none."""
+    """Significance marks for one metric on one data set; methods without a value get no mark."""
 
     lines: Mapping[Column, Mark] = field(default_factory=dict)
     missing: str = ""
-    """The reason why some or all methods were not compared with the best, or empty."""
+    """Why some or all methods were not compared with the best; empty if all were."""
 
 
 class Sample(NamedTuple):
@@ -76,7 +76,7 @@ class Sample(NamedTuple):
 class Pair(NamedTuple):
     """Comparison of two methods: mean paired difference, confidence interval and p-values.
 
-    `worse`, `equivalent` and `better` are the probabilities that the first is so, in the direction of the metric.
+    `worse`, `equivalent` and `better` are the probabilities that the first method is, in the direction of the metric.
     Everything but the difference is NaN if the two cannot be compared.
     """
 

@@ -1,4 +1,4 @@
-"""Table of an experiment: one block per data set, one row per method, published numbers."""
+"""Results table of an experiment: one block per data set, with a row per method."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from klr_bench.results.variants import variant_text
 
 @dataclass(frozen=True)
 class Line(Method):
-    """Method with its matching published numbers, keyed by metric."""
+    """Method with the published numbers that match it, keyed by metric."""
 
     matches: Mapping[str, Match] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Block:
-    """Table block of one data set. Times are in the published unit, or in seconds."""
+    """Block of the table for one data set. Times are in the published unit, or in seconds."""
 
     dataset: str
     label: str
@@ -60,15 +60,15 @@ class Table:
     title: str
     blocks: list[Block]
     sources: Sequence[Source]
-    """Published tables that the experiment is compared with."""
+    """Published tables with which the experiment is compared."""
     machine: str
     figures: list[str] | None
     absent: list[str]
     """Requested data sets without records."""
     baselines: Mapping[str, str]
-    """Display name of the baseline method per comparing metric, such as "FISTA; two_stage=False"."""
+    """Display name of the baseline method for each metric that needs one, such as "FISTA; two_stage=False"."""
     measured_on: Machine
-    """The machine of most fits; times from other machines have no ratio."""
+    """The machine of most fits; no ratio is shown for times from other machines."""
 
     @property
     def columns(self) -> str | None:
@@ -78,7 +78,7 @@ class Table:
 
     @property
     def metrics(self) -> dict[str, Metric]:
-        """The metrics of all blocks."""
+        """All metrics that at least one block contains."""
         return {metric.name: metric for block in self.blocks for metric in block.metrics}
 
     @property
@@ -101,7 +101,7 @@ class Table:
 
 
 def results_table(results: Results, table: str | None = None, columns: Sequence[str] | None = None) -> Table:
-    """Build the table of an experiment and compare it with the published tables that name it.
+    """Build the results table of an experiment, with the published numbers to compare it with.
 
     `table` restricts the comparison to one published table.
 
@@ -120,7 +120,7 @@ def results_table(results: Results, table: str | None = None, columns: Sequence[
     for name in columns or ():
         if name not in built.metrics:
             has = ", ".join(built.metrics) or "none of the requested ones"
-            fail(f"columns: no record of {built.experiment} has {name}; it has {has}. Remove it from columns.")
+            fail(f"columns: no record of {built.experiment} has {name}; available: {has}. Remove {name} from columns.")
     return built
 
 

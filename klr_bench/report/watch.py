@@ -56,7 +56,7 @@ AGAIN = "Run the same command again to continue."
 
 
 class Watched:
-    """State of the live view of one results folder, shared by all open browsers."""
+    """State of the live view of one results folder, which all open browsers share."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -117,7 +117,7 @@ class Watched:
 
 
 def describe(progress: Progress, now: float) -> dict[str, Any]:
-    """Return the header of the page for a run; `now` is in seconds since 1970."""
+    """Return the text at the top of the page on a run; `now` is in seconds since 1970."""
     stands = standing(progress, now)
     is_alive = stands == "running"
     remaining = progress.left_s if is_alive else None
@@ -140,10 +140,10 @@ def _sentence(progress: Progress, now: float) -> str:
     match standing(progress, now):
         case "running":
             tasks = f"{progress.tasks.done + progress.tasks.failed:,} of {progress.tasks.total:,} folds and cells"
-            quiet = f" No update for {silence}: a fit blocks it." if now - progress.updated > SILENT_S else ""
+            quiet = f" No update for {silence}: a long fit delays it." if now - progress.updated > SILENT_S else ""
             return f"Running for {span(now - progress.started)} ({process}): {tasks}.{quiet}"
         case "silent":
-            return f"No update for {silence} from {process}: it was killed, or a fit blocks it."
+            return f"No update for {silence} from {process}: it was killed, or a long fit delays updates."
         case "killed":
             return f"Killed after {lasted}, at most {silence} ago ({process}). {AGAIN}"
         case "interrupted":
@@ -167,7 +167,7 @@ def span(seconds: float) -> str:
 
 
 class Server(ThreadingTCPServer):
-    """HTTP server of the page of a results folder; port 0 selects a free port.
+    """HTTP server for the page on a results folder; port 0 selects a free port.
 
     Raises KlrBenchError if the address is not available.
     """
@@ -250,7 +250,7 @@ def is_loopback_name(host: str) -> bool:
 
 @contextmanager
 def serve_in_background(folder: Path, port: int = 0) -> Iterator[str]:
-    """Serve the page of a results folder in a child process while the block runs.
+    """Serve the page on a results folder in a child process while the `with` block runs.
 
     Yields its address.
 
@@ -272,7 +272,7 @@ def serve_in_background(folder: Path, port: int = 0) -> Iterator[str]:
 
 
 def serve(folder: str, port: int, parent: int) -> None:
-    """Serve the page of a results folder until the process `parent` ends or closes stdin."""
+    """Serve the page on a results folder until the process `parent` ends or closes stdin."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C stops the run, which then stops this server
     os.nice(NICENESS)
     try:

@@ -1,4 +1,4 @@
-"""Formats of reports, and writing of files whose content has changed."""
+"""Check the formats of reports, and write files whose content has changed."""
 
 from __future__ import annotations
 

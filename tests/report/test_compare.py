@@ -216,7 +216,7 @@ def test_cells_of_one_run_are_named_and_enter_no_mean(make: Make) -> None:
     two = compare(make("c", [*fits(), *rings]), make("d", [*fits(), fit(("oskl", "G=4"), 0, 0.8)]))
     assert "Only in A, 2 cells: data set rings (2)." in page(two)
     assert "Only in B, 1 cell: OSKL G=4 on MAGIC (1)." in page(two)
-    assert "15 cells in both: 15 with equal keys" in page(two)
+    assert "15 cells in both runs: 15 with equal keys" in page(two)
     assert not two.identical
 
 
@@ -249,7 +249,7 @@ def test_settings_that_differ_are_named_at_any_depth(make: Make) -> None:
     assert rows["sweep.oskl.G"] == ["[1, 10]", "-"]
     assert [(text[:3], text[-2:]) for text in rows["data.columns"]] == [("...", "7]"), ("...", "8]")]
     assert not any(name.startswith("algorithms.pegasos") or name == "n_jobs" for name in rows)
-    assert "Other differences, which affect times at most: n_jobs (-; 3)." in page(two)
+    assert "Other differences, which can affect only times: n_jobs (-; 3)." in page(two)
 
 
 def test_parameters_of_the_fits_that_differ_are_listed(make: Make) -> None:

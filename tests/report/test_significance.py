@@ -285,7 +285,7 @@ def test_a_method_without_a_value_on_some_data_set_is_left_out_and_named(tmp_pat
     result = over_data_sets(built, built.metrics["accuracy"])
     assert {line.algorithm for line in result.lines} == {"margin", "oskl"}
     caption = statistics_document(built, [], [result]).caption
-    assert "Left out, because they have no value on some data set: nc." in caption
+    assert "Left out, because they have no value on at least one data set: nc." in caption
     assert not any("Friedman" in line for line in caption), "it is not a test of two methods"
 
 
@@ -299,7 +299,7 @@ def test_one_repeat_has_differences_and_no_p_values(tmp_path: Path) -> None:
     assert grid.notes == ["not compared with the best: 1 repeat in common; a comparison needs at least 3"]
     assert all(math.isnan(pair.better) for pair in result[0].pairs)
     assert [row[4].strip() for row in grid.rows] == ["-"] * 3
-    only = ["difference: the mean over the repeats that both methods have, first minus second."]
+    only = ["difference: first method minus second, averaged over the repeats that both have."]
     assert document.caption == only
 
 
@@ -320,7 +320,7 @@ def test_the_command_writes_what_it_prints(tmp_path: Path, capsys: pytest.Captur
     assert all(row["p_holm"] for row in rows if row["test"] != "friedman")
     for columns, words in (
         ("n_train,accuracy", "set00: accuracy"),
-        ("n_train", "No metric of this table has a best value, so no methods are compared."),
+        ("n_train", "This table has no metric for which a best value is defined, so no methods are compared."),
     ):
         assert main([*arguments, "statistics=true", f"columns={columns}"]) == 0
         assert words in capsys.readouterr().out
@@ -335,4 +335,4 @@ def test_of_very_many_pairs_those_with_the_best_method_are_listed(tmp_path: Path
     result = on_data_sets(built, built.metrics["accuracy"])
     (grid,) = statistics_document(built, result, []).grids
     assert (len(result[0].pairs), len(grid.rows)) == (190, 19)
-    assert grid.notes == ["190 pairs; those with the best method are listed, and format=csv has all"]
+    assert grid.notes == ["190 pairs; only those with the best method are listed. Use format=csv to write all"]

@@ -1,4 +1,4 @@
-"""Comparison of two runs: means of the methods in both runs, and all other differences."""
+"""Compare two runs: the means of the methods that both contain, and all other differences."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Outcome(Enum):
-    """Outcome of the comparison of two means."""
+    """How the difference of two means was tested, or why it was not."""
 
     EQUAL = "equal in each repeat"
     TESTED = "tested"
@@ -44,7 +44,7 @@ class Outcome(Enum):
 
 @dataclass
 class Number:
-    """Metric of a method in both runs, in the unit of records.csv.
+    """Metric of a method that is in both runs, in the unit of records.csv.
 
     If repeats are paired, only repeats in both runs are used.
     """
@@ -79,17 +79,17 @@ class Comparison:
     second: Run
     settings: Sequence[differences.Setting]
     parameters: Mapping[tuple[str, str, str], Sequence[str]]
-    """Name and both values of each differing parameter, with its methods."""
+    """Name and both values of each parameter that differs, with the affected methods."""
     cells: differences.Cells
     pairings: Mapping[str, Pairing]
     """How repeats are paired, per data set."""
     times_differ: Mapping[MethodKey, str]
-    """Reason why times of the two runs are not comparable, or empty."""
+    """Why times of the two runs are not comparable; empty if they are."""
     all_numbers: Sequence[Number]
 
     @property
     def numbers(self) -> list[Number]:
-        """The metrics except times and memory."""
+        """All compared metrics except times and memory."""
         return [number for number in self.all_numbers if number.outcome is not Outcome.MACHINE]
 
     @property
@@ -158,7 +158,7 @@ def report_comparison(
 ) -> list[Path]:
     """Print the differences between two results folders, write files, and return their paths.
 
-    `formats` are some of FORMATS, without pdf; `output` is the folder of against.md, against.tex and against.csv, by
+    `formats` is a subset of FORMATS without pdf; `output` is the folder of against.md, against.tex and against.csv, by
     default <first>/report.  Raises KlrBenchError as `compare`.
     """
     check_formats(formats)
@@ -177,7 +177,7 @@ def report_comparison(
 
 
 def _metrics(first: Run, second: Run, columns: Sequence[str] | None) -> list[Metric]:
-    """Return the metrics of both tables.
+    """Return the metrics of the two tables.
 
     A metric that compares two methods is replaced by the compared metric.
     """

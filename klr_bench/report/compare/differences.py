@@ -29,11 +29,11 @@ NO_EFFECT = re.compile(
     r"|(datasets|algorithms)\.[^.]*\.(label|reference)"
     r"|datasets\.[^.]*\.source\.(name|reference|path|test_path|.*\.?(url|max_bytes)))"
 )
-"""Manifest keys that affect times at most."""
+"""Manifest keys that can affect only times."""
 
 
 class Setting(NamedTuple):
-    """Differing setting: the dotted key and both values as text."""
+    """Setting that differs between the runs: its dotted key and both values as text."""
 
     key: str
     first: str
@@ -43,7 +43,7 @@ class Setting(NamedTuple):
 
 
 def setting_differences(first: Run, second: Run) -> list[Setting]:
-    """Return the settings that differ, with those that have no effect at the end."""
+    """Return the settings that differ; those that can affect only times come last."""
     one, other = (flat(run.content) for run in (first, second))
     hidden = []
     records = [[row for rows in run.methods.values() for row in rows.values()] for run in (first, second)]
@@ -76,7 +76,7 @@ def _text(value: Any) -> str:
 
 
 def _cut(first: str, second: str) -> tuple[str, str]:
-    """Shorten two strings such that the place where they differ stays visible."""
+    """Shorten two strings so that the first difference between them remains visible."""
     common = next((at for at, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), 0)
     if max(len(first), len(second)) > LONGEST and common > LONGEST // 2:
         first, second = (f"...{text[common - 10 :]}" for text in (first, second))
@@ -86,9 +86,9 @@ def _cut(first: str, second: str) -> tuple[str, str]:
 def parameter_differences(
     first: Run, second: Run, pairings: Mapping[str, Pairing]
 ) -> dict[tuple[str, str, str], list[str]]:
-    """Return the differing fit parameters with both values, and the methods of each.
+    """Return the fit parameters that differ, with both values and the affected methods.
 
-    If repeats are pairs, the values of each repeat are compared, otherwise all values of a method.
+    If repeats are paired, the values of each repeat are compared, otherwise all values of a method.
     """
     parameters: dict[tuple[str, str, str], list[str]] = {}
     for method, rows in first.methods.items():
@@ -155,7 +155,7 @@ def compare_cells(first: Run, second: Run, pairings: Mapping[str, Pairing]) -> C
 
 
 def is_machine_metric(metric: Metric | None) -> bool:
-    """Return True if a metric describes the machine: a time, memory, or the load."""
+    """Return True if a metric depends on the machine: a time, the memory, or the load."""
     return metric is not None and (metric.unit in ("s", "min", "MB") or metric.name == "load")
 
 

@@ -1,4 +1,4 @@
-"""Comparison of two runs as documents and as CSV."""
+"""Write the comparison of two runs as documents and as CSV."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def documents(two: Comparison) -> list[Document]:
     minor = [
         f"{key} ({sanitize(one, 30)}; {sanitize(other, 30)})" for key, one, other, effect in two.settings if not effect
     ]
-    also = [f"Other differences, which affect times at most: {join_names(minor, most=8)}."] if minor else []
+    also = [f"Other differences, which can affect only times: {join_names(minor, most=8)}."] if minor else []
     if two.identical:
         identical = "The two runs are identical: equal cells, keys and numbers, except times and memory."
         return [Document(title, [_settings(two)], [identical, *also])]
@@ -44,8 +44,8 @@ def documents(two: Comparison) -> list[Document]:
     if not two.equal_numbers:
         grids = _grids(two, two.numbers, ["repeats", *SIDES, "A-B", "p", "significant"])
         legend = (
-            "A-B: the difference; of percentages, in percentage points. p: after Holm's correction for all comparisons "
-            "of a metric; significant if below 0.05. Values that are equal in each repeat are left out."
+            "A-B: the difference, in percentage points if the metric is a percentage. p: after Holm's correction for "
+            "all comparisons of a metric; significant if below 0.05. Values that are equal in each repeat are left out."
         )
         pages.append(Document("Numbers", grids, [*_test_sentences(two), legend]))
     if times := [one for one in two.all_numbers if one.outcome is Outcome.MACHINE]:
@@ -111,8 +111,8 @@ def _cell_sentences(two: Comparison) -> list[str]:
             f"have different numbers, although equal keys mean equal data, split, parameters, seed and code.{also}"
         )
     sentences.append(
-        f"{pluralize(cells.n_both, 'cell')} in both: {cells.n_equal_keys:,} with equal keys (data, split, parameters, "
-        f"seed and code), {cells.n_equal_numbers:,} with equal numbers (except times and memory)."
+        f"{pluralize(cells.n_both, 'cell')} in both runs: {cells.n_equal_keys:,} with equal keys (data, split, "
+        f"parameters, seed and code), {cells.n_equal_numbers:,} with equal numbers (except times and memory)."
     )
     in_tables = {one.metric.name for one in two.numbers}
     others = {sanitize(name): count for name, count in cells.discrepancies.items() if name not in in_tables}
@@ -167,7 +167,7 @@ def _time_sentences(two: Comparison) -> list[str]:
 
 
 def _grids(two: Comparison, numbers: Sequence[Number], heads: list[str]) -> list[Grid]:
-    """Return tables of the differing metrics, one per data set.
+    """Return one table per data set, with the metrics that differ.
 
     MAGIC              repeats           A           B    A-B      p  significant
     Accuracy (%)

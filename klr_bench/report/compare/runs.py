@@ -44,7 +44,7 @@ class Run:
 
     @cached_property
     def methods(self) -> dict[MethodKey, dict[int, Row]]:
-        """Records per method, keyed by repeat.
+        """Records of each method, keyed by repeat.
 
         A record without a seed gets that of the configuration.
         """
@@ -58,7 +58,7 @@ class Run:
         return methods
 
     def counted_rows(self, method: MethodKey) -> dict[int, Row]:
-        """Return the repeats that enter the mean of a method.
+        """Return the records of the repeats that are included in the mean of a method.
 
         These are the successful ones or, if there are none, those stopped by a time limit.
         """
@@ -95,7 +95,7 @@ def flat(value: Any, path: str = "") -> dict[str, Any]:
 
 
 def read_two(first: Path, second: Path) -> list[Run]:
-    """Read two runs.
+    """Read the two runs to be compared.
 
     Raises KlrBenchError for a folder without results, or if both are the same folder.
     """
@@ -111,7 +111,7 @@ def read_two(first: Path, second: Path) -> list[Run]:
 
 
 class Pairing(NamedTuple):
-    """How the repeats of two runs on one data set are compared, and the reason."""
+    """Whether the repeats of two runs on a data set are paired, and why."""
 
     kind: Literal["paired", "unpaired", "unknown"]
     because: str
@@ -150,7 +150,7 @@ def pairing_of(dataset: str, first: Run, second: Run) -> Pairing:
 
 
 def cells_of_both(first: Run, second: Run) -> Iterator[tuple[MethodKey, int, Row, Row]]:
-    """Yield the method, the repeat and both records of each cell in both runs."""
+    """Yield the method, the repeat and both records of each cell that both runs contain."""
     for method, rows in first.methods.items():
         others = second.methods.get(method, {})
         for repeat in sorted(rows.keys() & others.keys()):

@@ -1,4 +1,4 @@
-"""Figures of an experiment, each with requirements that the records must meet.
+"""Figures of an experiment; the records must meet the requirements of each figure.
 
 `curves` holds the figures that are curves; every other module of this folder defines one as `FIGURE`, and so does a
 user's own `./configs/figure/<name>.py`, which is run if an experiment names it and the report allows it.  Figures can
@@ -36,7 +36,7 @@ LONGEST = 120
 
 
 def names() -> list[str]:
-    """Return the sorted names of all figures: built-in ones and those of ./configs/figure."""
+    """Return the sorted names of all figures, built-in and from ./configs/figure."""
     return sorted(_files())
 
 
@@ -83,10 +83,10 @@ def draw_all(
 
     Parameters
     ----------
-    inputs : what they are drawn from
+    inputs : the data from which figures are drawn
     asked : names; None draws the usual figures for which there is something to draw
     own : run and draw the user's own figures; without it a note explains how
-    also : further formats of the files
+    also : additional file formats
     explored : return figures that can be explored as plain data, and the others as one file each, of low resolution
     """
     check_names(asked or ())

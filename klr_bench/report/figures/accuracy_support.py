@@ -61,7 +61,7 @@ def _draw(inputs: Inputs) -> Drawing | None:
 def write_labels(
     axes: Axes, labels: Sequence[tuple[float, float, str]], points: Iterable[tuple[float, float]], bars: Iterable[Bbox]
 ) -> None:
-    """Write labels next to their points, where possible without covering anything.
+    """Write labels next to their points, if possible without covering anything.
 
     `points` and `bars` are in the coordinates of the data.  The axes must have their final size.
     """

@@ -1,4 +1,4 @@
-"""Figure of regret and support vectors against the number of examples, with bounds.
+"""Regret and number of support vectors against the number of examples, with bounds.
 
 The bounds are those of Zhang et al. (2012, 2013).
 

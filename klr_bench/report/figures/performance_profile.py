@@ -68,7 +68,7 @@ def _along(inputs: Inputs) -> list[str]:
 
 
 def _checkpoints(inputs: Inputs) -> pd.DataFrame:
-    """Return problem, solver, elapsed_s and gap of all checkpoints with comparable times.
+    """Return the problem, solver, elapsed_s and gap of each checkpoint with a comparable time.
 
     Without a duality gap it is F / F* - 1 of the objective F, where F* is the smallest of all solvers of a problem.
     """

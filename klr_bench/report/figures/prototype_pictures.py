@@ -1,4 +1,4 @@
-"""Prototypes in the plane after each pass, for fits whose training rows are stored.
+"""Pictures of the prototypes after each pass, for fits on two features with stored rows.
 
 A picture has one column per checkpoint.  Above are the training rows and the prototypes as black squares, then the
 predicted regions with the rows in the color of their predicted class, then the kernel values of the rows with the first

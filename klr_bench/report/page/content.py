@@ -1,4 +1,4 @@
-"""Content of a page: papers with verdicts, and experiments with tables, figures and records."""
+"""Collect the content of a page: papers with verdicts, and experiments with their results."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Part:
 
 
 def word(text: str) -> str:
-    """Convert a text for use in an address or an element id."""
+    """Convert a text to one that is valid in a URL and as the id of an HTML element."""
     return re.sub(r"[^A-Za-z0-9_-]", "-", text)
 
 
@@ -157,7 +157,7 @@ def data_table(
     """Return a sortable and filterable table, as JSON values.
 
     `columns` and `rows` are the content of the CSV file, and `visible` are the columns that are shown at first.
-    `titles` are print names of columns, and `labels` print names of texts, by column.
+    `titles` are display names of columns, and `labels` display names of texts, by column.
     """
     numeric = [all(map(_is_number, column)) for column in zip(*rows, strict=True)] or [False] * len(columns)
     return {

@@ -1,4 +1,4 @@
-"""Pages as HTML: a self-contained file, or a static site with shared scripts and style.
+"""Write HTML pages: a self-contained file, or a static site with shared scripts and style.
 
 Jinja2 escapes all texts; only our own scripts and styles, and HTML that `fragment` made, are inserted as they are.
 """
@@ -58,7 +58,7 @@ def fragment(parts: Sequence[Part], title: str) -> str:
 
 
 def script_json(content: Any) -> str:
-    """Return JSON that is safe in a script element: no text can close the element."""
+    """Return JSON for a script element, escaped so that no text in it closes the element."""
     text = json.dumps(content, allow_nan=False, ensure_ascii=True, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
@@ -163,7 +163,7 @@ def _write(target: Path, parts: Sequence[Part], title: str) -> Path:
 
 
 def write_site(target: Path, results_dir: Path) -> list[Path]:
-    """Write a site of all experiments and papers with results; return the paths.
+    """Write a site with all experiments and papers that have results; return the paths.
 
     The pages share scripts and style in `assets`; the last path is the first page.  Raises KlrBenchError if there are
     no results, or a file is damaged.

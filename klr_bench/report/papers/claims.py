@@ -49,13 +49,13 @@ class JudgedClaim:
     claim: Claim
     comparisons: Sequence[ClaimComparison]
     missing: Sequence[str] = ()
-    """Experiments that the claim refers to and that were not run."""
+    """Experiments to which the claim refers, but which were not run."""
     n_incomparable: int = 0
-    """Skipped comparisons of times, measured on different machines or on a busy one."""
+    """Number of skipped comparisons, of times from different machines or a busy machine."""
     on_other_data: Sequence[ClaimComparison] = ()
-    """Comparisons on data sets that are not the paper's; they do not affect the verdict."""
+    """Comparisons on data sets that the paper does not use; they do not affect the verdict."""
     published: Sequence[ClaimComparison] = ()
-    """The same comparisons of the paper's own numbers, as far as they are printed."""
+    """The same comparisons with the paper's own numbers, if it prints them."""
 
     @property
     def verdict(self) -> str:
@@ -79,7 +79,7 @@ class JudgedClaim:
         notes += [f"Not run: {', '.join(self.missing)}."] if self.missing else []
         if self.n_incomparable:
             notes.append(
-                f"Skipped: {self.n_incomparable} comparisons of times from different machines or from a busy one."
+                f"Skipped: {self.n_incomparable} comparisons of times from different machines or a busy machine."
             )
         if self.on_other_data:
             notes.append(f"On other data: {_evidence(self.on_other_data)}")
@@ -186,7 +186,7 @@ def published_methods(claim: Claim, paper: Paper, numbers: Sequence[Printed]) ->
 def _comparisons(
     statement: Statement, dataset: str, candidates: Candidates, metrics: Mapping[str, Metric]
 ) -> Iterator[ClaimComparison | None]:
-    """Yield the comparisons of a statement, and None for each pair of incomparable times."""
+    """Yield the comparisons of a statement, and None for pairs of times that are not comparable."""
     metric, other = metrics[statement.metric], metrics[statement.than_metric or statement.metric]
     are_times = {metric.name, other.name} <= TIMES
     title = " and ".join(dict.fromkeys([metric.title, other.title]))

@@ -1,4 +1,4 @@
-"""Matching of published numbers with measured ones, and the verdict on each pair.
+"""Match published numbers with measured ones, and give a verdict on each pair.
 
 All tables, figures, scoreboards and pages take published numbers and verdicts from this module.
 """
@@ -30,7 +30,7 @@ class Match:
     printed: Printed
     verdict: Verdict = Verdict.NOT_COMPARED
     not_compared: NotCompared | None = NotCompared.NOT_RUN
-    """The reason if the values are not compared."""
+    """The reason why the values are not compared, if they are not."""
     experiment: str = ""
     dataset: str = ""
     """The data set of the measured value."""
@@ -52,7 +52,7 @@ class Match:
 
     @property
     def difference(self) -> float | None:
-        """The measured mean minus the published one, or None if they are of different data."""
+        """The measured mean minus the published one, or None if they are for different data."""
         return None if self.mean is None or self.stand_in else self.mean - self.printed.value
 
     @property
@@ -64,7 +64,7 @@ class Match:
 
 @dataclass(frozen=True)
 class Source:
-    """Published tables that are matched with the results of an experiment.
+    """Published tables whose numbers are matched with the results of an experiment.
 
     `lines` are all published numbers of the paper.  `results_dir` is the folder with the results of experiments that
     demonstrate causes; if it is None, no cause is used.
@@ -88,7 +88,7 @@ class Source:
         return [line for line in self.selected_numbers if line.dataset == name and not line.algorithm]
 
     def with_verdict(self, match: Match) -> Match:
-        """Return a copy of a match with its verdict.
+        """Return a copy of a match that includes its verdict.
 
         A cause, or a failed attempt to find one, is used only if the experiments that demonstrate it were run.
         """

@@ -72,7 +72,7 @@ class Printed(Model):
 
     @property
     def half_unit(self) -> float:
-        """Half a unit of the last printed digit of the mean, which is the largest rounding error."""
+        """Half a unit in the last printed digit of the mean, which is the largest rounding error."""
         exponent = int(Decimal(self.mean).as_tuple().exponent)
         return float(Decimal((0, (5,), exponent - 1)) * SCALES[self.unit])
 
@@ -89,7 +89,7 @@ class Layout(Model):
 
 
 class Numbers(Model):
-    """Filter for published numbers: lists of accepted values per part; None accepts everything."""
+    """Filter for published numbers by lists of accepted values; None accepts all values."""
 
     table: Names | None = None
     dataset: Names | None = None
@@ -106,14 +106,14 @@ class Numbers(Model):
 
 
 class Absent(Model):
-    """Reason why some published numbers cannot be measured."""
+    """Reason why a set of published numbers cannot be measured."""
 
     numbers: Numbers
     because: Sentence
 
 
 class Cause(Absent):
-    """Reason why some measured values differ, and the experiments that demonstrate it."""
+    """Reason why measured values differ from published ones, and experiments that show it."""
 
     shown_by: ExperimentNames
 

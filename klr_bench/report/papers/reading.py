@@ -1,4 +1,4 @@
-"""Readers of configs/paper/<paper>/paper.yaml and tables.csv with published numbers.
+"""Read the files of a paper in configs/paper: paper.yaml, and tables.csv with its numbers.
 
 The rows of tables.csv use klr-bench's names of data sets, algorithms, parameters and metrics; means, spreads and units
 are as printed.
@@ -96,7 +96,7 @@ def check_numbers(paper: Paper, lines: Sequence[Printed], metrics: Mapping[str, 
 
 
 def _check_names(content: Any, where: str, known: Mapping[str, Collection[str]]) -> None:
-    """Raise KlrBenchError if a value under a key of `known`, at any depth, is not a known name."""
+    """Raise KlrBenchError if a key of `known` has, at any depth, a value that is no known name."""
     if isinstance(content, list):
         for place, value in enumerate(content):
             _check_names(value, f"{where}[{place}]", known)
@@ -136,14 +136,14 @@ def read_lines(folder: Path, paper: Paper, metrics: Mapping[str, Metric], search
             same = {"mean": "", "std": "", "label": ""} if line.algorithm else {}
             place = json.dumps(line.model_dump() | same, sort_keys=True)
             if place in lines:
-                fail(f"expected each number once, got the same {line.metric} again.")
+                fail(f"expected each number once, got a second {line.metric} for the same position.")
             lines[place] = number, line
     _check_params(dict(lines.values()), path, searched)
     return [line for _, line in lines.values()]
 
 
 def _line(values: Mapping[str, str], known: Mapping[str, list[str]], metrics: Mapping[str, Metric]) -> Printed:
-    """Parse one row; raise KlrBenchError for unknown names and impossible units or values."""
+    """Parse one row; raise KlrBenchError for unknown names and invalid units or values."""
     try:
         params = json.loads(values["params"] or "{}")
     except (ValueError, RecursionError):

@@ -25,7 +25,7 @@ COMMIT = 10
 
 
 class Reproduction:
-    """Paper with the results of all experiments that it names.
+    """Paper together with the results of all experiments that its files name.
 
     Parameters
     ----------
@@ -57,11 +57,11 @@ class Reproduction:
 
     @property
     def matches(self) -> list[Match]:
-        """All published numbers with verdicts."""
+        """All published numbers, with their verdicts."""
         return [one for judged in self.matches_by_table.values() for one in judged]
 
     def _table_matches(self, number: str) -> list[Match]:
-        """Return a table's numbers with verdicts, preferring results on the published data set."""
+        """Return a table's numbers with verdicts; results on the published data set are preferred."""
         source, table = self.source([number]), self.paper.tables[number]
         matches: dict[int, list[Match]] = {}
         for experiment in self.experiments(number):
@@ -75,7 +75,7 @@ class Reproduction:
 
     @cached_property
     def claims(self) -> list[JudgedClaim]:
-        """The claims with verdicts."""
+        """The claims of the paper, with their verdicts."""
         own_data = {line.dataset for line in self.lines} - {*self.paper.stand_ins} if self.lines else None
         return [
             judge(claim, self.measured, METRICS, published_methods(claim, self.paper, self.lines), own_data)
@@ -84,14 +84,14 @@ class Reproduction:
 
     @cached_property
     def all_results(self) -> dict[str, Results]:
-        """Results of all experiments that verdicts on numbers or claims are based on."""
+        """Results of all experiments on which verdicts on numbers or claims are based."""
         names = [*self._compared, *(name for claim in self.paper.claims for name in claim.experiments)]
         folders = {name: self._results_dir / name for name in dict.fromkeys(names)}
         return {name: read_results(folder) for name, folder in folders.items() if was_run(folder)}
 
     @cached_property
     def results(self) -> dict[str, Results]:
-        """Results of the experiments behind tables and figures, as far as they were run."""
+        """Results of the experiments that tables and figures name, if they were run."""
         return {name: results for name, results in self.all_results.items() if name in self._compared}
 
     @cached_property
@@ -100,17 +100,17 @@ class Reproduction:
         return {name: measure(results) for name, results in self.all_results.items()}
 
     def source(self, tables: Collection[str]) -> Source:
-        """Return a selection of the published tables for matching."""
+        """Return the given tables of the paper, to be matched with results."""
         return Source(self.name, self.paper, self.lines, tables, self._results_dir)
 
     def experiments(self, table: str) -> list[str]:
-        """Return the experiments of a table that were run; if it names none, all that were run."""
+        """Return the experiments that were run for a table, or all if the table names none."""
         named = self.paper.tables[table].experiments
         return [name for name in self.results if not named or name in named]
 
 
 def provenance(results: Mapping[str, Results]) -> list[str]:
-    """Return a sentence on the commits and machines of the experiments, [] if there are none."""
+    """Return sentences on the commits and machines of the experiments, or [] without results."""
     if not results:
         return []
     commits: Counter[str] = Counter()

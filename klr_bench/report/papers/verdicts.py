@@ -1,4 +1,4 @@
-"""Verdicts on published numbers, derived from the difference to the measured mean."""
+"""Verdicts on published numbers, based on their difference from the measured mean."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ MEANINGS = (
 
 
 def verdict_of(entry: Entry, printed: Printed, metric: Metric | None, printed_repeats: int | None) -> Verdict:
-    """Return the verdict on a number measured on the published data set, ignoring causes.
+    """Return the verdict on a number measured on the published data set, regardless of causes.
 
     `metric` is None for a property of a data set.  If the paper does not state its number of repeats, 1 is assumed.
     """
@@ -67,7 +67,7 @@ def verdict_of(entry: Entry, printed: Printed, metric: Metric | None, printed_re
 
 
 def tolerance(entry: Entry, printed: Printed, printed_repeats: int | None) -> float:
-    """Return the largest difference that agrees statistically.
+    """Return the largest difference that counts as statistical agreement.
 
     With a published standard deviation s' over n' repeats it is 2 max(s', sqrt(s^2 / n + s'^2 / n')), where s is the
     standard deviation over the n measured repeats, or s' if there is only one. A published 0.0 counts as half a unit
@@ -82,12 +82,12 @@ def tolerance(entry: Entry, printed: Printed, printed_repeats: int | None) -> fl
 
 
 def marks_of(causes: Iterable[Cause]) -> dict[str, str]:
-    """Return the marks of causes, such as " [1]", keyed by the text of the cause."""
+    """Return a reference mark for each cause, such as " [1]", keyed by the text of the cause."""
     return {cause.because: f" [{number}]" for number, cause in enumerate(causes, 1)}
 
 
 def mark_of(match: Match, causes: Mapping[str, str]) -> str:
-    """Return the mark after a number; `causes` maps explanations to their marks."""
+    """Return the mark printed after a number; `causes` maps explanations to their marks."""
     return causes[match.reason] if match.verdict is Verdict.EXPLAINED else MARKS.get(match.verdict, "")
 
 
@@ -107,7 +107,7 @@ def counts(matches: Sequence[Match]) -> dict[str, int]:
 
 
 def not_compared_sentence(matches: Iterable[Match]) -> str:
-    """Return why numbers are not compared, with counts, or "" if all are compared."""
+    """Return a sentence on why numbers are not compared, or "" if all are compared."""
     reasons = Counter(one.not_compared for one in matches if one.not_compared)
     parts = [f"{reasons[reason]:,} {reason.value}" for reason in NotCompared if reasons[reason]]
     return f"Not compared: {', '.join(parts)}." if parts else ""

@@ -1,4 +1,4 @@
-"""Documents with a title, tables and a caption, and their Markdown and LaTeX output."""
+"""Documents with a title, tables and a caption, and their conversion to Markdown and LaTeX."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Document:
 def aligned(
     header: list[str], rows: Sequence[list[str]], notes: Sequence[str] = (), papers: Sequence[int] = ()
 ) -> Grid:
-    """Return a grid whose value columns are padded such that the plus-minus signs align."""
+    """Return a grid whose value columns are padded so that the plus-minus signs align."""
     columns = [_padded(texts, head) for head, *texts in list(zip(header, *rows, strict=True))[1:]]
     return Grid(header, [[row[0], *texts] for row, *texts in zip(rows, *columns, strict=True)], papers, notes)
 
@@ -72,7 +72,7 @@ def _padded(column: Sequence[str], head: str) -> list[str]:
 
 
 def is_best(text: str) -> bool:
-    """Return True if a printed value has the mark of the best."""
+    """Return True if a printed value is marked as the best."""
     return text.rstrip().endswith(BEST)
 
 

@@ -1,4 +1,4 @@
-"""Layout of the table of an experiment as strings, with one grid per data set.
+"""Arrange the results table of an experiment in grids of strings, one per data set.
 
 Published values are below the measured ones.  If the columns of the published table are values of a parameter, so are
 those of the grid, with one row per metric of an algorithm:
@@ -41,7 +41,7 @@ Causes = Mapping[str, str]
 
 
 def document(table: Table) -> Document:
-    """Return the document of the table of an experiment."""
+    """Return the results table of an experiment as a document."""
     causes, by = marks_of(table.causes), table.columns
     grids = [_crossed(block, by, causes) if by else _plain(block, causes) for block in table.blocks]
     return Document(table.title or table.experiment, grids, caption(table))
@@ -73,7 +73,7 @@ def _plain(block: Block, causes: Causes) -> Grid:
 
 
 def _crossed(block: Block, parameter: str, causes: Causes) -> Grid:
-    """Return the grid of a block with one column per value of a parameter.
+    """Return a block as a grid with one column per value of a parameter.
 
     Methods that differ only in this parameter share a group of rows.
     """

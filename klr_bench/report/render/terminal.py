@@ -1,4 +1,4 @@
-"""Printing of documents on a terminal or as plain text."""
+"""Print documents on a terminal or as plain text."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def show_all(documents: Iterable[Document], console: Console) -> None:
 
 
 def show(document: Document, console: Console) -> None:
-    """Print a document; output of unlimited width is wide enough for all values."""
+    """Print a document; if the output has no width limit, it is wide enough for all values."""
     width, omitted, unlimited = console.width, dict[str, None](), is_unlimited(console)
     page_width = max(MIN_PLAIN_WIDTH, width) if unlimited else width
     try:
@@ -61,7 +61,7 @@ def show(document: Document, console: Console) -> None:
 
 
 def _fitting(grid: Grid, width: int) -> Grid:
-    """Remove implied columns from a grid until it fits into a width, if possible."""
+    """Remove columns that other columns imply, until the grid fits into a width, if possible."""
     widths = dict(enumerate(_widths(grid)))
     for name in IMPLIED:
         is_needed = name == "ok" and grid.notes
@@ -83,7 +83,7 @@ def _rich_table(grid: Grid, console: Console) -> RichTable:
 
     table = RichTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for number, head in enumerate(grid.header):
-        # Headings of two words get two lines, so that the values determine the column width.
+        # Two-word headings are split over two lines, so that the values determine the column width.
         text = head.replace(" ", "\n", 1) if " " in head and number else f"\n{head}"
         title = _text(text, console, "bold")
         title.justify = "right" if number else "left"

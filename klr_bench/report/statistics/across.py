@@ -1,4 +1,4 @@
-"""Comparison of several methods over several data sets: ranks, tests and profiles.
+"""Compare several methods over several data sets: ranks, tests and performance profiles.
 
 Demsar (JMLR 7, 2006) recommends the ranks, the tests and the groups.  Scores are arrays (n_data_sets, n_methods), and
 higher scores are better.  Data sets with a missing score (NaN) are ignored.
@@ -29,7 +29,7 @@ class Friedman(NamedTuple):
 
 
 class Pairwise(NamedTuple):
-    """p-values of all pairs of methods, unadjusted and adjusted, (n_methods, n_methods) each."""
+    """Unadjusted and adjusted p-values of all pairs, each of shape (n_methods, n_methods)."""
 
     p: Array
     p_holm: Array
@@ -106,7 +106,7 @@ def groups(average_ranks: ArrayLike, alike: NDArray[np.bool_]) -> list[tuple[int
 
 
 def ratios(times: ArrayLike) -> Array:
-    """Return the ratios of times to the fastest time for the problem, (n_problems, n_solvers).
+    """Return each time divided by the fastest time for the problem, (n_problems, n_solvers).
 
     If the fastest time is 0, the ratios are 1 for the times of 0 and infinite for the others.  If no solver solves a
     problem, all its ratios are infinite.

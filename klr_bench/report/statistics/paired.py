@@ -1,4 +1,4 @@
-"""Comparison of two methods on one data set from paired differences.
+"""Compare two methods on one data set by their paired differences.
 
 If each repeat splits the same data again, the repeats share rows, so their differences are correlated and the variance
 of the mean is larger than for independent differences: Nadeau and Bengio (Machine Learning 52, 2003) replace s^2 / n by
@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 
 
 class Interval(NamedTuple):
-    """Confidence interval and two-sided p-value of the mean difference, per comparison."""
+    """Confidence intervals and two-sided p-values of mean differences, one per comparison."""
 
     n: NDArray[np.int64]
     mean: Array
@@ -84,14 +84,14 @@ def holm(p_values: ArrayLike) -> Array:
 
 
 def _moments(differences: ArrayLike, ratio: ArrayLike) -> tuple[NDArray[np.int64], Array, Array]:
-    """Return number, mean, and standard error of the mean of the differences."""
+    """Return the number of differences, their mean, and the standard error of the mean."""
     d = np.asarray(differences, dtype=float)
     n = np.count_nonzero(~np.isnan(d), axis=-1)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # raised for too few or infinite values
+        warnings.simplefilter("ignore", RuntimeWarning)  # raised if there are too few values, or infinite ones
         lowest = np.nanmin(d, axis=-1)
         equal = (lowest == np.nanmax(d, axis=-1)) & (n > 1)
-        mean = np.where(equal, lowest, np.nanmean(d, axis=-1))  # avoids rounding errors of equal values
+        mean = np.where(equal, lowest, np.nanmean(d, axis=-1))  # avoids rounding errors when all values are equal
         scale = np.sqrt(np.nanvar(d, axis=-1, ddof=1) * (1 / n + np.asarray(ratio)))
     scale = np.where(equal, 0.0, scale)
     return np.asarray(n), mean, np.where((n > 1) & np.isfinite(mean) & np.isfinite(scale), scale, np.nan)

@@ -1,1 +1,1 @@
-"""Parts shared by all figures: requirements, plots, colors, axes and panels."""
+"""Code shared by all figures: requirements, plots, colors, axes and panels."""

@@ -1,4 +1,4 @@
-"""Drawing of plots with matplotlib."""
+"""Draw plots with matplotlib."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LIGHT_GREY = "#999999"
 
 
 def draw_plot(plot: Plot) -> Drawing | None:
-    """Draw a plot with error bars and published values, or return None without means."""
+    """Draw a plot with error bars and published values; return None if there are no means."""
     series = [one for facet in plot.facets for one in facet.series]
     connected = {one.look: one.connected for one in series if one.kind == "mean"}
     if not connected:

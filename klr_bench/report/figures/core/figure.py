@@ -1,4 +1,4 @@
-"""Requirements and inputs of figures, and the methods that do not meet the requirements."""
+"""Define the inputs and requirements of figures, and find methods that do not meet them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Inputs:
-    """Inputs of figures: the table and the files of an experiment.
+    """Data from which figures are drawn: the table and the files of an experiment.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class Figure:
 
     Parameters
     ----------
-    needs : what must be there; the figure is drawn only if some method has all of it
+    needs : requirements; the figure is drawn only if at least one method meets all of them
     draw : returns a matplotlib figure, or several by name, or None if no value can be drawn
     plot : returns the figure as plain data, from which files are drawn and which readers explore on a page; a figure
         without it is a picture there
@@ -104,7 +104,7 @@ class Requirement(NamedTuple):
 def lacking(inputs: Inputs, needs: Needs) -> tuple[bool, list[str]]:
     """Check the requirements of a figure for each method.
 
-    Return True if some method meets all of them, and notes on the methods that do not.
+    Return True if at least one method meets all of them, and notes on the methods that do not.
     """
     lines = {(block.dataset, *line.column): line for block in inputs.table.blocks for line in block.lines}
     required = _requirements(inputs, needs, lines)

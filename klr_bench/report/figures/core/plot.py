@@ -37,7 +37,7 @@ SMALLEST, LARGEST = 1e-30, 1e30
 
 @dataclass(frozen=True)
 class Axis:
-    """Axis of a plot.
+    """Horizontal or vertical axis of a plot.
 
     It shows a metric, a parameter, "t" or "elapsed_s", and values are multiplied by `factor`.
     """
@@ -86,7 +86,7 @@ def looks_of(labels: Mapping[Curve, str], *, dashed: bool = False) -> dict[Curve
 
 @dataclass
 class Series:
-    """Points with the same appearance: means, single repeats, or published values."""
+    """Points with the same appearance: means, individual repeats, or published values."""
 
     curve: Curve
     look: Look
@@ -98,7 +98,7 @@ class Series:
     """Standard deviations of x over the repeats; like `spread` (for y), it may be empty."""
     spread: list[float] = field(default_factory=list)
     sizes: list[float] = field(default_factory=list)
-    """Marker areas in square points, for files; empty if all are equal."""
+    """Marker areas in square points, used in files; empty if all are equal."""
     keys: list[Sequence[str]] = field(default_factory=list)
     """Keys of the records behind each point."""
     names: list[str] = field(default_factory=list)
@@ -130,7 +130,7 @@ def connected(
 
 @dataclass(frozen=True)
 class Facet:
-    """One pair of axes."""
+    """One panel of a plot, with its own pair of axes."""
 
     title: str
     y: Axis
@@ -139,7 +139,7 @@ class Facet:
 
 @dataclass(frozen=True)
 class Plot:
-    """Facets of a figure, which share the horizontal axis.
+    """Plot with one or more facets that share the horizontal axis.
 
     Parameters
     ----------
@@ -154,12 +154,12 @@ class Plot:
 
 
 def drawable(value: float | None) -> float | None:
-    """Return the value if it can be drawn, else None."""
+    """Return the value, or None if it cannot be drawn."""
     return value if value == 0 or (value is not None and SMALLEST <= abs(value) <= LARGEST) else None
 
 
 def mean(line: Line, metric: str) -> float | None:
-    """Return the mean over the repeats, or None."""
+    """Return the mean over the repeats, or None if it cannot be drawn."""
     entry = line.entries.get(metric)
     return None if entry is None else drawable(entry.mean)
 
@@ -190,7 +190,7 @@ def algorithm_of(line: Line) -> Curve:
 
 
 def fits_of(inputs: Inputs) -> dict[Place, list[Row]]:
-    """Return the records that enter each mean, keyed by data set, algorithm and variant."""
+    """Return the records behind each mean, keyed by data set, algorithm and variant."""
     fits: dict[Place, list[Row]] = {}
     for row in inputs.records[inputs.records["status"] == "ok"].to_dict("records"):
         fits.setdefault((row["dataset"], row["algorithm"], row["variant"]), []).append(row)
@@ -216,7 +216,7 @@ def means(
     connected: bool = True,
     dashed: bool = False,
 ) -> Plot | None:
-    """Plot the means of the methods in a table: each of `sides` against x.
+    """Plot the means of the methods in a table, with each metric in `sides` against x.
 
     Returns None if there are no points.
 
