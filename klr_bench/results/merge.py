@@ -1,4 +1,4 @@
-"""Merging of results folders, such as those of an experiment split over several machines.
+"""Merge results folders, such as those of an experiment split over several machines.
 
 The key of a cell is a hash of everything that its result depends on, so results with equal keys may differ only in
 their times and by rounding.

@@ -195,7 +195,7 @@ class Store:
                 continue
             if cell:
                 cells.append(cell)
-            elif os.path.exists(entry.path):  # otherwise a broken link, or deleted meanwhile
+            elif os.path.exists(entry.path):  # otherwise the link is broken, or the file was deleted in the meantime
                 unreadable.append(entry.name)
         return cells, unreadable
 

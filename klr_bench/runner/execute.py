@@ -156,7 +156,7 @@ class _Run:
                 self.say(f"  {line}")
 
     def _compute(self, cells: Sequence[Cell]) -> None:
-        """Score folds and fit cells in rounds of a few repeats, folds first in each round."""
+        """Work in rounds of a few repeats; each round scores its folds, and then fits its cells."""
         if not cells:
             return
         folds = self.scores.to_score(cells)

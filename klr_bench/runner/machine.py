@@ -1,4 +1,4 @@
-"""Hardware and load of the machine, which determine whether two times are comparable."""
+"""Describe the hardware and load of the machine, on which measured times depend."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Usage(NamedTuple):
 
 
 class OutsideLoad:
-    """Meter of the fraction of processor time that is used by processes outside the run.
+    """Measures the fraction of processor time that processes outside the run use.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ _load: list[OutsideLoad] = []
 
 
 def follow(*run: int) -> None:
-    """Set the processes that, with their descendants, are excluded from the load."""
+    """Exclude the given processes and their descendants from the measured load."""
     if not _load or _load[0].run != run:
         _load[:] = [OutsideLoad(*run)]
 

@@ -1,4 +1,4 @@
-"""Planning of a run: its cells (one fit each) and the folds that select their parameters.
+"""Plan a run: its cells (one fit each) and the folds used to select their parameters.
 
 Keys are content hashes: two cells, or two folds, have equal keys if and only if they have the same result.
 """
@@ -75,7 +75,7 @@ class Source:
 
     @property
     def is_stream(self) -> bool:
-        """True if the data set is a stream, which is read in chunks and never held in memory."""
+        """True if the data set is a stream, which is read in chunks and never loaded as a whole."""
         return self.spec.is_stream
 
     def streamed(self, skip_rows: int = 0, progress: Progress | None = None) -> Streamed:

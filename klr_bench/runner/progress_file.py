@@ -1,4 +1,4 @@
-"""Progress of a run: the file progress.json, and a progress bar or lines on the console."""
+"""Report the progress of a run in progress.json, and as a bar or lines on the console."""
 
 from __future__ import annotations
 

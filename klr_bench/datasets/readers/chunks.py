@@ -1,4 +1,4 @@
-"""Reading of text files in blocks of lines, and chunks of parsed rows."""
+"""Read text files in blocks of lines, and group parsed rows into chunks."""
 
 from __future__ import annotations
 
