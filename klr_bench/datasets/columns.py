@@ -170,7 +170,7 @@ class ColumnProfile:
 
     @property
     def n_present(self) -> int:
-        """Number of values that are not missing."""
+        """Number of values in the column that are not missing."""
         return self.n - self.n_missing
 
     @property

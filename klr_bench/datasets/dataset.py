@@ -42,7 +42,7 @@ class Dataset:
     n_train_official: int | None  # number of rows of the official training set, which precede the test rows
     hash: str
     relevant: NDArray[np.int64] | None = None  # indices of the features that determine the labels, if known
-    said: tuple[str, ...] = ()  # notes on how the columns of a user's table were treated
+    said: tuple[str, ...] = ()  # notes on how the columns of a user's table were converted
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ def parsed_folder(key: str, cache: Path) -> Path:
 
 
 def dataset_name(name: str, config: DatasetConfig) -> str:
-    """Return the name under which results refer to a data set.
+    """Return the name by which results refer to a data set.
 
     For a user's file, it is the stem of the file name followed by six digits of the hash.
     """

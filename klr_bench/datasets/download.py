@@ -31,7 +31,7 @@ MOST_BYTES = 1 << 36
 
 
 def files(dataset: DatasetConfig) -> list[LabelsFile]:
-    """Return the entries of all files of a data set; each label file follows its features file."""
+    """Return the entries of a data set's files; a label file follows the file with its features."""
     return [file for part in dataset.files() for file in (part, part.labels) if file]
 
 
@@ -70,7 +70,7 @@ def verify(entry: LabelsFile, *, cache: Path) -> Literal["ok", "corrupt", "missi
 
 
 def cached_path(entry: LabelsFile, cache: Path) -> Path:
-    """Return the path at which the cache stores a file, uncompressed."""
+    """Return the path at which the cache stores the uncompressed content of a file."""
     return expanded(str(cache)).absolute() / entry.name
 
 

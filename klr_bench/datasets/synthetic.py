@@ -1,4 +1,4 @@
-"""Generators of synthetic data sets.
+"""Functions that generate synthetic data sets.
 
 Each generator returns the features X (n, d) and the labels y (n,).  The same seed gives the same data.
 """

@@ -1,4 +1,4 @@
-"""Cache keys of results: hashes of configurations and of source code.
+"""Compute the cache keys of results, which are hashes of configurations and source code.
 
 Source code is located and parsed but never imported.  Comments, formatting and docstrings do not change a hash.
 """

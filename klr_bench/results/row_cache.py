@@ -1,4 +1,4 @@
-"""Table rows of cells, and the index file that caches them.
+"""Convert cells to rows of the results tables, and cache these rows in an index file.
 
 results/<experiment>/cells.index    format and checksum in the first line, then JSON: {file name: row}
 

@@ -76,7 +76,7 @@ class Summary:
     unreadable: tuple[str, ...] = ()
 
     def notes(self) -> list[str]:
-        """Return one message about omitted cells and one about unreadable files, if there are any."""
+        """Return a message about omitted cells, and one about unreadable files, if there are any."""
         notes = []
         if self.older:
             names = ", ".join(f"{name} ({n} of configuration {config})" for (name, config), n in self.older.items())

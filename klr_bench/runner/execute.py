@@ -56,7 +56,7 @@ TASKS_PER_WORKER = 4
 
 @dataclass
 class Outcome:
-    """Outcome of a run: numbers of computed and previously finished cells, and the failures."""
+    """Result of a run: the failures, and how many cells were computed or already finished."""
 
     n_computed: int = 0
     n_found: int = 0

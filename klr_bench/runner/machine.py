@@ -29,7 +29,7 @@ class Usage(NamedTuple):
 
 
 class OutsideLoad:
-    """Measures the fraction of processor time that processes outside the run use.
+    """Measures the fraction of processor time used by processes outside the run.
 
     Parameters
     ----------
@@ -121,5 +121,5 @@ def follow(*run: int) -> None:
 
 
 def load() -> float | None:
-    """Return the fraction of the machine used outside the run, or None if it is unknown."""
+    """Return the fraction of processor time used outside the run, or None if it is unknown."""
     return _load[0].fraction() if _load else None

@@ -51,7 +51,7 @@ def read_ahead(chunks: Iterable[Any]) -> Iterator[Any]:
 
 @dataclass
 class PrequentialResult:
-    """Test results on rows that were predicted before the estimator learned from them."""
+    """Test results for rows that were predicted before the estimator learned from them."""
 
     n: int = 0
     n_right: int = 0

@@ -22,7 +22,7 @@ Say = Callable[[str], None]
 
 
 class Task(NamedTuple):
-    """A function call, and the fold or cell whose result it computes."""
+    """A fold or cell (`item`), and the function call that computes its result."""
 
     item: Any
     call: partial[Any]

@@ -195,7 +195,7 @@ class DaskExecutor:
             raise StoppedError(message) from error
 
     def _check_absence(self, workers: Sequence[str], since: float | None) -> float | None:
-        """Check that there are usable workers; print a message if there are none for a while.
+        """Check that there are usable workers; print a message if none has been seen for a while.
 
         Return None if there are workers, 0 once the message is printed, else the time when the last worker disappeared.
         """
