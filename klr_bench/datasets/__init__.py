@@ -1,4 +1,4 @@
-"""Download, parsing, splitting and preprocessing of data sets.
+"""Download, parse, split and preprocess data sets.
 
 The names are imported lazily, so that listing the catalog needs neither SciPy nor scikit-learn.
 """

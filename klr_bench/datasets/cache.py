@@ -29,7 +29,7 @@ N_PIECES, PIECE = 16, 2**20
 
 
 def ignore_progress(done: int, total: int | None, description: str) -> None:
-    """Ignore the progress report (the default progress callback)."""
+    """Do nothing; this is the default progress callback."""
 
 
 def default_cache() -> Path:
@@ -97,7 +97,7 @@ def sha256_of(path: Path) -> str:
 
 
 def sampled_sha256(path: Path) -> str:
-    """Return a SHA-256 hash of a sample of 16 MiB of a file.
+    """Return the SHA-256 hash of a 16 MiB sample of a file.
 
     A smaller file is hashed completely.  Otherwise, the sample consists of pieces of 1 MiB: the first, the last, and
     others evenly spaced in between.  The hash also covers the size of the file.  Raises OSError.

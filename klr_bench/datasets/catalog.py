@@ -63,7 +63,7 @@ def list_(config_dirs: Sequence[Path], cache: Path, console: Console) -> int:
 
 
 def fetch_(names: Sequence[str], config_dirs: Sequence[Path], cache: Path, mirror: str | None, console: Console) -> int:
-    """Fetch the files of some data sets into the cache and check the hashes of the files."""
+    """Fetch the files of the given data sets into the cache, and check the hashes of the files."""
     if not names:
         known = ", ".join(datasets(config_dirs))
         fail(f"klr-bench data fetch: expected the names of data sets, got none. Known data sets: {known}.")
@@ -79,7 +79,7 @@ def fetch_(names: Sequence[str], config_dirs: Sequence[Path], cache: Path, mirro
 
 
 def verify_(names: Sequence[str], config_dirs: Sequence[Path], cache: Path, console: Console) -> int:
-    """Check the cached files and the parsed arrays of some data sets against stored hashes.
+    """Check the cached files and parsed arrays of the given data sets against stored hashes.
 
     Return 2 if any of them is corrupt, otherwise 0.  Without names, everything in the cache is checked.
     """

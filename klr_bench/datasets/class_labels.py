@@ -1,4 +1,4 @@
-"""Conversion of class labels from strings to -1 and +1, or to 0, 1, 2 and so on."""
+"""Convert class labels from strings to -1 and +1, or to 0, 1, 2 and so on."""
 
 from __future__ import annotations
 

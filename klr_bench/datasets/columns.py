@@ -1,4 +1,4 @@
-"""Detection of missing values, numbers, units, dates and identifiers in a column of strings."""
+"""Detect missing values, numbers, units, dates and identifiers in a column of strings."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class ColumnProfile:
     """Number in the previous row."""
 
     def add(self, lines: Sequence[int], texts: Sequence[str]) -> None:
-        """Update the statistics with the values of some rows and their line numbers."""
+        """Update the statistics with the values and line numbers of a batch of rows."""
         numbers = parse_numbers(texts)
         rows = list(zip(lines, texts, strict=True))
         if numbers is None:
@@ -170,7 +170,7 @@ class ColumnProfile:
 
     @property
     def n_present(self) -> int:
-        """Number of values that are not missing."""
+        """Number of values in the column that are not missing."""
         return self.n - self.n_missing
 
     @property

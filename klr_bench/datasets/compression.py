@@ -1,4 +1,4 @@
-"""Reading of plain files and of files compressed with xz, gzip or bzip2.
+"""Read plain files, and files compressed with xz, gzip or bzip2.
 
 The compression is detected from the content of a file, not from its name.  Files that would exhaust the memory or the
 disk are rejected: those that decompress to far more than their size, and those with extremely long lines.
@@ -21,7 +21,7 @@ from klr_bench.files import open_regular
 
 SUFFIXES = (".xz", ".gz", ".bz2")
 CHUNK = 1 << 18  # bytes
-MOST_RATIO = 200  # maximum ratio of decompressed size to file size: 10 is usual, gzip reaches 1,000
+MOST_RATIO = 200  # maximum ratio of decompressed size to file size: 10 is typical, gzip can reach 1,000
 SMALLEST_BOMB = 1 << 23  # bytes of content
 LONGEST_LINE = 1 << 22  # characters
 

@@ -1,4 +1,4 @@
-"""Loading of data sets as arrays or as streams, and hashes that identify their content."""
+"""Load data sets as arrays or as streams, and compute hashes that identify their content."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ OWN_PATHS = ("path", "test_path")
 
 @dataclass(frozen=True)
 class Dataset:
-    """A data set in memory, with features, class labels and the official training set, if any."""
+    """A data set in memory: features, targets and, if known, the official training set size."""
 
     name: str
     X: Any  # features (n, d), float32: C-contiguous array, or CSR with sorted indices; may be memory-mapped
     y: NDArray[np.int8]  # targets (n,): -1 and +1, or 0, 1, ... if there are more than two classes
-    classes: tuple[str, ...]  # class labels as written in the file; the first belongs to the smallest value of y
+    classes: tuple[str, ...]  # class labels as written in the file, in the order of the corresponding values of y
     n_train_official: int | None  # number of rows of the official training set, which precede the test rows
     hash: str
     relevant: NDArray[np.int64] | None = None  # indices of the features that determine the labels, if known
-    said: tuple[str, ...] = ()  # notes on how the columns of a user's table were treated
+    said: tuple[str, ...] = ()  # notes on how the columns of a user's table were converted
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ def parsed_folder(key: str, cache: Path) -> Path:
 
 
 def dataset_name(name: str, config: DatasetConfig) -> str:
-    """Return the name under which results refer to a data set.
+    """Return the name by which results refer to a data set.
 
     For a user's file, it is the stem of the file name followed by six digits of the hash.
     """
@@ -254,7 +254,7 @@ def _generated(name: str, config: DatasetConfig) -> Arrays:
 
 @contextmanager
 def _call_errors(what: str, call: Parameters) -> Iterator[None]:
-    """Convert any exception of a generator into a KlrBenchError about its parameters."""
+    """Convert any exception raised by a generator into a KlrBenchError about its parameters."""
     try:
         with np.errstate(all="ignore"):
             yield

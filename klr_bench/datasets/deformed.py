@@ -1,4 +1,4 @@
-"""Generation of a data set of any size by random deformations of images.
+"""Generate a data set of any size by randomly deforming images.
 
 The method follows Loosli, Canu and Bottou (Training invariant support vector machines using selective sampling, 2007).
 For a small displacement, the image moved by a field (u, v) is image + u dimage/dx + v dimage/dy, and adding a multiple
@@ -30,7 +30,7 @@ FAINTEST = 8 / 255
 
 
 def deformed(arrays: Any, *, n_samples: int, seed: int) -> Any:
-    """Return a data set of randomly deformed copies of the training images of another one.
+    """Build a data set from randomly deformed copies of another data set's training images.
 
     The images must be square.  They are returned as CSR rows; half of them belong to each class.  The same seed gives
     the same images.  `arrays` is an `Arrays`, which is not imported here so that its code is not part of the data set's
@@ -64,7 +64,7 @@ def _fields(side: int, random: np.random.Generator) -> Any:
 
 
 def _blocks(y: NDArray[np.int8], n_of_each: int, seed: int) -> Iterator[tuple[int, NDArray[np.intp]]]:
-    """Yield `n_of_each` row indices for each class, in blocks (class, row indices)."""
+    """Yield blocks (class, row indices), with a total of `n_of_each` indices for each class."""
     for sign in (1, -1):
         rows = np.random.default_rng([seed, 0, sign + 1]).permutation(np.flatnonzero(y == sign))
         for start in range(0, n_of_each, BLOCK):

@@ -1,4 +1,4 @@
-"""Fetching of data files into the cache, with verification of their SHA-256 hashes.
+"""Fetch data files into the cache, and verify their SHA-256 hashes.
 
 A file is searched for next to its cached path (a compressed copy put there by hand), at the mirror, and at its upstream
 URL, in this order.  It is decompressed into a temporary file, which is moved to the cached path only if its hash is
@@ -31,7 +31,7 @@ MOST_BYTES = 1 << 36
 
 
 def files(dataset: DatasetConfig) -> list[LabelsFile]:
-    """Return the entries of all files of a data set; a label file follows its file of examples."""
+    """Return the entries of a data set's files; a label file follows the file with its features."""
     return [file for part in dataset.files() for file in (part, part.labels) if file]
 
 
@@ -51,7 +51,7 @@ def fetch(entry: LabelsFile, *, cache: Path, mirror: str | None = None, progress
 
 
 def verify(entry: LabelsFile, *, cache: Path) -> Literal["ok", "corrupt", "missing"]:
-    """Check a cached file by its hash; return "ok", "corrupt" or "missing".
+    """Check the hash of a cached file; return "ok", "corrupt" or "missing".
 
     The next `fetch` replaces a corrupt file.  A file with an unknown hash is compared with the hash recorded when it
     was fetched, and is removed if it differs.
@@ -70,7 +70,7 @@ def verify(entry: LabelsFile, *, cache: Path) -> Literal["ok", "corrupt", "missi
 
 
 def cached_path(entry: LabelsFile, cache: Path) -> Path:
-    """Return the path at which the cache stores a file, uncompressed."""
+    """Return the path at which the cache stores the uncompressed content of a file."""
     return expanded(str(cache)).absolute() / entry.name
 
 
@@ -111,7 +111,7 @@ def _fetch_from_sources(entry: LabelsFile, target: Path, mirror: str | None, pro
 
 
 def _locations(entry: LabelsFile, target: Path, mirror: str | None) -> dict[str, list[str]]:
-    # The source "" is a compressed copy next to the cached path; if there is none, no problem is reported.
+    # The source "" means a compressed copy next to the cached path; a missing copy is not reported.
     places = {"": [str(target) + suffix for suffix in SUFFIXES]}
     if mirror:
         base = f"{mirror.rstrip('/') if _is_url(mirror) else expanded(mirror).absolute()}/{entry.name}"

@@ -1,4 +1,4 @@
-"""Storage of parsed arrays on disk, so that later processes can memory-map them.
+"""Store parsed arrays on disk, so that later processes can memory-map them.
 
 Each process verifies the checksum of a file once, before it uses any row.
 """

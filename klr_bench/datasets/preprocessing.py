@@ -1,4 +1,4 @@
-"""Feature scaling with statistics computed from the training rows only."""
+"""Scale features with statistics computed from the training rows only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Division of data sets into training and test rows, in the same way for all algorithms.
+"""Divide data sets into training and test rows, in the same way for all algorithms.
 
 A split depends only on the seed, the data set and the number of the repeat.
 """
@@ -46,7 +46,7 @@ class Prepared:
     relevant: NDArray[np.int64] | None = None
 
     def readonly(self) -> Prepared:
-        """Return views of the arrays that a learner cannot modify."""
+        """Return read-only views of the arrays, so that learners cannot modify the data."""
         return Prepared(
             readonly_view(self.X_train),
             readonly_view(self.y_train),
@@ -117,7 +117,7 @@ def make_split(dataset: Dataset, spec: SplitSpec, seed: int, repeat: int) -> Spl
 
 
 def _stratified(dataset: Dataset, test_size: float, random: np.random.RandomState) -> Split:
-    """Split each class in the same proportion; spread its rows evenly over the training order."""
+    """Split all classes in the same proportion; spread each one evenly over the training order."""
     y = np.asarray(dataset.y)
     counts = np.unique(y, return_counts=True)[1]
     if len(counts) > 1 and counts.max() == 1:

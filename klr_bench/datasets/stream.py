@@ -238,7 +238,7 @@ class Stream:
 
     @cached_property
     def _scan(self) -> Scan:
-        """Labels, row counts and index range of all rows, from the cache or from a first pass."""
+        """Summary of all rows, read from the cache or computed in a first pass over the files."""
         scan = self.cache.load() if self.cache else None
         if scan is None:
             labels = Labels()

@@ -1,4 +1,4 @@
-"""Generators of synthetic data sets.
+"""Functions that generate synthetic data sets.
 
 Each generator returns the features X (n, d) and the labels y (n,).  The same seed gives the same data.
 """
@@ -183,7 +183,7 @@ def sparse_binary(
         return np.where(random.uniform(size=len(rows)) < share, own, common).astype(np.int32)
 
     on = np.sort(draw(np.repeat(np.arange(n_samples), n_on)).reshape(n_samples, n_on), axis=1)
-    while True:  # replace features that occur twice in a row, until there are none
+    while True:  # redraw repeated features until the features of each row are all different
         row, column = np.nonzero(on[:, 1:] == on[:, :-1])
         if not len(row):
             break

@@ -1,4 +1,4 @@
-"""Download of a file over HTTP; an interrupted download leaves a ``.part`` file to resume."""
+"""Download a file over HTTP; an interrupted download can be resumed from its ``.part`` file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conversion of a user's table to features.
+"""Convert a user's table to features.
 
 Units are removed from numbers, and missing numbers become NaN.  A column of text becomes one binary feature per value.
 Dates, row numbers, identifiers, strings that rarely repeat and constant columns are left out.  Notes for the user
@@ -226,9 +226,9 @@ def _column(path: Path, layout: Layout, place: int, name: str, profile: ColumnPr
             mixed = f"numbers with different units ({', '.join(repr(unit) if unit else 'none' for unit in units)})"
         if profile.dates or many:
             counted = f"more than {MOST_COUNTED:,}" if counts is None else f"{len(counts):,}"
-            return column(LEAVE_OUT, "dates" if profile.dates else mixed or f"{counted} different texts")
+            return column(LEAVE_OUT, "dates" if profile.dates else mixed or f"{counted} different strings")
     if counts is None:
-        fail(f"{path}: {name}: expected at most {MOST_COUNTED:,} different texts, got more; leave the column out.")
+        fail(f"{path}: {name}: expected at most {MOST_COUNTED:,} different strings, got more; leave the column out.")
     values = sorted(counts, key=lambda value: (-counts[value], value))[:MOST_VALUES]
     if profile.n_missing:
         values.append("")

@@ -1,1 +1,1 @@
-"""Results of experiments: cell files, the tables built from them, and their content keys."""
+"""Results of experiments: cell files, the tables built from them, and cache keys."""

@@ -1,4 +1,4 @@
-"""Cache keys of results: hashes of configurations and of source code.
+"""Compute the cache keys of results, which are hashes of configurations and source code.
 
 Source code is located and parsed but never imported.  Comments, formatting and docstrings do not change a hash.
 """
@@ -108,7 +108,7 @@ def _parents(name: str) -> Iterator[str]:
 
 
 def _library(name: str) -> str:
-    """Return the distribution of an installed module and its version, as in numpy==2.1.0."""
+    """Return the distribution that contains an installed module, with its version: numpy==2.1.0."""
     for distribution in packages_distributions().get(name.partition(".")[0], ()):
         return f"{distribution}=={version(distribution)}"
     return f"python=={platform.python_version()}"
@@ -167,7 +167,7 @@ def _imports(tree: ast.AST, package: str) -> Iterator[str]:
 
 
 def _code(tree: ast.AST) -> str:
-    """Return a syntax tree as text, without docstrings and labels of metrics."""
+    """Return a syntax tree as text, without docstrings and without the labels of metrics."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             if ast.get_docstring(node, clean=False) is not None:

@@ -1,4 +1,4 @@
-"""Merging of results folders, such as those of an experiment split over several machines.
+"""Merge results folders, such as those of an experiment split over several machines.
 
 The key of a cell is a hash of everything that its result depends on, so results with equal keys may differ only in
 their times and by rounding.
@@ -118,7 +118,7 @@ def difference(first: Record, other: Record) -> str:
 
 
 def _merge_selections(target: Path, folder: Path) -> list[str]:
-    """Copy the selection scores that `target` does not have; return messages about conflicts."""
+    """Copy the selection scores that are missing in `target`; return messages about conflicts."""
     conflicts = []
     for path in sorted(folder.glob("selections/*/[!.]*.json")):
         place = target / path.relative_to(folder)

@@ -1,4 +1,4 @@
-"""Conversion of results files from schema version 1 to version 2.
+"""Convert results files from schema version 1 to version 2.
 
 In version 1 a variant was text ("G=1; loss=logit"), and a cell held its metrics among the fields of the record.  In
 version 2 a variant is a mapping ({"G": 1, "loss": "logit"}; JSON in records.csv), and a cell holds `metrics`.  Solvers

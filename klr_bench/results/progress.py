@@ -39,7 +39,7 @@ CurrentState = Literal["running", "silent", "killed", "finished", "interrupted"]
 
 
 class Count(OpenModel):
-    """Numbers of tasks or cells: in total, successful and failed."""
+    """Numbers of tasks or cells: total, successful and failed."""
 
     total: Amount = 0
     done: Amount = 0

@@ -1,4 +1,4 @@
-"""Table rows of cells, and the index file that caches them.
+"""Convert cells to rows of the results tables, and cache these rows in an index file.
 
 results/<experiment>/cells.index    format and checksum in the first line, then JSON: {file name: row}
 
@@ -30,7 +30,7 @@ MAX_INDEX_BYTES = 2**31
 
 
 class Row(NamedTuple):
-    """CSV text of a cell in each table, with the values needed for filtering and sorting."""
+    """CSV lines of a cell for each table, with the values needed for filtering and sorting."""
 
     stamp: Stamp
     key: str
@@ -83,7 +83,7 @@ def make_row(cell: CellFile, stamp: Stamp) -> Row:
 def csv_text(rows: Iterable[Sequence[Any]]) -> str:
     """Return rows formatted as CSV."""
     text = io.StringIO(newline="")
-    csv.writer(text, lineterminator="\n").writerows(rows)  # writes floats with repr and None as an empty field
+    csv.writer(text, lineterminator="\n").writerows(rows)  # floats are written with repr, and None as an empty field
     return text.getvalue()
 
 

@@ -76,7 +76,7 @@ class Summary:
     unreadable: tuple[str, ...] = ()
 
     def notes(self) -> list[str]:
-        """Return one message about omitted cells and one about unreadable files, if there are any."""
+        """Return a message about omitted cells, and one about unreadable files, if there are any."""
         notes = []
         if self.older:
             names = ", ".join(f"{name} ({n} of configuration {config})" for (name, config), n in self.older.items())
@@ -195,7 +195,7 @@ class Store:
                 continue
             if cell:
                 cells.append(cell)
-            elif os.path.exists(entry.path):  # otherwise a broken link, or deleted meanwhile
+            elif os.path.exists(entry.path):  # otherwise the link is broken, or the file was deleted in the meantime
                 unreadable.append(entry.name)
         return cells, unreadable
 

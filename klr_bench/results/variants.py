@@ -42,7 +42,7 @@ class Variant(Mapping[str, Any]):
         return Variant({name: value for name, value in self.items() if name not in names})
 
     def order(self) -> VariantOrder:
-        """Return a sort key that orders numbers by value and before text: G=2, G=10, G=cv."""
+        """Return a sort key that places numbers, sorted by value, before text: G=2, G=10, G=cv."""
         return self._order
 
     @cached_property

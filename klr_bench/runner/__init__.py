@@ -1,4 +1,4 @@
-"""Runner of experiments: compute unfinished cells in parallel, and save every result.
+"""Run experiments: compute unfinished cells in parallel, and save every result.
 
 `plan` creates the cells and folds of a configuration, `executors` run them (joblib, serial or dask), `fit` scores a
 fold or fits a cell, `scores` and `results.store` save the results, and `execute` ties everything together.  Names are

@@ -82,7 +82,7 @@ def _digest(content: bytes | memoryview) -> bytes:
 
 
 class _Encoder:
-    """Encoder of Python objects as JSON and arrays; a shared object is stored once."""
+    """Converts Python objects to JSON and arrays; an object referenced twice is stored once."""
 
     def __init__(self) -> None:
         self.arrays: list[Any] = []
@@ -116,7 +116,7 @@ class _Encoder:
 
 
 class _Decoder:
-    """Decoder of the JSON and arrays written by `_Encoder`."""
+    """Restores the Python objects that `_Encoder` converted to JSON and arrays."""
 
     def __init__(self, arrays: Any) -> None:
         self._arrays, self._seen = arrays, list[Any]()

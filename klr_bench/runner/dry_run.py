@@ -25,7 +25,7 @@ def print_plan(cells: Sequence[Cell], folder: Path, config: RunConfig, console: 
     path = Path(config.results_dir) / config.name
     console.print(f"{config.name}: {len(cells)} cells, {len(cells) - len(unfinished)} of them finished, in {path}")
     reference = _reference(config.name)
-    if reference and config.data.path is None:  # a reference never uses the user's own file
+    if reference and config.data.path is None:  # no reference results exist for the user's own file
         console.print(reference)
     suffix = "" if quiet or not unfinished else ":"
     console.print(f"would run {len(folds)} selection folds ({n_fits} fits) and {len(unfinished)} cells{suffix}")

@@ -56,7 +56,7 @@ TASKS_PER_WORKER = 4
 
 @dataclass
 class Outcome:
-    """Outcome of a run: numbers of computed and previously finished cells, and the failures."""
+    """Result of a run: the failures, and how many cells were computed or already finished."""
 
     n_computed: int = 0
     n_found: int = 0
@@ -156,7 +156,7 @@ class _Run:
                 self.say(f"  {line}")
 
     def _compute(self, cells: Sequence[Cell]) -> None:
-        """Score folds and fit cells in rounds of a few repeats, folds first in each round."""
+        """Work in rounds of a few repeats; each round scores its folds, and then fits its cells."""
         if not cells:
             return
         folds = self.scores.to_score(cells)

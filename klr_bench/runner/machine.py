@@ -1,4 +1,4 @@
-"""Hardware and load of the machine, which determine whether two times are comparable."""
+"""Describe the hardware and load of the machine, on which measured times depend."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Usage(NamedTuple):
 
 
 class OutsideLoad:
-    """Meter of the fraction of processor time that is used by processes outside the run.
+    """Measures the fraction of processor time used by processes outside the run.
 
     Parameters
     ----------
@@ -115,11 +115,11 @@ _load: list[OutsideLoad] = []
 
 
 def follow(*run: int) -> None:
-    """Set the processes that, with their descendants, are excluded from the load."""
+    """Exclude the given processes and their descendants from the measured load."""
     if not _load or _load[0].run != run:
         _load[:] = [OutsideLoad(*run)]
 
 
 def load() -> float | None:
-    """Return the fraction of the machine used outside the run, or None if it is unknown."""
+    """Return the fraction of processor time used outside the run, or None if it is unknown."""
     return _load[0].fraction() if _load else None

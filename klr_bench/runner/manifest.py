@@ -1,4 +1,4 @@
-"""Content of manifest.yaml: configuration, software versions and machine of a run."""
+"""Collect the content of manifest.yaml: a run's configuration, software versions and machine."""
 
 from __future__ import annotations
 

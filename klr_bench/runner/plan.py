@@ -1,4 +1,4 @@
-"""Planning of a run: its cells (one fit each) and the folds that select their parameters.
+"""Plan a run: its cells (one fit each) and the folds used to select their parameters.
 
 Keys are content hashes: two cells, or two folds, have equal keys if and only if they have the same result.
 """
@@ -75,7 +75,7 @@ class Source:
 
     @property
     def is_stream(self) -> bool:
-        """True if the data set is a stream, which is read in chunks and never held in memory."""
+        """True if the data set is a stream, which is read in chunks and never loaded as a whole."""
         return self.spec.is_stream
 
     def streamed(self, skip_rows: int = 0, progress: Progress | None = None) -> Streamed:
@@ -103,7 +103,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Candidate:
-    """One of the estimators among which selection chooses.
+    """One of the estimators from which parameter selection chooses.
 
     `estimator` is scored, and `key` identifies its score within a fold.  If that score is the best, the cell fits
     `chosen`, which differs from `estimator` if the algorithm is selected by the scores of another one (`selected_as`).
@@ -230,7 +230,7 @@ def plan_cells(config: RunConfig, cache: Path, *, construct: bool = False) -> li
 
 
 def select_shard(cells: Sequence[Cell], shard: str | None) -> list[Cell]:
-    """Return the cells of shard K/N, which are every N-th cell from the K-th on.
+    """Return the cells of shard K/N: every N-th cell, starting with the K-th.
 
     Return all cells if `shard` is None.
     """

@@ -1,4 +1,4 @@
-"""Progress of a run: the file progress.json, and a progress bar or lines on the console."""
+"""Report the progress of a run in progress.json, and as a bar or lines on the console."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class ProgressFile:
         outcome = "failed" if failed else "done"
         with self._lock:
             self._n_computed += self._running.pop(task.key, None) is not None
-            for key in list(self._running)[self._n_workers - 1 : self._n_workers]:  # this task gets the free worker
+            for key in list(self._running)[self._n_workers - 1 : self._n_workers]:  # the free worker runs this task
                 self._running[key] = self._running[key][0], time.time()
             self._n_tasks[outcome] += 1
             self._n_cells[outcome] += isinstance(task, Cell)

@@ -1,4 +1,4 @@
-"""Selection scores in the results folder, and the choice of candidates by these scores.
+"""Store selection scores in the results folder, and choose candidates by these scores.
 
 results/<experiment>/selections/<key of the fold>/<key of the candidates>.json  [crc32, {key of a candidate: score}]
 
@@ -25,7 +25,7 @@ Scores = dict[str, Score]
 
 
 class ScoreStore:
-    """Selection scores of an experiment; with `fresh`, scores of earlier runs are ignored."""
+    """Selection scores of an experiment; if `fresh` is true, those of earlier runs are ignored."""
 
     def __init__(self, folder: Path, *, fresh: bool) -> None:
         self._folder = folder / "selections"
@@ -33,7 +33,7 @@ class ScoreStore:
         self._cache: dict[str, Scores] = {}
 
     def to_score(self, cells: Sequence[Cell]) -> list[Fold]:
-        """Return the folds that have unscored candidates, restricted to these candidates."""
+        """Return the folds that have unscored candidates, without the candidates already scored."""
         return [part for fold in group_folds(cells) if (part := self.unscored(fold))]
 
     def unscored(self, fold: Fold, *, again: bool = False) -> Fold | None:

@@ -1,4 +1,4 @@
-"""Parameter selection: score the candidates of a grid by cross-validation, choose the best.
+"""Select parameters: score the candidates in a grid by cross-validation, and choose one.
 
 The unit of work is a fold of a repeat with all estimators that share a kernel.  They see the same examples in the same
 order, so that they can share a pass over the fold.
@@ -93,7 +93,7 @@ def score_fold(
         try:
             X, y, X_test, y_test = map(readonly_view, arrays)
             group_scores = score_group(members, X, y, X_test, y_test, metric, limit)
-        except (ValueError, ArithmeticError, TimeLimitError):  # an update that rejects an example or overflows
+        except (ValueError, ArithmeticError, TimeLimitError):  # an update rejected an example or overflowed
             group_scores = [None] * len(group)
         except Exception as error:
             group_scores = [{FAILED: sanitize(exception_text(error), MAX_REASON_LENGTH)}] * len(group)
@@ -163,7 +163,7 @@ def selection_score(metric: Metric, predictions: Predictions) -> Score:
 
 
 def choose(scores: Sequence[Sequence[Score]], tolerance: float = 0.0) -> int | None:
-    """Return the index of the first candidate whose mean score is highest up to a tolerance.
+    """Return the index of the first candidate whose mean score is (almost) the highest.
 
     Return None if all candidates have failed.
 

@@ -1,4 +1,4 @@
-"""Validation of an experiment against its data, before anything runs."""
+"""Check that an experiment can run on its data sets, before it starts."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def check_stream_learners(cells: Sequence[Cell]) -> None:
             fail(f"{cell.algorithm}: {estimator[TARGET]} cannot learn from a stream, because it has no partial_fit.")
         if getattr(learner, "grows", False) and not split.unbounded:
             fail(
-                f"{cell.algorithm}: its memory grows with the length of the stream. Use an algorithm with bounded "
+                f"{cell.algorithm}: its memory use grows with the length of the stream. Use an algorithm with bounded "
                 f"memory, such as budget_oskl, or add {key}.unbounded=true."
             )
         if split.test == "rows" and not protocols.declares(learner, "partial_fit_scores"):

@@ -65,7 +65,7 @@ def test_treatment_of_each_column(tmp_path: Path) -> None:
         "city": ("text", ("Rome", "Bern", "Oslo", "")),
         "sex": ("text", ("m",)),
         "born": ("leave_out", "dates"),
-        "note": ("leave_out", "40 different texts"),
+        "note": ("leave_out", "40 different strings"),
         "unit": ("leave_out", "the same value in all rows"),
         "x": ("number", ()),
     }
@@ -83,7 +83,7 @@ def test_treatment_of_each_column(tmp_path: Path) -> None:
         "feature is added: "
         "age (4)",
         "missing values in 1 column of text are treated as a separate value: city (8)",
-        "left out: id: row numbers; born: dates; note: 40 different texts; unit: the same value in all rows. "
+        "left out: id: row numbers; born: dates; note: 40 different strings; unit: the same value in all rows. "
         "To keep a column, set data.columns={NAME: number} or {NAME: text}",
     ]
 
@@ -213,7 +213,7 @@ def test_identifiers_are_left_out(tmp_path: Path, name: str, n: int, form: str) 
     table[1][name] = ""
     column = treatment(tmp_path, table)[1]
     assert column.kind == "leave_out"
-    assert column.why in {"identifiers, all different", "row numbers", "more than 1,000 different texts"}
+    assert column.why in {"identifiers, all different", "row numbers", "more than 1,000 different strings"}
 
 
 TEXTS = ("A12 A13", "12-05 13-05", "10:30 9:00", "1.2.3 1.2.4")
@@ -280,7 +280,7 @@ def test_columns_with_many_different_values(tmp_path: Path) -> None:
         for i in range(1500)
     ]
     _, _, found = treatment(tmp_path, table)
-    assert [column.why for column in found.columns] == ["dates", "more than 1,000 different texts", "", ""]
+    assert [column.why for column in found.columns] == ["dates", "more than 1,000 different strings", "", ""]
     assert len(found.columns[3].values) == 100, "rare values have no column"
 
 

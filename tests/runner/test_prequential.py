@@ -293,7 +293,7 @@ def test_a_time_limit_ends_the_pass(place):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["algorithm=[oskl]", "algorithms.oskl.grid=null"], "its memory grows with the length of the stream"),
+        (["algorithm=[oskl]", "algorithms.oskl.grid=null"], "its memory use grows with the length of the stream"),
         (["algorithm=[svc]", "algorithms.svc.grid=null"], "has no partial_fit"),
         (["algorithm=[budget_oskl]", "algorithms.budget_oskl.estimator.average=true", f"{SPLIT}test=rows"], NO_SCORES),
         ([*OSKL, f"{SPLIT}test=cells"], "split.test"),

@@ -64,7 +64,7 @@ class Reading:
     columns: Columns | None = None
 
     def content(self) -> dict[str, object]:
-        """Return a dictionary of the options that affect the arrays, for a hash of the data set."""
+        """Return the options that affect the arrays, as input for the hash of the data set."""
         content = asdict(self)
         return content if self.table else {name: content[name] for name in content if name not in ("table", "columns")}
 
@@ -201,7 +201,7 @@ def detect_format(path: Path) -> str:
 
 
 def as_float32(X: Any) -> Any:
-    """Convert a matrix to float32, either dense or CSR, depending on its shape and its zeros.
+    """Convert a matrix to float32, dense or CSR depending on its shape and number of zeros.
 
     The result is CSR with sorted indices if the matrix is wide, or if it is large and most values are zero.
     """

@@ -1,4 +1,4 @@
-"""Reading of text files in blocks of lines, and chunks of parsed rows."""
+"""Read text files in blocks of lines, and group parsed rows into chunks."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Chunk:
 
     codes: NDArray[np.int32]  # (n,)
     X: Any  # features (n, d), float32: array, or CSR with sorted indices as in the file
-    smallest: int  # smallest feature index in the file for these rows, including features written as zero
+    smallest: int  # smallest feature index in these rows of the file, including features written as zero
     largest: int
 
     def matrix(self, base: int, n_features: int) -> Any:

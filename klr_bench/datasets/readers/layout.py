@@ -1,4 +1,4 @@
-"""Detection of the delimiter, the header and the label column of delimited text such as CSV."""
+"""Detect the delimiter, the header and the label column of delimited text such as CSV."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def layout_of(
 
 
 def _consistency(sample: list[str], delimiter: str) -> tuple[bool, bool, float, int]:
-    """Rate how consistently a delimiter splits some lines into fields.
+    """Rate how consistently a delimiter splits the lines of a sample into fields.
 
     The best delimiter has the largest rating (a tuple).  Blanks are rated last because they also occur in names.
     """

@@ -1,4 +1,4 @@
-"""Executors of tasks: joblib processes (the default), this process, or a dask cluster.
+"""Run tasks in joblib processes (the default), in this process, or on a dask cluster.
 
 All executors implement the protocol `Executor`; code outside this package does not depend on which one is active.  To
 add an executor, add a module with a function `open_executor` to this package and a file to configs/parallel.
@@ -22,7 +22,7 @@ Say = Callable[[str], None]
 
 
 class Task(NamedTuple):
-    """A function call, and the fold or cell whose result it computes."""
+    """A fold or cell (`item`), and the function call that computes its result."""
 
     item: Any
     call: partial[Any]
@@ -47,7 +47,7 @@ class Executor(Protocol):
 
 
 def open_executor(parallel: ParallelConfig, n_jobs: int | None, say: Say) -> Executor:
-    """Return the executor that a configuration selects; `say` prints a message.
+    """Return the executor that a configuration selects; `say` is called to print messages.
 
     `n_jobs` is the number of workers; None or -1 means one per core.
     Raises KlrBenchError if the cluster cannot be used.

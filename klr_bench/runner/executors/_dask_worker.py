@@ -63,14 +63,14 @@ def _local_source(source: Source) -> Source:
 
 
 def _has_own_files(source: Source) -> bool:
-    """Return True if this machine has the user's file with the same content."""
+    """Return True if this machine has its own copy of the user's file, with the same content."""
     with suppress(KlrBenchError):
         return dataset_hash(source.stem, source.spec) == source.data_key
     return False
 
 
 def _own_file_paths(source: Source) -> dict[str, Path]:
-    """Return where a cache stores the user's files, keyed by their names in the data set spec."""
+    """Return the paths of the user's files in a cache, keyed by their names in the spec."""
     paths = {key: path for key in OWN_PATHS if (path := getattr(source.spec.source, key))}
     return {key: Path("sent", source.data_key, key, Path(path).name) for key, path in paths.items()}
 

@@ -1,4 +1,4 @@
-"""Executor on a dask cluster; each worker runs at most one task at a time.
+"""Run tasks on a dask cluster; each worker runs at most one task at a time.
 
 Each task is assigned to one worker, to know which task was running on a worker that is lost.  Dask's own retries would
 blame every task in the queue of the worker, and its joblib backend would wait forever for a task that dask abandons.
@@ -54,7 +54,7 @@ def open_executor(parallel: ParallelConfig, n_jobs: int | None, say: Say) -> Das
 
 
 class DaskExecutor:
-    """Executor on the configured dask cluster, or on a new local one with `n_jobs` workers."""
+    """Executor that uses the configured dask cluster, or a new local one with `n_jobs` workers."""
 
     def __init__(self, parallel: ParallelConfig, n_jobs: int | None, say: Say) -> None:
         try:
@@ -195,7 +195,7 @@ class DaskExecutor:
             raise StoppedError(message) from error
 
     def _check_absence(self, workers: Sequence[str], since: float | None) -> float | None:
-        """Check that there are usable workers; print a message if there are none for a while.
+        """Check that there are usable workers; print a message if none has been seen for a while.
 
         Return None if there are workers, 0 once the message is printed, else the time when the last worker disappeared.
         """
@@ -212,7 +212,7 @@ class DaskExecutor:
         return time.monotonic() if since is None else since
 
     def _send_data(self, worker: str, task: Task, missing: str) -> Failure | None:
-        """Send the data set of a task to a worker's host, once; return a Failure if it fails."""
+        """Send a task's data set to a worker's host, but only once; return a Failure if this fails."""
         source = task.item.source
         if (_host(worker), source.data_key) in self._sent:
             return Failure("error", f"{worker} cannot use the data sent to it: {missing}")

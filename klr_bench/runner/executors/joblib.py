@@ -1,4 +1,4 @@
-"""Executor on joblib's worker processes (loky), with one BLAS thread per worker.
+"""Run tasks in joblib's worker processes (loky), with one BLAS thread per worker.
 
 If one worker dies, joblib aborts the whole call.  The tasks that were running are then retried one at a time, because
 together they may have needed too much memory.  A task whose worker dies again has failed.
@@ -46,7 +46,7 @@ def open_executor(parallel: ParallelConfig, n_jobs: int | None, say: Say) -> Job
 
 
 class JoblibExecutor:
-    """Executor on `n_jobs` worker processes; None or -1 means one per core."""
+    """Executor that uses `n_jobs` worker processes; None or -1 means one per core."""
 
     def __init__(self, n_jobs: int | None) -> None:
         self.n_workers = cpu_count() if n_jobs in (None, -1) else n_jobs

@@ -1,4 +1,4 @@
-"""Executor that runs tasks one after the other in the current process."""
+"""Run tasks one after the other in the current process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def open_executor(parallel: ParallelConfig, n_jobs: int | None, say: Say) -> Ser
 
 
 class SerialExecutor:
-    """Executor on the current process; a task that kills the process ends the run."""
+    """Executor that uses the current process; a task that kills the process ends the run."""
 
     n_workers = 1
 
