@@ -70,7 +70,7 @@ def open_regular(path: str | Path) -> BufferedReader:
     """
 
     def without_waiting(path: str, flags: int) -> int:
-        return os.open(path, flags | os.O_NONBLOCK)  # otherwise opening a pipe would wait for a writer
+        return os.open(path, flags | os.O_NONBLOCK)  # without this flag, opening a pipe would wait for a writer
 
     file = open(path, "rb", opener=without_waiting)  # noqa: SIM115
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -80,7 +80,7 @@ def open_regular(path: str | Path) -> BufferedReader:
 
 
 def regular(path: str | Path, most: int | None = None) -> BinaryIO:
-    """Open a regular file for reading if it has at most `most` bytes.
+    """Open a regular file for reading; raise an error if it has more than `most` bytes.
 
     Links are followed.  Raises FileNotFoundError if the path does not exist, and KlrBenchError for anything else that
     is not a readable regular file; pipes and devices are not opened.

@@ -1,4 +1,4 @@
-"""Strict parsing of configuration values with pydantic, with one message per error.
+"""Strict parsing of configuration values with pydantic; each error has its own message.
 
 Models convert only integers to floats, and numbers to `Text`.
 """

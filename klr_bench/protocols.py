@@ -97,7 +97,7 @@ def summary(estimator: Any, n_train: int) -> dict[str, float]:
     """Return metrics that describe a fit to `n_train` rows, such as n_support, by name."""
     values = dict(estimator.summary()) if declares(estimator, "summary") else documented(estimator)
     if "n_support" in values:
-        with suppress(OverflowError):  # too large for a float; rejected later as an impossible value
+        with suppress(OverflowError):  # too large for a float; a later check rejects the value
             values.setdefault("sparsity", 1.0 - values["n_support"] / n_train)
     if len(getattr(estimator, "classes_", ())) == 2 and hasattr(estimator, "n_mistakes_") and hasattr(estimator, "t_"):
         values["mistake_rate"] = estimator.n_mistakes_ / estimator.t_
@@ -149,12 +149,12 @@ def selected_features(estimator: Any) -> NDArray[np.integer[Any]] | None:
 
 
 def last_classifier(estimator: Any) -> Any | None:
-    """Return an averaging estimator's classifier after the last example; None for others."""
+    """Return the last classifier of an averaging estimator, or None for other estimators."""
     return call(estimator, "last_classifier") if getattr(estimator, "average", False) else None
 
 
 def pass_key(estimator: Any, n_classes: int) -> Hashable | None:
-    """Return a key, equal for all estimators that can be fitted in one pass, or None."""
+    """Return a key shared by all estimators that can be fitted in one pass, or None."""
     key = call(estimator, "pass_key", n_classes)
     return key if isinstance(key, Hashable) else None
 
@@ -174,7 +174,7 @@ def warm_up(estimator: Any, *, sparse: bool = False) -> None:
         key = type(stand_in), str(stand_in.get_params()) if declares(stand_in, "get_params") else "", sparse
         if key not in _WARM:
             _WARM.add(key)
-            if jit := sys.modules.get("klr_bench.estimators.core.jit"):  # otherwise, no code needs to be compiled
+            if jit := sys.modules.get("klr_bench.estimators.core.jit"):  # other estimators have no code to compile
                 jit.compile_all()
             stand_in.fit(*_few_rows(sparse=sparse))
 

@@ -1,4 +1,4 @@
-"""Safe reading of YAML files: they cannot create objects or exhaust the memory.
+"""Safe reading of YAML files, which cannot create objects or exhaust the memory.
 
 The libraries are imported when they are needed, so that completion is quick.
 """

@@ -44,7 +44,7 @@ BAD_INPUT = (
 
 
 class OwnConfigs(SearchPathPlugin):
-    """Hydra plugin that also searches the user's folder ``./configs`` for YAML files."""
+    """Hydra plugin that adds the user's folder ``./configs`` to the search path."""
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
         for folder in config_files.folders()[1:]:
@@ -84,7 +84,7 @@ class Jobs:
             self.statuses.append(status)
         except BrokenPipeError:
             self.running = False
-            raise SystemExit(EXIT_BROKEN_PIPE) from None  # Hydra would report an Exception to the user
+            raise SystemExit(EXIT_BROKEN_PIPE) from None  # Hydra would print any other exception itself
         except BAD_INPUT as error:
             # A worker process of a Hydra launcher has only a copy of `statuses`, so it lets Hydra pass the error on.
             if os.getpid() != self.process:
@@ -102,7 +102,7 @@ class Jobs:
         from klr_bench.report.figures import check_names
 
         quiet, dry_run = self.arguments.quiet, self.arguments.dry_run
-        console = PlainConsole(soft_wrap=not sys.stdout.isatty())  # do not wrap the lines of a log file
+        console = PlainConsole(soft_wrap=not sys.stdout.isatty())  # lines are not wrapped in a log file
         if jit.is_cold() and not quiet:
             console.print("Compiling the solvers, once per version of klr-bench; this takes a few seconds.")
         if jit.refused:

@@ -74,7 +74,7 @@ def prepare(arguments: Sequence[str]) -> Arguments:
 
 
 def _whole_flag(argument: str) -> str:
-    """Return a flag with its full name, as in --dry-run for --dry.
+    """Expand an abbreviated flag to its full name, such as --dry to --dry-run.
 
     Raises KlrBenchError if the flag is unknown or ambiguous.
     """
@@ -89,7 +89,7 @@ def _whole_flag(argument: str) -> str:
 
 
 def _taken_out(key: str, words: Sequence[str]) -> tuple[str | None, list[str]]:
-    """Return the value of a key in `words`, or None, and the words without this key."""
+    """Return the value of a key in `words`, or None, and a list of the other words."""
     values = [word.partition("=")[2] for word in words if word.startswith(f"{key}=")]
     if len(values) > 1:
         fail(f"{key}: expected one value, got {values[0]!r} and {values[1]!r}.")

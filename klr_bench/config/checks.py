@@ -1,4 +1,4 @@
-"""Checks for settings that contradict each other, and for settings without effect."""
+"""Checks for settings that contradict each other or have no effect."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def check_unused_keys(config: RunConfig, overrides: Collection[str], searched: S
 
 
 def _reasons(config: RunConfig) -> dict[str, str | None]:
-    """Return a dict from keys to the reason why they have no effect, or None if they have."""
+    """Return a dict that maps each key to the reason why it has no effect, or to None."""
     backend, parallel = config.parallel.backend, config.parallel
     serial = "the backend is serial: one process" if backend == "serial" else None
     no_dask = None if backend == "dask" else f"the backend is {backend}; add parallel=dask"

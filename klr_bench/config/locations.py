@@ -75,7 +75,7 @@ def names(group: str, searched: Sequence[Path]) -> list[str]:
 
 
 def find(group: str, name: str, searched: Sequence[Path]) -> Path:
-    """Return the path of the YAML file with the given name in a group.
+    """Return the path of a YAML file, given its group and name.
 
     Raises KlrBenchError, which suggests a similar name, if there is no such file.
     """

@@ -175,7 +175,7 @@ class ParallelConfig(Model):
 
 
 class LabelsFile(Brief):
-    """File with the labels of the examples in another file, for data in idx format."""
+    """Separate file that holds the labels of the examples, for data in idx format."""
 
     name: InsideCache
     sha256: Sha256 = "unknown"
@@ -184,7 +184,7 @@ class LabelsFile(Brief):
 
 
 class FileEntry(LabelsFile):
-    """File of a data source, and the file of its labels if they are separate."""
+    """Data file of a source, and its labels file if the labels are stored separately."""
 
     labels: LabelsFile | None = None
 

@@ -145,7 +145,7 @@ def resolve_sweep(
 def _selected_entries(
     group: str, entries: Mapping[str, Entry], overrides: Collection[str], searched: Sequence[Path]
 ) -> dict[str, Entry]:
-    """Return the entries of the data sets or algorithms that are selected, by name.
+    """Return the entries of the selected data sets or algorithms, by name.
 
     An entry is selected if it has the group's required key.  The others are changes that an experiment makes to files
     that are not selected.

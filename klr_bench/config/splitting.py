@@ -45,7 +45,7 @@ class Folds(Brief):
 
 
 class Runs(Brief):
-    """Split of consecutive rows into blocks, alternately for training and for testing.
+    """Split into blocks of consecutive rows that are used alternately for training and testing.
 
     Each pair (length, number) describes a number of blocks with this length.  Blocks 0, 2, 4, ... are for training.
     """

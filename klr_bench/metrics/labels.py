@@ -68,11 +68,11 @@ CATALOG = (
     Metric("n_iter", "Iterations", "count", "lower", "", whole=True, low=0),
     Metric("objective", "Objective", "", "lower", ""),
     Metric("duality_gap", "Gap", "small", "lower", ""),
-    # Sums over the training rows of the logistic loss and its upper bound h, each before the learner's update.
+    # Sums, over the training rows, of the logistic loss and its upper bound h before the learner's update.
     Metric("cumulative_loss", "Cumulative loss", "", "lower", "", low=0),
     Metric("cumulative_h", "Cumulative h", "", "lower", "", low=0),
     Metric("norm", "Norm of f", "", "", "", low=0),
-    Metric("kernel_error", "Kernel error", "", "lower", "", low=0),  # largest error of the kernel over pairs of rows
+    Metric("kernel_error", "Kernel error", "", "lower", "", low=0),  # largest error of an approximate kernel value
     Metric("peak_memory_mb", "Peak memory", "MB", "lower", "", low=0, high=MOST),
     Metric("load", "Used by others", "percent", "lower", "", low=0, high=1),  # load of the machine when the fit started
     Metric("n_train", "Training rows", "count", "", "", whole=True, low=0),

@@ -178,7 +178,7 @@ def predict(estimator: Any, X: Any, y: NDArray[Any]) -> Predictions:
 
 
 def _probabilities(proba: Callable[[Any], Any], X: Any, n_classes: int, k: int | None) -> Floats:
-    """Return the class probabilities of the first k rows of X; of all rows if k is None.
+    """Return the class probabilities of the first k rows of X, or of all rows if k is None.
 
     Raises ValueError if they are invalid.
     """

@@ -40,7 +40,7 @@ def measure(estimator: Any, X: Any, y: NDArray[Any], extra: Iterable[Metric] = (
 
 
 def at_checkpoint(estimator: Any, X: Any, y: NDArray[Any]) -> dict[str, float]:
-    """Return prediction metrics and progress values of an estimator for a checkpoint."""
+    """Return the prediction metrics and progress values that a checkpoint records."""
     predictions = predict(estimator, X, y)
     metrics = [METRICS[name] for name in protocols.watched(estimator)]
     values = {metric.name: metric.of(predictions) for metric in metrics if metric.of is not None}
