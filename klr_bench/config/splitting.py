@@ -39,7 +39,7 @@ class Share(Brief):
 
 
 class Folds(Brief):
-    """Split into cross-validation folds: repeat k tests on fold k of the permuted rows."""
+    """Cross-validation: the k-th repeat tests on fold k of the permuted rows."""
 
     folds: Annotated[int, between(2, MOST_ROWS)]
 

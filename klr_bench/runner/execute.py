@@ -128,7 +128,7 @@ class _Run:
             except BaseException:
                 self._rebuild()
                 n_folds, n_open = len(group_folds(cells)), len(self.scores.to_score(cells))
-                folds = f"; {n_folds - n_open} of {n_folds} selection folds are scored" if n_folds else ""
+                folds = f"; {n_folds - n_open} of {n_folds} selection folds have been scored" if n_folds else ""
                 self.say(f"stopped: {self._count()}{folds}. Run the same command again to continue.", style="yellow")
                 raise
             self._close(time.monotonic() - started)
