@@ -20,7 +20,7 @@ class KlrBenchError(Exception):
 
 
 class StoppedError(KlrBenchError):
-    """Error that stops a run although its input is valid; the exit status is 1."""
+    """Error that stops a run even though its input is valid; the exit status is 1."""
 
 
 def fail(message: str) -> NoReturn:

@@ -151,7 +151,7 @@ def split_ratio(row: Row) -> float:
 
 
 def pairs(sample: Sample, metric: Metric) -> list[Pair]:
-    """Compare every two methods of a sample."""
+    """Compare each pair of methods in a sample."""
     first, second = np.triu_indices(len(sample.columns), 1)
     one, other = sample.values[first], sample.values[second]
     ratio = np.maximum(sample.ratio[first], sample.ratio[second])

@@ -50,7 +50,7 @@ def merge(sources: Sequence[Path], into: Path) -> list[Merged]:
     experiments = [(name, folder) for source in sources for name, folder in _experiments(source)]
     for name, folder in experiments:
         if os.path.realpath(folder) == os.path.realpath(into / name):
-            fail(f"merge: {folder}: a folder cannot be merged into itself (into={into}). Leave it out.")
+            fail(f"merge: {folder}: a folder cannot be merged into itself (into={into}). Remove it from the list.")
         _experiment_name(into / name)
     return [
         _merge_one(into / name, [folder for other, folder in experiments if other == name])

@@ -87,7 +87,7 @@ class Source:
     def check_unchanged(self) -> None:
         """Raise KlrBenchError if a file of the data set has changed since the run was planned."""
         if dataset_hash(self.stem, self.spec) != self.data_key:
-            fail(f"{self.name}: a file has changed while it was read; run the same command again.")
+            fail(f"{self.name}: a file changed while it was being read; run the same command again.")
 
     def content(self) -> dict[str, object]:
         """Return everything that determines the training and test arrays, as input for keys."""

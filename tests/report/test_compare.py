@@ -189,7 +189,10 @@ def test_a_metric_of_one_run_and_one_outside_the_tables(make: Make) -> None:
     theirs = fits(version="c", auc=0.9)
     theirs[0] = replace(theirs[0], metrics=theirs[0].metrics | {"auc": 0.9001})
     two = compare(first, make("c", theirs))
-    assert "Cells that differ despite equal seed, data and split, and are not in the tables: auc (1 cell)." in page(two)
+    assert (
+        "Cells omitted from the tables that differ despite having the same seed, data and split: auc (1 cell)."
+        in page(two)
+    )
     two = compare(first, make("d", fits(auc=0.9)), ["auc"])
     assert {one.metric.name for one in two.numbers} == {"auc"}
     with pytest.raises(KlrBenchError, match="columns: unknown value"):
@@ -228,7 +231,7 @@ def test_times_have_a_ratio_only_on_the_same_idle_machine(make: Make) -> None:
     assert "2.00x" in page(idle)
     for name, changes, reason in (
         ("other", {"host": "there"}, "A ran on here, A CPU, 1 thread, B on there, A CPU, 1 thread."),
-        ("busy", {"load": 0.35}, "other processes used more than 10 % of the machine when fits began."),
+        ("busy", {"load": 0.35}, "other processes were using more than 10 % of the machine when some fits started."),
         ("unnamed", {"host": "", "cpu": ""}, "some records do not name their machine."),
     ):
         two = compare(first, make(name, fits(version="b", **changes)))

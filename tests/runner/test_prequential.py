@@ -227,7 +227,7 @@ def test_a_file_that_changes_during_a_pass_is_refused_and_read_again(place, dist
     assert run("algorithm=[logged]") == 1
     (row,) = records().itertuples()
     assert row.status == "error"
-    assert "a file has changed while it was read" in row.message
+    assert "a file changed while it was being read" in row.message
     Path("log").unlink()
     assert run("algorithm=[logged]") == 0
     assert learned_rows() == [*range(0, 2500, 100)]

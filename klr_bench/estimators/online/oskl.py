@@ -26,7 +26,7 @@ def step_size(learner):
 
 
 def refuse_slope(learner, t, limit):
-    """Raise ValueError: the derivative of the loss exceeds its bound G at example number t.
+    """Raise a ValueError stating that the derivative of the loss exceeds G at example t.
 
     `limit` names a parameter whose smaller values avoid the error.
     """

@@ -193,7 +193,7 @@ def _why_times_differ(first: Conditions, second: Conditions) -> str:
     if len(first.machines | second.machines) != 1:
         ours, theirs = ("; ".join(sorted(map(", ".join, side.machines))) or "nothing" for side in (first, second))
         return f"A ran on {ours}, B on {theirs}"
-    busy = f"other processes used more than {100 * BUSY:.0f} % of the machine when fits began"
+    busy = f"other processes were using more than {100 * BUSY:.0f} % of the machine when some fits started"
     return "" if first.alike(second) else busy
 
 

@@ -83,7 +83,7 @@ def word(text: str) -> str:
 def experiment_part(
     folder: Path, *, columns: Sequence[str] | None = None, own_figures: bool = False, statistics: bool = False
 ) -> Part:
-    """Return the content for a results folder, with the arguments of `klr_bench.report.report`."""
+    """Return the content for a results folder; takes the arguments of `klr_bench.report.report`."""
     results = read_results(folder)
     built = results_table(results, columns=columns)
     manifest, (header, rows) = results.manifest, results.texts
