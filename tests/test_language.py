@@ -16,7 +16,8 @@ AVOIDED = re.compile(
     r"|neighbours?|centre[sd]?)\b"
 )
 PYTHON = sorted([*ROOT.glob("klr_bench/**/*.py"), *ROOT.glob("scripts/**/*.py"), *ROOT.glob("docs/_ext/*.py")])
-TEXTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("configs/**/*.yaml")])
+PAGES = [path for path in ROOT.glob("docs/**/*.md") if "generated" not in path.parts]
+TEXTS = sorted([*ROOT.glob("*.md"), *PAGES, *ROOT.glob("configs/**/*.yaml")])
 
 
 def docstrings(path: Path) -> dict[str, str]:
