@@ -40,7 +40,7 @@ def expanded(path: str) -> Path:
         return Path(path).expanduser()
     except (RuntimeError, ValueError):  # ValueError if the name contains a NUL character
         user = sanitize(Path(path).parts[0])
-        fail(f"{sanitize(path)}: expected a path, and there is no home folder of {user!r}. For a file write ./{user}.")
+        fail(f"{sanitize(path)}: the user {user[1:]!r} has no home folder. If this is a file name, write ./{user}.")
 
 
 def matching(path: Path) -> list[Path]:

@@ -126,7 +126,7 @@ class Jobs:
         return outcome.score, EXIT_FAILED if outcome.n_failed else 0
 
     def print_next(self, report: str, results_dir: str) -> None:
-        """Print the ``klr-bench report`` command with which users can show the results."""
+        """Print the ``klr-bench report`` command that shows the results."""
         if not (self.arguments.quiet or self.arguments.dry_run):
             place = "" if results_dir == "results" else f" results_dir={shlex.quote(results_dir)}"
             sys.stdout.write(printable(f"Next: klr-bench report {report}{place}\n"))

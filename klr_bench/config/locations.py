@@ -50,7 +50,7 @@ def check_own(searched: Sequence[Path]) -> None:
                 fail(f"{own} has the name of {hiding}. Give yours another name, or run from another folder.")
             header, lines = package_header(relative), own.read_text(encoding="utf-8").splitlines()
             if header and header not in lines[:10]:
-                fail(f"{own}: expected {header!r} as its first line, got {''.join(lines[:1])!r:.80}. Put it there.")
+                fail(f"{own}: expected the first line to be {header!r}, got {''.join(lines[:1])!r:.80}. Add it.")
 
 
 @cache

@@ -207,7 +207,7 @@ def resolve_algorithms(
         for name in selected_as.keys() & grid.keys():
             fail(f"{where}selected_as.{name} and {where}grid.{name} are both given. Leave one of them out.")
         if selected_as and not grid:
-            fail(f"{where}selected_as: has no effect, because {where}grid has nothing to select. Leave it out.")
+            fail(f"{where}selected_as: has no effect, because {where}grid has no parameters. Leave it out.")
         grid = _value_lists(stem, estimator, grid, f"{where}grid.", overrides)
         resolved = {"label": entry.label or stem, "estimator": estimator, "grid": grid, "selected_as": selected_as}
         algorithms[stem] = AlgorithmConfig(**dict(entry) | resolved)

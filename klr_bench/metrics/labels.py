@@ -1,4 +1,4 @@
-"""Catalog of built-in metrics, and loading of user-defined metrics.
+"""Built-in metrics, and functions that load user-defined ones.
 
 The catalog is not part of a cache key, unlike the functions in `compute`.  All cells compute every function that is
 added there.  A user defines a metric in a file ``<folder>/metric/<name>.py`` with ``METRIC = Metric(...)``:

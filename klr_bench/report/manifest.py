@@ -148,7 +148,7 @@ class Manifest(Model):
         return (entry and entry.label) or labels.get(dataset) or dataset
 
     def configured_name(self, dataset: str) -> str:
-        """Return the configured name of a data set; records have another name for user files."""
+        """Return a data set's name in the configuration; for user files, records have another one."""
         own = [name for name, entry in self.config.datasets.items() if entry.own_file]
         return own[0] if dataset not in self.config.datasets and len(own) == 1 else dataset
 

@@ -32,7 +32,7 @@ FACT_TITLES = {
 
 @dataclass(frozen=True)
 class Block:
-    """Block of a published table; a cell holds numbers that differ only in their metric."""
+    """Block of a published table; each cell holds one or more metrics of the same result."""
 
     title: str
     columns: Sequence[str]

@@ -30,7 +30,7 @@ MAX_INDEX_BYTES = 2**31
 
 
 class Row(NamedTuple):
-    """CSV lines of a cell for each table, with the values needed for filtering and sorting."""
+    """CSV lines that a cell contributes to each table, and values for filtering and sorting."""
 
     stamp: Stamp
     key: str

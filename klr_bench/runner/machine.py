@@ -1,4 +1,4 @@
-"""Describe the hardware and load of the machine, on which measured times depend."""
+"""Describe the machine's hardware and load, which affect measured times."""
 
 from __future__ import annotations
 

@@ -209,7 +209,7 @@ def test_an_own_file_without_its_package_is_refused(tmp_path: Path, header: str)
     own = tmp_path / "dataset" / "mine.yaml"
     own.parent.mkdir()
     own.write_text(f"{header}label: Mine\nsource: magic\n")
-    with pytest.raises(KlrBenchError, match=r"mine\.yaml: expected '# @package datasets\.mine' as its first line"):
+    with pytest.raises(KlrBenchError, match=r"mine\.yaml: expected the first line to be '# @package datasets\.mine'"):
         config_files.check_own([CONFIGS, tmp_path])
 
 

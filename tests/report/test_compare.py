@@ -94,7 +94,7 @@ def test_equal_keys_with_different_numbers_come_first(make: Make) -> None:
         ["Baseline on MAGIC", "0", "accuracy", "0.851", "0.8511"],
         ["Baseline on MAGIC", "1", "n_support", "3441", "3439"],
     ]
-    assert first.caption[0].startswith("Not reproducible: 2 of 15 cells with equal keys have different numbers")
+    assert first.caption[0].startswith("Not reproducible: 2 of 15 cells with the same key have different values")
     assert first.caption[0].endswith("Also different: versions.numpy.")
 
 

@@ -68,7 +68,7 @@ _found = {}
 
 
 def _libraries():
-    """Return the BLAS libraries limited per process, and those limited per thread.
+    """Return BLAS libraries whose thread limit applies per process, and those with one per thread.
 
     SciPy has a library of its own, which may be loaded later than NumPy's.
     """

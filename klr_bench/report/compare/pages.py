@@ -107,8 +107,9 @@ def _cell_sentences(two: Comparison) -> list[str]:
         keys = [one.key for one in two.settings if one.key.startswith(("versions.", "machine"))]
         also = f" Also different: {join_names(keys)}." if keys else ""
         sentences.append(
-            f"Not reproducible: {len(cells.conflicts):,} of {pluralize(cells.n_equal_keys, 'cell')} with equal keys "
-            f"have different numbers, although equal keys mean equal data, split, parameters, seed and code.{also}"
+            f"Not reproducible: {len(cells.conflicts):,} of {pluralize(cells.n_equal_keys, 'cell')} with the same key "
+            "have different values, although the same key implies the same data, split, parameters, seed and code."
+            f"{also}"
         )
     sentences.append(
         f"{pluralize(cells.n_both, 'cell')} in both runs: {cells.n_equal_keys:,} with equal keys (data, split, "

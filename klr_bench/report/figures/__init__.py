@@ -1,4 +1,4 @@
-"""Figures of an experiment; the records must meet the requirements of each figure.
+"""Figures of an experiment; each is drawn only if the records contain what it needs.
 
 `curves` holds the figures that are curves; every other module of this folder defines one as `FIGURE`, and so does a
 user's own `./configs/figure/<name>.py`, which is run if an experiment names it and the report allows it.  Figures can

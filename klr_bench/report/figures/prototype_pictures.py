@@ -52,11 +52,11 @@ class Classifier(NamedTuple):
         return cls(b0, b, u, values["gamma"]) if all(np.isfinite(one).all() for one in (u, b, b0)) else None
 
     def kernel(self, X: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the kernel values (n, J) of rows X (n, 2)."""
+        """Return the kernel values between the rows of X and the prototypes, of shape (n, J)."""
         return np.asarray(np.exp(-self.gamma * ((X[:, None, :] - self.u) ** 2).sum(axis=2)))
 
     def classes(self, X: NDArray[Any]) -> NDArray[np.intp]:
-        """Return the index of the most probable class for each row, shape (n,)."""
+        """Return the index of the most probable class for each row, of shape (n,)."""
         scores = self.b0 + self.kernel(X) @ self.b.T
         return (scores[:, 0] > 0).astype(np.intp) if scores.shape[1] == 1 else np.argmax(scores, axis=1)
 

@@ -76,7 +76,7 @@ class Part:
 
 
 def word(text: str) -> str:
-    """Convert a text to one that is valid in a URL and as the id of an HTML element."""
+    """Convert a string to a slug for use in a URL and as the id of an HTML element."""
     return re.sub(r"[^A-Za-z0-9_-]", "-", text)
 
 

@@ -44,7 +44,7 @@ class ClaimComparison:
 
 @dataclass(frozen=True)
 class JudgedClaim:
-    """Claim with the comparisons that the available records allow, and the verdict."""
+    """A claim, its verdict, and the comparisons that can be made with the available records."""
 
     claim: Claim
     comparisons: Sequence[ClaimComparison]
@@ -59,7 +59,7 @@ class JudgedClaim:
 
     @property
     def verdict(self) -> str:
-        """HOLDS if enough comparisons hold: all, or the share that the claim requires."""
+        """The verdict on the claim; it holds if all comparisons do, or the share that it requires."""
         if self.published and not self._holds(self.published):
             return OWN_TABLE
         if not self.comparisons:

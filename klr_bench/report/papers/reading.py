@@ -96,7 +96,7 @@ def check_numbers(paper: Paper, lines: Sequence[Printed], metrics: Mapping[str, 
 
 
 def _check_names(content: Any, where: str, known: Mapping[str, Collection[str]]) -> None:
-    """Raise KlrBenchError if a key of `known` has, at any depth, a value that is no known name."""
+    """Raise KlrBenchError if a key in `known` has, at any depth, an unknown name as its value."""
     if isinstance(content, list):
         for place, value in enumerate(content):
             _check_names(value, f"{where}[{place}]", known)

@@ -61,7 +61,7 @@ def show(document: Document, console: Console) -> None:
 
 
 def _fitting(grid: Grid, width: int) -> Grid:
-    """Remove columns that other columns imply, until the grid fits into a width, if possible."""
+    """Remove redundant columns until the grid fits into a width, or none of them is left."""
     widths = dict(enumerate(_widths(grid)))
     for name in IMPLIED:
         is_needed = name == "ok" and grid.notes

@@ -43,7 +43,7 @@ def complete(scores: ArrayLike) -> Array:
 
 
 def ranks(scores: ArrayLike) -> Array:
-    """Return the average rank of each method, (n_methods,), where 1 is the best.
+    """Return the average rank of each method, of shape (n_methods,); 1 is the best.
 
     Tied methods share their mean rank.
     """
@@ -106,7 +106,7 @@ def groups(average_ranks: ArrayLike, alike: NDArray[np.bool_]) -> list[tuple[int
 
 
 def ratios(times: ArrayLike) -> Array:
-    """Return each time divided by the fastest time for the problem, (n_problems, n_solvers).
+    """Return each time divided by the fastest one, of shape (n_problems, n_solvers).
 
     If the fastest time is 0, the ratios are 1 for the times of 0 and infinite for the others.  If no solver solves a
     problem, all its ratios are infinite.
@@ -119,7 +119,7 @@ def ratios(times: ArrayLike) -> Array:
 
 
 def profile(time_ratios: ArrayLike, factors: ArrayLike) -> Array:
-    """Return the performance profile of each solver, (n_factors, n_solvers).
+    """Return the performance profile of each solver, of shape (n_factors, n_solvers).
 
     It is the fraction of problems that the solver solves within a factor >= 1 of the fastest time; NaN without
     problems.

@@ -70,7 +70,7 @@ def correlated_t(differences: ArrayLike, ratio: ArrayLike = 0.0, rope: float = 0
 
 
 def holm(p_values: ArrayLike) -> Array:
-    """Return p-values (m,) adjusted by Holm's step-down method.
+    """Return the p-values, of shape (m,), adjusted by Holm's step-down method.
 
     Holm (Scandinavian Journal of Statistics 6, 1979) multiplies the k-th smallest of m p-values by m - k + 1, and
     limits the results to an increasing sequence up to 1.  Missing comparisons (NaN) stay NaN and are not counted in m.

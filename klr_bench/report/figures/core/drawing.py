@@ -114,7 +114,7 @@ def scale_axis(side: XAxis | YAxis, axis: Axis) -> None:
 
 
 def plain(text: str) -> str:
-    """Shorten a text and escape its dollar signs for matplotlib."""
+    """Shorten a string and escape its dollar signs for matplotlib."""
     return shortened(text, LONGEST_LABEL).replace("$", r"\$")
 
 
