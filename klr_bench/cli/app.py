@@ -157,7 +157,7 @@ def _run(jobs: Jobs) -> int:
     Plugins.instance().register(OwnConfigs)  # instance() imports all installed plugins of Hydra
     if os.getcwd() not in sys.path:  # the user's estimators may be modules in the current folder
         sys.path.append(os.getcwd())
-    os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra raises exceptions; otherwise it prints them and exits
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # makes Hydra raise exceptions; by default it prints them and exits
     with ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())
         warnings.filterwarnings("ignore", category=UserWarning, module="hydra")

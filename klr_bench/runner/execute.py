@@ -156,7 +156,7 @@ class _Run:
                 self.say(f"  {line}")
 
     def _compute(self, cells: Sequence[Cell]) -> None:
-        """Work in rounds of a few repeats; each round scores its folds, and then fits its cells."""
+        """Process a few repeats per round; in each round, score the folds, then fit the cells."""
         if not cells:
             return
         folds = self.scores.to_score(cells)

@@ -219,7 +219,7 @@ def test_cells_of_one_run_are_named_and_enter_no_mean(make: Make) -> None:
     two = compare(make("c", [*fits(), *rings]), make("d", [*fits(), fit(("oskl", "G=4"), 0, 0.8)]))
     assert "Only in A, 2 cells: data set rings (2)." in page(two)
     assert "Only in B, 1 cell: OSKL G=4 on MAGIC (1)." in page(two)
-    assert "15 cells in both runs: 15 with equal keys" in page(two)
+    assert "15 cells in both runs: 15 with identical keys" in page(two)
     assert not two.identical
 
 

@@ -283,7 +283,7 @@ class Packed:
 
 
 def operands_of(kernel, X):
-    """Choose the kind of operands for which a kernel is fastest to compute on data like X.
+    """Choose the operand type that computes a kernel fastest on data like X.
 
     The kind is chosen from the first rows.
     """

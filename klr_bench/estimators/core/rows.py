@@ -138,7 +138,7 @@ def in_layout(X, sparse):
 
 
 def refuse_dense(name, what, X, n, instead):
-    """Raise ValueError if n dense rows as wide as those of a sparse X need too much memory."""
+    """Raise ValueError if n rows of a sparse X would need too much memory as a dense array."""
     needed = n * X.shape[1] * 8 / 1e6
     if sp.issparse(X) and needed > MOST_DENSE_MB:
         dense = f"{what} of {X.shape[1]:,} features"

@@ -68,7 +68,7 @@ _found = {}
 
 
 def _libraries():
-    """Return BLAS libraries whose thread limit applies per process, and those with one per thread.
+    """Return BLAS libraries with a thread limit per process, and those with one per thread.
 
     SciPy has a library of its own, which may be loaded later than NumPy's.
     """

@@ -112,8 +112,8 @@ def _cell_sentences(two: Comparison) -> list[str]:
             f"{also}"
         )
     sentences.append(
-        f"{pluralize(cells.n_both, 'cell')} in both runs: {cells.n_equal_keys:,} with equal keys (data, split, "
-        f"parameters, seed and code), {cells.n_equal_numbers:,} with equal numbers (except times and memory)."
+        f"{pluralize(cells.n_both, 'cell')} in both runs: {cells.n_equal_keys:,} with identical keys (data, split, "
+        f"parameters, seed and code), {cells.n_equal_numbers:,} with identical results (ignoring times and memory)."
     )
     in_tables = {one.metric.name for one in two.numbers}
     others = {sanitize(name): count for name, count in cells.discrepancies.items() if name not in in_tables}
