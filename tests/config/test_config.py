@@ -113,7 +113,10 @@ def test_parameters_of_parts_of_a_pipeline_may_be_in_a_grid() -> None:
 REFUSED = [
     (["+foo=1"], r"unknown key 'foo'\. Known: against, algorithms, budget, data, .*trace\."),
     (["experiment=oskl_magic", "+left_out.magic.oskl={G: [3]}"], r"left_out\.magic\.oskl\.G: unknown value '3'\. Know"),
-    (["selection.nested=false"], r"selection\.nested=false: expected datasets\.\w+\.split\.folds, .* got none\."),
+    (
+        ["selection.nested=false"],
+        r"selection\.nested=false: expected a number of folds in datasets\.\w+\.split\.folds, got none\.",
+    ),
     (["experiment=klr_figure1", "selection.folds=3"], r"selection\.folds=3: .*because selection\.nested is false\."),
     (["+algorithms.nc.selected_as={etaa: 1}"], r"unknown key 'algorithms\.nc\.selected_as\.etaa'\. Did you mean 'eta'"),
     (["+algorithms.nc.selected_as={eta: 1}"], r"nc\.selected_as\.eta and algorithms\.nc\.grid\.eta are both given\."),

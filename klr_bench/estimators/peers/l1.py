@@ -106,7 +106,7 @@ class L1Peer(L1KLR):
         return 1, 1
 
     def _run(self, problem, x, random, callback, reference=None):
-        """Fit with the library; return its solution as an `Iterate`, and True because the fit is finished."""
+        """Fit with the library; return the solution as an `Iterate`, and True (the fit is complete)."""
         Z = library_layout(self.solver, problem.matrix.stored)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # these warnings concern renamed parameters and convergence
