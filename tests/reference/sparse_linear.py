@@ -31,9 +31,12 @@ def whitened_weights(z, parts, sigma):
     return w
 
 
-def whiten(X, groups, C, with_covariance):
-    """Return the whitened features, the slices of the groups, and the root that maps w to the weights."""
-    precisions = [np.eye(len(g)) + C * with_covariance * X[:, g].T @ X[:, g] for g in groups]
+def whiten(X, groups, precision):
+    """Return the whitened features, the slices of the groups, and the root that maps w to the weights.
+
+    `precision` is the weight of each row in the inverse covariances, 1/r, or 0 without covariances.
+    """
+    precisions = [np.eye(len(g)) + precision * X[:, g].T @ X[:, g] for g in groups]
     blocks = [sqrtm(np.linalg.inv(precision)).real for precision in precisions]
     ends = np.cumsum([len(g) for g in groups])
     parts = [slice(end - len(g), end) for g, end in zip(groups, ends, strict=True)]
@@ -75,13 +78,13 @@ def ascend(Z, y, parts, C, q, sigma, n_passes):
     return a, whitened_weights(z, parts, sigma), objectives
 
 
-def select_groups(X, y, C, q, sigma, p, r, n_passes, with_covariance):
+def select_groups(X, y, C, q, sigma, p, size, n_passes, precision):
     """Algorithm 2, without a tolerance: the groups, the weights of the features, the dual objectives."""
     a, groups, thetas, coef = np.ones(len(y)), [], [], np.zeros(X.shape[1])
     while sum(map(len, groups)) < p:
         scores = np.abs(X.T @ (a * y))
         scores[[j for g in groups for j in g]] = -1.0
-        room = min(r, p - sum(map(len, groups)))
+        room = min(size, p - sum(map(len, groups)))
         least = np.sort(scores)[::-1][:room][-1]
         ranks = np.where(
             scores > least * (1 + 1e-9), 2, scores >= least * (1 - 1e-9)
@@ -91,7 +94,7 @@ def select_groups(X, y, C, q, sigma, p, r, n_passes, with_covariance):
         if not len(best):
             break
         groups.append(best)
-        Z, parts, blocks = whiten(X, groups, C, with_covariance)
+        Z, parts, blocks = whiten(X, groups, precision)
         a, w, objectives = ascend(Z, y, parts, C, q, sigma, n_passes)
         thetas.append(objectives[-1])
         coef[:] = 0.0

@@ -153,13 +153,14 @@ class Subproblem:
     """Linear classification problem restricted to the groups of features selected so far.
 
     `features` and `weights` (p,) are ordered by group, `a` (n,) are the dual variables, and C is a scalar or an array
-    with one value per row.  With `covariance` S_k = (I + C X_k'X_k)^-1, otherwise S_k = I.
+    with one value per row.  The covariances are S_k = (I + X_k' diag(precisions) X_k)^-1, or I if `precisions`, with
+    one value per row, is None.
     """
 
-    def __init__(self, X, y, C, q, sigma, *, covariance):
+    def __init__(self, X, y, C, q, sigma, precisions=None):
         self._X = sp.csr_matrix(X)
         C = per_row(C, len(y))
-        self._y, self._C, self._q, self._sigma, self._covariance = y, C, q, sigma, covariance
+        self._y, self._C, self._q, self._sigma, self._precisions = y, C, q, sigma, precisions
         self._bound, self._softness = box(C, q)
         self.features, self.weights = np.empty(0, dtype=np.int64), np.empty(0)
         self.a = np.zeros(len(y))
@@ -173,10 +174,10 @@ class Subproblem:
         self._rows.sort_indices()
         self._begin = np.append(self._begin, p + r)
         self._group = np.repeat(np.arange(len(self._begin) - 1), np.diff(self._begin))
-        if self._covariance:
+        if self._precisions is not None:
             added = self._rows[:, p:].astype(np.float64)
             block = np.zeros((r, max(r, self._S.shape[1])))
-            weighted = added.multiply(self._C[:, None]).tocsr()
+            weighted = added.multiply(self._precisions[:, None]).tocsr()
             e, V = eigh(np.eye(r) + (added.T @ weighted).toarray(), overwrite_a=True)
             block[:, :r] = (V / np.maximum(e, 1.0)) @ V.T  # without rounding errors, e would be at least 1
             self._S = np.vstack([self._S.reshape(p, -1), block]) if p else block
@@ -187,7 +188,9 @@ class Subproblem:
         mask = np.zeros(self._X.shape[1], dtype=bool)
         mask[selected] = True
         entries = np.count_nonzero(mask[self._X.indices])
-        return (entries * (self._X.dtype.itemsize + 4) + self._covariance * 8 * len(selected) * width) / 1e6
+        return (
+            entries * (self._X.dtype.itemsize + 4) + (self._precisions is not None) * 8 * len(selected) * width
+        ) / 1e6
 
     def solve(self, n_passes, gap_tol):
         """Maximize the dual objective over the dual variables, and return the value reached.
@@ -197,9 +200,9 @@ class Subproblem:
         self.a = np.zeros(len(self._y))
         for n_done in range(1, n_passes + 1):
             self._set_state()
-            rows = self._rows
+            rows, plain = self._rows, self._precisions is None
             _ascend(
-                rows.data, rows.indices, rows.indptr, self._y, self._group, self._begin, self._S, not self._covariance,
+                rows.data, rows.indices, rows.indptr, self._y, self._group, self._begin, self._S, plain,
                 self._u, self._squares, self.a, self._bound, self._softness, self._sigma,
             )  # fmt: skip
             self._set_state()
@@ -216,7 +219,7 @@ class Subproblem:
     def _set_state(self):
         g = self._rows.T @ (self.a * self._y)
         self._u = g.copy()
-        if self._covariance:
+        if self._precisions is not None:
             for first, end in zip(self._begin[:-1], self._begin[1:], strict=True):
                 self._u[first:end] = self._S[first:end, : end - first] @ g[first:end]
         self._squares = np.maximum(np.add.reduceat(g * self._u, self._begin[:-1]), 0.0)

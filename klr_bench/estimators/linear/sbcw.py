@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import Options
 
 from klr_bench.estimators.core.classifier import checked_fit, verbose_callback
 from klr_bench.estimators.core.multiclass import one_vs_rest
-from klr_bench.estimators.core.parameters import COUNT, NOT_NEGATIVE, POSITIVE, estimator, parameter
+from klr_bench.estimators.core.parameters import COUNT, NOT_NEGATIVE, POSITIVE, estimator, fixed, parameter
 from klr_bench.estimators.core.rows import occurring
 from klr_bench.estimators.core.vectors import highest
 from klr_bench.estimators.linear.base import WeightedSolver
@@ -25,44 +25,46 @@ class SparseBatchConfidenceWeighted(WeightedSolver):
 
         & \min_w \; \frac{\sigma}{2} \sum_k m_k^2 + \frac{1}{2} \left( \sum_k m_k \right)^2
         + C \sum_{i=1}^n \max(0, 1 - y_i w^T x_i)^q \\
-        & m_k^2 = w_k^T (I + C X_k^T X_k) w_k
+        & m_k^2 = w_k^T (I + X_k^T X_k / r) w_k
 
-    X_k are the columns of group k, w_k its weights and (I + C X_k'X_k)^-1 their covariance.  The minimum is
+    X_k are the columns of group k, w_k its weights and (I + X_k'X_k / r)^-1 their covariance.  The minimum is
     approximated by one pass of dual coordinate ascent after each new group; the squared sum can set the weights of
     whole groups to 0.
 
-    Algorithm 2 adds the r features with the highest scores |sum_i a_i y_i x_ij| as a group, solves for the dual
+    Algorithm 2 adds the features with the highest scores |sum_i a_i y_i x_ij| as a group, solves for the dual
     variables a_i, and repeats.  Initially the a_i are proportional to the weights of the rows.
 
     Parameters
     ----------
     C : float, default=1.0
-        Weight > 0 of the loss, and of the rows in the covariances.  All experiments of the paper use 1.
+        Weight > 0 of the loss.  All experiments of the paper use 1.
     q : {1, 2}, default=2
         1 for the hinge loss, 2 for its square, as in the experiments; the steps of algorithm 3 are exact for 2.
     n_features_to_select : int, default=100
         Number p >= 1 of features at which the selection stops (the third stopping rule), 30 to 1,000 in the
         experiments.
     n_group : int or None, default=None
-        Number r >= 1 of features per group; None gives 15 groups, as in the paper.  Each group takes a pass over the
+        Number >= 1 of features per group; None gives 15 groups, as in the paper.  Each group takes a pass over the
         rows.
     tol : float, default=1e-3
         The selection also stops when the relative change of the dual objective is below tol >= 0 (the first stopping
         rule).  The experiments use 0, so that exactly p features are selected.
     n_passes : int, default=1
         Largest number of passes of dual coordinate ascent over the rows after each new group, >= 1; algorithm 3 makes
-        one.  With more, the solutions come closer to the exact ones, which theorem 1 assumes.
+        one.  With sigma >= 1 and some ten passes the solutions are nearly the exact ones, which theorem 1 assumes.
+        With sigma = 1e-3 even 500 passes may stop at several times the optimal objective.
     gap_tol : float, default=1e-3
         With n_passes > 1, passes stop when the relative duality gap is at most gap_tol >= 0.
-    sigma : float, default=1e-2
-        Weight > 0 of sum_k m_k^2; that of (sum_k m_k)^2 is 1.  All experiments of the paper use 1e-2.
+    sigma : float, default=1.0
+        Weight > 0 of sum_k m_k^2; that of (sum_k m_k)^2 is 1.  The steps of algorithm 3 cannot exceed the maximum of
+        the dual objective if sigma >= 1.  All experiments of the paper use 1e-2.
+    r : float or None, default=None
+        Weight of the prior covariance I relative to the rows, > 0, as in `BatchConfidenceWeighted`.  None means 1/C, as
+        in equation 16; the covariances then cancel most of the loss, and features are nearly ranked by their
+        correlation with the label.
     memory_limit : float, default=4000.0
         Largest size in MB, > 0, of the selected columns and the covariances.  The selection stops with a warning before
         they exceed it (the second stopping rule); if the first group already exceeds it, the fit raises an error.
-    refit : bool, default=False
-        Whether to learn the weights again at the end, with all selected features as one group (algorithm 1).  The paper
-        does not, and its (sum_k m_k)^2 sets the weights of most groups to 0.  In the reference of sbcw_rcv1 True
-        increases the accuracy by 7 points with 60 features and by 4 with 1,000.
 
     Attributes
     ----------
@@ -78,8 +80,8 @@ class SparseBatchConfidenceWeighted(WeightedSolver):
     References
     ----------
     Tan et al., AAAI 2016, algorithms 2 and 3, equation 16 with C in place of C/q.  A step of algorithm 3 that would
-    exceed the maximum of the dual objective stops there: where two groups are nearly tied, the curvature is 1/sigma
-    times what algorithm 3 assumes.
+    exceed the maximum of the dual objective stops there: with sigma < 1, the curvature where two groups are nearly tied
+    is 1/sigma times what algorithm 3 assumes.  Algorithm 1 requires both r and C, but equation 16 ties them.
 
     Examples
     --------
@@ -91,7 +93,6 @@ class SparseBatchConfidenceWeighted(WeightedSolver):
     (True, (4,), 2)
     """
 
-    _covariance = True
     C: float = parameter(1.0, POSITIVE)
     q: int = parameter(2, Options(int, {1, 2}))
     _: KW_ONLY
@@ -100,9 +101,9 @@ class SparseBatchConfidenceWeighted(WeightedSolver):
     tol: float = parameter(1e-3, NOT_NEGATIVE)
     n_passes: int = parameter(1, COUNT)
     gap_tol: float = parameter(1e-3, NOT_NEGATIVE)
-    sigma: float = parameter(1e-2, POSITIVE)
+    sigma: float = parameter(1.0, POSITIVE)
+    r: float | None = parameter(None, POSITIVE, None)
     memory_limit: float = parameter(4000.0, POSITIVE)
-    refit: bool = parameter(False, "boolean")
 
     @checked_fit
     @one_vs_rest
@@ -114,14 +115,14 @@ class SparseBatchConfidenceWeighted(WeightedSolver):
         X, y
             As for `AROW.fit`.
         sample_weight : array of shape (n_samples,), default=None
-            Weights >= 0 of the rows, which multiply C in the loss and in the covariances.
+            Weights >= 0 of the rows, which multiply C in the loss and 1/r in the covariances.
         callback : callable, default=None
             ``callback(estimator, t)`` is called after iteration t; returning True ends the fit.
         """
         X, signs, C = self._begin_weighted(X, y, sample_weight)
         self.coef_ = np.zeros(X.shape[1])
         columns, X = occurring(X)
-        problem = Subproblem(X, signs, C, self.q, self.sigma, covariance=self._covariance)
+        problem = Subproblem(X, signs, C, self.q, self.sigma, self._precisions(C))
         a, thetas, size = C / self.C, [], self._group_size()
         free, callback = np.ones(X.shape[1], dtype=bool), verbose_callback(self, callback)
         while True:
@@ -140,11 +141,6 @@ class SparseBatchConfidenceWeighted(WeightedSolver):
             free[group] = False
             thetas.append(problem.solve(self.n_passes, self.gap_tol))
             a = problem.a
-        if self.refit and len(problem.features):
-            whole = Subproblem(X, signs, C, self.q, self.sigma, covariance=self._covariance)
-            whole.add(problem.features)
-            whole.solve(self.n_passes, self.gap_tol)
-            self.coef_[self.selected_features_] = whole.weights
         return self
 
     def steps(self, n_samples):
@@ -154,6 +150,9 @@ class SparseBatchConfidenceWeighted(WeightedSolver):
     def summary(self):
         """Return the fraction of non-zero weights and the number of selected groups, as a dict."""
         return self.progress() | {"n_iter": int(np.max(self.n_iter_))}
+
+    def _precisions(self, C):
+        return C if self.r is None else C / (self.C * self.r)
 
     def _group_size(self):
         return self.n_group or -(-int(self.n_features_to_select) // 15)  # 15 groups, as in the paper
@@ -188,14 +187,13 @@ class FeatureGeneratingMachine(SparseBatchConfidenceWeighted):
         \min_w \; \frac{\sigma}{2} \sum_k {\lVert w_k \rVert}^2
         + \frac{1}{2} \left( \sum_k {\lVert w_k \rVert} \right)^2 + C \sum_{i=1}^n \max(0, 1 - y_i w^T x_i)^q
 
-    w_k are the weights of group k.  It is `SparseBatchConfidenceWeighted` without covariances; a larger ``n_passes``
-    gives solutions closer to those of the original.
+    w_k are the weights of group k.  It is `SparseBatchConfidenceWeighted` without covariances; ``n_passes=50``
+    and sigma = 1 give solutions close to those of the original.
 
     Parameters
     ----------
     C : float, default=10.0
-        Weight > 0 of the loss.  The grid of the experiments is 1e-3, 0.1, 10; in the reference of sbcw_rcv1
-        cross-validation chose 10 nearly always without ``refit``, and 10 or 0.1 with it.
+        Weight > 0 of the loss.
 
     References
     ----------
@@ -211,5 +209,7 @@ class FeatureGeneratingMachine(SparseBatchConfidenceWeighted):
     """
 
     C: float = parameter(10.0, POSITIVE)
+    r: None = fixed(None)
 
-    _covariance = False
+    def _precisions(self, C):
+        return None

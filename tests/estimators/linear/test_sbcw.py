@@ -29,12 +29,13 @@ def test_the_conjugate_equals_that_computed_by_sorting(norms, sigma):
 
 @pytest.mark.parametrize(("C", "n_passes"), [(0.01, 1), (1.0, 3), (10.0, 1)])
 @pytest.mark.parametrize("q", [1, 2])
-@pytest.mark.parametrize("name", SELECTORS)
-def test_algorithm_2_equals_the_reference(name, C, q, n_passes):
+@pytest.mark.parametrize(("name", "sigma", "r"), [("sbcw", 1e-2, None), ("sbcw", 1.0, 5.0), ("fgm", 1e-2, None)])
+def test_algorithm_2_equals_the_reference(name, sigma, r, C, q, n_passes):
     X, y = toy()
-    model = SELECTORS[name](C=C, q=q, n_features_to_select=11, n_group=3, n_passes=n_passes, tol=0.0, gap_tol=0.0)
-    model.fit(X, y)
-    groups, coef, thetas = reference.select_groups(X, y, C, q, 1e-2, 11, 3, n_passes, name == "sbcw")
+    common = {"C": C, "q": q, "n_passes": n_passes, "tol": 0.0, "gap_tol": 0.0, "sigma": sigma}
+    model = SELECTORS[name](n_features_to_select=11, n_group=3, **common, **({"r": r} if r else {})).fit(X, y)
+    precision = (1 / r if r else C) if name == "sbcw" else 0.0
+    groups, coef, thetas = reference.select_groups(X, y, C, q, sigma, 11, 3, n_passes, precision)
     assert model.selected_features_.tolist() == np.concatenate(groups).tolist()
     np.testing.assert_allclose(model.coef_, coef, rtol=1e-8, atol=1e-8 * np.abs(coef).max())
     np.testing.assert_allclose(model.theta_, thetas, rtol=1e-8)
@@ -52,12 +53,12 @@ def test_algorithm_2_equals_the_reference(name, C, q, n_passes):
 )
 def test_the_dual_objective_increases_and_stays_below_the_primal(n, seed, C, q, sizes, with_covariance):
     X, y = toy(n, 16, seed=seed)
-    problem, first, groups = Subproblem(X, y, C, q, 1e-2, covariance=with_covariance), 0, []
+    problem, first, groups = Subproblem(X, y, C, q, 1e-2, np.full(n, C) if with_covariance else None), 0, []
     for size in sorted(sizes, reverse=True):
         groups.append(np.arange(first, first + size))
         problem.add(groups[-1])
         first += size
-    Z, parts, _ = reference.whiten(X, groups, C, with_covariance)
+    Z, parts, _ = reference.whiten(X, groups, C * with_covariance)
     before = 0.0
     for n_passes in (1, 2, 4, 8):
         dual = problem.solve(n_passes, 0.0)
@@ -73,7 +74,8 @@ def test_the_dual_objective_increases_and_stays_below_the_primal(n, seed, C, q, 
 @pytest.mark.parametrize("name", SELECTORS)
 def test_theta_decreases_if_subproblems_are_solved_exactly(name, C):
     X, y = toy(60, 20, seed=3)
-    model = SELECTORS[name](C=C, n_features_to_select=18, n_group=3, n_passes=5000, tol=0.0, gap_tol=1e-6).fit(X, y)
+    model = SELECTORS[name](C=C, n_features_to_select=18, n_group=3, n_passes=5000, tol=0.0, gap_tol=1e-6)
+    model.set_params(sigma=1e-2).fit(X, y)
     assert len(model.theta_) == 6
     assert (np.diff(model.theta_) <= 1e-6 * model.theta_[:-1]).all()
     assert model.theta_[-1] < (1 - 1e-4) * model.theta_[0]
@@ -83,11 +85,11 @@ def test_theta_decreases_if_subproblems_are_solved_exactly(name, C):
 def test_the_solution_minimizes_the_primal_objective(q):
     X, y = toy(60, 9, seed=5)
     groups = [np.arange(3), np.arange(3, 6), np.arange(6, 9)]
-    problem = Subproblem(sp.csr_matrix(X), y, 0.1, q, 1e-2, covariance=True)
+    problem = Subproblem(sp.csr_matrix(X), y, 0.1, q, 1e-2, np.full(60, 0.1))
     for group in groups:
         problem.add(group)
     dual = problem.solve(20_000, 1e-9)
-    Z, parts, blocks = reference.whiten(X, groups, 0.1, with_covariance=True)
+    Z, parts, blocks = reference.whiten(X, groups, 0.1)
     w = np.concatenate([np.linalg.solve(B, problem.weights[part]) for B, part in zip(blocks, parts, strict=True)])
     primal = reference.primal_objective(w, Z, y, parts, 0.1, q, 1e-2)
     assert primal == pytest.approx(dual, rel=1e-8)
@@ -98,13 +100,11 @@ def test_the_solution_minimizes_the_primal_objective(q):
         assert min(reference.primal_objective(v, Z, y, parts, 0.1, q, 1e-2) for v in other) > primal
 
 
-def test_refit_equals_algorithm_1_on_the_selected_features():
+@pytest.mark.parametrize("r", [None, 3.0])
+def test_one_group_equals_algorithm_1_on_the_selected_features(r):
     X, y = toy()
-    common = {"C": 0.5, "n_features_to_select": 9, "n_group": 3, "tol": 0.0, "sigma": 1e-9}
-    selected = SparseBatchConfidenceWeighted(**common).fit(X, y)
-    model = SparseBatchConfidenceWeighted(**common, refit=True).fit(X, y)
-    assert model.selected_features_.tolist() == selected.selected_features_.tolist()
-    batch = BatchConfidenceWeighted(0.5, 2).fit(X[:, model.selected_features_], y)
+    model = SparseBatchConfidenceWeighted(0.5, n_features_to_select=9, n_group=9, tol=0.0, sigma=1e-9, r=r).fit(X, y)
+    batch = BatchConfidenceWeighted(0.5, 2, r=r).fit(X[:, model.selected_features_], y)
     np.testing.assert_allclose(model.coef_[model.selected_features_], batch.coef_, rtol=1e-6, atol=1e-8)
     assert np.count_nonzero(model.coef_) == 9
 
