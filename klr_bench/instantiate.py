@@ -44,7 +44,7 @@ def classifier_class(target: str) -> type:
     missing = [method for method in ("fit", "predict") if not callable(getattr(cls, method, None))]
     if missing:
         fail(f"{TARGET}: expected a classifier, got {target!r}, a class without a method {missing[0]}.")
-    scikit_learn = sys.modules.get("sklearn.base")  # a class cannot derive from a module not imported
+    scikit_learn = sys.modules.get("sklearn.base")  # if it is not imported, no class is a regressor
     if scikit_learn and issubclass(cls, scikit_learn.RegressorMixin):
         fail(f"{TARGET}: expected a classifier, got {target!r}, a regressor.")
     return cls

@@ -63,7 +63,7 @@ def declares(estimator: Any, name: str) -> bool:
 
 
 def call(estimator: Any, name: str, *arguments: Any, default: Any = None) -> Any:
-    """Call a method of an estimator and return its result; return `default` if undefined."""
+    """Call a method of an estimator; return its result, or `default` if there is no method."""
     return getattr(estimator, name)(*arguments) if declares(estimator, name) else default
 
 
@@ -154,7 +154,7 @@ def last_classifier(estimator: Any) -> Any | None:
 
 
 def pass_key(estimator: Any, n_classes: int) -> Hashable | None:
-    """Return a key shared by all estimators that can be fitted in one pass, or None."""
+    """Return a key shared by all estimators that can be fitted together in one pass, or None."""
     key = call(estimator, "pass_key", n_classes)
     return key if isinstance(key, Hashable) else None
 

@@ -26,7 +26,7 @@ EXPONENT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+\Z")
 
 
 def read_yaml(path: Path) -> Any:
-    """Return the content of a YAML file; as in Hydra, 1e-3 is a number and a date a string.
+    """Return the content of a YAML file; as in Hydra, 1e-3 is a number and dates are strings.
 
     Raises KlrBenchError with the path for anything but a regular YAML file, for duplicate keys, for tags, and for files
     that are too large.

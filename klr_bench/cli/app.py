@@ -114,7 +114,7 @@ class Jobs:
         check_names(config.figures or ())
         place = Path(config.results_dir) / config.name
         if self.places.setdefault(place, overrides) != overrides:  # a sweeper may repeat a job
-            fail(f"{place}: an earlier run of this sweep uses this folder. Leave name= out.")
+            fail(f"{place}: this folder is used by an earlier run of this sweep. Leave name= out.")
         with ExitStack() as stack:
             if self.arguments.watch and not dry_run and os.getpid() == self.process:
                 self.port = stack.enter_context(watching(place, self.port))
@@ -219,7 +219,7 @@ def _explain_bare_word(word: str) -> str:
 
 def _explain_composition(text: str) -> str:
     if text.startswith("Config group override must be"):
-        return "expected a name of configs/<group>, as in dataset=moons, got a number or nothing. See klr-bench list."
+        return "expected a name from configs/<group>, as in dataset=moons, got a number or nothing. See klr-bench list."
     if unknown := re.match(r"Could not (?:override|delete from config\.|delete) '([^'=]*)", text):
         key, known = unknown[1], [*all_keys(), *config_files.GROUPS, *OWN_KEYS]
         if key in known:

@@ -34,7 +34,7 @@ def folders() -> list[Path]:
 def check_own(searched: Sequence[Path]) -> None:
     """Check the YAML files in the user's folder ``./configs``.
 
-    Raises KlrBenchError if a file is invalid, has the name of a different built-in file, or lacks its header.
+    Raises KlrBenchError if a file is invalid, has the same name as a different built-in file, or lacks its header.
     """
     shipped = searched[0]
     groups = sorted({*GROUPS, *KINDS, "hydra"})
@@ -47,10 +47,10 @@ def check_own(searched: Sequence[Path]) -> None:
                 if not isinstance(content[name], dict) and (content[name] is not None or name == "hydra"):
                     fail(f"{own}: {name}: expected keys and values, got {content[name]!r:.200}.")
             if hiding.is_file() and hiding.read_bytes() != own.read_bytes():
-                fail(f"{own} has the name of {hiding}. Give yours another name, or run from another folder.")
+                fail(f"{own} has the same name as {hiding}. Rename your file, or run from another folder.")
             header, lines = package_header(relative), own.read_text(encoding="utf-8").splitlines()
             if header and header not in lines[:10]:
-                fail(f"{own}: expected the first line to be {header!r}, got {''.join(lines[:1])!r:.80}. Add it.")
+                fail(f"{own}: expected the first line to be {header!r}, got {''.join(lines[:1])!r:.80}. Add this line.")
 
 
 @cache

@@ -155,7 +155,7 @@ def _selected_entries(
     for stem, entry in entries.items():
         where, value = f"{group}s.{stem}.", getattr(entry, essential)
         if f"~{where}{essential}" in overrides:
-            fail(f"~{where}{essential}: a selected {group} needs its {essential}. To leave it out: ~{group}s.{stem}")
+            fail(f"~{where}{essential}: a selected {group} needs its {essential}. To remove both: ~{group}s.{stem}")
         if TARGET in value if isinstance(value, dict) else value is not None:
             selected[stem] = entry
             continue
@@ -269,7 +269,7 @@ PREFIX = "from:"
 def resolve_references(
     sweep: Mapping[str, Parameters], results: Path, datasets: Collection[str]
 ) -> dict[str, Parameters]:
-    """Replace references to other experiments in a sweep by numbers of support vectors.
+    """Replace each reference to another experiment by its numbers of support vectors.
 
     ``from:<experiment>/<algorithm>`` is replaced by the mean number of support vectors of each variant of that
     algorithm on the one data set of the run, and a single budget by a list.  Raises KlrBenchError if there are several
@@ -305,7 +305,7 @@ def _support_vectors(setting: str, source: str, results: Path, datasets: list[st
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         fail(f"{setting}: {path}: expected the records of a run, got something else ({error}). {again}")
     if not n_support.between(1, MOST_ROWS).all():
-        fail(f"{setting}: {path}: n_support: expected from 1 to {MOST_ROWS}, got {[*n_support]!r:.200}. {again}")
+        fail(f"{setting}: {path}: n_support: expected values from 1 to {MOST_ROWS}, got {[*n_support]!r:.200}. {again}")
     if not variants:
         expected = f"{PREFIX}<experiment>/<algorithm> with finished fits on {datasets[0]}"
         fail(f"{setting}: expected {expected}; {path} has {', '.join(sorted(set(names))) or 'none'}.")

@@ -144,7 +144,7 @@ def _fetch_from(place: str, entry: LabelsFile, target: Path, progress: Progress)
 
 def _decompress(source: Path, entry: LabelsFile, target: Path, progress: Progress) -> None:
     temporary = suffixed(target, ".tmp")
-    temporary.unlink(missing_ok=True)  # writing to an existing link or FIFO would write elsewhere
+    temporary.unlink(missing_ok=True)  # an existing link or FIFO would redirect the output
     sha256, size = hashlib.sha256(), source.stat().st_size
     try:
         with temporary.open("wb") as out:

@@ -40,7 +40,7 @@ def checkerboard(n_samples: int, cells: int, label_noise: float, seed: int) -> t
 
 
 def repeated_points(n_samples: int, n_points: int, distance: float, seed: int) -> tuple[NDArray[np.float64], Labels]:
-    """Draw rows with one feature at random from `n_points` different points on a line.
+    """Generate rows with one feature, drawn at random from `n_points` different values.
 
     All points are equally likely.  A point always has the same label; a random half of the points has label 0.
     Neighboring points are `distance` apart.  If exp(-gamma distance^2) is 0, the points are orthogonal, and the best f

@@ -87,7 +87,7 @@ class Clock:
         return self._now() - self._started - self._paused
 
     def end(self, estimator: Any, t: int) -> None:
-        """Add a checkpoint at the final step t of a fit that has checkpoints, if t has none yet."""
+        """Add a checkpoint at the final step t, unless t has one or the fit records none."""
         if self.checkpoints and self.checkpoints[-1].t < t:
             self._add_checkpoints(estimator, t, self.elapsed())
 
@@ -124,7 +124,7 @@ class KilledError(Exception):
         names = {-number: number.name for number in signal.Signals}
         memory = "; it may need more memory" if status == -signal.SIGKILL else ""
         reason = names.get(status, f"exit status {status}")
-        super().__init__(f"the process of the fit ended ({reason}){memory}.{memory_limit()}")
+        super().__init__(f"the child process of the fit ended ({reason}){memory}.{memory_limit()}")
 
 
 class Fitted(NamedTuple):

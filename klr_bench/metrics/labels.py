@@ -133,7 +133,7 @@ def _load(path: Path) -> Metric:
     if metric.name != path.stem:
         fail(f"{path}: METRIC.name: expected {path.stem!r}, the name of the file, got {metric.name!r}.")
     if metric.of is None:
-        fail(f"{path}: METRIC.of: expected a function of Predictions, got None.")
+        fail(f"{path}: METRIC.of: expected a function that takes a Predictions object, got None.")
     if not metric.stored or metric.compares:
         fail(f"{path}: METRIC: remove `stored` and `compares`, which are only for metrics computed by reports.")
     return replace(metric, of=naming_errors(metric.name, metric.of))

@@ -42,7 +42,7 @@ class Variant(Mapping[str, Any]):
         return Variant({name: value for name, value in self.items() if name not in names})
 
     def order(self) -> VariantOrder:
-        """Return a sort key that places numbers, sorted by value, before text: G=2, G=10, G=cv."""
+        """Return a sort key that places numbers, sorted by value, before strings: G=2, G=10, G=cv."""
         return self._order
 
     @cached_property
@@ -52,7 +52,7 @@ class Variant(Mapping[str, Any]):
 
 
 def is_variant(values: Any) -> bool:
-    """Return True if `values` maps printable names to numbers, text, None or lists of these."""
+    """Return True if `values` maps printable names to numbers, strings, None or lists of these."""
     return isinstance(values, Mapping) and all(
         isinstance(name, str) and name.isprintable() and all(map(_is_plain, value if type(value) is list else [value]))
         for name, value in values.items()

@@ -127,7 +127,7 @@ class Fold:
 
     @cached_property
     def key(self) -> str:
-        """Cache key of the fold and its kernel, independent of the candidates."""
+        """Cache key of the fold and its kernel; it does not depend on the candidates."""
         content = self.source.content() | {"repeat": self.source.repeat, "kernel": self.kernel}
         content["code"] = module_hash(*SELECTION_MODULES, *MEASUREMENT_MODULES)
         return content_hash([content, self.fold, self.selection.model_dump()])

@@ -147,7 +147,7 @@ class Pass:
         self.window = PrequentialResult()
 
     def metrics(self) -> Metrics:
-        """Return the metrics of the whole pass; each row was predicted before learning from it."""
+        """Return the metrics of all rows that were predicted before the estimator learned from them."""
         return {
             **self.whole.metrics(),
             **fitted(self.estimator, self.n_rows),
@@ -191,7 +191,7 @@ def run_stream(cell: Cell, chosen: EstimatorSpec, folder: Path) -> CellFile:
                 cell.source.check_unchanged()
                 progress.save(path, cell.key)
         cell.source.check_unchanged()
-        if progress.window.n >= split.window / 2 or not progress.points:  # a point from fewer rows would be noisy
+        if progress.window.n >= split.window / 2 or not progress.points:  # metrics of fewer rows would be noisy
             progress.close_window()
         measured = progress.metrics() | ({} if load is None else {"load": load})
         ended = completed(cell, progress.parameters, measured, machine.processor(), timed_out=timed_out)

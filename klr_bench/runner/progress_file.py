@@ -110,7 +110,7 @@ class ProgressFile:
         outcome = "failed" if failed else "done"
         with self._lock:
             self._n_computed += self._running.pop(task.key, None) is not None
-            for key in list(self._running)[self._n_workers - 1 : self._n_workers]:  # the free worker runs this task
+            for key in list(self._running)[self._n_workers - 1 : self._n_workers]:  # the next task to start
                 self._running[key] = self._running[key][0], time.time()
             self._n_tasks[outcome] += 1
             self._n_cells[outcome] += isinstance(task, Cell)

@@ -33,7 +33,7 @@ class ScoreStore:
         self._cache: dict[str, Scores] = {}
 
     def to_score(self, cells: Sequence[Cell]) -> list[Fold]:
-        """Return the folds that have unscored candidates, each restricted to these."""
+        """Return the folds that have unscored candidates, without the candidates already scored."""
         return [part for fold in group_folds(cells) if (part := self.unscored(fold))]
 
     def unscored(self, fold: Fold, *, again: bool = False) -> Fold | None:

@@ -93,7 +93,7 @@ def score_fold(
         try:
             X, y, X_test, y_test = map(readonly_view, arrays)
             group_scores = score_group(members, X, y, X_test, y_test, metric, limit)
-        except (ValueError, ArithmeticError, TimeLimitError):  # an update rejected an example or overflowed
+        except (ValueError, ArithmeticError, TimeLimitError):  # a fit rejected an example, overflowed or took too long
             group_scores = [None] * len(group)
         except Exception as error:
             group_scores = [{FAILED: sanitize(exception_text(error), MAX_REASON_LENGTH)}] * len(group)

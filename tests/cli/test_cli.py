@@ -80,8 +80,8 @@ def test_help_shows_each_verb_with_examples(capsys: pytest.CaptureFixture[str]) 
         ("run figures=[accuracy_suport]", "figures: unknown value 'accuracy_suport'. Did you mean 'accuracy_support'?"),
         ("run repeat=3", "unknown key 'repeat'. Did you mean 'repeats'?"),
         ("run path=mine.csv", "unknown key 'path'. Did you mean 'data.path'?"),
-        ("run dataset=null", "dataset: expected a name of configs/dataset, or a list of names .*, got none."),
-        ("run experiment=", "experiment: expected a name of configs/experiment, got none."),
+        ("run dataset=null", "dataset: expected a name from configs/dataset, or a list of names .*, got none."),
+        ("run experiment=", "experiment: expected a name from configs/experiment, got none."),
         ("run experiment=oskl_magic,oskl_adult", "experiment has several values: add -m to run once with each."),
         ("run dataset=magic,adult", "dataset has several values: write dataset=[magic,adult] for a list, or add -m"),
         ("run oskl_magic", "expected key=value, got 'oskl_magic'. Did you mean experiment=oskl_magic?"),
@@ -196,7 +196,7 @@ def test_a_multirun_sweeps_into_folders_of_their_own(
     )
     stub.configs.clear()
     assert main(["run", "-m", "seed=1,2", "name=same", "--dry-run"]) == 2
-    assert capsys.readouterr().err.startswith("error: seed=2 name=same: results/same: an earlier run of this sweep")
+    assert capsys.readouterr().err.startswith("error: seed=2 name=same: results/same: this folder is used")
     assert len(stub.configs) == 1
 
 

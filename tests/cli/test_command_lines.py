@@ -26,7 +26,7 @@ REFUSED = [
     *(([word], "cannot read") for word in ("repeats=[1", "repeats={1", "title='", "title=${", "title=" + "[" * 3900)),
     *(([f"title={word}"], "title: ") for word in ("${nowhere}", "${title}", "${oc.env:NOT_SET}")),
     # names of files
-    *(([f"algorithm={name}"], "expected a name of configs/") for name in ("[[nc]]", "[null]", "[5]", "{nc: 1}")),
+    *(([f"algorithm={name}"], "expected a name from configs/") for name in ("[[nc]]", "[null]", "[5]", "{nc: 1}")),
     *(([f"{group}=5"], "expected a name") for group in ("dataset", "parallel", "algorithm", "experiment")),
     # keys, with the one that is meant
     (["parallel.wrokers=5"], "Known: parallel.address, parallel.backend, parallel.scheduler_file"),

@@ -149,7 +149,7 @@ def test_a_fit_in_a_child_process_gives_the_same_classifier(capfd):
     [
         (Slow(60.0), TimeLimitError, r"stopped after 2 s without a classifier, because fit does not accept a callback"),
         (Slow(deed="raise"), ArithmeticError, "a rule that refuses an example"),
-        (Slow(deed="leave"), KilledError, r"the process of the fit ended \(exit status 3\)"),
+        (Slow(deed="leave"), KilledError, r"the child process of the fit ended \(exit status 3\)"),
     ],
     ids=["slow", "raise", "leave"],
 )

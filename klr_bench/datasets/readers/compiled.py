@@ -32,7 +32,7 @@ POSITION, ROWS, ENTRIES, LOWEST, HIGHEST = range(5)
 
 @compiled()
 def _number(text, at):
-    """Parse the number that starts at position `at` of a text.
+    """Parse the number that starts at position `at` of an array of ASCII codes.
 
     Return the number, True if it is correctly rounded, and the position after it, which is `at` if there is no number.
     """

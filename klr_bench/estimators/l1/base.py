@@ -76,7 +76,7 @@ class L1Classifier(BinaryKernelClassifier):
         self._map, self._columns = self._feature_map(X, random), slice(None)
         features, rows = self._map, X
         if self.features == "linear" and sp.issparse(X) and X.shape[1] > DENSE_AT_MOST:
-            self._columns, rows = occurring(X)  # the coefficients of all other columns are 0
+            self._columns, rows = occurring(X)  # columns that are always 0 get the coefficient 0
             features = LinearFeatures.of(rows)
         by_rows = self.solver == "sgd_c" and self.reference is None
         matrix = FeatureMatrix(features, rows, by_rows=by_rows, memory_limit=self.memory_limit)
@@ -107,7 +107,7 @@ class L1Classifier(BinaryKernelClassifier):
         return (self.coef_, self.intercept_) if self.warm_start and "coef_" in vars(self) else None
 
     def _initial_point(self, last):
-        """Return the initial parameter vector for a warm start, or None if that is not possible."""
+        """Return the parameter vector for a warm start, or None if a warm start is not possible."""
         if last is None or last[0].shape != (self._map.n_features,):
             return None
         coef, intercept = last
@@ -150,7 +150,7 @@ class L1Classifier(BinaryKernelClassifier):
         return replace(problem, lam=self.lam_)
 
     def _run(self, problem, x, random, callback, reference=None):
-        """Run the solver; return its last iterate, and True if the callback ended the fit."""
+        """Run the solver; return its last iterate and whether the callback ended the fit."""
         before, limit = self.n_iter_, self._length(len(problem.y))[0]
         ends = self._stopping_rule(reference)
         every = CHUNK if reference is None else max(len(problem.y) // CHECKS_IN_A_PASS, 1)
@@ -177,7 +177,7 @@ class L1Classifier(BinaryKernelClassifier):
         return fista(problem, x, scale=scale, growth=self.growth)
 
     def _length(self, n_samples):
-        """Return the maximum number of steps of a stage and the step number of the first checkpoint."""
+        """Return the maximum number of steps per stage, and the step of the first checkpoint."""
         if self.solver == "sgd_c":
             return max(round(self.n_epochs * n_samples), 1), CHUNK
         return self.max_iter, 1
@@ -299,7 +299,7 @@ class L1Classifier(BinaryKernelClassifier):
         return self._probabilities(X)
 
     def rehearse(self, X, y):
-        """Return an unfitted copy that reaches the same solution without a reference solver.
+        """Return an unfitted copy that stops at the same point without running a reference solver.
 
         The copy is given the reference objective, or, for "sgd_c", the number of examples, so that it evaluates no
         objectives; the paper times that second run (lines 316-318).  With more than two classes, returns self.

@@ -85,7 +85,7 @@ def working_set(broken, x, D):
 
 
 def newton_step(problem, x, margins, gradient):
-    """Take one proximal Newton step; return the new point, its margins, and True if it moved."""
+    """Take one proximal Newton step; return the new point, its margins and whether x changed."""
     d = descend(hessian(problem, margins), gradient, x, problem.penalty, SWEEPS, PRECISION)
     delta = gradient @ d + problem.l1_change(x, d)
     if not delta < 0:

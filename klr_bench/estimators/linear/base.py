@@ -49,7 +49,7 @@ class LinearClassifier(BinaryClassifier):
         check_is_fitted(self, "coef_")
         X, coef = self._validate(X, dtype=self._dtypes()), self.coef_.T
         values = np.empty((X.shape[0], *coef.shape[1:]))
-        for start in range(0, len(values), PREDICTED_ROWS):  # blocks keep the float64 copy of float32 rows small
+        for start in range(0, len(values), PREDICTED_ROWS):  # blocks limit the memory for float64 copies
             values[start : start + PREDICTED_ROWS] = X[start : start + PREDICTED_ROWS] @ coef
         return spread(self, values)
 

@@ -18,7 +18,7 @@ from klr_bench.estimators.linear.engine import rule
 
 @compiled(float64(float64, float64, float64))
 def shrinkage(alpha, v, phi):
-    """Return the step size beta of the covariance for a step size alpha of the mean.
+    """Return the step size beta of the covariance, given the step size alpha of the mean.
 
     It is alpha phi / (sqrt(u) + alpha phi v), with the variance of the margin v before and u after the update.
     """

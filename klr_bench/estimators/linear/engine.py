@@ -173,7 +173,7 @@ class Gaussian:
 
 
 class Diagonal(Gaussian):
-    """State with a diagonal covariance, whose results are the same for dense and CSR rows."""
+    """State with a diagonal covariance; dense and CSR rows give the same results."""
 
     def __init__(self, d, limit, first):
         super().__init__(d, limit)
@@ -200,7 +200,7 @@ class Diagonal(Gaussian):
 
 
 class Full(Gaussian):
-    """State with a full float64 covariance that fits in the cache, updated at every example."""
+    """State with a full float64 covariance that fits in the cache, updated after every example."""
 
     def __init__(self, d, limit, first):
         super().__init__(d, limit)

@@ -208,9 +208,7 @@ class Subproblem:
             self._set_state()
             dual = self.dual()
             if not -1e-9 * self.a.sum() <= dual < np.inf:  # at least 0, except for rounding errors
-                message = (
-                    f"Rounding errors made the dual objective {dual:g}; scale the features, for example to [0, 1]."
-                )
+                message = f"Rounding errors made the dual objective invalid ({dual:g}); scale X, for example to [0, 1]."
                 raise ValueError(message)
             if n_done == n_passes or self.primal() - dual <= gap_tol * abs(dual):
                 break

@@ -20,7 +20,7 @@ _integers, _vector = int64[::1], float64[::1]
 
 @compiled(inline="always")
 def before(variance, i, j):
-    """Return True if feature i precedes feature j by variance, with ties broken by index."""
+    """Return True if feature i ranks before feature j by variance, with ties broken by index."""
     return variance[i] < variance[j] or (variance[i] == variance[j] and i < j)
 
 

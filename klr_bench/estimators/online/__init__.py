@@ -1,1 +1,1 @@
-"""Online kernel learners with unlimited support vectors; several learners can share a pass."""
+"""Online kernel learners with unlimited support vectors; several can be fitted in one pass."""

@@ -96,7 +96,7 @@ class OnlineKernelClassifier(OnlineClassifier):
         """
         if n_classes != 2 or type(self).fit is not OnlineKernelClassifier.fit:
             return None
-        passes = self._passes(1)  # for n_epochs=None, the maximum number of passes
+        passes = self._passes(1)  # if n_epochs is None, this is the maximum number of passes
         return OnlineKernelClassifier, order_key(self), passes, *(repr(getattr(self, name, None)) for name in SHARED)
 
     def fit_together(self, estimators, X, y, callback=None):

@@ -101,7 +101,7 @@ def _block(gram, values, labels, f, coef, sums, C, rho, counts):
 
 
 class DoubleState(BlockState):
-    """State, in float64, that DUOL carries from one block of examples to the next.
+    """State of a DUOL learner (in float64), kept between blocks of examples.
 
     Attributes: `support`, the support vectors; `numbers`, their numbers; the rest as in `_block`.
     """

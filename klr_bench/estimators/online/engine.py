@@ -39,7 +39,7 @@ RULE_SIGNATURE = types.Tuple((boolean, float64, float64))(float64, float64, floa
 rule = compiled(RULE_SIGNATURE)
 """Decorator of the update rule in an algorithm's module."""
 
-_SMALLEST = 1e-290  # Smaller coefficients are set to 0, because subnormal numbers are slow and do not affect f(x).
+_SMALLEST = 1e-290  # Coefficients below this become 0, because subnormal numbers are slow and do not affect f(x).
 
 
 def _fold_signature(real):
@@ -168,7 +168,7 @@ def _recursion(
 
 
 class OnlineState:
-    """State that online learners in a shared pass carry from one block of rows to the next.
+    """State of the online learners in a shared pass, kept between blocks of rows.
 
     The learners have the same examples and kernel.  Attributes: `support` and `left`, the examples that any of them has
     inserted, as rows and operands; `row`, `coef`, `average`, `since`, `weights` (in the kernel's precision), `inserted`
@@ -177,7 +177,7 @@ class OnlineState:
     """
 
     def __init__(self, kernel, X, row=(0,)):
-        """Initialize the state for rows of the same type and width as X.
+        """Initialize the state for rows with the layout, dtype and number of columns of X.
 
         X is dense or CSR, with at least one row.  row (n_learners,) is the result of `shared_rows`.
         """

@@ -17,7 +17,7 @@ from klr_bench.protocols import declares
 
 
 class Update(NamedTuple):
-    """Compiled update rule of a learner, its parameters, and the radius that limits f.
+    """Compiled update rule of a learner, its parameters, and the maximum norm of f (the radius).
 
     Learners with the same `stream` get the same random draws.
     """
@@ -51,7 +51,7 @@ def grouped(updates):
 
 
 def shared_rows(updates):
-    """Return the row of the coefficient matrix that each learner uses at the start.
+    """Return the index of each learner's initial row in the coefficient matrix.
 
     Learners that differ only in their radius share a row; the shape is (n_learners,).
     """
@@ -156,9 +156,7 @@ class SharedFit:
         X, y = first._validate(X, y, dtype=first._dtypes(), reset=True)
         first._set_classes(y)
         if len(first.classes_) > 2:
-            message = (
-                f"learners can share a pass only with two classes, got {len(first.classes_)}; fit them one by one."
-            )
+            message = f"a shared pass requires two classes, got {len(first.classes_)}; fit the learners one by one."
             raise ValueError(message)
         first._n_first = len(y)
         for learner in learners[1:]:

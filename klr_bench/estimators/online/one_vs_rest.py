@@ -122,7 +122,7 @@ class OneVsRestKernelClassifier(OnlineKernelClassifier):
         return spread(self, f)
 
     def last_classifier(self):
-        """Return a copy of the fitted classifier that predicts with the last f, not the average.
+        """Return a fitted copy that predicts with the last f instead of the average of all f.
 
         The copy has average=False and shares memory with the original.
         """

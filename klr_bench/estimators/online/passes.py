@@ -218,10 +218,10 @@ class OnlineClassifier(BinaryKernelClassifier):
         return engine.BLOCK
 
     def _refuse(self, t, f):
-        """Raise ValueError because learning from example number t gave a value that is not finite."""
+        """Raise ValueError because learning from example number t produced a non-finite value."""
         message = (
-            f"{type(self).__name__}: f(x) = {f:g} at example number {t}, "
-            "and the update or the norm of f is not finite; use a smaller step size, or scale X."
+            f"{type(self).__name__}: at example number {t}, the update or the norm of f is not finite "
+            f"(f(x) = {f:g}); use a smaller step size, or scale X."
         )
         raise ValueError(message)
 

@@ -118,7 +118,7 @@ def enter(book, i, slot, c, value):
 
 @compiled()
 def drop(book, column):
-    """Remove the support vector in the given column from f, but keep its share of the average.
+    """Remove the support vector in `column` from f, but keep its contribution to the average.
 
     The caller updates the norm.
     """
@@ -136,7 +136,7 @@ def shrink(book, phi):
 
 @compiled()
 def _commit(book, right, left, block_left):
-    """Move the examples inserted during a block from their columns to their slots."""
+    """Move newly inserted examples from their temporary columns to their permanent slots."""
     first = book.counts[FIRST]
     for slot in range(book.counts[N]):
         column = book.column[slot]
@@ -232,7 +232,7 @@ def _learn(
 
 
 class StrategyState(BlockState):
-    """State that a learner with a strategy carries from one chunk of examples to the next.
+    """State of a learner that uses a strategy, kept between chunks of examples.
 
     Attributes: `decided`, f(x) of the examples of the last call of `learn`, each by the ones before it; `support`, the
     rows of all inserted examples, in order, and their `numbers` among all; `left` and `right`, the operands of slots
@@ -240,7 +240,7 @@ class StrategyState(BlockState):
     """
 
     def __init__(self, kernel, X, budget, *, by_age):
-        """Initialize the state for rows of the same width as X, which may be dense or CSR.
+        """Initialize the state for rows with as many columns as X, which may be dense or CSR.
 
         `by_age` is True if the strategy needs f at the oldest examples.
         """
@@ -273,11 +273,11 @@ class StrategyState(BlockState):
             self.numbers.append(entered)
 
     def _n_operand_columns(self, X):
-        """Return the number of columns of a prepared operand, or 0 if X itself is used."""
+        """Return the number of columns of a left operand, or 0 if the rows themselves are used."""
         return 0 if self.operands.left_is_rows else self.operands.left(X[:1]).shape[1]
 
     def _fit_operands(self, X):
-        """Adapt the operands to the rows of X, and convert the support vectors if necessary."""
+        """If necessary, switch to operands that can represent X, and convert the support vectors."""
         operands = self.operands.fitting(X)
         if operands is self.operands:
             return

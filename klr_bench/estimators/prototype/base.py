@@ -55,7 +55,7 @@ class PrototypeClassifier(Classifier):
         self.intercept_ = float(b0[0]) if two else b0
 
     def progress(self):
-        """Return the number of prototypes and gamma, as a dict to be stored at a checkpoint.
+        """Return gamma and the number of prototypes, as a dict to be stored at a checkpoint.
 
         If X has two features, the dict also has all coordinates of the prototypes and coefficients, named "u_0_1",
         "b_0_1" and so on.
@@ -121,7 +121,7 @@ class PrototypeClassifier(Classifier):
         return X
 
     def _compacted(self, X):
-        """Restrict CSR rows to the training columns; append the norm of the other columns."""
+        """Keep only columns with training entries; append the norm of each row's other entries."""
         some = restricted(X, self._columns)
         others = np.sqrt(np.maximum(squared_norms(X) - squared_norms(some), 0))
         return sp.hstack([some, sp.csr_matrix(others[:, None])], format="csr")
@@ -144,7 +144,7 @@ class PrototypeClassifier(Classifier):
         return tuple(part for part, learned in zip(PARTS, wanted, strict=True) if learned)
 
     def _rows(self, X, y, sample_weight, random):
-        """Return training rows, and validation rows or None, with weights scaled to mean 1."""
+        """Return training rows and validation rows (or None), with weights scaled to mean 1."""
         weights = row_weights(sample_weight, self.class_weight, X, y, self.classes_)
         if weights is not None:
             refuse_weightless(self, weights, y)

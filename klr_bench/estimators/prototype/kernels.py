@@ -61,7 +61,7 @@ class PrototypeKernel:
         by_U, by_theta = None, 0.0
         if self.name == "rbf":
             A = W * K
-            if "u" in parts and self.lazy:  # the lazy form skips features that are 0 in x_i
+            if "u" in parts and self.lazy:  # skip the features that are 0 in x_i
                 by_U = np.zeros_like(U)
                 _lazy_sums(*_parts(X), U, A, by_U)
                 by_U *= 2 * gamma

@@ -43,7 +43,7 @@ class Layout:
 
     @property
     def slices(self):
-        """Slices of the parameter vector: "b" (including the intercepts), "u" and "theta"."""
+        """Dict of slices of x: "b" (intercepts and coefficients), "u" (prototypes) and "theta"."""
         ends = np.cumsum([0, self.M * (1 + self.J), self.J * self.d, 1])
         return {part: slice(ends[i], ends[i + 1]) for i, part in enumerate(PARTS)}
 
@@ -58,7 +58,7 @@ class Layout:
 
 
 class Rows:
-    """Rows of data with their class codes and weights, optionally shifted by an origin."""
+    """Rows of data with class codes, weights and an optional origin, which `block` subtracts."""
 
     def __init__(self, X, y=None, origin=None, v=None):
         self.X, self.y, self.origin = X, y, origin
@@ -95,7 +95,7 @@ class Rows:
         return Rows(self.X[rows], None if self.y is None else self.y[rows], self.origin, self.v[rows])
 
     def split(self, share, random):
-        """Return training rows, and a stratified sample of validation rows or None if empty."""
+        """Return training rows and a stratified sample of validation rows (None if it is empty)."""
         if not share:
             return self, None
         order, out = random.permutation(len(self)), np.zeros(len(self), dtype=bool)

@@ -78,7 +78,7 @@ class GradientSteps:
 
 
 def adam(model, x, rows, watched, parts, *, rate, unit, batch_size, max_iter, random):
-    """Run Adam; after each pass yield the parameters, and True if the pass was undone.
+    """Run Adam; after each pass, yield the parameters and whether the pass was undone.
 
     A pass that raises the objective on the rows `watched` by more than noise is undone, and the learning rate is
     halved.
@@ -103,7 +103,7 @@ def adam(model, x, rows, watched, parts, *, rate, unit, batch_size, max_iter, ra
 
 
 def in_batches(model, x, rows, watched, parts, *, rate, unit, batch_size, max_iter, random):
-    """Run one Adam pass per part and round; yield the parameters, and True if a pass is redone."""
+    """Run one Adam pass for each part of x per round; yield x and whether a pass is repeated."""
     x = x.astype(rows.X.dtype)
     states = {part: Adam(model, x, unit) for part in parts}
     rates = dict.fromkeys(parts, rate)
@@ -126,7 +126,7 @@ def in_batches(model, x, rows, watched, parts, *, rate, unit, batch_size, max_it
 
 
 def by_gradient(model, x, rows, watched, parts, *, rate, unit, batch_size, max_iter, random):
-    """Run one gradient pass per part and round; yield the parameters after each round.
+    """Run one gradient pass for each part of x per round; after each round, yield x.
 
     The second value yielded is True if the objective rose.  Raises ValueError if the steps diverge.
 
@@ -149,7 +149,7 @@ def by_gradient(model, x, rows, watched, parts, *, rate, unit, batch_size, max_i
 
 
 def lbfgs(model, x, rows, parts, *, tol, max_iter, callback):
-    """Minimize the objective by L-BFGS; return the parameters, and True if it converged.
+    """Minimize the objective by L-BFGS; return the parameters and whether the solver converged.
 
     With l1 > 0, u is split into two nonnegative vectors.
     """
@@ -181,7 +181,7 @@ def lbfgs(model, x, rows, parts, *, tol, max_iter, callback):
 
 
 def coefficients(K, y, v, start, *, l2, tol, max_iter):
-    """Return the best intercepts and coefficients for fixed prototypes, and True if converged."""
+    """Return the optimal coefficients for fixed prototypes, and whether L-BFGS converged."""
     M, shares = len(start) // (K.shape[1] + 1), v / v.sum()
 
     def objective(z):

@@ -30,7 +30,7 @@ def run_here(item: Fold | Cell, call: partial[Any]) -> Any:
     """
     machine.follow(os.getppid())  # the common parent of the workers on this machine
     try:
-        key = replace(item).key  # recomputed from the code of this worker
+        key = replace(item).key  # recomputed with the code installed on this worker
     except KlrBenchError as error:
         return Failure(
             OTHER_CODE,

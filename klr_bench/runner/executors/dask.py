@@ -166,7 +166,7 @@ class DaskExecutor:
             yield attempt.task, result
 
     def _retry(self, attempt: _Attempt) -> Iterator[tuple[Task, Any]]:
-        """Queue a task whose worker was lost to run again; yield a Failure the second time."""
+        """Queue a task again if its worker was lost; yield a Failure if this is the second loss."""
         if attempt.is_retry:
             message = "two workers were lost while running this task; it may need more memory."
             yield attempt.task, Failure("killed", message)
@@ -195,7 +195,7 @@ class DaskExecutor:
             raise StoppedError(message) from error
 
     def _check_absence(self, workers: Sequence[str], since: float | None) -> float | None:
-        """Check that there are usable workers; print a message if none has been seen for a while.
+        """Check that there are usable workers; print a message after a while without workers.
 
         Return None if there are workers, 0 once the message is printed, else the time when the last worker disappeared.
         """

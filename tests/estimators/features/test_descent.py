@@ -95,7 +95,7 @@ def test_what_an_experiment_is_told():
 def test_a_step_that_is_too_large_is_refused():
     X, y = toy(n=300)
     with pytest.raises(
-        ValueError, match=r"FOGD: f\(x\) = .* at example number \d+, .* is not finite; use a smaller step"
+        ValueError, match=r"FOGD: at example number \d+, .* is not finite \(f\(x\) = .*\); use a smaller step"
     ):
         FOGD(30, eta=1e4, loss="square", gamma=0.7, random_state=0).fit(X, y)
 

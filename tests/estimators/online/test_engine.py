@@ -132,7 +132,7 @@ HUGE = [KernelPegasos(kernel="poly", degree=5), OSKL(kernel="poly", degree=5), N
 @pytest.mark.parametrize("learner", [*HUGE, KernelPerceptron(kernel="poly", degree=2.5, coef0=-1.0)], ids=str)
 def test_raises_if_f_is_not_finite(learner):
     X, y = toy()
-    message = r"at example number \d+, and the update or the norm of f is not finite"
+    message = r"at example number \d+, the update or the norm of f is not finite"
     with np.errstate(over="ignore", invalid="ignore"), pytest.raises(ValueError, match=message):
         learner.fit((1e7 * X).astype(np.float32), y)
 

@@ -174,5 +174,5 @@ def test_raises_for_unknown_labels_and_invalid_steps():
         NonConservativeKLR(eta=1e160).fit((1e7 * X).astype(np.float32), y)
     together = fit_many([clone(learner).set_params(random_state=0) for learner in SOFTMAX_LEARNERS], X, y)  # one by one
     np.testing.assert_array_equal(together[0].dual_coef_, clone(together[0]).fit(X, y).dual_coef_)
-    with pytest.raises(ValueError, match="share a pass only with two classes, got 4; fit them one by one"):
+    with pytest.raises(ValueError, match="a shared pass requires two classes, got 4; fit the learners one by one"):
         SharedFit(SOFTMAX_LEARNERS, X, y)
