@@ -38,7 +38,7 @@ REFERENCES = ("prox_newton", "cgd", "multiscale_fista", "fista")
 """Solvers that can compute the reference objective, because they measure the duality gap."""
 CHECKS, WITHIN = 20, 0.01
 """SGD-C stops if the mean of its last CHECKS objectives differs from the reference by at most WITHIN, as a share."""
-CHECKS_IN_A_PASS = 10
+CHECKS_IN_A_PASS = 100
 """Number of evaluations of the objective per pass; the paper has one per example, and each takes a whole pass."""
 
 

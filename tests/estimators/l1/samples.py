@@ -8,6 +8,7 @@ EXACT = {
     "prox_newton": {"solver": "prox_newton"},
     "cgd": {"solver": "cgd"},
     "cgd, fixed threshold": {"solver": "cgd", "threshold": 0.9},
+    "cgd, greedy": {"solver": "cgd", "threshold": "greedy"},
     "multiscale_fista (7)": {"solver": "multiscale_fista"},
     "multiscale_fista (8)": {"solver": "multiscale_fista", "hessian": "current"},
     "multiscale_fista, growing steps": {"solver": "multiscale_fista", "growth": 1.25},
