@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from klr_bench.cli.arguments import is_true, items, split_keys
+from klr_bench.config.locations import reference_results
 from klr_bench.errors import fail
 from klr_bench.files import expanded
 from klr_bench.printing import is_file_name, printable
@@ -20,6 +21,8 @@ SINGLE_RUN_KEYS = ("table", *LATEX_KEYS, "own_figures", "statistics")
 """Keys that do not apply to the report of two runs."""
 KEYS = ("experiment", "compare", "paper", "results_dir", "table", "format", "output", "open", *EXPERIMENT_KEYS[2:])
 SITE_KEYS = ("output", "results_dir", "open")
+REFERENCE_REPORTS = Path("results", "reference_reports")
+"""Default folder for reports on the reference results, whose own folder belongs to the checkout."""
 Values = Mapping[str, str]
 
 
@@ -99,6 +102,12 @@ def _other_run(values: Values, name: str) -> Path:
     return folders[0] / other if is_file_name(other) else Path(other)
 
 
+def _reports_dir(values: Values) -> Path:
+    """Return the folder in which reports are written if ``output=`` is not given."""
+    folder = _results_dirs(values)[0]
+    return REFERENCE_REPORTS if folder.resolve() == reference_results() else folder
+
+
 def _columns(values: Values) -> list[str] | None:
     return items("columns", values["columns"]) if "columns" in values else None
 
@@ -110,15 +119,15 @@ def _write_tables(values: Values, formats: Sequence[str]) -> None:
     from klr_bench.report.paper_pages import report_papers
     from klr_bench.report.render import Placing
 
-    console, folder = PlainConsole(), _results_dirs(values)[0]
+    console, folder, reports = PlainConsole(), _results_dirs(values)[0], _reports_dir(values)
     output = Path(values["output"]) if "output" in values else None
     table, columns = values.get("table"), _columns(values)
-    if "paper" in values:
-        names = items("paper", values["paper"])
-        _print_paths(report_papers(names, folder, console=console, table=table, formats=formats, output=output))
+    for name in items("paper", values["paper"]) if "paper" in values else []:
+        place = output or reports / "papers" / name
+        _print_paths(report_papers([name], folder, console=console, table=table, formats=formats, output=place))
     names = _experiments(values)
     for name in names:
-        place = output / name if output and len(names) > 1 else output
+        place = (output / name if len(names) > 1 else output) if output else reports / name / "report"
         if _two_runs(values):
             other = _other_run(values, name)
             written = report_comparison(
@@ -142,7 +151,7 @@ def _write_tables(values: Values, formats: Sequence[str]) -> None:
 def _write_page(values: Values, formats: Sequence[str]) -> None:
     check_formats(formats)
     folder, names, columns = _results_dirs(values)[0], _experiments(values), _columns(values)
-    target, in_browser = _page_file(values, formats, folder, names), is_true("open", values)
+    target, in_browser = _page_file(values, formats, names), is_true("open", values)
     from klr_bench.report.page.html import page_against, write_page
 
     if _two_runs(values):
@@ -160,14 +169,14 @@ def _write_page(values: Values, formats: Sequence[str]) -> None:
     _print_paths([page], in_browser=in_browser)
 
 
-def _page_file(values: Values, formats: Sequence[str], results_dir: Path, names: Sequence[str]) -> Path:
-    output = Path(values["output"]) if "output" in values else None
+def _page_file(values: Values, formats: Sequence[str], names: Sequence[str]) -> Path:
+    reports, output = _reports_dir(values), Path(values["output"]) if "output" in values else None
     if output is not None and output.suffix == f".{PAGE}":
         if formats != [PAGE]:
             fail(f"output={output}: expected a folder, because several formats are written; got a file.")
         return output
     alone = len(names) == 1 and "paper" not in values
-    return (output or (results_dir / names[0] / "report" if alone else results_dir)) / f"report.{PAGE}"
+    return (output or (reports / names[0] / "report" if alone else reports)) / f"report.{PAGE}"
 
 
 def site(arguments: Sequence[str]) -> int:

@@ -25,6 +25,11 @@ def config_dir() -> Path:
     return inside if inside.is_dir() else package.parent / "configs"
 
 
+def reference_results() -> Path:
+    """Return the folder of the reference results, which a checkout has."""
+    return Path(__file__).resolve().parents[2] / "results" / "reference"
+
+
 def folders() -> list[Path]:
     """Return the folders of YAML files: the built-in configs, and ``./configs`` if it exists."""
     shipped, own = config_dir(), Path.cwd() / "configs"

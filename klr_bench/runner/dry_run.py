@@ -7,13 +7,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-import klr_bench
+from klr_bench.config.locations import reference_results
 from klr_bench.config.models import RunConfig
 from klr_bench.results.store import Store
 from klr_bench.runner.plan import Cell
 from klr_bench.runner.scores import ScoreStore
-
-FOLDER = Path(klr_bench.__file__).parent.parent / "results" / "reference"
 
 
 def print_plan(cells: Sequence[Cell], folder: Path, config: RunConfig, console: Console, *, quiet: bool) -> int:
@@ -39,7 +37,7 @@ def _reference(experiment: str) -> str:
     import pandas as pd
 
     try:
-        times = pd.read_csv(FOLDER / experiment / "records.csv", usecols=["fit_time_s", "predict_time_s"])
+        times = pd.read_csv(reference_results() / experiment / "records.csv", usecols=["fit_time_s", "predict_time_s"])
         seconds = float(times.sum().sum())
     except (OSError, ValueError, TypeError):
         return ""

@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from klr_bench.cli import main
 from klr_bench.report import FORMATS
 from klr_bench.report.load import read_results
 from klr_bench.report.papers.reproduction import provenance, source_of
@@ -38,7 +39,8 @@ def test_a_reference_names_its_commit_and_machine_and_has_the_tables_of_its_reco
         committed = folder / "report" / name
         assert text == committed.read_text(encoding="utf-8"), (
             f"{committed} does not agree with the records; write it again: "
-            f"klr-bench report experiment={folder.name} results_dir=results/reference format=md,tex,csv"
+            f"klr-bench report experiment={folder.name} results_dir=results/reference "
+            f"output=results/reference/{folder.name}/report format=md,tex,csv"
         )
 
 
@@ -53,3 +55,19 @@ def test_a_number_that_the_records_have_is_shown() -> None:
     assert line.entries["accuracy"].mean == pytest.approx(accuracy.mean(), abs=1e-9)
     shown = f"{100 * accuracy.mean():.1f} ± {100 * accuracy.std():.1f}"
     assert f" {shown} |" in (folder / "report" / "table.md").read_text(encoding="utf-8")
+
+
+def test_a_report_on_the_references_is_written_outside_of_their_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    at = f"results_dir={REFERENCE}"
+    for arguments, written in {
+        ("experiment=oskl_magic", "format=csv"): "oskl_magic/report/table.csv",
+        ("paper=tan2016aaai", "format=csv"): "papers/tan2016aaai/numbers.csv",
+        ("experiment=oskl_magic,budget_magic", "format=html"): "report.html",
+    }.items():
+        assert main(["report", *arguments, at]) == 0
+        file = Path("results", "reference_reports", written)
+        assert file.is_file()
+        assert str(file) in capsys.readouterr().out

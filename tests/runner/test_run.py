@@ -430,7 +430,7 @@ def test_a_dry_run_writes_nothing(config, finished):
 
 
 def test_a_dry_run_prints_the_time_of_the_reference(config, monkeypatch, tmp_path):
-    monkeypatch.setattr(dry_run, "FOLDER", tmp_path)
+    monkeypatch.setattr(dry_run, "reference_results", lambda: tmp_path)
     assert "reference" not in run(config, dry_run=True)[1]
     path = tmp_path / "tiny" / "records.csv"
     path.parent.mkdir()
