@@ -10,7 +10,7 @@ from paper_words import counted, first_upper, html, html_table, listed, plain
 from klr_bench.report.paper_pages import numbers_and_claims
 from klr_bench.report.papers.claims import CLAIM_VERDICTS, FAILS, HOLDS, NOT_JUDGED, OWN_TABLE
 from klr_bench.report.papers.reproduction import Reproduction
-from klr_bench.report.papers.verdicts import Verdict, counts, not_compared_sentence
+from klr_bench.report.papers.verdicts import CALIBRATED, Verdict, counts, not_compared_sentence
 from klr_bench.report.render.document import Grid
 
 MEANINGS = {
@@ -21,6 +21,8 @@ MEANINGS = {
     Verdict.EXPLAINED.value: "a larger difference, with a cause that an experiment demonstrates",
     Verdict.UNEXPLAINED.value: "a larger difference without a known cause",
     Verdict.NOT_COMPARED.value: "training times, values for substitute data, and values that were not measured",
+    CALIBRATED: "compared values, marked by §, for which a setting that the paper leaves open was chosen to agree with "
+    "the printed ones",
 }
 """Definitions of the columns of a scoreboard."""
 

@@ -11,7 +11,13 @@ from klr_bench.errors import fail, nearest
 from klr_bench.report import render
 from klr_bench.report.figures import DrawnFigures, Inputs, draw_all
 from klr_bench.report.labels import pluralize
-from klr_bench.report.paper_tables import measured_text, position_text, published_layout, published_text
+from klr_bench.report.paper_tables import (
+    calibration_sentences,
+    measured_text,
+    position_text,
+    published_layout,
+    published_text,
+)
 from klr_bench.report.papers.claims import CLAIM_VERDICTS
 from klr_bench.report.papers.match import Match
 from klr_bench.report.papers.model import Cause
@@ -35,7 +41,7 @@ if TYPE_CHECKING:
 CSV_COLUMNS = (
     *("paper", "table", "dataset", "algorithm", "params", "metric", "label", "printed_mean", "printed_std", "unit"),
     *("experiment", "our_dataset", "n", "mean", "std", "published_mean", "published_std", "difference"),
-    *("verdict", "not_compared", "reason", "shown_by"),
+    *("verdict", "not_compared", "reason", "shown_by", "calibrated"),
 )
 TIMES = "Times were measured on other machines and are not compared."
 
@@ -113,6 +119,7 @@ def table_page(reproduction: Reproduction, number: str) -> Document:
     caption += mark_sentences(match.verdict for match in judged)
     for place, (cause, matches) in enumerate(causes, 1):
         caption.append(f"[{place}] {cause.because} Shown by {', '.join(cause.shown_by)}. {pairs(matches)}")
+    caption += calibration_sentences(judged)
     caption += remarks(reproduction, number)
     grids = published_layout(judged, table.layout, [cause for cause, _ in causes])
     return Document(f"{reproduction.paper.reference}, table {number}: {table.title}", grids, caption)
@@ -243,4 +250,5 @@ def number_rows(papers: Iterable[Reproduction], table: str | None = None) -> Ite
                 row += [match.experiment, match.dataset, entry.n, entry.mean, entry.std] if entry else [None] * 5
                 row += [line.value, line.spread, match.difference if match.not_compared is None else None]
                 why = match.not_compared.value if match.not_compared else None
-                yield [*row, match.verdict.value, why, match.reason, " ".join(match.shown_by)], match
+                setting = match.calibration.setting if match.is_calibrated and match.calibration else ""
+                yield [*row, match.verdict.value, why, match.reason, " ".join(match.shown_by), setting], match

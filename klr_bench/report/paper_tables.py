@@ -7,15 +7,16 @@ Accuracy (%)   78.9 ± 2.1   77.3 ± 3.0 ~     the mark of a verdict
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
 from klr_bench.metrics.labels import METRICS
 from klr_bench.report.labels import NONE, PLUS_MINUS
+from klr_bench.report.measured import Entry
 from klr_bench.report.papers.match import Match
 from klr_bench.report.papers.model import SCALES, Cause, Layout, Printed
-from klr_bench.report.papers.verdicts import NotCompared, mark_of, marks_of
+from klr_bench.report.papers.verdicts import CALIBRATED_MARK, NotCompared, mark_of, marks_of
 from klr_bench.report.render.document import SEPARATOR, Grid
 from klr_bench.results.variants import value_text, variant_text
 
@@ -101,9 +102,26 @@ def measured_cell(match: Match, causes: Mapping[str, str]) -> str:
     return text if text == NONE else text + mark_of(match, causes)
 
 
-def measured_text(match: Match) -> str:
-    """Return the measured value, rounded like the published one."""
-    line, entry = match.printed, match.entry
+def calibration_sentences(matches: Iterable[Match]) -> list[str]:
+    """Return a sentence on each setting that was chosen to agree with published numbers.
+
+    Each is followed by the results without this choice, if there are any.
+    """
+    groups: dict[str, list[Match]] = {}
+    for match in matches:
+        if match.is_calibrated and match.calibration:
+            groups.setdefault(match.calibration.setting, []).append(match)
+    sentences = []
+    for setting, group in groups.items():
+        others = [f"{position_text(one)}: {measured_text(one, one.uncalibrated)}" for one in group if one.uncalibrated]
+        instead = variant_text(group[0].calibration.instead) if group[0].calibration else ""
+        sentences.append(f"{CALIBRATED_MARK} {setting}" + (f" With {instead}: {'; '.join(others)}." if others else ""))
+    return sentences
+
+
+def measured_text(match: Match, entry: Entry | None = None) -> str:
+    """Return the measured value, or that of another entry, rounded like the published one."""
+    line, entry = match.printed, entry or match.entry
     if entry is None or entry.mean is None:
         return NONE
     scale = float(SCALES[line.unit])

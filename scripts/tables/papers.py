@@ -46,7 +46,11 @@ def first_page(results_dir: Path) -> dict[str, str]:
         name = f"[{reproduction.paper.reference}](papers/generated/{reproduction.name}.md)"
         holding = f"{verdicts.count(HOLDS)} of {len(verdicts)}" if verdicts else "-"
         rows.append([name, *(f"{number:,}" if number else "-" for number in judged), holding])
-    head = ["source", *SCOREBOARD[1:-1], "claims that hold"]
+    head = [
+        "source",
+        *(verdict.value for verdict in Verdict if verdict is not Verdict.NOT_COMPARED),
+        "claims that hold",
+    ]
     return {"scoreboard": table(head, rows, 1)}
 
 

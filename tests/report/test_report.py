@@ -195,7 +195,7 @@ def test_no_number_is_cut_off(make: Make, monkeypatch: pytest.MonkeyPatch) -> No
     assert widest(shown(folder, width=60)) <= 60
     monkeypatch.delenv("COLUMNS")
     monkeypatch.setenv("TERM", "xterm")
-    text = shown(folder, width=100, force_terminal=True, no_color=True, color_system=None)
+    text = shown(folder, width=104, force_terminal=True, no_color=True, color_system=None)
     assert len(re.findall(r"^\S.* 3/3 .* ± .* ± .* ± .* ± .*x *$", text, flags=re.MULTILINE)) == len(ACCURACIES)
     assert len(re.findall(r"^  paper .* ± .* ± .*,?\d+ .* ± \d", text, flags=re.MULTILINE)) == len(ACCURACIES)
 

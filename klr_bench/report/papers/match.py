@@ -17,10 +17,10 @@ from klr_bench.metrics.metric import Metric
 from klr_bench.report.load import was_run
 from klr_bench.report.manifest import Column
 from klr_bench.report.measured import Entry, Measured, MeasuredDataset, Method
-from klr_bench.report.papers.model import Paper, Printed
+from klr_bench.report.papers.model import Calibration, Paper, Printed
 from klr_bench.report.papers.reading import paper_files, read_lines, read_paper
 from klr_bench.report.papers.verdicts import NotCompared, Verdict, verdict_of
-from klr_bench.results.variants import to_number
+from klr_bench.results.variants import Variant, to_number
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,15 @@ class Match:
     """The cause of a difference, what was tried to find it, or why nothing was measured."""
     shown_by: tuple[str, ...] = ()
     """Experiments that demonstrate the cause."""
+    calibration: Calibration | None = None
+    """The setting that was chosen because it leads to the published number."""
+    uncalibrated: Entry | None = None
+    """The measured mean without this choice."""
+
+    @property
+    def is_calibrated(self) -> bool:
+        """True if the number is compared, and a setting was chosen because it leads to the published one."""
+        return self.calibration is not None and self.not_compared is None
 
     @property
     def mean(self) -> float | None:
@@ -134,8 +143,27 @@ def match(source: Source, measured: Measured) -> list[Match]:
         for line, column, entry in pairs:
             if entry is not None:
                 found = Match(line, experiment=measured.name, dataset=dataset.name, column=column, entry=entry)
+                found = _with_calibration(found, source.paper, dataset)
                 matches.append(source.with_verdict(replace(found, stand_in=stand_in)))
     return matches
+
+
+def _with_calibration(match: Match, paper: Paper, dataset: MeasuredDataset) -> Match:
+    calibration = next((one for one in paper.calibrated if one.numbers.holds(match.printed)), None)
+    if calibration is None or match.column is None:
+        return match
+    algorithm, variant = match.column
+    if not paper.tables[match.printed.table].is_counterpart(algorithm, variant):
+        return match
+    other = next(
+        (
+            method.entries.get(match.printed.metric)
+            for method in dataset.methods
+            if calibration.instead and method.column == (algorithm, Variant({**variant, **calibration.instead}))
+        ),
+        None,
+    )
+    return replace(match, calibration=calibration, uncalibrated=other)
 
 
 def _printed(

@@ -118,6 +118,15 @@ class Cause(Absent):
     shown_by: ExperimentNames
 
 
+class Calibration(Model):
+    """Setting that was chosen because it leads to the published numbers."""
+
+    numbers: Numbers
+    setting: Sentence
+    instead: dict[str, Parameter] = Field(default_factory=dict)
+    """Parameter values without this choice, such as a cross-validated one, whose results are also shown."""
+
+
 class Columns(Model):
     """Filter for measured methods: accepted algorithms, experiments and parameter values."""
 
@@ -213,6 +222,7 @@ class Paper(Model):
     tried: list[Cause] = Field(default_factory=list)
     """Attempts to explain differences that did not find the cause."""
     absent: list[Absent] = Field(default_factory=list)
+    calibrated: list[Calibration] = Field(default_factory=list)
     claims: list[Claim] = Field(default_factory=list)
 
     def published_name(self, dataset: str) -> str:

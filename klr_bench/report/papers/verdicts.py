@@ -35,8 +35,10 @@ class NotCompared(Enum):
     NOT_RUN = "not run"
 
 
-SCOREBOARD = ("numbers", *(verdict.value for verdict in Verdict))
+CALIBRATED = "calibrated"
+SCOREBOARD = ("numbers", *(verdict.value for verdict in Verdict), CALIBRATED)
 """The columns of the scoreboard."""
+CALIBRATED_MARK = "§"
 MARKS = {Verdict.STATISTICAL: "~", Verdict.UNEXPLAINED: "*"}
 """Marks printed after a number; an explained difference is marked by the index of its cause."""
 POINT, SHARE = 0.01, 0.04
@@ -49,6 +51,7 @@ MEANINGS = (
     "if the paper prints no spread, at most one point for accuracies and error rates, or 4 % of other numbers",
     "differs, explained: an experiment demonstrates the cause; differs, unexplained: no cause was found",
     "not compared: training times, results on other data, and numbers without a measured counterpart",
+    "calibrated: compared numbers for which a setting that the paper does not state was chosen to agree with them",
 )
 
 
@@ -88,7 +91,8 @@ def marks_of(causes: Iterable[Cause]) -> dict[str, str]:
 
 def mark_of(match: Match, causes: Mapping[str, str]) -> str:
     """Return the mark printed after a number; `causes` maps explanations to their marks."""
-    return causes[match.reason] if match.verdict is Verdict.EXPLAINED else MARKS.get(match.verdict, "")
+    mark = causes[match.reason] if match.verdict is Verdict.EXPLAINED else MARKS.get(match.verdict, "")
+    return (CALIBRATED_MARK if match.is_calibrated else "") + mark
 
 
 def mark_sentences(verdicts: Iterable[Verdict]) -> list[str]:
@@ -103,7 +107,8 @@ def mark_sentences(verdicts: Iterable[Verdict]) -> list[str]:
 def counts(matches: Sequence[Match]) -> dict[str, int]:
     """Return one row of the scoreboard, keyed by column."""
     verdicts = Counter(one.verdict.value for one in matches)
-    return {"numbers": len(matches)} | {verdict.value: verdicts[verdict.value] for verdict in Verdict}
+    by_verdict = {verdict.value: verdicts[verdict.value] for verdict in Verdict}
+    return {"numbers": len(matches)} | by_verdict | {CALIBRATED: sum(one.is_calibrated for one in matches)}
 
 
 def not_compared_sentence(matches: Iterable[Match]) -> str:

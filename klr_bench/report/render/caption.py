@@ -5,6 +5,7 @@ from __future__ import annotations
 from klr_bench.metrics.labels import METRICS
 from klr_bench.report.labels import join_names, line_label
 from klr_bench.report.measured import BUSY, TIMES, UNKNOWN, Machine
+from klr_bench.report.paper_tables import calibration_sentences
 from klr_bench.report.papers.verdicts import mark_sentences
 from klr_bench.report.render.document import ALIKE, BEST
 from klr_bench.report.significance import LEVEL
@@ -85,7 +86,8 @@ def _sources(table: Table, *, is_compared: bool) -> list[str]:
         f"[{place}] {cause.because} Shown by {', '.join(cause.shown_by)}."
         for place, cause in enumerate(table.causes, 1)
     ]
-    return [legend, *mark_sentences(one.verdict for one in table.compared_matches), *causes]
+    marks = mark_sentences(one.verdict for one in table.compared_matches)
+    return [legend, *marks, *causes, *calibration_sentences(table.compared_matches)]
 
 
 def _best(table: Table) -> list[str]:

@@ -145,6 +145,23 @@ def test_what_was_tried_is_no_cause(make: Make) -> None:
     assert "Tried, for digits, OSKL, G 2, Accuracy (%): Scaling changed nothing. See mine." in "\n".join(page.caption)
 
 
+def test_a_number_with_a_calibrated_setting_is_marked_and_shown_without_it(make: Make) -> None:
+    calibrated = {"setting": "G was chosen.", "instead": {"G": 2}}
+    calibrated |= {"numbers": {"algorithm": ["oskl"], "params": {"G": [1]}}}
+    whole = make(calibrated=[calibrated])
+    assert [match.is_calibrated for match in whole.matches_by_table["2"]][:3] == [False, True, False]
+    page = table_page(whole, "2")
+    assert page.grids[0].rows[0] == ["Accuracy (%)", "90.2 ± 0.5~", "88.4 ± 0.5§~", "80.0 ± 0.5 [1]"]
+    assert "§ G was chosen. With G=2: digits, OSKL, G 1, Accuracy (%): 80.0 ± 0.5." in page.caption
+    (board,) = scoreboard_page(whole).grids
+    assert (board.header[-1], board.rows[-1][-1]) == ("calibrated", "1")
+    rows = csv.DictReader(io.StringIO(numbers_csv([whole])))
+    assert [row["calibrated"] for row in rows][2:4] == ["G was chosen.", ""]
+    of_table = {"counterparts": {"oskl": {"G": 2}}}
+    other = make(calibrated=[calibrated], tables=PAPER["tables"] | {"2": PAPER["tables"]["2"] | of_table})
+    assert not any(match.is_calibrated for match in other.matches)
+
+
 def test_a_paper_says_what_each_experiment_is_for(make: Make) -> None:
     named = make(tried=[CAUSE | {"shown_by": ["other"]}]).paper.named()
     assert named == {"mine": ["table 2", "a cause"], "other": ["a cause"]}
