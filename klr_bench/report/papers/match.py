@@ -51,7 +51,7 @@ class Match:
 
     @property
     def is_calibrated(self) -> bool:
-        """True if the number is compared, and a setting was chosen because it leads to the published one."""
+        """True if the number is compared and has a calibrated setting."""
         return self.calibration is not None and self.not_compared is None
 
     @property

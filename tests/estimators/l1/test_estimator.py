@@ -111,6 +111,22 @@ def test_what_is_rehearsed_ends_at_the_same_place_without_a_reference_solver(sol
     assert plain.rehearse(X, y) is plain
 
 
+@pytest.mark.parametrize("features", ["linear", "fourier"])
+def test_fista_is_below_the_bound_of_theorem_1(features):
+    X, y = toy()
+    shared = {"lam": 0.1, "lam_relative": True, "fit_intercept": False, **MAPS[features]}
+    best = L1KLR(**shared, solver="prox_newton", tol=1e-12).fit(X, y)
+    Z = features_of(best, X)
+    L = np.linalg.norm(Z, 2) ** 2 / 4
+    C = 4 * (len(y) * np.log(2) - best.objective_) + 2 * L * best.coef_ @ best.coef_
+    objectives = []
+    model = L1KLR(**shared, solver="fista", tol=1e-8)
+    model.fit(X, y, callback=lambda one, t: objectives.append(one.objective_))
+    assert len(objectives) > 20
+    for k, objective in enumerate(objectives, 1):
+        assert objective - best.objective_ <= C / (k + 2) ** 2 + 1e-9 * best.objective_
+
+
 def test_what_has_not_converged_gives_a_warning():
     X, y = toy()
     with pytest.warns(ConvergenceWarning, match="fista did not reach the reference objective in 3 iterations"):
