@@ -101,12 +101,15 @@ def measure(output):
             yield _ratio(f"{online} over {batch}", len(y), 54, "float32", ratio, 1.8)
             ratio = seconds[online] / steps[batch]
             yield _ratio(f"{online} over the steps of {batch}", len(y), 54, "float32", ratio, 10.0)
+    dense, signs = np.ascontiguousarray(X, dtype=np.float32), np.where(y == y.max(), 1.0, -1.0)
+    plain, _ = once(lambda: rank_one(adaptive, np.ones(1), dense, signs, np.eye(54, dtype=np.float32)))
+    yield _ratio("plain loop of arow over bcw1", len(y), 54, "float32", plain / seconds["bcw1"], float("nan"))
     yield from measure_blocks()
 
 
 def measure_blocks():
     X, y = dense_factors(50_000, D, 100, 0.5, 0.3, 0)
-    signs = np.where(y == 1, 1.0, -1.0)
+    signs, plain_seconds = np.where(y == 1, 1.0, -1.0), {}
     for real in ("float32", "float64"):
         rows = X[:N].astype(real)
         for name, (learner, rule, parameters) in RULES.items():
@@ -117,6 +120,7 @@ def measure_blocks():
                 return rank_one(rule, numbers, rows, signs[:N], np.eye(D, dtype=real))
 
             plain, mean = once(loop)
+            plain_seconds[name, real] = plain
             change = np.abs(mean - learner.coef_).max() / np.abs(mean).max()
             agree = np.mean((rows @ mean > 0) == (rows @ learner.coef_ > 0))
             ratio = _ratio(f"plain loop over blocks, {name}", N, D, real, plain / blocked, FASTER[real])
@@ -129,6 +133,9 @@ def measure_blocks():
         learner = LEARNERS[name]
         seconds = once(lambda learner=learner: learner.fit(X, y))[0]
         yield _row(name, len(y), D, "float32", seconds, float("nan"), float("nan"))
+        if name == "bcw1":  # the time of a plain loop is proportional to the number of rows
+            ratio = plain_seconds["arow", "float32"] * len(y) / N / seconds
+            yield _ratio("plain loop of arow over bcw1", len(y), D, "float32", ratio, float("nan"))
 
 
 EMPTY = {"ratio": "", "at_least": "", "error_rate": "", "coef_change": "", "same_predictions": ""}
