@@ -1,0 +1,213 @@
+"""Kernel logistic regression on a few centers: `NystroemKLR`."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import KW_ONLY
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import check_array
+
+from klr_bench.estimators.batch.base import ExpansionClassifier, slices, usual_lam
+from klr_bench.estimators.core.classifier import checked_fit, verbose_callback
+from klr_bench.estimators.core.newton import CenterRows, NewtonCG
+from klr_bench.estimators.core.parameters import (
+    CLASS_WEIGHT,
+    COUNT,
+    JOBS,
+    NOT_NEGATIVE,
+    POSITIVE,
+    VERBOSE,
+    estimator,
+    parameter,
+)
+from klr_bench.estimators.online.oskl import OSKL
+
+KMEANS_ROWS = 20_000
+"""Maximum number of rows from which k-means++ draws."""
+
+
+@estimator
+class NystroemKLR(ExpansionClassifier):
+    r"""Kernel logistic regression on a few centers, fitted to all rows up to its optimum.
+
+    .. math::
+
+        & \min_a \; \frac{\lambda}{2} a^T G a + \frac{1}{n} \sum_{i=1}^n \log(1 + e^{-y_i f(x_i)}) \\
+        & f = \sum_{j=1}^B a_j k(z_j, \cdot), \quad G_{jl} = k(z_j, z_l)
+
+    The centers z are rows of X, or given; lambda is the parameter ``lam``.  Kernel values of the rows are computed
+    again in each of some twenty passes unless they fit into ``cache_size``, so that memory grows with the square of the
+    number of centers, but not with the number of rows.  With more than two classes there is one f per class
+    (one-vs-rest), on the same centers.
+
+    Parameters
+    ----------
+    lam : float or None, default=None
+        Weight of the squared norm, > 0; None is 1 / (10 n_samples), with the sum of the weights in place of n_samples
+        if rows have weights.  Try 1e-7, 1e-6, ..., 1e-2.
+    n_centers : int, default=1000
+        Number B >= 1 of centers, at most n_samples.  The time of a pass is proportional to it, and that of the
+        preconditioner to its cube.
+    centers : {"uniform", "kmeans++", "oskl"} or array of shape (n_centers, n_features), default="uniform"
+        The centers: rows drawn at random, rows drawn by k-means++, support vectors of `OSKL`, which are rows drawn with
+        a probability that is proportional to the derivative of their loss, or given points.
+    tol : float, default=1e-8
+        The fit ends when the estimated distance of the objective from its minimum is at most tol times the objective;
+        tol >= 0.
+    max_iter : int, default=30
+        Largest number of Newton steps, >= 1; 4 to 8 are usual.
+    cache_size : float, default=200
+        MB of kernel values in memory, > 0.  If those of all rows with the centers fit, they are computed only once.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the centers and of the rows of the preconditioner.
+    dtype : {"float32", "float64"} or None, default=None
+        Precision of the kernel values; None follows X: float32 stays float32, all else is float64.  float32 takes half
+        the time; the objective then is accurate to about 1e-6.
+    n_jobs : int or None, default=None
+        Threads that compute kernel values; None is as many as BLAS would use, -1 one for each core.  The result does
+        not depend on it.
+
+    Attributes
+    ----------
+    support_vectors_ : ndarray or CSR matrix of shape (n_support_, n_features)
+        The centers.
+    dual_coef_ : ndarray of shape (n_support_,), or (n_classes, n_support_) for more than two classes, float64
+        Their coefficients.
+    n_support_ : int
+        Number of centers.
+    n_iter_, n_passes_ : int
+        Numbers of Newton steps and of passes over the rows.
+    objective_, gradient_norm_ : float, or ndarray of shape (n_classes,) for more than two classes
+        Objective, and the norm of its gradient with respect to f.  The objective is at most
+        ``gradient_norm_**2 / (2 lam)`` above its minimum.
+
+    References
+    ----------
+    Marteau-Ferey, Bach, Rudi, "Globally convergent Newton methods for ill-conditioned generalized self-concordant
+    losses", NeurIPS 2019.  Centers drawn by OSKL are named as future work in Zhang et al., ICML 2013.
+
+    Examples
+    --------
+    >>> from klr_bench import NystroemKLR
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(500, noise=0.1, random_state=0)
+    >>> model = NystroemKLR(n_centers=30, gamma=2.0, random_state=0).fit(X, y)
+    >>> model.score(X, y) > 0.95, model.support_vectors_.shape
+    (True, (30, 2))
+    """
+
+    lam: float | None = parameter(None, POSITIVE, None)
+    n_centers: int = parameter(1000, COUNT)
+    _: KW_ONLY
+    centers: object = parameter("uniform", StrOptions({"uniform", "kmeans++", "oskl"}), "array-like", "sparse matrix")
+    tol: float = parameter(1e-8, NOT_NEGATIVE)
+    max_iter: int = parameter(30, COUNT)
+    cache_size: float = parameter(200, POSITIVE)
+    class_weight: dict | str | None = parameter(None, *CLASS_WEIGHT)
+    n_jobs: int | None = parameter(None, *JOBS)
+    verbose: int | bool = parameter(False, *VERBOSE)
+
+    @checked_fit
+    def fit(self, X, y, sample_weight=None, callback=None):
+        """Fit the coefficients of the centers to the rows of X and their classes y; return self.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+            Training rows; a memory-mapped float32 or float64 array is not copied.
+        y : array of shape (n_samples,)
+            Classes of any type; of two classes, decision values above 0 mean the second in sorted order.
+        sample_weight : array of shape (n_samples,), default=None
+            Weights >= 0 of the rows, some above 0.
+        callback : callable, default=None
+            ``callback(estimator, t)`` is called after Newton step t; returning True ends the fit.
+
+        Raises
+        ------
+        ValueError
+            If parameters or data are refused, or kernel values are so large that the objective is not finite.
+        """
+        X, y = self._begin(X, y)
+        signs = np.atleast_2d(self._signs(y))
+        shares, total = self._shares(sample_weight, X, y)
+        lam = usual_lam(total) if self.lam is None else self.lam
+        self.support_vectors_ = self._centers(X, y)
+        self.n_support_, self.n_iter_ = self.support_vectors_.shape[0], 0
+        rows = CenterRows(self._operands, X, self.support_vectors_, self.cache_size)
+        solver = NewtonCG(rows, signs, shares, lam, self._random)
+        callback = verbose_callback(self, callback)
+        while True:
+            estimates = solver.evaluate()
+            self._publish(solver)
+            if self.n_iter_ and callback is not None and callback(self, self.n_iter_):
+                return self
+            unfinished = estimates > self.tol * solver.objective
+            if not unfinished.any():
+                return self
+            if self.n_iter_ == self.max_iter or not solver.step(unfinished):
+                message = (
+                    f"NystroemKLR: after {self.n_iter_} Newton steps the objective is still about "
+                    f"{np.max(estimates / solver.objective):.1e} of its value above the minimum."
+                )
+                warnings.warn(message, ConvergenceWarning, stacklevel=3)
+                return self
+            self.n_iter_ += 1
+
+    def steps(self, n_samples):
+        """Return the maximum number of Newton steps, and the number of the first checkpoint."""
+        del n_samples
+        return self.max_iter, 1
+
+    def summary(self):
+        """Return the numbers of centers, Newton steps and passes, and the total objective."""
+        return super().summary() | {"n_passes": self.n_passes_}
+
+    def _publish(self, solver):
+        if not np.isfinite(solver.objective).all():
+            message = f"NystroemKLR: the objective is {np.max(solver.objective):g}; scale X, or increase lam."
+            raise ValueError(message)
+        coef, norms = solver.coef(), np.linalg.norm(solver.gradient, axis=1)
+        one = len(coef) == 1
+        self.dual_coef_ = coef[0] if one else coef
+        self.objective_, self.gradient_norm_ = (
+            float(values[0]) if one else values.copy() for values in (solver.objective, norms)
+        )
+        self.n_passes_ = solver.n_passes
+
+    def _centers(self, X, y):
+        """Return the centers, in the layout of X."""
+        n, B = X.shape[0], min(self.n_centers, X.shape[0])
+        if not isinstance(self.centers, str):
+            centers = check_array(self.centers, accept_sparse="csr", dtype=X.dtype)
+            if centers.shape[1] != X.shape[1]:
+                message = f"centers: expected {X.shape[1]} features as in X, got {centers.shape[1]}."
+                raise ValueError(message)
+            self._operands = self._operands.fitting(centers)
+            return centers.copy()
+        order = self._random.permutation(n)
+        if self.centers == "kmeans++":
+            from sklearn.cluster import kmeans_plusplus  # a slow import
+
+            sample = np.sort(order[: max(KMEANS_ROWS, B)])
+            _, places = kmeans_plusplus(X[sample], B, random_state=self._random)
+            return X[np.sort(sample[places])]
+        if self.centers == "uniform":
+            return X[np.sort(order[:B])]
+        support = self._support_of_oskl(X, y, order, B)
+        support = support[np.sort(self._random.permutation(support.shape[0])[:B])]
+        missing = X[np.sort(order[: B - support.shape[0]])]
+        return sp.vstack([support, missing], format="csr") if sp.issparse(X) else np.vstack([support, missing])
+
+    def _support_of_oskl(self, X, y, order, B):
+        """Return the support vectors of OSKL after as many rows as lead to B of them, or after all."""
+        kernel = {name: getattr(self, name) for name in ("kernel", "degree", "coef0", "dtype")}
+        model = OSKL(gamma=self._operands.kernel.gamma, random_state=self._random.randint(2**31 - 1), **kernel)
+        for part in slices(len(order), 4 * B):
+            model.partial_fit(X[order[part]], y[order[part]], classes=self.classes_)
+            if model.n_support_ >= B:
+                break
+        return model.support_vectors_

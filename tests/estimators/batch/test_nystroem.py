@@ -1,0 +1,155 @@
+"""NystroemKLR against L-BFGS in float64 on the same centers, and its limits."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.optimize import minimize
+from scipy.special import expit
+from sklearn.datasets import make_classification
+from sklearn.exceptions import ConvergenceWarning
+
+from klr_bench import DualCDKLR, NystroemKLR
+from klr_bench.estimators.core import newton
+from tests.estimators.samples import KERNELS, LAYOUTS, laid_out, suited, toy
+from tests.reference import kernel as reference
+
+
+def lowest(K, G, y, lam, weights=None):
+    """Return the smallest objective and the coefficients (B,) of the centers, by L-BFGS."""
+    v = np.full(len(y), 1 / len(y)) if weights is None else weights / weights.sum()
+    D, V = np.linalg.eigh(G)
+    large = 1e-13 * len(D) * D[-1] < D
+    transform = V[:, large] / np.sqrt(D[large])
+    Z = K @ transform
+
+    def objective(w):
+        z = y * (Z @ w)
+        return lam / 2 * w @ w + v @ np.logaddexp(0, -z), lam * w - Z.T @ (v * y * expit(-z))
+
+    options = {"maxiter": 20_000, "maxfun": 50_000, "ftol": 1e-15, "gtol": 1e-9, "maxcor": 50}
+    found = minimize(objective, np.zeros(Z.shape[1]), jac=True, method="L-BFGS-B", options=options)
+    return found.fun, transform @ found.x
+
+
+def sample(n=1500, d=8, seed=0, classes=2):
+    X, y = make_classification(
+        n, d, n_informative=6, n_clusters_per_class=2, n_classes=classes, flip_y=0.1, random_state=seed
+    )
+    return X, 2 * y - 1 if classes == 2 else y
+
+
+def assert_is_lowest(model, X, y, rtol=1e-6, atol=1e-4, weights=None):
+    support = model.support_vectors_
+    Z = (support.toarray() if sp.issparse(support) else support).astype(np.float64)
+    kernel = {name: getattr(model, name) for name in ("kernel", "gamma", "degree", "coef0")}
+    K, G = reference.kernel_matrix(X, Z, **kernel), reference.kernel_matrix(Z, Z, **kernel)
+    objective, coef = lowest(K, G, y, model.lam, weights)
+    assert model.objective_ == pytest.approx(objective, rel=rtol)
+    np.testing.assert_allclose(expit(K @ model.dual_coef_), expit(K @ coef), atol=atol)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+def test_the_objective_is_that_of_lbfgs_for_all_kernels_and_layouts(kernel, layout, monkeypatch):
+    X, y = toy()
+    X = suited(X, layout)
+    model = NystroemKLR(1e-3, n_centers=40, random_state=0, **kernel).fit(laid_out(X, layout, monkeypatch), y)
+    assert_is_lowest(model, X, y)
+
+
+@pytest.mark.parametrize("centers", ["uniform", "kmeans++", "oskl"])
+@pytest.mark.parametrize("lam", [1e-2, 1e-4, 1e-6])
+@pytest.mark.parametrize("cache_size", [200, 1e-3])
+def test_conjugate_gradients_reach_the_optimum_from_a_small_preconditioner(lam, centers, cache_size, monkeypatch):
+    monkeypatch.setattr(newton, "LEAST_ROWS", 200)
+    monkeypatch.setattr(newton, "ROWS_PER_CENTER", 3)
+    monkeypatch.setattr(newton, "VALUES", 4000)  # blocks of 64 rows
+    X, y = sample()
+    model = NystroemKLR(lam, n_centers=60, centers=centers, gamma=0.05, cache_size=cache_size, random_state=0)
+    assert_is_lowest(model.fit(X, y), X, y)
+    assert model.n_passes_ > model.n_iter_ > 1
+    assert model.gradient_norm_**2 / (2 * lam) < 1e-3 * model.objective_
+    rows = {tuple(row) for row in X}
+    assert all(tuple(row) in rows for row in model.support_vectors_)
+    assert len(np.unique(model.support_vectors_, axis=0)) == model.n_support_ == 60
+
+
+def test_with_all_rows_as_centers_it_is_the_solution_of_all_kernel_logistic_regression():
+    X, y = sample(200)
+    model = NystroemKLR(1e-3, n_centers=10_000, gamma=0.1, random_state=0).fit(X, y)
+    other = DualCDKLR(1e-3, gamma=0.1, tol=1e-10, max_iter=10_000, random_state=0).fit(X, y)
+    assert model.n_support_ == 200
+    assert model.objective_ == pytest.approx(other.objective_, rel=1e-7)
+    np.testing.assert_allclose(model.predict_proba(X), other.predict_proba(X), atol=1e-4)
+
+
+def test_float32_is_near_float64():
+    X, y = sample(4000)
+    shared = {"lam": 1e-6, "n_centers": 150, "gamma": 0.05, "random_state": 0}
+    double, single = (NystroemKLR(**shared, dtype=dtype).fit(X, y) for dtype in ("float64", "float32"))
+    assert single.support_vectors_.dtype == np.float32
+    assert single.objective_ == pytest.approx(double.objective_, rel=1e-5)
+    np.testing.assert_allclose(single.predict_proba(X), double.predict_proba(X), atol=2e-3)
+
+
+def test_weights_are_those_of_repeated_rows():
+    X, y = sample(300)
+    weights = np.random.RandomState(0).randint(0, 3, 300)
+    centers = X[:20]
+    shared = {"lam": 1e-3, "gamma": 0.1, "centers": centers, "random_state": 0}
+    model = NystroemKLR(**shared).fit(X, y, sample_weight=weights)
+    repeated = NystroemKLR(**shared).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    np.testing.assert_allclose(model.predict_proba(X), repeated.predict_proba(X), atol=1e-5)
+    assert_is_lowest(model, X, y, weights=weights.astype(float))
+    np.testing.assert_array_equal(model.support_vectors_, centers)
+
+
+def test_classes_share_centers_and_equal_separate_fits():
+    X, y = sample(900, classes=3)
+    model = NystroemKLR(1e-4, n_centers=50, gamma=0.1, random_state=0).fit(X, y)
+    assert model.dual_coef_.shape == (3, 50)
+    for k in range(3):
+        alone = NystroemKLR(1e-4, centers=model.support_vectors_, gamma=0.1, random_state=0).fit(X, y == k)
+        assert model.objective_[k] == pytest.approx(alone.objective_, rel=1e-7)
+        np.testing.assert_allclose(model.decision_function(X)[:, k], alone.decision_function(X), atol=2e-3)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_number_of_threads_changes_nothing(dtype, monkeypatch):
+    monkeypatch.setattr(newton, "VALUES", 4000)
+    X, y = sample(2000)
+    fits = [
+        NystroemKLR(1e-5, n_centers=50, gamma=0.1, random_state=0, dtype=dtype, cache_size=1e-3, n_jobs=n).fit(X, y)
+        for n in (1, 2, 3)
+    ]
+    for fit in fits[1:]:
+        np.testing.assert_array_equal(fit.dual_coef_, fits[0].dual_coef_)
+
+
+def test_repeated_centers_and_separable_classes_are_fitted():
+    X = np.repeat(np.arange(4.0), 25)[:, None]
+    y = np.where(X[:, 0] > 1, 1, -1)
+    model = NystroemKLR(1e-8, n_centers=30, gamma=1.0, random_state=0).fit(X, y)
+    assert model.score(X, y) == 1
+    assert np.isfinite(model.dual_coef_).all()
+
+
+def test_memory_mapped_rows_are_not_copied_and_give_the_same_fit(tmp_path):
+    X, y = sample(1000)
+    file = np.lib.format.open_memmap(tmp_path / "X.npy", mode="w+", dtype=np.float64, shape=X.shape)
+    file[:] = X
+    shared = {"lam": 1e-4, "n_centers": 30, "gamma": 0.1, "random_state": 0}
+    mapped = NystroemKLR(**shared).fit(np.load(tmp_path / "X.npy", mmap_mode="r"), y)
+    np.testing.assert_array_equal(mapped.dual_coef_, NystroemKLR(**shared).fit(X, y).dual_coef_)
+
+
+def test_unfinished_fits_warn_and_a_callback_can_end_them():
+    X, y = sample()
+    with pytest.warns(ConvergenceWarning, match="after 1 Newton steps the objective is still about"):
+        NystroemKLR(1e-6, n_centers=60, gamma=0.1, max_iter=1, tol=0.0, random_state=0).fit(X, y)
+    calls = []
+    model = NystroemKLR(1e-6, n_centers=60, gamma=0.1, random_state=0)
+    model.fit(X, y, callback=lambda one, t: calls.append((one.objective_, t)) or len(calls) == 1)
+    assert [t for _, t in calls] == [model.n_iter_] == [1]
+    with pytest.raises(ValueError, match="centers: expected 8 features as in X, got 3"):
+        NystroemKLR(centers=np.ones((5, 3))).fit(X, y)
