@@ -21,10 +21,10 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from klr_bench.estimators.core import bits
+from klr_bench.estimators.core import bits, tiles
 from klr_bench.estimators.core.bits import WORDS, PackedRows, TwoValued, two_valued
 from klr_bench.estimators.core.inverted import CompactIndex, sparse_products
-from klr_bench.estimators.core.kernels import Kernel, squared_norms, sum_exp_negative
+from klr_bench.estimators.core.kernels import Kernel, squared_norms
 from klr_bench.estimators.core.rows import growing_like, in_layout, restricted
 
 ORIGIN_ROWS = 256
@@ -83,8 +83,6 @@ class _Plain:
 
         The result (k, m) is sum_i weights[:, i] k(x_i, z_j), for weights (k, n).
         """
-        if self.kernel.name == "rbf" and len(weights) == 1 and right.dtype == np.float32:
-            return sum_exp_negative(self._arguments(left, right), weights[0])[None]
         return weights @ self.values(left, right)
 
 
@@ -122,6 +120,12 @@ class Dense(_Plain):
         """Return the `Packing` for operands that store no features as bits."""
         del dtype
         return Packing(0, False, 0.0, 0.0)
+
+    def sums(self, left, weights, right):
+        """Return weighted sums of kernel values over the rows of the left operand, as in `_Plain`."""
+        if self.kernel.name == "rbf" and len(weights) == 1 and right.dtype == np.float32:
+            return tiles.sums_of(left, weights[0], right)[None]
+        return super().sums(left, weights, right)
 
     def _arguments(self, left, right):
         return left @ right
@@ -264,10 +268,9 @@ class Packed:
             return weights @ self.values(left, right)
         packing, words = self._words(left, right)
         n_words, differ, per_bit, _ = packing
-        if not fast:
-            return bits.sum_tabulated(*words, n_words, differ, self._table(packing, left.dtype), weights[0])[None]
-        products = np.empty((0, 0), left.dtype) if self.others is None else left[:, n_words:] @ right[n_words:]
-        return bits.sum_exp_of_counts(products, *words, n_words, per_bit, weights[0])[None]
+        if fast:
+            return tiles.sums_of(left, weights[0], right, n_words, per_bit)[None]
+        return bits.sum_tabulated(*words, n_words, differ, self._table(packing, left.dtype), weights[0])[None]
 
     def _words(self, left, right):
         word = WORDS[left.dtype]
