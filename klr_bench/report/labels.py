@@ -89,7 +89,7 @@ def path_of(line: Method) -> tuple[str, Variant]:
 
 
 def along_path(lines: Sequence[Method], metric: str, factor: float = 1.0) -> list[tuple[float, float, float]]:
-    """Return (number of selected features, mean, standard deviation) of each method, sorted.
+    """Return the (number of selected features, mean, standard deviation) of each variant, sorted.
 
     These are the points of a curve of the metric against the number of selected features.
     """

@@ -78,7 +78,7 @@ class Printed(Model):
 
 
 class Layout(Model):
-    """Layout of a published table: parts or parameters that form blocks, rows and columns.
+    """Fields or parameters that define the blocks, rows and columns of a published table.
 
     Numbers that differ only in their metric share a cell.
     """
