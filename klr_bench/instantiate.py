@@ -59,7 +59,7 @@ class Parameter:
     constraints: tuple[Any, ...] = ()
 
     def expected(self, value: Any) -> str | None:
-        """Return a phrase such as "a finite number" if `value` is invalid, or None if it is valid."""
+        """Return None if `value` is valid, or else what is expected, such as "a finite number"."""
         from sklearn.utils._param_validation import Interval, make_constraint
 
         if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""Scripts with which bash, zsh and fish complete the arguments of klr-bench.
+"""Shell completion scripts of klr-bench for bash, zsh and fish.
 
 This module imports nothing beyond the standard library and pydantic, because it runs each time the tab key is pressed.
 """

@@ -68,7 +68,7 @@ class Labels:
         self._closed = closed
 
     def drops(self, text: str, n_rows: int = 1) -> bool:
-        """Return True if rows with this label are dropped because it is missing; count these rows."""
+        """Return True if the label is missing and its rows are dropped, and count these rows."""
         dropped = self._drop_missing and is_missing_label(text)
         self.dropped.update({text: n_rows} if dropped else {})
         return dropped

@@ -128,7 +128,7 @@ class KilledError(Exception):
 
 
 class Fitted(NamedTuple):
-    """Fitted estimator, the seconds of its fit, and the peak memory of the process in MB."""
+    """Fitted estimator, its fit time in seconds, and the peak memory of the process in MB."""
 
     estimator: Any
     seconds: float

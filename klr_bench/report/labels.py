@@ -89,9 +89,9 @@ def path_of(line: Method) -> tuple[str, Variant]:
 
 
 def along_path(lines: Sequence[Method], metric: str, factor: float = 1.0) -> list[tuple[float, float, float]]:
-    """Return (number of selected features, mean, standard deviation) of each method, sorted.
+    """Return (number of selected features, mean, standard deviation) for each variant.
 
-    These are the points of a curve of the metric against the number of selected features.
+    They are sorted, and are the points of a curve of the metric against the number of selected features.
     """
     points = [(line.entries["n_selected"].mean, line.entries[metric]) for line in lines]
     return sorted(

@@ -1,8 +1,8 @@
 """Compute the means over the repeats for each method and data set of an experiment.
 
-Some metrics are derived from others: times, and comparisons of a method with a baseline, repeat by repeat.  For each
-metric that compares, ``against`` of the experiment has the parameter changes that lead to the baseline:
-``{two_stage: false}`` or ``{algorithm: l1_fista}``; parameters that another algorithm does not vary are ignored.
+Some metrics compare a method with a baseline, repeat by repeat.  For each of them, ``against`` of the experiment has
+the parameter changes that lead to the baseline: ``{two_stage: false}`` or ``{algorithm: l1_fista}``; parameters that
+another algorithm does not vary are ignored.
 """
 
 from __future__ import annotations
@@ -12,18 +12,16 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from klr_bench.instantiate import Parameters
 from klr_bench.metrics.metric import Metric
+from klr_bench.report.derived import with_derived
 from klr_bench.report.load import Results
 from klr_bench.report.manifest import Column, Manifest
 from klr_bench.results.variants import Variant
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 TIMES = frozenset({"fit_time_s", "pass_time_s", "predict_time_s", "setup_time_s", "settled_s"})
 BUSY = 0.1
@@ -32,7 +30,6 @@ Row = dict[Hashable, Any]
 Groups = Mapping[Column, Sequence[Row]]
 """Records of a data set, grouped by method."""
 SIZES = ("n_train", "n_test", "n_features")
-SETTLED = 0.005  # an accuracy has settled when it is at most half a point below its final value
 
 
 class Machine(NamedTuple):
@@ -176,7 +173,7 @@ def measure(results: Results) -> Measured:
     """
     manifest = results.manifest
     groups: dict[str, dict[Column, list[Row]]] = {}
-    for row in with_derived(results.records, results.traces).to_dict("records"):
+    for row in with_derived(results).to_dict("records"):
         groups.setdefault(row["dataset"], {}).setdefault((row["algorithm"], row["variant"]), []).append(row)
     names = [name for name in manifest.config.datasets if name in groups]
     names += sorted(set(groups) - set(names))
@@ -189,24 +186,6 @@ def measure(results: Results) -> Measured:
         for name in names
     ]
     return Measured(manifest.experiment, manifest, datasets, machine, results.folder and results.folder.parent)
-
-
-def with_derived(records: pd.DataFrame, traces: pd.DataFrame) -> pd.DataFrame:
-    """Add the columns setup_time_s and settled_s to the records, with NaN if unknown.
-
-    setup_time_s is the time of a fit before its pass over the examples.  settled_s is the time to final accuracy: the
-    seconds of training until the first checkpoint from which on the test accuracy is at least that of the last
-    checkpoint less SETTLED; unknown for a fit that a time limit ended, whose last checkpoint is not its end.
-    """
-    accuracy = traces[traces["metric"] == "accuracy"].sort_values("t", kind="stable")
-    last = accuracy.groupby("key")["value"].transform("last")
-    low = accuracy[accuracy["value"] < last - SETTLED - 1e-9]  # the bound itself is reached
-    last_low = accuracy["key"].map(low.groupby("key")["t"].max()).fillna(-1)
-    settled = records["key"].map(accuracy[accuracy["t"] > last_low].groupby("key")["elapsed_s"].min()).astype(float)
-    return records.assign(
-        setup_time_s=records["fit_time_s"] - records["pass_time_s"],
-        settled_s=settled.where(records["status"] == "ok"),
-    )
 
 
 def _methods(dataset: str, groups: dict[Column, list[Row]], manifest: Manifest, machine: Machine) -> list[Method]:

@@ -42,9 +42,9 @@ class OutsideLoad:
         self.fraction()
 
     def fraction(self) -> float | None:
-        """Return the fraction of processor time used outside the run since an earlier call.
+        """Return the fraction of CPU time used by other processes since the start of the window.
 
-        The earlier call is the latest one at least WINDOW_S ago.  Return None if the fraction is unknown.
+        The window starts at the latest call at least WINDOW_S ago.  Return None if the fraction is unknown.
         """
         try:
             now = usage(*self.run)
@@ -57,7 +57,7 @@ class OutsideLoad:
 
 
 def fraction_outside_run(before: Usage, after: Usage) -> float | None:
-    """Return the fraction of processor time used outside the run between two measurements.
+    """Return the fraction of CPU time used by other processes between two measurements.
 
     Return None if no time has passed.
     """
@@ -121,5 +121,5 @@ def follow(*run: int) -> None:
 
 
 def load() -> float | None:
-    """Return the fraction of processor time used outside the run, or None if it is unknown."""
+    """Return the fraction of CPU time used by other processes, or None if it is unknown."""
     return _load[0].fraction() if _load else None

@@ -105,7 +105,7 @@ class NewtonCG:
         return solve_triangular(self.T, self.w.T, check_finite=False).T
 
     def evaluate(self):
-        """Compute the objective and the gradient at w; return estimates of the distances from the minima.
+        """Compute objectives and gradients at w; estimate the distances from the minima.
 
         The estimate is g'P^-1 g / 2 with the gradient g and the preconditioner P; the exact Hessian in place of P would
         give the decrease predicted by Newton's method.
@@ -123,7 +123,10 @@ class NewtonCG:
         return np.sum(self.gradient * self._precondition(self.gradient), axis=1) / 2
 
     def step(self, unfinished):
-        """Make a Newton step for the problems selected by a mask (k,); return False if nothing changes."""
+        """Make a Newton step for some problems, selected by a mask (k,).
+
+        Return False if nothing changes.
+        """
         s = expit(self.signs * self._f)
         curvature = self.shares * s * (1 - s)
         right = np.where(unfinished[:, None], self.gradient, 0.0)
@@ -196,7 +199,7 @@ class NewtonCG:
 
 
 def _factor(G, jitter):
-    """Return the Cholesky factor T, T'T = G + jitter I; the jitter grows until G is positive definite."""
+    """Return the Cholesky factor T, T'T = G + jitter I, with the smallest possible jitter."""
     added = jitter * len(G) * max(float(np.mean(np.diag(G))), np.finfo(float).tiny)
     while True:
         try:

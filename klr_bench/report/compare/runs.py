@@ -11,10 +11,11 @@ from typing import Any, Literal, NamedTuple
 
 from klr_bench.config.splitting import RESAMPLING
 from klr_bench.errors import fail, sanitize
+from klr_bench.report.derived import with_derived
 from klr_bench.report.labels import column_label
 from klr_bench.report.load import Results, read_results
 from klr_bench.report.manifest import Column, Manifest
-from klr_bench.report.measured import SIZES, Row, with_derived
+from klr_bench.report.measured import SIZES, Row
 from klr_bench.results.migrate import upgraded_manifest
 from klr_bench.yaml_file import read_yaml
 
@@ -48,7 +49,7 @@ class Run:
 
         A record without a seed gets that of the configuration.
         """
-        records = with_derived(self.results.records, self.results.traces)
+        records = with_derived(self.results)
         seed = self.content["config"].get("seed")
         if type(seed) is int:
             records["seed"] = records["seed"].fillna(seed)

@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import json
-from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import ge, gt, le, lt
-from typing import Any, cast
 
 from klr_bench.metrics.metric import Metric
 from klr_bench.report.labels import UNITS, line_label, number
-from klr_bench.report.measured import TIMES, Conditions, Entry, Machine, Measured, Method
-from klr_bench.report.papers.model import Claim, Columns, Paper, Printed, Statement
-from klr_bench.results.variants import Variant, to_number
+from klr_bench.report.measured import TIMES, Entry, Measured, Method
+from klr_bench.report.papers.candidates import Candidate, Candidates, Groups, right_hand_methods, select
+from klr_bench.report.papers.model import Claim, Statement
 
 HOLDS, FAILS, OWN_TABLE, NOT_JUDGED = "holds", "does not hold here", "fails on the paper's own table", "not judged"
 CLAIM_VERDICTS = HOLDS, FAILS, OWN_TABLE, NOT_JUDGED
 MOST_LISTED = 4
-PUBLISHED = "published"
-"""Stands for the experiment of the paper's own numbers."""
-PRINTED = Conditions(frozenset({Machine("paper", "paper")}))
-"""Published times are from one machine."""
 RELATIONS = {"above": (gt, -1), "below": (lt, 1), "at least": (ge, -1), "at most": (le, 1)}
 """One-sided relations: the comparison, and the sign of `within` on its right-hand side."""
-Candidates = Sequence[tuple[str, Method]]
-"""Methods on one data set, with their experiments."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +103,7 @@ def judge(
     claim: Claim,
     measured: Mapping[str, Measured],
     metrics: Mapping[str, Metric],
-    published: Mapping[str, Sequence[Method]] | None = None,
+    published: Mapping[str, Candidates] | None = None,
     own_data: Collection[str] | None = None,
 ) -> JudgedClaim:
     """Judge a claim by the results in `measured`, which maps experiment names to means.
@@ -121,8 +112,8 @@ def judge(
     paper's own numbers by data set (see `published_methods`), and `own_data` its data sets (None: all); results on
     other data are compared separately.
     """
-    own: dict[tuple[str, str], list[tuple[str, Method]]] = {}
-    other: dict[tuple[str, str], list[tuple[str, Method]]] = {}
+    own: dict[tuple[str, str], list[Candidate]] = {}
+    other: dict[tuple[str, str], list[Candidate]] = {}
     for name in claim.experiments:
         for dataset in measured[name].datasets if name in measured else ():
             if own_data is not None and dataset.name not in own_data:
@@ -131,10 +122,11 @@ def judge(
                 groups = own
             else:
                 continue
-            groups.setdefault((dataset.name, dataset.label), []).extend((name, method) for method in dataset.methods)
+            candidates = [Candidate([name], method) for method in dataset.methods]
+            groups.setdefault((dataset.name, dataset.label), []).extend(candidates)
     printed = {
-        (dataset, dataset): [(PUBLISHED, method) for method in methods]
-        for dataset, methods in (published or {}).items()
+        (dataset, dataset): candidates
+        for dataset, candidates in (published or {}).items()
         if claim.datasets is None or dataset in claim.datasets
     }
     pairs, on_other_data, of_paper = (_all_comparisons(claim, groups, metrics) for groups in (own, other, printed))
@@ -149,42 +141,18 @@ def judge(
     )
 
 
-def _all_comparisons(
-    claim: Claim, groups: Mapping[tuple[str, str], Candidates], metrics: Mapping[str, Metric]
-) -> list[ClaimComparison | None]:
+def _all_comparisons(claim: Claim, groups: Groups, metrics: Mapping[str, Metric]) -> list[ClaimComparison | None]:
     return [
         pair
-        for (dataset, label), candidates in groups.items()
+        for dataset in groups
         for statement in claim.statements
-        if statement.datasets is None or dataset in statement.datasets
-        for pair in _comparisons(statement, label, candidates, metrics)
+        if statement.datasets is None or dataset[0] in statement.datasets
+        for pair in _comparisons(statement, dataset, groups, metrics)
     ]
 
 
-def published_methods(claim: Claim, paper: Paper, numbers: Sequence[Printed]) -> dict[str, list[Method]]:
-    """Return the published methods per data set, from the tables that test the claim."""
-    tables = {name for name, table in paper.tables.items() if set(table.experiments) & set(claim.experiments)}
-    methods: dict[tuple[str, str, str], Method] = {}
-    for one in numbers:
-        if one.table in tables and one.algorithm:
-            key = one.dataset, one.algorithm, json.dumps(one.params, sort_keys=True)
-            entries: dict[str, Entry] = defaultdict(lambda: Entry(0, None, None))
-            method = Method(
-                one.algorithm, one.label, Variant(), 1, 1, [], 0, entries, conditions=PRINTED, params=one.params
-            )
-            entry = Entry(paper.tables[one.table].repeats or 1, one.value, one.spread)
-            cast(dict[str, Entry], methods.setdefault(key, method).entries)[one.metric] = entry
-    by_dataset: dict[str, list[Method]] = {}
-    for (dataset, _, _), method in methods.items():
-        setup, in_pass = (method.entries[name].mean for name in ("setup_time_s", "pass_time_s"))
-        if setup is not None and in_pass is not None:
-            cast(dict[str, Entry], method.entries)["fit_time_s"] = Entry(1, setup + in_pass, None)
-        by_dataset.setdefault(dataset, []).append(method)
-    return by_dataset
-
-
 def _comparisons(
-    statement: Statement, dataset: str, candidates: Candidates, metrics: Mapping[str, Metric]
+    statement: Statement, dataset: tuple[str, str], groups: Groups, metrics: Mapping[str, Metric]
 ) -> Iterator[ClaimComparison | None]:
     """Yield the comparisons of a statement, and None for pairs of times that are not comparable."""
     metric, other = metrics[statement.metric], metrics[statement.than_metric or statement.metric]
@@ -194,9 +162,10 @@ def _comparisons(
     if statement.within:
         points = " points" if metric.unit == "percent" else _unit(metric)
         relation += f", within {statement.within * UNITS[metric.unit].scale:g}{points}"
-    for left in _select(statement.of, candidates):
+    for left in select(statement.of, groups[dataset]):
         rights: list[tuple[str, Entry, Method | None]] = [
-            (line_label(right), right.entries[other.name], right) for right in _rights(statement, left, candidates)
+            (name, right.entries[other.name], right)
+            for name, right in right_hand_methods(statement, left, dataset, groups, metrics)
         ]
         if statement.value is not None:
             rights = [("", Entry(1, statement.value, None), None)]
@@ -211,7 +180,7 @@ def _comparisons(
             factor = "" if statement.times == 1 else f"{statement.times:g} times "
             left_text = f"{line_label(left)} {_text(ours, metric, statement)}"
             right_text = f"{factor}{name} {_text(theirs, other, statement)}".strip()
-            yield ClaimComparison(dataset, left_text, right_text, holds, title, relation)
+            yield ClaimComparison(dataset[1], left_text, right_text, holds, title, relation)
 
 
 def _is_true(statement: Statement, left: float, right: float) -> bool:
@@ -223,48 +192,6 @@ def _is_true(statement: Statement, left: float, right: float) -> bool:
 
 def _number(entry: Entry, statement: Statement) -> float | None:
     return entry.std if statement.spread and entry.n > 1 else entry.mean
-
-
-def _rights(statement: Statement, left: Method, candidates: Candidates) -> list[Method]:
-    if statement.along is not None:
-        return _next_smaller(statement.along, left, candidates)
-    rights = _select(statement.than, candidates) if statement.than is not None else []
-    return [
-        right
-        for right in rights
-        if all(_value(left, name) == _value(right, name) for name in statement.same)
-        and (right is not left or statement.than_metric)
-    ]
-
-
-def _value(method: Method, parameter: str) -> Any:
-    return method.algorithm if parameter == "algorithm" else method.params.get(parameter)
-
-
-def _select(chosen: Columns, candidates: Candidates) -> list[Method]:
-    return [
-        method
-        for experiment, method in candidates
-        if method.algorithm in chosen.algorithms
-        and (chosen.experiments is None or experiment in (*chosen.experiments, PUBLISHED))
-        and all(
-            method.params.get(name) in values or (experiment == PUBLISHED and name not in method.params)
-            for name, values in chosen.params.items()
-        )
-    ]
-
-
-def _next_smaller(parameter: str, left: Method, candidates: Candidates) -> list[Method]:
-    here = to_number(left.params.get(parameter))
-    names = {*left.variant} - {parameter} if left.variant else {*left.params} - {parameter}
-    by_value = {
-        value: method
-        for experiment, method in reversed(candidates)
-        if method.algorithm == left.algorithm and all(_value(method, name) == _value(left, name) for name in names)
-        if (value := to_number(method.params.get(parameter))) is not None
-    }
-    smaller = [value for value in by_value if here is not None and value < here]
-    return [by_value[max(smaller)]] if smaller else []
 
 
 def _text(value: float, metric: Metric, statement: Statement) -> str:

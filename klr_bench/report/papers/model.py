@@ -78,7 +78,7 @@ class Printed(Model):
 
 
 class Layout(Model):
-    """Layout of a published table: parts or parameters that form blocks, rows and columns.
+    """Fields or parameters that define the blocks, rows and columns of a published table.
 
     Numbers that differ only in their metric share a cell.
     """
@@ -132,7 +132,10 @@ class Columns(Model):
 
     algorithms: Annotated[list[FileName], non_empty("the algorithms")]
     experiments: ExperimentNames | None = None
-    """Experiments of the claim to which the filter is limited; null: all."""
+    """Experiments of the claim to which the filter is limited; null: all.
+
+    A published number belongs to the experiments of its table.
+    """
     params: dict[str, Values] = Field(default_factory=dict)
 
 
@@ -154,6 +157,8 @@ class Statement(Model):
     datasets: list[FileName] | None = None
     """Data sets to which the statement applies; null: all of the claim."""
     along: Words | None = None
+    across: Words | None = None
+    """Compare methods with those on the data sets where this metric is better, instead of on the same data set."""
     same: list[Words] = Field(default_factory=list)
     times: Annotated[float, above(0)] = 1.0
     within: Annotated[float, Check("at least 0", lambda share: share >= 0)] = 0.0

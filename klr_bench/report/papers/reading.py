@@ -81,7 +81,9 @@ def check_numbers(paper: Paper, lines: Sequence[Printed], metrics: Mapping[str, 
     """Raise KlrBenchError for unknown names, or causes that match no number in tables.csv."""
     algorithms = locations.names("algorithm", locations.folders())
     content = paper.model_dump()
-    _check_names(content["claims"], "claims", {"metric": metrics, "than_metric": metrics, "algorithms": algorithms})
+    directed = [name for name, metric in metrics.items() if metric.better]
+    known_names = {"metric": metrics, "than_metric": metrics, "across": directed, "algorithms": algorithms}
+    _check_names(content["claims"], "claims", known_names)
     for number, table in paper.tables.items():
         of_table = [line for line in lines if line.table == number]
         parts = sorted({*PARTS, *(name for line in of_table for name in line.params)})
@@ -117,7 +119,7 @@ def read_lines(folder: Path, paper: Paper, metrics: Mapping[str, Metric], search
     except FileNotFoundError:
         return []
     except (ValueError, csv.Error) as error:
-        message = f"{path}: expected a CSV file, got something that cannot be read ({error})."
+        message = f"{path}: expected a CSV file, but it cannot be read ({error})."
         raise KlrBenchError(message) from error
     expected = list(Printed.model_fields)
     if header != expected:

@@ -15,7 +15,8 @@ from klr_bench.report.load import Results, read_results, was_run
 from klr_bench.report.manifest import Manifest
 from klr_bench.report.measured import UNKNOWN as UNKNOWN_MACHINE
 from klr_bench.report.measured import Measured, conditions_of, measure
-from klr_bench.report.papers.claims import JudgedClaim, judge, published_methods
+from klr_bench.report.papers.candidates import published_methods
+from klr_bench.report.papers.claims import JudgedClaim, judge
 from klr_bench.report.papers.match import Match, Source, match
 from klr_bench.report.papers.reading import check_numbers, read_lines, read_paper
 

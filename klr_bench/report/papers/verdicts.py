@@ -47,7 +47,7 @@ RELATIVE = ("nonzero_fraction", "n_iter_ratio")
 """Percentages that are compared relatively, because a point is a large difference for a small share."""
 MEANINGS = (
     "agrees exactly: the measured mean differs from the published one by at most half a unit of its last digit",
-    "agrees statistically: the difference is at most two published standard deviations, or twice its standard error; "
+    "agrees statistically: the difference is at most two published standard deviations or two standard errors; "
     "if the paper prints no spread, at most one point for accuracies and error rates, or 4 % of other numbers",
     "differs, explained: an experiment demonstrates the cause; differs, unexplained: no cause was found",
     "not compared: training times, results on other data, and numbers without a measured counterpart",

@@ -1,0 +1,121 @@
+"""Measured and published methods that the statements of a claim compare."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, cast
+
+from klr_bench.metrics.metric import Metric
+from klr_bench.report.labels import line_label
+from klr_bench.report.measured import Conditions, Entry, Machine, Method
+from klr_bench.report.papers.model import Claim, Columns, Paper, Printed, Statement
+from klr_bench.results.variants import Variant, to_number
+
+PUBLISHED = "published"
+"""Stands for the experiment of the paper's own numbers."""
+PRINTED = Conditions(frozenset({Machine("paper", "paper")}))
+"""Published times are from one machine."""
+
+
+class Candidate(NamedTuple):
+    """A method on one data set, and its experiment.
+
+    A published method has the experiments of the tables that print it, and PUBLISHED.
+    """
+
+    experiments: Collection[str]
+    method: Method
+
+
+Candidates = Sequence[Candidate]
+Groups = Mapping[tuple[str, str], Candidates]
+"""Methods by the name and label of their data set."""
+
+
+def published_methods(claim: Claim, paper: Paper, numbers: Sequence[Printed]) -> dict[str, list[Candidate]]:
+    """Return the published methods per data set, from the tables that test the claim."""
+    tables = {name for name, table in paper.tables.items() if set(table.experiments) & set(claim.experiments)}
+    methods: dict[tuple[str, str, str], Method] = {}
+    experiments: dict[tuple[str, str, str], set[str]] = {}
+    for one in numbers:
+        if one.table in tables and one.algorithm:
+            key = one.dataset, one.algorithm, json.dumps(one.params, sort_keys=True)
+            entries: dict[str, Entry] = defaultdict(lambda: Entry(0, None, None))
+            method = Method(
+                one.algorithm, one.label, Variant(), 1, 1, [], 0, entries, conditions=PRINTED, params=one.params
+            )
+            entry = Entry(paper.tables[one.table].repeats or 1, one.value, one.spread)
+            cast(dict[str, Entry], methods.setdefault(key, method).entries)[one.metric] = entry
+            experiments.setdefault(key, {PUBLISHED}).update(paper.tables[one.table].experiments)
+    by_dataset: dict[str, list[Candidate]] = {}
+    for key, method in methods.items():
+        setup, in_pass = (method.entries[name].mean for name in ("setup_time_s", "pass_time_s"))
+        if setup is not None and in_pass is not None:
+            cast(dict[str, Entry], method.entries)["fit_time_s"] = Entry(1, setup + in_pass, None)
+        by_dataset.setdefault(key[0], []).append(Candidate(experiments[key], method))
+    return by_dataset
+
+
+def right_hand_methods(
+    statement: Statement, left: Method, dataset: tuple[str, str], groups: Groups, metrics: Mapping[str, Metric]
+) -> Iterator[tuple[str, Method]]:
+    """Yield the methods with which `left` is compared, and their display names."""
+    if statement.across is None:
+        yield from ((line_label(right), right) for right in _rights(statement, left, groups[dataset]))
+        return
+    measure = metrics[statement.across]
+    for (name, label), candidates in groups.items():
+        for right in _rights(statement, left, candidates) if name != dataset[0] else ():
+            if _is_better(right.entries[measure.name].mean, left.entries[measure.name].mean, measure):
+                yield f"{line_label(right)} on {label}", right
+
+
+def _is_better(value: float | None, than: float | None, metric: Metric) -> bool:
+    if value is None or than is None:
+        return False
+    return value < than if metric.better == "lower" else value > than
+
+
+def _rights(statement: Statement, left: Method, candidates: Candidates) -> list[Method]:
+    if statement.along is not None:
+        return _next_smaller(statement.along, left, candidates)
+    rights = select(statement.than, candidates) if statement.than is not None else []
+    return [
+        right
+        for right in rights
+        if all(_value(left, name) == _value(right, name) for name in statement.same)
+        and (right is not left or statement.than_metric)
+    ]
+
+
+def _value(method: Method, parameter: str) -> Any:
+    return method.algorithm if parameter == "algorithm" else method.params.get(parameter)
+
+
+def select(chosen: Columns, candidates: Candidates) -> list[Method]:
+    """Return the methods that pass a filter of a statement."""
+    return [
+        method
+        for experiments, method in candidates
+        if method.algorithm in chosen.algorithms
+        and (chosen.experiments is None or not {*chosen.experiments}.isdisjoint(experiments))
+        and all(
+            method.params.get(name) in values or (PUBLISHED in experiments and name not in method.params)
+            for name, values in chosen.params.items()
+        )
+    ]
+
+
+def _next_smaller(parameter: str, left: Method, candidates: Candidates) -> list[Method]:
+    here = to_number(left.params.get(parameter))
+    names = {*left.variant} - {parameter} if left.variant else {*left.params} - {parameter}
+    by_value = {
+        value: method
+        for _, method in reversed(candidates)
+        if method.algorithm == left.algorithm and all(_value(method, name) == _value(left, name) for name in names)
+        if (value := to_number(method.params.get(parameter))) is not None
+    }
+    smaller = [value for value in by_value if here is not None and value < here]
+    return [by_value[max(smaller)]] if smaller else []
