@@ -6,8 +6,8 @@ import numpy as np
 from timing import ONE_PASS, best, noise
 
 from klr_bench import NonConservativeKLR
-from klr_bench.estimators.core.bits import sum_exp_of_counts
 from klr_bench.estimators.core.kernels import exp_negative
+from klr_bench.estimators.core.tiles import sums_of
 from klr_bench.estimators.online import engine
 
 N = 32_768
@@ -26,10 +26,9 @@ def rates():
     exponential = min(best(lambda: np.exp(values)), best(lambda: exp_negative(values))) / values.size
     long = np.ones(2**26, dtype=np.float32)
     memory = long.nbytes / best(long.sum)
-    left, right = (random.randint(0, 2**32, shape, np.uint32) for shape in ((1024, 4), (4, 256)))
+    left, right = (random.randint(0, 2**32, shape, np.uint32).view(np.float32) for shape in ((1024, 4), (4, 256)))
     weights = np.ones(1024, dtype=np.float32)
-    none = np.empty((0, 0), dtype=np.float32)
-    bits = best(lambda: sum_exp_of_counts(none, left, right, 4, -0.05, weights), 50) / (1024 * 256)
+    bits = best(lambda: sums_of(left, weights, right, 4, -0.05), 50) / (1024 * 256)
     return products, memory, exponential, bits
 
 

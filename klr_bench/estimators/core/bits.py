@@ -295,31 +295,3 @@ def exp_of_counts(left, right, n_words, per_bit, values):
         row, of_row = values[i], left[i]
         for j in range(len(counts)):
             row[j] = exp_of_negative(scale * _total_count(counts, of_row, last, a, b, c, d, j))
-
-
-@compiled(float32[::1](float32[:, ::1], _WORDS_32, _WORDS_32, int64, float64, float32[:]), fastmath=True)
-def sum_exp_of_counts(products, left, right, n_words, per_bit, weights):
-    """Return weighted sums, over the rows of `left`, of the exponentials of bit counts.
-
-    Element j is sum_i weights[i] exp(min(products_ij + per_bit * count_ij, 0)).
-
-    products (n, m), or (0, 0) if all features are bits.
-    """
-    counts, scale = np.empty(right.shape[1], dtype=np.uint32), np.float32(per_bit)
-    sums = np.zeros(right.shape[1], dtype=np.float32)
-    last = n_words - FOUR
-    a, b, c, d = right[last], right[last + 1], right[last + 2], right[last + 3]
-    for i in range(len(left)):
-        if last > 0:
-            _count(left[i], right, last, True, counts)
-        weight, of_row = weights[i], left[i]
-        if len(products) > 0:
-            others = products[i]
-            for j in range(len(counts)):
-                sums[j] += weight * exp_of_negative(
-                    others[j] + scale * _total_count(counts, of_row, last, a, b, c, d, j)
-                )
-        else:
-            for j in range(len(counts)):
-                sums[j] += weight * exp_of_negative(scale * _total_count(counts, of_row, last, a, b, c, d, j))
-    return sums

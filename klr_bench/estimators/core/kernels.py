@@ -147,17 +147,6 @@ def exp_negative(values):
             values[i, j] = exp_of_negative(values[i, j])
 
 
-@compiled(float32[::1](float32[:, ::1], float32[:]), fastmath=True)
-def sum_exp_negative(exponents, weights):
-    """Return weighted column sums of exp(min(x, 0)) for the elements x of `exponents`."""
-    n, m = exponents.shape
-    sums = np.zeros(m, dtype=np.float32)
-    for i in range(n):
-        for j in range(m):
-            sums[j] += weights[i] * exp_of_negative(exponents[i, j])
-    return sums
-
-
 def _exp_at_most_one(x):
     """Return exp(min(x, 0)) in the precision of x."""
 

@@ -19,6 +19,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, solve_tri
 from scipy.special import expit
 
 from klr_bench.estimators.core.threads import parallel_map
+from klr_bench.estimators.core.tiles import SIDE
 
 VALUES = 2**19
 """Number of kernel values per block of rows; they take 2 MB in float32."""
@@ -45,15 +46,23 @@ class CenterRows:
         self._operands, self._rows = operands, operands.rows(X)
         self._right = operands.right(operands.rows(centers))
         self.n, self.B, self.dtype = X.shape[0], centers.shape[0], X.dtype
-        G = operands.values(operands.left(operands.rows(centers)), self._right).astype(np.float64)
+        self._left = operands.left(operands.rows(centers))
+        G = operands.values(self._left, self._right).astype(np.float64)
         self.G = (G + G.T) / 2
-        self.blocks = _slices(self.n, min(max(VALUES // self.B, 64), 4096))
-        self._stored = None
-        if self.n * self.B * self.dtype.itemsize <= limit * 1e6:
+        self.blocks = _slices(self.n, min(max(VALUES // self.B // SIDE, 1) * SIDE, 4096))
+        self._stored = self._prepared = None
+        fitting = limit * 1e6 / (self.n * self.dtype.itemsize)
+        if self.B <= fitting:
             self._stored = parallel_map(self._values, self.blocks)
+        elif isinstance(self._left, np.ndarray) and 2 * self._left.shape[1] <= fitting:
+            self._prepared = parallel_map(self._operands_of, self.blocks)
 
     def _values(self, block):
         return self._operands.values(self._operands.left(self._rows[block]), self._right)
+
+    def _operands_of(self, block):
+        rows = self._rows[block]
+        return self._operands.left(rows), np.ascontiguousarray(self._operands.right(rows))
 
     def some(self, places):
         """Return the kernel values (m, B) of the rows with the given sorted places."""
@@ -67,9 +76,15 @@ class CenterRows:
         """
         a = a.astype(self.dtype)
         f = np.empty((len(a), self.n))
+        twice = len(a) == 1 and self._stored is None and self.dtype == np.float32  # faster than storing a tile
 
         def one(place):
             block = self.blocks[place]
+            if twice:
+                left, right = self._operands_of(block) if self._prepared is None else self._prepared[place]
+                f[:, block] = self._operands.sums(self._left, a, right)
+                weights = weights_of(f[:, block], block).astype(self.dtype)
+                return self._operands.sums(left, weights, self._right).astype(np.float64)
             K = self._values(block) if self._stored is None else self._stored[place]
             f[:, block] = (K @ a.T).T
             return (K.T @ weights_of(f[:, block], block).T.astype(self.dtype)).T.astype(np.float64)

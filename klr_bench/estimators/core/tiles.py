@@ -103,9 +103,7 @@ def _block(n_rows):
                     builder.load(_vector(builder, right, builder.add(right_row, start)), align=4)
                     for start in column_starts
                 ]
-                x = [
-                    _splat(builder, builder.load(builder.gep(left, [builder.add(start, k)]))) for start in row_starts
-                ]
+                x = [_splat(builder, builder.load(builder.gep(left, [builder.add(start, k)]))) for start in row_starts]
                 return x, z
 
             exponents = {cell: cgutils.alloca_once_value(builder, _constant(0.0)) for cell in cells}

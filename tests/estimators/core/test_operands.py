@@ -14,8 +14,9 @@ from klr_bench.estimators.core import features, kernels
 from klr_bench.estimators.core.bits import two_valued
 from klr_bench.estimators.core.features import LARGEST_ANGLE, DrawnRows, FourierFeatures, KernelFeatures, cosine
 from klr_bench.estimators.core.inverted import CompactIndex, sparse_products
-from klr_bench.estimators.core.kernels import Kernel, exp_negative, finish, gamma_of, sum_exp_negative
+from klr_bench.estimators.core.kernels import Kernel, exp_negative, finish, gamma_of
 from klr_bench.estimators.core.operands import Dense, Indexed, Packed, operands_of, origin_of
+from klr_bench.estimators.core.tiles import sums_of
 from tests.estimators import samples
 from tests.estimators.one_pass import OSKL, Forgetron, NonConservativeKLR
 from tests.estimators.samples import spread_out, toy
@@ -181,9 +182,32 @@ def test_the_exponential_of_single_precision():
     exp_negative(edges)
     np.testing.assert_array_equal(edges[0, :3], 1)
     assert (edges[0, 3:] < 2e-38).all()
-    weights, exponents = np.array([1.0, -2.0], dtype=np.float32), np.stack([x, x / 2])
-    expected = weights @ np.exp(exponents.astype(np.float64))
-    np.testing.assert_allclose(sum_exp_negative(exponents, weights), expected, rtol=1e-5, atol=1e-6)
+    one = np.ones((1, 1), dtype=np.float32)
+    np.testing.assert_allclose(sums_of(one, one[0], x[None]), np.exp(x.astype(np.float64)), rtol=4e-7, atol=2e-38)
+    np.testing.assert_array_equal(sums_of(one, one[0], edges)[:3], 1)
+    assert (sums_of(one, one[0], edges)[3:] < 2e-38).all()
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    n=st.integers(1, 40),
+    m=st.integers(1, 150),
+    d=st.integers(0, 9),
+    n_words=st.integers(0, 5),
+    seed=st.integers(0, 1000),
+)
+def test_sums_in_registers_are_those_of_a_loop_in_float64(n, m, d, n_words, seed):
+    random = np.random.RandomState(seed)
+    left, right = (random.standard_normal(shape).astype(np.float32) for shape in ((n, n_words + d), (n_words + d, m)))
+    words = [random.randint(0, 2**32, shape, np.uint32) for shape in ((n, n_words), (n_words, m))]
+    left[:, :n_words], right[:n_words] = words[0].view(np.float32), words[1].view(np.float32)
+    weights, per_bit = random.standard_normal(n).astype(np.float32), -0.03
+    differing = np.bitwise_xor(words[0][:, :, None], words[1][None]) if n_words else np.zeros((n, 1, m), np.uint32)
+    counts = np.unpackbits(np.ascontiguousarray(np.moveaxis(differing, 1, 2)).view(np.uint8), axis=2).sum(axis=2)
+    products = left[:, n_words:].astype(np.float64) @ right[n_words:].astype(np.float64)
+    expected = weights @ np.exp(np.minimum(products + per_bit * counts, 0))
+    scale = np.abs(weights).sum()
+    np.testing.assert_allclose(sums_of(left, weights, right, n_words, per_bit) / scale, expected / scale, atol=3e-6)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
