@@ -32,6 +32,7 @@ SETTINGS = [
     klr_bench.PrototypeKLR(3, solver="alternating", max_iter=20),
     klr_bench.PrototypeKLR(3, solver="adam", max_iter=20),
     klr_bench.PrototypeKLR(learn_prototypes=False, learn_width=False),
+    klr_bench.PrototypeKLR(3, init="archetypes", loss="squared_hinge"),
     klr_bench.BatchConfidenceWeighted(q=2),
     klr_bench.BudgetOSKL(G=10.0, eta=0.05, loss="exponential"),
     klr_bench.BudgetOSKL(G=10.0, loss="square"),

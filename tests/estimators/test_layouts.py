@@ -41,6 +41,7 @@ VARIANTS = [
     *(("PrototypeKLR", {"solver": solver}) for solver in ("adam", "alternating")),
     *(("PrototypeKLR", {"kernel": kernel, "degree": 2, "solver": "adam"}) for kernel in ("poly", "linear")),
     ("PrototypeKLR", {"l1": 1e-3, "solver": "adam"}),
+    ("PrototypeKLR", {"init": "archetypes", "loss": "squared_hinge"}),
     *(("PrototypeKLR", {"lazy": True, "solver": solver}) for solver in ("auto", "adam")),
 ]
 CASES = [

@@ -37,6 +37,7 @@ OTHERS = [
     klr.PrototypeKLR(4, solver="alternating", max_iter=5, random_state=0),
     klr.PrototypeKLR(4, solver="alternating", batch_size=None, max_iter=5, random_state=0),
     klr.PrototypeKLR(4, learn_prototypes=False, learn_width=False, random_state=0),
+    klr.PrototypeKLR(4, loss="squared_hinge", solver="lbfgs", random_state=0),
 ]
 
 

@@ -24,12 +24,19 @@ def scores(X, b0, B, U, theta, **options):
     )
 
 
-def objective(X, y, b0, B, U, theta, l1=0.0, l2=0.0, **options):
-    """Return the penalized mean of -log P(y_i|x_i) for labels y (n,) in {0, ..., M - 1}."""
-    total = 0.0
-    for row, label in zip(scores(X, b0, B, U, theta, **options), y, strict=True):
-        top = max(row)
-        total += top + math.log(sum(math.exp(score - top) for score in row)) - row[label]
+def loss_of(row, label, loss="logit"):
+    """Return -log P(label|x) or the squared hinge loss of the scores of a row; with two classes that of the second."""
+    if loss == "squared_hinge":
+        classes = [1] if len(row) == 2 else range(len(row))
+        return sum(max(0.0, 1 - (1 if c == label else -1) * row[c]) ** 2 for c in classes)
+    top = max(row)
+    return top + math.log(sum(math.exp(score - top) for score in row)) - row[label]
+
+
+def objective(X, y, b0, B, U, theta, l1=0.0, l2=0.0, loss="logit", **options):
+    """Return the penalized mean loss for labels y (n,) in {0, ..., M - 1}."""
+    rows = scores(X, b0, B, U, theta, **options)
+    total = sum(loss_of(row, label, loss) for row, label in zip(rows, y, strict=True))
     return total / len(y) + l1 * np.abs(U).sum() + l2 / 2 * np.square(B).sum()
 
 

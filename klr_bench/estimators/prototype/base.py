@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit, softmax
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from klr_bench.estimators.core.classifier import (
@@ -23,6 +24,7 @@ from klr_bench.estimators.core.kernels import squared_norms
 from klr_bench.estimators.core.operands import DENSE_AT_MOST
 from klr_bench.estimators.core.rows import in_layout, restricted, without_duplicates
 from klr_bench.estimators.prototype.kernels import PrototypeKernel
+from klr_bench.estimators.prototype.losses import LOSSES
 from klr_bench.estimators.prototype.model import PARTS, Layout, Model, Rows
 from klr_bench.estimators.prototype.solvers import adam, by_gradient, coefficients, in_batches, lbfgs
 from klr_bench.estimators.prototype.start import first_point, unit_of
@@ -102,8 +104,15 @@ class PrototypeClassifier(Classifier):
         scores = self._model.scores(self._x, self._new_rows(X))
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
+    def _has_probabilities(self):
+        if self.loss == "logit":
+            return True
+        message = f"predict_proba requires loss='logit', got loss={self.loss!r}; use decision_function."
+        raise AttributeError(message)
+
+    @available_if(_has_probabilities)
     def predict_proba(self, X):
-        """Return class probabilities for the rows of X, of shape (n_samples, n_classes)."""
+        """Return class probabilities of shape (n_samples, n_classes); requires loss="logit"."""
         scores = self.decision_function(X)
         return np.column_stack([expit(-scores), expit(scores)]) if scores.ndim == 1 else softmax(scores, axis=1)
 
@@ -168,7 +177,8 @@ class PrototypeClassifier(Classifier):
         M = 1 if len(self.classes_) == 2 else len(self.classes_)
         J = min(10, n) if self.n_prototypes is None else self.n_prototypes
         kernel = PrototypeKernel(self.kernel, int(self.degree), float(self.coef0), self.lazy)
-        self._model, self._origin = Model(Layout(M, J, d), kernel, float(self.l1), float(self.l2)), rows.origin
+        self._model = Model(Layout(M, J, d), kernel, float(self.l1), float(self.l2), LOSSES[self.loss])
+        self._origin = rows.origin
         gamma = 1 / self.n_features_in_ if self.gamma is None and self.kernel != "rbf" else self.gamma
         return first_point(self._model, rows, init=self.init, gamma=gamma, learn_coef=self.learn_coef, random=random)
 
@@ -180,8 +190,8 @@ class PrototypeClassifier(Classifier):
         if parts == ("b",):
             K = np.concatenate([self._model.kernel_values(x, X) for X, _, _ in rows.blocks()])
             b, x = self._model.layout.slices["b"], x.astype(np.float64)
-            options = {"l2": self._model.l2, "tol": 1e-2 * self.tol, "max_iter": 10 * self.max_iter}
-            x[b], self.converged_ = coefficients(K, rows.y, rows.v, x[b], **options)
+            options = {"tol": 1e-2 * self.tol, "max_iter": 10 * self.max_iter}
+            x[b], self.converged_ = coefficients(self._model, K, rows.y, rows.v, x[b], **options)
             self.n_iter_ = 1
             self._publish(x)
             if callback is not None:

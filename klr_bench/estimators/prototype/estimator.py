@@ -25,6 +25,7 @@ from klr_bench.estimators.core.parameters import (
     parameter,
 )
 from klr_bench.estimators.prototype.base import PrototypeClassifier
+from klr_bench.estimators.prototype.losses import LOSSES
 
 
 @estimator
@@ -40,7 +41,7 @@ class PrototypeKLR(PrototypeClassifier):
 
     The mean log loss + ``l1 sum |u_jk| + (l2/2) sum b_yj^2`` is minimized over b, the prototypes u and the width theta
     of the kernel, ``k = exp(-exp(theta) ||x - u||^2)``.  With two classes only f of the second is learned; the other is
-    0.
+    0.  With ``loss="squared_hinge"`` the model is a support vector machine with J learned support vectors.
 
     Parameters
     ----------
@@ -48,8 +49,9 @@ class PrototypeKLR(PrototypeClassifier):
         Number J of prototypes, >= 1 and at most n_samples; None is 10, or the number of rows if that is less.  The
         posts have 3 and 5 in the plane and 50 for 7,000 features.  The log loss on ten digits is 0.53, 0.22, 0.15 and
         0.10 with 5, 10, 20 and 50 (reference of prototypes_curve).
-    init : {"random", "kmeans"}, default="random"
-        The first prototypes: training rows drawn at random, or centers of k-means.  On the same digits "kmeans" helps
+    init : {"random", "kmeans", "archetypes"}, default="random"
+        The first prototypes: training rows drawn at random, centers of k-means, or archetypes, which are extreme
+        mixtures of rows (first post, question 6), of at most 2,000 rows, made dense.  On the same digits "kmeans" helps
         where prototypes are few (0.40 in place of 0.53 with 5) and where they are not learned.
     learn_prototypes : bool, default=True
         Whether u is learned.  False keeps the first prototypes (Blum), which costs log loss: 0.19 in place of 0.10 with
@@ -62,6 +64,10 @@ class PrototypeKLR(PrototypeClassifier):
         Weight >= 0 of the Laplacian prior on the prototypes: some of their entries become 0.  With 50 prototypes of
         ten digits 1e-4, 3e-4, 1e-3 and 3e-3 leave 62, 34, 14 and 9 % of the entries, and the log loss grows from 0.10
         to 0.11, 0.14, 0.19 and 0.28.
+    loss : {"logit", "squared_hinge"}, default="logit"
+        Loss of a row.  "squared_hinge" is ``sum_c max(0, 1 - s_c f_c(x))^2`` with s_c = 1 for the class of the row and
+        -1 for the others, and one term with two classes: a large margin in the space of the J kernel values (first
+        post, question 5).  It gives no probabilities.
     l2 : float, default=1e-4
         Weight >= 0 of a Gaussian prior on all b but b_y0.  With 0, as in the posts, b may grow without bound.
     solver : {"auto", "adam", "lbfgs", "alternating", "gradient"}, default="auto"
@@ -84,7 +90,7 @@ class PrototypeKLR(PrototypeClassifier):
         Share of the rows in [0, 1) held out to judge convergence, such as 0.05; 0 judges it on the training rows.
         "lbfgs" ignores it.
     tol : float, default=1e-4
-        The fit ends after a pass that lowers the objective, or the held-out log loss, by less than this share of it;
+        The fit ends after a pass that lowers the objective, or the held-out loss, by less than this share of it;
         tol >= 0.  With 0 all passes are made; 0.005 suits held-out rows.
     max_iter : int, default=100
         Largest number of passes, >= 1; the rate of "adam" decreases to 0 over them.  The experiments have 8 in the
@@ -131,6 +137,7 @@ class PrototypeKLR(PrototypeClassifier):
     References
     ----------
     Two blog posts on sparse kernel logistic regression, 2010, called prototype_klr in klr-bench's configurations.
+    Archetypes: Cutler, Breiman, Technometrics, 1994; Morup, Hansen, Neurocomputing, 2012.
     Adam: Kingma, Ba, ICLR 2015.
 
     Examples
@@ -144,12 +151,13 @@ class PrototypeKLR(PrototypeClassifier):
     """
 
     n_prototypes: int | None = parameter(None, COUNT, None)
-    init: str = parameter("random", StrOptions({"random", "kmeans"}))
+    init: str = parameter("random", StrOptions({"random", "kmeans", "archetypes"}))
     learn_prototypes: bool = parameter(True, "boolean")
     learn_width: bool = parameter(True, "boolean")
     l1: float = parameter(0.0, NOT_NEGATIVE)
     _: KW_ONLY
     learn_coef: bool = parameter(True, "boolean")
+    loss: str = parameter("logit", StrOptions(set(LOSSES)))
     l2: float = parameter(1e-4, NOT_NEGATIVE)
     solver: str = parameter("auto", StrOptions({"auto", "adam", "lbfgs", "alternating", "gradient"}))
     learning_rate: float = parameter(0.1, POSITIVE)
@@ -178,7 +186,7 @@ class PrototypeKLR(PrototypeClassifier):
         y : array of shape (n_samples,)
             Two or more classes of any type.
         sample_weight : array of shape (n_samples,), default=None
-            Weights >= 0 of the rows, some of each class above 0; each term of the log loss is multiplied by its own.
+            Weights >= 0 of the rows, some of each class above 0; each term of the loss is multiplied by its own.
         callback : callable, default=None
             ``callback(estimator, t)`` is called at the start, t = 0, and after each pass; returning True ends the fit.
 

@@ -1,15 +1,15 @@
-"""Softmax model with a kernel and prototypes: parameters, loss and gradients.
+"""Model with a kernel and prototypes: parameters, objective and gradients.
 
-The model is P(y|x) = softmax_y(b_y0 + sum_j b_yj k(x, u_j)) with the prototypes u_j.
-
-With g_iy = 1[y = y_i] - P(y|x_i), the log likelihood L has the slopes (prototype_klr, "The gradient with respect to a
-reference vector")
+The scores of a row are f_y(x) = b_y0 + sum_j b_yj k(x, u_j) with the prototypes u_j.  For the log loss they give
+P(y|x) = softmax_y(f), and with g_iy = 1[y = y_i] - P(y|x_i) the log likelihood L has the slopes (prototype_klr, "The
+gradient with respect to a reference vector")
 
     dL/db_y0 = sum_i g_iy        dL/du_j    = sum_i (sum_y g_iy b_yj) dk(x_i, u_j)/du_j
     dL/db_yj = sum_i g_iy k_ij   dL/dtheta  = sum_ij (sum_y g_iy b_yj) dk(x_i, u_j)/dtheta
 
 With weights v_i each g_iy, and each term of L, is multiplied by v_i, and n is their sum.  The objective is
 -L/n + (l2/2) sum b_yj^2 + l1 sum |u_jk|.  With two classes b has one row, for the second; that of the first is 0.
+Another loss has minus its derivative by f_y(x_i) in place of g_iy.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.special import logsumexp, softmax
 
 from klr_bench.estimators.core.rows import in_layout
 from klr_bench.estimators.prototype.kernels import PrototypeKernel
+from klr_bench.estimators.prototype.losses import LOSSES, Loss
 
 BLOCK = 2048
 """Maximum number of rows whose kernel values are in memory at the same time."""
@@ -107,7 +107,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Model:
-    """Kernel and penalties that define the objective as a function of the parameter vector x.
+    """Kernel, loss and penalties, which define the objective of the parameter vector x.
 
     Computations use the precision of the rows.
     """
@@ -116,6 +116,7 @@ class Model:
     kernel: PrototypeKernel
     l1: float = 0.0
     l2: float = 0.0
+    loss: Loss = LOSSES["logit"]
 
     def scores(self, x, rows):
         """Return the class scores of all rows as a float64 array of shape (n, M)."""
@@ -126,11 +127,11 @@ class Model:
         return self._scores_and_kernel(x, X)[1]
 
     def objective(self, x, rows):
-        """Return the objective: the weighted mean log loss of all rows plus the penalties."""
-        loss = sum(v @ cross_entropy(self._scores_and_kernel(x, X)[0], y) for X, y, v in rows.blocks()) / rows.v.sum()
+        """Return the objective: the weighted mean loss of all rows plus the penalties."""
+        total = sum(v @ self.loss.values(self._scores_and_kernel(x, X)[0], y) for X, y, v in rows.blocks())
         _, B, U, _ = self.layout.views(x)
         l1 = self.l1 * np.abs(U).sum(dtype=np.float64) if self.l1 else 0.0
-        return float(loss + self.l2 / 2 * np.vdot(B, B) + l1)
+        return float(total / rows.v.sum() + self.l2 / 2 * np.vdot(B, B) + l1)
 
     def slopes_of_all(self, x, rows, parts=PARTS):
         """Return the objective without the L1 penalty, and its gradient with respect to x."""
@@ -139,16 +140,16 @@ class Model:
         mean = rows.v.mean()
         for X, y, v in rows.blocks():
             F, slopes = self.slopes(x, X, y, v / mean, parts)
-            total += v @ cross_entropy(F, y) / (mean * len(rows))
+            total += v @ self.loss.values(F, y) / (mean * len(rows))
             for part, value in slopes.items():
                 sums[self.layout.slices[part]] += len(y) / len(rows) * value
         return float(total), sums
 
     def slopes(self, x, X, y, v, parts=PARTS):
-        """Return the scores of a block of rows, and the gradient of its mean log loss as a dict."""
+        """Return the scores of a block of rows, and the gradient of its mean loss as a dict."""
         F, K, known = self._scores_and_kernel(x, X)
         _, B, U, theta = self.layout.views(x.astype(X.dtype, copy=False))
-        minus_g = (v[:, None] * residuals(F, y) / len(y)).astype(X.dtype)
+        minus_g = (v[:, None] * self.loss.slopes(F, y) / len(y)).astype(X.dtype)
         slopes = {}
         if "b" in parts:
             by_B = K.T @ minus_g + X.dtype.type(self.l2) * B
@@ -164,23 +165,3 @@ class Model:
         b0, B, U, theta = self.layout.views(x.astype(X.dtype, copy=False))
         K, known = self.kernel.values(X, U, float(theta[0]))
         return (b0 + K @ B).astype(np.float64), K, known
-
-
-def cross_entropy(F, y):
-    """Return the log loss of each row, for scores F of shape (m, M) and class codes y.
-
-    If F has one column, it has the scores of the second class, and those of the first are 0.
-    """
-    if F.shape[1] == 1:
-        return np.logaddexp(0.0, np.where(y == 1, -F[:, 0], F[:, 0]))
-    return logsumexp(F, axis=1) - F[np.arange(len(y)), y]
-
-
-def residuals(F, y):
-    """Return the predicted class probabilities minus the one-hot classes, of shape (m, M)."""
-    if F.shape[1] == 1:
-        sign = np.where(y == 1, 1.0, -1.0)
-        return (-sign * np.exp(-np.logaddexp(0.0, sign * F[:, 0])))[:, None]
-    P = softmax(F, axis=1)
-    P[np.arange(len(y)), y] -= 1
-    return P

@@ -13,7 +13,6 @@ from numba import float32, float64, int64, void
 from scipy.optimize import minimize
 
 from klr_bench.estimators.core.jit import compiled
-from klr_bench.estimators.prototype.model import cross_entropy, residuals
 
 MEAN, SQUARE, EPSILON = 0.9, 0.999, 1e-8
 """beta_1, beta_2 and epsilon of Adam."""
@@ -180,16 +179,16 @@ def lbfgs(model, x, rows, parts, *, tol, max_iter, callback):
     return whole(z), converged
 
 
-def coefficients(K, y, v, start, *, l2, tol, max_iter):
+def coefficients(model, K, y, v, start, *, tol, max_iter):
     """Return the optimal coefficients for fixed prototypes, and whether L-BFGS converged."""
     M, shares = len(start) // (K.shape[1] + 1), v / v.sum()
 
     def objective(z):
         B = z[M:].reshape(-1, M)
         F = (z[:M] + K @ B.astype(K.dtype)).astype(np.float64)
-        minus_g = shares[:, None] * residuals(F, y)
-        by_B = K.T @ minus_g.astype(K.dtype) + l2 * B
-        value = shares @ cross_entropy(F, y) + l2 / 2 * np.vdot(B, B)
+        minus_g = shares[:, None] * model.loss.slopes(F, y)
+        by_B = K.T @ minus_g.astype(K.dtype) + model.l2 * B
+        value = shares @ model.loss.values(F, y) + model.l2 / 2 * np.vdot(B, B)
         return float(value), np.append(minus_g.sum(axis=0), by_B).astype(np.float64)
 
     return _minimized(objective, start.astype(np.float64), tol, max_iter)

@@ -5,10 +5,15 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
+from klr_bench.estimators.prototype.archetypes import archetypes
+from klr_bench.estimators.prototype.model import DENSE
+
 SAMPLE = 1000
 """Number of rows used to determine typical distances."""
 CLUSTERED = 10_000
 """Maximum number of rows passed to k-means."""
+ANALYZED = 2000
+"""Maximum number of rows passed to archetypal analysis, which takes about a second for 50 archetypes."""
 
 
 def first_point(model, rows, *, init, gamma, learn_coef, random):
@@ -25,8 +30,7 @@ def first_point(model, rows, *, init, gamma, learn_coef, random):
         gamma = 1 / (float(np.median(D)) or float(np.mean(D)) or 1.0)
     theta[:] = np.log(gamma)
     if learn_coef:
-        logs = np.log(np.bincount(rows.y, rows.v, minlength=max(layout.M, 2)) / rows.v.sum())
-        b0[:] = logs[1:] - logs[:1] if layout.M == 1 else logs - logs.mean()
+        b0[:] = model.loss.constant(np.bincount(rows.y, rows.v, minlength=max(layout.M, 2)) / rows.v.sum())
     else:
         b = layout.slices["b"]
         x[b] = random.uniform(-1, 1, b.stop)
@@ -34,16 +38,23 @@ def first_point(model, rows, *, init, gamma, learn_coef, random):
 
 
 def first_prototypes(rows, J, init, random):
-    """Return J initial prototypes: random rows, or k-means centers, relative to the origin."""
+    """Return J initial prototypes relative to the origin: rows, k-means centers or archetypes."""
     order = random.permutation(len(rows))
-    if init == "random":
-        X, *_ = rows.block(np.sort(order[:J]))
-        return X.toarray() if sp.issparse(X) else X
-    from sklearn.cluster import MiniBatchKMeans
+    n = {"random": J, "kmeans": CLUSTERED, "archetypes": max(J, ANALYZED)}[init]
+    X, *_ = rows.block(np.sort(order[:n]))
+    if init == "kmeans":
+        from sklearn.cluster import MiniBatchKMeans
 
-    X, *_ = rows.block(np.sort(order[:CLUSTERED]))
-    seed = random.randint(2**31 - 1)
-    return MiniBatchKMeans(J, n_init=1, random_state=seed, batch_size=2048).fit(X).cluster_centers_
+        seed = random.randint(2**31 - 1)
+        return MiniBatchKMeans(J, n_init=1, random_state=seed, batch_size=2048).fit(X).cluster_centers_
+    if init == "archetypes" and sp.issparse(X) and X.shape[0] * X.shape[1] > DENSE:
+        message = (
+            f"init='archetypes' needs a dense sample of the rows: expected at most {DENSE:,} entries, got "
+            f"{X.shape[0]:,} rows x {X.shape[1]:,} columns; use init='kmeans' or fewer features."
+        )
+        raise ValueError(message)
+    X = X.toarray() if sp.issparse(X) else X
+    return archetypes(X, J, random)[0] if init == "archetypes" else X
 
 
 def unit_of(model, x, rows, n_features):

@@ -7,11 +7,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.svm import LinearSVC
 
 from klr_bench import PrototypeKLR
 from klr_bench.datasets.synthetic import gaussian_mixtures, sparse_binary, sparse_text
-from klr_bench.estimators.prototype import base
+from klr_bench.estimators.prototype import base, start
 from klr_bench.estimators.prototype.model import Rows
+from klr_bench.metrics.quality import at_checkpoint, measure
 from tests.estimators.samples import spread_out
 from tests.reference import prototype as reference
 
@@ -48,6 +50,51 @@ def test_fixed_prototypes_are_logistic_regression_on_their_kernel_values():
     np.testing.assert_allclose(fixed.predict_proba(X), expected.predict_proba(K), atol=2e-4)
     centerd = expected.coef_ - expected.coef_.mean(axis=0)
     np.testing.assert_allclose(fixed.dual_coef_ - fixed.dual_coef_.mean(axis=0), centerd, atol=0.02)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_with_the_squared_hinge_fixed_prototypes_are_a_linear_svm_on_their_kernel_values(n_classes):
+    X, y = three_classes()
+    X, y = X[y < n_classes], y[y < n_classes]
+    options = {"learn_prototypes": False, "learn_width": False, "gamma": 0.3, "tol": 1e-9, "random_state": 3}
+    fixed = PrototypeKLR(6, loss="squared_hinge", l2=1e-3, **options).fit(X, y)
+    K = fixed.kernel_values(X)
+    C = 1 / (1e-3 * len(y))  # liblinear penalizes the intercept, which a large scaling makes cheap
+    expected = LinearSVC(C=C, dual=False, intercept_scaling=100, tol=1e-10, max_iter=5000).fit(K, y)
+    np.testing.assert_allclose(fixed.decision_function(X), expected.decision_function(K), atol=1e-3)
+    signs = np.where(y[:, None] == np.arange(1 if n_classes == 2 else 0, n_classes), 1, -1)
+    margins = signs * fixed.decision_function(X).reshape(signs.shape)
+    loss = np.square(np.maximum(0, 1 - margins)).sum(axis=1).mean()
+    assert fixed.objective_ == pytest.approx(loss + 1e-3 / 2 * np.square(fixed.dual_coef_).sum(), rel=1e-6)
+
+
+def test_the_squared_hinge_learns_support_vectors_and_has_no_probabilities():
+    X, y = three_classes(1000)
+    options = {"n_prototypes": 5, "loss": "squared_hinge", "random_state": 0, "max_iter": 40}
+    fixed = PrototypeKLR(learn_prototypes=False, learn_width=False, **options).fit(X, y)
+    for solver in ("lbfgs", "adam", "alternating"):
+        learned = PrototypeKLR(solver=solver, batch_size=32, **options).fit(X, y)
+        assert learned.objective_ < 0.97 * fixed.objective_
+        assert learned.score(X, y) > fixed.score(X, y)
+        assert not hasattr(learned, "predict_proba")
+    with pytest.raises(AttributeError) as error:
+        _ = learned.predict_proba
+    assert "requires loss='logit', got loss='squared_hinge'" in str(error.value.__cause__)
+    metrics, *_ = measure(learned, X, y)
+    assert metrics["accuracy"] == learned.score(X, y)
+    assert metrics.keys().isdisjoint({"log_loss", "brier", "ece"})
+    assert at_checkpoint(learned, X, y).keys() == {"accuracy", *learned.progress()}
+
+
+def test_archetypes_of_sparse_rows_need_a_small_dense_sample(monkeypatch):
+    X, y = sparse_text(200, 100, 15, 20, 0.5, 0)
+    options = {"n_prototypes": 3, "init": "archetypes", "learn_prototypes": False, "random_state": 0}
+    fits = [PrototypeKLR(**options).fit(rows, y) for rows in (X, X.toarray())]
+    np.testing.assert_allclose(*(model.prototypes_ for model in fits), atol=1e-3)
+    monkeypatch.setattr(start, "DENSE", X.shape[0] * X.shape[1] - 1)
+    wanted = r"expected at most 19,999 entries, got 200 rows x 100 columns; use init='kmeans' or fewer features\."
+    with pytest.raises(ValueError, match=wanted):
+        PrototypeKLR(**options).fit(X, y)
 
 
 def test_l1_makes_prototypes_sparse_and_reaches_its_optimum():
@@ -204,6 +251,7 @@ def test_documents_are_learned_from_a_wide_kernel_on():
         {"solver": "lbfgs"},
         {"solver": "adam", "l1": 1e-3},
         {"solver": "alternating", "init": "kmeans"},
+        {"solver": "lbfgs", "init": "archetypes", "loss": "squared_hinge"},
         {"solver": "adam", "lazy": True},
         {"solver": "lbfgs", "kernel": "poly", "degree": 2},
         {"learn_prototypes": False},

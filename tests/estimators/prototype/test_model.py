@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from klr_bench.estimators.prototype.kernels import PrototypeKernel
+from klr_bench.estimators.prototype.losses import LOSSES
 from klr_bench.estimators.prototype.model import PARTS, Layout, Model, Rows
 from klr_bench.estimators.prototype.solvers import Adam, by_gradient
 from tests.reference import prototype as reference
@@ -27,9 +28,9 @@ def toy(seed, n=13, d=4, n_classes=3, J=2):
     return X, y, layout, 0.7 * random.standard_normal(layout.size)
 
 
-def model_of(name, layout, **penalties):
+def model_of(name, layout, *, loss="logit", **penalties):
     options = dict(KERNELS[name])
-    return Model(layout, PrototypeKernel(**options), **penalties)
+    return Model(layout, PrototypeKernel(**options), loss=LOSSES[loss], **penalties)
 
 
 def by_reference(name, layout, X, y, **penalties):
@@ -44,16 +45,17 @@ def by_reference(name, layout, X, y, **penalties):
     return value
 
 
+@pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize(("n_classes", "J"), [(2, 2), (3, 1), (4, 3)])
 @pytest.mark.parametrize(("name", "sparse"), [(k, s) for k in KERNELS for s in (False, True) if s or k != "lazy"])
-def test_slopes_are_those_of_finite_differences(name, sparse, n_classes, J):
+def test_slopes_are_those_of_finite_differences(name, sparse, n_classes, J, loss):
     X, y, layout, x = toy(3, n_classes=n_classes, J=J)
-    model = model_of(name, layout, l2=0.3)
+    model = model_of(name, layout, l2=0.3, loss=loss)
     rows = Rows(sp.csr_matrix(X) if sparse else X, y)
-    value = by_reference(name, layout, X, y, l2=0.3)
-    loss, slopes = model.slopes_of_all(x, rows)
-    assert loss == pytest.approx(value(x), rel=1e-12)
-    assert model.objective(x, rows) == pytest.approx(loss, rel=1e-12)
+    value = by_reference(name, layout, X, y, l2=0.3, loss=loss)
+    total, slopes = model.slopes_of_all(x, rows)
+    assert total == pytest.approx(value(x), rel=1e-12)
+    assert model.objective(x, rows) == pytest.approx(total, rel=1e-12)
     expected = reference.slopes(value, x)
     np.testing.assert_allclose(slopes, expected, rtol=1e-6, atol=1e-8)
     assert name == "linear" or abs(expected[-1]) > 1e-3
@@ -61,6 +63,17 @@ def test_slopes_are_those_of_finite_differences(name, sparse, n_classes, J):
         _, alone = model.slopes_of_all(x, rows, (part,))
         np.testing.assert_allclose(alone[layout.slices[part]], slopes[layout.slices[part]], rtol=1e-12)
         assert np.count_nonzero(alone) <= layout.slices[part].stop - layout.slices[part].start
+
+
+@pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_first_intercepts_are_the_best_constant_scores(loss, n_classes):
+    y = np.repeat(np.arange(n_classes), [5, 3, 4][:n_classes])
+    constant = loss.constant(np.bincount(y) / len(y))
+    F = np.tile(constant, (len(y), 1))
+    assert F.shape[1] == (1 if n_classes == 2 else 3)
+    np.testing.assert_allclose(loss.slopes(F, y).mean(axis=0), 0, atol=1e-12)
+    assert np.mean(loss.values(F, y)) < np.mean(loss.values(0 * F, y))
 
 
 @pytest.mark.parametrize("name", KERNELS)
