@@ -52,7 +52,7 @@ class CenterRows:
         self.blocks = _slices(self.n, min(max(VALUES // self.B // SIDE, 1) * SIDE, 4096))
         self._stored = self._prepared = None
         fitting = limit * 1e6 / (self.n * self.dtype.itemsize)
-        if self.B <= fitting:
+        if fitting >= self.B:
             self._stored = parallel_map(self._values, self.blocks)
         elif isinstance(self._left, np.ndarray) and 2 * self._left.shape[1] <= fitting:
             self._prepared = parallel_map(self._operands_of, self.blocks)

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 from llvmlite import binding, ir
-from numba import float32, float64, int64, void
+from numba import float32, float64, int64, types, void
 from numba.core import cgutils
 from numba.extending import intrinsic
 
@@ -144,10 +144,10 @@ def _block(n_rows):
 
 
 _add_block, _add_row = _block(ROWS), _block(1)
-_MATRIX, _VECTOR = float32[:, ::1], float32[::1]
+_MATRIX, _VECTOR = (types.Array(float32, n, "C", readonly=True) for n in (2, 1))
 
 
-@compiled(void(_MATRIX, _VECTOR, _MATRIX, _VECTOR, int64, float64))
+@compiled(void(_MATRIX, _VECTOR, _MATRIX, float32[::1], int64, float64))
 def add_sums(left, weights, right, sums, n_words, per_bit):
     """Add weighted column sums of exp(min(x, 0)) to `sums`, for the exponents x of two operands.
 
