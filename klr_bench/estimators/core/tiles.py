@@ -29,13 +29,13 @@ _ROUND = 12582912.0
 
 
 def _coefficients(degree):
-    """Return the coefficients of a polynomial for 2^r, highest power first, with a small relative error in |r| <= 1/2.
+    """Return the coefficients of a polynomial for exp(r), highest power first, with abs(r) <= log(2) / 2.
 
-    The constant is 1, so that 2^0 is exact.  Reweighted least squares lead to nearly the smallest largest error.
+    The constant is 1, so that exp(0) is exact.  Reweighted least squares nearly minimize the largest relative error.
     """
-    r = 0.5 * np.cos(np.pi * (np.arange(400) + 0.5) / 400)
-    powers = r[:, None] ** np.arange(1, degree + 1) / 2 ** r[:, None]
-    target, weights = 1 - 2**-r, np.ones(len(r))
+    r = 0.5 * math.log(2) * np.cos(np.pi * (np.arange(400) + 0.5) / 400)
+    powers = r[:, None] ** np.arange(1, degree + 1) / np.exp(r[:, None])
+    target, weights = 1 - np.exp(-r), np.ones(len(r))
     for _ in range(60):
         solution = np.linalg.lstsq(powers * weights[:, None], target * weights, rcond=None)[0]
         error = np.abs(powers @ solution - target)
@@ -43,7 +43,9 @@ def _coefficients(degree):
     return [*solution[::-1], 1.0]
 
 
-_POLYNOMIAL = _coefficients(5)
+_POLYNOMIAL = _coefficients(6)
+_LN2_HIGH = 0.693359375
+"""log(2) rounded to ten bits, so that its product with k is exact."""
 
 
 def _constant(value, kind=_FLOATS):
@@ -68,12 +70,16 @@ def _vector(builder, data, place):
 
 
 def _exp(builder, x):
-    """Return exp(min(x, 0)) with a relative error of about 3e-7 plus that of x; below 2^-126 it is 2^-126."""
-    x = builder.fmul(x, _constant(1 / math.log(2)))
-    x = builder.select(builder.fcmp_ordered(">", x, _constant(-126.0)), x, _constant(-126.0))
+    """Return exp(min(x, 0)) with a relative error of at most 3e-7; below exp(-87) it is exp(-87).
+
+    With k = x / log(2), rounded, and r = x - k log(2) it is 2^k exp(r).
+    """
+    x = builder.select(builder.fcmp_ordered(">", x, _constant(-87.0)), x, _constant(-87.0))
     x = builder.select(builder.fcmp_ordered("<", x, _constant(0.0)), x, _constant(0.0))
-    shifted = builder.fadd(x, _constant(_ROUND))
-    r = builder.fsub(x, builder.fsub(shifted, _constant(_ROUND)))
+    shifted = _call(builder, "fmuladd", [x, _constant(1 / math.log(2)), _constant(_ROUND)])
+    k = builder.fsub(shifted, _constant(_ROUND))
+    r = _call(builder, "fmuladd", [k, _constant(-_LN2_HIGH), x])
+    r = _call(builder, "fmuladd", [k, _constant(_LN2_HIGH - math.log(2)), r])
     value = _constant(_POLYNOMIAL[0])
     for coefficient in _POLYNOMIAL[1:]:
         value = _call(builder, "fmuladd", [value, r, _constant(coefficient)])

@@ -50,7 +50,13 @@ def test_a_fit_compiles_what_it_needs_once_for_all_processes(tmp_path):
     folder, imported, hits, compiled_for, values, log = in_new_process(tmp_path)
     assert (folder.parent, imported, hits, len(compiled_for)) == (tmp_path, 0, 0, 1)
     assert "float32" in compiled_for[0]
-    assert {path.name.split(".")[0] for path in folder.rglob("*.nbc")} <= {"engine", "losses", "perceptron", "kernels"}
+    assert {path.name.split(".")[0] for path in folder.rglob("*.nbc")} <= {
+        "engine",
+        "losses",
+        "perceptron",
+        "kernels",
+        "tiles",
+    }
     assert log.count("is compiling the code for this fit") == 1
     files = sorted(folder.rglob("*"))
     again = in_new_process(tmp_path)
