@@ -101,7 +101,7 @@ def measure(output):
             yield _ratio(f"{online} over {batch}", len(y), 54, "float32", ratio, 1.8)
             ratio = seconds[online] / steps[batch]
             yield _ratio(f"{online} over the steps of {batch}", len(y), 54, "float32", ratio, 10.0)
-    dense, signs = np.ascontiguousarray(X, dtype=np.float32), np.where(y == y.max(), 1.0, -1.0)
+    dense, signs = np.array(X, dtype=np.float32), np.where(y == y.max(), 1.0, -1.0)
     plain, _ = once(lambda: rank_one(adaptive, np.ones(1), dense, signs, np.eye(54, dtype=np.float32)))
     yield _ratio("plain loop of arow over bcw1", len(y), 54, "float32", plain / seconds["bcw1"], float("nan"))
     yield from measure_blocks()
