@@ -51,7 +51,7 @@ def test_a_metric_is_a_row_beside_that_of_the_paper(make: Make) -> None:
     assert texts == [
         ["FISTA: Accuracy (%)", "84.6 ± 0.6", "85.0 ± 0.0"],
         ["paper", "84.6", "89.6"],
-        ["diff", "0.0", "-4.6*"],
+        ["diff", "0.0§", "-4.6§*"],
         ["FISTA: Training time (s)", "2.00 ± 0.00", "2.00 ± 0.00"],
         ["paper", "4.4", "22.0"],
         ["ratio", "2.2x", "11x"],

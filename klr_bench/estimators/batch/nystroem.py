@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY
 import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import StrOptions
+from sklearn.utils._param_validation import InvalidParameterError, StrOptions
 from sklearn.utils.validation import check_array
 
 from klr_bench.estimators.batch.base import ExpansionClassifier, slices, usual_lam
@@ -162,10 +162,6 @@ class NystroemKLR(ExpansionClassifier):
         del n_samples
         return self.max_iter, 1
 
-    def summary(self):
-        """Return the numbers of centers, Newton steps and passes, and the total objective."""
-        return super().summary() | {"n_passes": self.n_passes_}
-
     def _publish(self, solver):
         if not np.isfinite(solver.objective).all():
             message = f"NystroemKLR: the objective is {np.max(solver.objective):g}; scale X, or increase lam."
@@ -182,6 +178,11 @@ class NystroemKLR(ExpansionClassifier):
         """Return the centers, in the layout of X."""
         n, B = X.shape[0], min(self.n_centers, X.shape[0])
         if not isinstance(self.centers, str):
+            if not sp.issparse(self.centers) and np.ndim(self.centers) != 2:
+                raise InvalidParameterError(
+                    f"The 'centers' parameter of NystroemKLR must be 'uniform', 'kmeans++', 'oskl' or an array of shape "
+                    f"(n_centers, n_features). Got {self.centers!r} instead."
+                )
             centers = check_array(self.centers, accept_sparse="csr", dtype=X.dtype)
             if centers.shape[1] != X.shape[1]:
                 message = f"centers: expected {X.shape[1]} features as in X, got {centers.shape[1]}."

@@ -29,9 +29,9 @@ _ROUND = 12582912.0
 
 
 def _coefficients(degree):
-    """Return the coefficients of a polynomial for exp(r), highest power first, with abs(r) <= log(2) / 2.
+    """Return the coefficients of a polynomial for exp(r), highest power first.
 
-    The constant is 1, so that exp(0) is exact.  Reweighted least squares nearly minimize the largest relative error.
+    It is accurate for abs(r) <= log(2) / 2.  The constant is 1, so that exp(0) is exact.  Reweighted least squares nearly minimize the largest relative error.
     """
     r = 0.5 * math.log(2) * np.cos(np.pi * (np.arange(400) + 0.5) / 400)
     powers = r[:, None] ** np.arange(1, degree + 1) / np.exp(r[:, None])
@@ -70,7 +70,7 @@ def _vector(builder, data, place):
 
 
 def _exp(builder, x):
-    """Return exp(min(x, 0)) with a relative error of at most 3e-7; below exp(-87) it is exp(-87).
+    """Return exp(max(min(x, 0), -87)) with a relative error of at most 3e-7.
 
     With k = x / log(2), rounded, and r = x - k log(2) it is 2^k exp(r).
     """
@@ -88,7 +88,10 @@ def _exp(builder, x):
 
 
 def _block(n_rows):
-    """Return an intrinsic that adds the weighted values of `n_rows` rows from i on to SIDE sums from j on."""
+    """Return an intrinsic that adds the weighted values of `n_rows` rows to SIDE sums.
+
+    Its arguments i and j are the first row and the first column.
+    """
 
     @intrinsic
     def add_block(typing, left, weights, right, sums, n_words, per_bit, i, j):
@@ -155,9 +158,9 @@ _MATRIX, _VECTOR = (types.Array(float32, n, "C", readonly=True) for n in (2, 1))
 
 @compiled(void(_MATRIX, _VECTOR, _MATRIX, float32[::1], int64, float64))
 def add_sums(left, weights, right, sums, n_words, per_bit):
-    """Add weighted column sums of exp(min(x, 0)) to `sums`, for the exponents x of two operands.
+    """Add weighted column sums of exp(min(x, 0)) to `sums`.
 
-    left (n, d) and right (d, m) are operands of `klr_bench.estimators.core.operands` whose first `n_words` columns are
+    The exponents x are products of two operands.  left (n, d) and right (d, m) are operands of `klr_bench.estimators.core.operands` whose first `n_words` columns are
     bits; m is a multiple of SIDE, the length of `sums`.
     """
     n = left.shape[0]
@@ -170,7 +173,10 @@ def add_sums(left, weights, right, sums, n_words, per_bit):
 
 
 def sums_of(left, weights, right, n_words=0, per_bit=0.0):
-    """Return the weighted column sums (m,) of exp(min(x, 0)) for operands left (n, d) and right (d, m) in float32."""
+    """Return weighted column sums (m,) of exp(min(x, 0)) for exponents x.
+
+    The exponents are products of the float32 operands left (n, d) and right (d, m), as in `add_sums`.
+    """
     m = right.shape[1]
     padded = np.zeros((right.shape[0], -(-m // SIDE) * SIDE), dtype=np.float32)
     padded[:, :m] = right

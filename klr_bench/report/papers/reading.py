@@ -119,7 +119,7 @@ def read_lines(folder: Path, paper: Paper, metrics: Mapping[str, Metric], search
     except FileNotFoundError:
         return []
     except (ValueError, csv.Error) as error:
-        message = f"{path}: expected a CSV file, but it cannot be read ({error})."
+        message = f"{path}: expected a CSV file, got a file that cannot be read ({error})."
         raise KlrBenchError(message) from error
     expected = list(Printed.model_fields)
     if header != expected:
