@@ -57,7 +57,7 @@ def test_a_metric_is_a_row_beside_that_of_the_paper(make: Make) -> None:
         ["ratio", "2.2x", "11x"],
         ["FISTA: Non-zero (%)", "2.4 ± 0.0", "2.4 ± 0.0"],
         ["paper", "1.4", "4.6"],
-        ["diff", "+1.0*", "-2.2*"],
+        ["diff", "+1.0§*", "-2.2§*"],
         ["prox-Newton: Accuracy (%)", "85.0 ± 0.0‡", "85.0 ± 0.0"],
         ["prox-Newton: Training time (s)", "2.00 ± 0.00", "2.00 ± 0.00"],
         ["prox-Newton: Non-zero (%)", "2.4 ± 0.0", "2.4 ± 0.0"],

@@ -179,10 +179,11 @@ class NystroemKLR(ExpansionClassifier):
         n, B = X.shape[0], min(self.n_centers, X.shape[0])
         if not isinstance(self.centers, str):
             if not sp.issparse(self.centers) and np.ndim(self.centers) != 2:
-                raise InvalidParameterError(
-                    f"The 'centers' parameter of NystroemKLR must be 'uniform', 'kmeans++', 'oskl' or an array of shape "
+                message = (
+                    "The 'centers' parameter of NystroemKLR must be 'uniform', 'kmeans++', 'oskl' or an array of shape "
                     f"(n_centers, n_features). Got {self.centers!r} instead."
                 )
+                raise InvalidParameterError(message)
             centers = check_array(self.centers, accept_sparse="csr", dtype=X.dtype)
             if centers.shape[1] != X.shape[1]:
                 message = f"centers: expected {X.shape[1]} features as in X, got {centers.shape[1]}."
