@@ -31,7 +31,8 @@ _ROUND = 12582912.0
 def _coefficients(degree):
     """Return the coefficients of a polynomial for exp(r), highest power first.
 
-    It is accurate for abs(r) <= log(2) / 2.  The constant is 1, so that exp(0) is exact.  Reweighted least squares nearly minimize the largest relative error.
+    It is accurate for abs(r) <= log(2) / 2.  The constant is 1, so that exp(0) is exact.  Reweighted least squares
+    nearly minimize the largest relative error.
     """
     r = 0.5 * math.log(2) * np.cos(np.pi * (np.arange(400) + 0.5) / 400)
     powers = r[:, None] ** np.arange(1, degree + 1) / np.exp(r[:, None])
@@ -160,8 +161,9 @@ _MATRIX, _VECTOR = (types.Array(float32, n, "C", readonly=True) for n in (2, 1))
 def add_sums(left, weights, right, sums, n_words, per_bit):
     """Add weighted column sums of exp(min(x, 0)) to `sums`.
 
-    The exponents x are products of two operands.  left (n, d) and right (d, m) are operands of `klr_bench.estimators.core.operands` whose first `n_words` columns are
-    bits; m is a multiple of SIDE, the length of `sums`.
+    The exponents x are products of two operands.  left (n, d) and right (d, m) are operands of
+    `klr_bench.estimators.core.operands` whose first `n_words` columns are bits; m is a multiple of SIDE, the length
+    of `sums`.
     """
     n = left.shape[0]
     whole = n - n % ROWS
