@@ -16,8 +16,8 @@ from klr_bench.report.render.document import Grid
 MEANINGS = {
     "numbers": "values printed in the paper's tables",
     Verdict.EXACT.value: "the measured mean differs from the printed one by at most half a unit of its last digit",
-    Verdict.STATISTICAL.value: "the difference is at most two published standard deviations or twice its standard "
-    "error; without a published spread, at most one percentage point or, for other values, 4 %",
+    Verdict.STATISTICAL.value: "the difference is at most two published standard deviations or two standard "
+    "errors; without a published spread, at most one percentage point or, for other values, 4 %",
     Verdict.EXPLAINED.value: "a larger difference, with a cause that an experiment demonstrates",
     Verdict.UNEXPLAINED.value: "a larger difference without a known cause",
     Verdict.NOT_COMPARED.value: "training times, values for substitute data, and values that were not measured",

@@ -122,9 +122,17 @@ def _write_tables(values: Values, formats: Sequence[str]) -> None:
     console, folder, reports = PlainConsole(), _results_dirs(values)[0], _reports_dir(values)
     output = Path(values["output"]) if "output" in values else None
     table, columns = values.get("table"), _columns(values)
-    for name in items("paper", values["paper"]) if "paper" in values else []:
-        place = output or reports / "papers" / name
-        _print_paths(report_papers([name], folder, console=console, table=table, formats=formats, output=place))
+    if "paper" in values:
+        written = report_papers(
+            items("paper", values["paper"]),
+            folder,
+            console=console,
+            table=table,
+            formats=formats,
+            output=output,
+            reports_dir=reports,
+        )
+        _print_paths(written)
     names = _experiments(values)
     for name in names:
         place = (output / name if len(names) > 1 else output) if output else reports / name / "report"

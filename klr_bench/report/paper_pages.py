@@ -54,14 +54,15 @@ def report_papers(
     table: str | None = None,
     formats: Sequence[str] = ("terminal",),
     output: Path | None = None,
+    reports_dir: Path | None = None,
 ) -> list[Path]:
     """Print the report of each paper, write its files, and return their paths.
 
     The name "all" prints one row per paper.
 
-    `table` restricts the report to one table of a paper.  The files in `output`, or <results_dir>/papers/<name>, are
-    tables.md, tables.tex, numbers.csv, and the figures of the experiments of a paper.  Raises KlrBenchError for an
-    unknown paper or table.
+    `table` restricts the report to one table of a paper.  The files in `output`, or <reports_dir>/papers/<name>, are
+    tables.md, tables.tex, numbers.csv, and the figures of the experiments of a paper; `reports_dir` is `results_dir` by
+    default.  Raises KlrBenchError for an unknown paper or table.
     """
     check_formats(formats)
     written = []
@@ -78,7 +79,7 @@ def report_papers(
         for note in drawn.notes:
             console.print(note, soft_wrap=True)
         files = {file: text.encode() for file, text in texts.items()} | drawn.files
-        written += write_changed(output or results_dir / "papers" / name, files)
+        written += write_changed(output or (reports_dir or results_dir) / "papers" / name, files)
     return written
 
 
@@ -250,5 +251,5 @@ def number_rows(papers: Iterable[Reproduction], table: str | None = None) -> Ite
                 row += [match.experiment, match.dataset, entry.n, entry.mean, entry.std] if entry else [None] * 5
                 row += [line.value, line.spread, match.difference if match.not_compared is None else None]
                 why = match.not_compared.value if match.not_compared else None
-                setting = match.calibration.setting if match.is_calibrated and match.calibration else ""
+                setting = match.calibration.setting if match.calibration else ""
                 yield [*row, match.verdict.value, why, match.reason, " ".join(match.shown_by), setting], match

@@ -103,13 +103,13 @@ def measured_cell(match: Match, causes: Mapping[str, str]) -> str:
 
 
 def calibration_sentences(matches: Iterable[Match]) -> list[str]:
-    """Return a sentence on each setting that was chosen to agree with published numbers.
+    """Return one text for each calibrated setting of the given numbers.
 
-    Each is followed by the results without this choice, if there are any.
+    It includes the results without this setting, if there are any.
     """
     groups: dict[str, list[Match]] = {}
     for match in matches:
-        if match.is_calibrated and match.calibration:
+        if match.calibration:
             groups.setdefault(match.calibration.setting, []).append(match)
     sentences = []
     for setting, group in groups.items():

@@ -71,3 +71,12 @@ def test_a_report_on_the_references_is_written_outside_of_their_folder(
         file = Path("results", "reference_reports", written)
         assert file.is_file()
         assert str(file) in capsys.readouterr().out
+
+
+def test_an_unknown_paper_is_refused_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["report", "paper=tan2016aaai,unknown", "format=csv", f"results_dir={REFERENCE}"]) == 2
+    assert "unknown" in capsys.readouterr().err
+    assert not [*tmp_path.iterdir()]

@@ -24,6 +24,7 @@ from klr_bench.estimators.core.parameters import (
     estimator,
     parameter,
 )
+from klr_bench.estimators.core.rows import slices
 from klr_bench.estimators.core.threads import parallel_map
 from klr_bench.protocols import FIRST
 
@@ -122,6 +123,11 @@ def usual_lam(n):
     return 0.1 / n
 
 
+def per_problem(values):
+    """Return an array with one value per problem, or a float if there is only one."""
+    return float(values[0]) if len(values) == 1 else values
+
+
 class KernelBlocks:
     """Kernel matrix of the rows of X, either stored as a whole or computed block by block.
 
@@ -169,11 +175,6 @@ class KernelBlocks:
         if self.whole is not None:
             return (b @ self.whole).astype(np.float64)
         return evaluate(self.operands, self.left(slice(None)), b, self._rows)
-
-
-def slices(n, size):
-    """Return consecutive slices of at most `size` rows that together cover n rows."""
-    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
 @estimator
@@ -304,6 +305,4 @@ class BatchKLR(ExpansionClassifier):
             )
             raise ValueError(message)
         gap = (primal - dual) / primal
-        self.objective_, self.dual_objective_, self.duality_gap_ = (
-            float(values[0]) if len(primal) == 1 else values for values in (primal, dual, gap)
-        )
+        self.objective_, self.dual_objective_, self.duality_gap_ = map(per_problem, (primal, dual, gap))

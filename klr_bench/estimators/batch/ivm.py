@@ -16,7 +16,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from sklearn.exceptions import ConvergenceWarning
 
-from klr_bench.estimators.batch.base import ExpansionClassifier, slices, usual_lam
+from klr_bench.estimators.batch.base import ExpansionClassifier, usual_lam
 from klr_bench.estimators.core.classifier import checked_fit, verbose_callback
 from klr_bench.estimators.core.multiclass import gather, in_common, one_vs_rest
 from klr_bench.estimators.core.parameters import (
@@ -28,6 +28,7 @@ from klr_bench.estimators.core.parameters import (
     estimator,
     parameter,
 )
+from klr_bench.estimators.core.rows import slices
 from klr_bench.estimators.core.vectors import TIE
 
 CANDIDATES = 64

@@ -11,8 +11,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import InvalidParameterError, StrOptions
 from sklearn.utils.validation import check_array
 
-from klr_bench.estimators.batch.base import ExpansionClassifier, slices, usual_lam
+from klr_bench.estimators.batch.base import ExpansionClassifier, per_problem, usual_lam
 from klr_bench.estimators.core.classifier import checked_fit, verbose_callback
+from klr_bench.estimators.core.multiclass import SEEDS
 from klr_bench.estimators.core.newton import CenterRows, NewtonCG
 from klr_bench.estimators.core.parameters import (
     CLASS_WEIGHT,
@@ -24,6 +25,7 @@ from klr_bench.estimators.core.parameters import (
     estimator,
     parameter,
 )
+from klr_bench.estimators.core.rows import slices
 from klr_bench.estimators.online.oskl import OSKL
 
 KMEANS_ROWS = 20_000
@@ -167,29 +169,15 @@ class NystroemKLR(ExpansionClassifier):
             message = f"NystroemKLR: the objective is {np.max(solver.objective):g}; scale X, or increase lam."
             raise ValueError(message)
         coef, norms = solver.coef(), np.linalg.norm(solver.gradient, axis=1)
-        one = len(coef) == 1
-        self.dual_coef_ = coef[0] if one else coef
-        self.objective_, self.gradient_norm_ = (
-            float(values[0]) if one else values.copy() for values in (solver.objective, norms)
-        )
+        self.dual_coef_ = coef if len(coef) > 1 else coef[0]
+        self.objective_, self.gradient_norm_ = per_problem(solver.objective), per_problem(norms)
         self.n_passes_ = solver.n_passes
 
     def _centers(self, X, y):
         """Return the centers, in the layout of X."""
-        n, B = X.shape[0], min(self.n_centers, X.shape[0])
         if not isinstance(self.centers, str):
-            if not sp.issparse(self.centers) and np.ndim(self.centers) != 2:
-                message = (
-                    "The 'centers' parameter of NystroemKLR must be 'uniform', 'kmeans++', 'oskl' or an array of shape "
-                    f"(n_centers, n_features). Got {self.centers!r} instead."
-                )
-                raise InvalidParameterError(message)
-            centers = check_array(self.centers, accept_sparse="csr", dtype=X.dtype)
-            if centers.shape[1] != X.shape[1]:
-                message = f"centers: expected {X.shape[1]} features as in X, got {centers.shape[1]}."
-                raise ValueError(message)
-            self._operands = self._operands.fitting(centers)
-            return centers.copy()
+            return self._given_centers(X)
+        n, B = X.shape[0], min(self.n_centers, X.shape[0])
         order = self._random.permutation(n)
         if self.centers == "kmeans++":
             from sklearn.cluster import kmeans_plusplus  # a slow import
@@ -204,10 +192,24 @@ class NystroemKLR(ExpansionClassifier):
         missing = X[np.sort(order[: B - support.shape[0]])]
         return sp.vstack([support, missing], format="csr") if sp.issparse(X) else np.vstack([support, missing])
 
+    def _given_centers(self, X):
+        if not sp.issparse(self.centers) and np.ndim(self.centers) != 2:
+            message = (
+                "The 'centers' parameter of NystroemKLR must be 'uniform', 'kmeans++', 'oskl' or an array of shape "
+                f"(n_centers, n_features). Got {self.centers!r} instead."
+            )
+            raise InvalidParameterError(message)
+        centers = check_array(self.centers, accept_sparse="csr", dtype=X.dtype)
+        if centers.shape[1] != X.shape[1]:
+            message = f"centers: expected {X.shape[1]} features as in X, got {centers.shape[1]}."
+            raise ValueError(message)
+        self._operands = self._operands.fitting(centers)
+        return centers.copy()
+
     def _support_of_oskl(self, X, y, order, B):
         """Return the support vectors of OSKL after as many rows as lead to B of them, or after all."""
         kernel = {name: getattr(self, name) for name in ("kernel", "degree", "coef0", "dtype")}
-        model = OSKL(gamma=self._operands.kernel.gamma, random_state=self._random.randint(2**31 - 1), **kernel)
+        model = OSKL(gamma=self._operands.kernel.gamma, random_state=self._random.randint(SEEDS), **kernel)
         for part in slices(len(order), 4 * B):
             model.partial_fit(X[order[part]], y[order[part]], classes=self.classes_)
             if model.n_support_ >= B:

@@ -17,10 +17,11 @@ from __future__ import annotations
 import numpy as np
 from numba import float32, float64, int64, void
 
-from klr_bench.estimators.batch.base import LARGEST, BatchKLR, slices
+from klr_bench.estimators.batch.base import LARGEST, BatchKLR
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import sigmoid
 from klr_bench.estimators.core.parameters import estimator
+from klr_bench.estimators.core.rows import slices
 
 
 def _signature(real):

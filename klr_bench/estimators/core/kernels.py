@@ -115,7 +115,8 @@ def _bits_as_float(typing, bits):
 
 
 _LOG2_E = np.float32(1 / math.log(2))
-_LN2_HIGH, _LN2_LOW = np.float32(0.693359375), np.float32(math.log(2) - 0.693359375)  # k HIGH is exact
+LN2_HIGH, LN2_LOW = np.float32(0.693359375), np.float32(math.log(2) - 0.693359375)
+"""Two numbers with the sum log(2); products of the first with small integers are exact."""
 
 
 @compiled(float32(float32), fastmath=True)
@@ -127,7 +128,7 @@ def exp_of_negative(x):
     """
     x = max(min(x, np.float32(0)), np.float32(-87))
     k = np.floor(x * _LOG2_E + np.float32(0.5))
-    r = x - k * _LN2_HIGH - k * _LN2_LOW
+    r = x - k * LN2_HIGH - k * LN2_LOW
     e = np.float32(1 / 5040)
     e = e * r + np.float32(1 / 720)
     e = e * r + np.float32(1 / 120)

@@ -6,10 +6,10 @@ objective
 
     J(w) = (lam/2) ||w||^2 + sum_i v_i log(1 + exp(-y_i f_i)),    f = K a
 
-is minimized by Newton's method.  Its steps are solutions by conjugate gradients: a product of the Hessian and a vector
+is minimized by Newton's method.  Its steps are computed by conjugate gradients: a product of the Hessian and a vector
 is a pass over the rows, in which kernel values are computed again.  The preconditioner is the Hessian of some of the
 rows, whose minimum is the starting point (Marteau-Ferey, Bach, Rudi, 2019).  All classes are solved together, so that
-each kernel value of a pass serves all of them; arrays of theirs have the shape (k, ...).
+each kernel value of a pass is used for all of them; their arrays have the shape (k, ...).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, solve_triangular
 from scipy.special import expit
 
+from klr_bench.estimators.core.rows import slices
 from klr_bench.estimators.core.threads import parallel_map
 from klr_bench.estimators.core.tiles import SIDE
 
@@ -43,13 +44,12 @@ class CenterRows:
     """
 
     def __init__(self, operands, X, centers, limit):
-        self._operands, self._rows = operands, operands.rows(X)
-        self._right = operands.right(operands.rows(centers))
+        self._operands, self._rows, centers = operands, operands.rows(X), operands.rows(centers)
+        self._left, self._right = operands.left(centers), operands.right(centers)
         self.n, self.B, self.dtype = X.shape[0], centers.shape[0], X.dtype
-        self._left = operands.left(operands.rows(centers))
         G = operands.values(self._left, self._right).astype(np.float64)
         self.G = (G + G.T) / 2
-        self.blocks = _slices(self.n, min(max(VALUES // self.B // SIDE, 1) * SIDE, 4096))
+        self.blocks = slices(self.n, min(max(VALUES // self.B // SIDE, 1) * SIDE, 4096))
         self._stored = self._prepared = None
         fitting = limit * 1e6 / (self.n * self.dtype.itemsize)
         if fitting >= self.B:
@@ -66,7 +66,7 @@ class CenterRows:
 
     def some(self, places):
         """Return the kernel values (m, B) of the rows with the given sorted places."""
-        return np.concatenate([self._values(places[part]) for part in _slices(len(places), 4096)])
+        return np.concatenate([self._values(places[part]) for part in slices(len(places), 4096)])
 
     def sums(self, a, weights_of):
         """Return f (k, n) of all rows, and the sums (k, B) of their kernel values with weights.
@@ -90,7 +90,7 @@ class CenterRows:
             return (K.T @ weights_of(f[:, block], block).T.astype(self.dtype)).T.astype(np.float64)
 
         total = np.zeros(a.shape)
-        for part in _slices(len(self.blocks), 64):  # 64 partial sums at a time are in memory
+        for part in slices(len(self.blocks), 64):  # 64 partial sums at a time are in memory
             for values in parallel_map(one, range(part.start, part.stop)):
                 total += values
         return f, total
@@ -116,8 +116,12 @@ class NewtonCG:
         self._solve_sample()
 
     def coef(self):
-        """Return the coefficients a = T^-1 w (k, B) of the centers."""
-        return solve_triangular(self.T, self.w.T, check_finite=False).T
+        """Return the coefficients (k, B) of the centers."""
+        return self._coef(self.w)
+
+    def _coef(self, w):
+        """Return a = T^-1 w for each of the points w (k, B)."""
+        return solve_triangular(self.T, w.T, check_finite=False).T
 
     def evaluate(self):
         """Compute objectives and gradients at w; estimate the distances from the minima.
@@ -125,16 +129,14 @@ class NewtonCG:
         The estimate is g'P^-1 g / 2 with the gradient g and the preconditioner P; the exact Hessian in place of P would
         give the decrease predicted by Newton's method.
         """
-        losses = np.zeros(len(self.w))
-
-        def slopes(f, block):
-            return -self.shares[block] * self.signs[:, block] * expit(-self.signs[:, block] * f)
-
-        self._f, sums = self._pass(self.w, slopes)
+        self._f, sums = self._pass(self.w, lambda f, block: _slopes(f, self.signs[:, block], self.shares[block]))
         losses = np.logaddexp(0, -self.signs * self._f) @ self.shares
         self.objective = losses + self.lam / 2 * np.sum(self.w**2, axis=1)
         self.gradient = sums + self.lam * self.w
-        self._factors = [self._sample_factor(w, signs, self.lam) for w, signs in zip(self.w, self._signs, strict=True)]
+        self._factors = [
+            self._sample_factor(self._sample_values(w), signs, self.lam)
+            for w, signs in zip(self.w, self._signs, strict=True)
+        ]
         return np.sum(self.gradient * self._precondition(self.gradient), axis=1) / 2
 
     def step(self, unfinished):
@@ -142,8 +144,7 @@ class NewtonCG:
 
         Return False if nothing changes.
         """
-        s = expit(self.signs * self._f)
-        curvature = self.shares * s * (1 - s)
+        curvature = _curvatures(self._f, self.signs, self.shares)
         right = np.where(unfinished[:, None], self.gradient, 0.0)
         direction, change = self._conjugate_gradients(right, lambda f, block: curvature[:, block] * f)
         sizes = self._line_search(direction, change)
@@ -152,7 +153,7 @@ class NewtonCG:
 
     def _pass(self, w, weights_of):
         self.n_passes += 1
-        f, sums = self.rows.sums(solve_triangular(self.T, w.T, check_finite=False).T, weights_of)
+        f, sums = self.rows.sums(self._coef(w), weights_of)
         return f, solve_triangular(self.T, sums.T, trans=1, check_finite=False).T
 
     def _conjugate_gradients(self, right, weights_of):
@@ -195,14 +196,18 @@ class NewtonCG:
             lam *= PATH
         for k, signs in enumerate(self._signs):
             for lam in [*lams[::-1], self.lam]:
-                f = (self._Z @ self.w[k].astype(self._Z.dtype)).astype(np.float64)
-                slopes = -self._shares * signs * expit(-signs * f)
+                f = self._sample_values(self.w[k])
+                slopes = _slopes(f, signs, self._shares)
                 g = (slopes.astype(self._Z.dtype) @ self._Z).astype(np.float64) + lam * self.w[k]
-                self.w[k] -= cho_solve(self._sample_factor(self.w[k], signs, lam), g, check_finite=False)
+                self.w[k] -= cho_solve(self._sample_factor(f, signs, lam), g, check_finite=False)
 
-    def _sample_factor(self, w, signs, lam):
-        s = expit(signs * (self._Z @ w.astype(self._Z.dtype)).astype(np.float64))
-        scaled = self._Z * np.sqrt(self._shares * s * (1 - s)).astype(self._Z.dtype)[:, None]
+    def _sample_values(self, w):
+        """Return f of the rows of the preconditioner, for one point w (B,)."""
+        return (self._Z @ w.astype(self._Z.dtype)).astype(np.float64)
+
+    def _sample_factor(self, f, signs, lam):
+        """Return the Cholesky factor of the Hessian of these rows."""
+        scaled = self._Z * np.sqrt(_curvatures(f, signs, self._shares)).astype(self._Z.dtype)[:, None]
         H = (scaled.T @ scaled).astype(np.float64)
         H[np.diag_indices(len(H))] += lam
         return cho_factor(H, lower=False, overwrite_a=True, check_finite=False)
@@ -213,15 +218,25 @@ class NewtonCG:
         )
 
 
+def _slopes(f, signs, shares):
+    """Return the derivative of each row's loss with respect to f, times its share."""
+    return -shares * signs * expit(-signs * f)
+
+
+def _curvatures(f, signs, shares):
+    """Return the second derivative of each row's loss with respect to f, times its share."""
+    s = expit(signs * f)
+    return shares * s * (1 - s)
+
+
 def _factor(G, jitter):
-    """Return the Cholesky factor T, T'T = G + jitter I, with the smallest possible jitter."""
+    """Return a Cholesky factor of G plus a multiple of the identity.
+
+    The multiple grows by factors of 10 until the sum is positive definite.
+    """
     added = jitter * len(G) * max(float(np.mean(np.diag(G))), np.finfo(float).tiny)
     while True:
         try:
             return cholesky(G + added * np.eye(len(G)), lower=False, check_finite=False)
         except LinAlgError:
             added *= 10
-
-
-def _slices(n, size):
-    return [slice(start, min(start + size, n)) for start in range(0, n, size)]

@@ -123,6 +123,11 @@ def grown(array, n):
     return array if n <= len(array) else enlarged(array, (max(n, 2 * len(array)), *array.shape[1:]))
 
 
+def slices(n, size):
+    """Return consecutive slices of at most `size` rows that together cover n rows."""
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
 def growing_like(X):
     """Return an empty store for rows with the layout and the number of columns of X."""
     if sp.issparse(X):

@@ -17,6 +17,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.kernels import LN2_HIGH, LN2_LOW
 
 WIDE = bool(binding.get_host_cpu_features().get("avx512f"))
 LANES, ROWS, COLUMNS = (16, 4, 4) if WIDE else (8, 4, 2)
@@ -26,27 +27,14 @@ SIDE = LANES * COLUMNS
 _FLOATS, _WORDS = ir.VectorType(ir.FloatType(), LANES), ir.VectorType(ir.IntType(32), LANES)
 _ROUND = 12582912.0
 """1.5 * 2^23: adding and subtracting it rounds a float32 to an integer, which then is in its last bits."""
+_POLYNOMIAL = (
+    *(0.0013843648, 0.0083741564, 0.041668002, 0.16666432, 0.49999994),
+    *(1.0, 1.0),
+)
+"""Coefficients of a polynomial for exp(r), abs(r) <= log(2) / 2, highest power first.
 
-
-def _coefficients(degree):
-    """Return the coefficients of a polynomial for exp(r), highest power first.
-
-    It is accurate for abs(r) <= log(2) / 2.  The constant is 1, so that exp(0) is exact.  Reweighted least squares
-    nearly minimize the largest relative error.
-    """
-    r = 0.5 * math.log(2) * np.cos(np.pi * (np.arange(400) + 0.5) / 400)
-    powers = r[:, None] ** np.arange(1, degree + 1) / np.exp(r[:, None])
-    target, weights = 1 - np.exp(-r), np.ones(len(r))
-    for _ in range(60):
-        solution = np.linalg.lstsq(powers * weights[:, None], target * weights, rcond=None)[0]
-        error = np.abs(powers @ solution - target)
-        weights *= (error / error.max() + 0.05) ** 0.3
-    return [*solution[::-1], 1.0]
-
-
-_POLYNOMIAL = _coefficients(6)
-_LN2_HIGH = 0.693359375
-"""log(2) rounded to ten bits, so that its product with k is exact."""
+It nearly minimizes the largest relative error; the constant is 1, so that exp(0) is exact.
+"""
 
 
 def _constant(value, kind=_FLOATS):
@@ -79,8 +67,8 @@ def _exp(builder, x):
     x = builder.select(builder.fcmp_ordered("<", x, _constant(0.0)), x, _constant(0.0))
     shifted = _call(builder, "fmuladd", [x, _constant(1 / math.log(2)), _constant(_ROUND)])
     k = builder.fsub(shifted, _constant(_ROUND))
-    r = _call(builder, "fmuladd", [k, _constant(-_LN2_HIGH), x])
-    r = _call(builder, "fmuladd", [k, _constant(_LN2_HIGH - math.log(2)), r])
+    r = _call(builder, "fmuladd", [k, _constant(-LN2_HIGH), x])
+    r = _call(builder, "fmuladd", [k, _constant(-LN2_LOW), r])
     value = _constant(_POLYNOMIAL[0])
     for coefficient in _POLYNOMIAL[1:]:
         value = _call(builder, "fmuladd", [value, r, _constant(coefficient)])
@@ -180,8 +168,9 @@ def sums_of(left, weights, right, n_words=0, per_bit=0.0):
     The exponents are products of the float32 operands left (n, d) and right (d, m), as in `add_sums`.
     """
     m = right.shape[1]
-    padded = np.zeros((right.shape[0], -(-m // SIDE) * SIDE), dtype=np.float32)
-    padded[:, :m] = right
-    sums = np.zeros(padded.shape[1], dtype=np.float32)
-    add_sums(np.ascontiguousarray(left), np.ascontiguousarray(weights), padded, sums, n_words, per_bit)
+    if m % SIDE:
+        whole, right = right, np.zeros((right.shape[0], m + -m % SIDE), dtype=np.float32)
+        right[:, :m] = whole
+    sums = np.zeros(right.shape[1], dtype=np.float32)
+    add_sums(*map(np.ascontiguousarray, (left, weights, right)), sums, n_words, per_bit)
     return sums[:m]

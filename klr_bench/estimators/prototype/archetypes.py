@@ -1,6 +1,7 @@
-"""Archetypal analysis: a few mixtures of rows, of which all rows are approximately mixtures.
+"""Archetypal analysis: approximate all rows by mixtures of a few archetypes.
 
-For matrices A (n, J) and B (J, n) whose rows are nonnegative with sum 1, the archetypes are the rows of B X at
+The archetypes are mixtures of rows themselves: the rows of B X for matrices A (n, J) and B (J, n), whose rows are
+nonnegative with sum 1, at
 
     min_{A, B} ||X - A B X||^2    (Cutler and Breiman, Technometrics 1994).
 

@@ -1,6 +1,6 @@
 """Losses of `PrototypeKLR`: functions of the scores F (m, M) and the class codes y (m,).
 
-    log             -log P(y_i|x_i)                             M >= 2, or M = 1 with two classes, where the first has 0
+    logit           -log P(y_i|x_i)                             M >= 2, or M = 1 with two classes, where the first has 0
     squared_hinge   sum_c max(0, 1 - s_ic f_c(x_i))^2           s_ic = 1 if c = y_i, else -1
 
 With M = 1 the column of F is for the second class.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
+from klr_bench.estimators.core.multiclass import SEEDS
 from klr_bench.estimators.prototype.archetypes import archetypes
 from klr_bench.estimators.prototype.model import DENSE
 
@@ -45,7 +46,7 @@ def first_prototypes(rows, J, init, random):
     if init == "kmeans":
         from sklearn.cluster import MiniBatchKMeans
 
-        seed = random.randint(2**31 - 1)
+        seed = random.randint(SEEDS)
         return MiniBatchKMeans(J, n_init=1, random_state=seed, batch_size=2048).fit(X).cluster_centers_
     if init == "archetypes" and sp.issparse(X) and X.shape[0] * X.shape[1] > DENSE:
         message = (

@@ -14,7 +14,7 @@ from klr_bench.report.papers.model import Claim, Columns, Paper, Printed, Statem
 from klr_bench.results.variants import Variant, to_number
 
 PUBLISHED = "published"
-"""Stands for the experiment of the paper's own numbers."""
+"""Name used in place of an experiment for numbers that the paper prints."""
 PRINTED = Conditions(frozenset({Machine("paper", "paper")}))
 """Published times are from one machine."""
 

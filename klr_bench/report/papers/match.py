@@ -45,14 +45,14 @@ class Match:
     shown_by: tuple[str, ...] = ()
     """Experiments that demonstrate the cause."""
     calibration: Calibration | None = None
-    """The setting that was chosen because it leads to the published number."""
+    """The setting that was chosen because it leads to the published number, if the number is compared."""
     uncalibrated: Entry | None = None
-    """The measured mean without this choice."""
+    """The measured mean and standard deviation without the calibrated setting."""
 
     @property
     def is_calibrated(self) -> bool:
         """True if the number is compared and has a calibrated setting."""
-        return self.calibration is not None and self.not_compared is None
+        return self.calibration is not None
 
     @property
     def mean(self) -> float | None:
@@ -143,8 +143,8 @@ def match(source: Source, measured: Measured) -> list[Match]:
         for line, column, entry in pairs:
             if entry is not None:
                 found = Match(line, experiment=measured.name, dataset=dataset.name, column=column, entry=entry)
-                found = _with_calibration(found, source.paper, dataset)
-                matches.append(source.with_verdict(replace(found, stand_in=stand_in)))
+                judged = source.with_verdict(replace(found, stand_in=stand_in))
+                matches.append(judged if judged.not_compared else _with_calibration(judged, source.paper, dataset))
     return matches
 
 
