@@ -6,7 +6,7 @@ import numpy as np
 from timing import ONE_PASS, best, noise
 
 from klr_bench import NonConservativeKLR
-from klr_bench.estimators.core.kernels import exp_negative
+from klr_bench.estimators.core.kernels import exp2_negative
 from klr_bench.estimators.core.tiles import sums_of
 from klr_bench.estimators.online import engine
 
@@ -23,7 +23,7 @@ def rates():
     square = random.random_sample((1024, 1024)).astype(np.float32)
     products = 2 * 1024**3 / best(lambda: square @ square)
     values = -square[:, :256].copy()
-    exponential = min(best(lambda: np.exp(values)), best(lambda: exp_negative(values))) / values.size
+    exponential = min(best(lambda: np.exp2(values)), best(lambda: exp2_negative(values))) / values.size
     long = np.ones(2**26, dtype=np.float32)
     memory = long.nbytes / best(long.sum)
     left, right = (random.randint(0, 2**32, shape, np.uint32).view(np.float32) for shape in ((1024, 4), (4, 256)))

@@ -16,7 +16,6 @@ from numba import boolean, float32, float64, int64, types, uint32, uint64, void
 from numba.extending import intrinsic
 
 from klr_bench.estimators.core.jit import compiled
-from klr_bench.estimators.core.kernels import exp_of_negative
 from klr_bench.estimators.core.rows import Growing
 
 LOOKED_AT = 1024
@@ -268,30 +267,3 @@ def add_counts(products, left, right, n_words, differ, per_bit):
         row = products[i]
         for j in range(len(counts)):
             row[j] += scale * counts[j]
-
-
-_WORDS_32 = _words(uint32)
-
-
-@compiled(fastmath=True)
-def _total_count(counts, row, last, of_a, of_b, of_c, of_d, j):
-    """Return the number of bits that differ between a row and column j, as float32.
-
-    It is counts[j], unless `last` is 0, plus the count of the last four words.
-    """
-    before = counts[j] if last > 0 else np.uint32(0)
-    return np.float32(np.int32(before + _differing(row, last, of_a, of_b, of_c, of_d, j)))
-
-
-@compiled(void(_WORDS_32, _WORDS_32, int64, float64, float32[:, ::1]), fastmath=True)
-def exp_of_counts(left, right, n_words, per_bit, values):
-    """Set values[i, j] to exp(per_bit * c), where c bits differ between row i and column j."""
-    counts, scale = np.empty(right.shape[1], dtype=np.uint32), np.float32(per_bit)
-    last = n_words - FOUR
-    a, b, c, d = right[last], right[last + 1], right[last + 2], right[last + 3]
-    for i in range(len(left)):
-        if last > 0:
-            _count(left[i], right, last, True, counts)
-        row, of_row = values[i], left[i]
-        for j in range(len(counts)):
-            row[j] = exp_of_negative(scale * _total_count(counts, of_row, last, a, b, c, d, j))

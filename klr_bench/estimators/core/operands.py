@@ -2,7 +2,7 @@
 
 A tile of kernel values is one product of prepared operands and one elementwise function:
 
-    rbf     exp(-gamma ||x - z||^2)      [s(x-o), -gamma||x-o||^2, 1] . [s(z-o), 1, -gamma||z-o||^2],  s = sqrt(2 gamma)
+    rbf     2^(-rate ||x - z||^2)        [s(x-o), -rate||x-o||^2, 1] . [s(z-o), 1, -rate||z-o||^2],  s = sqrt(2 rate)
     poly    (gamma x'z + coef0)^degree   [gamma x, coef0] . [z, 1]
     linear  x'z
 
@@ -114,18 +114,25 @@ class Dense(_Plain):
             return X.T
         if self.kernel.name == "poly":
             return np.hstack([X, np.ones((len(X), 1))], dtype=X.dtype).T
-        return self._augmented(X, [-2, -1]).T
+        return np.ascontiguousarray(self._augmented(X, [-2, -1]).T)
 
     def packing(self, dtype):
         """Return the `Packing` for operands that store no features as bits."""
         del dtype
         return Packing(0, False, 0.0, 0.0)
 
+    def values(self, left, right):
+        """Return the matrix of kernel values of a left and a right operand."""
+        return tiles.values_of(left, right) if self._in_tiles(right) else super().values(left, right)
+
     def sums(self, left, weights, right):
         """Return weighted sums of kernel values over the rows of the left operand, as in `_Plain`."""
-        if self.kernel.name == "rbf" and len(weights) == 1 and right.dtype == np.float32:
+        if len(weights) == 1 and self._in_tiles(right):
             return tiles.sums_of(left, weights[0], right)[None]
         return super().sums(left, weights, right)
+
+    def _in_tiles(self, right):
+        return self.kernel.name == "rbf" and right.dtype == np.float32
 
     def _arguments(self, left, right):
         return left @ right
@@ -133,12 +140,12 @@ class Dense(_Plain):
     def _augmented(self, X, columns):
         """Return the shifted and scaled rows of X, with the two columns that the rbf kernel needs.
 
-        The rows are sqrt(2 gamma) (x - o); the two columns contain 1 and -gamma ||x - o||^2.
+        The rows are sqrt(2 rate) (x - o); the two columns contain 1 and -rate ||x - o||^2.
         """
         operand = np.empty((len(X), X.shape[1] + 2), dtype=X.dtype)
         rows = operand[:, :-2]
         np.subtract(X, self.origin, out=rows)
-        rows *= np.sqrt(2 * self.kernel.gamma)
+        rows *= np.sqrt(2 * self.kernel.rate)
         operand[:, columns[0]] = 1
         operand[:, columns[1]] = -0.5 * np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
         return operand
@@ -170,12 +177,12 @@ class Indexed(_Plain):
         products = sparse_products(entries, right)
         if kernel.name == "linear":
             return products
-        products *= kernel.gamma if kernel.name == "poly" else 2 * kernel.gamma
+        products *= kernel.gamma if kernel.name == "poly" else 2 * kernel.rate
         if kernel.name == "poly":
             products += products.dtype.type(kernel.coef0)
         else:
-            products -= kernel.gamma * squared_norms(left)[:, None]
-            products -= kernel.gamma * squared_norms(right.T)
+            products -= kernel.rate * squared_norms(left)[:, None]
+            products -= kernel.rate * squared_norms(right.T)
         return products
 
 
@@ -238,24 +245,23 @@ class Packed:
 
     def packing(self, dtype):
         """Return the `Packing` for operands with the given floating-point type."""
-        name, gamma, coef0 = self.kernel.name, self.kernel.gamma, self.kernel.coef0
-        factor = {"rbf": -gamma, "poly": gamma, "linear": 1.0}[name]
-        base = coef0 if name == "poly" else 0.0
-        return Packing(self.features.n_words(dtype), name == "rbf", factor * self.features.step**2, base)
+        kernel = self.kernel
+        factor = {"rbf": -kernel.rate, "poly": kernel.gamma, "linear": 1.0}[kernel.name]
+        base = kernel.coef0 if kernel.name == "poly" else 0.0
+        return Packing(self.features.n_words(dtype), kernel.name == "rbf", factor * self.features.step**2, base)
 
     def values(self, left, right):
         """Return the matrix of kernel values of a left and a right operand."""
         packing, words = self._words(left, right)
         n_words, differ, per_bit, _ = packing
+        if self._in_tiles(right):
+            return tiles.values_of(left, right, n_words, per_bit)
         if self.others is not None:
             products = left[:, n_words:] @ right[n_words:]
             bits.add_counts(products, *words, n_words, differ, per_bit)
             return self.kernel.finish(products)
         values = np.empty((len(left), right.shape[1]), dtype=left.dtype)
-        if self._exponential_is_fast(left):
-            bits.exp_of_counts(*words, n_words, per_bit, values)
-        else:
-            bits.tabulate(*words, n_words, differ, self._table(packing, left.dtype), values)
+        bits.tabulate(*words, n_words, differ, self._table(packing, left.dtype), values)
         return values
 
     def sums(self, left, weights, right):
@@ -263,12 +269,12 @@ class Packed:
 
         The result (k, m) is sum_i weights[:, i] k(x_i, z_j), for weights (k, n).
         """
-        fast = self._exponential_is_fast(left)
-        if len(weights) > 1 or (self.others is not None and not fast):
+        in_tiles = self._in_tiles(right)
+        if len(weights) > 1 or (self.others is not None and not in_tiles):
             return weights @ self.values(left, right)
         packing, words = self._words(left, right)
         n_words, differ, per_bit, _ = packing
-        if fast:
+        if in_tiles:
             return tiles.sums_of(left, weights[0], right, n_words, per_bit)[None]
         return bits.sum_tabulated(*words, n_words, differ, self._table(packing, left.dtype), weights[0])[None]
 
@@ -276,8 +282,8 @@ class Packed:
         word = WORDS[left.dtype]
         return self.packing(left.dtype), (left.view(word), right.view(word))
 
-    def _exponential_is_fast(self, left):
-        return self.kernel.name == "rbf" and left.dtype == np.float32
+    def _in_tiles(self, right):
+        return self.kernel.name == "rbf" and right.dtype == np.float32
 
     def _table(self, packing, dtype):
         """Return the kernel value for each possible bit count, if all features are two-valued."""

@@ -24,9 +24,10 @@ from numba.extending import overload
 
 from klr_bench.estimators.core.bits import add_counts
 from klr_bench.estimators.core.jit import compiled
-from klr_bench.estimators.core.kernels import KERNELS, finish
+from klr_bench.estimators.core.kernels import KERNELS, RBF, finish
 from klr_bench.estimators.core.operands import operands_of
-from klr_bench.estimators.core.rows import Growing, growing_like, grown
+from klr_bench.estimators.core.rows import Growing, enlarged, growing_like, grown
+from klr_bench.estimators.core.tiles import set_values
 from klr_bench.estimators.core.vectors import dot
 from klr_bench.estimators.online.state import (
     BLOCK,
@@ -145,7 +146,7 @@ def _commit(book, right, left, block_left):
         for values in (book.coef, book.average, book.since, book.length):
             values[slot] = values[column]
         book.number[slot] = book.number[column]
-        right[slot], left[slot] = right[column], block_left[column - first]
+        right[:, slot], left[slot] = right[:, column], block_left[column - first]
         book.slot[slot], book.column[slot] = slot, slot
 
 
@@ -166,22 +167,37 @@ def _as_words_by_precision(array):
     return lambda array: array.view(np.uint64)
 
 
+def _set_in_tiles(rows, columns, n_words, per_bit, kernel, values):
+    """Set the kernel values in tiles and return True if there are tiles for the kernel and the precision."""
+
+
+@overload(_set_in_tiles)
+def _set_in_tiles_by_precision(rows, columns, n_words, per_bit, kernel, values):
+    if rows.dtype != float32:
+        return lambda rows, columns, n_words, per_bit, kernel, values: False
+
+    def single(rows, columns, n_words, per_bit, kernel, values):
+        if kernel == RBF:
+            set_values(rows, columns, n_words, per_bit, values)
+        return kernel == RBF
+
+    return single
+
+
 @compiled()
 def _kernel_values(rows, columns, n_words, differ, per_bit, base, kernel, degree):
     """Return the matrix of kernel values between two sets of prepared points.
 
-    `rows` (n, d') are left operands, and `columns` (m, d') right operands; the result has the shape (n, m).  n_words,
+    `rows` (n, d') is the left operand, and `columns` (d', m) the right one; the result has the shape (n, m).  n_words,
     ..., base are those of their `Packing`.
     """
-    if n_words == 0:
-        values = np.dot(rows, columns.T)
-    else:
-        words, others = _as_words(columns)[:, :n_words].T.copy(), columns[:, n_words:].copy()
-        if others.shape[1] == 0:
-            values = np.full((len(rows), len(columns)), rows.dtype.type(base))
-        else:
-            values = np.dot(rows[:, n_words:].copy(), others.T)
-        add_counts(values, _as_words(rows), words, n_words, differ, per_bit)
+    values = np.full((len(rows), columns.shape[1]), rows.dtype.type(base))
+    if _set_in_tiles(rows, columns, n_words, per_bit, kernel, values):
+        return values
+    if n_words < len(columns):
+        values = np.dot(rows[:, n_words:].copy(), columns[n_words:])
+    if n_words > 0:
+        add_counts(values, _as_words(rows), _as_words(columns)[:n_words], n_words, differ, per_bit)
     finish(values, kernel, degree)
     return values
 
@@ -207,7 +223,7 @@ def _learn(
 
     The rows are given by left operands `queries`, right operands `keys` and `lengths`, ||k(x, .)||.  Sets f (n,).
 
-    left (B, d') and right (B + block, d') are the operands of slots and columns; the rest as in `Book`.
+    left (B, d') and right (d', B + block) are the operands of slots and columns; the rest as in `Book`.
     """
     start = 0
     while start < len(y) and not counts[REFUSED]:
@@ -218,9 +234,9 @@ def _learn(
         rows[:b] = queries[start:stop]
         for j in range(v):
             rows[b + j] = left[(counts[TURNS] + j) % budget]
-        right[first : first + b], length[first : first + b] = keys[start:stop], lengths[start:stop]
+        right[:, first : first + b], length[first : first + b] = keys[:, start:stop], lengths[start:stop]
         coef[first : first + b] = 0.0
-        values = _kernel_values(rows, right[: first + b], n_words, differ, per_bit, base, kernel, degree)
+        values = _kernel_values(rows, right[:, : first + b].copy(), n_words, differ, per_bit, base, kernel, degree)
         counts[FIRST] = first
         book = Book(
             values, y[start:stop], u[start:stop], f[start:stop], coef, average, since, length, number, slot, column,
@@ -248,7 +264,8 @@ class StrategyState(BlockState):
         self.sparse = sp.issparse(X)
         self.operands = operands_of(kernel, X)
         self.support, self.numbers = growing_like(X), Growing((0,), np.int64)
-        self.left, self.right = np.empty((2, 0, self._n_operand_columns(X)), dtype=X.dtype)
+        self.left = np.empty((0, self._n_operand_columns(X)), dtype=X.dtype)
+        self.right = self.left.T.copy()
         self.decided, self.coef, self.average, self.since, self.length, self.total = np.zeros((6, 0))
         self.number, self.slot, self.column, self.entered = np.zeros((4, 0), dtype=np.int64)
         self.counts, self.scalars = np.zeros(7, dtype=np.int64), np.zeros(MEMORY + 2)
@@ -284,22 +301,25 @@ class StrategyState(BlockState):
         self.operands = operands
         n, width = self.counts[N], self._n_operand_columns(X)
         rows = self.support.rows[self.number[:n]]
-        self.left, self.right = (np.zeros((len(old), width), dtype=old.dtype) for old in (self.left, self.right))
+        self.left = np.zeros((len(self.left), width), dtype=X.dtype)
+        self.right = np.zeros((width, self.right.shape[1]), dtype=X.dtype)
         if width:
-            self.left[:n], self.right[:n] = operands.left(rows), operands.right(rows).T
+            self.left[:n], self.right[:, :n] = operands.left(rows), operands.right(rows)
 
     def _make_room(self, n, size):
         slots, ever = min(self.budget, self.counts[N] + n), self.counts[EVER] + n
         self.left, self.column = grown(self.left, slots), grown(self.column, slots)
-        for name in ("right", "coef", "average", "since", "length", "number", "slot"):
+        for name in ("coef", "average", "since", "length", "number", "slot"):
             setattr(self, name, grown(getattr(self, name), slots + size))
+        if self.right.shape[1] < len(self.coef):
+            self.right = enlarged(self.right, (len(self.right), len(self.coef)))
         self.total, self.entered = grown(self.total, ever), grown(self.entered, ever)
 
     def _learn_dense(self, strategy, parameters, size, X, y, u, f, lengths):
         operands, kernel = self.operands, self.operands.kernel
         _learn(
             strategy, parameters, self.budget, size, self.by_age, *operands.packing(X.dtype),
-            KERNELS.index(kernel.name), kernel.degree, operands.left(X), np.ascontiguousarray(operands.right(X).T),
+            KERNELS.index(kernel.name), kernel.degree, operands.left(X), np.ascontiguousarray(operands.right(X)),
             lengths, y, u, f,
             self.left, self.right, self.coef, self.average, self.since, self.length, self.number, self.slot,
             self.column, self.total, self.entered, self.counts, self.scalars,
@@ -319,5 +339,5 @@ class StrategyState(BlockState):
             self.column, self.total, self.entered, self.counts, self.scalars,
         )  # fmt: skip
         done = strategy(book, parameters)
-        _commit(book, self.right, self.left, self.right[first : first + b])
+        _commit(book, self.right, self.left, np.empty((b, 0), dtype=X.dtype))
         return done

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from numba import float32, float64, int32, types, void
 
 from klr_bench.estimators.core.jit import compiled
-from klr_bench.estimators.core.kernels import exp_negative
+from klr_bench.estimators.core.kernels import exp2_negative
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,11 @@ class PrototypeKernel:
         gamma = U.dtype.type(np.exp(theta))
         if self.name == "rbf":
             D = self.distances(X, U)
-            K = -gamma * D
-            if K.dtype == np.float32:
-                exp_negative(K)
+            if D.dtype == np.float32:
+                K = -gamma / np.float32(np.log(2)) * D
+                exp2_negative(K)
             else:
-                np.exp(K, out=K)
+                K = np.exp(-gamma * D)
             return K, D
         products = X @ U
         if self.name == "linear":
