@@ -48,7 +48,10 @@ class BinaryClassifier(Classifier):
 
         Raises ValueError if the classes or fixed parameters have changed.
         """
-        self._validate_params()
+        parameters = [getattr(self, name) for name in self._parameter_constraints]
+        if parameters != getattr(self, "_valid_parameters", None):
+            self._validate_params()
+            self._valid_parameters = parameters
         for name, value in getattr(self, "_begun_with", {}).items():
             now = getattr(self, name)
             if now != value:
@@ -60,7 +63,8 @@ class BinaryClassifier(Classifier):
             if not np.array_equal(named, self.classes_):
                 message = f"classes={named.tolist()}: expected the classes of the first call, {self.classes_.tolist()}."
                 raise ValueError(message)
-        make_writable(self)
+        if vars(self).pop("_is_loaded", False):
+            make_writable(self)
 
     def _next_rows(self, X, y, classes, *, first):
         """Validate and return the rows X and the labels y passed to `partial_fit`.
@@ -74,18 +78,38 @@ class BinaryClassifier(Classifier):
         X, y = self._validate(X, y, dtype=self._dtypes(), reset=first)
         if first:
             self._set_classes(y, classes)
+        self._refuse_unknown(y)
         return X, y
 
     def _dtypes(self):
         return [np.float64, np.float32]
 
     def _validate(self, *data, dtype, reset=False):
+        if not reset and self._is_valid(*data, dtype=dtype):
+            return data[0] if len(data) == 1 else data
         validated = validate_data(
             self, *data, dtype=dtype, reset=reset, accept_sparse="csr", order="C", accept_large_sparse=True
         )
         if len(data) == 1:
             return without_duplicates(validated)
         return without_duplicates(validated[0]), *validated[1:]
+
+    def _is_valid(self, X, y=None, *, dtype):
+        """Return True if scikit-learn's validation would return X and y unchanged.
+
+        That validation takes longer than learning from a few rows.
+        """
+        return (
+            type(X) is np.ndarray
+            and X.ndim == 2
+            and X.dtype in (dtype if isinstance(dtype, list) else [dtype])
+            and X.shape[0] > 0
+            and X.shape[1] == self.n_features_in_
+            and X.flags.c_contiguous
+            and (y is None or (type(y) is np.ndarray and y.shape == X.shape[:1]))
+            and not hasattr(self, "feature_names_in_")
+            and bool(np.isfinite(X).all())
+        )
 
     def _set_classes(self, y, classes=None):
         labels = distinct_labels(y) if classes is None else distinct_labels(classes, "classes")
@@ -99,14 +123,16 @@ class BinaryClassifier(Classifier):
 
         Row k is +1.0 for class k and -1.0 for all others.
         """
-        self._refuse_unknown(y)
         positive = y == (self.classes_[:, None] if self._has_many() else self.classes_[1])
         return np.where(positive, 1.0, -1.0)
 
     def _refuse_unknown(self, y):
-        unknown = np.setdiff1d(y, self.classes_)
-        if len(unknown):
-            message = f"y has labels {unknown.tolist()}, but the classes are {self.classes_.tolist()}."
+        is_known = np.zeros(len(y), dtype=bool)
+        for label in self.classes_:
+            is_known |= y == label
+        if not is_known.all():
+            unknown = np.unique(y[~is_known]).tolist()
+            message = f"y has labels {unknown}, but the classes are {self.classes_.tolist()}."
             raise ValueError(message)
 
 

@@ -43,6 +43,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
             message = f"{type(self).__name__}: the stored state is from another version and lacks {names}; fit again."
             raise ValueError(message)
         super().__setstate__(state)
+        self._is_loaded = True
 
 
 def checked_fit(method):

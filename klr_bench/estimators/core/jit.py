@@ -27,6 +27,7 @@ import platformdirs
 from numba import config, njit, types
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.sigutils import normalize_signature
+from numba.core.types.function_type import CompileResultWAP
 from numba.extending import typeof_impl
 
 logger = logging.getLogger("klr_bench")
@@ -154,14 +155,31 @@ class Compiled:
         return self.variants.get(tuple(dtypes), self.whole)
 
     def _prepare(self, arguments: tuple[Any, ...]) -> tuple[Any, dict[int, Any]]:
-        """Return the dispatcher to call, and the dispatchers that replace `Compiled` arguments."""
+        """Return the dispatcher to call, and the functions that replace `Compiled` arguments."""
         variant = self.variant(kind for kind in _kinds(arguments) if not isinstance(kind, Compiled))
         functions = {
-            place: one.variant(_dtypes(variant.argument_types[place].signature.args)).ready()
+            place: FunctionArgument(one, variant.argument_types[place])
             for place, one in enumerate(arguments)
             if isinstance(one, Compiled)
         }
         return variant.ready(), functions
+
+
+class FunctionArgument(CompileResultWAP):
+    """Compiled function that is an argument of another one.
+
+    Its type and address are looked up only once, because that takes longer than some calls.
+    """
+
+    def __init__(self, function: Compiled, function_type: types.FunctionType) -> None:
+        dispatcher = function.variant(_dtypes(function_type.signature.args)).ready()
+        super().__init__(dispatcher.get_compile_result(function_type.signature))
+        self.function_type = function_type
+
+
+@typeof_impl.register(FunctionArgument)
+def _typeof_argument(function: FunctionArgument, context: Any) -> Any:
+    return function.function_type
 
 
 @typeof_impl.register(Compiled)
@@ -177,15 +195,17 @@ def _dtypes(numba_types: Iterable[Any]) -> Iterator[np.dtype[Any]]:
             yield from _dtypes(one)
 
 
-def _kinds(arguments: Iterable[Any]) -> Iterator[Any]:
-    """Yield the dtype of each array, including arrays in tuples, and each `Compiled` function."""
+def _kinds(arguments: Iterable[Any]) -> list[Any]:
+    """Return the dtype of each array, including arrays in tuples, and each `Compiled` function."""
+    kinds = []
     for one in arguments:
         if isinstance(one, np.ndarray):
-            yield one.dtype
+            kinds.append(one.dtype)
         elif isinstance(one, tuple):
-            yield from _kinds(one)
+            kinds.extend(_kinds(one))
         elif isinstance(one, Compiled):
-            yield one
+            kinds.append(one)
+    return kinds
 
 
 _waiting: list[Variant] = []

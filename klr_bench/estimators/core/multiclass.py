@@ -63,7 +63,6 @@ def _go_on(self, X, y, classes=None, sample_weight=None, callback=None):
     if "class_weight" in self._get_param_names():
         refuse_balanced(self)
     X, y = self._next_rows(X, y, classes, first=first)
-    self._refuse_unknown(y)
     if first:
         _begin(self)
     weights = row_weights(sample_weight, getattr(self, "class_weight", None), X, y, self.classes_)

@@ -77,7 +77,7 @@ def _scaled(builder, value, k):
 
 
 def _exponents(builder, left, right, n_words, per_bit, i, j, n_rows):
-    """Return the exponents of a block: a vector of LANES columns for each row and group of columns.
+    """Return the exponents of a block as a vector of LANES columns for each pair (row, vector).
 
     left and right are arrays; i and j are the first row and the first column.
     """
@@ -132,7 +132,10 @@ def _unwrapped(context, builder, signature, arguments):
 
 
 def _block_of_values(n_rows):
-    """Return an intrinsic that computes the values of `n_rows` rows and SIDE columns from row i and column j on."""
+    """Return an intrinsic that computes the values of a block of `n_rows` rows and SIDE columns.
+
+    Its arguments i and j are the first row and the first column.
+    """
 
     @intrinsic
     def set_block(typing, left, right, n_words, per_bit, i, j, values):
@@ -225,7 +228,7 @@ def set_values(left, right, n_words, per_bit, values):
 
 @compiled(void(_MATRIX, _MATRIX, int64, float64, _VECTOR, float32[::1]))
 def add_sums(left, right, n_words, per_bit, weights, sums):
-    """Add the sums over the rows of the kernel values, multiplied by `weights` (n,), to `sums` (m,)."""
+    """Add column sums of the kernel values, with `weights` (n,) of the rows, to `sums` (m,)."""
     m, scale = right.shape[1], float32(per_bit)
     whole = m - m % SIDE
     _add_columns(left, right, n_words, scale, whole, weights, sums)
@@ -243,7 +246,7 @@ def values_of(left, right, n_words=0, per_bit=0.0):
 
 
 def sums_of(left, weights, right, n_words=0, per_bit=0.0):
-    """Return the sums (m,) over the rows of the kernel values, multiplied by `weights` (n,)."""
+    """Return column sums (m,) of the kernel values, with `weights` (n,) of the rows."""
     sums = np.zeros(right.shape[1], dtype=np.float32)
     add_sums(*map(np.ascontiguousarray, (left, right)), n_words, per_bit, np.ascontiguousarray(weights), sums)
     return sums

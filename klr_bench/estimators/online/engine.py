@@ -271,7 +271,10 @@ class OnlineState:
         return int(self.inserted.columns[self.row].sum())
 
     def _run(self, groups, y, u, factors, gram, diagonal, f, stores, block, tiny):
-        y, u, factors = (np.array(np.broadcast_to(values, f.shape), order="C") for values in (y, u, factors))
+        arguments = np.empty((3, *f.shape))
+        for argument, values in zip(arguments, (y, u, factors), strict=True):
+            argument[:] = values
+        y, u, factors = arguments
         for rule, learners, parameters, radii in groups:
             _recursion(
                 rule, learners, parameters, radii, np.zeros_like(learners), y, u, factors, gram, diagonal, self.t,

@@ -113,7 +113,6 @@ class OnlineClassifier(BinaryKernelClassifier):
             All classes; required in the first call if y does not contain all of them.
         """
         X, y = self._next_rows(X, y, classes, first=getattr(self, "_state", None) is None)
-        self._refuse_unknown(y)
         self._learn(X, y, callback, weights=self._weights(sample_weight, X, y, whole=False))
         return self
 

@@ -205,7 +205,6 @@ class SoftmaxKernelClassifier(OnlineKernelClassifier):
         """Return the labels as -1.0 and +1.0, or as class numbers 0, 1, ... for the softmax."""
         if not self._is_softmax():
             return super()._signs(y)
-        self._refuse_unknown(y)
         return np.searchsorted(self.classes_, y)
 
     def _new_state(self, X):

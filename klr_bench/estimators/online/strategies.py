@@ -168,7 +168,7 @@ def _as_words_by_precision(array):
 
 
 def _set_in_tiles(rows, columns, n_words, per_bit, kernel, values):
-    """Set the kernel values in tiles and return True if there are tiles for the kernel and the precision."""
+    """Compute the kernel values in tiles; return False if only rbf values in float32 can be."""
 
 
 @overload(_set_in_tiles)
