@@ -139,7 +139,7 @@ def _dispatch(arguments: list[str], *, debug: bool) -> int:
 
         return _print(f"klr-bench {__version__}\n")
     if verb not in HELP:
-        fail(f"unknown command {verb!r}.{nearest(verb, HELP)} `klr-bench --help` shows all.")
+        fail(f"unknown command {verb!r}.{nearest(verb, HELP)} Run `klr-bench --help` to list all commands.")
     if verb == "run":
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
         from klr_bench.cli.app import run

@@ -39,7 +39,7 @@ def watch(arguments: Sequence[str]) -> int:
         if not folder.exists():
             known = names("experiment", folders())
             hint = "" if name in known else f"; no experiment has this name.{nearest(name, known)}"
-            _say(f"There are no results yet. Start them with: klr-bench run experiment={name}{hint}")
+            _say(f"There are no results yet. To produce some, run: klr-bench run experiment={name}{hint}")
         if in_browser:
             import webbrowser
 

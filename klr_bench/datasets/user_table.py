@@ -216,7 +216,7 @@ def _column(path: Path, layout: Layout, place: int, name: str, profile: ColumnPr
         many = counts is None or len(counts) > max(FEW_VALUES, n_present / 2)
         all_numbers = None not in profile.forms
         if profile.commas in {"decimal", "either"} and (all_numbers or many):
-            what = "has a decimal comma, or points as thousands separators; write 1234.5 instead of 1.234,5"
+            what = "has a decimal comma or thousands separators; write 1234.5 instead of 1.234,5"
             if profile.commas == "either":
                 setting = f"'data.columns={{{key}: number}}'"
                 what = f"has a decimal or a thousands comma; for thousands, set {setting}; for decimals, use a point"

@@ -121,7 +121,7 @@ def _module(name: str) -> Module | None:
     spec = _spec(name)
     if spec is None:
         return None
-    has_file = spec.has_location and spec.origin  # a folder without __init__.py has no file
+    has_file = spec.has_location and spec.origin  # __file__ of a package without __init__.py is None
     return _parse(name, Path(spec.origin or "")) if has_file else Module(name, "")
 
 

@@ -200,7 +200,7 @@ class Store:
         return cells, unreadable
 
     def _row(self, path: str, name: str) -> Row | None:
-        """Return the table rows of a cell file, cached if unchanged; None if it is unreadable."""
+        """Return the table rows stored in the file of a cell, or None if it cannot be read."""
         row = self._rows.get(name)
         if row and row.stamp == stamp_of(path):
             return row

@@ -129,7 +129,7 @@ def test_decimal_commas_are_rejected(tmp_path: Path, name: str, value: str, firs
     path = tmp_path / "mine.csv"
     path.write_text("\n".join([";".join(table[0]), *(";".join(map(str, row.values())) for row in table)]))
     expected = (
-        f"line 2, column 2 ('{name}'): '{first}' has a decimal comma, or points as thousands separators; write 1234.5 "
+        f"line 2, column 2 ('{name}'): '{first}' has a decimal comma or thousands separators; write 1234.5 "
         "instead of 1.234,5 (see decimal=',' and thousands='.' of pandas.read_csv), or leave the column out with "
         f"'data.columns={{{key}: leave_out}}'."
     )

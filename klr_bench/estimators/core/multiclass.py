@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state, column_or_1d
 
 from klr_bench.estimators.core.classifier import distinct_labels, refuse_balanced, row_weights
+from klr_bench.estimators.core.threads import parallel_map
 
 SEEDS = 2**31 - 1
 """Upper bound of the drawn seeds."""
@@ -110,8 +111,11 @@ def reporting(self, k, n_samples, callback):
 
 
 def fit_classes(self, X, ys, weights, callback):
-    """Fit the learner of each class in turn, until the callback requests a stop."""
+    """Fit the learner of each class, in parallel, or in turn until the callback requests a stop."""
     options = {} if weights is None else {"sample_weight": weights}
+    if callback is None:
+        parallel_map(lambda k: self.estimators_[k].fit(X, ys[k], **options), range(len(ys)))
+        return
     for k, (learner, y) in enumerate(zip(self.estimators_, ys, strict=True)):
         learner.fit(X, y, **options, **reporting(self, k, X.shape[0], callback))
         if self._ended:

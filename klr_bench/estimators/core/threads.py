@@ -131,20 +131,22 @@ def parallel_map(function, items):
     results, places = [None] * len(items), deque(range(len(items)))
 
     def work():
-        with np.errstate(**QUIET):
-            while places:
-                try:
-                    place = places.popleft()
-                except IndexError:  # another thread took the last item
-                    return
-                results[place] = function(items[place])
+        before, _local.allowed = _local.allowed, (1, None)  # a nested `parallel_map` runs in this thread only
+        try:
+            with np.errstate(**QUIET):
+                while places:
+                    try:
+                        place = places.popleft()
+                    except IndexError:  # another thread took the last item
+                        return
+                    results[place] = function(items[place])
+        finally:
+            _local.allowed = before
 
-    before, _local.allowed = _local.allowed, (1, None)  # a nested `parallel_map` runs in this thread only
     helpers = [_pool.submit(work) for _ in range(n - 1)]
     try:
         work()
     finally:
-        _local.allowed = before
         places.clear()
         for helper in helpers:
             if not helper.cancel():

@@ -157,7 +157,7 @@ def _block_of_values(n_rows):
 
 
 def _block_of_sums(n_rows):
-    """Return an intrinsic that adds the weighted values of such a block to the sums of its columns."""
+    """Return an intrinsic that adds the weighted values of a block to the sums of its columns."""
 
     @intrinsic
     def add_block(typing, left, right, n_words, per_bit, i, j, weights, sums):

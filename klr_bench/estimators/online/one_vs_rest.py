@@ -29,6 +29,9 @@ class OneVsRestKernelClassifier(OnlineKernelClassifier):
     ----------
     n_epochs : int, default=1
         Passes of `fit` over the rows, >= 1; the papers make one.  The average is that of all passes.
+    n_jobs : int or None, default=None
+        Number of threads that fit the learners of several classes, and that predict; None uses as many as BLAS would,
+        -1 one per core.  The result does not depend on it.
 
     Attributes
     ----------
@@ -46,7 +49,6 @@ class OneVsRestKernelClassifier(OnlineKernelClassifier):
     """
 
     class_weight: None = fixed(None)
-    n_jobs: None = fixed(None)
 
     pass_key = None
     """None, because these learners cannot share a pass."""

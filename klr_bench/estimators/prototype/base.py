@@ -199,7 +199,9 @@ class PrototypeClassifier(Classifier):
             return
         descend = self._descend if solver == "lbfgs" else self._go_on
         if not descend(solver, x, rows, held_out, parts, random, callback):
-            message = f"PrototypeKLR: the objective still decreases after {self.max_iter} passes; increase max_iter."
+            message = (
+                f"PrototypeKLR: the objective was still decreasing after {self.max_iter} passes; increase max_iter."
+            )
             warnings.warn(message, ConvergenceWarning, stacklevel=4)
 
     def _descend(self, solver, x, rows, held_out, parts, random, callback):

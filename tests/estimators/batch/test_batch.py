@@ -154,7 +154,7 @@ def test_decision_function_is_the_expansion_and_probabilities_its_sigmoid(learne
 @pytest.mark.parametrize("kernel", [KERNELS["rbf"], KERNELS["poly"]], ids=["rbf", "poly"])
 def test_import_vectors_are_those_of_the_reference(kernel):
     X, y = toy(80)
-    with pytest.warns(ConvergenceWarning, match="still decreases at max_import_vectors=4"):
+    with pytest.warns(ConvergenceWarning, match="still decreasing at max_import_vectors=4"):
         learner = ImportVectorMachine(1e-3, max_import_vectors=4, tol=1e-9, **kernel).fit(X, y)
     K = reference.kernel_matrix(X, X, **kernel)
     rows, a, objective = reference.import_vectors(K, y, 1e-3, 4)

@@ -10,9 +10,10 @@ import pytest
 from sklearn.base import clone
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
-from klr_bench import OSKL, DualCDKLR, KernelOGD, NonConservativeKLR, PrimalCDKLR, fit_many
+from klr_bench import OSKL, BudgetOSKL, DualCDKLR, KernelOGD, NonConservativeKLR, PrimalCDKLR, fit_many
 from klr_bench.estimators.core import expansion
 from klr_bench.estimators.core.threads import parallel_map, single_threaded_blas
+from tests.estimators.online.cases import toy as toy_of_many
 from tests.estimators.samples import LAYOUTS, laid_out, suited, toy
 
 BLAS = ThreadpoolController().select(user_api="blas")
@@ -104,6 +105,14 @@ def test_results_do_not_depend_on_the_number_of_threads(layout, dtype, monkeypat
             learner.fit(X, y)
             np.testing.assert_array_equal(learner.dual_coef_, one.dual_coef_)
             np.testing.assert_array_equal(learner.decision_function(X), one.decision_function(X))
+
+
+def test_learners_of_several_classes_do_not_depend_on_the_number_of_threads():
+    X, y = toy_of_many(n=300)
+    one, *others = (BudgetOSKL(budget=20, random_state=0, n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 3, None))
+    for other in others:
+        np.testing.assert_array_equal(other.dual_coef_, one.dual_coef_)
+        np.testing.assert_array_equal(other.support_vectors_, one.support_vectors_)
 
 
 def test_shared_passes_and_learners_in_threads_do_not_depend_on_it_either():

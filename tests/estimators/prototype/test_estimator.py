@@ -234,7 +234,7 @@ def test_each_class_keeps_a_row_to_learn_from():
 
 def test_lbfgs_that_has_not_converged_gives_a_warning():
     X, y = three_classes()
-    with pytest.warns(ConvergenceWarning, match="still decreases after 2 passes"):
+    with pytest.warns(ConvergenceWarning, match="still decreasing after 2 passes"):
         assert not PrototypeKLR(4, solver="lbfgs", max_iter=2, random_state=0).fit(X, y).converged_
 
 
