@@ -66,7 +66,7 @@ CATALOG = (
     Metric("settled_s", "Settled after", "s", "lower", "", usual=True, stored=False),
     Metric("late_gain", "Late gain", "percent", "", "", stored=False),
     Metric("nonzero_fraction", "Non-zero", "percent", "lower", low=0, high=1),
-    Metric("first_nonzero", "Non-zero at first", "percent", "", "", stored=False),
+    Metric("first_nonzero", "Initially non-zero", "percent", "", "", stored=False),
     Metric("mean_nonzero", "Non-zero on average", "percent", "", "", stored=False),
     Metric("prototype_shift", "Prototype shift", "", "", "", stored=False),
     Metric("n_iter", "Iterations", "count", "lower", "", whole=True, low=0),

@@ -202,8 +202,8 @@ REFUSED_FILES: list[tuple[str, bytes | str, str]] = [
     ("csv", "1,a\n", "expected 2 to 100 classes in the training file, got 1 class."),
     ("csv", "one,2,a\n1,2,b\n", ", line 1, column 1: 'one' is not a number"),
     ("csv", ",x,class\n0,1,a\n1,2,b\n", "the first column has no name and probably contains the row numbers"),
-    ("csv", '"x,class\n1,a\n2,b\n', "not delimited text (a quote that opens in"),
-    ("csv", 'x,class\n1,a\n"2,b\n' + "3,a\n" * 100, "not delimited text (a quote that opens in line 3"),
+    ("csv", '"x,class\n1,a\n2,b\n', "not delimited text (the quote opened on"),
+    ("csv", 'x,class\n1,a\n"2,b\n' + "3,a\n" * 100, "not delimited text (the quote opened on line 3"),
     ("csv", "x,c\n1,a\n" + "1" * 140_000 + ",b\n", "line 3: a field has more than 131,072"),
     ("csv", "".join(f"{i},L{str(i) * 900}\n" for i in range(1, 9)), "expected two classes, got 8"),
     ("csv", "".join(f"1,{i}\n" for i in range(6_000)), "got 6000 (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ...)."),
@@ -212,7 +212,7 @@ REFUSED_FILES: list[tuple[str, bytes | str, str]] = [
     ("csv", gzip.compress(bz2.compress(b"1,a\n2,b\n"), mtime=0), "compressed twice"),
     ("csv", gzip.compress(b"1,a\n2,b\n", mtime=0) + b"rubbish", "truncated or corrupted"),
     ("csv", "1,a\n" + "1,\n" * 400_000, "line 2: '' is not a valid label"),  # less than two bytes for each field
-    ("csv", 'x,c\n1,a\n2,b\n"' + '\n","' * 1_100_000, "not delimited text (a quote that opens in line 4"),
+    ("csv", 'x,c\n1,a\n2,b\n"' + '\n","' * 1_100_000, "not delimited text (the quote opened on line 4"),
 ]
 
 
@@ -331,7 +331,7 @@ def test_quoted_fields_hold_delimiters_and_line_ends(write: Write, block: None, 
     write(content + f"{newline}x{delimiter}no{newline}")
     rejected(lambda: delimited(path), "line 124, column 1")
     write(content + f'1{delimiter}"no\n1,no')
-    rejected(lambda: delimited(path), "a quote that opens in line 123 is not closed")
+    rejected(lambda: delimited(path), "the quote opened on line 123 is never closed")
 
 
 HEADERS = [

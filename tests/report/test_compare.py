@@ -190,7 +190,7 @@ def test_a_metric_of_one_run_and_one_outside_the_tables(make: Make) -> None:
     theirs[0] = replace(theirs[0], metrics=theirs[0].metrics | {"auc": 0.9001})
     two = compare(first, make("c", theirs))
     assert (
-        "Cells omitted from the tables that differ despite having the same seed, data and split: auc (1 cell)."
+        "Cells omitted because they differ despite having the same seed, data and split: auc (1 cell)."
         in page(two)
     )
     two = compare(first, make("d", fits(auc=0.9)), ["auc"])

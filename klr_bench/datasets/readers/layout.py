@@ -201,7 +201,7 @@ def fields_of(lines: Iterator[str], delimiter: str, first: int = 1) -> Iterator[
             reason = f"a field has more than {csv.field_size_limit():,} characters" if "limit" in str(error) else error
             message = f"line {begin}: {reason}"
             raise csv.Error(message) from error
-    message = f"a quote that opens in line {begin} is not closed"
+    message = f"the quote opened on line {begin} is never closed"
     if not at_end:
         raise csv.Error(message)
     raise OpenQuoteError(message, begin)

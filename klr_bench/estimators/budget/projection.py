@@ -51,7 +51,7 @@ def _block(y, gram, projected, f, room, margins, eta, c, inserted, new, counts):
         if z <= 0.0:
             c[i] = y[i]
             if n < room and away > _DEPENDENT * gram[i, i]:
-                # Project the later examples onto the part of example i outside the span of the support vectors.
+                # Project the later examples onto the component of example i orthogonal to the support vectors.
                 direction, products, its = new[n, i:], gram[i, i:], projected[i, i:]
                 for j in range(len(direction)):
                     direction[j] = (products[j] - its[j]) / math.sqrt(away)

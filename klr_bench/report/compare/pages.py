@@ -120,7 +120,7 @@ def _cell_sentences(two: Comparison) -> list[str]:
     if others:
         counts = join_names([f"{name} ({pluralize(count, 'cell')})" for name, count in others.items()])
         sentences.append(
-            f"Cells omitted from the tables that differ despite having the same seed, data and split: {counts}."
+            f"Cells omitted because they differ despite having the same seed, data and split: {counts}."
         )
     for side, unmatched, measured in zip(SIDES, cells.unmatched, cells.measured, strict=True):
         if unmatched:

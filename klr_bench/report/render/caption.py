@@ -23,7 +23,7 @@ SENTENCES = {
     "settled_s": "Settled after: seconds of training after which the test accuracy stays at most 0.5 percentage points "
     "below its final value, for fits that ended before the time limit.",
     "late_gain": "Late gain: the final test accuracy minus that at the last checkpoint in the first half of the fit.",
-    "first_nonzero": "Non-zero at first: the share of non-zero coefficients at the first checkpoint.",
+    "first_nonzero": "Initially non-zero: the share of non-zero coefficients at the first checkpoint.",
     "mean_nonzero": "Non-zero on average: the mean share of non-zero coefficients over the checkpoints.",
     "prototype_shift": "Prototype shift: the root mean square distance by which the prototypes move from one "
     "checkpoint to the next, divided by the root mean square distance of the training rows from their mean.",
