@@ -189,10 +189,7 @@ def test_a_metric_of_one_run_and_one_outside_the_tables(make: Make) -> None:
     theirs = fits(version="c", auc=0.9)
     theirs[0] = replace(theirs[0], metrics=theirs[0].metrics | {"auc": 0.9001})
     two = compare(first, make("c", theirs))
-    assert (
-        "Cells omitted because they differ despite having the same seed, data and split: auc (1 cell)."
-        in page(two)
-    )
+    assert "Cells omitted because they differ despite having the same seed, data and split: auc (1 cell)." in page(two)
     two = compare(first, make("d", fits(auc=0.9)), ["auc"])
     assert {one.metric.name for one in two.numbers} == {"auc"}
     with pytest.raises(KlrBenchError, match="columns: unknown value"):

@@ -119,9 +119,7 @@ def _cell_sentences(two: Comparison) -> list[str]:
     others = {sanitize(name): count for name, count in cells.discrepancies.items() if name not in in_tables}
     if others:
         counts = join_names([f"{name} ({pluralize(count, 'cell')})" for name, count in others.items()])
-        sentences.append(
-            f"Cells omitted because they differ despite having the same seed, data and split: {counts}."
-        )
+        sentences.append(f"Cells omitted because they differ despite having the same seed, data and split: {counts}.")
     for side, unmatched, measured in zip(SIDES, cells.unmatched, cells.measured, strict=True):
         if unmatched:
             names = sanitize(join_names([f"{name} ({count:,})" for name, count in unmatched.items()]), 500)
