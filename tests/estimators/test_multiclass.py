@@ -10,7 +10,19 @@ from sklearn.base import clone
 from sklearn.utils.class_weight import compute_sample_weight
 
 import klr_bench
-from klr_bench import L1KLR, OSKL, DualCDKLR, KernelPegasos, KernelPerceptron, L1Peer, PrimalCDKLR, l1_path, lambda_max
+from klr_bench import (
+    L1KLR,
+    OSKL,
+    BatchConfidenceWeighted,
+    DualCDKLR,
+    KernelPegasos,
+    KernelPerceptron,
+    L1Peer,
+    PrimalCDKLR,
+    SparseBatchConfidenceWeighted,
+    l1_path,
+    lambda_max,
+)
 from klr_bench.estimators.batch.base import BatchKLR
 from klr_bench.estimators.core.binary import BinaryClassifier
 from klr_bench.estimators.online.softmax import SoftmaxKernelClassifier
@@ -102,7 +114,7 @@ def test_learning_goes_on_in_chunks(learner):
     needed = {"gamma": 0.5, "lam": 0.01, "eta": 0.1}  # which partial_fit cannot know
     learner = clone(learner).set_params(**{key: value for key, value in needed.items() if key in learner.get_params()})
     whole, parts = clone(learner), clone(learner).partial_fit(X[:1], y[:1], classes=NAMES)
-    if type(learner).__name__ == "BatchConfidenceWeighted":  # each call is one batch
+    if isinstance(learner, (BatchConfidenceWeighted, SparseBatchConfidenceWeighted)):  # each call is one batch
         whole.partial_fit(X[:1], y[:1], classes=NAMES).partial_fit(X[1:], y[1:])
         chunks = [slice(1, None)]
     else:

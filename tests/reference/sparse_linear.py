@@ -31,33 +31,43 @@ def whitened_weights(z, parts, sigma):
     return w
 
 
-def whiten(X, groups, precision):
-    """Return the whitened features, the slices of the groups, and the root that maps w to the weights.
+def inverse_covariances(X, groups, precision, before=()):
+    """Those of the groups after a batch X, from those `before` it, which are I for new groups."""
+    old = [*before, *(np.eye(len(g)) for g in groups[len(before) :])]
+    return [P + precision * X[:, g].T @ X[:, g] for P, g in zip(old, groups, strict=True)]
 
-    `precision` is the weight of each row in the inverse covariances, 1/r, or 0 without covariances.
-    """
-    precisions = [np.eye(len(g)) + precision * X[:, g].T @ X[:, g] for g in groups]
-    blocks = [sqrtm(np.linalg.inv(precision)).real for precision in precisions]
+
+def whiten(X, groups, inverses):
+    """Return the whitened features, the slices of the groups, and the root that maps w to the weights."""
+    blocks = [sqrtm(np.linalg.inv(P)).real for P in inverses]
     ends = np.cumsum([len(g) for g in groups])
     parts = [slice(end - len(g), end) for g, end in zip(groups, ends, strict=True)]
     Z = np.hstack([X[:, g] @ B for g, B in zip(groups, blocks, strict=True)])
     return Z, parts, blocks
 
 
-def dual_objective(a, Z, y, parts, C, q, sigma):
-    z = Z.T @ (a * y)
+def conjugate(z, parts, sigma):
     w = whitened_weights(z, parts, sigma)
-    conjugate = w @ z - omega(norms_of(w, parts), sigma)
-    return a.sum() - (q == 2) * np.sum(a**2) / (4 * C) - conjugate
+    return w @ z - omega(norms_of(w, parts), sigma)
 
 
-def primal_objective(w, Z, y, parts, C, q, sigma):
-    return omega(norms_of(w, parts), sigma) + C * np.sum(np.maximum(0.0, 1.0 - y * (Z @ w)) ** q)
+def dual_objective(a, Z, y, parts, C, q, sigma, z0=0.0):
+    z = z0 + Z.T @ (a * y)
+    gain = conjugate(z, parts, sigma) - conjugate(z0 + 0 * z, parts, sigma)
+    return a.sum() - (q == 2) * np.sum(a**2) / (4 * C) - gain
 
 
-def ascend(Z, y, parts, C, q, sigma, n_passes):
-    """Algorithm 3; a step beyond the maximum of the dual along its coordinate ends there.  Returns a, w, objectives."""
-    a, z = np.zeros(len(y)), np.zeros(Z.shape[1])
+def primal_objective(w, Z, y, parts, C, q, sigma, z0=0.0):
+    divergence = omega(norms_of(w, parts), sigma) - np.sum(z0 * w) + conjugate(z0 + 0 * w, parts, sigma)
+    return divergence + C * np.sum(np.maximum(0.0, 1.0 - y * (Z @ w)) ** q)
+
+
+def ascend(Z, y, parts, C, q, sigma, n_passes, z0):
+    """Algorithm 3 from z0; a step beyond the maximum of the dual along its coordinate ends there.
+
+    Returns a, z, objectives.
+    """
+    a, z = np.zeros(len(y)), z0
     soft, bound = (0.0, C) if q == 1 else (0.5 / C, np.inf)
     objectives = []
     for _ in range(n_passes):
@@ -74,32 +84,45 @@ def ascend(Z, y, parts, C, q, sigma, n_passes):
                 step = brentq(slope, 0.0, step, xtol=1e-300, rtol=1e-14, maxiter=500)
             a[i] += step
             z = z + step * y[i] * Z[i]
-            objectives.append(dual_objective(a, Z, y, parts, C, q, sigma))
-    return a, whitened_weights(z, parts, sigma), objectives
+            objectives.append(dual_objective(a, Z, y, parts, C, q, sigma, z0))
+    return a, z, objectives
 
 
-def select_groups(X, y, C, q, sigma, p, size, n_passes, precision):
-    """Algorithm 2, without a tolerance: the groups, the weights of the features, the dual objectives."""
-    a, groups, thetas, coef = np.ones(len(y)), [], [], np.zeros(X.shape[1])
-    while sum(map(len, groups)) < p:
-        scores = np.abs(X.T @ (a * y))
-        scores[[j for g in groups for j in g]] = -1.0
-        room = min(size, p - sum(map(len, groups)))
-        least = np.sort(scores)[::-1][:room][-1]
-        ranks = np.where(
-            scores > least * (1 + 1e-9), 2, scores >= least * (1 - 1e-9)
-        )  # larger, or equal up to rounding
-        best = np.argsort(-ranks, kind="stable")[:room]
-        best = np.sort(best[scores[best] > 0])
-        if not len(best):
-            break
-        groups.append(best)
-        Z, parts, blocks = whiten(X, groups, precision)
-        a, w, objectives = ascend(Z, y, parts, C, q, sigma, n_passes)
-        thetas.append(objectives[-1])
-        coef[:] = 0.0
-        for g, part, B in zip(groups, parts, blocks, strict=True):
-            coef[g] = B @ w[part]
+def best_features(scores, r):
+    """The r largest positive scores; among equal ones, up to rounding, the first."""
+    least = np.sort(scores)[::-1][:r][-1]
+    ranks = np.where(scores > least * (1 + 1e-9), 2, scores >= least * (1 - 1e-9))
+    best = np.argsort(-ranks, kind="stable")[:r]
+    return np.sort(best[scores[best] > 0])
+
+
+def select_groups(batches, C, q, sigma, p, size, n_passes, precision):
+    """Algorithm 2, without a tolerance: the groups, the weights of the features, the dual objectives of the last batch.
+
+    `precision` is the weight of each row in the inverse covariances, 1/r, or 0 without covariances.
+    """
+    groups, inverses, us = [], [], []
+    for X, y in batches:
+        a, thetas, coef, before, us_before = np.ones(len(y)), [], np.zeros(X.shape[1]), inverses, us
+        while True:
+            if groups:
+                inverses = inverse_covariances(X, groups, precision, before)
+                Z, parts, roots = whiten(X, groups, inverses)
+                old = [*us_before, *(np.zeros(len(g)) for g in groups[len(us_before) :])]
+                z0 = np.concatenate([np.linalg.solve(root, u) for root, u in zip(roots, old, strict=True)])
+                a, z, objectives = ascend(Z, y, parts, C, q, sigma, n_passes, z0)
+                thetas.append(objectives[-1])
+                w = whitened_weights(z, parts, sigma)
+                us = [root @ z[part] for root, part in zip(roots, parts, strict=True)]
+                for g, part, root in zip(groups, parts, roots, strict=True):
+                    coef[g] = root @ w[part]
+            room = min(size, p - sum(map(len, groups)))
+            scores = np.abs(X.T @ (a * y))
+            scores[[j for g in groups for j in g]] = -1.0
+            best = best_features(scores, room) if room else []
+            if not len(best):
+                break
+            groups.append(best)
     return groups, coef, thetas
 
 

@@ -179,16 +179,17 @@ def restricted(X, columns):
     return sp.csr_matrix((X.data[listed], places[listed], indptr), shape=(X.shape[0], len(columns)))
 
 
-def occurring(X):
+def occurring(X, others=()):
     """Return the indices of the nonempty columns of X, and these columns as a CSR matrix.
 
-    X (n, d) is a CSR matrix, or an array, of which all columns are taken.
+    X (n, d) is a CSR matrix, or an array, of which all columns are taken.  The columns `others` count as nonempty.
     """
     if not sp.issparse(X):
         return np.arange(X.shape[1]), sp.csr_matrix(X)
     X = without_duplicates(X)
     there = np.zeros(X.shape[1], dtype=bool)
     there[X.indices] = True
+    there[list(others)] = True
     columns = np.flatnonzero(there)
     renumbered = np.cumsum(there, dtype=X.indices.dtype) - 1
     return columns, sp.csr_matrix((X.data, renumbered[X.indices], X.indptr), shape=(X.shape[0], len(columns)))

@@ -115,7 +115,10 @@ class WeightedSolver(LinearClassifier):
         if len(np.unique(signs)) < 2:
             message = f"{type(self).__name__}: each class needs at least one row with a positive weight."
             raise ValueError(message)
-        return X, signs, per_row(self.C, len(signs)) if weights is None else self.C * weights
+        return X, signs, self._row_costs(signs, weights)
+
+    def _row_costs(self, signs, weights):
+        return per_row(self.C, len(signs)) if weights is None else self.C * weights
 
 
 class IncrementalClassifier(LinearClassifier):

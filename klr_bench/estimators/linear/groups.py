@@ -8,6 +8,10 @@ Each of the disjoint groups k has a covariance S_k, whitened features z_ik = S_k
 
 No root of S_k is needed.  Only the norm of z_k matters, ||z_k||^2 = g'S_k g with g = sum_i a_i y_i x_ik, and the
 weights of the features themselves are S_k^(1/2) w_k = c_k S_k g with a scalar c_k.
+
+A later batch of rows starts from u_k = S_k g of the batch before: z_k = S_k^(-1/2) u_k + sum_i a_i y_i z_ik with the
+new S_k.  With z0 = z at a = 0, the regularizer is then Omega(w) - z0'w + Omega*(z0) >= 0, and its conjugate is
+Omega*(z) - Omega*(z0).
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ from numba import boolean, float32, float64, int32, int64, types
 from scipy.linalg import eigh
 
 from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.rows import enlarged
 from klr_bench.estimators.linear.base import box, per_row
 
 FLAT = 1e-13
@@ -165,9 +170,13 @@ class Subproblem:
         self.features, self.weights = np.empty(0, dtype=np.int64), np.empty(0)
         self.a = np.zeros(len(y))
         self._begin, self._S = np.zeros(1, dtype=np.int64), np.empty((0, 0))
+        self._inverses, self._u0, self._g0 = [], np.empty(0), np.empty(0)
 
-    def add(self, features):
-        """Add a group of features, which must not be larger than the first group."""
+    def add(self, features, inverse=None, u=None):
+        """Add a group of r features.
+
+        For a group of the batch before, `inverse` (r, r) and u (r,) are those that `groups` returned.
+        """
         p, r = len(self.features), len(features)
         self.features = np.append(self.features, features)
         self._rows = self._X[:, self.features]
@@ -176,11 +185,23 @@ class Subproblem:
         self._group = np.repeat(np.arange(len(self._begin) - 1), np.diff(self._begin))
         if self._precisions is not None:
             added = self._rows[:, p:].astype(np.float64)
-            block = np.zeros((r, max(r, self._S.shape[1])))
             weighted = added.multiply(self._precisions[:, None]).tocsr()
-            e, V = eigh(np.eye(r) + (added.T @ weighted).toarray(), overwrite_a=True)
-            block[:, :r] = (V / np.maximum(e, 1.0)) @ V.T  # without rounding errors, e would be at least 1
-            self._S = np.vstack([self._S.reshape(p, -1), block]) if p else block
+            inverse = (np.eye(r) if inverse is None else inverse) + (added.T @ weighted).toarray()
+            e, V = eigh(inverse)
+            self._S = enlarged(self._S, (p + r, max(r, self._S.shape[1])))
+            self._S[p:, :r] = (V / np.maximum(e, 1.0)) @ V.T  # without rounding errors, e would be at least 1
+        self._inverses.append(inverse)
+        u = np.zeros(r) if u is None else u
+        self._u0 = np.append(self._u0, u)
+        self._g0 = np.append(self._g0, u if inverse is None else inverse @ u)
+
+    def groups(self):
+        """Return the features, S_k^-1 and u_k of each group, as a list of tuples.
+
+        S_k^-1 is None without covariances.
+        """
+        bounds = zip(self._begin[:-1], self._begin[1:], self._inverses, strict=True)
+        return [(self.features[first:end], inverse, self._u[first:end]) for first, end, inverse in bounds]
 
     def size_mb(self, features=()):
         """Return the memory in MB that the problem would need with one more group of features."""
@@ -198,8 +219,9 @@ class Subproblem:
         It makes at most n_passes passes and stops early if the relative duality gap is at most gap_tol.
         """
         self.a = np.zeros(len(self._y))
+        self._set_state()
+        self._conjugate0 = self._conjugate
         for n_done in range(1, n_passes + 1):
-            self._set_state()
             rows, plain = self._rows, self._precisions is None
             _ascend(
                 rows.data, rows.indices, rows.indptr, self._y, self._group, self._begin, self._S, plain,
@@ -207,7 +229,7 @@ class Subproblem:
             )  # fmt: skip
             self._set_state()
             dual = self.dual()
-            if not -1e-9 * self.a.sum() <= dual < np.inf:  # at least 0, except for rounding errors
+            if not -1e-9 * (self.a.sum() + self._conjugate0) <= dual < np.inf:  # at least 0, except for rounding errors
                 message = f"Rounding errors made the dual objective invalid ({dual:g}); scale X, for example to [0, 1]."
                 raise ValueError(message)
             if n_done == n_passes or self.primal() - dual <= gap_tol * abs(dual):
@@ -216,11 +238,13 @@ class Subproblem:
 
     def _set_state(self):
         g = self._rows.T @ (self.a * self._y)
-        self._u = g.copy()
+        change = g.copy()
         if self._precisions is not None:
             for first, end in zip(self._begin[:-1], self._begin[1:], strict=True):
-                self._u[first:end] = self._S[first:end, : end - first] @ g[first:end]
-        self._squares = np.maximum(np.add.reduceat(g * self._u, self._begin[:-1]), 0.0)
+                change[first:end] = self._S[first:end, : end - first] @ g[first:end]
+        self._u = self._u0 + change
+        squares = self._g0 * self._u0 + g * (2.0 * self._u0 + change)  # summed over a group, ||z_k||^2
+        self._squares = np.maximum(np.add.reduceat(squares, self._begin[:-1]), 0.0)
         c = np.empty(len(self._squares))
         self._conjugate = conjugate(np.sqrt(self._squares), self._sigma, c)
         self.weights = c[self._group] * self._u
@@ -228,9 +252,10 @@ class Subproblem:
     def dual(self):
         """Return the dual objective at the current dual variables."""
         softened = np.sqrt(self._softness) * self.a  # a'a could overflow
-        return float(self.a.sum() - 0.5 * (softened @ softened) - self._conjugate)
+        return float(self.a.sum() - 0.5 * (softened @ softened) - (self._conjugate - self._conjugate0))
 
     def primal(self):
         """Return the primal objective at the current weights."""
         loss = np.maximum(0.0, 1.0 - self._y * (self._rows @ self.weights))
-        return float(self._conjugate + self._C @ loss**self._q)
+        regularizer = self._conjugate - self._g0 @ self.weights + self._conjugate0
+        return float(regularizer + self._C @ loss**self._q)

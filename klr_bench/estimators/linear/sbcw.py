@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY
 import numpy as np
 from sklearn.utils._param_validation import Options
 
-from klr_bench.estimators.core.classifier import checked_fit, verbose_callback
+from klr_bench.estimators.core.classifier import checked_fit, refuse_balanced, verbose_callback
 from klr_bench.estimators.core.multiclass import one_vs_rest
 from klr_bench.estimators.core.parameters import COUNT, NOT_NEGATIVE, POSITIVE, estimator, fixed, parameter
 from klr_bench.estimators.core.rows import occurring
@@ -33,6 +33,11 @@ class SparseBatchConfidenceWeighted(WeightedSolver):
 
     Algorithm 2 adds the features with the highest scores |sum_i a_i y_i x_ij| as a group, solves for the dual
     variables a_i, and repeats.  Initially the a_i are proportional to the weights of the rows.
+
+    ``fit`` takes all rows as one batch; each call of ``partial_fit`` is one batch, as in `BatchConfidenceWeighted`.
+    Where the paper leaves later batches open, they first update the covariances of the selected groups and solve for
+    their weights starting from u_k, the covariance times sum_i a_i y_i x_ik of the batch before, and then add groups
+    while fewer than n_features_to_select features are selected.
 
     Parameters
     ----------
@@ -65,15 +70,18 @@ class SparseBatchConfidenceWeighted(WeightedSolver):
     memory_limit : float, default=4000.0
         Largest size in MB, > 0, of the selected columns and the covariances.  The selection stops with a warning before
         they exceed it (the second stopping rule); if the first group already exceeds it, the fit raises an error.
+        The inverses of the covariances, kept for later batches, take as much memory as the covariances.
 
     Attributes
     ----------
     selected_features_ : ndarray of shape (p,), int
         The selected features in the order of their selection.
     theta_ : ndarray of shape (n_iter_,), float64
-        Dual objective after each iteration; with exact solutions it decreases (theorem 1).
+        Dual objective after each iteration of the last batch; with exact solutions it decreases (theorem 1).
     n_iter_ : int
-        Number of groups.
+        Number of iterations of the last batch: one per new group, and one before them if a batch begins with groups.
+    n_batches_ : int
+        Number of batches seen.
     stopped_by_ : {"n_features_to_select", "tol", "memory_limit", "no_more_features", "callback"}
         Why the selection stopped; "no_more_features": all other features have a score of 0.
 
@@ -93,6 +101,7 @@ class SparseBatchConfidenceWeighted(WeightedSolver):
     (True, (4,), 2)
     """
 
+    _fixed = ("n_features_to_select", "n_group")
     C: float = parameter(1.0, POSITIVE)
     q: int = parameter(2, Options(int, {1, 2}))
     _: KW_ONLY
@@ -119,28 +128,56 @@ class SparseBatchConfidenceWeighted(WeightedSolver):
         callback : callable, default=None
             ``callback(estimator, t)`` is called after iteration t; returning True ends the fit.
         """
-        X, signs, C = self._begin_weighted(X, y, sample_weight)
-        self.coef_ = np.zeros(X.shape[1])
-        columns, X = occurring(X)
+        return self._learn(*self._begin_weighted(X, y, sample_weight), callback)
+
+    @checked_fit
+    @one_vs_rest
+    def partial_fit(self, X, y, classes=None, sample_weight=None, callback=None):
+        """Continue learning from the rows as the next batch; return self.
+
+        Parameters
+        ----------
+        X, y, classes
+            As for `AROW.partial_fit`; class_weight="balanced" raises an error, because it needs all rows.
+        sample_weight, callback
+            As for `fit`.
+        """
+        refuse_balanced(self)
+        X, y = self._next_rows(X, y, classes, first="coef_" not in vars(self))
+        X, signs, weights = self._weighted(X, self._signs(y), sample_weight)
+        return self._learn(X, signs, self._row_costs(signs, weights), callback)
+
+    def _forget(self):
+        super()._forget()
+        self.n_batches_, self._groups = 0, []
+
+    def _learn(self, X, signs, C, callback):
+        columns, X = occurring(X, [j for features, *_ in self._groups for j in features])
         problem = Subproblem(X, signs, C, self.q, self.sigma, self._precisions(C))
+        for features, inverse, u in self._groups:
+            problem.add(np.searchsorted(columns, features), inverse, u)
         a, thetas, size = C / self.C, [], self._group_size()
         free, callback = np.ones(X.shape[1], dtype=bool), verbose_callback(self, callback)
         while True:
+            if len(problem.features):
+                thetas.append(problem.solve(self.n_passes, self.gap_tol))
+                a = problem.a
             self.selected_features_ = columns[problem.features]
+            self.coef_ = np.zeros(self.n_features_in_)
             self.coef_[self.selected_features_] = problem.weights
             self.theta_, self.n_iter_ = np.array(thetas), len(thetas)
             if thetas and callback is not None and callback(self, self.n_iter_):
                 self.stopped_by_ = "callback"
                 break
+            free[problem.features] = False
             room = min(size, self.n_features_to_select - len(problem.features))
             group = highest(np.where(free, np.abs(X.T @ (a * signs)), 0.0), room)
             self.stopped_by_ = self._stopping_rule(problem, group, thetas)
             if self.stopped_by_:
                 break
             problem.add(group)
-            free[group] = False
-            thetas.append(problem.solve(self.n_passes, self.gap_tol))
-            a = problem.a
+        self._groups = [(columns[features], inverse, u) for features, inverse, u in problem.groups()]
+        self.n_batches_ += 1
         return self
 
     def steps(self, n_samples):
@@ -148,7 +185,7 @@ class SparseBatchConfidenceWeighted(WeightedSolver):
         return -(-self.n_features_to_select // self._group_size()), 1
 
     def summary(self):
-        """Return the fraction of non-zero weights and the number of selected groups, as a dict."""
+        """Return the fraction of non-zero weights and the number of iterations, as a dict."""
         return self.progress() | {"n_iter": int(np.max(self.n_iter_))}
 
     def _precisions(self, C):
@@ -173,7 +210,7 @@ class SparseBatchConfidenceWeighted(WeightedSolver):
             )
             if not thetas:
                 raise ValueError(message)
-            warnings.warn(message, stacklevel=4)
+            warnings.warn(message, stacklevel=6)
             return "memory_limit"
         return ""
 

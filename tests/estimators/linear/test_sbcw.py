@@ -1,5 +1,6 @@
 """Tests of SBCW and FGM against a reference implementation and an optimizer."""
 
+import pickle
 import re
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 from klr_bench import BatchConfidenceWeighted, FeatureGeneratingMachine, SparseBatchConfidenceWeighted
 from klr_bench.estimators.core.vectors import highest
@@ -35,11 +37,49 @@ def test_algorithm_2_equals_the_reference(name, sigma, r, C, q, n_passes):
     common = {"C": C, "q": q, "n_passes": n_passes, "tol": 0.0, "gap_tol": 0.0, "sigma": sigma}
     model = SELECTORS[name](n_features_to_select=11, n_group=3, **common, **({"r": r} if r else {})).fit(X, y)
     precision = (1 / r if r else C) if name == "sbcw" else 0.0
-    groups, coef, thetas = reference.select_groups(X, y, C, q, sigma, 11, 3, n_passes, precision)
+    groups, coef, thetas = reference.select_groups([(X, y)], C, q, sigma, 11, 3, n_passes, precision)
     assert model.selected_features_.tolist() == np.concatenate(groups).tolist()
     np.testing.assert_allclose(model.coef_, coef, rtol=1e-8, atol=1e-8 * np.abs(coef).max())
     np.testing.assert_allclose(model.theta_, thetas, rtol=1e-8)
     assert (model.n_iter_, model.stopped_by_) == (4, "n_features_to_select")
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("cuts", [[50], [40, 90]], ids=["two batches", "three batches"])
+@pytest.mark.parametrize("q", [1, 2])
+@pytest.mark.parametrize(
+    ("name", "sigma", "C", "r"), [("sbcw", 1e-2, 0.1, None), ("sbcw", 1.0, 10.0, 5.0), ("fgm", 1e-2, 1.0, None)]
+)
+def test_batches_equal_the_reference(name, sigma, C, r, q, cuts, layout):
+    """The first batch has two features only; one of them and others are absent from the last batch."""
+    X, y = toy()
+    X[: cuts[0], 2:] = 0.0
+    X[cuts[-1] :, 1::4] = 0.0
+    common = {"C": C, "q": q, "n_passes": 2, "tol": 0.0, "gap_tol": 0.0, "sigma": sigma}
+    model = SELECTORS[name](n_features_to_select=11, n_group=3, **common, **({"r": r} if r else {}))
+    batches = [(X[rows], y[rows]) for rows in np.split(np.arange(120), cuts)]
+    precision = (1 / r if r else C) if name == "sbcw" else 0.0
+    for end, (rows, labels) in enumerate(batches, 1):
+        model = pickle.loads(pickle.dumps(model.partial_fit(layout(rows), labels, classes=[-1, 1])))
+        groups, coef, thetas = reference.select_groups(batches[:end], C, q, sigma, 11, 3, 2, precision)
+        assert model.selected_features_.tolist() == np.concatenate(groups).tolist()
+        np.testing.assert_allclose(model.coef_, coef, rtol=1e-8, atol=1e-8 * np.abs(coef).max())
+        np.testing.assert_allclose(model.theta_, thetas, rtol=1e-8)
+        assert model.n_batches_ == end
+    assert (len(groups[0]), len(groups[1]), model.stopped_by_) == (2, 3, "n_features_to_select")
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("name", SELECTORS)
+def test_one_batch_equals_fit(name, layout):
+    X, y = toy()
+    model = SELECTORS[name](n_features_to_select=11, n_group=3)
+    expected, learned = clone(model).fit(layout(X), y), clone(model).partial_fit(layout(X), y)
+    np.testing.assert_array_equal(learned.coef_, expected.coef_)
+    np.testing.assert_array_equal(learned.theta_, expected.theta_)
+    again = learned.partial_fit(layout(X), y).fit(layout(X), y)
+    np.testing.assert_array_equal(again.coef_, expected.coef_)
+    assert again.n_batches_ == 1
 
 
 @settings(max_examples=25)
@@ -58,7 +98,7 @@ def test_the_dual_objective_increases_and_stays_below_the_primal(n, seed, C, q, 
         groups.append(np.arange(first, first + size))
         problem.add(groups[-1])
         first += size
-    Z, parts, _ = reference.whiten(X, groups, C * with_covariance)
+    Z, parts, _ = reference.whiten(X, groups, reference.inverse_covariances(X, groups, C * with_covariance))
     before = 0.0
     for n_passes in (1, 2, 4, 8):
         dual = problem.solve(n_passes, 0.0)
@@ -81,30 +121,44 @@ def test_theta_decreases_if_subproblems_are_solved_exactly(name, C):
     assert model.theta_[-1] < (1 - 1e-4) * model.theta_[0]
 
 
+@pytest.mark.parametrize("n_batches", [1, 2])
 @pytest.mark.parametrize("q", [1, 2])
-def test_the_solution_minimizes_the_primal_objective(q):
+def test_the_solution_minimizes_the_primal_objective(q, n_batches):
     X, y = toy(60, 9, seed=5)
     groups = [np.arange(3), np.arange(3, 6), np.arange(6, 9)]
-    problem = Subproblem(sp.csr_matrix(X), y, 0.1, q, 1e-2, np.full(60, 0.1))
-    for group in groups:
-        problem.add(group)
-    dual = problem.solve(20_000, 1e-9)
-    Z, parts, blocks = reference.whiten(X, groups, 0.1)
-    w = np.concatenate([np.linalg.solve(B, problem.weights[part]) for B, part in zip(blocks, parts, strict=True)])
-    primal = reference.primal_objective(w, Z, y, parts, 0.1, q, 1e-2)
+    state, inverses = [(group,) for group in groups], []
+    for rows in np.array_split(np.arange(60), n_batches):
+        before, X_h, y_h = state, X[rows], y[rows]
+        problem = Subproblem(sp.csr_matrix(X_h), y_h, 0.1, q, 1e-2, np.full(len(rows), 0.1))
+        for group in before:
+            problem.add(*group)
+        dual, state = problem.solve(20_000, 1e-9), problem.groups()
+        inverses = reference.inverse_covariances(X_h, groups, 0.1, inverses)
+    Z, parts, blocks = reference.whiten(X_h, groups, inverses)
+    us = [group[2] for group in before] if n_batches > 1 else [np.zeros(3)] * 3
+
+    def whitened(vectors):
+        return np.concatenate([np.linalg.solve(B, v) for B, v in zip(blocks, vectors, strict=True)])
+
+    w, z0 = whitened([problem.weights[part] for part in parts]), whitened(us)
+    primal = reference.primal_objective(w, Z, y_h, parts, 0.1, q, 1e-2, z0)
     assert primal == pytest.approx(dual, rel=1e-8)
     assert primal == pytest.approx(problem.primal(), rel=1e-9)
     random = np.random.RandomState(0)
     for size in (1e-1, 1e-2, 1e-3):
         other = w + size * np.abs(w).max() * random.standard_normal((50, len(w)))
-        assert min(reference.primal_objective(v, Z, y, parts, 0.1, q, 1e-2) for v in other) > primal
+        assert min(reference.primal_objective(v, Z, y_h, parts, 0.1, q, 1e-2, z0) for v in other) > primal
 
 
+@pytest.mark.parametrize("n_batches", [1, 3])
 @pytest.mark.parametrize("r", [None, 3.0])
-def test_one_group_equals_algorithm_1_on_the_selected_features(r):
+def test_one_group_equals_algorithm_1_on_the_selected_features(r, n_batches):
     X, y = toy()
-    model = SparseBatchConfidenceWeighted(0.5, n_features_to_select=9, n_group=9, tol=0.0, sigma=1e-9, r=r).fit(X, y)
-    batch = BatchConfidenceWeighted(0.5, 2, r=r).fit(X[:, model.selected_features_], y)
+    model = SparseBatchConfidenceWeighted(0.5, n_features_to_select=9, n_group=9, tol=0.0, sigma=1e-9, r=r)
+    batch = BatchConfidenceWeighted(0.5, 2, r=r)
+    for rows in np.array_split(np.arange(120), n_batches):
+        model.partial_fit(X[rows], y[rows])
+        batch.partial_fit(X[rows][:, model.selected_features_], y[rows])
     np.testing.assert_allclose(model.coef_[model.selected_features_], batch.coef_, rtol=1e-6, atol=1e-8)
     assert np.count_nonzero(model.coef_) == 9
 
