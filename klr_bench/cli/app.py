@@ -182,7 +182,7 @@ def _refuse_flag(parser: ArgumentParser, message: str) -> NoReturn:
 
 
 def explain(error: BaseException) -> str:
-    """Return a message that explains an exception of Hydra, OmegaConf or klr-bench."""
+    """Return a message that explains an exception raised by Hydra, OmegaConf or klr-bench."""
     text = str(error) or str(error.__cause__ or type(error).__name__)
     if isinstance(error, MissingConfigException) and error.missing_cfg_file:
         group, _, name = error.missing_cfg_file.rpartition("/")

@@ -1,1 +1,1 @@
-"""Reading and checking of the configuration of a run."""
+"""Read and check the configuration of a run."""

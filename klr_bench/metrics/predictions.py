@@ -144,7 +144,7 @@ class Predictions:
 
     @cached_property
     def bins(self) -> list[Bin]:
-        """Non-empty bins of the calibration curve, or an empty list without probabilities."""
+        """Non-empty bins of the calibration curve, or an empty list if there are no probabilities."""
         if self.probabilities is None:
             return []
         if len(self.classes) == 2:

@@ -148,7 +148,7 @@ class Manifest(Model):
         return (entry and entry.label) or labels.get(dataset) or dataset
 
     def configured_name(self, dataset: str) -> str:
-        """Return a data set's name in the configuration; for user files, records have another one."""
+        """Return a data set's name in the configuration, which records of user files do not have."""
         own = [name for name, entry in self.config.datasets.items() if entry.own_file]
         return own[0] if dataset not in self.config.datasets and len(own) == 1 else dataset
 

@@ -246,7 +246,7 @@ def _methods(config: RunConfig, *, construct: bool) -> list[Method]:
     methods = []
     user_metrics = _file_hashes(config.metrics or ())
     score = config.selection.score
-    # A score also depends on the direction of its metric or, for a user metric, on the code of its file.
+    # A score also depends on the direction of its metric, or on the source file of a user metric.
     score_key: Parameters = {score: METRICS[score].better} if score in METRICS else _file_hashes([score])
     for stem, algorithm in config.algorithms.items():
         sweep = config.sweep.get(stem, {})

@@ -117,7 +117,7 @@ class Dense(_Plain):
         return np.ascontiguousarray(self._augmented(X, [-2, -1]).T)
 
     def packing(self, dtype):
-        """Return the `Packing` for operands that store no features as bits."""
+        """Return the `Packing` for operands whose features are not stored as bits."""
         del dtype
         return Packing(0, False, 0.0, 0.0)
 

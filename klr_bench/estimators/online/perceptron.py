@@ -1,4 +1,4 @@
-"""Kernel perceptron, an online learner that updates only at mistakes."""
+"""Kernel perceptron, an online learner that updates only when it makes a mistake."""
 
 from __future__ import annotations
 

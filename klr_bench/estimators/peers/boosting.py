@@ -45,7 +45,7 @@ class GradientBoosting(HistGradientBoostingClassifier):
         """Convert sparse rows to a dense array, without the columns that `fit` dropped."""
         if getattr(self, "_columns", None) is not None:
             if X.shape[1] != self._width:
-                message = f"GradientBoosting: X has {X.shape[1]} features, expected {self._width} as in the fit."
+                message = f"GradientBoosting: X has {X.shape[1]} features, but the model was fitted with {self._width}."
                 raise ValueError(message)
             X = X[:, self._columns]
         if not sp.issparse(X):

@@ -1,4 +1,4 @@
-"""L1-regularized logistic regression by other libraries, with the objective of `L1KLR`.
+"""L1-regularized logistic regression from other libraries, with the objective of `L1KLR`.
 
 here            sum_i log(1 + exp(-y_i w'z_i)) + lam ||w||_1
 scikit-learn    C sum_i log(1 + exp(-y_i w'z_i)) + ||w||_1               C = 1/lam; liblinear and saga

@@ -125,7 +125,7 @@ def in_batches(model, x, rows, watched, parts, *, rate, unit, batch_size, max_it
 
 
 def by_gradient(model, x, rows, watched, parts, *, rate, unit, batch_size, max_iter, random):
-    """Run one gradient pass for each part of x per round; after each round, yield x.
+    """Run rounds of one gradient pass over each part of x in turn; yield x after each round.
 
     The second value yielded is True if the objective rose.  Raises ValueError if the steps diverge.
 

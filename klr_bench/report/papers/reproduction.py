@@ -119,7 +119,7 @@ def provenance(results: Mapping[str, Results]) -> list[str]:
     for one in results.values():
         commit, changed = source_of(one.manifest)
         commits[f"{commit} with changes" if commit and changed else commit or UNKNOWN] += 1
-        measured = one.records[one.records["fit_time_s"].notna()]  # killed workers leave records without a machine
+        measured = one.records[one.records["fit_time_s"].notna()]  # records of killed workers have no machine
         names = conditions_of(measured.to_dict("records")).machines or {UNKNOWN_MACHINE}
         machines.update(UNKNOWN if name == UNKNOWN_MACHINE else f"{name.cpu} ({name.host})" for name in names)
     sentences = [f"Records of {pluralize(len(results), 'experiment')}."]
