@@ -3,6 +3,7 @@
 from .datasets.stream import stream as stream
 from .estimators.batch.dual import DualCDKLR as DualCDKLR
 from .estimators.batch.ivm import ImportVectorMachine as ImportVectorMachine
+from .estimators.batch.klr import KLR as KLR
 from .estimators.batch.nystroem import NystroemKLR as NystroemKLR
 from .estimators.batch.primal import PrimalCDKLR as PrimalCDKLR
 from .estimators.budget.bogd import BOGD as BOGD

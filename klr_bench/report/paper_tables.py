@@ -97,7 +97,7 @@ def _part(line: Printed, part: str) -> str:
 
 
 def measured_cell(match: Match, causes: Mapping[str, str]) -> str:
-    """Return the measured value, rounded like the published one and followed by the verdict's symbol."""
+    """Return the measured value, rounded like the published one, and the symbol of its verdict."""
     text = measured_text(match)
     return text if text == NONE else text + mark_of(match, causes)
 

@@ -69,7 +69,7 @@ def _sweep(gram, orders, y, f, a, margin, scale):
                     values[j] += change * row[j]
 
 
-class _Ascent:
+class DualAscent:
     """State of dual coordinate ascent for one or more problems on the same rows.
 
     For m problems on n rows, a = sigma(-margin) and f have shape (m, n).
@@ -177,4 +177,4 @@ class DualCDKLR(BatchKLR):
     (200, 2)
     """
 
-    _solver = staticmethod(_Ascent)
+    _solver = staticmethod(DualAscent)

@@ -1,0 +1,222 @@
+"""Kernel logistic regression that chooses its settings: `KLR`."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import KW_ONLY
+from numbers import Integral
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from klr_bench.estimators.batch.dual import DualCDKLR
+from klr_bench.estimators.batch.nystroem import NystroemKLR
+from klr_bench.estimators.batch.selection import MEDIUM, MOST_TRAINING, Search
+from klr_bench.estimators.core.binary import BinaryClassifier
+from klr_bench.estimators.core.classifier import checked_decision, checked_fit, row_weights
+from klr_bench.estimators.core.kernels import gamma_of
+from klr_bench.estimators.core.multiclass import SEEDS
+from klr_bench.estimators.core.parameters import (
+    CLASS_WEIGHT,
+    COUNT,
+    JOBS,
+    POSITIVE,
+    SEED,
+    VERBOSE,
+    Number,
+    estimator,
+    parameter,
+)
+from klr_bench.estimators.core.rows import in_layout, refuse_dense
+
+CENTERS = 3000
+"""Number of centers for more than MOST_TRAINING rows."""
+TOL = 1e-6
+"""Relative distance of the objective from its minimum at which `NystroemKLR` ends."""
+CACHE_MB = 1000.0
+
+
+@estimator
+class KLR(BinaryClassifier):
+    r"""Kernel logistic regression that needs no settings and learns weights of the features.
+
+    .. math::
+
+        & \min_f \; \frac{\lambda}{2} {\lVert f \rVert}^2 + \frac{1}{n} \sum_{i=1}^n \log(1 + e^{-y_i f(x_i)}) \\
+        & k(x, z) = \exp \left( -\gamma \sum_j w_j^2 (x_j - z_j)^2 / s_j^2 \right)
+
+    The features are divided by their standard deviations s and multiplied by weights w, which are learned: the weights
+    of a round are those of the last one, times the root mean squared derivative of f along each feature.  A round is
+    kept if it lowers the validation log loss, for up to 3,000 rows by more than a standard error.  In each round all
+    values of gamma and lambda of a grid are tried: in two repeats of 5-fold cross-validation for up to 500 rows, in one
+    for up to 3,000, and with a single split, of at most 15,000 rows, for more.
+
+    The final model is fitted to all rows by `DualCDKLR` for up to 10,000 rows, and by `NystroemKLR` for more.
+
+    Parameters
+    ----------
+    max_support : int or None, default=None
+        Largest number of support vectors, >= 1, which are drawn by k-means++; None is all rows up to 10,000, and 3,000
+        support vectors for more rows.  Fewer make the model smaller and faster, and less accurate.
+    max_rounds : int, default=4
+        Largest number of updates of the feature weights, >= 0; 0 keeps all standardized features equal.
+    cv : int or None, default=None
+        Number of folds, >= 2; None chooses them by the number of rows, as described above.
+    time_limit : float or None, default=None
+        Seconds, > 0, after about half of which no further round begins.
+    class_weight : dict, "balanced" or None, default=None
+        Weights >= 0 of the classes, which multiply the weights of the rows.  "balanced" shifts the probabilities
+        towards the rarer class.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the folds and of the centers.
+    n_jobs : int or None, default=None
+        Number of threads; None uses as many as BLAS would, -1 one per core.  The result does not depend on it.
+    verbose : int or bool, default=False
+        Whether to print the validation loss of each round.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes in sorted order.
+    model_ : DualCDKLR or NystroemKLR
+        The final model, fitted to the weighted features.
+    mean_, scale_ : ndarray of shape (n_features,)
+        Mean and standard deviation of each feature; the latter is 1 for a constant feature.
+    feature_weights_ : ndarray of shape (n_features,)
+        Weight of each standardized feature, with mean square 1: the larger, the more f depends on the feature.
+    best_params_ : dict
+        Chosen `gamma` and `lam` of `model_`, and the number of `rounds`.
+    cv_results_ : dict of ndarrays
+        round, width (a multiple of gamma="scale"), lam, and mean_log_loss of the validation rows for each combination.
+    best_score_ : float
+        Negative validation log loss of the chosen combination.
+    n_features_in_ : int
+        Number of features.
+
+    References
+    ----------
+    Radhakrishnan, Beaglehole, Pandit, Belkin, Science 383, 2024, for the update of the feature weights.  Marteau-Ferey,
+    Bach, Rudi, NeurIPS 2019, for the final model.
+
+    Examples
+    --------
+    >>> from klr_bench import KLR
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = KLR(random_state=0).fit(X[::2], y[::2])
+    >>> model.score(X[1::2], y[1::2]) > 0.95
+    True
+    """
+
+    max_support: int | None = parameter(None, COUNT, None)
+    _: KW_ONLY
+    max_rounds: int = parameter(4, Number(Integral, 0, None, closed="left"))
+    cv: int | None = parameter(None, Number(Integral, 2, None, closed="left"), None)
+    time_limit: float | None = parameter(None, POSITIVE, None)
+    class_weight: dict | str | None = parameter(None, *CLASS_WEIGHT)
+    random_state: object = parameter(None, *SEED)
+    n_jobs: int | None = parameter(None, *JOBS)
+    verbose: int | bool = parameter(False, *VERBOSE)
+
+    @checked_fit
+    def fit(self, X, y, sample_weight=None):
+        """Choose the settings and fit the model to the rows of X and their classes y; return self.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+            Training rows; sparse rows are converted to dense ones.
+        y : array of shape (n_samples,)
+            Classes of any type; of two classes, decision values above 0 mean the second in sorted order.
+        sample_weight : array of shape (n_samples,), default=None
+            Weights >= 0 of the rows, which also weight the validation losses.
+
+        Raises
+        ------
+        ValueError
+            If parameters or data are refused, or a class has only one row.
+        """
+        begun = time.monotonic()
+        self._forget()
+        X, y = self._validate(X, y, dtype=self._dtypes(), reset=True)
+        self._set_classes(y)
+        refuse_dense("KLR", "the rows", X, X.shape[0], "use NystroemKLR")
+        labels, counts = np.unique(y, return_counts=True)
+        if counts.min() < 2:
+            message = f"KLR needs at least two rows of each class, got one of class {labels[counts.argmin()]}."
+            raise ValueError(message)
+        random = check_random_state(self.random_state)
+        weights = row_weights(sample_weight, self.class_weight, X, y, self.classes_)
+        X = in_layout(X, sparse=False)
+        self.mean_, deviations = X.mean(axis=0, dtype=np.float64), X.std(axis=0, dtype=np.float64)
+        self.scale_ = np.where(deviations > 0, deviations, 1.0)
+        self._dtype = np.dtype(np.float64 if len(y) <= MEDIUM else np.float32)
+        search = Search(
+            self._standardized(X),
+            np.searchsorted(self.classes_, y),
+            np.atleast_2d(self._signs(y)),
+            np.ones(len(y)) if weights is None else weights,
+            self.cv,
+            random,
+        )
+        kept = self._search(search, begun)
+        self.feature_weights_ = kept.weights
+        rows = self._weighted(X)
+        gamma = float(kept.width * gamma_of("scale", rows))
+        self.model_ = self._model(kept, gamma, len(y), random).fit(rows, y, weights)
+        self.best_params_ |= {"gamma": gamma, "lam": self.model_.lam}
+        return self
+
+    def _model(self, kept, gamma, n, random):
+        shared = {"gamma": gamma, "cache_size": CACHE_MB, "random_state": random.randint(SEEDS)}
+        if self.max_support is None and n <= MOST_TRAINING:
+            return DualCDKLR(kept.lam, **shared)
+        centers = "uniform" if self.max_support is None else "kmeans++"
+        lam = kept.lam * min(MOST_TRAINING / n, 1.0)
+        return NystroemKLR(lam, min(self.max_support or CENTERS, n), centers=centers, tol=TOL, **shared)
+
+    def _search(self, search, begun):
+        """Return the round that is kept, and set the attributes of the search."""
+        kept, results, last = None, [], begun
+        for number, candidate in enumerate(search.rounds(self.max_rounds)):
+            if self.verbose:
+                print(  # noqa: T201
+                    f"[KLR] round {number}: validation log loss {candidate.loss:.4f}, width {candidate.width:g}, "
+                    f"lam {candidate.lam:g}, {time.monotonic() - begun:.1f} s",
+                    flush=True,
+                )
+            results += [{"round": number, **result} for result in candidate.results]
+            if kept is not None and not search.improves(candidate, kept):
+                break
+            kept, self.best_params_ = candidate, {"rounds": number}
+            now = time.monotonic()
+            if self.time_limit is not None and 2 * now - last - begun > self.time_limit / 2:
+                break
+            last = now
+        self.cv_results_ = {name: np.array([result[name] for result in results]) for name in results[0]}
+        self.best_score_ = -float(kept.loss)
+        return kept
+
+    @checked_decision
+    def decision_function(self, X):
+        """Evaluate the decision function at each row of X.
+
+        The result is float64 of shape (n_samples,), or (n_samples, n_classes) for more than two classes.
+        """
+        check_is_fitted(self, "model_")
+        return self.model_.decision_function(self._weighted(self._validated(X)))
+
+    def predict_proba(self, X):
+        """Return the probability of each class for each row of X, of shape (n_samples, n_classes)."""
+        check_is_fitted(self, "model_")
+        return self.model_.predict_proba(self._weighted(self._validated(X)))
+
+    def _validated(self, X):
+        return in_layout(self._validate(X, dtype=self._dtypes()), sparse=False)
+
+    def _standardized(self, X):
+        return ((X - self.mean_) / self.scale_).astype(self._dtype)
+
+    def _weighted(self, X):
+        return self._standardized(X) * self.feature_weights_.astype(self._dtype)

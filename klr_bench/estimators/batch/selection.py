@@ -1,0 +1,169 @@
+"""Choice of kernel width, penalty and feature weights by the log loss of validation rows.
+
+A round fits kernel logistic regression for all widths and penalties; the kernel values of a width serve all penalties.
+The feature weights of the next round are those of this one, times the root mean squared derivative of the best f along
+each feature: the diagonal of the average gradient outer product (Radhakrishnan, Beaglehole, Pandit, Belkin, Science
+2024).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import log_expit, logsumexp
+from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedShuffleSplit
+
+from klr_bench.estimators.batch.base import KernelBlocks
+from klr_bench.estimators.batch.dual import DualAscent
+from klr_bench.estimators.core.kernels import Kernel, gamma_of
+from klr_bench.estimators.core.multiclass import SEEDS
+from klr_bench.estimators.core.operands import Dense, origin_of
+from klr_bench.estimators.core.threads import parallel_map
+
+WIDTHS = (0.03, 0.1, 0.3, 1.0, 3.0)
+"""Values of gamma, as multiples of 1 / (n_features variance)."""
+LAMS = tuple(10.0**-p for p in range(1, 7))
+SMALL, MEDIUM = 500, 3000
+"""Largest numbers of rows for two repeats of five folds, and for five folds; more rows are split once."""
+MOST_TRAINING, MOST_VALIDATION = 10_000, 5000
+"""Largest numbers of rows of a single split."""
+SLOPE_ROWS = 2000
+"""Number of rows whose derivatives are averaged."""
+LEAST_SHARE = 1e-4
+"""Added to each mean squared derivative, as a share of their mean, so that no weight becomes 0."""
+WORSE = 1.05
+"""A path of decreasing penalties ends when the loss is larger than its minimum by this factor."""
+GAP, MAX_EPOCHS = 1e-2, 30
+"""Relative duality gap at which a fit ends, and its largest number of epochs."""
+NO_LIMIT_MB = 1e6
+"""Larger than any kernel matrix of a fold."""
+
+
+@dataclass
+class Round:
+    """Best width and penalty for given feature weights (d,), with the loss of each validation row."""
+
+    weights: np.ndarray
+    width: float
+    lam: float
+    losses: np.ndarray
+    loss: float
+    results: list
+    """A dict for each width and penalty: width, lam, and mean log loss."""
+
+
+@dataclass
+class Path:
+    """Models for one width and decreasing penalties, with their losses (n_lams, n_valid).
+
+    A loss is inf if there is no model.
+    """
+
+    losses: np.ndarray
+    rows: np.ndarray
+    gamma: float
+    coefs: list
+
+    def mean_squared_slopes(self, place):
+        """Return the mean squared derivative of f along each feature, (d,), summed over functions."""
+        X, total = self.rows[:SLOPE_ROWS], np.zeros(self.rows.shape[1])
+        operands = rbf(X, self.gamma)
+        K = operands.values(operands.left(X), operands.right(self.rows))
+        for coef in self.coefs[place]:
+            terms = K * coef.astype(K.dtype)
+            slopes = 2 * self.gamma * (terms @ self.rows - X * terms.sum(axis=1, keepdims=True))
+            total += np.mean(slopes**2, axis=0, dtype=np.float64)
+        return total
+
+
+class Search:
+    """Rows, folds and settings of the choice.
+
+    X (n, d) are standardized rows, y (n,) class indices, signs (k, n) the labels of the k problems, and shares (n,) the
+    weights of the rows.  `cv` is the number of folds, or None to choose it.
+    """
+
+    def __init__(self, X, y, signs, shares, cv, random):
+        self.X, self.y, self.signs, self.shares = X, y, signs, shares
+        n, seed = len(y), random.randint(SEEDS)
+        if cv is None and n > MEDIUM:
+            n_valid = min(n // 4, MOST_VALIDATION)
+            n_train = min(n - n_valid, MOST_TRAINING)
+            splits = StratifiedShuffleSplit(1, test_size=n_valid, train_size=n_train, random_state=seed)
+        else:
+            n_folds = max(min(cv or 5, np.bincount(y).min()), 2)
+            n_repeats = 2 if cv is None and n <= SMALL else 1
+            splits = RepeatedStratifiedKFold(n_splits=n_folds, n_repeats=n_repeats, random_state=seed)
+        self.folds = list(splits.split(X, y))
+        self._valid = np.concatenate([valid for _, valid in self.folds])
+
+    def rounds(self, max_rounds):
+        """Yield a `Round` for equal weights, and then one for each update of the weights."""
+        folds = [np.ones(self.X.shape[1]) for _ in self.folds]
+        for number in range(max_rounds + 1):
+            pairs = zip(self.folds, folds, strict=True)
+            jobs = [(*fold, weights, width) for fold, weights in pairs for width in WIDTHS]
+            paths = parallel_map(lambda job: self._path(*job), jobs)
+            paths = [paths[i : i + len(WIDTHS)] for i in range(0, len(jobs), len(WIDTHS))]
+            losses = np.concatenate([np.stack([path.losses for path in one]) for one in paths], axis=2)
+            means = losses @ self.shares[self._valid] / self.shares[self._valid].sum()
+            means[np.isnan(means)] = np.inf  # rows with weight 0 and no model
+            best, place = np.unravel_index(np.argmin(means), means.shape)
+            results = [
+                {"width": WIDTHS[i], "lam": LAMS[j], "mean_log_loss": float(means[i, j])}
+                for i, j in np.argwhere(np.isfinite(means))
+            ]
+            weights = np.sqrt(np.mean(np.square(folds), axis=0))
+            yield Round(weights, WIDTHS[best], LAMS[place], losses[best, place], means[best, place], results)
+            if number < max_rounds:
+                slopes = [path[best].mean_squared_slopes(place) for path in paths]
+                folds = [updated(*fold) for fold in zip(folds, slopes, strict=True)]
+
+    def improves(self, new, old):
+        """Return True if a round has a lower loss; for few rows, by more than a standard error."""
+        gain = (old.losses - new.losses) * self.shares[self._valid] / self.shares[self._valid].mean()
+        return gain.mean() > (gain.std() / math.sqrt(len(self.y)) if len(self.y) <= MEDIUM else 0.0)
+
+    def _path(self, train, valid, weights, width):
+        """Fit models for one width and decreasing penalties to the training rows of a fold."""
+        X = self.X * weights.astype(self.X.dtype)
+        rows, shares = X[train], self.shares[train] / self.shares[train].sum()
+        gamma = width * gamma_of("scale", rows)
+        operands, random = rbf(rows, gamma), np.random.RandomState(0)
+        blocks = KernelBlocks(operands, rows, NO_LIMIT_MB)
+        K = operands.values(operands.left(X[valid]), operands.right(rows))
+        coefs, losses, signs = [], [], np.ascontiguousarray(self.signs[:, train])
+        for lam in LAMS:
+            ascent = DualAscent(blocks, signs, lam, random, coefs[-1] if coefs else None, shares)
+            for _ in range(MAX_EPOCHS):
+                list(ascent.epoch())
+                primal, dual = ascent.objectives()
+                if np.all(primal - dual <= GAP * primal):
+                    break
+            coefs.append(ascent.b)
+            losses.append(log_losses((K @ ascent.b.T.astype(K.dtype)).astype(np.float64), self.y[valid]))
+            if losses[-1].mean() > WORSE * min(loss.mean() for loss in losses):
+                break
+        missing = [np.full(len(valid), np.inf)] * (len(LAMS) - len(losses))
+        return Path(np.stack([*losses, *missing]), rows, gamma, coefs)
+
+
+def updated(weights, slopes):
+    """Return the next feature weights, with mean square 1."""
+    weights = weights * np.sqrt(slopes / max(slopes.mean(), np.finfo(float).tiny) + LEAST_SHARE)
+    return weights / math.sqrt(np.mean(weights**2))
+
+
+def rbf(X, gamma):
+    """Return the operands of the rbf kernel for rows like X."""
+    return Dense(Kernel("rbf", gamma), origin_of(X))
+
+
+def log_losses(f, y):
+    """Return the log loss (n,) of each row for the values f (n, k) of its class or classes, and class indices y."""
+    if f.shape[1] == 1:
+        return -log_expit(np.where(y == 1, f[:, 0], -f[:, 0]))
+    logs = log_expit(f)
+    return logsumexp(logs, axis=1) - logs[np.arange(len(y)), y]

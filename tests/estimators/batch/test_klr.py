@@ -1,0 +1,104 @@
+"""KLR: its search compared with slow fits, derivatives with differences, and the final model with a fit by hand."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import log_loss
+from sklearn.preprocessing import StandardScaler
+
+from klr_bench import KLR, DualCDKLR, NystroemKLR
+from klr_bench.estimators.batch import selection
+from klr_bench.estimators.batch.selection import Search
+from klr_bench.estimators.core.kernels import gamma_of
+
+
+def rows(n=300, n_classes=2, seed=0):
+    """Return rows with 8 features, of which the first two determine the class."""
+    random = np.random.RandomState(seed)
+    X = random.standard_normal((n, 8)) * np.logspace(-2, 2, 8)
+    score = np.sin(2 * X[:, 0] / 0.01) + X[:, 1] / np.logspace(-2, 2, 8)[1] + 0.3 * random.standard_normal(n)
+    return X, np.digitize(score, np.quantile(score, np.linspace(0, 1, n_classes + 1)[1:-1]))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_losses_of_the_search_are_those_of_separate_fits(n_classes, monkeypatch):
+    for name, value in {"GAP": 1e-9, "MAX_EPOCHS": 5000, "WORSE": np.inf, "LAMS": (1e-2, 1e-3)}.items():
+        monkeypatch.setattr(selection, name, value)
+    X, y = rows(120, n_classes)
+    X, shares = StandardScaler().fit_transform(X), np.random.RandomState(1).uniform(0.5, 2, len(y))
+    signs = np.where(y == np.arange(n_classes)[n_classes == 2 :, None], 1.0, -1.0)
+    search = Search(X, y, signs, shares, 3, np.random.RandomState(0))
+    results = next(iter(search.rounds(0))).results
+    for result in [results[0], results[5], results[-1]]:
+        losses, weights = [], []
+        for train, valid in search.folds:
+            gamma = result["width"] * gamma_of("scale", X[train])
+            model = DualCDKLR(result["lam"], gamma=gamma, tol=1e-9).fit(X[train], y[train], shares[train])
+            p = model.predict_proba(X[valid])[np.arange(len(valid)), y[valid]]
+            losses.append(-np.log(p))
+            weights.append(shares[valid])
+        expected = np.average(np.concatenate(losses), weights=np.concatenate(weights))
+        assert result["mean_log_loss"] == pytest.approx(expected, rel=1e-4)
+
+
+def test_mean_squared_slopes_are_those_of_differences():
+    X, y = rows(60)
+    X = StandardScaler().fit_transform(X)
+    search = Search(X, y, np.where(y == 1, 1.0, -1.0)[None], np.ones(60), 2, np.random.RandomState(0))
+    train, valid = search.folds[0]
+    weights = np.linspace(0.5, 1.5, 8)
+    path = search._path(train, valid, weights, 1.0)
+    rows_of_path, step, expected = X[train] * weights, 1e-5, []
+
+    def f(Z):
+        squares = ((Z[:, None] - rows_of_path[None]) ** 2).sum(axis=2)
+        return np.exp(-path.gamma * squares) @ path.coefs[1][0]
+
+    for e in np.eye(8) * step:
+        expected.append(np.mean(((f(rows_of_path + e) - f(rows_of_path - e)) / (2 * step)) ** 2))
+    np.testing.assert_allclose(path.mean_squared_slopes(1), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_learned_weights_find_the_features_and_lower_the_loss(n_classes):
+    X, y = rows(600, n_classes)
+    learned, equal = (KLR(max_rounds=r, random_state=0).fit(X[:400], y[:400]) for r in (4, 0))
+    assert set(np.argsort(learned.feature_weights_)[-2:]) == {0, 1}
+    np.testing.assert_array_equal(equal.feature_weights_, 1)
+    losses = [log_loss(y[400:], model.predict_proba(X[400:])) for model in (learned, equal)]
+    assert losses[0] < 0.9 * losses[1]
+    assert learned.best_params_["rounds"] > 0
+    kept = learned.cv_results_["round"] == learned.best_params_["rounds"]
+    assert learned.best_score_ == -learned.cv_results_["mean_log_loss"][kept].min()
+
+
+def test_the_final_model_is_a_fit_to_the_weighted_features():
+    X, y = rows()
+    labels = np.array(["no", "yes"])[y]
+    model = KLR(random_state=3, n_jobs=1).fit(X, labels)
+    Z = StandardScaler().fit(X).transform(X) * model.feature_weights_
+    by_hand = DualCDKLR(model.best_params_["lam"], gamma=model.best_params_["gamma"], tol=1e-8).fit(Z, labels)
+    np.testing.assert_allclose(model.predict_proba(X), by_hand.predict_proba(Z), atol=2e-2)
+    other = KLR(random_state=3, n_jobs=3).fit(X, labels)
+    np.testing.assert_array_equal(model.decision_function(X), other.decision_function(X))
+
+
+def test_max_support_limits_the_support_vectors():
+    X, y = rows()
+    model = KLR(20, random_state=0).fit(X, y)
+    assert isinstance(model.model_, NystroemKLR)
+    assert model.model_.n_support_ == 20
+    assert model.score(X, y) > 0.7
+
+
+def test_a_time_limit_ends_the_search_and_progress_is_printed(capsys):
+    X, y = rows()
+    model = KLR(time_limit=1e-6, verbose=True, random_state=0).fit(X, y)
+    assert model.best_params_["rounds"] == 0
+    assert capsys.readouterr().out.count("validation log loss") == 1
+
+
+def test_a_class_with_one_row_is_refused():
+    X, y = rows()
+    y[0] = 7
+    with pytest.raises(ValueError, match=r"KLR needs at least two rows of each class, got one of class 7"):
+        KLR().fit(X, y)
