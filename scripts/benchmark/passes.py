@@ -1,6 +1,6 @@
-"""Rate of the passes of NystroemKLR over rows that are not stored, and the number of passes of a fit, on Covertype.
+"""Rate of the passes of NystroemKLR over rows of Covertype, and number of passes of a fit.
 
-KLR_BENCH_PASS_ROWS is the number of rows, by default 200,000.
+Kernel values are computed again in each pass.  KLR_BENCH_PASS_ROWS is the number of rows, by default 200,000.
 """
 
 from __future__ import annotations

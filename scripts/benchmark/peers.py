@@ -1,4 +1,4 @@
-"""Time, accuracy and model size of a fit with default parameters, compared with other libraries.
+"""Time, accuracy and model size with default parameters, compared with other libraries.
 
 The rows are those of the official split of a data set, or a random 80 % of them; features that are not 0 or 1 are
 standardized.  Each method is fitted to 1,000 rows, then to more and more, until it has all training rows or the next
@@ -108,7 +108,7 @@ METHODS = {
 
 
 class Fit(NamedTuple):
-    """A fitted model, the shortest time of its fit, whether it converged, and the load by other processes."""
+    """A fitted model, its time, whether it converged, and the load by other processes."""
 
     model: Any
     seconds: float
@@ -155,6 +155,7 @@ def compare(name, X, y, X_test, y_test):
         "rows": len(y),
         "features": X.shape[1],
         "majority": max(share, 1 - share),
+        "limit_s": LIMIT_S,
         "cpu": machine.processor(),
     }
     for method, one in METHODS.items():
@@ -191,7 +192,7 @@ def compare(name, X, y, X_test, y_test):
 
 
 def largest(method, X, y):
-    """Return the largest number of rows, up to all, whose fit is expected to end within the limit, and that fit.
+    """Return the largest number of rows whose fit should end within the limit, and that fit.
 
     The expected time grows with the same power of the number of rows as in the last two fits.
     """
