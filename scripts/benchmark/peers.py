@@ -201,7 +201,7 @@ def largest(method, X, y):
     fit = timed(method, X[:n], y[:n])
     while n < len(y):
         more = min(len(y), 2 * n, int(n * (LIMIT_S / fit.seconds) ** (1 / power)))
-        if more < 1.2 * n:
+        if more < min(1.2 * n, len(y)):
             break
         before, fit = fit.seconds, timed(method, X[:more], y[:more])
         power = min(3.5, max(1.0, math.log(fit.seconds / before) / math.log(more / n)))
