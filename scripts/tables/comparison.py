@@ -33,6 +33,7 @@ LOOKS = {
 COMPARED = ("SVC", "LightGBM", "skglm")
 """Methods that are compared with OSKL() in a sentence each."""
 SECONDS = Axis("seconds", "Seconds of fit, one thread", logarithmic=True)
+NO_BREAK = "\N{NO-BREAK SPACE}"
 FAR = 0.15
 """Difference to the best accuracy of a data set from which on a method is not drawn in its figure."""
 WORKERS, ROWS = 100, 10**9
@@ -68,8 +69,8 @@ def _against_oskl(rows: pd.DataFrame) -> str:
 def _compact(data: pd.DataFrame) -> str:
     """Return seconds and accuracy by method and data set, with the number of rows if limited."""
     cells = {
-        (row.method, row.dataset): f"{two_digits(row.seconds)} s, {100 * row.accuracy:.1f} %"
-        + ("" if row.n == row.rows else f" ({row.n:,.0f} rows)")
+        (row.method, row.dataset): f"{two_digits(row.seconds)}{NO_BREAK}s, {100 * row.accuracy:.1f}{NO_BREAK}%"
+        + ("" if row.n == row.rows else f" ({row.n:,.0f}{NO_BREAK}rows)")
         for row in data.itertuples()
     }
     datasets = data.drop_duplicates("dataset")
@@ -135,7 +136,7 @@ def _figure(dataset: str, rows: pd.DataFrame) -> bytes:
     far = rows["accuracy"] < rows["accuracy"].max() - FAR
     drawn, below = rows[~far], rows[far]
     with mpl.rc_context({**STYLE, "figure.facecolor": "white"}):
-        figure = Figure(figsize=(5.2, 3.6), layout="constrained")
+        figure = Figure(figsize=(4.4, 3.5), layout="constrained")
         axes = figure.add_subplot(title=TITLES[dataset], xlabel=SECONDS.label, ylabel="Test accuracy (%)")
         for row in drawn.itertuples():
             marker, color = LOOKS[row.method]
@@ -143,10 +144,10 @@ def _figure(dataset: str, rows: pd.DataFrame) -> bytes:
         axes.margins(0.18)
         scale_axis(axes.xaxis, SECONDS)
         if len(below):
-            names = [
+            names = ", ".join(
                 f"{row.method} ({100 * row.accuracy:.0f} %, {two_digits(row.seconds)} s)" for row in below.itertuples()
-            ]
-            axes.set_xlabel(f"{SECONDS.label}\nmore than {100 * FAR:.0f} points below the best: {', '.join(names)}")
+            )
+            figure.supxlabel(f"More than {100 * FAR:.0f} points below the best: {names}", fontsize=7)
         figure.draw_without_rendering()  # gives the axes their size
         points = [(row.seconds, 100 * row.accuracy) for row in drawn.itertuples()]
         labels = [(*point, _label(row)) for point, row in zip(points, drawn.itertuples(), strict=True)]
