@@ -88,8 +88,9 @@ def _notes(data: pd.DataFrame) -> list[str]:
     """Return sentences on missing packages, limited rows, convergence and the machine."""
     measured = data.dropna(subset="seconds")
     notes = [
-        f"All methods have default parameters on one thread. If a fit to all rows was expected to take more than "
-        f"{data['limit_s'].iloc[0]:g} s, the largest number of rows that takes less is shown."
+        "One thread; parameters are the defaults, but for those in the table of all fits. If a fit to all rows was "
+        f"expected to take more than {data['limit_s'].iloc[0]:g} s, about the largest number of rows that takes less "
+        "is shown, and at least 1,000."
     ]
     stopped = measured[measured["converged"] == False]  # noqa: E712  (it may be missing)
     for method, rows in stopped.groupby("method", sort=False):
