@@ -1,13 +1,15 @@
 """Benchmarks of the engine and the learners, mostly as ratios measured on one thread.
 
-    python scripts/benchmark [floor] [bits] [threads] [peers] [loop] [grid] [budget] [features] [batch] [sparse]
-                              [growth] [l1] [confidence] [far_end] [stream] [stream_learners]
+    python scripts/benchmark [floor] [bits] [threads] [peers] [passes] [loop] [grid] [budget] [features] [batch]
+                              [sparse] [growth] [l1] [confidence] [far_end] [stream] [stream_learners]
                               [output=results/benchmark]
 
 floor   one pass, compared with the time of its matrix products and exponentials, or of bit operations
 bits    fits and predictions with binary features stored as bits, compared with matrix products
 threads fits and predictions with default settings, compared with one thread, idle and busy; ten minutes
-peers   one pass of OSKL, compared with SVC, liblinear, skglm, feature maps and LightGBM (klr-bench[peers])
+peers   default parameters of OSKL, NystroemKLR, DualCDKLR, SVC, liblinear, Nystroem, LightGBM, skglm and TorchKM
+        (klr-bench[peers]); an hour
+passes  passes of NystroemKLR over rows, for the estimate of a fit to a billion rows
 loop    one pass, compared with a compiled loop over single kernel values, on MAGIC and Adult
 grid    88 learners in one pass, compared with one learner and with 88 passes
 budget  learners with a budget, ALMA and DUOL, compared with compiled loops over single kernel values, on MAGIC
@@ -25,8 +27,8 @@ stream  text files of KLR_BENCH_STREAM_MB (300) each, read in chunks from the te
 stream_learners  OSKL with a budget, FOGD and AROW on a text file of KLR_BENCH_STREAM_ROWS (2,000,000), compared with
         reading the file and with Vowpal Wabbit, if it is installed
 
-MAGIC, Adult, IJCNN1, MNIST and cod-rna are downloaded or come from KLR_BENCH_MIRROR.  Results are printed and written
-as CSV files, together with a description of the machine.
+MAGIC, Adult, IJCNN1, MNIST, cod-rna and Covertype are downloaded or come from KLR_BENCH_MIRROR.  Results are printed
+and written as CSV files, together with a description of the machine.
 """
 
 from __future__ import annotations
@@ -55,6 +57,7 @@ import l1
 import loop
 import numba
 import numpy as np
+import passes
 import peers
 import sparse
 import stream
@@ -67,6 +70,7 @@ PARTS = {
     "bits": bits.measure,
     "threads": threads.measure,
     "peers": peers.measure,
+    "passes": passes.measure,
     "loop": loop.measure,
     "grid": grid.measure,
     "budget": budget.measure,

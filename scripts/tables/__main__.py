@@ -1,4 +1,4 @@
-"""Write the tables of README.md and docs/ that are computed from results/reference.
+"""Write the tables and figures of README.md and docs/ computed from results/reference.
 
     python scripts/tables
 
@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from columns import magic, other_columns, own_file, quickstart, records_columns
+from comparison import all_fits, compared, figures, projection
 from estimators import estimators
 from learners import budget_all, budget_oskl, defaults, mistakes
 from methods import choose
@@ -43,9 +44,9 @@ PAGES: dict[str, tuple[tuple[Callable[[Path], dict[str, str]], str], ...]] = {
     "docs/methods/estimators.md": ((estimators, ""),),
     "docs/methods/defaults.md": ((defaults, "defaults"),),
     "docs/methods/budget_oskl.md": ((budget_oskl, ""), (budget_all, "budget_all"), (mistakes, "mistakes")),
-    "docs/scale/index.md": ((how_long, "benchmark"),),
-    "docs/scale/clusters.md": ((far_end, "benchmark"),),
-    "docs/scale/speed.md": ((benchmark, "benchmark"), (speed, "benchmark")),
+    "docs/scale/index.md": ((compared, "benchmark"), (how_long, "benchmark")),
+    "docs/scale/clusters.md": ((far_end, "benchmark"), (projection, "benchmark")),
+    "docs/scale/speed.md": ((benchmark, "benchmark"), (speed, "benchmark"), (all_fits, "benchmark")),
     "docs/scale/streams.md": ((stream_learners, "benchmark"),),
 }
 """Functions that create the tables of each page, with the folder of results/reference that they read."""
@@ -61,3 +62,5 @@ if __name__ == "__main__":
         file = ROOT / page
         tables = made_for(page, ROOT / "results" / "reference")
         file.write_text(with_tables(file.read_text(encoding="utf-8"), tables), "utf-8")
+    for name, picture in figures(ROOT / "results" / "reference" / "benchmark").items():
+        (ROOT / "docs" / "scale" / name).write_bytes(picture)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import yaml
-from markup import table
+from markup import table, two_digits
 
 from klr_bench.report.load import Results, read_results
 from klr_bench.report.statistics.across import ranks, wilcoxon
@@ -22,7 +23,7 @@ ABOUT = 250
 """Approximate number of selected features in the table of feature selection."""
 BUDGET = 414
 """Number of support vectors or features in the table of learners with a budget."""
-TITLES = {"magic": "MAGIC", "adult": "Adult", "ijcnn1": "IJCNN1", "cod_rna": "cod-rna"}
+TITLES = {"magic": "MAGIC", "adult": "Adult", "ijcnn1": "IJCNN1", "cod_rna": "cod-rna", "covtype": "Covertype"}
 OURS = ("oskl_default", "auxiliary_default", "dcd_default", "prototype_default")
 OTHERS = ("gradient_boosting", "lr_linear", "svc")
 
@@ -75,11 +76,6 @@ def _percent(value: float) -> str:
     return _number(100 * value, ".1f")
 
 
-def _seconds(value: float) -> str:
-    """Return seconds with two significant digits, or as an integer."""
-    return f"{value:,.0f}" if value >= 10 else f"{value:.{max(0, 1 - math.floor(math.log10(value)))}f}"
-
-
 def _decisions(reference: Path) -> str:
     head = ["situation and goal", "estimator", "cost and result"]
     return table(head, [_decision(reference, **one) for one in TEXTS["decisions"]], len(head))
@@ -98,19 +94,18 @@ def _decision(reference: Path, *, key: str, fit: Mapping[str, Any], arguments: s
     gives += [f"{100 * values['nonzero_fraction']:.0f} % of the weights"] if "two_stage" in fit["variant"] else []
     where = f"{results.manifest.dataset_label(fit['dataset'])}, {values['n_train']:,.0f} rows"
     take = f"{{class}}`~klr_bench.{texts['class']}`" + (f" `{arguments}`" if arguments else "") + f", key `{key}`"
-    costs = f"{_seconds(values['fit_time_s'])} s, {values['peak_memory_mb']:,.0f} MB"
+    costs = f"{two_digits(values['fit_time_s'])} s, {values['peak_memory_mb']:,.0f} MB"
     return [f"{texts['you have']}, {texts['you want']}", take, f"{costs}, {', '.join(gives)} ({where})"]
 
 
 def _one_pass(file: Path) -> str:
-    """Return a comparison of one pass of OSKL with several passes and a batch solver."""
+    """Compare one pass of OSKL with several passes and a batch solver, if all have all rows."""
     rows = []
-    for (dataset, n), values in pd.read_csv(file).groupby(["dataset", "n"], sort=False):
-        peers = values.set_index("peer")
-        row = [TITLES[dataset], f"{n:,}", _seconds(values["oskl_s"].iloc[0]), _percent(values["oskl_accuracy"].iloc[0])]
-        for name in ("OSKL()", "DualCDKLR()"):
-            row += [_seconds(peers.loc[name, "peer_s"]), _percent(peers.loc[name, "peer_accuracy"])]
-        rows.append(row)
+    for dataset, values in pd.read_csv(file).groupby("dataset", sort=False):
+        fits = values.set_index("method").loc[["OSKL, one pass", "OSKL", "DualCDKLR"]]
+        if (fits["n"] == fits["rows"]).all():
+            results = [[two_digits(fit.seconds), _percent(fit.accuracy)] for fit in fits.itertuples()]
+            rows.append([TITLES[dataset], f"{fits['rows'].iloc[0]:,}", *chain(*results)])
     head = ["data set", "rows", "one pass of OSKL, s", "%", "`OSKL()`, s", "%", "`DualCDKLR()`, s", "%"]
     return table(head, rows, 1)
 
@@ -130,7 +125,7 @@ def _support(folder: Path) -> str:
                         f"{values['n_support']:,.0f}",
                         _percent(values["accuracy"]),
                         f"{values['log_loss']:.3f}",
-                        _seconds(values["fit_time_s"]),
+                        two_digits(values["fit_time_s"]),
                     ]
                 )
     rows.sort(key=lambda row: (row[0], -int(row[2].replace(",", ""))))
@@ -155,7 +150,7 @@ def _fixed_budget(folder: Path) -> str:
                 last,
                 "-" if alone else _percent(values["accuracy"]),
                 n_support,
-                _seconds(values["fit_time_s"]),
+                two_digits(values["fit_time_s"]),
             ]
         )
     rows.sort(key=lambda row: -row[2])
@@ -177,7 +172,7 @@ def _endless(folder: Path) -> str:
                 _percent(values["accuracy"]),
                 _number(values["log_loss"], ".3f"),
                 n_support,
-                _seconds(values["fit_time_s"]),
+                two_digits(values["fit_time_s"]),
                 f"{values['peak_memory_mb']:,.0f}",
             ]
         )
@@ -213,7 +208,7 @@ def _each(folder: Path, dataset: str, by: str) -> str:
     forms = dict(
         zip(
             columns,
-            [_percent, lambda x: _number(x, ".3f"), lambda x: _number(x, ",.0f"), _seconds, lambda x: f"{x:,.0f}"],
+            [_percent, lambda x: _number(x, ".3f"), lambda x: _number(x, ",.0f"), two_digits, lambda x: f"{x:,.0f}"],
             strict=True,
         )
     )
@@ -242,7 +237,7 @@ def _selected(folder: Path) -> str:
                 f"`{algorithm}`",
                 f"{nearest['n_selected']:,.0f}",
                 nearest["accuracy"],
-                _seconds(nearest["fit_time_s"]),
+                two_digits(nearest["fit_time_s"]),
             ]
         )
     rows.sort(key=lambda row: -row[3])
@@ -291,7 +286,7 @@ def _winners(folder: Path) -> str:
     rows = [
         [
             results.manifest.algorithm_label(name),
-            _seconds(float(np.nanmedian(time[name]))),
+            two_digits(float(np.nanmedian(time[name]))),
             sets(best, name),
             "-" if loss[name].isna().all() else sets(least, name),
         ]

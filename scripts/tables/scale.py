@@ -108,15 +108,6 @@ COLUMNS = {
         "fit_ratio_beside_busy": ("fit, busy machine", "{:.2f}"),
         "predict_ratio_beside_busy": ("prediction, busy machine", "{:.2f}"),
     },
-    "peers": {
-        "dataset": ("data set", "{}"),
-        "n": ("rows", "{:,}"),
-        "peer": ("peer", "{}"),
-        "settings": ("settings", "{}"),
-        "time_ratio": ("time / OSKL's", "{:.1f}"),
-        "peer_accuracy": ("accuracy", "{:.1%}"),
-        "oskl_accuracy": ("OSKL's", "{:.1%}"),
-    },
     "loop": {
         "dataset": ("data set", "{}"),
         "n": ("rows", "{:,}"),
@@ -148,7 +139,7 @@ def benchmark(folder: Path) -> dict[str, str]:
     """Return the tables of the main benchmarks and of the machine."""
     machine = pd.read_csv(folder / "machine.csv").iloc[0]
     head = pipe_table(Grid(["measured on", ""], [[key, str(value)] for key, value in machine.items()], [], []))
-    return {"machine": head} | measured(folder, "floor", "bits", "threads", "peers")
+    return {"machine": head} | measured(folder, "floor", "bits", "threads")
 
 
 def blocks(folder: Path) -> dict[str, str]:

@@ -68,12 +68,10 @@ def test_what_is_said_of_other_methods_holds() -> None:
     assert loss.drop(columns="svc").idxmin(axis=1).mode().tolist() == ["gradient_boosting"]
     assert accuracy.loc[["adult", "wine_cultivars"]].idxmax(axis=1).eq("lr_linear").all()
     assert accuracy.loc["cod_rna", "oskl_default"] > accuracy.loc["cod_rna", "lr_linear"]
-    peers = pd.read_csv(REFERENCE / "benchmark" / "peers.csv").set_index(["dataset", "peer"])
-    boosted = peers.xs("LightGBM", level="peer")
-    assert (boosted["peer_accuracy"] > boosted["oskl_accuracy"]).all()
-    assert (boosted["peer_accuracy"] > peers.xs("OSKL()", level="peer")["peer_accuracy"]).all()
-    linear = peers.loc[("cod_rna", "liblinear")]
-    assert linear["peer_accuracy"] > 0.03 + peers.loc[("cod_rna", "DualCDKLR()"), "peer_accuracy"]
+    boosted = pd.read_csv(REFERENCE / "benchmark" / "peers.csv").query("method == 'LightGBM'").set_index("dataset")
+    gain = boosted["accuracy"] - boosted["oskl_accuracy"]
+    assert (gain[["magic", "adult", "cod_rna"]] > 0).all()
+    assert gain["ijcnn1"] < 0
 
 
 def test_what_is_said_of_ours_holds() -> None:

@@ -1,0 +1,184 @@
+"""Tables and figures of docs/scale that compare default parameters with other libraries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib as mpl
+import pandas as pd
+from markup import table, two_digits
+from matplotlib.figure import Figure
+from methods import TITLES
+
+from klr_bench.report.figures.accuracy_support import write_labels
+from klr_bench.report.figures.core.drawing import STYLE, saved, scale_axis
+from klr_bench.report.figures.core.plot import Axis
+
+LOOKS = {
+    "OSKL": ("o", "#0072B2"),
+    "OSKL, one pass": ("s", "#0072B2"),
+    "DualCDKLR": ("D", "#0072B2"),
+    "NystroemKLR": ("^", "#0072B2"),
+    "SVC": ("P", "#D55E00"),
+    "LightGBM": ("X", "#009E73"),
+    "skglm": ("v", "#8A4A72"),
+    "liblinear": ("<", "#000000"),
+    "Nystroem + LR": ("h", "#7A5C00"),
+    "Nystroem (1,000) + LR": (">", "#7A5C00"),
+    "TorchKMLogit": ("*", "#666666"),
+    "KOL": ("p", "#666666"),
+    "JSAT": ("d", "#666666"),
+}
+"""Marker and color of each method in all figures; methods of klr-bench are blue."""
+COMPARED = ("SVC", "LightGBM", "skglm")
+"""Methods that are compared with OSKL() in a sentence each."""
+SECONDS = Axis("seconds", "Seconds of fit, one thread", logarithmic=True)
+NO_BREAK = "\N{NO-BREAK SPACE}"
+FAR = 0.15
+"""Difference to the best accuracy of a data set from which on a method is not drawn in its figure."""
+WORKERS, ROWS = 100, 10**9
+"""Number of workers and of rows in the estimate of a large fit."""
+
+
+def compared(folder: Path) -> dict[str, str]:
+    """Return sentences on the fits with default parameters, and a table of seconds and accuracy."""
+    data = pd.read_csv(folder / "peers.csv")
+    measured = data.dropna(subset="seconds")
+    best = measured.loc[measured.groupby("dataset", sort=False)["accuracy"].idxmax()]
+    winners = [f"{method} on {_titles(of)}" for method, of in best.groupby("method", sort=False)["dataset"]]
+    sentences = [_against_oskl(measured[measured["method"] == name]) for name in COMPARED if name in {*data["method"]}]
+    sentences.append(f"The most accurate method is {'; '.join(winners)}.")
+    return {
+        "compared": "\n".join(f"- {sentence}" for sentence in sentences),
+        "compared_fits": f"{_compact(measured)}\n\n{' '.join(_notes(data))}",
+    }
+
+
+def _against_oskl(rows: pd.DataFrame) -> str:
+    """Return a sentence that compares the fits of a method with OSKL() on the same rows."""
+    if rows.empty:
+        return ""
+    ratio, gain = rows["time_ratio"], 100 * (rows["accuracy"] - rows["oskl_accuracy"])
+    return (
+        f"{rows['method'].iloc[0]} took {two_digits(ratio.min())} to {two_digits(ratio.max())} times as long as "
+        f"`OSKL()` on the same rows, and was more accurate on {(gain > 0).sum()} of {len(rows)} data sets "
+        f"({gain.min():+.1f} to {gain.max():+.1f} points)."
+    )
+
+
+def _compact(data: pd.DataFrame) -> str:
+    """Return seconds and accuracy by method and data set, with the number of rows if limited."""
+    cells = {
+        (row.method, row.dataset): f"{two_digits(row.seconds)}{NO_BREAK}s, {100 * row.accuracy:.1f}{NO_BREAK}%"
+        + ("" if row.n == row.rows else f" ({row.n:,.0f}{NO_BREAK}rows)")
+        for row in data.itertuples()
+    }
+    datasets = data.drop_duplicates("dataset")
+    head = ["method", *(f"{TITLES[row.dataset]}, {row.rows:,} rows" for row in datasets.itertuples())]
+    rows = [[name, *(cells.get((name, one), "-") for one in datasets["dataset"])] for name in data["method"].unique()]
+    rows.append(["largest class", *(f"{100 * row.majority:.1f} %" for row in datasets.itertuples())])
+    return table(head, rows, 1)
+
+
+def _titles(datasets: pd.Series) -> str:
+    return ", ".join(TITLES[one] for one in datasets)
+
+
+def _notes(data: pd.DataFrame) -> list[str]:
+    """Return sentences on missing packages, limited rows, convergence and the machine."""
+    measured = data.dropna(subset="seconds")
+    notes = [
+        "One thread; parameters are the defaults, but for those in the table of all fits. If a fit to all rows was "
+        f"expected to take more than {data['limit_s'].iloc[0]:g} s, about the largest number of rows that takes less "
+        "is shown, and at least 1,000."
+    ]
+    stopped = measured[measured["converged"] == False]  # noqa: E712  (it may be missing)
+    for method, rows in stopped.groupby("method", sort=False):
+        notes.append(f"{method} warned on {_titles(rows['dataset'])} that it did not converge.")
+    missing = data.loc[data["seconds"].isna(), "method"].unique()
+    notes += [f"Not installed, and not measured: {', '.join(missing)}."] if len(missing) else []
+    notes.append(
+        f"Measured on {measured['cpu'].iloc[0]}; "
+        f"other processes used up to {measured['load'].max():.0%} of the machine."
+    )
+    return notes
+
+
+def all_fits(folder: Path) -> dict[str, str]:
+    """Return the table of all fits with settings, log loss, model size and relative time."""
+    rows = [
+        [
+            TITLES[row.dataset],
+            row.method,
+            f"`{row.settings}`",
+            f"{row.n:,.0f}",
+            two_digits(row.seconds),
+            f"{100 * row.accuracy:.1f}",
+            "-" if pd.isna(row.log_loss) else f"{row.log_loss:.3f}",
+            "-" if pd.isna(row.size) else f"{row.size:,.0f} {row.unit}",
+            two_digits(row.time_ratio),
+        ]
+        for row in pd.read_csv(folder / "peers.csv").dropna(subset="seconds").itertuples()
+    ]
+    head = ["data set", "method", "settings", "rows", "s", "accuracy, %", "log loss", "size", "time / OSKL()'s"]
+    return {"peers": table(head, rows, 3)}
+
+
+def figures(folder: Path) -> dict[str, bytes]:
+    """Return a picture of accuracy against seconds for each data set, by file name.
+
+    Methods that are far less accurate than the best one are not drawn, but named.
+    """
+    data = pd.read_csv(folder / "peers.csv").dropna(subset="seconds")
+    return {f"peers_{name}.svg": _figure(str(name), rows) for name, rows in data.groupby("dataset", sort=False)}
+
+
+def _figure(dataset: str, rows: pd.DataFrame) -> bytes:
+    far = rows["accuracy"] < rows["accuracy"].max() - FAR
+    drawn, below = rows[~far], rows[far]
+    with mpl.rc_context({**STYLE, "figure.facecolor": "white"}):
+        figure = Figure(figsize=(4.4, 3.5), layout="constrained")
+        axes = figure.add_subplot(title=TITLES[dataset], xlabel=SECONDS.label, ylabel="Test accuracy (%)")
+        for row in drawn.itertuples():
+            marker, color = LOOKS[row.method]
+            axes.plot(row.seconds, 100 * row.accuracy, marker, color=color, markersize=6)
+        axes.margins(0.18)
+        scale_axis(axes.xaxis, SECONDS)
+        if len(below):
+            names = ", ".join(
+                f"{row.method} ({100 * row.accuracy:.0f} %, {two_digits(row.seconds)} s)" for row in below.itertuples()
+            )
+            figure.supxlabel(f"More than {100 * FAR:.0f} points below the best: {names}", fontsize=7)
+        figure.draw_without_rendering()  # gives the axes their size
+        points = [(row.seconds, 100 * row.accuracy) for row in drawn.itertuples()]
+        labels = [(*point, _label(row)) for point, row in zip(points, drawn.itertuples(), strict=True)]
+        write_labels(axes, labels, points, [])
+        colors = {_label(row): LOOKS[row.method][1] for row in drawn.itertuples()}
+        for text in axes.texts:
+            text.set_color(colors[text.get_text()])
+        return saved(figure, "svg", 100)
+
+
+def _label(row: pd.Series) -> str:
+    return row.method if row.n == row.rows else f"{row.method}, {row.n:,.0f} rows"
+
+
+def projection(folder: Path) -> dict[str, str]:
+    """Return the estimated time of a fit of NystroemKLR to 10^9 rows on 100 workers."""
+    rows = []
+    for row in pd.read_csv(folder / "passes.csv").itertuples():
+        one_pass = ROWS / WORKERS / row.rows_a_s
+        total = row.setup_s + row.passes * one_pass
+        rows.append(
+            [
+                f"{row.centers:,}",
+                f"{row.rows_a_s:,.0f}",
+                f"{row.passes}",
+                f"{row.setup_s:.0f} s",
+                f"{one_pass:,.0f} s",
+                f"{total / 60:,.1f} min",
+                f"{WORKERS * total / 3600:,.0f}",
+            ]
+        )
+    head = ["centers", "rows per second and core, $r$", "passes, $p$", "setup, $t_0$", "one pass", "fit", "core hours"]
+    return {"projection": table(head, rows, 0)}
