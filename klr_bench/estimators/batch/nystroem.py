@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_array
 from klr_bench.estimators.batch.base import ExpansionClassifier, per_problem, usual_lam
 from klr_bench.estimators.core.classifier import checked_fit, verbose_callback
 from klr_bench.estimators.core.multiclass import SEEDS
-from klr_bench.estimators.core.newton import CenterRows, NewtonCG
+from klr_bench.estimators.core.newton import newton_steps
 from klr_bench.estimators.core.parameters import (
     CLASS_WEIGHT,
     COUNT,
@@ -138,26 +138,30 @@ class NystroemKLR(ExpansionClassifier):
         shares, total = self._shares(sample_weight, X, y)
         lam = usual_lam(total) if self.lam is None else self.lam
         self.support_vectors_ = self._centers(X, y)
-        self.n_support_, self.n_iter_ = self.support_vectors_.shape[0], 0
-        rows = CenterRows(self._operands, X, self.support_vectors_, self.cache_size)
-        solver = NewtonCG(rows, signs, shares, lam, self._random)
+        self.n_support_ = self.support_vectors_.shape[0]
         callback = verbose_callback(self, callback)
-        while True:
-            estimates = solver.evaluate()
+        for solver in newton_steps(
+            self._operands,
+            X,
+            self.support_vectors_,
+            signs,
+            shares,
+            lam,
+            self._random,
+            self.tol,
+            self.max_iter,
+            self.cache_size,
+        ):
             self._publish(solver)
             if self.n_iter_ and callback is not None and callback(self, self.n_iter_):
                 return self
-            unfinished = estimates > self.tol * solver.objective
-            if not unfinished.any():
-                return self
-            if self.n_iter_ == self.max_iter or not solver.step(unfinished):
-                message = (
-                    f"NystroemKLR: after {self.n_iter_} Newton steps the objective is still about "
-                    f"{np.max(estimates / solver.objective):.1e} of its value above the minimum."
-                )
-                warnings.warn(message, ConvergenceWarning, stacklevel=3)
-                return self
-            self.n_iter_ += 1
+        if solver.unfinished(self.tol).any():
+            message = (
+                f"NystroemKLR: after {self.n_iter_} Newton steps the objective is still about "
+                f"{np.max(solver.distance / solver.objective):.1e} of its value above the minimum."
+            )
+            warnings.warn(message, ConvergenceWarning, stacklevel=3)
+        return self
 
     def steps(self, n_samples):
         """Return the maximum number of Newton steps, and the number of the first checkpoint."""
@@ -171,7 +175,7 @@ class NystroemKLR(ExpansionClassifier):
         coef, norms = solver.coef(), np.linalg.norm(solver.gradient, axis=1)
         self.dual_coef_ = coef if len(coef) > 1 else coef[0]
         self.objective_, self.gradient_norm_ = per_problem(solver.objective), per_problem(norms)
-        self.n_passes_ = solver.n_passes
+        self.n_iter_, self.n_passes_ = solver.n_iter, solver.n_passes
 
     def _centers(self, X, y):
         """Return the centers, in the layout of X."""

@@ -96,15 +96,32 @@ class CenterRows:
         return f, total
 
 
+def newton_steps(operands, X, centers, signs, shares, lam, random, tol=1e-8, max_iter=30, cache_size=200):
+    """Yield the solver at its starting point and after each Newton step.
+
+    The steps end when all problems are finished, after `max_iter` steps, or if a step changes nothing.  `cache_size`
+    are MB of kernel values.
+    """
+    solver = NewtonCG(CenterRows(operands, X, centers, cache_size), signs, shares, lam, random)
+    while True:
+        solver.evaluate()
+        yield solver
+        unfinished = solver.unfinished(tol)
+        if not unfinished.any() or solver.n_iter == max_iter or not solver.step(unfinished):
+            return
+
+
 class NewtonCG:
     """State of Newton's method for k problems with the same rows and centers.
 
     `signs` (k, n) are the labels -1.0 and 1.0, and `shares` (n,) the shares of the rows in the loss.  `w` (k, B) are
-    the current points, `objective` (k,) and `gradient` (k, B) belong to them after `evaluate`.
+    the current points; `objective` (k,), `gradient` (k, B) and `distance` (k,), the estimated distances of the
+    objectives from their minima, belong to them after `evaluate`.
     """
 
     def __init__(self, rows, signs, shares, lam, random):
         self.rows, self.signs, self.shares, self.lam, self.n_passes = rows, signs, shares, lam, 0
+        self.n_iter = 0
         self.T = _factor(rows.G, JITTER[rows.dtype.name])
         m = min(rows.n, min(max(ROWS_PER_CENTER * rows.B, LEAST_ROWS), MOST_ROWS))
         positive = np.flatnonzero(shares)
@@ -124,9 +141,9 @@ class NewtonCG:
         return solve_triangular(self.T, w.T, check_finite=False).T
 
     def evaluate(self):
-        """Compute objectives and gradients at w; estimate the distances from the minima.
+        """Compute the objectives, gradients and distances at w.
 
-        The estimate is g'P^-1 g / 2 with the gradient g and the preconditioner P; the exact Hessian in place of P would
+        The distance is g'P^-1 g / 2 with the gradient g and the preconditioner P; the exact Hessian in place of P would
         give the decrease predicted by Newton's method.
         """
         self._f, sums = self._pass(self.w, lambda f, block: _slopes(f, self.signs[:, block], self.shares[block]))
@@ -137,13 +154,15 @@ class NewtonCG:
             self._sample_factor(self._sample_values(w), signs, self.lam)
             for w, signs in zip(self.w, self._signs, strict=True)
         ]
-        return np.sum(self.gradient * self._precondition(self.gradient), axis=1) / 2
+        self.distance = np.sum(self.gradient * self._precondition(self.gradient), axis=1) / 2
+
+    def unfinished(self, tol):
+        """Return a mask (k,) of the problems with a distance of more than tol times the objective."""
+        return self.distance > tol * self.objective
 
     def step(self, unfinished):
-        """Make a Newton step for some problems, selected by a mask (k,).
-
-        Return False if nothing changes.
-        """
+        """Make a Newton step for some problems, selected by a mask (k,); return False if nothing changes."""
+        self.n_iter += 1
         curvature = _curvatures(self._f, self.signs, self.shares)
         right = np.where(unfinished[:, None], self.gradient, 0.0)
         direction, change = self._conjugate_gradients(right, lambda f, block: curvature[:, block] * f)
