@@ -64,6 +64,9 @@ class NystroemKLR(ExpansionClassifier):
         Largest number of Newton steps, >= 1; 4 to 8 are usual.
     cache_size : float, default=200
         MB of kernel values in memory, > 0.  If those of all rows with the centers fit, they are computed only once.
+    map_rows : callable or None, default=None
+        Where the rows are during the fit; None is this process.  With `dask_rows` they are on dask workers, each of
+        which sends B numbers per pass.
     random_state : int, RandomState instance or None, default=None
         Seed of the centers and of the rows of the preconditioner.
     dtype : {"float32", "float64"} or None, default=None
@@ -111,6 +114,7 @@ class NystroemKLR(ExpansionClassifier):
     cache_size: float = parameter(200, POSITIVE)
     class_weight: dict | str | None = parameter(None, *CLASS_WEIGHT)
     n_jobs: int | None = parameter(None, *JOBS)
+    map_rows: object = parameter(None, callable, None)
     verbose: int | bool = parameter(False, *VERBOSE)
 
     @checked_fit
@@ -151,6 +155,7 @@ class NystroemKLR(ExpansionClassifier):
             self.tol,
             self.max_iter,
             self.cache_size,
+            self.map_rows,
         ):
             self._publish(solver)
             if self.n_iter_ and callback is not None and callback(self, self.n_iter_):

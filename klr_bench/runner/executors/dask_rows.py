@@ -1,0 +1,154 @@
+"""Keep the rows of `NystroemKLR` on dask workers, which compute their sums there."""
+
+from __future__ import annotations
+
+import mmap
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import numpy as np
+from numpy.typing import NDArray
+
+from klr_bench.errors import fail
+from klr_bench.estimators.core.threads import single_threaded_blas
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+Call = tuple[Any, ...]
+"""Name of a method of `Block`, and its arguments."""
+
+
+@contextmanager
+def dask_rows(
+    make: Callable[..., Any], X: Any, signs: NDArray[Any], shares: NDArray[Any], block_rows: int
+) -> Iterator[Callable[..., Any]]:
+    """Distribute the rows of a fit over dask workers: the value of ``map_rows`` of `NystroemKLR`.
+
+    The workers are those of the dask client that was created last.  Each receives the same number of blocks of rows
+    once; of a memory-mapped file it receives the path, and reads its rows from there.  If a worker is lost, another one
+    makes its last calls again.  The fit is the same as in one process, to the last bit if the processors are the same.
+
+    Raises KlrBenchError if distributed is not installed, and ValueError if there is no client.
+
+    Examples
+    --------
+    >>> from distributed import Client, LocalCluster
+    >>> from klr_bench import NystroemKLR, dask_rows
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(500, noise=0.1, random_state=0)
+    >>> with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
+    ...     model = NystroemKLR(n_centers=30, gamma=2.0, random_state=0, map_rows=dask_rows).fit(X, y)
+    >>> model.score(X, y) > 0.95
+    True
+    """
+    try:
+        from distributed import default_client
+    except ImportError:
+        fail("dask_rows needs distributed, which is not installed. Run: pip install 'klr-bench[dask]'")
+    client, key = default_client(), uuid4().hex
+    client.wait_for_workers(1)
+    workers = list(client.nthreads())
+    n_blocks = -(-X.shape[0] // block_rows)
+    ends = [n_blocks * one // len(workers) for one in range(len(workers) + 1)]
+    parts = []
+    for first, end in pairwise(ends):
+        if first < end:
+            rows = slice(first * block_rows, end * block_rows)
+            parts.append(partial(_make, make, _reference(X[rows]), signs[:, rows], shares[rows], first))
+    try:
+        yield _Parts(client, key, parts, workers).call
+    finally:
+        client.run(_forget, key)
+
+
+class _Parts:
+    """The parts of the rows, and the workers that have them."""
+
+    def __init__(self, client: Client, key: str, parts: Sequence[partial[Any]], workers: Sequence[str]) -> None:
+        self._client, self._key, self._parts, self._workers = client, key, parts, list(workers)
+        self._calls: list[Call] = []
+
+    def call(self, name: str, *arguments: Any) -> Iterator[tuple[int, int, Any]]:
+        """Yield the sums of all parts, in the order of the rows."""
+        if name == "gradient":  # later calls depend on no earlier ones
+            self._calls = []
+        self._calls.append((name, *arguments))
+        futures = [self._submit(place, self._calls[-1:], None) for place in range(len(self._parts))]
+        for place, future in enumerate(futures):
+            answer = future.result()
+            while answer is None:
+                answer = self._submit(place, self._calls, self._parts[place]).result()
+            self._workers[place], sums = answer
+            yield from sums
+
+    def _submit(self, place: int, calls: Sequence[Call], part: partial[Any] | None) -> Future:
+        arguments = self._key, place, len(self._calls) - len(calls), calls, part
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of large arguments: the rows are sent once
+            # Another worker runs the task if this one is lost.
+            return self._client.submit(
+                _work, *arguments, workers=[self._workers[place]], allow_other_workers=True, pure=False
+            )
+
+
+_parts: dict[str, dict[int, tuple[Any, int]]] = {}
+"""On a worker: its parts of the rows and the numbers of calls since their last gradient, by fit and place."""
+
+
+def _work(
+    key: str, place: int, n_before: int, calls: Sequence[Call], part: partial[Any] | None
+) -> tuple[str, Any] | None:
+    """Make calls on a part of the rows; return the worker's address and the result of the last call.
+
+    Return None if this worker has not made the `n_before` calls that precede them.
+    """
+    from distributed import get_worker
+
+    parts = _parts.setdefault(key, {})
+    with single_threaded_blas():
+        if part is not None:
+            parts[place] = part(), 0
+        rows, n_calls = parts.get(place, (None, 0))
+        if rows is None or n_before not in (0, n_calls):
+            return None
+        for name, *arguments in calls:
+            result = rows.sums(name, *arguments)
+    parts[place] = rows, n_before + len(calls)
+    return get_worker().address, result
+
+
+def _forget(key: str) -> None:
+    _parts.pop(key, None)
+
+
+@dataclass
+class _Mapped:
+    """Place of a memory-mapped array in its file."""
+
+    path: str
+    offset: int
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+
+
+def _reference(X: Any) -> Any:
+    """Return the place of a memory-mapped array in its file; return any other array or matrix itself."""
+    base = X
+    while isinstance(base, np.ndarray):
+        if isinstance(base, np.memmap) and isinstance(base.base, mmap.mmap):
+            return _Mapped(str(base.filename), base.offset + X.ctypes.data - base.ctypes.data, X.dtype, X.shape)
+        base = base.base
+    return X
+
+
+def _make(make: Callable[..., Any], X: Any, *arguments: Any) -> Any:
+    if isinstance(X, _Mapped):
+        X = np.memmap(X.path, X.dtype, "r", X.offset, X.shape).view(np.ndarray)
+    return make(X, *arguments)
