@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from klr_bench.errors import fail
 from klr_bench.estimators.core.threads import single_threaded_blas
+from klr_bench.runner.executors.dask import POLL_S
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -82,35 +83,40 @@ class _Parts:
         self._calls.append((name, *arguments))
         futures = [self._submit(place, self._calls[-1:], None) for place in range(len(self._parts))]
         for place, future in enumerate(futures):
-            answer = future.result()
-            while answer is None:
-                answer = self._submit(place, self._calls, self._parts[place]).result()
-            self._workers[place], sums = answer
+            while (sums := self._result(place, future)) is None:
+                self._client.wait_for_workers(1)
+                alive = list(self._client.nthreads())
+                if self._workers[place] not in alive:
+                    self._workers[place] = alive[place % len(alive)]
+                future = self._submit(place, self._calls, self._parts[place])
             yield from sums
 
     def _submit(self, place: int, calls: Sequence[Call], part: partial[Any] | None) -> Future:
         arguments = self._key, place, len(self._calls) - len(calls), calls, part
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of large arguments: the rows are sent once
-            # Another worker runs the task if this one is lost.
-            return self._client.submit(
-                _work, *arguments, workers=[self._workers[place]], allow_other_workers=True, pure=False
-            )
+            return self._client.submit(_work, *arguments, workers=[self._workers[place]], pure=False)
+
+    def _result(self, place: int, future: Future) -> Any:
+        """Return the result of a task, or None if its worker is lost or has not made the earlier calls."""
+        while True:
+            try:
+                return future.result(timeout=POLL_S)
+            except TimeoutError:
+                if self._workers[place] not in self._client.nthreads():
+                    future.cancel()
+                    return None
 
 
 _parts: dict[str, dict[int, tuple[Any, int]]] = {}
 """On a worker: its parts of the rows and the numbers of calls since their last gradient, by fit and place."""
 
 
-def _work(
-    key: str, place: int, n_before: int, calls: Sequence[Call], part: partial[Any] | None
-) -> tuple[str, Any] | None:
-    """Make calls on a part of the rows; return the worker's address and the result of the last call.
+def _work(key: str, place: int, n_before: int, calls: Sequence[Call], part: partial[Any] | None) -> Any:
+    """Make calls on a part of the rows, on a worker; return the result of the last call.
 
     Return None if this worker has not made the `n_before` calls that precede them.
     """
-    from distributed import get_worker
-
     parts = _parts.setdefault(key, {})
     with single_threaded_blas():
         if part is not None:
@@ -121,7 +127,7 @@ def _work(
         for name, *arguments in calls:
             result = rows.sums(name, *arguments)
     parts[place] = rows, n_before + len(calls)
-    return get_worker().address, result
+    return result
 
 
 def _forget(key: str) -> None:
