@@ -1,5 +1,8 @@
 """NystroemKLR against L-BFGS in float64 on the same centers, and its limits."""
 
+from contextlib import contextmanager
+from itertools import chain, pairwise
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -124,6 +127,24 @@ def test_the_number_of_threads_changes_nothing(dtype, monkeypatch):
     ]
     for fit in fits[1:]:
         np.testing.assert_array_equal(fit.dual_coef_, fits[0].dual_coef_)
+
+
+def test_the_division_of_the_rows_changes_nothing(monkeypatch):
+    monkeypatch.setattr(newton, "VALUES", 4000)  # 32 blocks of 64 rows
+
+    @contextmanager
+    def in_parts(make, X, signs, shares, block_rows):
+        ends = [block_rows * place for place in (0, 3, 4, 17, 32)]
+        parts = [
+            make(X[first:end], signs[:, first:end], shares[first:end], first // block_rows)
+            for first, end in pairwise(ends)
+        ]
+        yield lambda *call: chain.from_iterable(part.sums(*call) for part in parts)
+
+    X, y = sample(2000)
+    model = NystroemKLR(1e-5, n_centers=50, gamma=0.1, random_state=0)
+    expected = model.fit(X, y).dual_coef_
+    np.testing.assert_array_equal(model.set_params(map_rows=in_parts).fit(X, y).dual_coef_, expected)
 
 
 def test_repeated_centers_and_separable_classes_are_fitted():
