@@ -86,7 +86,7 @@ def in_this_process(make, X, signs, shares, block_rows):
 
 
 class Centers:
-    """The centers, and what is stored of the rows between passes: kernel values, operands or nothing."""
+    """The centers, and whether kernel values or operands of all rows fit into memory."""
 
     def __init__(self, operands, X, n, limit):
         rows = operands.rows(X)
@@ -150,7 +150,7 @@ class Block:
         return self._centers.operands.left(rows), np.ascontiguousarray(self._centers.operands.right(rows))
 
     def _products(self, a, weights_of):
-        """Return f = K a (k, m), and the sums (k, B) of kernel values with the weights weights_of(f)."""
+        """Return f = K a (k, m), and the sums (k, B) of kernel values weighted by weights_of(f)."""
         centers = self._centers
         a = a.astype(centers.dtype)
         if len(a) == 1 and self._values is None and centers.dtype == np.float32:  # faster than storing a tile
@@ -164,7 +164,7 @@ class Block:
         return f, sums.astype(np.float64)
 
     def gradient(self, a):
-        """Set f = K a; return sums of kernel values times slopes, and in the last column of losses."""
+        """Set f = K a; return sums of slopes times kernel values, and of losses (last column)."""
         signs, shares = self._signs, self._shares
         self._f, sums = self._products(a, lambda f: _slopes(f, signs, shares))
         self._curvatures = _curvatures(self._f, signs, shares)
@@ -181,7 +181,10 @@ class Block:
         return sums
 
     def slopes(self, sizes, step):
-        """Return the slopes of the loss at f - size * change, for each of the sizes (s, k); add as `hessian`."""
+        """Return the slopes (s, k) of the loss at f - size * change, for sizes (s, k).
+
+        `step` is as in `hessian`.
+        """
         self._add(step)
         slopes = _slopes(self._f - sizes[:, :, None] * self._change, self._signs, self._shares)
         return -np.sum(slopes * self._change, axis=2)
@@ -238,7 +241,10 @@ class NewtonCG:
         return self.distance > tol * self.objective
 
     def step(self, unfinished):
-        """Make a Newton step for some problems, selected by a mask (k,); return False if nothing changes."""
+        """Make a Newton step for some problems, selected by a mask (k,).
+
+        Return False if nothing changes.
+        """
         self.n_iter += 1
         direction, last = self._conjugate_gradients(np.where(unfinished[:, None], self.gradient, 0.0))
         sizes = self._line_search(direction, last)
@@ -258,7 +264,7 @@ class NewtonCG:
         return solve_triangular(self.T, sums.T, trans=1, check_finite=False).T
 
     def _conjugate_gradients(self, right):
-        """Return directions x (k, B) with H x = right up to a tolerance, and the last step sizes (k,)."""
+        """Return x (k, B) with H x = right up to a tolerance, and the last step sizes (k,)."""
         x, r, alpha = np.zeros_like(self.w), right, np.zeros(len(right))
         p = z = self._precondition(r)
         squares = first = np.sum(r * z, axis=1)

@@ -30,21 +30,45 @@ Call = tuple[Any, ...]
 def dask_rows(
     make: Callable[..., Any], X: Any, signs: NDArray[Any], shares: NDArray[Any], block_rows: int
 ) -> Iterator[Callable[..., Any]]:
-    """Distribute the rows of a fit over dask workers: the value of ``map_rows`` of `NystroemKLR`.
+    """Divide the rows of a fit among dask workers, as ``NystroemKLR(map_rows=dask_rows)``.
 
     The workers are those of the dask client that was created last.  Each receives the same number of blocks of rows
     once; of a memory-mapped file it receives the path, and reads its rows from there.  If a worker is lost, another one
     makes its last calls again.  The fit is the same as in one process, to the last bit if the processors are the same.
 
-    Raises KlrBenchError if distributed is not installed, and ValueError if there is no client.
+    Parameters
+    ----------
+    make : callable
+        make(X, signs, shares, first) makes the object that computes sums over some consecutive blocks of rows, the
+        first of which has the number `first`.
+    X : array or CSR matrix of shape (n_samples, n_features)
+        All rows.
+    signs : array of shape (n_problems, n_samples)
+        Labels -1 and 1.
+    shares : array of shape (n_samples,)
+        Share of each row in the loss.
+    block_rows : int
+        Number of rows per block.
+
+    Returns
+    -------
+    context manager
+        It provides call(name, *arguments), which yields the sums of the results of a method of all blocks.
+
+    Raises
+    ------
+    KlrBenchError
+        If distributed is not installed.
+    ValueError
+        If there is no dask client.
 
     Examples
     --------
-    >>> from distributed import Client, LocalCluster
     >>> from klr_bench import NystroemKLR, dask_rows
+    >>> from distributed import Client
     >>> from sklearn.datasets import make_moons
     >>> X, y = make_moons(500, noise=0.1, random_state=0)
-    >>> with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
+    >>> with Client(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None):
     ...     model = NystroemKLR(n_centers=30, gamma=2.0, random_state=0, map_rows=dask_rows).fit(X, y)
     >>> model.score(X, y) > 0.95
     True
@@ -98,7 +122,7 @@ class _Parts:
             return self._client.submit(_work, *arguments, workers=[self._workers[place]], pure=False)
 
     def _result(self, place: int, future: Future) -> Any:
-        """Return the result of a task, or None if its worker is lost or has not made the earlier calls."""
+        """Return the result of a task, or None if its worker is lost or lacks earlier calls."""
         while True:
             try:
                 return future.result(timeout=POLL_S)
@@ -113,7 +137,7 @@ _parts: dict[str, dict[int, tuple[Any, int]]] = {}
 
 
 def _work(key: str, place: int, n_before: int, calls: Sequence[Call], part: partial[Any] | None) -> Any:
-    """Make calls on a part of the rows, on a worker; return the result of the last call.
+    """Make calls on a part of the rows on this worker; return the last result.
 
     Return None if this worker has not made the `n_before` calls that precede them.
     """
@@ -145,7 +169,7 @@ class _Mapped:
 
 
 def _reference(X: Any) -> Any:
-    """Return the place of a memory-mapped array in its file; return any other array or matrix itself."""
+    """Return the place of a memory-mapped array in its file; return any other X itself."""
     base = X
     while isinstance(base, np.ndarray):
         if isinstance(base, np.memmap) and isinstance(base.base, mmap.mmap):
