@@ -10,7 +10,7 @@ from sklearn.datasets import make_classification
 
 from klr_bench import NystroemKLR, dask_rows
 from klr_bench.estimators.core import newton
-from klr_bench.runner.executors import dask_rows as module
+from klr_bench.runner.executors import _dask_rows as module
 
 distributed = pytest.importorskip("distributed")
 
@@ -22,6 +22,9 @@ def client():
         yield client
 
 
+MORE_CASES = [(2, True, False), (3, False, False), (2, False, True), (3, True, True)]
+
+
 def n_parts():
     return len(module._parts)
 
@@ -30,9 +33,10 @@ def forget_all():
     module._parts.clear()
 
 
-@pytest.mark.parametrize("death", [False, pytest.param(True, marks=pytest.mark.exhaustive)])
-@pytest.mark.parametrize("mapped", [False, True])
-@pytest.mark.parametrize("n_classes", [2, 3])
+CASES = [(2, False, False), *(pytest.param(*case, marks=pytest.mark.exhaustive) for case in MORE_CASES)]
+
+
+@pytest.mark.parametrize(("n_classes", "mapped", "death"), CASES)
 def test_two_workers_give_the_fit_of_one_process_to_the_last_bit(n_classes, mapped, death, client, tmp_path):
     X, y = make_classification(9000, 8, n_informative=5, n_classes=n_classes, flip_y=0.1, random_state=0)
     model = NystroemKLR(1e-6, 60, gamma=0.1, cache_size=0.1, random_state=0)
@@ -47,6 +51,8 @@ def test_two_workers_give_the_fit_of_one_process_to_the_last_bit(n_classes, mapp
 
     found = model.set_params(map_rows=dask_rows).fit(rows, y, callback=kill)
     np.testing.assert_array_equal(found.dual_coef_, expected)
+    if death:
+        assert min(pids.values()) not in client.run(os.getpid).values()
     assert set(client.run(n_parts).values()) == {0}
 
 
