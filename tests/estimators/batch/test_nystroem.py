@@ -1,5 +1,6 @@
 """NystroemKLR against L-BFGS in float64 on the same centers, and its limits."""
 
+import tracemalloc
 from contextlib import contextmanager
 from itertools import chain, pairwise
 
@@ -12,7 +13,7 @@ from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
 
 from klr_bench import DualCDKLR, NystroemKLR
-from klr_bench.estimators.core import newton
+from klr_bench.estimators.core import kernels, newton
 from tests.estimators.samples import KERNELS, LAYOUTS, laid_out, suited, toy
 from tests.reference import kernel as reference
 
@@ -155,13 +156,20 @@ def test_repeated_centers_and_separable_classes_are_fitted():
     assert np.isfinite(model.dual_coef_).all()
 
 
-def test_memory_mapped_rows_are_not_copied_and_give_the_same_fit(tmp_path):
-    X, y = sample(1000)
-    file = np.lib.format.open_memmap(tmp_path / "X.npy", mode="w+", dtype=np.float64, shape=X.shape)
-    file[:] = X
-    shared = {"lam": 1e-4, "n_centers": 30, "gamma": 0.1, "random_state": 0}
-    mapped = NystroemKLR(**shared).fit(np.load(tmp_path / "X.npy", mmap_mode="r"), y)
-    np.testing.assert_array_equal(mapped.dual_coef_, NystroemKLR(**shared).fit(X, y).dual_coef_)
+def test_memory_mapped_rows_are_not_copied_and_give_the_same_fit(tmp_path, monkeypatch):
+    monkeypatch.setattr(kernels, "VARIANCE_VALUES", 10_000)
+    X = np.random.default_rng(0).random((40_000, 100), dtype=np.float32)  # 16 MB
+    y = X[:, 0] + X[:, 1] > 1
+    np.save(tmp_path / "X.npy", X)
+    model = NystroemKLR(n_centers=10, cache_size=0.1, random_state=0)
+    expected = model.fit(X, y).dual_coef_
+    tracemalloc.start()
+    model.fit(np.load(tmp_path / "X.npy", mmap_mode="r"), y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    np.testing.assert_array_equal(model.dual_coef_, expected)
+    assert peak < 8e6
+    assert model._operands.kernel.gamma == pytest.approx(1 / (100 * X.var()), rel=1e-5)
 
 
 def test_unfinished_fits_warn_and_a_callback_can_end_them():
