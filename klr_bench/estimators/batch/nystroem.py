@@ -43,8 +43,8 @@ class NystroemKLR(ExpansionClassifier):
 
     The centers z are rows of X, or given; lambda is the parameter ``lam``.  Kernel values of the rows are computed
     again in each of some twenty passes unless they fit into ``cache_size``, so that memory grows with the square of the
-    number of centers, but not with the number of rows.  With more than two classes there is one f per class
-    (one-vs-rest), on the same centers.
+    number of centers, and each row takes only about 40 bytes per class, whatever its number of features.  With more
+    than two classes there is one f per class (one-vs-rest), on the same centers.
 
     Parameters
     ----------

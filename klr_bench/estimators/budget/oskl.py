@@ -107,8 +107,8 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
         not come in random order (docs/methods/budget_oskl.md).
     refit : bool, default=False
         Whether `fit` finds the best coefficients of its support vectors at the end, with the solver of `NystroemKLR`.
-        Its memory is proportional to budget**2, plus up to 200 MB of kernel values.  The coefficients are then those of
-        the average and of the last classifier.  `partial_fit` goes on without them.
+        Its memory is proportional to budget**2, plus 40 bytes per row and up to 200 MB of kernel values.  The
+        coefficients are then those of the average and of the last classifier.  `partial_fit` goes on without them.
     lam : float or None, default=None
         Weight > 0 of the squared norm in `refit`; None is 1 / (10 n_samples), the default of `DualCDKLR`.
 
