@@ -45,5 +45,6 @@ from .estimators.peers.approximate import ApproximateKernelLR as ApproximateKern
 from .estimators.peers.l1 import L1Peer as L1Peer
 from .estimators.prototype.estimator import PrototypeKLR as PrototypeKLR
 from .report.load import load_results as load_results
+from .runner.executors._dask_rows import dask_rows as dask_rows
 
 __version__: str

@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_scalar
 
 from klr_bench.config.models import MOST_FEATURES
+from klr_bench.datasets.cache import disk_errors, suffixed
 from klr_bench.datasets.class_labels import Labels, code_of_label, parse_number
 from klr_bench.datasets.compression import DamagedFileError
 from klr_bench.datasets.readers import check_text, csv, detect_format, svmlight
@@ -193,6 +195,30 @@ class Stream:
         values, base, n_features = self._values, self._base, self.n_features
         for chunk in self._chunks(base, n_features - 1 + base):
             yield chunk.matrix(base, n_features), values[chunk.codes]
+
+    def to_memmap(self, folder: str | Path) -> tuple[NDArray[np.float32], NDArray[Any]]:
+        """Write all rows to a folder; return X (n, d), memory-mapped float32, and y (n,).
+
+        The files are X.npy, with 4 d bytes per row (rows of svmlight files become dense), and y.npy; later programs can
+        load them with ``np.load("X.npy", mmap_mode="r")``.  Existing files of these names are replaced.  Raises
+        KlrBenchError if a text file is invalid, or if the folder cannot be written.
+        """
+        path, labels, n_rows = expanded(str(folder)) / "X.npy", [], 0
+        part = suffixed(path, ".part")
+        with disk_errors(path, "another folder"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with part.open("wb") as file:
+                header = {"descr": "<f4", "fortran_order": False, "shape": (n_rows, self.n_features)}
+                np.lib.format.write_array_header_1_0(file, header)  # leaves room for a larger number of rows
+                for X, y in self:
+                    (X.toarray() if sp.issparse(X) else X).tofile(file)
+                    labels.append(y)
+                    n_rows += len(y)
+                file.seek(0)
+                np.lib.format.write_array_header_1_0(file, {**header, "shape": (n_rows, self.n_features)})
+            part.replace(path)
+            np.save(path.with_name("y.npy"), np.concatenate(labels))
+        return np.load(path, mmap_mode="r"), np.load(path.with_name("y.npy"))
 
     def _chunks(self, lowest: int, highest: int) -> Iterator[Chunk]:
         """Yield the rows in chunks, from the cache if possible, otherwise from the text files.

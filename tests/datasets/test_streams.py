@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_svmlight_file
 
-from klr_bench import AROW, stream
+from klr_bench import AROW, NystroemKLR, stream
 from klr_bench.datasets.readers import chunks as reader_chunks
 from klr_bench.datasets.readers import csv, svmlight
 from tests.attack.promise import rejected
@@ -261,3 +261,17 @@ def test_a_resumed_fit_equals_a_fit_on_all_rows(write: Write) -> None:
     for X, y in stream(path, 50, skip_rows=150):
         learner.partial_fit(X, y)
     np.testing.assert_allclose(learner.coef_, expected.coef_)
+
+
+@TEXTS
+def test_rows_in_a_memory_mapped_file_are_those_of_the_stream(write: Write, tmp_path: Path, text: bytes) -> None:
+    rows = stream(write(text), 7)
+    X, y = rows.to_memmap(tmp_path / "rows")
+    assert isinstance(X, np.memmap)
+    assert X.dtype == np.float32
+    expected, labels = rows_of(rows)
+    np.testing.assert_array_equal(X, expected)
+    np.testing.assert_array_equal(y, labels)
+    shared: dict[str, Any] = {"n_centers": 20, "gamma": 0.1, "random_state": 0}
+    model, usual = (NystroemKLR(**shared).fit(one, y) for one in (X, np.array(X)))
+    np.testing.assert_array_equal(model.dual_coef_, usual.dual_coef_)

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_array
 from klr_bench.estimators.batch.base import ExpansionClassifier, per_problem, usual_lam
 from klr_bench.estimators.core.classifier import checked_fit, verbose_callback
 from klr_bench.estimators.core.multiclass import SEEDS
-from klr_bench.estimators.core.newton import CenterRows, NewtonCG
+from klr_bench.estimators.core.newton import newton_steps
 from klr_bench.estimators.core.parameters import (
     CLASS_WEIGHT,
     COUNT,
@@ -43,8 +43,8 @@ class NystroemKLR(ExpansionClassifier):
 
     The centers z are rows of X, or given; lambda is the parameter ``lam``.  Kernel values of the rows are computed
     again in each of some twenty passes unless they fit into ``cache_size``, so that memory grows with the square of the
-    number of centers, but not with the number of rows.  With more than two classes there is one f per class
-    (one-vs-rest), on the same centers.
+    number of centers, and each row takes only about 40 bytes per class, whatever its number of features.  With more
+    than two classes there is one f per class (one-vs-rest), on the same centers.
 
     Parameters
     ----------
@@ -64,6 +64,9 @@ class NystroemKLR(ExpansionClassifier):
         Largest number of Newton steps, >= 1; 4 to 8 are usual.
     cache_size : float, default=200
         MB of kernel values in memory, > 0.  If those of all rows with the centers fit, they are computed only once.
+    map_rows : callable or None, default=None
+        Where the rows are during the fit; None is this process.  With `dask_rows` they are on dask workers, each of
+        which sends B numbers per pass.
     random_state : int, RandomState instance or None, default=None
         Seed of the centers and of the rows of the preconditioner.
     dtype : {"float32", "float64"} or None, default=None
@@ -111,6 +114,7 @@ class NystroemKLR(ExpansionClassifier):
     cache_size: float = parameter(200, POSITIVE)
     class_weight: dict | str | None = parameter(None, *CLASS_WEIGHT)
     n_jobs: int | None = parameter(None, *JOBS)
+    map_rows: object = parameter(None, callable, None)
     verbose: int | bool = parameter(False, *VERBOSE)
 
     @checked_fit
@@ -138,26 +142,31 @@ class NystroemKLR(ExpansionClassifier):
         shares, total = self._shares(sample_weight, X, y)
         lam = usual_lam(total) if self.lam is None else self.lam
         self.support_vectors_ = self._centers(X, y)
-        self.n_support_, self.n_iter_ = self.support_vectors_.shape[0], 0
-        rows = CenterRows(self._operands, X, self.support_vectors_, self.cache_size)
-        solver = NewtonCG(rows, signs, shares, lam, self._random)
+        self.n_support_ = self.support_vectors_.shape[0]
         callback = verbose_callback(self, callback)
-        while True:
-            estimates = solver.evaluate()
+        for solver in newton_steps(
+            self._operands,
+            X,
+            self.support_vectors_,
+            signs,
+            shares,
+            lam,
+            self._random,
+            self.tol,
+            self.max_iter,
+            self.cache_size,
+            self.map_rows,
+        ):
             self._publish(solver)
             if self.n_iter_ and callback is not None and callback(self, self.n_iter_):
                 return self
-            unfinished = estimates > self.tol * solver.objective
-            if not unfinished.any():
-                return self
-            if self.n_iter_ == self.max_iter or not solver.step(unfinished):
-                message = (
-                    f"NystroemKLR: after {self.n_iter_} Newton steps the objective is still about "
-                    f"{np.max(estimates / solver.objective):.1e} of its value above the minimum."
-                )
-                warnings.warn(message, ConvergenceWarning, stacklevel=3)
-                return self
-            self.n_iter_ += 1
+        if solver.unfinished(self.tol).any():
+            message = (
+                f"NystroemKLR: after {self.n_iter_} Newton steps the objective is still about "
+                f"{np.max(solver.distance / solver.objective):.1e} of its value above the minimum."
+            )
+            warnings.warn(message, ConvergenceWarning, stacklevel=3)
+        return self
 
     def steps(self, n_samples):
         """Return the maximum number of Newton steps, and the number of the first checkpoint."""
@@ -171,7 +180,7 @@ class NystroemKLR(ExpansionClassifier):
         coef, norms = solver.coef(), np.linalg.norm(solver.gradient, axis=1)
         self.dual_coef_ = coef if len(coef) > 1 else coef[0]
         self.objective_, self.gradient_norm_ = per_problem(solver.objective), per_problem(norms)
-        self.n_passes_ = solver.n_passes
+        self.n_iter_, self.n_passes_ = solver.n_iter, solver.n_passes
 
     def _centers(self, X, y):
         """Return the centers, in the layout of X."""

@@ -10,13 +10,12 @@ import math
 from dataclasses import KW_ONLY
 
 import numpy as np
-from scipy.linalg import eigh
-from sklearn.linear_model import LogisticRegression
 from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.budget.base import BudgetKernelClassifier
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import LOSSES, derivative
+from klr_bench.estimators.core.newton import newton_steps
 from klr_bench.estimators.core.parameters import AT_LEAST_ONE, POSITIVE, estimator, parameter
 from klr_bench.estimators.core.progressive import Progressive
 from klr_bench.estimators.core.vectors import first_of_largest
@@ -24,10 +23,8 @@ from klr_bench.estimators.online.oskl import SMOOTH_LOSSES, refuse_slope, step_s
 from klr_bench.estimators.online.state import REFUSED, SCALE, SUM, T
 from klr_bench.estimators.online.strategies import N, decide, enter, strategy
 
-RELATIVE = 1e-10
-"""Eigenvalues of G below this share of the largest, or below rounding error, are treated as 0."""
-TOLERANCE = 1e-6
-"""Largest entry of the gradient at which the optimization stops."""
+TOL = 1e-10
+"""Largest estimated distance of the objective from its minimum after a refit, as a share of the objective."""
 
 
 @compiled()
@@ -109,8 +106,9 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
         Predict with the average of the f_t; otherwise with the last one, which is the better choice where the rows do
         not come in random order (docs/methods/budget_oskl.md).
     refit : bool, default=False
-        Whether `fit` finds the best coefficients of its support vectors at the end; takes 16 n_samples budget bytes.
-        They are then those of the average and of the last classifier.  `partial_fit` goes on without them.
+        Whether `fit` finds the best coefficients of its support vectors at the end, with the solver of `NystroemKLR`.
+        Its memory is proportional to budget**2, plus 40 bytes per row and up to 200 MB of kernel values.  The
+        coefficients are then those of the average and of the last classifier.  `partial_fit` goes on without them.
     lam : float or None, default=None
         Weight > 0 of the squared norm in `refit`; None is 1 / (10 n_samples), the default of `DualCDKLR`.
 
@@ -150,8 +148,11 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
     def _complete(self, X, y):
         """Optimize all coefficients if `refit` is True and no callback stopped the fit early."""
         if self.refit and self.n_support_ and self.t_ == len(y) * self.n_epochs:
-            lam, operands = self.lam or 1.0 / (10.0 * len(y)), self._state.operands.fitting(X)
-            self._refitted = best_coefficients(operands, self.support_vectors_, X, self._signs(y), lam)
+            n, lam = len(y), self.lam or 1.0 / (10.0 * len(y))
+            operands, signs, shares = self._state.operands.fitting(X), self._signs(y)[None], np.full(n, 1.0 / n)
+            random = np.random.RandomState(0)  # the draws of a later partial_fit are the same without refit
+            *_, solver = newton_steps(operands, X, self.support_vectors_, signs, shares, lam, random, tol=TOL)
+            self._refitted = solver.coef()[0]
             self._publish()
 
     _refitted = None
@@ -178,22 +179,3 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
         if self.loss == "logit" or not math.isfinite(f):
             super()._refuse(t, f)
         refuse_slope(self, t, "eta")
-
-
-def best_coefficients(operands, support, X, y, lam):
-    """Return the coefficients of the given support vectors that minimize the regularized loss.
-
-    The objective of f = sum_j a_j k(x_j, .) is (lam/2) a'Ga + (1/n) sum_i log(1 + exp(-y_i f(x_i))).
-
-    `operands` prepare support (B, d) and rows X (n, d); y (n,) is -1.0 or +1.0.  Takes 16 n B bytes.  With G = V D V',
-    the kernel values among the support vectors, a = V D^(-1/2) w has the norm a'Ga = w'w, and f(x) = w'z(x) for the
-    features z(x) = D^(-1/2) V' (k(x, x_j))_j: linear logistic regression.
-    """
-    right = operands.right(support)
-    G = operands.values(operands.left(support), right)
-    D, V = eigh(G.astype(np.float64))
-    large = max(np.finfo(G.dtype).eps, RELATIVE) * D[-1] < D
-    transform = V[:, large] / np.sqrt(D[large])
-    Z = operands.values(operands.left(operands.rows(X)), right).astype(np.float64) @ transform
-    solver = LogisticRegression(C=1.0 / (lam * len(y)), fit_intercept=False, solver="newton-cholesky", tol=TOLERANCE)
-    return transform @ solver.fit(Z, y).coef_[0]

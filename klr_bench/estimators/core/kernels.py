@@ -19,6 +19,7 @@ from numba import float32, float64, int32, int64, void
 from numba.extending import intrinsic, overload
 
 from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.rows import slices
 
 KERNELS = ("rbf", "poly", "linear")
 RBF, POLY, LINEAR = range(3)
@@ -27,6 +28,8 @@ MULTIPLIED = 64
 """Largest integer degree for which powers are computed by multiplication."""
 WIDTHS = ("scale", "median")
 """Values of gamma that depend on the training rows."""
+VARIANCE_VALUES = 2**22
+"""Number of values that are converted to float64 at a time to compute their variance."""
 MEDIAN_ROWS = 1000
 """Number of rows from which the median distance is computed."""
 
@@ -83,9 +86,13 @@ def gamma_of(gamma, X):
         distances = euclidean_distances(rows)[np.triu_indices(rows.shape[0], k=1)]
         if len(distances) and (median := float(np.median(distances))) > 0:
             return 1.0 / (2.0 * median**2)
-    values = (X.data if sp.issparse(X) else X).astype(np.float64, copy=False)
-    mean = values.sum() / (n * d)
-    variance = (values**2).sum() / (n * d) - mean**2 if sp.issparse(X) else values.var()
+    values = X.data if sp.issparse(X) else X
+    parts = slices(len(values), max(VARIANCE_VALUES * len(values) // max(values.size, 1), 1))
+    mean = sum(values[part].astype(np.float64, copy=False).sum() for part in parts) / (n * d)
+    if sp.issparse(X):
+        variance = sum((values[part].astype(np.float64) ** 2).sum() for part in parts) / (n * d) - mean**2
+    else:
+        variance = sum(((values[part] - np.float64(mean)) ** 2).sum() for part in parts) / (n * d)
     return 1.0 / (d * variance) if 0 < variance < math.inf else 1.0 / d
 
 

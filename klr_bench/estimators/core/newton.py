@@ -14,6 +14,9 @@ each kernel value of a pass is used for all of them; their arrays have the shape
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from functools import partial
+
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, solve_triangular
 from scipy.special import expit
@@ -33,86 +36,181 @@ PATH = 10.0
 FIRST_LAM = 1e-2
 MAX_CG, CG_TOL = 50, 0.1
 """Limit of the iterations of conjugate gradients in a Newton step, and the largest relative residual at their end."""
-BISECTIONS = 20
+ROUNDS, PARTS = 2, 8
+"""Rounds of the line search, and parts into which each round divides an interval of step sizes."""
 
 
-class CenterRows:
-    """Kernel values of rows with centers, computed in each pass or stored if they fit.
+def newton_steps(
+    operands,
+    X,
+    centers,
+    signs,
+    shares,
+    lam,
+    random,
+    tol=1e-8,
+    max_iter=30,
+    cache_size=200,
+    map_rows=None,
+):
+    """Yield the solver at its starting point and after each Newton step.
 
-    Passes over the blocks are parallel; sums are added in the order of the blocks, so that they do not depend on the
-    number of threads.
+    `signs` (k, n) are the labels -1 and 1, and `shares` (n,) the shares of the rows in the loss.  The steps end when
+    all problems are finished, after `max_iter` steps, or if a step changes nothing.  `cache_size` are MB of kernel
+    values.  `map_rows` is `in_this_process` or has the same arguments.
     """
+    signs, centers = signs.astype(np.int8), Centers(operands, centers, X.shape[0], cache_size)
+    m = min(X.shape[0], min(max(ROWS_PER_CENTER * centers.B, LEAST_ROWS), MOST_ROWS))
+    some = np.sort(random.permutation(np.flatnonzero(shares))[:m])
+    make = partial(Rows, centers)
+    with (map_rows or in_this_process)(make, X, signs, shares, centers.block_rows) as call:
+        solver = NewtonCG(centers, call, X[some], signs[:, some], shares[some], lam)
+        while True:
+            solver.evaluate()
+            yield solver
+            unfinished = solver.unfinished(tol)
+            if not unfinished.any() or solver.n_iter == max_iter or not solver.step(unfinished):
+                return
 
-    def __init__(self, operands, X, centers, limit):
-        self._operands, self._rows, centers = operands, operands.rows(X), operands.rows(centers)
-        self._left, self._right = operands.left(centers), operands.right(centers)
-        self.n, self.B, self.dtype = X.shape[0], centers.shape[0], X.dtype
-        G = operands.values(self._left, self._right).astype(np.float64)
-        self.G = (G + G.T) / 2
-        self.blocks = slices(self.n, min(max(VALUES // self.B // SIDE, 1) * SIDE, 4096))
-        self._stored = self._prepared = None
-        fitting = limit * 1e6 / (self.n * self.dtype.itemsize)
-        if fitting >= self.B:
-            self._stored = parallel_map(self._values, self.blocks)
-        elif isinstance(self._left, np.ndarray) and 2 * self._left.shape[1] <= fitting:
-            self._prepared = parallel_map(self._operands_of, self.blocks)
 
-    def _values(self, block):
-        return self._operands.values(self._operands.left(self._rows[block]), self._right)
+@contextmanager
+def in_this_process(make, X, signs, shares, block_rows):
+    """Provide a function that computes sums over all rows in this process.
 
-    def _operands_of(self, block):
-        rows = self._rows[block]
-        return self._operands.left(rows), np.ascontiguousarray(self._operands.right(rows))
+    call(name, *arguments) returns an iterable of the sums of the results of a method of all blocks, as does
+    `Rows.sums`.  make(X, signs, shares, first) makes the `Rows` of a part of the rows that begins with the block with
+    the number `first`; each block has `block_rows` rows.
+    """
+    del block_rows
+    yield make(X, signs, shares, 0).sums
 
-    def some(self, places):
-        """Return the kernel values (m, B) of the rows with the given sorted places."""
-        return np.concatenate([self._values(places[part]) for part in slices(len(places), 4096)])
 
-    def sums(self, a, weights_of):
-        """Return f (k, n) of all rows, and the sums (k, B) of their kernel values with weights.
+class Centers:
+    """The centers, and whether kernel values or operands of all rows fit into memory."""
 
-        `a` (k, B) are coefficients, f = K a, and weights_of(f, block) returns the weights (k, m) for the f (k, m) of a
-        block of rows.
+    def __init__(self, operands, X, n, limit):
+        rows = operands.rows(X)
+        self.operands, self.left, self.right = operands, operands.left(rows), operands.right(rows)
+        self.B, self.dtype = rows.shape[0], X.dtype
+        self.block_rows = min(max(VALUES // self.B // SIDE, 1) * SIDE, 4096)
+        fitting = limit * 1e6 / (n * self.dtype.itemsize)
+        self.values_fit = fitting >= self.B
+        self.operands_fit = isinstance(self.left, np.ndarray) and 2 * self.left.shape[1] <= fitting
+
+    def values(self, rows):
+        """Return the kernel values (m, B) of some rows with the centers."""
+        return self.operands.values(self.operands.left(rows), self.right)
+
+    def gram(self):
+        """Return the kernel values (B, B) of the centers in float64."""
+        G = self.operands.values(self.left, self.right).astype(np.float64)
+        return (G + G.T) / 2
+
+
+class Rows:
+    """Some consecutive blocks of rows, of which the first has the number `first`."""
+
+    def __init__(self, centers, X, signs, shares, first):
+        X, self._first = centers.operands.rows(X), first
+        blocks = slices(X.shape[0], centers.block_rows)
+        self._blocks = parallel_map(lambda rows: Block(centers, X, rows, signs[:, rows], shares[rows]), blocks)
+
+    def sums(self, name, *arguments):
+        """Return the sums of the results of a method of all blocks, as `add_neighbors` does."""
+        sums = []
+        for part in slices(len(self._blocks), 64):  # 64 results at a time are in memory
+            results = parallel_map(lambda block: getattr(block, name)(*arguments), self._blocks[part])
+            for place, result in enumerate(results, self._first + part.start):
+                add_neighbors(sums, 0, place, result)
+        return sums
+
+
+def add_neighbors(sums, level, place, value):
+    """Append the sum over 2**level blocks to a list of such sums, and add neighbors.
+
+    Blocks are added in pairs, pairs in fours, and so on, so that the rounding does not depend on which parts of the
+    rows are added first.  `place` is the number of the first block divided by 2**level.
+    """
+    while sums and place % 2 and sums[-1][:2] == (level, place - 1):
+        value = sums.pop()[2] + value
+        level, place = level + 1, place // 2
+    sums.append((level, place, value))
+
+
+class Block:
+    """Some rows, and all values that belong to single rows: label, share, f and its changes."""
+
+    def __init__(self, centers, X, rows, signs, shares):
+        self._centers, self._X, self._rows, self._signs, self._shares = centers, X, rows, signs, shares
+        self._values = centers.values(X[rows]) if centers.values_fit else None
+        self._operands = self._both_operands() if centers.operands_fit and not centers.values_fit else None
+
+    def _both_operands(self):
+        rows = self._X[self._rows]
+        return self._centers.operands.left(rows), np.ascontiguousarray(self._centers.operands.right(rows))
+
+    def _products(self, a, weights_of):
+        """Return f = K a (k, m), and the sums (k, B) of kernel values weighted by weights_of(f)."""
+        centers = self._centers
+        a = a.astype(centers.dtype)
+        if len(a) == 1 and self._values is None and centers.dtype == np.float32:  # faster than storing a tile
+            left, right = self._operands or self._both_operands()
+            f = centers.operands.sums(centers.left, a, right).astype(np.float64)
+            sums = centers.operands.sums(left, weights_of(f).astype(centers.dtype), centers.right)
+        else:
+            K = centers.values(self._X[self._rows]) if self._values is None else self._values
+            f = (K @ a.T).T.astype(np.float64)
+            sums = (K.T @ weights_of(f).T.astype(centers.dtype)).T
+        return f, sums.astype(np.float64)
+
+    def gradient(self, a):
+        """Set f = K a; return sums of slopes times kernel values, and of losses (last column)."""
+        signs, shares = self._signs, self._shares
+        self._f, sums = self._products(a, lambda f: _slopes(f, signs, shares))
+        self._curvatures = _curvatures(self._f, signs, shares)
+        self._last = self._change = 0.0
+        return np.column_stack([sums, np.logaddexp(0, -signs * self._f) @ shares])
+
+    def hessian(self, a, step):
+        """Return the product (k, B) of the Hessian without lam and the coefficients a.
+
+        Before, `step` (k,) times K a of the last call is added to the change of f.
         """
-        a = a.astype(self.dtype)
-        f = np.empty((len(a), self.n))
-        twice = len(a) == 1 and self._stored is None and self.dtype == np.float32  # faster than storing a tile
+        self._add(step)
+        self._last, sums = self._products(a, lambda f: self._curvatures * f)
+        return sums
 
-        def one(place):
-            block = self.blocks[place]
-            if twice:
-                left, right = self._operands_of(block) if self._prepared is None else self._prepared[place]
-                f[:, block] = self._operands.sums(self._left, a, right)
-                weights = weights_of(f[:, block], block).astype(self.dtype)
-                return self._operands.sums(left, weights, self._right).astype(np.float64)
-            K = self._values(block) if self._stored is None else self._stored[place]
-            f[:, block] = (K @ a.T).T
-            return (K.T @ weights_of(f[:, block], block).T.astype(self.dtype)).T.astype(np.float64)
+    def slopes(self, sizes, step):
+        """Return the slopes (s, k) of the loss at f - size * change, for sizes (s, k).
 
-        total = np.zeros(a.shape)
-        for part in slices(len(self.blocks), 64):  # 64 partial sums at a time are in memory
-            for values in parallel_map(one, range(part.start, part.stop)):
-                total += values
-        return f, total
+        `step` is as in `hessian`.
+        """
+        self._add(step)
+        slopes = _slopes(self._f - sizes[:, :, None] * self._change, self._signs, self._shares)
+        return -np.sum(slopes * self._change, axis=2)
+
+    def _add(self, step):
+        self._change = self._change + step[:, None] * self._last
+        self._last = 0.0
 
 
 class NewtonCG:
     """State of Newton's method for k problems with the same rows and centers.
 
-    `signs` (k, n) are the labels -1.0 and 1.0, and `shares` (n,) the shares of the rows in the loss.  `w` (k, B) are
-    the current points, `objective` (k,) and `gradient` (k, B) belong to them after `evaluate`.
+    call(name, *arguments) computes sums over all rows, see `in_this_process`.  X, `signs` and `shares` are those of the
+    preconditioner's rows.  `w` (k, B) are the current points; `objective` (k,), `gradient` (k, B) and `distance` (k,),
+    the estimated distances of the objectives from their minima, belong to them after `evaluate`.
     """
 
-    def __init__(self, rows, signs, shares, lam, random):
-        self.rows, self.signs, self.shares, self.lam, self.n_passes = rows, signs, shares, lam, 0
-        self.T = _factor(rows.G, JITTER[rows.dtype.name])
-        m = min(rows.n, min(max(ROWS_PER_CENTER * rows.B, LEAST_ROWS), MOST_ROWS))
-        positive = np.flatnonzero(shares)
-        some = np.sort(random.permutation(positive)[:m])
-        self._Z = np.ascontiguousarray(solve_triangular(self.T, rows.some(some).T, trans=1, check_finite=False).T)
-        self._Z = self._Z.astype(rows.dtype, copy=False)
-        self._signs, self._shares = signs[:, some], shares[some] / shares[some].sum()
-        self.w = np.zeros((len(signs), rows.B))
+    def __init__(self, centers, call, X, signs, shares, lam):
+        self._call, self.lam, self.n_passes, self.n_iter = call, lam, 0, 0
+        self.T = _factor(centers.gram(), JITTER[centers.dtype.name])
+        X = centers.operands.rows(X)
+        K = np.concatenate([centers.values(X[part]) for part in slices(X.shape[0], 4096)])
+        self._Z = np.ascontiguousarray(solve_triangular(self.T, K.T, trans=1, check_finite=False).T)
+        self._Z = self._Z.astype(centers.dtype, copy=False)
+        self._signs, self._shares = signs, shares / shares.sum()
+        self.w = np.zeros((len(signs), centers.B))
         self._solve_sample()
 
     def coef(self):
@@ -124,41 +222,50 @@ class NewtonCG:
         return solve_triangular(self.T, w.T, check_finite=False).T
 
     def evaluate(self):
-        """Compute objectives and gradients at w; estimate the distances from the minima.
+        """Compute the objectives, gradients and distances at w.
 
-        The estimate is g'P^-1 g / 2 with the gradient g and the preconditioner P; the exact Hessian in place of P would
+        The distance is g'P^-1 g / 2 with the gradient g and the preconditioner P; the exact Hessian in place of P would
         give the decrease predicted by Newton's method.
         """
-        self._f, sums = self._pass(self.w, lambda f, block: _slopes(f, self.signs[:, block], self.shares[block]))
-        losses = np.logaddexp(0, -self.signs * self._f) @ self.shares
-        self.objective = losses + self.lam / 2 * np.sum(self.w**2, axis=1)
-        self.gradient = sums + self.lam * self.w
+        sums = self._sum("gradient", self._coef(self.w))
+        self.objective = sums[:, -1] + self.lam / 2 * np.sum(self.w**2, axis=1)
+        self.gradient = self._back(sums[:, :-1]) + self.lam * self.w
         self._factors = [
             self._sample_factor(self._sample_values(w), signs, self.lam)
             for w, signs in zip(self.w, self._signs, strict=True)
         ]
-        return np.sum(self.gradient * self._precondition(self.gradient), axis=1) / 2
+        self.distance = np.sum(self.gradient * self._precondition(self.gradient), axis=1) / 2
+
+    def unfinished(self, tol):
+        """Return a mask (k,) of the problems with a distance of more than tol times the objective."""
+        return self.distance > tol * self.objective
 
     def step(self, unfinished):
         """Make a Newton step for some problems, selected by a mask (k,).
 
         Return False if nothing changes.
         """
-        curvature = _curvatures(self._f, self.signs, self.shares)
-        right = np.where(unfinished[:, None], self.gradient, 0.0)
-        direction, change = self._conjugate_gradients(right, lambda f, block: curvature[:, block] * f)
-        sizes = self._line_search(direction, change)
+        self.n_iter += 1
+        direction, last = self._conjugate_gradients(np.where(unfinished[:, None], self.gradient, 0.0))
+        sizes = self._line_search(direction, last)
         self.w = self.w - sizes[:, None] * direction
         return bool(np.any(sizes))
 
-    def _pass(self, w, weights_of):
-        self.n_passes += 1
-        f, sums = self.rows.sums(self._coef(w), weights_of)
-        return f, solve_triangular(self.T, sums.T, trans=1, check_finite=False).T
+    def _sum(self, name, *arguments):
+        """Return the sum over all rows of the results of a method of `Block`."""
+        sums = []
+        for one in self._call(name, *arguments):
+            add_neighbors(sums, *one)
+        self.n_passes += name != "slopes"
+        return sum(value for _, _, value in sums)
 
-    def _conjugate_gradients(self, right, weights_of):
-        """Return directions x (k, B) with H x = right up to a tolerance, and K T^-1 x (k, n)."""
-        x, change, r = np.zeros_like(self.w), np.zeros_like(self._f), right
+    def _back(self, sums):
+        """Return T'^-1 s for sums s (k, B), the derivative with respect to w."""
+        return solve_triangular(self.T, sums.T, trans=1, check_finite=False).T
+
+    def _conjugate_gradients(self, right):
+        """Return x (k, B) with H x = right up to a tolerance, and the last step sizes (k,)."""
+        x, r, alpha = np.zeros_like(self.w), right, np.zeros(len(right))
         p = z = self._precondition(r)
         squares = first = np.sum(r * z, axis=1)
         tol = np.minimum(CG_TOL, np.sqrt(first / np.maximum(self.objective, 1e-300)))
@@ -166,27 +273,31 @@ class NewtonCG:
             active = squares > tol**2 * first
             if not active.any():
                 break
-            f, sums = self._pass(p, weights_of)
-            Hp = sums + self.lam * p
+            Hp = self._back(self._sum("hessian", self._coef(p), alpha)) + self.lam * p
             curvatures = np.sum(p * Hp, axis=1)
-            alpha = np.where(active & (curvatures > 0), squares / np.where(curvatures > 0, curvatures, 1), 0)[:, None]
-            x, change, r = x + alpha * p, change + alpha * f, r - alpha * Hp
+            alpha = np.where(active & (curvatures > 0), squares / np.where(curvatures > 0, curvatures, 1), 0)
+            x, r = x + alpha[:, None] * p, r - alpha[:, None] * Hp
             z = self._precondition(r)
             before, squares = squares, np.where(active, np.sum(r * z, axis=1), 0.0)
             p = z + (squares / np.where(before > 0, before, 1))[:, None] * p
-        return x, change
+        return x, alpha
 
-    def _line_search(self, direction, change):
-        """Return the step sizes in [0, 2] that minimize the objectives, by bisection."""
-        signs, shares = self.signs, self.shares
+    def _line_search(self, direction, step):
+        """Return the step sizes in [0, 2] that minimize the objectives.
+
+        Each round divides the interval in which the slope changes its sign into PARTS; the last one is interpolated.
+        """
         along, squares = np.sum(self.w * direction, axis=1), np.sum(direction**2, axis=1)
-        low, high = np.zeros(len(self.w)), np.full(len(self.w), 2.0)
-        for _ in range(BISECTIONS):
-            t = (low + high) / 2
-            s = expit(-signs * (self._f - t[:, None] * change))
-            slope = (signs * s * change) @ shares - self.lam * (along - t * squares)
-            low, high = np.where(slope < 0, t, low), np.where(slope < 0, high, t)
-        return np.where(squares > 0, (low + high) / 2, 0.0)
+        problems, low, width = np.arange(len(self.w)), np.zeros(len(self.w)), 2.0
+        for _ in range(ROUNDS):
+            sizes = low + width * np.linspace(0, 1, PARTS + 1)[:, None]
+            slopes = self._sum("slopes", sizes, step) - self.lam * (along - sizes * squares)
+            step = np.zeros(len(self.w))
+            part = np.clip(np.sum(slopes < 0, axis=0) - 1, 0, PARTS - 1)
+            low, width = sizes[part, problems], width / PARTS
+        before, after = slopes[part, problems], slopes[part + 1, problems]
+        share = np.clip(before / np.where(before < after, before - after, -1.0), 0, 1)
+        return np.where(squares > 0, low + width * share, 0.0)
 
     def _solve_sample(self):
         """Minimize the objective over the rows of the preconditioner, for decreasing values of lam."""

@@ -52,7 +52,7 @@ class _Limit:
                 self._before = [library.num_threads for library in shared]
                 _set(shared, repeat(1))
             self._inside += 1
-            return max([*self._before, *before]) if self._before or before else effective_n_jobs(-1), before
+            return max([*self._before, *before], default=0) or effective_n_jobs(-1), before
 
     def leave(self, before):
         """Restore this thread's BLAS setting, and the process's if no other thread is computing."""

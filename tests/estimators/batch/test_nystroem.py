@@ -1,5 +1,9 @@
 """NystroemKLR against L-BFGS in float64 on the same centers, and its limits."""
 
+import tracemalloc
+from contextlib import contextmanager
+from itertools import chain, pairwise
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -9,7 +13,7 @@ from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
 
 from klr_bench import DualCDKLR, NystroemKLR
-from klr_bench.estimators.core import newton
+from klr_bench.estimators.core import kernels, newton
 from tests.estimators.samples import KERNELS, LAYOUTS, laid_out, suited, toy
 from tests.reference import kernel as reference
 
@@ -126,6 +130,24 @@ def test_the_number_of_threads_changes_nothing(dtype, monkeypatch):
         np.testing.assert_array_equal(fit.dual_coef_, fits[0].dual_coef_)
 
 
+def test_the_division_of_the_rows_changes_nothing(monkeypatch):
+    monkeypatch.setattr(newton, "VALUES", 4000)  # 32 blocks of 64 rows
+
+    @contextmanager
+    def in_parts(make, X, signs, shares, block_rows):
+        ends = [block_rows * place for place in (0, 3, 4, 17, 32)]
+        parts = [
+            make(X[first:end], signs[:, first:end], shares[first:end], first // block_rows)
+            for first, end in pairwise(ends)
+        ]
+        yield lambda *call: chain.from_iterable(part.sums(*call) for part in parts)
+
+    X, y = sample(2000)
+    model = NystroemKLR(1e-5, n_centers=50, gamma=0.1, random_state=0)
+    expected = model.fit(X, y).dual_coef_
+    np.testing.assert_array_equal(model.set_params(map_rows=in_parts).fit(X, y).dual_coef_, expected)
+
+
 def test_repeated_centers_and_separable_classes_are_fitted():
     X = np.repeat(np.arange(4.0), 25)[:, None]
     y = np.where(X[:, 0] > 1, 1, -1)
@@ -134,13 +156,20 @@ def test_repeated_centers_and_separable_classes_are_fitted():
     assert np.isfinite(model.dual_coef_).all()
 
 
-def test_memory_mapped_rows_are_not_copied_and_give_the_same_fit(tmp_path):
-    X, y = sample(1000)
-    file = np.lib.format.open_memmap(tmp_path / "X.npy", mode="w+", dtype=np.float64, shape=X.shape)
-    file[:] = X
-    shared = {"lam": 1e-4, "n_centers": 30, "gamma": 0.1, "random_state": 0}
-    mapped = NystroemKLR(**shared).fit(np.load(tmp_path / "X.npy", mmap_mode="r"), y)
-    np.testing.assert_array_equal(mapped.dual_coef_, NystroemKLR(**shared).fit(X, y).dual_coef_)
+def test_memory_mapped_rows_are_not_copied_and_give_the_same_fit(tmp_path, monkeypatch):
+    monkeypatch.setattr(kernels, "VARIANCE_VALUES", 10_000)
+    X = np.random.default_rng(0).random((40_000, 100), dtype=np.float32)  # 16 MB
+    y = X[:, 0] + X[:, 1] > 1
+    np.save(tmp_path / "X.npy", X)
+    model = NystroemKLR(n_centers=10, cache_size=0.1, random_state=0)
+    expected = model.fit(X, y).dual_coef_
+    tracemalloc.start()
+    model.fit(np.load(tmp_path / "X.npy", mmap_mode="r"), y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    np.testing.assert_array_equal(model.dual_coef_, expected)
+    assert peak < 8e6
+    assert model._operands.kernel.gamma == pytest.approx(1 / (100 * X.var()), rel=1e-5)
 
 
 def test_unfinished_fits_warn_and_a_callback_can_end_them():
