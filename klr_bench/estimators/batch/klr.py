@@ -79,8 +79,8 @@ class KLR(BinaryClassifier):
     ----------
     classes_ : ndarray of shape (n_classes,)
         The classes in sorted order.
-    model_ : estimator
-        The final `DualCDKLR` or `NystroemKLR`, fitted to the weighted features.
+    model_ : DualCDKLR or NystroemKLR
+        The final model, fitted to the weighted features.
     mean_, scale_ : ndarray of shape (n_features,)
         Mean and standard deviation of each feature; the latter is 1 for a constant feature.
     feature_weights_ : ndarray of shape (n_features,)

@@ -43,7 +43,7 @@ NO_LIMIT_MB = 1e6
 
 @dataclass
 class Round:
-    """Best width and penalty for given feature weights (d,), with the loss of each validation row."""
+    """Best width and penalty for given feature weights, with the loss of each validation row."""
 
     weights: np.ndarray
     width: float
@@ -162,7 +162,7 @@ def rbf(X, gamma):
 
 
 def log_losses(f, y):
-    """Return the log loss (n,) of each row for the values f (n, k) of its class or classes, and class indices y."""
+    """Return the log loss of each row, for decision values f (n, k) and class indices y (n,)."""
     if f.shape[1] == 1:
         return -log_expit(np.where(y == 1, f[:, 0], -f[:, 0]))
     logs = log_expit(f)
