@@ -114,7 +114,7 @@ class Jobs:
         check_names(config.figures or ())
         place = Path(config.results_dir) / config.name
         if self.places.setdefault(place, overrides) != overrides:  # a sweeper may repeat a job
-            fail(f"{place}: this folder is used by an earlier run of this sweep. Leave name= out.")
+            fail(f"{place}: an earlier run of this sweep already uses this folder. Omit name= to use a new one.")
         with ExitStack() as stack:
             if self.arguments.watch and not dry_run and os.getpid() == self.process:
                 self.port = stack.enter_context(watching(place, self.port))

@@ -72,7 +72,7 @@ def _source(source: SourceConfig | str | None, searched: Sequence[Path], where: 
         if value not in (None, "") and key not in SOURCE_KEYS[source.format]:
             fail(f"{where}{key}: has no effect with the format {source.format}; remove it.")
     if source.format in ("generated", "bundled") and source.generator is None:
-        fail(f"{where}generator: expected {TARGET}: the dotted name of a function, and its parameters, got none.")
+        fail(f"{where}generator: expected {TARGET}, the dotted name of a function, and its parameters; got none.")
     if source.format in ("csv", "svmlight", "idx") and source.train is None:
         fail(f"{where}train: expected a file: {{name, url, sha256}}, got none.")
     for part, file in (("train", source.train), ("test", source.test)):

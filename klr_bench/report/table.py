@@ -41,7 +41,7 @@ class Block:
     stands_for: str | None
     """The published data set that this one substitutes, if any."""
     marks: Mapping[str, Marks]
-    """Per metric, the best method and the methods not distinguishable from it."""
+    """Per metric, the best method and the methods that do not differ significantly from it."""
     groups: Groups
     resampled: bool
     """True if each repeat draws a new split, or if this is unknown."""

@@ -108,7 +108,7 @@ class Centers:
 
 
 class Rows:
-    """Some consecutive blocks of rows, of which the first has the number `first`."""
+    """Consecutive blocks of rows, starting with block number `first`."""
 
     def __init__(self, centers, X, signs, shares, first):
         X, self._first = centers.operands.rows(X), first
@@ -181,7 +181,7 @@ class Block:
         return sums
 
     def slopes(self, sizes, step):
-        """Return the slopes (s, k) of the loss at f - size * change, for sizes (s, k).
+        """Return the directional derivatives (s, k) of the loss for step sizes (s, k).
 
         `step` is as in `hessian`.
         """
@@ -237,7 +237,7 @@ class NewtonCG:
         self.distance = np.sum(self.gradient * self._precondition(self.gradient), axis=1) / 2
 
     def unfinished(self, tol):
-        """Return a mask (k,) of the problems with a distance of more than tol times the objective."""
+        """Return a mask (k,) of the problems whose objective is not yet minimized up to tol."""
         return self.distance > tol * self.objective
 
     def step(self, unfinished):

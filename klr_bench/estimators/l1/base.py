@@ -299,7 +299,7 @@ class L1Classifier(BinaryKernelClassifier):
         return self._probabilities(X)
 
     def rehearse(self, X, y):
-        """Return an unfitted copy that stops at the same point without running a reference solver.
+        """Return an unfitted copy that stops where this fit stopped, without a reference solver.
 
         The copy is given the reference objective, or, for "sgd_c", the number of examples, so that it evaluates no
         objectives; the paper times that second run (lines 316-318).  With more than two classes, returns self.

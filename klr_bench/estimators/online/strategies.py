@@ -168,7 +168,7 @@ def _as_words_by_precision(array):
 
 
 def _set_in_tiles(rows, columns, n_words, per_bit, kernel, values):
-    """Compute the kernel values in tiles; return False if only rbf values in float32 can be."""
+    """Compute rbf kernel values in float32 and return True; return False for all others."""
 
 
 @overload(_set_in_tiles)

@@ -92,7 +92,7 @@ class Reproduction:
 
     @cached_property
     def results(self) -> dict[str, Results]:
-        """Results of the experiments that tables and figures name, if they were run."""
+        """Results of those experiments of the paper that were run."""
         return {name: results for name, results in self.all_results.items() if name in self._compared}
 
     @cached_property
