@@ -11,6 +11,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 import klr_bench
 from klr_bench import (
+    KLR,
     L1KLR,
     OSKL,
     BatchConfidenceWeighted,
@@ -52,7 +53,7 @@ LEARNERS = [
     for name in klr_bench.__all__
     if isinstance(cls := getattr(klr_bench, name), type)
     and issubclass(cls, BinaryClassifier)
-    and not issubclass(cls, (SoftmaxKernelClassifier, ApproximateKernelLR))
+    and not issubclass(cls, (SoftmaxKernelClassifier, ApproximateKernelLR, KLR))  # KLR has one search for all classes
 ] + [
     made(OSKL, loss="square", G=50.0, R=5.0),
     made(OSKL, loss="exponential", G=50.0, R=2.0),

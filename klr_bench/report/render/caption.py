@@ -105,8 +105,8 @@ def _best(table: Table) -> list[str]:
             missing.setdefault(marks.missing, {})[label] = None
     best = f"{BEST} (bold): the best mean of a {'metric in its ' if table.columns else ''}column"
     test = (
-        f"; {ALIKE}: not significantly different from the best at the {100 * (1 - LEVEL):.0f} % level (paired t test over "
-        "the repeats, with Holm's adjustment over all pairs of methods and, if each repeat uses a new split, the "
+        f"; {ALIKE}: not significantly different from the best at the {100 * (1 - LEVEL):.0f} % level (paired t test "
+        "over the repeats, with Holm's adjustment over all pairs of methods and, if each repeat uses a new split, the "
         "correction of Nadeau and Bengio). Times are not marked"
     )
     is_tested = any(mark.p is not None for _, marks in marks_of for mark in marks.lines.values())

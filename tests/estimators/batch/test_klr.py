@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.metrics import log_loss
 from sklearn.preprocessing import StandardScaler
 
@@ -95,6 +96,12 @@ def test_a_time_limit_ends_the_search_and_progress_is_printed(capsys):
     model = KLR(time_limit=1e-6, verbose=True, random_state=0).fit(X, y)
     assert model.best_params_["rounds"] == 0
     assert capsys.readouterr().out.count("validation log loss") == 1
+
+
+def test_too_many_sparse_features_are_refused():
+    X = sp.random(200, 1_000_000, density=1e-5, format="csr", random_state=0)
+    with pytest.raises(ValueError, match=r"KLR: the rows of 1,000,000 features need 1,600 MB.*; use NystroemKLR"):
+        KLR().fit(X, np.arange(200) % 2)
 
 
 def test_a_class_with_one_row_is_refused():
