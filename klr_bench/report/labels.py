@@ -36,7 +36,7 @@ UNITS = {
 
 
 def number(mean: float | None, std: float | None, metric: Metric) -> str:
-    """Format a mean and standard deviation; percentages have one decimal, times three digits."""
+    """Format a mean and standard deviation, with one decimal for percentages."""
     if mean is None:
         return NONE
     scaled = mean * UNITS[metric.unit].scale

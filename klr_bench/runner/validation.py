@@ -17,7 +17,7 @@ from klr_bench.runner.plan import Cell
 
 
 def check_data(dataset: Dataset, cells: Sequence[Cell]) -> None:
-    """Raise KlrBenchError if a data set is unsuitable for its cells."""
+    """Raise KlrBenchError if a data set is unsuitable for the planned fits."""
     for cell in {cell.source.repeat: cell for cell in cells}.values():
         source, n_folds = cell.source, cell.selection.folds
         y = dataset.y[make_split(dataset, source.spec.split, source.seed, source.repeat).train]

@@ -202,7 +202,11 @@ def test_on_a_terminal_the_marks_are_more_than_a_style(tmp_path: Path) -> None:
     file = io.TextIOWrapper(io.BytesIO(), encoding="ascii", write_through=True)
     report(folder, console=Console(file=file, width=120))
     text = " ".join(file.buffer.getvalue().decode().split())  # type: ignore[attr-defined]
-    for words in ("90.5 +- 1.1^ ", "90.4 +- 0.9= ", "^ (bold): the best mean of a column; =: not significantly different"):
+    for words in (
+        "90.5 +- 1.1^ ",
+        "90.4 +- 0.9= ",
+        "^ (bold): the best mean of a column; =: not significantly different",
+    ):
         assert words in text
 
 

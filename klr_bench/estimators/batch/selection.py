@@ -157,7 +157,7 @@ def updated(weights, slopes):
 
 
 def rbf(X, gamma):
-    """Return the operands of the rbf kernel for rows like X."""
+    """Return dense operands (see `klr_bench.estimators.core.operands`) of the rbf kernel."""
     return Dense(Kernel("rbf", gamma), origin_of(X))
 
 

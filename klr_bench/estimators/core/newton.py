@@ -241,7 +241,7 @@ class NewtonCG:
         return self.distance > tol * self.objective
 
     def step(self, unfinished):
-        """Make a Newton step for some problems, selected by a mask (k,).
+        """Take a Newton step for the problems selected by a mask (k,).
 
         Return False if nothing changes.
         """

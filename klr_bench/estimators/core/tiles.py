@@ -188,7 +188,7 @@ _MATRIX, _VECTOR = (types.Array(float32, n, "C", readonly=True) for n in (2, 1))
 
 @compiled()
 def _padded(right, first):
-    """Return the columns of a matrix from `first` on, with zeros up to SIDE columns."""
+    """Return the columns of a matrix from `first` on, padded with zeros to SIDE columns."""
     panel = np.zeros((right.shape[0], SIDE), dtype=np.float32)
     panel[:, : right.shape[1] - first] = right[:, first:]
     return panel
