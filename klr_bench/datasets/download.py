@@ -31,7 +31,7 @@ MOST_BYTES = 1 << 36
 
 
 def files(dataset: DatasetConfig) -> list[LabelsFile]:
-    """Return the entries of a data set's files; a label file follows the file with its features."""
+    """Return an entry for each file of a data set, with a label file right after its features."""
     return [file for part in dataset.files() for file in (part, part.labels) if file]
 
 

@@ -55,7 +55,7 @@ class Conditions:
         return self.load is not None and self.load > BUSY
 
     def alike(self, other: Conditions) -> bool:
-        """Return True if times are comparable: one machine, not used by other processes."""
+        """Return True if all times were measured on one machine without other busy processes."""
         return len(self.machines | other.machines) == 1 and not self.busy and not other.busy
 
 

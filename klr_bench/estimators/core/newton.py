@@ -164,7 +164,7 @@ class Block:
         return f, sums.astype(np.float64)
 
     def gradient(self, a):
-        """Set f = K a; return sums of slopes times kernel values, and of losses (last column)."""
+        """Compute f = K a; return the gradient sums, with the sum of the losses as last column."""
         signs, shares = self._signs, self._shares
         self._f, sums = self._products(a, lambda f: _slopes(f, signs, shares))
         self._curvatures = _curvatures(self._f, signs, shares)
