@@ -79,4 +79,4 @@ def environment_message(error: Exception) -> str:
     if not isinstance(error, OSError) or not error.strerror:
         return str(error) or type(error).__name__
     place = sanitize(error.filename) if error.filename else "standard output or a file"
-    return f"{place}: cannot be used ({error.strerror}). Choose another path, or repair this one."
+    return f"{place}: cannot be used ({error.strerror}). Fix the problem, or choose another path."

@@ -78,7 +78,7 @@ class Table:
 
     @property
     def metrics(self) -> dict[str, Metric]:
-        """All metrics that at least one block contains."""
+        """All metrics that appear in at least one block."""
         return {metric.name: metric for block in self.blocks for metric in block.metrics}
 
     @property

@@ -314,7 +314,7 @@ def test_the_command_compares_a_name_a_path_and_two_results_folders(
     [
         ("compare={one}/../one/demo", "the same folder twice"),
         ("compare=rinks", "Did you mean 'rings'?"),
-        ("compare=rings", "expected a method in common, but the first run has Baseline on MAGIC, "),
+        ("compare=rings", "expected a method in common, but one has Baseline on MAGIC, "),
         ("results_dir={one},{one}/.. compare=rings", "both name the other run"),
         ("results_dir={one},{one}/..,{one}/x", "expected one folder, or two as in results_dir=X,Y, got 3"),
         ("compare=rings table=3", "table=3: has no effect"),

@@ -179,7 +179,7 @@ class ProjectionState:
         self._step(np.vstack([w, new]), c, np.arange(b - 1, -1, -1), b)
         self.n_mistakes += int(counts[0])
         self.refused = self.t - b + int(counts[1]) if counts[1] else 0
-        self.last_value = f[counts[1] - 1]  # if no example was refused, this is the last value, f[-1]
+        self.last_value = f[counts[1] - 1]  # -1 if no example was refused, which gives the last value
 
     def _kernel_values(self, X):
         left = self._operand(X)

@@ -118,7 +118,7 @@ class Rows:
     def sums(self, name, *arguments):
         """Return the sums of the results of a method of all blocks, as `add_neighbors` does."""
         sums = []
-        for part in slices(len(self._blocks), 64):  # 64 results at a time are in memory
+        for part in slices(len(self._blocks), 64):  # keeps only 64 results in memory at a time
             results = parallel_map(lambda block: getattr(block, name)(*arguments), self._blocks[part])
             for place, result in enumerate(results, self._first + part.start):
                 add_neighbors(sums, 0, place, result)

@@ -26,7 +26,7 @@ def archetypes(X, J, random, *, tol=1e-3, max_iter=50):
     The last round is the first that lowers the objective by at most the share `tol` of the centered sum of squares.
     """
     origin = X.mean(axis=0, dtype=np.float64)
-    X = X - origin  # the same A and B are optimal, and gradient steps converge faster
+    X = X - origin  # shifting X leaves the optimal A and B unchanged, and gradient steps converge faster
     n, eye, square = len(X), sp.identity(len(X), format="csr"), _square(X)
     A, B = np.full((n, J), 1 / J), np.zeros((J, n))
     B[np.arange(J), furthest_sum(X, J, random)] = 1

@@ -115,9 +115,7 @@ def compare(first: Path, second: Path, columns: Sequence[str] | None = None) -> 
     shared = [method for method in one.methods if method in other.methods]
     if not shared:
         has = [sanitize(join_names([run.label(method) for method in run.methods]), 300) for run in (one, other)]
-        fail(
-            f"{one.name}, {other.name}: expected a method in common, but the first run has {has[0]}, and the second {has[1]}."
-        )
+        fail(f"{one.name}, {other.name}: expected a method in common, but one has {has[0]}, and the other {has[1]}.")
     pairings = {dataset: pairing_of(dataset, one, other) for dataset, _ in shared}
     order = [*one.manifest.config.datasets, *sorted(pairings)]
     shared.sort(key=lambda method: (order.index(method[0]), one.manifest.order(method[1])))

@@ -52,7 +52,7 @@ def find_papers(name: str) -> dict[str, Path]:
     """Return the folder of one paper, or of all papers if `name` is "all"."""
     folders = paper_files(locations.folders())
     if name not in (*folders, ALL):
-        fail(f"paper={name}: expected a paper of configs/paper, or all.{nearest(name, folders)}")
+        fail(f"paper={name}: expected the name of a paper in configs/paper, or all.{nearest(name, folders)}")
     return folders if name == ALL else {name: folders[name]}
 
 

@@ -30,7 +30,7 @@ Call = tuple[Any, ...]
 def dask_rows(
     make: Callable[..., Any], X: Any, signs: NDArray[Any], shares: NDArray[Any], block_rows: int
 ) -> Iterator[Callable[..., Any]]:
-    """Divide the rows of a fit among dask workers, as ``NystroemKLR(map_rows=dask_rows)``.
+    """Divide the rows of a fit among dask workers, for ``NystroemKLR(map_rows=dask_rows)``.
 
     The workers are those of the dask client that was created last.  Each receives the same number of blocks of rows
     once; of a memory-mapped file it receives the path, and reads its rows from there.  If a worker is lost, another one
