@@ -45,7 +45,8 @@ def documents(two: Comparison) -> list[Document]:
         grids = _grids(two, two.numbers, ["repeats", *SIDES, "A-B", "p", "significant"])
         legend = (
             "A-B: the difference, in percentage points if the metric is a percentage. p: after Holm's correction for "
-            "all comparisons of a metric; significant if below 0.05. Comparisons whose values are equal in each repeat are left out."
+            "all comparisons of a metric; significant if below 0.05. Comparisons whose values are equal in each repeat "
+            "are left out."
         )
         pages.append(Document("Numbers", grids, [*_test_sentences(two), legend]))
     if times := [one for one in two.all_numbers if one.outcome is Outcome.MACHINE]:
