@@ -128,7 +128,7 @@ def test_a_full_standard_output_is_named() -> None:
     [
         (KlrBenchError("Margin needs eta < 2."), "Margin needs eta < 2."),
         (ValueError("G must be at least 1."), "G must be at least 1."),
-        (OSError(28, "No space left on device", "/full"), "/full: cannot be used (No space left on device). Choose"),
+        (OSError(28, "No space left on device", "/full"), "/full: cannot be used (No space left on device). Fix"),
         (
             MemoryError("no thread"),
             "memory: not enough for this command (no thread). Free some memory, or use smaller data.",
@@ -196,7 +196,7 @@ def test_a_multirun_sweeps_into_folders_of_their_own(
     )
     stub.configs.clear()
     assert main(["run", "-m", "seed=1,2", "name=same", "--dry-run"]) == 2
-    assert capsys.readouterr().err.startswith("error: seed=2 name=same: results/same: this folder is used")
+    assert capsys.readouterr().err.startswith("error: seed=2 name=same: results/same: an earlier run of this")
     assert len(stub.configs) == 1
 
 
