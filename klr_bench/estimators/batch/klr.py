@@ -205,15 +205,12 @@ class KLR(BinaryClassifier):
         The result is float64 of shape (n_samples,), or (n_samples, n_classes) for more than two classes.
         """
         check_is_fitted(self, "model_")
-        return self.model_.decision_function(self._weighted(self._validated(X)))
+        X = in_layout(self._validate(X, dtype=self._dtypes()), sparse=False)
+        return self.model_.decision_function(self._weighted(X))
 
     def predict_proba(self, X):
         """Return the probability of each class for each row of X, of shape (n_samples, n_classes)."""
-        check_is_fitted(self, "model_")
-        return self.model_.predict_proba(self._weighted(self._validated(X)))
-
-    def _validated(self, X):
-        return in_layout(self._validate(X, dtype=self._dtypes()), sparse=False)
+        return self._probabilities(X)
 
     def _standardized(self, X):
         return ((X - self.mean_) / self.scale_).astype(self._dtype)

@@ -126,6 +126,10 @@ class BinaryClassifier(Classifier):
         positive = y == (self.classes_[:, None] if self._has_many() else self.classes_[1])
         return np.where(positive, 1.0, -1.0)
 
+    def _probabilities(self, X):
+        f = self.decision_function(X)
+        return np.column_stack([expit(-f), expit(f)]) if f.ndim == 1 else softmax(log_expit(f), axis=1)
+
     def _refuse_unknown(self, y):
         is_known = np.zeros(len(y), dtype=bool)
         for label in self.classes_:
@@ -184,10 +188,6 @@ class BinaryKernelClassifier(BinaryClassifier):
 
     def _dtypes(self):
         return super()._dtypes() if self.dtype is None else self.dtype
-
-    def _probabilities(self, X):
-        f = self.decision_function(X)
-        return np.column_stack([expit(-f), expit(f)]) if f.ndim == 1 else softmax(log_expit(f), axis=1)
 
     def _kernel(self, X):
         return Kernel(self.kernel, gamma_of(self.gamma, X), self.degree, self.coef0)
