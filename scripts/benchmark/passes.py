@@ -12,7 +12,7 @@ from peers import split
 from timing import best, once
 
 from klr_bench import NystroemKLR
-from klr_bench.estimators.core.newton import CenterRows, _slopes
+from klr_bench.estimators.core.newton import Centers, Rows
 
 ROWS = int(os.environ.get("KLR_BENCH_PASS_ROWS", "200000"))
 CENTERS = (1000, 2000)
@@ -23,15 +23,14 @@ NOTHING = 1e-9
 def measure(output):
     del output
     X, y = (part[:ROWS] for part in split("covtype")[:2])
-    signs, shares = np.where(y == y.max(), 1.0, -1.0)[None], np.full(len(y), 1 / len(y))
+    signs, shares = np.where(y == y.max(), 1, -1).astype(np.int8)[None], np.full(len(y), 1 / len(y))
     for n_centers in CENTERS:
         model = NystroemKLR(n_centers=n_centers, cache_size=NOTHING, random_state=0)
         model.fit(X[:4000], y[:4000])
         fit_s, _ = once(lambda model=model: model.fit(X, y))
-        rows, a = CenterRows(model._operands, X, model.support_vectors_, NOTHING), model.dual_coef_[None]
-        pass_s = best(
-            lambda rows=rows, a=a: rows.sums(a, lambda f, block: _slopes(f, signs[:, block], shares[block])), 3
-        )
+        centers = Centers(model._operands, model.support_vectors_, len(y), NOTHING)
+        rows, a = Rows(centers, X, signs, shares, 0), model.dual_coef_[None]
+        pass_s = best(lambda rows=rows, a=a: rows.sums("gradient", a), 3)
         yield {
             "n": len(y),
             "features": X.shape[1],
