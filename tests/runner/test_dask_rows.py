@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import make_classification
 
 from klr_bench import NystroemKLR, dask_rows
-from klr_bench.estimators.core import newton
+from klr_bench.estimators.core import row_blocks
 from klr_bench.runner.executors import _dask_rows as module
 
 distributed = pytest.importorskip("distributed")
@@ -59,19 +59,19 @@ def test_two_workers_give_the_fit_of_one_process_to_the_last_bit(n_classes, mapp
 def test_a_worker_without_the_earlier_calls_makes_them_again(client):
     """Forget the rows of one worker between two calls of one Newton step."""
     X, y = make_classification(9000, 8, random_state=0)
-    make = partial(newton.Rows, newton.Centers(NystroemKLR(n_centers=1).fit(X, y)._operands, X[:60], 9000, 0.1))
+    make = partial(row_blocks.Rows, row_blocks.Centers(NystroemKLR(n_centers=1).fit(X, y)._operands, X[:60], 9000, 0.1))
     signs, shares = np.where(y, 1, -1)[None].astype(np.int8), np.full(9000, 1 / 9000)
     a, step = np.random.default_rng(0).standard_normal((3, 1, 60)), np.array([0.5])
     calls = [("gradient", a[0]), ("hessian", a[1], 0 * step), ("hessian", a[2], step), ("slopes", step[None], step)]
     sums = []
-    for map_rows in (newton.in_this_process, dask_rows):
+    for map_rows in (row_blocks.in_this_process, dask_rows):
         with map_rows(make, X, signs, shares, 4096) as call:
             for name, *arguments in calls:
                 if name == "slopes" and map_rows is dask_rows:
                     client.run(forget_all, workers=[next(iter(client.nthreads()))])
                 nodes = []
                 for one in call(name, *arguments):
-                    newton.add_neighbors(nodes, *one)
+                    row_blocks.add_neighbors(nodes, *one)
                 sums.append(sum(value for _, _, value in nodes))
     for one, other in zip(sums[:4], sums[4:], strict=True):
         np.testing.assert_array_equal(one, other)

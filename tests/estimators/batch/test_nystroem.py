@@ -13,7 +13,7 @@ from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
 
 from klr_bench import DualCDKLR, NystroemKLR
-from klr_bench.estimators.core import kernels, newton
+from klr_bench.estimators.core import kernels, newton, row_blocks
 from tests.estimators.samples import KERNELS, LAYOUTS, laid_out, suited, toy
 from tests.reference import kernel as reference
 
@@ -67,7 +67,7 @@ def test_the_objective_is_that_of_lbfgs_for_all_kernels_and_layouts(kernel, layo
 def test_conjugate_gradients_reach_the_optimum_from_a_small_preconditioner(lam, centers, cache_size, monkeypatch):
     monkeypatch.setattr(newton, "LEAST_ROWS", 200)
     monkeypatch.setattr(newton, "ROWS_PER_CENTER", 3)
-    monkeypatch.setattr(newton, "VALUES", 4000)  # blocks of 64 rows
+    monkeypatch.setattr(row_blocks, "VALUES", 4000)  # blocks of 64 rows
     X, y = sample()
     model = NystroemKLR(lam, n_centers=60, centers=centers, gamma=0.05, cache_size=cache_size, random_state=0)
     assert_is_lowest(model.fit(X, y), X, y)
@@ -120,7 +120,7 @@ def test_classes_share_centers_and_equal_separate_fits():
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_the_number_of_threads_changes_nothing(dtype, monkeypatch):
-    monkeypatch.setattr(newton, "VALUES", 4000)
+    monkeypatch.setattr(row_blocks, "VALUES", 4000)
     X, y = sample(2000)
     fits = [
         NystroemKLR(1e-5, n_centers=50, gamma=0.1, random_state=0, dtype=dtype, cache_size=1e-3, n_jobs=n).fit(X, y)
@@ -131,7 +131,7 @@ def test_the_number_of_threads_changes_nothing(dtype, monkeypatch):
 
 
 def test_the_division_of_the_rows_changes_nothing(monkeypatch):
-    monkeypatch.setattr(newton, "VALUES", 4000)  # 32 blocks of 64 rows
+    monkeypatch.setattr(row_blocks, "VALUES", 4000)  # 32 blocks of 64 rows
 
     @contextmanager
     def in_parts(make, X, signs, shares, block_rows):

@@ -1,0 +1,151 @@
+"""Sums over rows for `klr_bench.estimators.core.newton`, computed block by block.
+
+All values that belong to single rows stay in their block, so that blocks can be in several processes: they receive
+coefficients of the centers, and return sums with one value per center.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import numpy as np
+from scipy.special import expit
+
+from klr_bench.estimators.core.rows import slices
+from klr_bench.estimators.core.threads import parallel_map
+from klr_bench.estimators.core.tiles import SIDE
+
+VALUES = 2**19
+"""Number of kernel values per block of rows; they take 2 MB in float32."""
+
+
+@contextmanager
+def in_this_process(make, X, signs, shares, block_rows):
+    """Provide a function that computes sums over all rows in this process.
+
+    call(name, *arguments) returns an iterable of the sums of the results of a method of all blocks, as does
+    `Rows.sums`.  make(X, signs, shares, first) makes the `Rows` of a part of the rows that begins with the block with
+    the number `first`; each block has `block_rows` rows.
+    """
+    del block_rows
+    yield make(X, signs, shares, 0).sums
+
+
+class Centers:
+    """The centers, and whether kernel values or operands of all rows fit into memory."""
+
+    def __init__(self, operands, X, n, limit):
+        rows = operands.rows(X)
+        self.operands, self.left, self.right = operands, operands.left(rows), operands.right(rows)
+        self.B, self.dtype = rows.shape[0], X.dtype
+        self.block_rows = min(max(VALUES // self.B // SIDE, 1) * SIDE, 4096)
+        fitting = limit * 1e6 / (n * self.dtype.itemsize)
+        self.values_fit = fitting >= self.B
+        self.operands_fit = isinstance(self.left, np.ndarray) and 2 * self.left.shape[1] <= fitting
+
+    def values(self, rows):
+        """Return the kernel values (m, B) of some rows with the centers."""
+        return self.operands.values(self.operands.left(rows), self.right)
+
+    def gram(self):
+        """Return the kernel values (B, B) of the centers in float64."""
+        G = self.operands.values(self.left, self.right).astype(np.float64)
+        return (G + G.T) / 2
+
+
+class Rows:
+    """Consecutive blocks of rows, starting with block number `first`."""
+
+    def __init__(self, centers, X, signs, shares, first):
+        X, self._first = centers.operands.rows(X), first
+        blocks = slices(X.shape[0], centers.block_rows)
+        self._blocks = parallel_map(lambda rows: Block(centers, X, rows, signs[:, rows], shares[rows]), blocks)
+
+    def sums(self, name, *arguments):
+        """Return the sums of the results of a method of all blocks, as `add_neighbors` does."""
+        sums = []
+        for part in slices(len(self._blocks), 64):  # keeps only 64 results in memory at a time
+            results = parallel_map(lambda block: getattr(block, name)(*arguments), self._blocks[part])
+            for place, result in enumerate(results, self._first + part.start):
+                add_neighbors(sums, 0, place, result)
+        return sums
+
+
+def add_neighbors(sums, level, place, value):
+    """Append the sum over 2**level blocks to a list of such sums, and add neighbors.
+
+    Blocks are added in pairs, pairs in fours, and so on, so that the rounding does not depend on which parts of the
+    rows are added first.  `place` is the number of the first block divided by 2**level.
+    """
+    while sums and place % 2 and sums[-1][:2] == (level, place - 1):
+        value = sums.pop()[2] + value
+        level, place = level + 1, place // 2
+    sums.append((level, place, value))
+
+
+class Block:
+    """Some rows, and all values that belong to single rows: label, share, f and its changes."""
+
+    def __init__(self, centers, X, rows, signs, shares):
+        self._centers, self._X, self._rows, self._signs, self._shares = centers, X, rows, signs, shares
+        self._values = centers.values(X[rows]) if centers.values_fit else None
+        self._operands = self._both_operands() if centers.operands_fit and not centers.values_fit else None
+
+    def _both_operands(self):
+        rows = self._X[self._rows]
+        return self._centers.operands.left(rows), np.ascontiguousarray(self._centers.operands.right(rows))
+
+    def _products(self, a, weights_of):
+        """Return f = K a (k, m), and the sums (k, B) of kernel values weighted by weights_of(f)."""
+        centers = self._centers
+        a = a.astype(centers.dtype)
+        if len(a) == 1 and self._values is None and centers.dtype == np.float32:  # faster than storing a tile
+            left, right = self._operands or self._both_operands()
+            f = centers.operands.sums(centers.left, a, right).astype(np.float64)
+            sums = centers.operands.sums(left, weights_of(f).astype(centers.dtype), centers.right)
+        else:
+            K = centers.values(self._X[self._rows]) if self._values is None else self._values
+            f = (K @ a.T).T.astype(np.float64)
+            sums = (K.T @ weights_of(f).T.astype(centers.dtype)).T
+        return f, sums.astype(np.float64)
+
+    def gradient(self, a):
+        """Compute f = K a; return the gradient sums, with the sum of the losses as last column."""
+        signs, shares = self._signs, self._shares
+        self._f, sums = self._products(a, lambda f: loss_slopes(f, signs, shares))
+        self._curvatures = loss_curvatures(self._f, signs, shares)
+        self._last = self._change = 0.0
+        return np.column_stack([sums, np.logaddexp(0, -signs * self._f) @ shares])
+
+    def hessian(self, a, step):
+        """Return the product (k, B) of the Hessian without lam and the coefficients a.
+
+        Before, `step` (k,) times K a of the last call is added to the change of f.
+        """
+        self._add(step)
+        self._last, sums = self._products(a, lambda f: self._curvatures * f)
+        return sums
+
+    def slopes(self, sizes, step):
+        """Return the directional derivatives (s, k) of the loss for step sizes (s, k).
+
+        `step` is as in `hessian`.
+        """
+        self._add(step)
+        slopes = loss_slopes(self._f - sizes[:, :, None] * self._change, self._signs, self._shares)
+        return -np.sum(slopes * self._change, axis=2)
+
+    def _add(self, step):
+        self._change = self._change + step[:, None] * self._last
+        self._last = 0.0
+
+
+def loss_slopes(f, signs, shares):
+    """Return the derivative of each row's loss with respect to f, times its share."""
+    return -shares * signs * expit(-signs * f)
+
+
+def loss_curvatures(f, signs, shares):
+    """Return the second derivative of each row's loss with respect to f, times its share."""
+    s = expit(signs * f)
+    return shares * s * (1 - s)
