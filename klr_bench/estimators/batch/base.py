@@ -137,7 +137,7 @@ class KernelBlocks:
     def __init__(self, operands, X, limit):
         self.operands, self.n = operands, X.shape[0]
         self._rows = operands.rows(X)
-        fitting = int(float(limit) * 1e6 / (self.n * X.dtype.itemsize))
+        fitting = int(min(float(limit) * 1e6 / (self.n * X.dtype.itemsize), self.n))
         self.whole = None
         if fitting >= self.n:
             self.size = self.n

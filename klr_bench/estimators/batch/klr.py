@@ -142,9 +142,10 @@ class KLR(BinaryClassifier):
         X, y = self._validate(X, y, dtype=self._dtypes(), reset=True)
         self._set_classes(y)
         refuse_dense("KLR", "the rows", X, X.shape[0], "use NystroemKLR")
-        labels, counts = np.unique(y, return_counts=True)
+        codes = np.searchsorted(self.classes_, y)
+        counts = np.bincount(codes)
         if counts.min() < 2:
-            message = f"KLR needs at least two rows of each class, got one of class {labels[counts.argmin()]}."
+            message = f"KLR needs at least two rows of each class, got one of class {self.classes_[counts.argmin()]}."
             raise ValueError(message)
         random = check_random_state(self.random_state)
         weights = row_weights(sample_weight, self.class_weight, X, y, self.classes_)
@@ -152,17 +153,11 @@ class KLR(BinaryClassifier):
         self.mean_, deviations = X.mean(axis=0, dtype=np.float64), X.std(axis=0, dtype=np.float64)
         self.scale_ = np.where(deviations > 0, deviations, 1.0)
         self._dtype = np.dtype(np.float64 if len(y) <= MEDIUM else np.float32)
-        search = Search(
-            self._standardized(X),
-            np.searchsorted(self.classes_, y),
-            np.atleast_2d(self._signs(y)),
-            np.ones(len(y)) if weights is None else weights,
-            self.cv,
-            random,
-        )
+        rows, signs = self._standardized(X), np.atleast_2d(self._signs(y))
+        search = Search(rows, codes, signs, np.ones(len(y)) if weights is None else weights, self.cv, random)
         kept = self._search(search, begun)
         self.feature_weights_ = kept.weights
-        rows = self._weighted(X)
+        rows *= kept.weights.astype(self._dtype)
         gamma = float(kept.width * gamma_of("scale", rows))
         self.model_ = self._model(kept, gamma, len(y), random).fit(rows, y, weights)
         self.best_params_ |= {"gamma": gamma, "lam": self.model_.lam}
@@ -177,7 +172,7 @@ class KLR(BinaryClassifier):
         return NystroemKLR(lam, min(self.max_support or CENTERS, n), centers=centers, tol=TOL, **shared)
 
     def _search(self, search, begun):
-        """Return the round that is kept, and set the attributes of the search."""
+        """Run the search, set its attributes, and return the best round."""
         kept, results, last = None, [], begun
         for number, candidate in enumerate(search.rounds(self.max_rounds)):
             if self.verbose:
@@ -190,10 +185,9 @@ class KLR(BinaryClassifier):
             if kept is not None and not search.improves(candidate, kept):
                 break
             kept, self.best_params_ = candidate, {"rounds": number}
-            now = time.monotonic()
-            if self.time_limit is not None and 2 * now - last - begun > self.time_limit / 2:
-                break
-            last = now
+            begun_round, last = last, time.monotonic()
+            if self.time_limit is not None and last - begun + (last - begun_round) > self.time_limit / 2:
+                break  # the next round would take about as long as this one
         self.cv_results_ = {name: np.array([result[name] for result in results]) for name in results[0]}
         self.best_score_ = -float(kept.loss)
         return kept
@@ -206,7 +200,7 @@ class KLR(BinaryClassifier):
         """
         check_is_fitted(self, "model_")
         X = in_layout(self._validate(X, dtype=self._dtypes()), sparse=False)
-        return self.model_.decision_function(self._weighted(X))
+        return self.model_.decision_function(self._standardized(X) * self.feature_weights_.astype(self._dtype))
 
     def predict_proba(self, X):
         """Return the probability of each class for each row of X, of shape (n_samples, n_classes)."""
@@ -214,6 +208,3 @@ class KLR(BinaryClassifier):
 
     def _standardized(self, X):
         return ((X - self.mean_) / self.scale_).astype(self._dtype)
-
-    def _weighted(self, X):
-        return self._standardized(X) * self.feature_weights_.astype(self._dtype)

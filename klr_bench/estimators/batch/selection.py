@@ -28,7 +28,7 @@ LAMS = tuple(10.0**-p for p in range(1, 7))
 SMALL, MEDIUM = 500, 3000
 """Largest numbers of rows for two repeats of five folds, and for five folds; more rows are split once."""
 MOST_TRAINING, MOST_VALIDATION = 10_000, 5000
-"""Largest numbers of rows of a single split."""
+"""Maximum numbers of training and validation rows of a single split."""
 SLOPE_ROWS = 2000
 """Number of rows whose derivatives are averaged."""
 LEAST_SHARE = 1e-4
@@ -37,8 +37,6 @@ WORSE = 1.05
 """A path of decreasing penalties ends when the loss is larger than its minimum by this factor."""
 GAP, MAX_EPOCHS = 1e-2, 30
 """Relative duality gap at which a fit ends, and its largest number of epochs."""
-NO_LIMIT_MB = 1e6
-"""Larger than any kernel matrix of a fold."""
 
 
 @dataclass
@@ -128,12 +126,12 @@ class Search:
 
     def _path(self, train, valid, weights, width):
         """Fit models for one width and decreasing penalties to the training rows of a fold."""
-        X = self.X * weights.astype(self.X.dtype)
-        rows, shares = X[train], self.shares[train] / self.shares[train].sum()
+        rows, valid_rows = (self.X[part] * weights.astype(self.X.dtype) for part in (train, valid))
+        shares = self.shares[train] / self.shares[train].sum()
         gamma = width * gamma_of("scale", rows)
         operands, random = rbf(rows, gamma), np.random.RandomState(0)
-        blocks = KernelBlocks(operands, rows, NO_LIMIT_MB)
-        K = operands.values(operands.left(X[valid]), operands.right(rows))
+        blocks = KernelBlocks(operands, rows, math.inf)
+        K = operands.values(operands.left(valid_rows), operands.right(rows))
         coefs, losses, signs = [], [], np.ascontiguousarray(self.signs[:, train])
         for lam in LAMS:
             ascent = DualAscent(blocks, signs, lam, random, coefs[-1] if coefs else None, shares)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
+from operator import is_not
 
 import numpy as np
 from scipy.special import expit, log_expit, softmax
@@ -26,6 +27,8 @@ class BinaryClassifier(Classifier):
     attributes from those of the learners for two classes in `estimators_`.
     """
 
+    _valid_parameters = None
+    """Values of the parameters when they were last validated by `partial_fit`."""
     _fixed = ()
     """Parameters that determine the state and cannot change between calls of `partial_fit`."""
 
@@ -48,8 +51,8 @@ class BinaryClassifier(Classifier):
 
         Raises ValueError if the classes or fixed parameters have changed.
         """
-        parameters = [getattr(self, name) for name in self._parameter_constraints]
-        if parameters != getattr(self, "_valid_parameters", None):
+        parameters, valid = [getattr(self, name) for name in self._parameter_constraints], self._valid_parameters
+        if valid is None or any(map(is_not, parameters, valid)):
             self._validate_params()
             self._valid_parameters = parameters
         for name, value in getattr(self, "_begun_with", {}).items():

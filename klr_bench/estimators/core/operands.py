@@ -123,16 +123,13 @@ class Dense(_Plain):
 
     def values(self, left, right):
         """Return the matrix of kernel values of a left and a right operand."""
-        return tiles.values_of(left, right) if self._in_tiles(right) else super().values(left, right)
+        return tiles.values_of(left, right) if in_tiles(self.kernel, right) else super().values(left, right)
 
     def sums(self, left, weights, right):
         """Return weighted sums of kernel values over the rows of the left operand, as in `_Plain`."""
-        if len(weights) == 1 and self._in_tiles(right):
+        if len(weights) == 1 and in_tiles(self.kernel, right):
             return tiles.sums_of(left, weights[0], right)[None]
         return super().sums(left, weights, right)
-
-    def _in_tiles(self, right):
-        return self.kernel.name == "rbf" and right.dtype == np.float32
 
     def _arguments(self, left, right):
         return left @ right
@@ -254,7 +251,7 @@ class Packed:
         """Return the matrix of kernel values of a left and a right operand."""
         packing, words = self._words(left, right)
         n_words, differ, per_bit, _ = packing
-        if self._in_tiles(right):
+        if in_tiles(self.kernel, right):
             return tiles.values_of(left, right, n_words, per_bit)
         if self.others is not None:
             products = left[:, n_words:] @ right[n_words:]
@@ -269,12 +266,12 @@ class Packed:
 
         The result (k, m) is sum_i weights[:, i] k(x_i, z_j), for weights (k, n).
         """
-        in_tiles = self._in_tiles(right)
-        if len(weights) > 1 or (self.others is not None and not in_tiles):
+        fused = in_tiles(self.kernel, right)
+        if len(weights) > 1 or (self.others is not None and not fused):
             return weights @ self.values(left, right)
         packing, words = self._words(left, right)
         n_words, differ, per_bit, _ = packing
-        if in_tiles:
+        if fused:
             return tiles.sums_of(left, weights[0], right, n_words, per_bit)[None]
         return bits.sum_tabulated(*words, n_words, differ, self._table(packing, left.dtype), weights[0])[None]
 
@@ -282,13 +279,15 @@ class Packed:
         word = WORDS[left.dtype]
         return self.packing(left.dtype), (left.view(word), right.view(word))
 
-    def _in_tiles(self, right):
-        return self.kernel.name == "rbf" and right.dtype == np.float32
-
     def _table(self, packing, dtype):
         """Return the kernel value for each possible bit count, if all features are two-valued."""
         counts = np.arange(len(self.features.columns) + 1.0)
         return self.kernel.finish(packing.base + packing.per_bit * counts).astype(dtype)
+
+
+def in_tiles(kernel, right):
+    """Return True if kernel values for a right operand can be computed in tiles."""
+    return kernel.name == "rbf" and right.dtype == np.float32
 
 
 def operands_of(kernel, X):

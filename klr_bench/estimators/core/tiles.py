@@ -228,7 +228,7 @@ def set_values(left, right, n_words, per_bit, values):
 
 @compiled(void(_MATRIX, _MATRIX, int64, float64, _VECTOR, float32[::1]))
 def add_sums(left, right, n_words, per_bit, weights, sums):
-    """Add column sums of the kernel values, with `weights` (n,) of the rows, to `sums` (m,)."""
+    """Add column sums of the kernel values, weighted by `weights` (n,), to `sums` (m,)."""
     m, scale = right.shape[1], float32(per_bit)
     whole = m - m % SIDE
     _add_columns(left, right, n_words, scale, whole, weights, sums)
@@ -246,7 +246,7 @@ def values_of(left, right, n_words=0, per_bit=0.0):
 
 
 def sums_of(left, weights, right, n_words=0, per_bit=0.0):
-    """Return column sums (m,) of the kernel values, with `weights` (n,) of the rows."""
+    """Return column sums (m,) of the kernel values, weighted by `weights` (n,)."""
     sums = np.zeros(right.shape[1], dtype=np.float32)
     add_sums(*map(np.ascontiguousarray, (left, right)), n_words, per_bit, np.ascontiguousarray(weights), sums)
     return sums

@@ -191,11 +191,13 @@ def _kernel_values(rows, columns, n_words, differ, per_bit, base, kernel, degree
     `rows` (n, d') is the left operand, and `columns` (d', m) the right one; the result has the shape (n, m).  n_words,
     ..., base are those of their `Packing`.
     """
-    values = np.full((len(rows), columns.shape[1]), rows.dtype.type(base))
+    values = np.empty((len(rows), columns.shape[1]), rows.dtype)
     if _set_in_tiles(rows, columns, n_words, per_bit, kernel, values):
         return values
     if n_words < len(columns):
         values = np.dot(rows[:, n_words:].copy(), columns[n_words:])
+    else:
+        values[:] = base
     if n_words > 0:
         add_counts(values, _as_words(rows), _as_words(columns)[:n_words], n_words, differ, per_bit)
     finish(values, kernel, degree)

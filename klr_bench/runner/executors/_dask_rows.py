@@ -133,7 +133,10 @@ class _Parts:
 
 
 _parts: dict[str, dict[int, tuple[Any, int]]] = {}
-"""On a worker: its parts of the rows and the numbers of calls since their last gradient, by fit and place."""
+"""The parts of the rows on this worker, with the number of calls since the last gradient.
+
+The keys are those of the fits, and the indices of the parts.
+"""
 
 
 def _work(key: str, place: int, n_before: int, calls: Sequence[Call], part: partial[Any] | None) -> Any:
@@ -160,7 +163,7 @@ def _forget(key: str) -> None:
 
 @dataclass
 class _Mapped:
-    """Place of a memory-mapped array in its file."""
+    """Where a memory-mapped array lies in its file."""
 
     path: str
     offset: int
@@ -169,7 +172,7 @@ class _Mapped:
 
 
 def _reference(X: Any) -> Any:
-    """Return the place of a memory-mapped array in its file; return any other X itself."""
+    """Return where a memory-mapped array lies in its file; return any other array unchanged."""
     base = X
     while isinstance(base, np.ndarray):
         if isinstance(base, np.memmap) and isinstance(base.base, mmap.mmap):
