@@ -154,12 +154,12 @@ def unwritable(path: Path, error: OSError) -> KlrBenchError:
     if error.errno in (errno.EEXIST, errno.ENOTDIR) and not blocking.is_dir():
         got = (no_file(blocking) or "is a file").removeprefix("is ")
         return KlrBenchError(
-            f"{blocking}: expected a folder, got {got}. Remove it, or choose another folder (results_dir=... of a run, "
-            "output=... of a report)."
+            f"{blocking}: expected a folder, got {got}. Remove it, or choose another folder "
+            "(results_dir=... for a run, output=... for a report)."
         )
     return KlrBenchError(
         f"{path}: cannot be written ({error.strerror or error}). Make room on the disk, give yourself write "
-        "permission there, or choose another folder (results_dir=... of a run, output=... of a report); then "
+        "permission there, or choose another folder (results_dir=... for a run, output=... for a report); then "
         "run the same command again: finished work is kept."
     )
 

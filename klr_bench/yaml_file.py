@@ -73,7 +73,7 @@ def _check_size(text: str) -> None:
         if len(collections) > DEEPEST:
             _refuse(event, f"at most {DEEPEST} levels of lists and mappings", "more")
         if count > MOST_NODES:
-            _refuse(event, f"at most {MOST_NODES:,} values after expansion of aliases", "more")
+            _refuse(event, f"at most {MOST_NODES:,} values, counted after aliases are expanded", "more")
 
 
 def _refuse(event: Any, expected: str, got: str) -> NoReturn:

@@ -219,7 +219,7 @@ def _column(path: Path, layout: Layout, place: int, name: str, profile: ColumnPr
             what = "has a decimal comma or thousands separators; write 1234.5 instead of 1.234,5"
             if profile.commas == "either":
                 setting = f"'data.columns={{{key}: number}}'"
-                what = f"has a decimal or a thousands comma; for thousands, set {setting}; for decimals, use a point"
+                what = f"has an ambiguous comma; for thousands, set {setting}; for decimals, use a point"
             first = min(value for form, value in profile.first.items() if form and form[1])
             refuse(first, f"{what} (see decimal=',' and thousands='.' of pandas.read_csv)")
         if all_numbers and 1 < len(units) <= MOST_UNITS:

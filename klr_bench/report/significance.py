@@ -175,7 +175,7 @@ def _marks(sample: Sample, metric: Metric) -> Marks:
     is_best = dict(zip(sample.columns, means == best_mean, strict=True))
     by_method = {column: Mark("best" if is_best[column] else "") for column in sample.columns}
     if len(means) > MOST_LINES:
-        return Marks(by_method, f"{len(means):,} methods; at most {MOST_LINES} are compared")
+        return Marks(by_method, f"{len(means):,} methods are too many to compare (the limit is {MOST_LINES})")
     best = next(column for column in sample.columns if is_best[column])
     reasons = []
     for pair in pairs(sample, metric):

@@ -190,7 +190,7 @@ def test_separators_of_thousands_are_removed(tmp_path: Path, prices: list[str], 
     requested = {}
     if numbers is None:  # a comma that may be either
         expected = (
-            "line 2, column 1 ('price'): '4,799' has a decimal or a thousands comma; for thousands, set "
+            "line 2, column 1 ('price'): '4,799' has an ambiguous comma; for thousands, set "
             "'data.columns={price: number}'; for decimals, use a point"
         )
         with pytest.raises(KlrBenchError, match=re.escape(expected)):

@@ -131,7 +131,7 @@ OTHER_SEED = [*rows({"nc": ACCURACIES["nc"]}, seed=0), *rows({"oskl": ACCURACIES
         (rows(ACCURACIES, n_train=None), "the numbers of training and test rows are not known"),
         (
             [one for G in range(MOST_LINES + 1) for one in rows({"nc": [0.5 + 0.001 * G] * 3}, lam=f"G={G}")],
-            f"{MOST_LINES + 1} methods; at most {MOST_LINES} are compared",
+            f"{MOST_LINES + 1} methods are too many to compare (the limit is {MOST_LINES})",
         ),
     ],
 )
