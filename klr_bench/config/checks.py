@@ -80,7 +80,7 @@ def _check_streams(run: RunConfig) -> None:
         swept = run.sweep.get(name, {})
         grid = {key: values for key, values in algorithm.grid.items() if LEFT_TO_SELECTION in swept.get(key, ["cv"])}
         if (n_candidates := math.prod(map(len, grid.values()))) > 1:
-            values = f"algorithms.{name}.estimator.{next(iter(grid))}=VALUE, or several values in sweep.{name}"
+            values = f"algorithms.{name}.estimator.{next(iter(grid))}=VALUE, or list several values in sweep.{name}"
             got = f"{n_candidates} combinations of values, but no selection is possible on the stream {stem}"
             fail(f"algorithms.{name}.grid: {got}. Add algorithms.{name}.grid=null and {values}.")
     if run.trace.points:

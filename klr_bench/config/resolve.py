@@ -136,7 +136,7 @@ def resolve_sweep(
         for name, values in lists.items():
             if LEFT_TO_SELECTION in values and name not in grid:
                 choices = f"algorithms.{stem}.grid.{name}"
-                fail(f"{where}{name}: expected {choices} to select from, because the sweep contains 'cv', got none.")
+                fail(f"{where}{name}: the sweep contains 'cv', but {choices} has no values to choose from.")
         if lists:
             resolved[stem] = lists
     return resolved

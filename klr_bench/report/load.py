@@ -157,7 +157,7 @@ def _frame(path: Path, texts: Texts, columns: Sequence[str]) -> pd.DataFrame:
     missing = [name for name in columns if name not in header and name not in OPTIONAL]
     if missing:
         got = shortened(", ".join(header), 500)
-        fail(f"{path}: expected the columns {', '.join(columns)}, got {got}: no {', '.join(missing)}. {REBUILD}")
+        fail(f"{path}: expected the columns {', '.join(columns)}, got {got} (missing: {', '.join(missing)}). {REBUILD}")
     frame = {}
     for name in columns:
         place = header.index(name) if name in header else None

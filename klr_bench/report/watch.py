@@ -147,7 +147,7 @@ def _sentence(progress: Progress, now: float) -> str:
         case "silent":
             return f"No update for {silence} from {process}: it was killed, or a long fit delays updates."
         case "killed":
-            return f"Killed after {lasted}, at most {silence} ago ({process}). {AGAIN}"
+            return f"Killed after {lasted}, within the last {silence} ({process}). {AGAIN}"
         case "interrupted":
             return " ".join(filter(None, [f"Stopped after {lasted}, {silence} ago.", progress.message, AGAIN]))
         case "finished":

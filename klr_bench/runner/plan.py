@@ -90,7 +90,7 @@ class Source:
             fail(f"{self.name}: a file changed while it was being read; run the same command again.")
 
     def content(self) -> dict[str, object]:
-        """Return the values that determine the training and test arrays, to be hashed."""
+        """Return the values to hash: those that determine the training and test arrays."""
         return {
             "data": self.data_key,
             "name": self.name,

@@ -28,7 +28,7 @@ def rates():
     memory = long.nbytes / best(long.sum)
     left, right = (random.randint(0, 2**32, shape, np.uint32).view(np.float32) for shape in ((1024, 4), (4, 256)))
     weights = np.ones(1024, dtype=np.float32)
-    bits = best(lambda: sums_of(left, weights, right, 4, -0.05), 50) / (1024 * 256)
+    bits = best(lambda: sums_of(left, weights, right, 1024, 4, -0.05), 50) / (1024 * 256)
     return products, memory, exponential, bits
 
 

@@ -154,7 +154,7 @@ REFUSED = [
     (["algorithms.oskl.estimator._target_=klr_bench.OSK"], r"_target_: expected .*, got 'klr_bench\.OSK', which ca"),
     (["sweep.oskl.los=[logit]"], r"unknown key 'sweep\.oskl\.los'\. Did you mean 'loss'\?"),
     (["sweep.oskl.G=[true,1]"], r"sweep\.oskl\.G: expected a number, got True"),
-    (["sweep.oskl.G=[1,cv]"], r"sweep\.oskl\.G: expected algorithms\.oskl\.grid\.G to select from.*'cv', got none"),
+    (["sweep.oskl.G=[1,cv]"], r"sweep\.oskl\.G: .*'cv', but algorithms\.oskl\.grid\.G has no values to choose"),
     (["algorithm=nc", "sweep.oskl.G=[1,2]"], r"sweep\.oskl\.G is given, but algorithm 'oskl' is not selected"),
     (["algorithms.oskl.estimator.G=2", "sweep.oskl.G=[1,2]"], r"estimator\.G and sweep\.oskl\.G are both given"),
     (["data.path=a.csv"], r"data\.path= is given, but the dataset is not file\. Add experiment=own_file"),

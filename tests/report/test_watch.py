@@ -246,7 +246,7 @@ HERE = {"host": LIVE.host}
         ({}, 10, "running", "Running for"),
         ({}, 30, "silent", "No update for 30 s from process"),
         (HERE, 30, "running", "No update for 30 s: a long fit may be in progress"),
-        (HERE | {"born": 1}, 3, "killed", "Killed after 2 min, at most 3 s ago (process"),
+        (HERE | {"born": 1}, 3, "killed", "Killed after 2 min, within the last 3 s (process"),
         ({"state": "finished"}, 7200, "finished", "Finished after 2 min, 2 h 0 min ago. Run the same command"),
         ({"state": "interrupted", "message": "No space."}, 3, "interrupted", "after 2 min, 3 s ago. No space. Run the"),
     ],

@@ -348,7 +348,7 @@ NUMBER = repr(0.1 + 0.2).encode()
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        (b"repeat", b"number", r"expected the columns key, .* repeat, .*: no repeat\. Run"),
+        (b"repeat", b"number", r"expected the columns key, .* repeat, .* \(missing: repeat\)\. Run"),
         (NUMBER, b"high", r"row 1, accuracy: expected a number from 0 to 1, got 'high'"),
         (NUMBER, b"1.9", r"row 1, accuracy: expected a number from 0 to 1, got '1.9'"),
         (None, b"", "expected a table with a header"),

@@ -162,8 +162,8 @@ class NystroemKLR(ExpansionClassifier):
                 return self
         if solver.unfinished(self.tol).any():
             message = (
-                f"NystroemKLR: after {self.n_iter_} Newton steps the objective is still about "
-                f"{np.max(solver.distance / solver.objective):.1e} of its value above the minimum."
+                f"NystroemKLR: after {self.n_iter_} Newton steps the estimated relative distance of the objective "
+                f"from its minimum is still {np.max(solver.distance / solver.objective):.1e}."
             )
             warnings.warn(message, ConvergenceWarning, stacklevel=3)
         return self

@@ -34,5 +34,5 @@ class BudgetKernelClassifier(OneVsRestKernelClassifier):
 
     def _check_shrinking(self):
         if self.lam is not None and self.eta * self.lam >= 1:
-            message = f"eta * lam of {type(self).__name__} must be below 1. Got {self.eta!r} * {self.lam!r}."
+            message = f"{type(self).__name__}: eta * lam must be below 1, got {self.eta!r} * {self.lam!r}."
             raise ValueError(message)

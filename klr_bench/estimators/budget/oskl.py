@@ -29,7 +29,7 @@ TOL = 1e-10
 
 @compiled()
 def _inverse_lengths(book):
-    inverse = np.zeros(book.values.shape[1])
+    inverse = np.zeros(book.values.shape[1], dtype=book.values.dtype)
     for column in book.column[: book.counts[N]]:
         inverse[column] = 1.0 / book.length[column] if book.length[column] > 0.0 else 0.0
     return inverse
@@ -39,7 +39,7 @@ def _inverse_lengths(book):
 def sample_then_project(book, parameters):
     budget, loss, delta, G, eta = int(parameters[0]), int(parameters[1]), parameters[2], parameters[3], parameters[4]
     y, u, counts, scalars, coef, length = book.y, book.u, book.counts, book.scalars, book.coef, book.length
-    inverse = np.zeros(0)
+    inverse = np.zeros(0, dtype=book.values.dtype)
     for i in range(len(y)):
         value = decide(book, i)
         if math.isnan(value):
@@ -77,7 +77,7 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
         \quad j = \operatorname{argmax}_i \frac{| k(x, x_i) |}{\sqrt{k(x_i, x_i)}}
 
     Of support vectors with equal angles, up to rounding (2e-5 in single precision, 1e-9 in double), it is the oldest.
-    That needs no draw, and no support vector is ever removed.  So the last classifier, the average one and all in
+    That needs no draw, and no support vector is ever removed.  So the last classifier, the averaged one and all in
     between have the same `budget` support vectors, and the number of examples need not be known.
 
     With `refit`, for the logit loss alone, the coefficients are found once more, from all rows of `fit`: those of the
@@ -169,7 +169,7 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
     def _validate_params(self):
         super()._validate_params()
         if self.refit and self.loss != "logit":
-            message = f"refit=True of BudgetOSKL requires loss='logit'; use refit=False. Got loss={self.loss!r}."
+            message = f"BudgetOSKL: refit=True requires loss='logit', got loss={self.loss!r}; use refit=False."
             raise ValueError(message)
 
     def _strategy_arguments(self):

@@ -59,11 +59,11 @@ class TwoValued:
         return self.is_all and not self.base.any()
 
     def n_words(self, dtype):
-        """Return the number of words that hold the bits of one row, a multiple of four.
+        """Return the number of words that hold the bits of one row.
 
         A word is as wide as a number of the floating-point type `dtype`.
         """
-        return -(-len(self.columns) // (8 * WORDS[dtype].itemsize * FOUR)) * FOUR
+        return -(-len(self.columns) // (8 * WORDS[dtype].itemsize))
 
     def misfits(self, X):
         """Return a mask of the supposedly two-valued features that have a third value in X."""
@@ -213,7 +213,16 @@ def _count(row, right, n_words, differ, counts):
     Without `differ`, count the bits that both have.  The loops go over columns, so that they vectorize.
     """
     counts[:] = 0
-    for w in range(0, n_words, FOUR):
+    rest = n_words - n_words % FOUR
+    for w in range(rest, n_words):
+        words = right[w]
+        if differ:
+            for j in range(len(counts)):
+                counts[j] += _n_bits(row[w] ^ words[j])
+        else:
+            for j in range(len(counts)):
+                counts[j] += _n_bits(row[w] & words[j])
+    for w in range(0, rest, FOUR):
         a, b, c, d = right[w], right[w + 1], right[w + 2], right[w + 3]
         if differ:
             for j in range(len(counts)):

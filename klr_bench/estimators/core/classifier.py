@@ -62,8 +62,8 @@ def checked_fit(method):
 def refuse_not_finite(estimator):
     """Raise ValueError if a fitted attribute is not finite."""
     for name in LEARNED:
-        value = getattr(estimator, name, 0.0)
-        if not np.isfinite(value.data if sp.issparse(value) else value).all():
+        value = getattr(estimator, name, None)
+        if value is not None and not np.isfinite(value.data if sp.issparse(value) else value).all():
             why = "rows or parameters are too large for its precision; scale X, for example to [0, 1]"
             message = f"{type(estimator).__name__}: {name} is not finite: {why}."
             raise ValueError(message)

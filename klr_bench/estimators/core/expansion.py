@@ -6,13 +6,11 @@ import math
 
 import numpy as np
 
-from klr_bench.estimators.core.threads import parallel_map
+from klr_bench.estimators.core.operands import TILE
+from klr_bench.estimators.core.threads import n_threads, parallel_map
 
 COLUMNS = 256
 """Number of new rows per tile."""
-TILE = 1024
-"""Maximum number of support vectors per tile; with 256 columns the kernel values take 1 MB in float32."""
-
 WORTH_THREADS = 2**20
 """Number of kernel values from which on a prediction uses several threads; they take about a millisecond."""
 
@@ -58,6 +56,8 @@ def expand(operands, left, weights, right):
     n = weights.shape[1]
     n_tiles = 1 if n <= TILE else 2 * math.ceil(n / (2 * TILE))  # an even number of tiles, which two threads can share
     size = max(math.ceil(n / n_tiles), 1)
+    if n_threads(n_tiles) == 1:
+        return operands.sums(left, weights, right, size)
 
     def sums(start):
         tile = slice(start, start + size)

@@ -109,7 +109,7 @@ class Variant:
         self.argument_types = normalize_signature(signatures[0])[0]
 
     def ready(self) -> Any:
-        """Return the numba dispatcher, which is compiled at the first call."""
+        """Return the numba dispatcher, compiling it on the first call of this method."""
         with global_compiler_lock:  # several threads may request the dispatcher at once
             if not self.dispatcher.signatures:
                 if _messages and is_cold():
@@ -135,11 +135,15 @@ class Compiled:
             groups.setdefault(tuple(_dtypes(normalize_signature(signature)[0])), []).append(signature)
         self.variants = {key: Variant(function, group, options) for key, group in groups.items()}
         self.whole = Variant(function, signatures, options) if len(groups) > 1 else next(iter(self.variants.values()))
+        self._arrays, self._functions = _deciding_places(signatures)
         self._calls: dict[tuple[Any, ...], tuple[Any, dict[int, Any]]] = {}
         _waiting.extend(self.variants.values())
 
     def __call__(self, *arguments: Any) -> Any:
-        key = tuple(_kinds(arguments))
+        if self._arrays or len(self.variants) == 1:
+            key = *[arguments[i].dtype for i in self._arrays], *[arguments[i] for i in self._functions]
+        else:
+            key = tuple(_kinds(arguments))
         if key not in self._calls:
             self._calls[key] = self._prepare(arguments)
         dispatcher, functions = self._calls[key]
@@ -193,6 +197,16 @@ def _dtypes(numba_types: Iterable[Any]) -> Iterator[np.dtype[Any]]:
             yield np.dtype(str(one.dtype))
         elif isinstance(one, types.BaseTuple):
             yield from _dtypes(one)
+
+
+def _deciding_places(signatures: Sequence[Any]) -> tuple[list[int], list[int]]:
+    """Return the places of the arguments that decide which variant is called: arrays, and functions.
+
+    The arrays are those whose dtype is not the same in all signatures.
+    """
+    by_place = list(zip(*(normalize_signature(signature)[0] for signature in signatures), strict=True))
+    arrays = [i for i, kinds in enumerate(by_place) if isinstance(kinds[0], types.Array) and len(set(kinds)) > 1]
+    return arrays, [i for i, kinds in enumerate(by_place) if isinstance(kinds[0], types.FunctionType)]
 
 
 def _kinds(arguments: Iterable[Any]) -> list[Any]:

@@ -26,7 +26,10 @@ from klr_bench.estimators.core.bits import WORDS, PackedRows, TwoValued, two_val
 from klr_bench.estimators.core.inverted import CompactIndex, sparse_products
 from klr_bench.estimators.core.kernels import Kernel, squared_norms
 from klr_bench.estimators.core.rows import growing_like, in_layout, restricted
+from klr_bench.estimators.core.vectors import augment
 
+TILE = 1024
+"""Maximum number of rows whose weighted kernel values are added in the precision of the kernel."""
 ORIGIN_ROWS = 256
 """Number of rows that determine the origin (their median) and the kind of operands."""
 DENSE_AT_MOST = 8192
@@ -69,6 +72,10 @@ class _Plain:
         """Return an empty store for rows with the layout and the number of columns of X."""
         return growing_like(X)
 
+    def both(self, X):
+        """Return the left and the right operand of the rows of X."""
+        return self.left(X), self.right(X)
+
     def fitting(self, X):
         """Return self, because these operands can represent the rows of any X."""
         del X
@@ -78,12 +85,13 @@ class _Plain:
         """Return the matrix of kernel values of a left and a right operand."""
         return self.kernel.finish(self._arguments(left, right))
 
-    def sums(self, left, weights, right):
+    def sums(self, left, weights, right, size=TILE):
         """Return weighted sums of kernel values over the rows of the left operand.
 
-        The result (k, m) is sum_i weights[:, i] k(x_i, z_j), for weights (k, n).
+        The result (k, m), float64, is sum_i weights[:, i] k(x_i, z_j), for weights (k, n).  Sums of `size` rows are
+        added in float64.
         """
-        return weights @ self.values(left, right)
+        return _added(lambda tile, of_tile: of_tile @ self.values(tile, right), left, weights, right, size)
 
 
 @dataclass(frozen=True)
@@ -105,7 +113,12 @@ class Dense(_Plain):
             return X
         if self.kernel.name == "poly":
             return np.hstack([self.kernel.gamma * X, np.full((len(X), 1), self.kernel.coef0)], dtype=X.dtype)
-        return self._augmented(X, [-1, -2])
+        return self._augmented(X)
+
+    def both(self, X):
+        """Return the left and the right operand of the rows of X."""
+        left = self.left(X)
+        return left, _mirrored(left) if self.kernel.name == "rbf" else self.right(X)
 
     def right(self, X):
         """Convert the rows of X to the right operand, which has one column for each row."""
@@ -114,7 +127,7 @@ class Dense(_Plain):
             return X.T
         if self.kernel.name == "poly":
             return np.hstack([X, np.ones((len(X), 1))], dtype=X.dtype).T
-        return np.ascontiguousarray(self._augmented(X, [-2, -1]).T)
+        return _mirrored(self._augmented(X))
 
     def packing(self, dtype):
         """Return the `Packing` for operands whose features are not stored as bits."""
@@ -125,26 +138,24 @@ class Dense(_Plain):
         """Return the matrix of kernel values of a left and a right operand."""
         return tiles.values_of(left, right) if in_tiles(self.kernel, right) else super().values(left, right)
 
-    def sums(self, left, weights, right):
+    def sums(self, left, weights, right, size=TILE):
         """Return weighted sums of kernel values over the rows of the left operand, as in `_Plain`."""
         if len(weights) == 1 and in_tiles(self.kernel, right):
-            return tiles.sums_of(left, weights[0], right)[None]
-        return super().sums(left, weights, right)
+            return tiles.sums_of(left, weights[0], right, size)[None]
+        return super().sums(left, weights, right, size)
 
     def _arguments(self, left, right):
         return left @ right
 
-    def _augmented(self, X, columns):
+    def _augmented(self, X):
         """Return the shifted and scaled rows of X, with the two columns that the rbf kernel needs.
 
-        The rows are sqrt(2 rate) (x - o); the two columns contain 1 and -rate ||x - o||^2.
+        The rows are sqrt(2 rate) (x - o); the last two columns contain -rate ||x - o||^2 and 1.
         """
         operand = np.empty((len(X), X.shape[1] + 2), dtype=X.dtype)
-        rows = operand[:, :-2]
-        np.subtract(X, self.origin, out=rows)
-        rows *= np.sqrt(2 * self.kernel.rate)
-        operand[:, columns[0]] = 1
-        operand[:, columns[1]] = -0.5 * np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+        augment(
+            np.ascontiguousarray(X), self.origin.astype(X.dtype, copy=False), np.sqrt(2 * self.kernel.rate), operand
+        )
         return operand
 
 
@@ -226,19 +237,21 @@ class Packed:
 
     def left(self, X):
         """Convert the rows of X to the left operand of kernel products."""
-        X = self.rows(X)
-        words = self.features.pack(X).view(X.dtype)
-        if self.others is None:
-            return words
-        return np.ascontiguousarray(np.hstack([words, self.others.left(X[:, self.features.rest])]))
+        return self.both(X)[0]
 
     def right(self, X):
         """Convert the rows of X to the right operand, which has one column for each row."""
+        return self.both(X)[1]
+
+    def both(self, X):
+        """Return the left and the right operand of the rows of X."""
         X = self.rows(X)
-        words = self.features.pack(X).view(X.dtype).T
-        if self.others is not None:
-            words = np.vstack([words, self.others.right(X[:, self.features.rest])])
-        return np.ascontiguousarray(words)
+        words = self.features.pack(X).view(X.dtype)
+        if self.others is None:
+            return words, words.T.copy()
+        left, right = self.others.both(X[:, self.features.rest])
+        operands = np.hstack([words, left]), np.vstack([words.T, right])
+        return tuple(map(np.ascontiguousarray, operands))
 
     def packing(self, dtype):
         """Return the `Packing` for operands with the given floating-point type."""
@@ -261,19 +274,20 @@ class Packed:
         bits.tabulate(*words, n_words, differ, self._table(packing, left.dtype), values)
         return values
 
-    def sums(self, left, weights, right):
-        """Return weighted sums of kernel values over the rows of the left operand.
+    def sums(self, left, weights, right, size=TILE):
+        """Return weighted sums of kernel values over the rows of the left operand, as in `_Plain`."""
+        if len(weights) == 1 and in_tiles(self.kernel, right):
+            n_words, _, per_bit, _ = self.packing(left.dtype)
+            return tiles.sums_of(left, weights[0], right, size, n_words, per_bit)[None]
 
-        The result (k, m) is sum_i weights[:, i] k(x_i, z_j), for weights (k, n).
-        """
-        fused = in_tiles(self.kernel, right)
-        if len(weights) > 1 or (self.others is not None and not fused):
-            return weights @ self.values(left, right)
-        packing, words = self._words(left, right)
-        n_words, differ, per_bit, _ = packing
-        if fused:
-            return tiles.sums_of(left, weights[0], right, n_words, per_bit)[None]
-        return bits.sum_tabulated(*words, n_words, differ, self._table(packing, left.dtype), weights[0])[None]
+        def of_tile(tile, weights):
+            if len(weights) > 1 or self.others is not None:
+                return weights @ self.values(tile, right)
+            packing, words = self._words(tile, right)
+            n_words, differ, *_ = packing
+            return bits.sum_tabulated(*words, n_words, differ, self._table(packing, tile.dtype), weights[0])
+
+        return _added(of_tile, left, weights, right, size)
 
     def _words(self, left, right):
         word = WORDS[left.dtype]
@@ -283,6 +297,22 @@ class Packed:
         """Return the kernel value for each possible bit count, if all features are two-valued."""
         counts = np.arange(len(self.features.columns) + 1.0)
         return self.kernel.finish(packing.base + packing.per_bit * counts).astype(dtype)
+
+
+def _added(of_tile, left, weights, right, size):
+    """Return the sum of of_tile(left, weights) over tiles of `size` rows, as float64."""
+    sums = np.zeros((len(weights), right.shape[1]))
+    for start in range(0, weights.shape[1], size):
+        tile = slice(start, start + size)
+        sums += of_tile(left[tile], weights[:, tile])
+    return sums
+
+
+def _mirrored(left):
+    """Return the right operand of the rows whose left operand of the rbf kernel is given."""
+    right = left.T.copy()
+    right[[-2, -1]] = right[[-1, -2]]
+    return right
 
 
 def in_tiles(kernel, right):

@@ -13,7 +13,7 @@ from scipy.special import expit
 
 from klr_bench.estimators.core.rows import slices
 from klr_bench.estimators.core.threads import parallel_map
-from klr_bench.estimators.core.tiles import SIDE
+from klr_bench.estimators.core.tiles import LANES
 
 VALUES = 2**19
 """Number of kernel values per block of rows; they take 2 MB in float32."""
@@ -38,7 +38,7 @@ class Centers:
         rows = operands.rows(X)
         self.operands, self.left, self.right = operands, operands.left(rows), operands.right(rows)
         self.B, self.dtype = rows.shape[0], X.dtype
-        self.block_rows = min(max(VALUES // self.B // SIDE, 1) * SIDE, 4096)
+        self.block_rows = min(max(VALUES // self.B // LANES, 1) * LANES, 4096)
         fitting = limit * 1e6 / (n * self.dtype.itemsize)
         self.values_fit = fitting >= self.B
         self.operands_fit = isinstance(self.left, np.ndarray) and 2 * self.left.shape[1] <= fitting
@@ -101,7 +101,7 @@ class Block:
         a = a.astype(centers.dtype)
         if len(a) == 1 and self._values is None and centers.dtype == np.float32:  # faster than storing a tile
             left, right = self._operands or self._both_operands()
-            f = centers.operands.sums(centers.left, a, right).astype(np.float64)
+            f = centers.operands.sums(centers.left, a, right)
             sums = centers.operands.sums(left, weights_of(f).astype(centers.dtype), centers.right)
         else:
             K = centers.values(self._X[self._rows]) if self._values is None else self._values
@@ -118,7 +118,7 @@ class Block:
         return np.column_stack([sums, np.logaddexp(0, -signs * self._f) @ shares])
 
     def hessian(self, a, step):
-        """Return the product (k, B) of the Hessian without lam and the coefficients a.
+        """Multiply the Hessian of the data term, without the penalty, by the coefficients a; return (k, B).
 
         Before, `step` (k,) times K a of the last call is added to the change of f.
         """
@@ -141,11 +141,11 @@ class Block:
 
 
 def loss_slopes(f, signs, shares):
-    """Return the derivative of each row's loss with respect to f, times its share."""
+    """Return the derivative of each row's loss with respect to f, times the row's weight in the objective."""
     return -shares * signs * expit(-signs * f)
 
 
 def loss_curvatures(f, signs, shares):
-    """Return the second derivative of each row's loss with respect to f, times its share."""
+    """Return the second derivative of each row's loss in f, times the row's weight in the objective."""
     s = expit(signs * f)
     return shares * s * (1 - s)

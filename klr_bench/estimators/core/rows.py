@@ -28,17 +28,25 @@ class Growing:
     def dtype(self):
         return self._array.dtype
 
-    def append(self, rows):
-        """Append rows to the array, and return self."""
-        needed = self._used + len(rows)
+    def reserve(self, n):
+        """Enlarge the array if there is no room for n more rows."""
+        needed = self._used + n
         if needed > len(self._array):
             shape = max(needed, 2 * len(self._array)), *self._array.shape[1:]
             larger = np.empty(shape, self.dtype, self._order)
             larger[: self._used] = self.rows
             self._array = larger
-        self._array[self._used : needed] = rows
-        self._used = needed
+
+    def append(self, rows):
+        """Append rows to the array, and return self."""
+        self.reserve(len(rows))
+        self._array[self._used : self._used + len(rows)] = rows
+        self._used += len(rows)
         return self
+
+    def include(self, n):
+        """Count n reserved rows, which have been set in the array, as appended."""
+        self._used += n
 
     @property
     def rows(self):

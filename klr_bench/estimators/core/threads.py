@@ -82,6 +82,8 @@ def _libraries():
 
 def _set(libraries, numbers):
     for library, number in zip(libraries, numbers, strict=False):
+        if library.num_threads == number:
+            continue
         clear = getattr(library, "clear_controlling_thread", None)  # threadpoolctl 3.8 affects only the calling thread
         if clear:
             clear(force=True)
@@ -121,11 +123,16 @@ def single_threaded_blas(n_jobs=None):
         _limit.leave(before)
 
 
+def n_threads(n_items):
+    """Return the number of threads that `parallel_map` uses for a number of items."""
+    blas, n_jobs = _local.allowed or (1, None)
+    return min(blas if n_jobs is None else effective_n_jobs(n_jobs), n_items, MOST_THREADS)
+
+
 def parallel_map(function, items):
     """Apply a function to each item, in parallel threads, and return the list of results."""
     items = list(items)
-    blas, n_jobs = _local.allowed or (1, None)
-    n = min(blas if n_jobs is None else effective_n_jobs(n_jobs), len(items), MOST_THREADS)
+    n = n_threads(len(items))
     if n <= 1:
         return [function(item) for item in items]
     results, places = [None] * len(items), deque(range(len(items)))

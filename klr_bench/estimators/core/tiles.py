@@ -1,9 +1,9 @@
 """Tiles of rbf kernel values in float32, computed in vector registers.
 
-A block of ROWS x COLUMNS vectors of LANES numbers stays in registers: the exponents are sums of fused multiply-adds and
-of counted bits; their powers of 2 are stored, or multiplied by the weights of the rows, and then only the sums are
-stored.  numba has no vector type, so the block is built from LLVM instructions; loops over k run when the code runs,
-loops over the registers of the block when it is built.
+A block of ROWS vectors of LANES numbers stays in registers: exponents are sums of fused multiply-adds and of counted
+bits; their powers of 2 are stored, or multiplied by the weights of the rows, and then only the sums are stored.  numba
+has no vector type, so the block is built from LLVM instructions; loops over k run when the code runs, loops over the
+registers of the block when it is built.
 
 All functions have operands of `klr_bench.estimators.core.operands`, left (n, d) and right (d, m).  Their first
 `n_words` columns are bits, each of which contributes `per_bit` where it differs.  Of the other columns the last two
@@ -22,10 +22,8 @@ from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.kernels import EXP2, LOWEST
 
 WIDE = bool(binding.get_host_cpu_features().get("avx512f"))
-LANES, ROWS, COLUMNS = (16, 4, 4) if WIDE else (8, 4, 2)
-"""Numbers per vector register, and the size of a block, so that its sums and operands fit into the registers."""
-SIDE = LANES * COLUMNS
-"""Number of columns of a block; operands are padded to a multiple of it."""
+LANES, ROWS = (16, 12) if WIDE else (8, 8)
+"""Numbers per vector register, which are columns, and rows of a block, whose sums and operands fit into registers."""
 _FLOATS, _WORDS = ir.VectorType(ir.FloatType(), LANES), ir.VectorType(ir.IntType(32), LANES)
 _ROUND = 12582912.0
 """1.5 * 2^23: adding and subtracting it rounds a float32 to an integer, which then is in its last bits."""
@@ -77,50 +75,42 @@ def _scaled(builder, value, k):
 
 
 def _exponents(builder, left, right, n_words, per_bit, i, j, n_rows):
-    """Return the exponents of a block as a vector of LANES columns for each pair (row, vector).
+    """Return the exponents of a block as a vector of LANES columns for each row.
 
     left and right are arrays; i and j are the first row and the first column.
     """
     d, m = (cgutils.unpack_tuple(builder, array.shape)[1] for array in (left, right))
-    cells = [(r, c) for r in range(n_rows) for c in range(COLUMNS)]
     row_starts = [builder.mul(builder.add(i, i.type(r)), d) for r in range(n_rows)]
-    column_starts = [builder.add(j, j.type(c * LANES)) for c in range(COLUMNS)]
 
     def left_values(k):
         return [_splat(builder, builder.load(builder.gep(left.data, [builder.add(start, k)]))) for start in row_starts]
 
     def right_values(k):
-        row = builder.mul(k, m)
-        places = [_vector(builder, right.data, builder.add(row, start)) for start in column_starts]
-        return [builder.load(place, align=4) for place in places]
+        return builder.load(_vector(builder, right.data, builder.add(builder.mul(k, m), j)), align=4)
 
-    exponents = {cell: cgutils.alloca_once_value(builder, _constant(0.0)) for cell in cells}
+    exponents = [cgutils.alloca_once_value(builder, _constant(0.0)) for _ in range(n_rows)]
     with builder.if_then(builder.icmp_signed(">", n_words, n_words.type(0))):
-        counts = {cell: cgutils.alloca_once_value(builder, _constant(0, _WORDS)) for cell in cells}
-        for cell in cells:
-            builder.store(_constant(0, _WORDS), counts[cell])
+        counts = [cgutils.alloca_once_value(builder, _constant(0, _WORDS)) for _ in range(n_rows)]
+        for count in counts:
+            builder.store(_constant(0, _WORDS), count)
         with cgutils.for_range(builder, n_words) as loop:
-            x, z = left_values(loop.index), right_values(loop.index)
-            for r, c in cells:
-                differing = builder.xor(builder.bitcast(x[r], _WORDS), builder.bitcast(z[c], _WORDS))
-                count = _call(builder, "ctpop", [differing])
-                builder.store(builder.add(builder.load(counts[r, c]), count), counts[r, c])
+            z = builder.bitcast(right_values(loop.index), _WORDS)
+            for x, count in zip(left_values(loop.index), counts, strict=True):
+                differing = _call(builder, "ctpop", [builder.xor(builder.bitcast(x, _WORDS), z)])
+                builder.store(builder.add(builder.load(count), differing), count)
         factor = _splat(builder, per_bit)
-        for cell in cells:
-            number = builder.sitofp(builder.load(counts[cell]), _FLOATS)
-            builder.store(builder.fmul(number, factor), exponents[cell])
+        for count, exponent in zip(counts, exponents, strict=True):
+            builder.store(builder.fmul(builder.sitofp(builder.load(count), _FLOATS), factor), exponent)
     with builder.if_then(builder.icmp_signed(">", d, n_words)):
         last = builder.sub(d, d.type(2))
-        x, z = left_values(last), right_values(builder.sub(d, d.type(1)))
-        for r, c in cells:
-            norms = builder.fadd(x[r], z[c])
-            builder.store(builder.fadd(builder.load(exponents[r, c]), norms), exponents[r, c])
+        z = right_values(builder.sub(d, d.type(1)))
+        for x, exponent in zip(left_values(last), exponents, strict=True):
+            builder.store(builder.fadd(builder.load(exponent), builder.fadd(x, z)), exponent)
         with cgutils.for_range(builder, last, start=n_words) as loop:
-            x, z = left_values(loop.index), right_values(loop.index)
-            for r, c in cells:
-                total = _call(builder, "fmuladd", [x[r], z[c], builder.load(exponents[r, c])])
-                builder.store(total, exponents[r, c])
-    return {cell: builder.load(exponents[cell]) for cell in cells}
+            z = right_values(loop.index)
+            for x, exponent in zip(left_values(loop.index), exponents, strict=True):
+                builder.store(_call(builder, "fmuladd", [x, z, builder.load(exponent)]), exponent)
+    return [builder.load(exponent) for exponent in exponents]
 
 
 def _unwrapped(context, builder, signature, arguments):
@@ -132,7 +122,7 @@ def _unwrapped(context, builder, signature, arguments):
 
 
 def _block_of_values(n_rows):
-    """Return an intrinsic that computes the values of a block of `n_rows` rows and SIDE columns.
+    """Return an intrinsic that computes the values of a block of `n_rows` rows and LANES columns.
 
     Its arguments i and j are the first row and the first column.
     """
@@ -145,9 +135,8 @@ def _block_of_values(n_rows):
             *operands, i, j, values = _unwrapped(context, builder, signature, arguments)
             exponents = _exponents(builder, *operands, i, j, n_rows)
             m = cgutils.unpack_tuple(builder, values.shape)[1]
-            for (r, c), exponent in exponents.items():
-                row = builder.mul(builder.add(i, i.type(r)), m)
-                place = builder.add(builder.add(row, j), j.type(c * LANES))
+            for r, exponent in enumerate(exponents):
+                place = builder.add(builder.mul(builder.add(i, i.type(r)), m), j)
                 builder.store(_exp2(builder, exponent), _vector(builder, values.data, place), align=4)
             return context.get_dummy_value()
 
@@ -166,14 +155,12 @@ def _block_of_sums(n_rows):
         def generate(context, builder, signature, arguments):
             *operands, i, j, weights, sums = _unwrapped(context, builder, signature, arguments)
             exponents = _exponents(builder, *operands, i, j, n_rows)
-            places = [builder.gep(weights.data, [builder.add(i, i.type(r))]) for r in range(n_rows)]
-            weight = [_splat(builder, builder.load(place)) for place in places]
-            for c in range(COLUMNS):
-                place = _vector(builder, sums.data, builder.add(j, j.type(c * LANES)))
-                total = builder.load(place, align=4)
-                for r in range(n_rows):
-                    total = _call(builder, "fmuladd", [weight[r], _exp2(builder, exponents[r, c]), total])
-                builder.store(total, place, align=4)
+            place = _vector(builder, sums.data, j)
+            total = builder.load(place, align=4)
+            for r, exponent in enumerate(exponents):
+                weight = _splat(builder, builder.load(builder.gep(weights.data, [builder.add(i, i.type(r))])))
+                total = _call(builder, "fmuladd", [weight, _exp2(builder, exponent), total])
+            builder.store(total, place, align=4)
             return context.get_dummy_value()
 
         return void(left, right, int64, float32, int64, int64, weights, sums), generate
@@ -188,8 +175,8 @@ _MATRIX, _VECTOR = (types.Array(float32, n, "C", readonly=True) for n in (2, 1))
 
 @compiled()
 def _padded(right, first):
-    """Return the columns of a matrix from `first` on, padded with zeros to SIDE columns."""
-    panel = np.zeros((right.shape[0], SIDE), dtype=np.float32)
+    """Return the columns of a matrix from `first` on, padded with zeros to LANES columns."""
+    panel = np.zeros((right.shape[0], LANES), dtype=np.float32)
     panel[:, : right.shape[1] - first] = right[:, first:]
     return panel
 
@@ -197,7 +184,7 @@ def _padded(right, first):
 @compiled()
 def _set_columns(left, right, n_words, per_bit, m, values):
     whole = len(left) - len(left) % ROWS
-    for j in range(0, m, SIDE):
+    for j in range(0, m, LANES):
         for i in range(0, whole, ROWS):
             _set_block(left, right, n_words, per_bit, i, j, values)
         for i in range(whole, len(left)):
@@ -207,7 +194,7 @@ def _set_columns(left, right, n_words, per_bit, m, values):
 @compiled()
 def _add_columns(left, right, n_words, per_bit, m, weights, sums):
     whole = len(left) - len(left) % ROWS
-    for j in range(0, m, SIDE):
+    for j in range(0, m, LANES):
         for i in range(0, whole, ROWS):
             _add_block(left, right, n_words, per_bit, i, j, weights, sums)
         for i in range(whole, len(left)):
@@ -218,24 +205,31 @@ def _add_columns(left, right, n_words, per_bit, m, weights, sums):
 def set_values(left, right, n_words, per_bit, values):
     """Set `values` (n, m) to the kernel values."""
     m, scale = right.shape[1], float32(per_bit)
-    whole = m - m % SIDE
+    whole = m - m % LANES
     _set_columns(left, right, n_words, scale, whole, values)
     if whole < m:
-        rest = np.empty((len(left), SIDE), dtype=np.float32)
-        _set_columns(left, _padded(right, whole), n_words, scale, SIDE, rest)
+        rest = np.empty((len(left), LANES), dtype=np.float32)
+        _set_columns(left, _padded(right, whole), n_words, scale, LANES, rest)
         values[:, whole:] = rest[:, : m - whole]
 
 
-@compiled(void(_MATRIX, _MATRIX, int64, float64, _VECTOR, float32[::1]))
-def add_sums(left, right, n_words, per_bit, weights, sums):
-    """Add column sums of the kernel values, weighted by `weights` (n,), to `sums` (m,)."""
+@compiled(void(_MATRIX, _MATRIX, int64, float64, _VECTOR, int64, float64[::1]))
+def add_sums(left, right, n_words, per_bit, weights, size, sums):
+    """Add column sums of the kernel values, weighted by `weights` (n,), to `sums` (m,).
+
+    Sums of `size` rows are computed in float32, and added in float64.
+    """
     m, scale = right.shape[1], float32(per_bit)
-    whole = m - m % SIDE
-    _add_columns(left, right, n_words, scale, whole, weights, sums)
-    if whole < m:
-        rest = np.zeros(SIDE, dtype=np.float32)
-        _add_columns(left, _padded(right, whole), n_words, scale, SIDE, weights, rest)
-        sums[whole:] += rest[: m - whole]
+    whole = m - m % LANES
+    panel = _padded(right, whole)
+    for start in range(0, len(left), size):
+        rows, factors = left[start : start + size], weights[start : start + size]
+        added = np.zeros(whole + LANES, dtype=np.float32)
+        _add_columns(rows, right, n_words, scale, whole, factors, added)
+        if whole < m:
+            _add_columns(rows, panel, n_words, scale, LANES, factors, added[whole:])
+        for j in range(m):
+            sums[j] += added[j]
 
 
 def values_of(left, right, n_words=0, per_bit=0.0):
@@ -245,8 +239,11 @@ def values_of(left, right, n_words=0, per_bit=0.0):
     return values
 
 
-def sums_of(left, weights, right, n_words=0, per_bit=0.0):
-    """Return column sums (m,) of the kernel values, weighted by `weights` (n,)."""
-    sums = np.zeros(right.shape[1], dtype=np.float32)
-    add_sums(*map(np.ascontiguousarray, (left, right)), n_words, per_bit, np.ascontiguousarray(weights), sums)
+def sums_of(left, weights, right, size, n_words=0, per_bit=0.0):
+    """Return column sums (m,) of the kernel values, weighted by `weights` (n,), as float64.
+
+    Sums of `size` rows are computed in float32, and added in float64.
+    """
+    sums = np.zeros(right.shape[1])
+    add_sums(*map(np.ascontiguousarray, (left, right)), n_words, per_bit, np.ascontiguousarray(weights), size, sums)
     return sums

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numba import float32, float64, types, void
 
 from klr_bench.estimators.core.jit import compiled
 
@@ -28,7 +29,7 @@ def first_of_largest(values, scales):
 
     values (m,) are kernel values, float32 or float64; scales (m,) are >= 0.
     """
-    m, best = len(values), np.zeros(LANES)
+    m, best = len(values), np.zeros(LANES, dtype=values.dtype)  # in that precision, twice as many are compared at once
     for start in range(0, m - m % LANES, LANES):
         some, factors = values[start : start + LANES], scales[start : start + LANES]
         for lane in range(LANES):
@@ -44,6 +45,24 @@ def first_of_largest(values, scales):
                 place += LANES
             first = place if first < 0 else min(first, place)
     return first
+
+
+def _augment(real):
+    return void(
+        types.Array(real, 2, "C", readonly=True), types.Array(real, 1, "C", readonly=True), float64, real[:, ::1]
+    )
+
+
+@compiled([_augment(float32), _augment(float64)])
+def augment(X, origin, factor, operand):
+    """Set the rows of `operand` (n, d + 2) to v = factor (x - origin), -||v||^2 / 2 and 1, for the rows x of X."""
+    d = X.shape[1]
+    for i in range(len(X)):
+        squared = 0.0
+        for j in range(d):
+            operand[i, j] = (X[i, j] - origin[j]) * factor
+            squared += float64(operand[i, j]) ** 2
+        operand[i, d], operand[i, d + 1] = -0.5 * squared, 1.0
 
 
 @compiled(fastmath={"reassoc", "contract"})

@@ -167,6 +167,33 @@ def _recursion(
         scalars[m, 0], scalars[m, 1], scalars[m, 2] = scale, scale_sum, squared
 
 
+def _keep_signature(real):
+    return int64[::1](_stores(real), _stores(real), int64)
+
+
+@compiled([_keep_signature(float32), _keep_signature(float64)])
+def _keep(block, stores, n):
+    """Copy the columns of inserted examples behind the first n columns of `stores`; return their places."""
+    coef, average, since, weights, inserted = stores
+    new_coef, new_average, new_since, new_weights, new_inserted = block
+    new = np.empty(new_inserted.shape[1], dtype=np.int64)
+    m = 0
+    for i in range(len(new)):
+        if np.any(new_inserted[:, i]):
+            new[m] = i
+            m += 1
+    new = new[:m]
+    for k in range(len(coef)):
+        for j in range(m):
+            coef[k, n + j], average[k, n + j], since[k, n + j] = (
+                new_coef[k, new[j]],
+                new_average[k, new[j]],
+                new_since[k, new[j]],
+            )
+            weights[k, n + j], inserted[k, n + j] = new_weights[k, new[j]], new_inserted[k, new[j]]
+    return new
+
+
 class OnlineState:
     """State of the online learners in a shared pass, kept between blocks of rows.
 
@@ -218,23 +245,25 @@ class OnlineState:
             self.operands = operands
             self._hold(self.support.rows)
         rows = operands.rows(X)
-        left, right = operands.left(rows), operands.right(rows)
+        left, right = operands.both(rows)
         gram = np.ascontiguousarray(operands.values(left, right))
         diagonal = operands.kernel.diagonal(rows)
         n_rows, shape = self.row.max() + 1, (len(self.row), b)
         f = np.zeros(shape)
         f[:n_rows] = expand(operands, self.left.rows, self.weights.columns[:n_rows], right)
         stores = (self.coef, self.average, self.since, self.weights, self.inserted)
+        for store in stores:
+            store.reserve(b)
         block = tuple(np.zeros(shape, dtype=store.dtype) for store in stores)
         arrays, tiny = tuple(store.array for store in stores), float(np.finfo(X.dtype).tiny)
         factors = np.ones(u.shape) if factors is None else factors
         self._run(groups, y, u, factors, gram, diagonal, f, arrays, block, tiny)
-        new = np.flatnonzero(block[-1].any(axis=0))
+        new = _keep(block, arrays, len(self.numbers))
         self.support.append(X[new])
         if not operands.left_is_rows:
             self.left.append(left[new])
-        for store, columns in zip(stores, block, strict=True):
-            store.append(columns[:, new])
+        for store in stores:
+            store.include(len(new))
         self.numbers.append((np.arange(self.t, self.t + b) if numbers is None else numbers)[new])
         self.t += b
 

@@ -50,7 +50,7 @@ class JudgedClaim:
 
     @property
     def verdict(self) -> str:
-        """The verdict on the claim; it holds if all comparisons do, or the share that it requires."""
+        """The verdict on the claim, which holds if all its comparisons hold, or at least the share that it requires."""
         if self.published and not self._holds(self.published):
             return OWN_TABLE
         if not self.comparisons:

@@ -235,7 +235,7 @@ class Paper(Model):
         return self.stand_ins.get(dataset, dataset)
 
     def named(self) -> dict[str, list[str]]:
-        """Return the tables, figures, claims and causes that use each experiment."""
+        """Map each experiment to the tables, figures, claims and explanations that refer to it."""
         parts = {f"table {number}": table.experiments for number, table in self.tables.items()}
         parts |= {
             f"figure {number}" if number[0].isdigit() else number: figure.experiments

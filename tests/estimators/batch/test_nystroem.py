@@ -174,7 +174,7 @@ def test_memory_mapped_rows_are_not_copied_and_give_the_same_fit(tmp_path, monke
 
 def test_unfinished_fits_warn_and_a_callback_can_end_them():
     X, y = sample()
-    with pytest.warns(ConvergenceWarning, match="after 1 Newton steps the objective is still about"):
+    with pytest.warns(ConvergenceWarning, match="after 1 Newton steps the estimated relative distance"):
         NystroemKLR(1e-6, n_centers=60, gamma=0.1, max_iter=1, tol=0.0, random_state=0).fit(X, y)
     calls = []
     model = NystroemKLR(1e-6, n_centers=60, gamma=0.1, random_state=0)

@@ -216,7 +216,7 @@ def test_raises_if_values_overflow(learner):
 
 @pytest.mark.parametrize("cls", [one_pass.NORMA, one_pass.BOGD])
 def test_raises_if_shrinking_reverses_the_sign_of_f(cls):
-    with pytest.raises(ValueError, match=f"eta \\* lam of {cls.__name__} must be below 1"):
+    with pytest.raises(ValueError, match=f"{cls.__name__}: eta \\* lam must be below 1"):
         cls(eta=2.0, lam=0.5).fit(*toy(n=20))
 
 
@@ -320,7 +320,7 @@ def test_refit_of_three_classes(layout):
 @pytest.mark.parametrize("loss", ["exponential", "square"])
 def test_refit_requires_the_logit_loss(loss):
     X, y = toy(n=20)
-    with pytest.raises(ValueError, match=rf"requires loss='logit'; use refit=False\. Got loss='{loss}'\."):
+    with pytest.raises(ValueError, match=rf"requires loss='logit', got loss='{loss}'; use refit=False\."):
         one_pass.BudgetOSKL(G=30.0, loss=loss, refit=True).fit(X, y)
 
 

@@ -56,6 +56,7 @@ def test_a_fit_compiles_what_it_needs_once_for_all_processes(tmp_path):
         "perceptron",
         "kernels",
         "tiles",
+        "vectors",
     }
     assert log.count("is compiling the code for this fit") == 1
     files = sorted(folder.rglob("*"))

@@ -198,9 +198,10 @@ def test_powers_of_two_in_single_precision():
     m=st.integers(1, 150),
     d=st.integers(0, 9),
     n_words=st.integers(0, 5),
+    size=st.integers(1, 50),
     seed=st.integers(0, 1000),
 )
-def test_tiles_are_those_of_a_loop_in_float64(n, m, d, n_words, seed):
+def test_tiles_are_those_of_a_loop_in_float64(n, m, d, n_words, size, seed):
     random = np.random.RandomState(seed)
     width = n_words + d + 2 * (d > 0)
     left, right = (random.standard_normal(shape).astype(np.float32) for shape in ((n, width), (width, m)))
@@ -213,7 +214,7 @@ def test_tiles_are_those_of_a_loop_in_float64(n, m, d, n_words, seed):
     products = left[:, n_words:].astype(np.float64) @ right[n_words:].astype(np.float64)
     expected, scale = np.exp2(np.minimum(products + per_bit * counts, 0)), np.abs(weights).sum()
     np.testing.assert_allclose(values_of(left, right, n_words, per_bit), expected, atol=3e-6)
-    sums = sums_of(left, weights, right, n_words, per_bit)
+    sums = sums_of(left, weights, right, size, n_words, per_bit)
     np.testing.assert_allclose(sums / scale, weights @ expected / scale, atol=3e-6)
 
 
