@@ -200,7 +200,7 @@ def _dtypes(numba_types: Iterable[Any]) -> Iterator[np.dtype[Any]]:
 
 
 def _deciding_places(signatures: Sequence[Any]) -> tuple[list[int], list[int]]:
-    """Return the places of the arguments that decide which variant is called: arrays, and functions.
+    """Return the places of the arrays and of the functions that decide which variant is called.
 
     The arrays are those whose dtype is not the same in all signatures.
     """
