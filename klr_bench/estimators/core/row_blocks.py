@@ -118,7 +118,7 @@ class Block:
         return np.column_stack([sums, np.logaddexp(0, -signs * self._f) @ shares])
 
     def hessian(self, a, step):
-        """Multiply the Hessian of the data term, without the penalty, by the coefficients a; return (k, B).
+        """Multiply the Hessian of the losses, without the penalty, by the coefficients a; return (k, B).
 
         Before, `step` (k,) times K a of the last call is added to the change of f.
         """
@@ -141,11 +141,11 @@ class Block:
 
 
 def loss_slopes(f, signs, shares):
-    """Return the derivative of each row's loss with respect to f, times the row's weight in the objective."""
+    """Return the derivative of each row's weighted loss with respect to f."""
     return -shares * signs * expit(-signs * f)
 
 
 def loss_curvatures(f, signs, shares):
-    """Return the second derivative of each row's loss in f, times the row's weight in the objective."""
+    """Return the second derivative of each row's weighted loss with respect to f."""
     s = expit(signs * f)
     return shares * s * (1 - s)

@@ -134,7 +134,6 @@ class OnlineKernelClassifier(OnlineClassifier):
         """At the end of a pass, merge support vectors that are copies of the same row."""
         self._count_again()
         self._state.merge()
-        self._publish()
 
     def _refused_at(self):
         learner = np.argmax(self._state.refused > 0)

@@ -39,6 +39,8 @@ RULE_SIGNATURE = types.Tuple((boolean, float64, float64))(float64, float64, floa
 rule = compiled(RULE_SIGNATURE)
 """Decorator of the update rule in an algorithm's module."""
 
+STORES = ("coef", "average", "since", "weights", "inserted")
+"""Attributes of `OnlineState` with one column per support vector."""
 _SMALLEST = 1e-290  # Coefficients below this become 0, because subnormal numbers are slow and do not affect f(x).
 
 
@@ -194,6 +196,41 @@ def _keep(block, stores, n):
     return new
 
 
+def _merge_signature(real):
+    matrix = float64[:, ::1]
+    merged = types.Tuple((int64[::1], matrix, matrix, matrix, real[:, ::1], uint32[:, ::1]))
+    return merged(int64[::1], float64[::1], _stores(real), float64)
+
+
+@compiled([_merge_signature(float32), _merge_signature(float64)])
+def _merge(numbers, sums, stores, tiny):
+    """Add the columns of examples with equal numbers.
+
+    Returns the first place of each number in sorted order, and the merged columns of `stores`.
+    """
+    coef, average, since, weights, inserted = stores
+    first = np.empty_like(numbers)
+    place = np.empty_like(numbers)
+    m = 0
+    for i in np.argsort(numbers, kind="mergesort"):
+        if m == 0 or numbers[i] != numbers[first[m - 1]]:
+            first[m] = i
+            m += 1
+        place[i] = m - 1
+    shape = len(coef), m
+    new_coef, new_average, new_since = np.zeros(shape), np.zeros(shape), np.empty(shape)
+    new_weights, new_inserted = np.zeros(shape, dtype=weights.dtype), np.zeros(shape, dtype=inserted.dtype)
+    for k in range(len(coef)):
+        for i in range(len(numbers)):
+            new_coef[k, place[i]] += coef[k, i]
+            new_average[k, place[i]] += average[k, i] + coef[k, i] * (sums[k] - since[k, i])
+            new_inserted[k, place[i]] += inserted[k, i]
+        for j in range(m):
+            new_since[k, j] = sums[k]
+            new_weights[k, j] = new_coef[k, j] if abs(new_coef[k, j]) >= tiny else 0.0
+    return first[:m], new_coef, new_average, new_since, new_weights, new_inserted
+
+
 class OnlineState:
     """State of the online learners in a shared pass, kept between blocks of rows.
 
@@ -251,7 +288,7 @@ class OnlineState:
         n_rows, shape = self.row.max() + 1, (len(self.row), b)
         f = np.zeros(shape)
         f[:n_rows] = expand(operands, self.left.rows, self.weights.columns[:n_rows], right)
-        stores = (self.coef, self.average, self.since, self.weights, self.inserted)
+        stores = [getattr(self, name) for name in STORES]
         for store in stores:
             store.reserve(b)
         block = tuple(np.zeros(shape, dtype=store.dtype) for store in stores)
@@ -278,20 +315,12 @@ class OnlineState:
 
         Coefficients, and weights in the average, are added: no f_t and no average changes, but for rounding.
         """
-        numbers, first, place = np.unique(self.numbers.rows, return_index=True, return_inverse=True)
-
-        def added(columns):
-            return np.array([np.bincount(place, row, len(numbers)) for row in columns])
-
-        sums = self.scalars[:, 1:2]
-        average = added(self.average.columns + self.coef.columns * (sums - self.since.columns))
-        coef, inserted = added(self.coef.columns), added(self.inserted.columns)
-        since = np.broadcast_to(sums, coef.shape)
-        weights = np.where(np.abs(coef) >= np.finfo(self.weights.dtype).tiny, coef, 0.0)
-        merged = {"coef": coef, "average": average, "since": since, "weights": weights, "inserted": inserted}
-        for name, columns in merged.items():
-            setattr(self, name, GrowingColumns(len(coef), getattr(self, name).dtype).append(columns))
-        self.numbers = Growing((0,), np.int64).append(numbers)
+        stores = tuple(getattr(self, name).array for name in STORES)
+        tiny = float(np.finfo(self.weights.dtype).tiny)
+        first, *merged = _merge(self.numbers.rows, self.scalars[:, 1].copy(), stores, tiny)
+        for name, columns in zip(STORES, merged, strict=True):
+            setattr(self, name, GrowingColumns(len(columns), columns.dtype).append(columns))
+        self.numbers = Growing((0,), np.int64).append(self.numbers.rows[first])
         self._hold(self.support.take(first))
         self.counts[:, 1] = 0
 
@@ -341,7 +370,7 @@ class OnlineState:
         state.row = np.zeros(1, dtype=int)
         state._start(1, self.support.take(rows))
         state.numbers.append(self.numbers.rows[rows])
-        for name in ("coef", "average", "since", "weights", "inserted"):
+        for name in STORES:
             getattr(state, name).append(getattr(self, name).columns[m : m + 1, rows])
         state.scalars, state.counts = self.scalars[m : m + 1].copy(), self.counts[m : m + 1].copy()
         state.t, state.averaged_from = self.t, self.averaged_from

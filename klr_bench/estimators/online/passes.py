@@ -92,6 +92,7 @@ class OnlineClassifier(BinaryKernelClassifier):
                 self._end_pass()
             if stopped:
                 break
+        self._publish()
         self._complete(X, y)
         return self
 
@@ -114,6 +115,7 @@ class OnlineClassifier(BinaryKernelClassifier):
         """
         X, y = self._next_rows(X, y, classes, first=getattr(self, "_state", None) is None)
         self._learn(X, y, callback, weights=self._weights(sample_weight, X, y, whole=False))
+        self._publish()
         return self
 
     @available_if(lambda self: self._is_logistic())
@@ -173,7 +175,6 @@ class OnlineClassifier(BinaryKernelClassifier):
                 self._publish()
                 if callback(self, self._state.t):
                     return True
-        self._publish()
         return False
 
     def _note_decided(self):
