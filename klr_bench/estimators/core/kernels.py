@@ -14,12 +14,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from llvmlite import ir
-from numba import float32, float64, int32, int64, void
-from numba.extending import intrinsic, overload
+from numba import float32, float64, int64, void
+from numba.extending import overload
 
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.rows import slices
+from klr_bench.estimators.core.vectors import same_bits
 
 KERNELS = ("rbf", "poly", "linear")
 RBF, POLY, LINEAR = range(3)
@@ -115,17 +115,6 @@ def squared_norms(X):
     return np.einsum("ij,ij->i", X, X)
 
 
-@intrinsic
-def _bits_as_float(typing, bits):
-    del typing, bits
-
-    def generate(context, builder, signature, arguments):
-        del context, signature
-        return builder.bitcast(arguments[0], ir.FloatType())
-
-    return float32(int32), generate
-
-
 EXP2 = (0.0013264731, 0.009671513, 0.055507336, 0.24022242, 0.693147, 1.0)
 """Coefficients of a polynomial for 2^r with abs(r) <= 1/2 in float32, highest power first.
 
@@ -146,7 +135,7 @@ def exp2_of_negative(x):
     k = np.floor(x + np.float32(0.5))
     r = x - k
     e = ((((_E5 * r + _E4) * r + _E3) * r + _E2) * r + _E1) * r + _E0
-    return e * _bits_as_float((np.int32(k) + np.int32(127)) << np.int32(23))
+    return e * same_bits(np.int32((np.int32(k) + np.int32(127)) << np.int32(23)))
 
 
 @compiled(void(float32[:, ::1]), fastmath=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import float32, float64, types, void
+from numba import float32, float64, int32, int64, types, void
+from numba.extending import intrinsic
 
 from klr_bench.estimators.core.jit import compiled
 
@@ -11,8 +12,8 @@ TIE = 1e-9
 """Relative difference up to which numbers count as tied; among tied support vectors the oldest is chosen."""
 SINGLE_TIE = 2e-5
 """`TIE` for numbers computed from float32 kernel values: four times the largest measured relative error (5e-6)."""
-LANES = 64
-"""Number of values compared at once, each with the maximum of its lane, so that the loop is vectorized."""
+CHUNK = 64
+"""Number of values that are searched at once for the first of the largest."""
 
 
 @compiled()
@@ -21,30 +22,48 @@ def tie(values):
     return SINGLE_TIE if values.itemsize == 4 else TIE
 
 
+_SAME_BITS = {float32: int32, int32: float32, float64: int64, int64: float64}
+
+
+@intrinsic
+def same_bits(typing, number):
+    """Return the integer with the bits of a floating-point number, or the reverse."""
+    del typing
+    result = _SAME_BITS[number]
+
+    def generate(context, builder, signature, arguments):
+        del signature
+        return builder.bitcast(arguments[0], context.get_value_type(result))
+
+    return result(number), generate
+
+
+@compiled()
+def _largest(values, scales):
+    largest = same_bits(values.dtype.type(0.0))
+    for place in range(len(values)):  # numbers >= 0 have the order of their bits; a maximum of integers is vectorized
+        largest = max(largest, same_bits(abs(values[place]) * scales[place]))
+    return same_bits(largest)
+
+
 @compiled()
 def first_of_largest(values, scales):
     """Return the first index at which abs(values) * scales is largest, up to rounding.
 
     The result is -1 if all products are 0.
 
-    values (m,) are kernel values, float32 or float64; scales (m,) are >= 0.
+    values (m,) are kernel values, float32 or float64; scales (m,), of the same type, are >= 0.
     """
-    m, best = len(values), np.zeros(LANES, dtype=values.dtype)  # in that precision, twice as many are compared at once
-    for start in range(0, m - m % LANES, LANES):
-        some, factors = values[start : start + LANES], scales[start : start + LANES]
-        for lane in range(LANES):
-            product = abs(some[lane]) * factors[lane]
-            best[lane] = product if product > best[lane] else best[lane]
-    for place in range(m - m % LANES, m):
-        best[place % LANES] = max(best[place % LANES], abs(values[place]) * scales[place])
-    least, first = best.max() * (1.0 - tie(values)), -1
-    for lane in range(LANES if least > 0.0 else 0):
-        if best[lane] >= least:
-            place = lane
-            while abs(values[place]) * scales[place] < least:
-                place += LANES
-            first = place if first < 0 else min(first, place)
-    return first
+    least = values.dtype.type(_largest(values, scales) * (1.0 - tie(values)))
+    for start in range(0, len(values) if least > 0.0 else 0, CHUNK):
+        some, factors, n_largest = values[start : start + CHUNK], scales[start : start + CHUNK], 0
+        for place in range(len(some)):  # without an exit, so that the loop is vectorized
+            n_largest += abs(some[place]) * factors[place] >= least
+        if n_largest:
+            for place in range(len(some)):
+                if abs(some[place]) * factors[place] >= least:
+                    return start + place
+    return -1
 
 
 def _augment(real):

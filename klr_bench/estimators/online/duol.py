@@ -50,7 +50,7 @@ def _conflict(y, row, f, labels, coef, n):
     Returns (i, y_i y k(x_i, x)), where the margin y_i f(x_i) is at most 1, and i is -1 if there is none.  Of those that
     conflict equally it is the first.
     """
-    conflicts = np.zeros(n)
+    conflicts = np.zeros(n, dtype=row.dtype)
     for j in range(n):
         near = coef[j] != 0.0 and labels[j] * f[j] <= 1.0 + ROUNDING
         conflicts[j] = 1.0 if near and labels[j] * y * row[j] < 0.0 else 0.0

@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 from klr_bench.estimators.budget import projecting, projection
 from klr_bench.estimators.budget.bogd import removal_scale, removal_weight
-from klr_bench.estimators.core.vectors import LANES, first_of_largest
+from klr_bench.estimators.core.vectors import CHUNK, first_of_largest
 from klr_bench.estimators.online import duol, strategies
 from tests.cover import cover
 from tests.estimators import one_pass
@@ -378,17 +378,17 @@ def test_ties_equal_the_reference(case, kind):
                 assert_same_learner(learner, X, f, rtol=tolerance, atol=tolerance * np.abs(f.coef).max())
 
 
-@pytest.mark.parametrize("m", [1, LANES - 1, LANES, 3 * LANES + 5])
+@pytest.mark.parametrize("m", [1, CHUNK - 1, CHUNK, 3 * CHUNK + 5])
 @pytest.mark.parametrize(("dtype", "equal", "less"), [(np.float64, 5e-10, 2e-9), (np.float32, 1e-5, 4e-5)])
 def test_first_of_largest(m, dtype, equal, less):
     random = np.random.RandomState(0)
     for _ in range(50):
-        values, scales = random.uniform(-0.5, 0.5, m).astype(dtype), random.uniform(0.5, 1.0, m)
+        values, scales = (random.uniform(*ends, m).astype(dtype) for ends in ((-0.5, 0.5), (0.5, 1.0)))
         ties = np.sort(random.randint(m, size=3))
         signs = random.choice([-1, 1], 3)
         values[ties] = signs * (1 - equal * random.random_sample(3)) / scales[ties]
         if ties[0] > 0:
             values[0] = (1 - less) / scales[0]
         assert first_of_largest(values, scales) == ties[0]
-    assert first_of_largest(np.zeros(m, dtype), np.ones(m)) == -1
-    assert first_of_largest(np.ones(m, dtype), np.zeros(m)) == -1
+    assert first_of_largest(np.zeros(m, dtype), np.ones(m, dtype)) == -1
+    assert first_of_largest(np.ones(m, dtype), np.zeros(m, dtype)) == -1
