@@ -17,7 +17,7 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, solve_triangular
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, get_blas_funcs, solve_triangular
 
 from klr_bench.estimators.core.row_blocks import (
     Centers,
@@ -112,8 +112,7 @@ class NewtonCG:
         self.objective = sums[:, -1] + self.lam / 2 * np.sum(self.w**2, axis=1)
         self.gradient = self._back(sums[:, :-1]) + self.lam * self.w
         self._factors = [
-            self._sample_factor(self._sample_values(w), signs, self.lam)
-            for w, signs in zip(self.w, self._signs, strict=True)
+            self._sample_derivatives(w, signs, self.lam)[1] for w, signs in zip(self.w, self._signs, strict=True)
         ]
         self.distance = np.sum(self.gradient * self._precondition(self.gradient), axis=1) / 2
 
@@ -188,21 +187,19 @@ class NewtonCG:
             lam *= PATH
         for k, signs in enumerate(self._signs):
             for lam in [*lams[::-1], self.lam]:
-                f = self._sample_values(self.w[k])
-                slopes = loss_slopes(f, signs, self._shares)
-                g = (slopes.astype(self._Z.dtype) @ self._Z).astype(np.float64) + lam * self.w[k]
-                self.w[k] -= cho_solve(self._sample_factor(f, signs, lam), g, check_finite=False)
+                gradient, factor = self._sample_derivatives(self.w[k], signs, lam)
+                self.w[k] -= cho_solve(factor, gradient, check_finite=False)
 
-    def _sample_values(self, w):
-        """Return f of the rows of the preconditioner, for one point w (B,)."""
-        return (self._Z @ w.astype(self._Z.dtype)).astype(np.float64)
-
-    def _sample_factor(self, f, signs, lam):
-        """Return the Cholesky factor of the Hessian of these rows."""
-        scaled = self._Z * np.sqrt(loss_curvatures(f, signs, self._shares)).astype(self._Z.dtype)[:, None]
-        H = (scaled.T @ scaled).astype(np.float64)
+    def _sample_derivatives(self, w, signs, lam):
+        """Return the gradient (B,) and a Cholesky factor of the Hessian at w, for the sample of rows."""
+        Z, shares = self._Z, self._shares
+        f = (Z @ w.astype(Z.dtype)).astype(np.float64)
+        gradient = (loss_slopes(f, signs, shares).astype(Z.dtype) @ Z).astype(np.float64) + lam * w
+        scaled = Z * np.sqrt(loss_curvatures(f, signs, shares)).astype(Z.dtype)[:, None]
+        (syrk,) = get_blas_funcs(["syrk"], [scaled])
+        H = syrk(1.0, scaled.T).astype(np.float64)  # the upper triangle, which is all that is needed
         H[np.diag_indices(len(H))] += lam
-        return cho_factor(H, lower=False, overwrite_a=True, check_finite=False)
+        return gradient, cho_factor(H, lower=False, overwrite_a=True, check_finite=False)
 
     def _precondition(self, r):
         return np.stack(

@@ -41,7 +41,7 @@ class Centers:
         self.block_rows = min(max(VALUES // self.B // LANES, 1) * LANES, 4096)
         fitting = limit * 1e6 / (n * self.dtype.itemsize)
         self.values_fit = fitting >= self.B
-        self.operands_fit = isinstance(self.left, np.ndarray) and 2 * self.left.shape[1] <= fitting
+        self.operands_fit = isinstance(self.left, np.ndarray) and self.left.shape[1] <= fitting
 
     def values(self, rows):
         """Return the kernel values (m, B) of some rows with the centers."""
@@ -89,24 +89,21 @@ class Block:
     def __init__(self, centers, X, rows, signs, shares):
         self._centers, self._X, self._rows, self._signs, self._shares = centers, X, rows, signs, shares
         self._values = centers.values(X[rows]) if centers.values_fit else None
-        self._operands = self._both_operands() if centers.operands_fit and not centers.values_fit else None
+        self._operand = self._left() if centers.operands_fit and not centers.values_fit else None
 
-    def _both_operands(self):
-        rows = self._X[self._rows]
-        return self._centers.operands.left(rows), np.ascontiguousarray(self._centers.operands.right(rows))
+    def _left(self):
+        return self._centers.operands.left(self._X[self._rows])
 
     def _products(self, a, weights_of):
         """Return f = K a (k, m), and the sums (k, B) of kernel values weighted by weights_of(f)."""
         centers = self._centers
         a = a.astype(centers.dtype)
-        if len(a) == 1 and self._values is None and centers.dtype == np.float32:  # faster than storing a tile
-            left, right = self._operands or self._both_operands()
-            f = centers.operands.sums(centers.left, a, right)
-            sums = centers.operands.sums(left, weights_of(f).astype(centers.dtype), centers.right)
+        if self._values is not None:
+            K = self._values
         else:
-            K = centers.values(self._X[self._rows]) if self._values is None else self._values
-            f = (K @ a.T).T.astype(np.float64)
-            sums = (K.T @ weights_of(f).T.astype(centers.dtype)).T
+            K = centers.operands.values(self._left() if self._operand is None else self._operand, centers.right)
+        f = (K @ a.T).T.astype(np.float64)
+        sums = (K.T @ weights_of(f).T.astype(centers.dtype)).T
         return f, sums.astype(np.float64)
 
     def gradient(self, a):
@@ -118,7 +115,7 @@ class Block:
         return np.column_stack([sums, np.logaddexp(0, -signs * self._f) @ shares])
 
     def hessian(self, a, step):
-        """Multiply the Hessian of the losses, without the penalty, by the coefficients a; return (k, B).
+        """Return the product (k, B) of the Hessian, without the penalty, and the coefficients a.
 
         Before, `step` (k,) times K a of the last call is added to the change of f.
         """

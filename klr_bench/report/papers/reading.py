@@ -78,7 +78,7 @@ def read_paper(folder: Path, searched: Sequence[Path]) -> Paper:
 
 
 def check_numbers(paper: Paper, lines: Sequence[Printed], metrics: Mapping[str, Metric]) -> None:
-    """Raise KlrBenchError if an entry has an unknown name or refers to a number that is not in tables.csv."""
+    """Raise KlrBenchError for an unknown name or a number that is not in tables.csv."""
     algorithms = locations.names("algorithm", locations.folders())
     content = paper.model_dump()
     directed = [name for name, metric in metrics.items() if metric.better]
