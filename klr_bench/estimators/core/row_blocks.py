@@ -41,7 +41,9 @@ class Centers:
         self.block_rows = min(max(VALUES // self.B // SIDE, 1) * SIDE, 4096)
         fitting = limit * 1e6 / (n * self.dtype.itemsize)
         self.values_fit = fitting >= self.B
-        self.operands_fit = isinstance(self.left, np.ndarray) and 2 * self.left.shape[1] <= fitting
+        self.operands_fit = not operands.left_is_rows and 2 * self.left.shape[1] <= fitting
+        self.sums_are_fast = not operands.left_is_rows and self.dtype == np.float32
+        """True if weighted sums of kernel values are computed faster than the values are stored."""
 
     def values(self, rows):
         """Return the kernel values (m, B) of some rows with the centers."""
@@ -99,7 +101,7 @@ class Block:
         """Return f = K a (k, m), and the sums (k, B) of kernel values weighted by weights_of(f)."""
         centers = self._centers
         a = a.astype(centers.dtype)
-        if len(a) == 1 and self._values is None and centers.dtype == np.float32:  # faster than storing a tile
+        if len(a) == 1 and self._values is None and centers.sums_are_fast:
             left, right = self._operands or self._both_operands()
             f = centers.operands.sums(centers.left, a, right).astype(np.float64)
             sums = centers.operands.sums(left, weights_of(f).astype(centers.dtype), centers.right)
