@@ -13,7 +13,7 @@ from klr_bench.estimators.core.binary import ANY_KERNEL, BinaryKernelClassifier
 from klr_bench.estimators.core.classifier import checked_decision, checked_fit, row_weights, verbose_callback
 from klr_bench.estimators.core.expansion import decide, evaluate
 from klr_bench.estimators.core.multiclass import spread
-from klr_bench.estimators.core.operands import nonnegative_diagonal, operands_of, refuse_indefinite
+from klr_bench.estimators.core.operands import nonnegative_diagonal, operands_of
 from klr_bench.estimators.core.parameters import (
     CLASS_WEIGHT,
     COUNT,
@@ -317,7 +317,5 @@ class BatchKLR(ExpansionClassifier):
                 f"{type(self).__name__}: the objective is {max(primal):g}; the kernel values are too large, so scale X."
             )
             raise ValueError(message)
-        if np.min(primal) <= 0:
-            refuse_indefinite(self._operands.kernel, f"the objective is {min(primal):g}")
         gap = (primal - dual) / primal
         self.objective_, self.dual_objective_, self.duality_gap_ = map(per_problem, (primal, dual, gap))

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from klr_bench import DualCDKLR, NystroemKLR
 from klr_bench.estimators.core import kernels, newton, row_blocks
-from tests.estimators.samples import KERNELS, LAYOUTS, laid_out, suited, toy
+from tests.estimators.samples import ALL_KERNELS, KERNELS, LAYOUTS, laid_out, suited, toy
 from tests.reference import kernel as reference
 
 
@@ -53,7 +53,7 @@ def assert_is_lowest(model, X, y, rtol=1e-6, atol=1e-4, weights=None):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+@pytest.mark.parametrize("kernel", [*KERNELS.values(), ALL_KERNELS["laplacian"]], ids=[*KERNELS, "laplacian"])
 def test_the_objective_is_that_of_lbfgs_for_all_kernels_and_layouts(kernel, layout, monkeypatch):
     X, y = toy()
     X = suited(X, layout)

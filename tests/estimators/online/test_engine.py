@@ -23,7 +23,7 @@ from tests.cover import cover
 from tests.estimators.one_pass import OSKL, AuxiliaryKLR, Forgetron, KernelPegasos, KernelPerceptron, NonConservativeKLR
 from tests.estimators.online.cases import CASES, SOFTMAX, step_of
 from tests.estimators.online.cases import toy as toy_of_many
-from tests.estimators.samples import KERNELS, LAYOUTS, draws, laid_out, suited, toy
+from tests.estimators.samples import ALL_KERNELS, KERNELS, LAYOUTS, draws, laid_out, suited, toy
 from tests.reference import kernel as reference
 from tests.reference import multiclass
 
@@ -57,7 +57,7 @@ ALL = CASES | SOFTMAX
 DTYPES = ["float64", "float32"]
 
 
-@cover(3, case=list(ALL), kernel=KERNELS, layout=LAYOUTS, block=[1, 7, 256], average=[False, True], dtype=DTYPES)
+@cover(3, case=list(ALL), kernel=ALL_KERNELS, layout=LAYOUTS, block=[1, 7, 256], average=[False, True], dtype=DTYPES)
 def test_equals_the_reference(case, kernel, layout, block, average, dtype, monkeypatch):
     monkeypatch.setattr(engine, "BLOCK", block)
     monkeypatch.setattr(expansion, "TILE", 33)
@@ -108,7 +108,7 @@ def test_equals_the_reference_on_any_data(case, kernel, n, n_classes, d, seed, s
     assert_same_learner(learner, X, y, rtol=1e-9)
 
 
-@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+@pytest.mark.parametrize("kernel", ALL_KERNELS.values(), ids=ALL_KERNELS)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_decision_function_is_the_expansion(kernel, layout, monkeypatch):
     X, y = toy()
