@@ -13,7 +13,9 @@ from sklearn.model_selection import cross_val_predict
 
 from klr_bench import (
     ALMA,
+    AROW,
     DUOL,
+    L1KLR,
     OSKL,
     BudgetOSKL,
     DualCDKLR,
@@ -23,6 +25,7 @@ from klr_bench import (
     NonConservativeKLR,
     NystroemKLR,
     PrimalCDKLR,
+    PrototypeKLR,
     fit_many,
 )
 from klr_bench.estimators.batch.hindsight import BestInHindsight
@@ -172,6 +175,6 @@ def test_learners_with_a_budget_accept_fewer_kernels():
 )
 def test_missing_values_and_texts_lead_to_the_class_that_converts_them(column):
     table = pd.DataFrame({"number": [1.0, 2.0, 3.0], "column": column})
-    for learner in (NonConservativeKLR(), DualCDKLR()):
+    for learner in (NonConservativeKLR(), DualCDKLR(), AROW(), L1KLR(), PrototypeKLR()):
         with pytest.raises(ValueError, match=r"klr_bench\.TablePreparer converts tables"):
             learner.fit(table, [0, 1, 1])

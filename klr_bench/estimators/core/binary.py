@@ -9,9 +9,8 @@ import numpy as np
 from scipy.special import expit, log_expit, softmax
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import validate_data
 
-from klr_bench.estimators.core.classifier import Classifier, distinct_labels, refuse_single
+from klr_bench.estimators.core.classifier import Classifier, checked_data, distinct_labels, refuse_single
 from klr_bench.estimators.core.kernels import KERNELS, MORE_KERNELS, PRECOMPUTED, WIDTHS, Kernel, gamma_of
 from klr_bench.estimators.core.multiclass import fit_classes
 from klr_bench.estimators.core.parameters import NUMBER, POSITIVE, SEED, estimator, parameter
@@ -93,15 +92,7 @@ class BinaryClassifier(Classifier):
     def _validate(self, *data, dtype, reset=False):
         if not reset and self._is_valid(*data, dtype=dtype):
             return data[0] if len(data) == 1 else data
-        try:
-            validated = validate_data(
-                self, *data, dtype=dtype, reset=reset, accept_sparse="csr", order="C", accept_large_sparse=True
-            )
-        except ValueError as error:
-            if "X contains NaN" not in str(error) and "could not convert string" not in str(error):
-                raise
-            message = f"{error}\nklr_bench.TablePreparer converts tables with missing values and texts to numbers."
-            raise ValueError(message) from error
+        validated = checked_data(self, *data, dtype=dtype, reset=reset, order="C", accept_large_sparse=True)
         if len(data) == 1:
             return without_duplicates(validated)
         return without_duplicates(validated[0]), *validated[1:]
