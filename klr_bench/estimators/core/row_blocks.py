@@ -42,8 +42,7 @@ class Centers:
         fitting = limit * 1e6 / (n * self.dtype.itemsize)
         self.values_fit = fitting >= self.B
         self.operands_fit = not operands.left_is_rows and 2 * self.left.shape[1] <= fitting
-        self.sums_are_fast = not operands.left_is_rows and self.dtype == np.float32
-        """True if weighted sums of kernel values are computed faster than the values are stored."""
+        self.sums_are_fast = not operands.left_is_rows and self.dtype == np.float32  # faster than storing the values
 
     def values(self, rows):
         """Return the kernel values (m, B) of some rows with the centers."""

@@ -96,6 +96,13 @@ def test_float32_is_near_float64():
     np.testing.assert_allclose(single.predict_proba(X), double.predict_proba(X), atol=2e-3)
 
 
+def test_sparse_rows_in_float32_need_not_fit_into_the_cache(monkeypatch):
+    X, y = toy()
+    rows = laid_out(X.astype(np.float32), "csr by index", monkeypatch)
+    models = [NystroemKLR(1e-3, n_centers=40, cache_size=size, random_state=0).fit(rows, y) for size in (200, 1e-3)]
+    assert models[0].objective_ == pytest.approx(models[1].objective_, rel=1e-6)
+
+
 def test_weights_are_those_of_repeated_rows():
     X, y = sample(300)
     weights = np.random.RandomState(0).randint(0, 3, 300)
