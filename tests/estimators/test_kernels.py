@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import make_classification
+from sklearn.gaussian_process.kernels import RBF
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import cross_val_predict
 
@@ -93,10 +94,11 @@ def test_the_best_in_hindsight_is_that_of_the_rbf_kernel():
     np.testing.assert_allclose(model.decision_function(my_rbf(Z, X)), f, rtol=1e-6)
 
 
-def test_learners_share_a_pass_over_a_matrix():
+@pytest.mark.parametrize("kernel", ["precomputed", my_rbf, RBF(1.0)], ids=["precomputed", "function", "object"])
+def test_learners_share_a_pass(kernel):
     X, y, _ = rows_of(2)
-    learners = [OSKL(G=G, kernel="precomputed", random_state=0) for G in (1.0, 2.0)]
-    K = my_rbf(X, X)
+    learners = [OSKL(G=G, kernel=kernel, random_state=0) for G in (1.0, 2.0)]
+    K = my_rbf(X, X) if kernel == "precomputed" else X
     for together, alone in zip(
         fit_many(learners, K, y), [clone(learner).fit(K, y) for learner in learners], strict=True
     ):
@@ -138,6 +140,7 @@ def test_centers_of_a_matrix_are_uniform(setting):
     [
         (PrimalCDKLR(), "c'Kc of some c is -"),
         (NystroemKLR(n_centers=50), "it has an eigenvalue below -"),
+        (ImportVectorMachine(1e-3), "the objective is -"),
         (DualCDKLR(coef0=-3), r"k\(x, x\) of a row is -0\.9"),
         (ALMA(coef0=-3), r"k\(x, x\) of a row is -0\.9"),
         (DUOL(coef0=-3), r"k\(x, x\) of a row is -0\.9"),
@@ -147,7 +150,7 @@ def test_centers_of_a_matrix_are_uniform(setting):
 def test_solvers_refuse_an_indefinite_kernel(learner, message):
     X, y = toy()
     with pytest.raises(ValueError, match=f"kernel='sigmoid': .* positive semi-definite kernel matrix, but {message}"):
-        clone(learner).set_params(kernel="sigmoid", gamma=0.5).fit(X, y)
+        clone(learner).set_params(kernel="sigmoid", gamma=3.0).fit(X, y)
 
 
 def test_a_function_returns_the_values_of_all_pairs():

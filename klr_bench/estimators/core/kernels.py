@@ -8,8 +8,8 @@
     f            f(X, Z), a function of the user that is called with blocks of rows
     precomputed  elements of a matrix that is given in place of the rows, which are known by their indices
 
-Compiled code computes the first three for all estimators, as powers of 2, which are faster than those of e.
-`klr_bench.estimators.core.operands` has the products.
+All estimators accept the first three, which have compiled code; the rbf kernel is a power of 2, which is faster than
+one of e.  `klr_bench.estimators.core.operands` has the products.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ RBF, POLY, LINEAR = range(3)
 MULTIPLIED = 64
 """Largest integer degree for which powers are computed by multiplication."""
 WIDTHS = ("scale", "auto", "median")
-"""Values of gamma that depend on the training rows."""
+"""Values of gamma that are computed from the training rows."""
 VARIANCE_VALUES = 2**22
 """Number of values that are converted to float64 at a time to compute their variance."""
 MEDIAN_ROWS = 1000

@@ -164,11 +164,11 @@ class SharedFit:
             learner._n_first = len(y)
             if "feature_names_in_" in vars(first):
                 learner.feature_names_in_ = first.feature_names_in_
-        shared = {
+        shared = [
             (learner._kernel(X), learner.dtype, learner._passes(len(y)), repr(learner.class_weight))
             for learner in learners
-        }
-        if len(shared) > 1:
+        ]
+        if shared.count(shared[0]) < len(shared):
             message = "learners must have the same kernel, dtype, n_epochs and class_weight."
             raise ValueError(message)
         self.learners = list(learners)
