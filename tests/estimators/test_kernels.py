@@ -129,6 +129,13 @@ def test_a_matrix_is_for_fit_alone(learner):
         learner.fit(np.eye(4)[:, :3], [0, 1, 0, 1])
 
 
+def test_a_matrix_is_not_pickled():
+    K = rbf_kernel(toy()[0])
+    for learner in (NonConservativeKLR(), DualCDKLR()):
+        model = clone(learner).set_params(kernel="precomputed").fit(K, toy()[1])
+        assert len(pickle.dumps(model)) < K.nbytes / 10
+
+
 @pytest.mark.parametrize("setting", [{"centers": "kmeans++"}, {"centers": np.eye(4)}, {"map_rows": print}], ids=str)
 def test_centers_of_a_matrix_are_uniform(setting):
     with pytest.raises(ValueError, match="kernel='precomputed' requires centers='uniform' and map_rows=None"):
