@@ -93,9 +93,9 @@ def _check_streams(run: RunConfig) -> None:
 KERNELS_OF = {
     "percentile": ("rbf",),
     "multiple": ("rbf",),
-    "gamma": ("rbf", "poly"),
+    "gamma": ("rbf", "poly", "laplacian", "sigmoid"),
     "degree": ("poly",),
-    "coef0": ("poly",),
+    "coef0": ("poly", "sigmoid"),
 }
 """The kernels that use a parameter."""
 NEUTRAL = {"experiment", "name", "title", "seed", "repeats", "shard", "force", "results_dir", "figures", "metrics"}

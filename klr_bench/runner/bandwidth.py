@@ -19,7 +19,13 @@ from klr_bench.errors import fail
 from klr_bench.instantiate import TARGET, EstimatorSpec, Parameters, parameters
 
 _MULTIPLE = re.compile(r"([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?) scale")
-KERNEL_PARAMETERS = {"rbf": ("gamma",), "poly": ("gamma", "degree", "coef0"), "linear": ()}
+KERNEL_PARAMETERS = {
+    "rbf": ("gamma",),
+    "poly": ("gamma", "degree", "coef0"),
+    "linear": (),
+    "laplacian": ("gamma",),
+    "sigmoid": ("gamma", "coef0"),
+}
 DISTANCES = ("percentile", "multiple")
 """Kernel settings from which gamma is computed."""
 MAX_ROWS = 2000

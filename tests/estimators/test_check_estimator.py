@@ -14,6 +14,7 @@ from tests.estimators.samples import skip_if_not_installed, toy
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 CLASSES = {name: thing for name in klr_bench.__all__ if isinstance(thing := getattr(klr_bench, name), type)}
+WITH_ALL_KERNELS = [cls for cls in CLASSES.values() if callable in cls._parameter_constraints.get("kernel", [])]
 ALGORITHMS = {
     path.stem: spec
     for path in sorted((config_dir() / "algorithm").glob("*.yaml"))
@@ -41,9 +42,19 @@ SETTINGS = [
 
 def expected_to_fail(estimator):
     """Return the checks that an estimator cannot pass, with the reason."""
-    if "class_weight" not in estimator.get_params():
-        return {}
     failing = {}
+    if estimator.get_params().get("kernel") == "precomputed":
+        rows = "the check passes rows in place of kernel values"
+        indefinite = "the matrix is not positive semi-definite"
+        failing |= {
+            "check_decision_proba_consistency": rows,
+            "check_positive_only_tag_during_fit": indefinite,
+            "check_estimators_dtypes": indefinite,
+            "check_classifiers_one_label_sample_weights": indefinite,
+            "check_class_weight_classifiers": "k(x, z) is 0 for nearly all test rows, and there is no intercept",
+        }
+    if "class_weight" not in estimator.get_params():
+        return failing
     if isinstance(estimator, (LinearClassifier, klr_bench.L1Peer)):
         failing["check_class_weight_classifiers"] = "without an intercept it cannot say one class everywhere"
     steps = "online, a step of weight 2 is not two steps; in batch, the minimum is found up to tol"
@@ -63,6 +74,11 @@ def assert_conventions(estimator):
 @pytest.mark.parametrize("cls", CLASSES.values(), ids=CLASSES)
 def test_conventions_of_scikit_learn(cls):
     assert_conventions(cls())
+
+
+@pytest.mark.parametrize("cls", WITH_ALL_KERNELS, ids=lambda cls: cls.__name__)
+def test_conventions_with_a_precomputed_kernel(cls):
+    assert_conventions(cls(kernel="precomputed"))
 
 
 @pytest.mark.exhaustive

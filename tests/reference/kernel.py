@@ -19,7 +19,11 @@ def kernel_matrix(A, B, kernel="rbf", gamma=1.0, degree=3, coef0=1.0):
     A, B = np.asarray(A, dtype=np.float64), np.asarray(B, dtype=np.float64)
     if kernel == "rbf":
         return np.exp(-gamma * np.sum((A[:, None, :] - B[None, :, :]) ** 2, axis=2))
+    if kernel == "laplacian":
+        return np.exp(-gamma * np.sum(np.abs(A[:, None, :] - B[None, :, :]), axis=2))
     products = np.sum(A[:, None, :] * B[None, :, :], axis=2)
+    if kernel == "sigmoid":
+        return np.tanh(gamma * products + coef0)
     return products if kernel == "linear" else (gamma * products + coef0) ** degree
 
 

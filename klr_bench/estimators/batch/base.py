@@ -9,11 +9,11 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from klr_bench.estimators.core.binary import BinaryKernelClassifier
+from klr_bench.estimators.core.binary import ANY_KERNEL, BinaryKernelClassifier
 from klr_bench.estimators.core.classifier import checked_decision, checked_fit, row_weights, verbose_callback
 from klr_bench.estimators.core.expansion import decide, evaluate
 from klr_bench.estimators.core.multiclass import spread
-from klr_bench.estimators.core.operands import operands_of
+from klr_bench.estimators.core.operands import nonnegative_diagonal, operands_of
 from klr_bench.estimators.core.parameters import (
     CLASS_WEIGHT,
     COUNT,
@@ -34,6 +34,7 @@ TILE = 512
 """Number of rows per product of a block, so that its values stay in the cache."""
 
 
+@estimator
 class ExpansionClassifier(BinaryKernelClassifier):
     """Base class of classifiers that predict with a kernel expansion.
 
@@ -41,17 +42,24 @@ class ExpansionClassifier(BinaryKernelClassifier):
 
     Parameters
     ----------
-    kernel : {"rbf", "poly", "linear"}, default="rbf"
-        ``exp(-gamma ||x - z||^2)``, ``(gamma x'z + coef0)^degree`` or ``x'z``.  "rbf" suits features of a common scale,
-        so standardize them or scale them to [0, 1]; "linear" shows whether a kernel is needed at all.
-    gamma : float, {"scale", "median"} or None, default="scale"
-        gamma > 0 of the rbf and poly kernels; None is 1 / n_features, "scale" 1 / (n_features X.var()) as in
-        scikit-learn, "median" 1 / (2 m^2) with the median distance m of rows.  Zhang et al. use 1 / (2 s^2), where s is
-        the 5th (AAAI 2012) or the 20th (ICML 2013) percentile of the distances: a narrower kernel than "median".
+    kernel : {"rbf", "poly", "linear", "laplacian", "sigmoid", "precomputed"} or callable, default="rbf"
+        ``exp(-gamma ||x - z||^2)``, ``(gamma x'z + coef0)^degree``, ``x'z``, ``exp(-gamma sum_j |x_j - z_j|)``,
+        ``tanh(gamma x'z + coef0)``, or a function ``f(X, Z)`` that returns the kernel values (n, m) of two blocks of
+        rows.  With "precomputed" X is the matrix (n_samples, n_samples) of the kernel values of the training rows, for
+        predictions those of other rows with the training rows, and ``support_vectors_`` are indices in a column.
+        "rbf" suits features of a common scale, so standardize them or scale them to [0, 1]; "linear" shows whether a
+        kernel is needed at all.  "sigmoid" is not positive semi-definite: `DualCDKLR` finds a stationary point, and a
+        solver that cannot work with the kernel values raises a ValueError.
+    gamma : float, {"scale", "auto", "median"} or None, default="scale"
+        gamma > 0 of the rbf, poly, laplacian and sigmoid kernels; "auto" or None is 1 / n_features, "scale"
+        1 / (n_features X.var()) as in scikit-learn, "median" 1 / (2 m^2) with the median distance m of rows.  Zhang et
+        al. use 1 / (2 s^2), where s is the 5th (AAAI 2012) or the 20th (ICML 2013) percentile of the distances: a
+        narrower kernel than "median".
     degree : float, default=3
         Degree > 0 of the poly kernel.  Zhang et al. (AAAI 2012, table 2) use 2 for the texts of RCV1.
     coef0 : float, default=1.0
-        Constant of the poly kernel, any number.  With gamma=1 and degree=2 the default gives ``(x'z + 1)^2``.
+        Constant of the poly and sigmoid kernels, any number.  With kernel="poly", gamma=1 and degree=2 the default
+        gives ``(x'z + 1)^2``.
     class_weight : dict, "balanced" or None, default=None
         Weights >= 0 of the classes, by which those of the rows are multiplied; "balanced" is n_samples / (n_classes
         n_k) for n_k rows of class k.  The published experiments have None; "balanced" shifts the probabilities towards
@@ -66,6 +74,9 @@ class ExpansionClassifier(BinaryKernelClassifier):
     n_features_in_ : int
         Number of features.
     """
+
+    _: KW_ONLY
+    kernel: object = parameter("rbf", *ANY_KERNEL)
 
     @checked_decision
     def decision_function(self, X):
@@ -111,8 +122,9 @@ class ExpansionClassifier(BinaryKernelClassifier):
         self._forget()
         X, y = self._validate(X, y, dtype=self._dtypes(), reset=True)
         self._set_classes(y)
-        self._operands = operands_of(self._kernel(X), X).fitting(X)
-        return X, y
+        rows = self._rows(X)
+        self._operands = operands_of(self._kernel(X), rows).fitting(rows)
+        return rows, y
 
 
 def usual_lam(n):
@@ -258,6 +270,7 @@ class BatchKLR(ExpansionClassifier):
         """
         start = np.atleast_2d(self.dual_coef_) if self.warm_start and "dual_coef_" in vars(self) else None
         X, y = self._begin(X, y)
+        nonnegative_diagonal(self._operands, X)
         signs = np.atleast_2d(self._signs(y))
         m, n = signs.shape
         shares, total = self._shares(sample_weight, X, y)

@@ -19,6 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from klr_bench.estimators.batch.base import ExpansionClassifier, usual_lam
 from klr_bench.estimators.core.classifier import checked_fit, verbose_callback
 from klr_bench.estimators.core.multiclass import gather, in_common, one_vs_rest
+from klr_bench.estimators.core.operands import refuse_indefinite
 from klr_bench.estimators.core.parameters import (
     CLASS_WEIGHT,
     COUNT,
@@ -217,6 +218,8 @@ class _Machine:
         if not objectives[best] < self.objective:
             return False
         objective, coefs, f, column = with_candidates(candidates[best : best + 1])
+        if objective[0] < 0:
+            refuse_indefinite(self.operands.kernel, f"the objective is {objective[0]:g}")
         self.objective, self.coef, self.f = float(objective[0]), coefs[:, 0], f[:, 0]
         self.chosen.append(int(candidates[best]))
         self.K = np.column_stack([K, column])

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_array
 
 from klr_bench.estimators.batch.base import ExpansionClassifier, per_problem, usual_lam
 from klr_bench.estimators.core.classifier import checked_fit, verbose_callback
+from klr_bench.estimators.core.kernels import PRECOMPUTED
 from klr_bench.estimators.core.multiclass import SEEDS
 from klr_bench.estimators.core.newton import newton_steps
 from klr_bench.estimators.core.parameters import (
@@ -25,7 +26,7 @@ from klr_bench.estimators.core.parameters import (
     estimator,
     parameter,
 )
-from klr_bench.estimators.core.rows import slices
+from klr_bench.estimators.core.rows import slices, stacked
 from klr_bench.estimators.online.oskl import OSKL
 
 KMEANS_ROWS = 20_000
@@ -56,7 +57,8 @@ class NystroemKLR(ExpansionClassifier):
         preconditioner to its cube.
     centers : {"uniform", "kmeans++", "oskl"} or array of shape (n_centers, n_features), default="uniform"
         The centers: rows drawn at random, rows drawn by k-means++, support vectors of `OSKL`, which are rows drawn with
-        a probability that is proportional to the derivative of their loss, or given points.
+        a probability that is proportional to the derivative of their loss, or given points.  With a precomputed kernel
+        only "uniform".
     tol : float, default=1e-8
         The fit ends when the estimated distance of the objective from its minimum is at most tol times the objective;
         tol >= 0.
@@ -138,6 +140,7 @@ class NystroemKLR(ExpansionClassifier):
             If parameters or data are refused, or kernel values are so large that the objective is not finite.
         """
         X, y = self._begin(X, y)
+        self._refuse_precomputed()
         signs = np.atleast_2d(self._signs(y))
         shares, total = self._shares(sample_weight, X, y)
         lam = usual_lam(total) if self.lam is None else self.lam
@@ -198,8 +201,15 @@ class NystroemKLR(ExpansionClassifier):
             return X[np.sort(order[:B])]
         support = self._support_of_oskl(X, y, order, B)
         support = support[np.sort(self._random.permutation(support.shape[0])[:B])]
-        missing = X[np.sort(order[: B - support.shape[0]])]
-        return sp.vstack([support, missing], format="csr") if sp.issparse(X) else np.vstack([support, missing])
+        return stacked([support, X[np.sort(order[: B - support.shape[0]])]])
+
+    def _refuse_precomputed(self):
+        """Raise ValueError if parameters need rows, and the kernel is precomputed."""
+        if self.kernel != PRECOMPUTED:
+            return
+        if not isinstance(self.centers, str) or self.centers != "uniform" or self.map_rows is not None:
+            message = "NystroemKLR: kernel='precomputed' requires centers='uniform' and map_rows=None."
+            raise ValueError(message)
 
     def _given_centers(self, X):
         if not sp.issparse(self.centers) and np.ndim(self.centers) != 2:

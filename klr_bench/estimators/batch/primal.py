@@ -20,8 +20,12 @@ from numba import float32, float64, int64, void
 from klr_bench.estimators.batch.base import LARGEST, BatchKLR
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import sigmoid
+from klr_bench.estimators.core.operands import refuse_indefinite
 from klr_bench.estimators.core.parameters import estimator
 from klr_bench.estimators.core.rows import slices
+
+LARGEST_ERROR = 1e-3
+"""Largest distance of objectives, which are at most log 2, that rounding makes negative."""
 
 
 def _signature(real):
@@ -86,6 +90,8 @@ class _Descent:
         other = self.y * self.s * self.shares / self.lam
         directions, changes = other - self.coef, self.blocks.times(other) - self.f
         products = np.einsum("ki,ki->k", directions, changes)
+        if self.lam / 2 * np.min(products) < -LARGEST_ERROR:
+            refuse_indefinite(self.blocks.operands.kernel, f"c'Kc of some c is {np.min(products):g}")
         self.bound = np.maximum(self.bound, self._primal() - self.lam / 2 * np.maximum(products, 0))
         for problem in zip(self.coef, self.f, self.s, self.y, directions, changes, strict=True):
             self._go(*problem)

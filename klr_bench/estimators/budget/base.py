@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
+
+from sklearn.utils._param_validation import StrOptions
+
+from klr_bench.estimators.core.kernels import KERNELS
 from klr_bench.estimators.core.parameters import COUNT, estimator, parameter
 from klr_bench.estimators.online.one_vs_rest import OneVsRestKernelClassifier
 
@@ -18,6 +23,9 @@ class BudgetKernelClassifier(OneVsRestKernelClassifier):
 
     Parameters
     ----------
+    kernel : {"rbf", "poly", "linear"}, default="rbf"
+        exp(-gamma ||x - z||^2), (gamma x'z + coef0)^degree or x'z.  The papers use the rbf kernel, and (x'z + 1)^2 for
+        the texts of RCV1, which is kernel="poly", gamma=1, degree=2, coef0=1.
     budget : int, default=100
         Largest number of support vectors, >= 1; time and memory grow with it.  It limits the last classifier; the
         averaged model keeps every support vector that was ever inserted.  Zhang et al., ICML 2013, tables 4 and 5, take
@@ -29,6 +37,8 @@ class BudgetKernelClassifier(OneVsRestKernelClassifier):
     """
 
     budget: int = parameter(100, COUNT)
+    _: KW_ONLY
+    kernel: str = parameter("rbf", StrOptions(set(KERNELS)))
 
     _fixed = (*OneVsRestKernelClassifier._fixed, "budget")
 

@@ -9,13 +9,15 @@ import numpy as np
 from scipy.special import expit, log_expit, softmax
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import validate_data
 
-from klr_bench.estimators.core.classifier import Classifier, distinct_labels, refuse_single
-from klr_bench.estimators.core.kernels import KERNELS, WIDTHS, Kernel, gamma_of
+from klr_bench.estimators.core.classifier import Classifier, checked_data, distinct_labels, refuse_single
+from klr_bench.estimators.core.kernels import KERNELS, MORE_KERNELS, PRECOMPUTED, WIDTHS, Kernel, gamma_of
 from klr_bench.estimators.core.multiclass import fit_classes
 from klr_bench.estimators.core.parameters import NUMBER, POSITIVE, SEED, estimator, parameter
 from klr_bench.estimators.core.rows import make_writable, without_duplicates
+
+ANY_KERNEL = [StrOptions({*KERNELS, *MORE_KERNELS}), callable]
+"""Constraints of `kernel`, for classes that accept all kernels."""
 
 
 class BinaryClassifier(Classifier):
@@ -90,9 +92,7 @@ class BinaryClassifier(Classifier):
     def _validate(self, *data, dtype, reset=False):
         if not reset and self._is_valid(*data, dtype=dtype):
             return data[0] if len(data) == 1 else data
-        validated = validate_data(
-            self, *data, dtype=dtype, reset=reset, accept_sparse="csr", order="C", accept_large_sparse=True
-        )
+        validated = checked_data(self, *data, dtype=dtype, reset=reset, order="C", accept_large_sparse=True)
         if len(data) == 1:
             return without_duplicates(validated)
         return without_duplicates(validated[0]), *validated[1:]
@@ -152,16 +152,18 @@ class BinaryKernelClassifier(BinaryClassifier):
     kernel : {"rbf", "poly", "linear"}, default="rbf"
         exp(-gamma ||x - z||^2), (gamma x'z + coef0)^degree or x'z.  The papers use the rbf kernel, and (x'z + 1)^2 for
         the texts of RCV1, which is kernel="poly", gamma=1, degree=2, coef0=1.
-    gamma : float, {"scale", "median"} or None, default="scale"
-        gamma > 0 of the rbf and poly kernels.  "scale" is 1 / (n_features X.var()), None is 1 / n_features, "median" is
-        1 / (2 m^2) with the median distance m of rows; computed from the rows of `fit` or of the first `partial_fit`.
+    gamma : float, {"scale", "auto", "median"} or None, default="scale"
+        gamma > 0 of all kernels with a name but "linear".  "scale" is 1 / (n_features X.var()), "auto" or None is
+        1 / n_features, "median" is 1 / (2 m^2) with the median distance m of rows; computed from the rows of `fit` or
+        of the first `partial_fit`.
         Try 0.1, 0.3, 1 and 3 times the value of "scale", the grid of configs/experiment/own_file.yaml.  The papers use
         1 / (2 s^2) with a percentile s of the distances between training rows: the 20th in Zhang et al., ICML 2013, the
         5th in Zhang et al., AAAI 2012.
     degree : float, default=3
         Degree > 0 of the poly kernel.
     coef0 : float, default=1.0
-        Constant of the poly kernel; at 0 or above the kernel is positive definite for an integer `degree`.
+        Constant of the poly and sigmoid kernels; at 0 or above the poly kernel is positive definite for an integer
+        `degree`.
     random_state : int, RandomState instance or None, default=None
         Seed of all random draws; an integer makes results reproducible.
     dtype : {"float32", "float64"} or None, default=None
@@ -192,5 +194,22 @@ class BinaryKernelClassifier(BinaryClassifier):
     def _dtypes(self):
         return super()._dtypes() if self.dtype is None else self.dtype
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == PRECOMPUTED
+        return tags
+
     def _kernel(self, X):
+        if self.kernel == PRECOMPUTED:
+            return Kernel(PRECOMPUTED, matrix=X)
         return Kernel(self.kernel, gamma_of(self.gamma, X), self.degree, self.coef0)
+
+    def _rows(self, X):
+        """Return X, or a column of the indices of its rows if it is a precomputed kernel matrix."""
+        if self.kernel != PRECOMPUTED:
+            return X
+        n, n_columns = X.shape
+        if n != n_columns:
+            message = f"kernel='precomputed': expected a square matrix of the training rows, got shape {X.shape}."
+            raise ValueError(message)
+        return np.arange(n, dtype=X.dtype)[:, None]

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from klr_bench.estimators.core.threads import single_threaded_blas
 
@@ -44,6 +44,17 @@ class Classifier(ClassifierMixin, BaseEstimator):
             raise ValueError(message)
         super().__setstate__(state)
         self._is_loaded = True
+
+
+def checked_data(estimator, *data, **options):
+    """Validate X, or X and y, by `validate_data`, with a hint if X has missing values or texts."""
+    try:
+        return validate_data(estimator, *data, accept_sparse="csr", **options)
+    except ValueError as error:
+        if "X contains NaN" not in str(error) and "could not convert string" not in str(error):
+            raise
+        message = f"{error}\nklr_bench.TablePreparer converts tables with missing values and texts to numbers."
+        raise ValueError(message) from error
 
 
 def checked_fit(method):

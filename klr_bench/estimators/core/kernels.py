@@ -1,16 +1,23 @@
 """Kernel functions, the choice of gamma, and conversion of inner products to kernel values.
 
-rbf     exp(-gamma ||x - z||^2) = 2^(-rate ||x - z||^2),  rate = gamma / log(2)
-    poly    (gamma x'z + coef0)^degree
-    linear  x'z
+    rbf          exp(-gamma ||x - z||^2) = 2^(-rate ||x - z||^2),  rate = gamma / log(2)
+    poly         (gamma x'z + coef0)^degree
+    linear       x'z
+    laplacian    exp(-gamma sum_j |x_j - z_j|)
+    sigmoid      tanh(gamma x'z + coef0), which is not positive semi-definite
+    f            f(X, Z), a function of the user that is called with blocks of rows
+    precomputed  elements of a matrix that is given in place of the rows, which are known by their indices
 
-Powers of 2 are faster than those of e. `klr_bench.estimators.core.operands` has the products.
+All estimators accept the first three, which have compiled code; the rbf kernel is a power of 2, which is faster than
+one of e.  `klr_bench.estimators.core.operands` has the products.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,12 +29,16 @@ from klr_bench.estimators.core.rows import slices
 from klr_bench.estimators.core.vectors import same_bits
 
 KERNELS = ("rbf", "poly", "linear")
+"""Kernels that all estimators accept."""
+PRECOMPUTED = "precomputed"
+MORE_KERNELS = ("laplacian", "sigmoid", PRECOMPUTED)
+"""Kernels that batch solvers and online learners without a budget accept, besides functions."""
 RBF, POLY, LINEAR = range(3)
 """Codes of the kernels in compiled code."""
 MULTIPLIED = 64
 """Largest integer degree for which powers are computed by multiplication."""
-WIDTHS = ("scale", "median")
-"""Values of gamma that depend on the training rows."""
+WIDTHS = ("scale", "auto", "median")
+"""Values of gamma that are computed from the training rows."""
 VARIANCE_VALUES = 2**22
 """Number of values that are converted to float64 at a time to compute their variance."""
 MEDIAN_ROWS = 1000
@@ -38,10 +49,16 @@ MEDIAN_ROWS = 1000
 class Kernel:
     """A kernel function and its parameters, named as in scikit-learn."""
 
-    name: str = "rbf"
+    name: str | Callable[..., Any] = "rbf"
+    """Name of the kernel, or a function f(X, Z)."""
     gamma: float = 1.0
     degree: float = 3
     coef0: float = 1.0
+    matrix: Any = field(default=None, compare=False, repr=False)
+    """Precomputed kernel values (n, n) of the training rows, dense or CSR."""
+
+    def __getstate__(self):
+        return vars(self) | {"matrix": None}  # only fit needs the matrix
 
     @property
     def rate(self):
@@ -60,7 +77,7 @@ class Kernel:
         return values
 
     def diagonal(self, X):
-        """Return the kernel value k(x, x) for each row x of X, as float64."""
+        """Return k(x, x) for each row x of X, as float64, if the kernel is one of KERNELS."""
         if self.name == "rbf":
             return np.ones(X.shape[0])
         squared = squared_norms(X).astype(np.float64)
@@ -70,14 +87,14 @@ class Kernel:
 def gamma_of(gamma, X):
     """Convert the parameter gamma to a number, computed from the training rows X if necessary.
 
-    None is 1 / d, "scale" 1 / (d v) with the variance v of all elements of X (1 where it is 0), as in scikit-learn;
-    "median" is 1 / (2 m^2) with the median m of the distances of at most MEDIAN_ROWS rows, evenly spaced (where it is
-    0, all as for "scale").
+    None and "auto" are 1 / d, "scale" 1 / (d v) with the variance v of all elements of X (1 where it is 0), as in
+    scikit-learn; "median" is 1 / (2 m^2) with the median m of the distances of at most MEDIAN_ROWS rows, evenly spaced
+    (where it is 0, all as for "scale").
     """
     if gamma not in (None, *WIDTHS):
         return gamma
     n, d = X.shape
-    if gamma is None:
+    if gamma in (None, "auto"):
         return 1.0 / d
     if gamma == "median":
         from sklearn.metrics.pairwise import euclidean_distances  # a slow import

@@ -6,11 +6,11 @@ import inspect
 from functools import wraps
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils import check_random_state, column_or_1d
 
 from klr_bench.estimators.core.classifier import distinct_labels, refuse_balanced, row_weights
+from klr_bench.estimators.core.rows import stacked
 from klr_bench.estimators.core.threads import parallel_map
 
 SEEDS = 2**31 - 1
@@ -144,8 +144,7 @@ def in_common(self):
     The learners' `_numbers` (n_support,) identify their rows; -1 is a row that no other learner has.
     """
     learners = fitted_learners(self)
-    rows = [learner.support_vectors_ for learner in learners]
-    rows = sp.vstack(rows, format="csr") if sp.issparse(rows[0]) else np.vstack(rows)
+    rows = stacked([learner.support_vectors_ for learner in learners])
     numbers = np.concatenate([learner._numbers for learner in learners])
     own = np.flatnonzero(numbers < 0)
     numbers[own] = numbers.max(initial=-1) + 1 + np.arange(len(own))

@@ -19,6 +19,7 @@ from functools import partial
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, get_blas_funcs, solve_triangular
 
+from klr_bench.estimators.core.operands import refuse_indefinite
 from klr_bench.estimators.core.row_blocks import (
     Centers,
     Rows,
@@ -33,6 +34,8 @@ ROWS_PER_CENTER, LEAST_ROWS, MOST_ROWS = 8, 2000, 16_000
 """Number of rows of the preconditioner, per center, and its limits."""
 JITTER = {"float32": 1e-7, "float64": 1e-13}
 """Multiple of B times the mean diagonal of G that is added to its diagonal."""
+MOST_JITTER = 1e-3
+"""Largest share of the trace of G that is added; with a positive semi-definite kernel less is enough."""
 PATH = 10.0
 """Factor between the values of lam for which the problem of the preconditioner's rows is solved in turn."""
 FIRST_LAM = 1e-2
@@ -85,7 +88,7 @@ class NewtonCG:
 
     def __init__(self, centers, call, X, signs, shares, lam):
         self._call, self.lam, self.n_passes, self.n_iter = call, lam, 0, 0
-        self.T = _factor(centers.gram(), JITTER[centers.dtype.name])
+        self.T = _factor(centers, JITTER[centers.dtype.name])
         X = centers.operands.rows(X)
         K = np.concatenate([centers.values(X[part]) for part in slices(X.shape[0], 4096)])
         self._Z = np.ascontiguousarray(solve_triangular(self.T, K.T, trans=1, check_finite=False).T)
@@ -191,7 +194,7 @@ class NewtonCG:
                 self.w[k] -= cho_solve(factor, gradient, check_finite=False)
 
     def _sample_derivatives(self, w, signs, lam):
-        """Return the gradient (B,) and a Cholesky factor of the Hessian at w, for the sample of rows."""
+        """Return the gradient at w and a Cholesky factor of the Hessian, for the sample of rows."""
         Z, shares = self._Z, self._shares
         f = (Z @ w.astype(Z.dtype)).astype(np.float64)
         gradient = (loss_slopes(f, signs, shares).astype(Z.dtype) @ Z).astype(np.float64) + lam * w
@@ -207,14 +210,17 @@ class NewtonCG:
         )
 
 
-def _factor(G, jitter):
-    """Return a Cholesky factor of G plus a multiple of the identity.
+def _factor(centers, jitter):
+    """Return a Cholesky factor of the kernel values of the centers plus a multiple of I.
 
     The multiple grows by factors of 10 until the sum is positive definite.
     """
+    G = centers.gram()
     added = jitter * len(G) * max(float(np.mean(np.diag(G))), np.finfo(float).tiny)
     while True:
         try:
             return cholesky(G + added * np.eye(len(G)), lower=False, check_finite=False)
         except LinAlgError:
             added *= 10
+        if added > MOST_JITTER * np.abs(np.diag(G)).sum():
+            refuse_indefinite(centers.operands.kernel, f"it has an eigenvalue below {-added / 10:.1g}")

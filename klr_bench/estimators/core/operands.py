@@ -6,11 +6,14 @@ A tile of kernel values is one product of prepared operands and one elementwise 
     poly    (gamma x'z + coef0)^degree   [gamma x, coef0] . [z, 1]
     linear  x'z
 
+Other kernels are computed by a function of two blocks of rows (`Pairwise`) or taken from a matrix (`Precomputed`).
+
 The kernel does not depend on the origin o, the median of some training rows, but without it the squared distances of
 rows far from 0 would be lost in float32.
 
 All kinds of operands have the same methods:  `left` and `right` prepare rows, `values` and `sums` return kernel values
-and weighted sums of them, and `fitting` returns the operands that some rows need.  `operands_of` chooses the kind.
+and weighted sums of them, `diagonal` returns k(x, x), and `fitting` returns the operands that some rows need.
+`operands_of` chooses the kind.
 """
 
 from __future__ import annotations
@@ -24,12 +27,14 @@ import scipy.sparse as sp
 from klr_bench.estimators.core import bits, tiles
 from klr_bench.estimators.core.bits import WORDS, PackedRows, TwoValued, two_valued
 from klr_bench.estimators.core.inverted import CompactIndex, sparse_products
-from klr_bench.estimators.core.kernels import Kernel, squared_norms
-from klr_bench.estimators.core.rows import growing_like, in_layout, restricted
+from klr_bench.estimators.core.kernels import KERNELS, PRECOMPUTED, Kernel, squared_norms
+from klr_bench.estimators.core.rows import growing_like, in_layout, restricted, slices
 from klr_bench.estimators.core.vectors import augment
 
 TILE = 1024
 """Maximum number of rows whose weighted kernel values are added in the precision of the kernel."""
+DIAGONAL_ROWS = 32
+"""Number of rows per call of a kernel function if only k(x, x) is needed."""
 ORIGIN_ROWS = 256
 """Number of rows that determine the origin (their median) and the kind of operands."""
 DENSE_AT_MOST = 8192
@@ -92,6 +97,10 @@ class _Plain:
         added in float64.
         """
         return _added(lambda tile, of_tile: of_tile @ self.values(tile, right), left, weights, right, size)
+
+    def diagonal(self, X):
+        """Return the kernel value k(x, x) for each row x of X, as float64."""
+        return self.kernel.diagonal(X)
 
 
 @dataclass(frozen=True)
@@ -195,6 +204,67 @@ class Indexed(_Plain):
 
 
 @dataclass(frozen=True)
+class Pairwise(_Plain):
+    """Rows as operands, for kernels that are computed by a function of two blocks of rows."""
+
+    kernel: Kernel
+    sparse: bool
+    """True if the function gets CSR matrices."""
+    left_is_rows = True
+
+    def rows(self, X):
+        """Convert X to the layout of the training rows."""
+        return in_layout(X, self.sparse)
+
+    left = rows
+    """The left operand consists of the rows themselves."""
+
+    def right(self, X):
+        """Transpose the rows of X."""
+        return self.rows(X).T
+
+    def values(self, left, right):
+        """Return the matrix of kernel values of a left and a right operand."""
+        name, Z = self.kernel.name, right.T
+        if callable(name):
+            values = name(left, Z)
+        else:
+            from sklearn.metrics.pairwise import pairwise_kernels  # a slow import
+
+            parameters = {"gamma": self.kernel.gamma, "coef0": self.kernel.coef0}
+            values = pairwise_kernels(left, Z, name, filter_params=True, **parameters)
+        expected = left.shape[0], Z.shape[0]
+        if np.shape(values) != expected:
+            message = f"kernel: expected an array of shape {expected} from {name!r}, got {np.shape(values)}."
+            raise ValueError(message)
+        return np.ascontiguousarray(in_layout(values, sparse=False), dtype=left.dtype)
+
+    def diagonal(self, X):
+        """Return the kernel value k(x, x) for each row x of X, as float64."""
+        parts = [X[part] for part in slices(X.shape[0], DIAGONAL_ROWS)]
+        values = [self.values(self.left(part), self.right(part)).diagonal() for part in parts]
+        return np.concatenate(values).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Precomputed(Pairwise):
+    """Indices of training rows (n, 1) as operands, for a matrix of kernel values.
+
+    Other rows are given by their kernel values (m, n_train) with the training rows.
+    """
+
+    def right(self, X):
+        """Return the kernel values (n_train, m) of m rows with the training rows."""
+        if X.shape[1] == 1:
+            X = self.kernel.matrix[X[:, 0].astype(int)]
+        return in_layout(X, sparse=False).T
+
+    def values(self, left, right):
+        """Return the matrix of kernel values of a left and a right operand."""
+        return np.ascontiguousarray(right[left[:, 0].astype(int)], dtype=left.dtype)
+
+
+@dataclass(frozen=True)
 class Packed:
     """Operands that store two-valued features as bits, and the other features as in `Dense`.
 
@@ -289,6 +359,10 @@ class Packed:
 
         return _added(of_tile, left, weights, right, size)
 
+    def diagonal(self, X):
+        """Return the kernel value k(x, x) for each row x of X, as float64."""
+        return self.kernel.diagonal(X)
+
     def _words(self, left, right):
         word = WORDS[left.dtype]
         return self.packing(left.dtype), (left.view(word), right.view(word))
@@ -320,11 +394,28 @@ def in_tiles(kernel, right):
     return kernel.name == "rbf" and right.dtype == np.float32
 
 
+def nonnegative_diagonal(operands, X):
+    """Return k(x, x) for each row x of X; raise ValueError if one is negative."""
+    diagonal = operands.diagonal(X)
+    if diagonal.min(initial=0.0) < 0:
+        refuse_indefinite(operands.kernel, f"k(x, x) of a row is {diagonal.min():g}")
+    return diagonal
+
+
+def refuse_indefinite(kernel, reason):
+    """Raise ValueError because a solver needs a positive semi-definite kernel matrix."""
+    matrix = "this solver needs a positive semi-definite kernel matrix"
+    message = f"kernel={kernel.name!r}: {matrix}, but {reason}; use another kernel, gamma or coef0."
+    raise ValueError(message)
+
+
 def operands_of(kernel, X):
     """Choose the operand type that computes a kernel fastest on data like X.
 
     The kind is chosen from the first rows.
     """
+    if kernel.name not in KERNELS:
+        return (Precomputed if kernel.name == PRECOMPUTED else Pairwise)(kernel, sp.issparse(X))
     wide = X.shape[1] > DENSE_AT_MOST
     if sp.issparse(X) and wide:
         return Indexed(kernel)

@@ -41,7 +41,7 @@ class Centers:
         self.block_rows = min(max(VALUES // self.B // LANES, 1) * LANES, 4096)
         fitting = limit * 1e6 / (n * self.dtype.itemsize)
         self.values_fit = fitting >= self.B
-        self.operands_fit = isinstance(self.left, np.ndarray) and self.left.shape[1] <= fitting
+        self.operands_fit = not operands.left_is_rows and self.left.shape[1] <= fitting
 
     def values(self, rows):
         """Return the kernel values (m, B) of some rows with the centers."""

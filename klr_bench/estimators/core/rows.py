@@ -150,6 +150,11 @@ def in_layout(X, sparse):
     return sp.csr_matrix(X) if sparse else X.toarray()
 
 
+def stacked(parts):
+    """Stack arrays, or CSR matrices, of rows."""
+    return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.vstack(parts)
+
+
 def refuse_dense(name, what, X, n, instead):
     """Raise ValueError if n rows of a sparse X would need too much memory as a dense array."""
     needed = n * X.shape[1] * 8 / 1e6

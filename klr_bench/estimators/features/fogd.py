@@ -36,11 +36,11 @@ class FOGD(Progressive, FeatureDescentClassifier):
     n_components : int, default=500
         Number D of features, 1 to a million.  The error of the kernel falls as 1 / sqrt(D).  In the reference of
         budget_all 414 features are as accurate on Adult as 3,443 (84.5 %).
-    gamma : float, {"scale", "median"} or None, default="scale"
-        gamma > 0 of the kernel.  "scale" is 1 / (n_features X.var()), None is 1 / n_features, "median" is 1 / (2 m^2)
-        with the median distance m of rows; computed from the rows of `fit` or of the first `partial_fit`.  Try 0.1,
-        0.3, 1 and 3 times the value of "scale".  The experiments have 1 / (2 s^2) with the 20th percentile s of the
-        distances between training rows.
+    gamma : float, {"scale", "auto", "median"} or None, default="scale"
+        gamma > 0 of the kernel.  "scale" is 1 / (n_features X.var()), "auto" or None is 1 / n_features, "median" is
+        1 / (2 m^2) with the median distance m of rows; computed from the rows of `fit` or of the first `partial_fit`.
+        Try 0.1, 0.3, 1 and 3 times the value of "scale".  The experiments have 1 / (2 s^2) with the 20th percentile s
+        of the distances between training rows.
 
     Attributes
     ----------

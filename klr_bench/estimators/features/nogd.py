@@ -24,6 +24,7 @@ from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import derivative
 from klr_bench.estimators.core.operands import operands_of
 from klr_bench.estimators.core.parameters import COUNT, POSITIVE, estimator, parameter
+from klr_bench.estimators.core.rows import stacked
 from klr_bench.estimators.features.base import MISTAKES, REFUSED, UPDATES, Descent, FeatureDescentClassifier
 
 SHARE = 0.2
@@ -105,8 +106,7 @@ class NystroemState:
     def _insert(self, loss, eta, X, y, weights):
         """Learn from rows until the budget is full; return the number of rows learned."""
         b, n = len(weights), self.features.n_features
-        rows = [self.features.centers, X]
-        rows = sp.vstack(rows, format="csr") if self.sparse else np.vstack(rows)
+        rows = stacked([self.features.centers, X])
         features = KernelFeatures(self.features.operands.fitting(X), rows)
         coef, last = np.hstack([self.coef, np.zeros(y.shape)]), np.zeros(1)
         K = np.ascontiguousarray(features.transform(X))

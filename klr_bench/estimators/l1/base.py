@@ -12,10 +12,11 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.core.binary import BinaryKernelClassifier
 from klr_bench.estimators.core.classifier import (
+    checked_data,
     checked_decision,
     distinct_labels,
     refuse_weightless,
@@ -50,7 +51,7 @@ class L1Classifier(BinaryKernelClassifier):
 
     def _validate(self, *data, dtype, reset=False):
         order = None if self.features == "linear" else "C"
-        return validate_data(self, *data, dtype=dtype, reset=reset, accept_sparse="csr", order=order)
+        return checked_data(self, *data, dtype=dtype, reset=reset, order=order)
 
     def _fit_classes(self, X, ys, weights, callback):
         starts = [learner._last_solution() for learner in self.estimators_]

@@ -9,6 +9,7 @@ from numbers import Real
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from klr_bench.estimators.core.binary import ANY_KERNEL
 from klr_bench.estimators.core.classifier import checked_decision
 from klr_bench.estimators.core.parameters import JOBS, Number, estimator, parameter
 from klr_bench.estimators.online import engine
@@ -35,6 +36,14 @@ class OnlineKernelClassifier(OnlineClassifier):
 
     Parameters
     ----------
+    kernel : {"rbf", "poly", "linear", "laplacian", "sigmoid", "precomputed"} or callable, default="rbf"
+        exp(-gamma ||x - z||^2), (gamma x'z + coef0)^degree, x'z, exp(-gamma sum_j |x_j - z_j|),
+        tanh(gamma x'z + coef0), or a function f(X, Z) that returns the kernel values (n, m) of two blocks of rows.
+        With "precomputed" X is the matrix (n_samples, n_samples) of the kernel values of the training rows, for
+        predictions those of other rows with the training rows; ``support_vectors_`` are indices in a column, and there
+        is no `partial_fit`.  "sigmoid" is not positive semi-definite: no bound holds, and negative squares of ||f||
+        count as 0.  The papers use the rbf kernel, and (x'z + 1)^2 for the texts of RCV1, which is kernel="poly",
+        gamma=1, degree=2, coef0=1.
     n_jobs : int or None, default=None
         Number of threads that compute kernel values; None uses as many as BLAS would, -1 one per core.  The result does
         not depend on it.
@@ -58,6 +67,7 @@ class OnlineKernelClassifier(OnlineClassifier):
     """
 
     _: KW_ONLY
+    kernel: object = parameter("rbf", *ANY_KERNEL)
     n_jobs: int | None = parameter(None, *JOBS)
 
     grows = True
@@ -111,7 +121,7 @@ class OnlineKernelClassifier(OnlineClassifier):
         return self._state.support.dtype
 
     def _new_state(self, X):
-        return engine.OnlineState(self._kernel(X), X, range(len(self.classes_) if self._has_many() else 1))
+        return engine.OnlineState(self._kernel(X), self._rows(X), range(len(self.classes_) if self._has_many() else 1))
 
     def _learning(self):
         """Return a function that learns from a block of rows.

@@ -9,9 +9,9 @@ import scipy.sparse as sp
 from numba import float64, int64
 
 from klr_bench.estimators.core.jit import compiled
-from klr_bench.estimators.core.operands import operands_of
+from klr_bench.estimators.core.operands import nonnegative_diagonal, operands_of
 from klr_bench.estimators.core.parameters import POSITIVE, SHARE, estimator, parameter
-from klr_bench.estimators.core.rows import Growing, enlarged, growing_like
+from klr_bench.estimators.core.rows import Growing, enlarged, growing_like, stacked
 from klr_bench.estimators.core.vectors import add_scaled, first_of_largest
 from klr_bench.estimators.online.one_vs_rest import OneVsRestKernelClassifier
 from klr_bench.estimators.online.state import LAST, MISTAKES, REFUSED, BlockState, T
@@ -117,7 +117,8 @@ class DoubleState(BlockState):
     def _learn_block(self, X, y, C, rho):
         n, b = len(self.support), len(y)
         rows = X.astype(np.float64)
-        both = sp.vstack([self.support.rows, X], format="csr") if self.sparse else np.vstack([self.support.rows, X])
+        nonnegative_diagonal(self.operands, rows)
+        both = stacked([self.support.rows, X])
         right = self.operands.right(both.astype(np.float64))
         values = np.ascontiguousarray(self.operands.values(self.operands.left(rows), right))
         labels, coef, sums = np.r_[self.labels, y], np.r_[self.coef, np.zeros(b)], np.r_[self.sums, np.zeros(b)]
@@ -191,7 +192,7 @@ class DUOL(OneVsRestKernelClassifier):
     rho: float = parameter(0.1, SHARE)
 
     def _new_state(self, X):
-        return DoubleState(self._kernel(X), X)
+        return DoubleState(self._kernel(X), self._rows(X))
 
     def _learning(self):
         return lambda X, signs, *_: self._state.learn(X, signs, self.C, self.rho)

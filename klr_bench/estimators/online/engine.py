@@ -284,7 +284,7 @@ class OnlineState:
         rows = operands.rows(X)
         left, right = operands.both(rows)
         gram = np.ascontiguousarray(operands.values(left, right))
-        diagonal = operands.kernel.diagonal(rows)
+        diagonal = operands.diagonal(rows)
         n_rows, shape = self.row.max() + 1, (len(self.row), b)
         f = np.zeros(shape)
         f[:n_rows] = expand(operands, self.left.rows, self.weights.columns[:n_rows], right)

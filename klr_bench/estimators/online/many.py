@@ -164,16 +164,17 @@ class SharedFit:
             learner._n_first = len(y)
             if "feature_names_in_" in vars(first):
                 learner.feature_names_in_ = first.feature_names_in_
-        shared = {
+        shared = [
             (learner._kernel(X), learner.dtype, learner._passes(len(y)), repr(learner.class_weight))
             for learner in learners
-        }
-        if len(shared) > 1:
+        ]
+        if shared.count(shared[0]) < len(shared):
             message = "learners must have the same kernel, dtype, n_epochs and class_weight."
             raise ValueError(message)
         self.learners = list(learners)
         updates = [learner._update(stream) for learner, stream in zip(learners, _streams(learners), strict=True)]
-        self.state = engine.OnlineState(first._kernel(X), X, shared_rows(updates))
+        rows = first._rows(X)
+        self.state = engine.OnlineState(first._kernel(X), rows, shared_rows(updates))
         self._weights = [learner._weights(sample_weight, X, y) for learner in learners]
         groups, signs = grouped(updates), first._signs(y)
         n_passes = first._passes(len(y))
@@ -181,7 +182,7 @@ class SharedFit:
             for epoch in range(n_passes):
                 if epoch:
                     self.state.average_from_here()
-                stopped = self._learn(groups, X, signs, epoch, callback)
+                stopped = self._learn(groups, rows, signs, epoch, callback)
                 if n_passes > 1:
                     self.state.merge()
                 if stopped:

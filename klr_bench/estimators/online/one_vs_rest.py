@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 
 import numpy as np
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.core.classifier import checked_decision, checked_fit
@@ -12,6 +13,7 @@ from klr_bench.estimators.core.expansion import decide
 from klr_bench.estimators.core.multiclass import fitted_learners, in_common, one_vs_rest, spread
 from klr_bench.estimators.core.parameters import estimator, fixed
 from klr_bench.estimators.online.base import OnlineKernelClassifier
+from klr_bench.estimators.online.passes import has_rows
 from klr_bench.estimators.online.state import BLOCK
 from klr_bench.estimators.online.strategies import CHUNK, StrategyState
 
@@ -74,6 +76,7 @@ class OneVsRestKernelClassifier(OnlineKernelClassifier):
         """
         return super().fit(X, y, callback=callback)
 
+    @available_if(has_rows)
     @checked_fit
     @one_vs_rest
     def partial_fit(self, X, y, classes=None, callback=None):
@@ -92,7 +95,7 @@ class OneVsRestKernelClassifier(OnlineKernelClassifier):
         return []
 
     def _new_state(self, X):
-        return StrategyState(self._kernel(X), X, self.budget, by_age=self._by_age)
+        return StrategyState(self._kernel(X), self._rows(X), self.budget, by_age=self._by_age)
 
     def _learning(self):
         strategy, parameters = type(self)._strategy, [self.budget, *self._strategy_arguments()]

@@ -10,6 +10,7 @@ from sklearn.utils.metaestimators import available_if
 
 from klr_bench.estimators.core.binary import BinaryKernelClassifier
 from klr_bench.estimators.core.classifier import checked_fit, refuse_balanced, row_weights
+from klr_bench.estimators.core.kernels import PRECOMPUTED
 from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COUNT, estimator, parameter
 from klr_bench.estimators.core.rows import in_layout
 from klr_bench.estimators.online import engine
@@ -17,6 +18,14 @@ from klr_bench.protocols import FIRST
 
 SORTED = 50
 """Minimum number of rows for which sorted labels trigger a warning."""
+
+
+def has_rows(learner):
+    """Return True, or raise AttributeError if the kernel is precomputed."""
+    if learner.kernel == PRECOMPUTED:
+        message = f"{type(learner).__name__}: partial_fit needs rows; with kernel='precomputed' only fit learns."
+        raise AttributeError(message)
+    return True
 
 
 @estimator
@@ -99,6 +108,7 @@ class OnlineClassifier(BinaryKernelClassifier):
     def _complete(self, X, y):
         """Do nothing; subclasses may override this method to act at the end of `fit`."""
 
+    @available_if(has_rows)
     @checked_fit
     def partial_fit(self, X, y, classes=None, sample_weight=None, callback=None):
         """Continue learning from the rows of X in their order; return self.
@@ -159,7 +169,7 @@ class OnlineClassifier(BinaryKernelClassifier):
         if self._state is None:
             self._n_first = len(y)
             self._state = self._new_state(X)
-        X, learn, size = in_layout(X, self._state.sparse), self._learning(), self._size(callback)
+        X, learn, size = in_layout(self._rows(X), self._state.sparse), self._learning(), self._size(callback)
         for start in range(0, len(y), size):
             block = slice(start, start + size)
             rows = block if order is None else order[block]

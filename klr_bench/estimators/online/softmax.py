@@ -208,7 +208,9 @@ class SoftmaxKernelClassifier(OnlineKernelClassifier):
         return np.searchsorted(self.classes_, y)
 
     def _new_state(self, X):
-        return SoftmaxState(self._kernel(X), X, len(self.classes_)) if self._is_softmax() else super()._new_state(X)
+        if not self._is_softmax():
+            return super()._new_state(X)
+        return SoftmaxState(self._kernel(X), self._rows(X), len(self.classes_))
 
     def _learning(self):
         if not self._is_softmax():

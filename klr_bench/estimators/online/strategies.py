@@ -25,8 +25,8 @@ from numba.extending import overload
 from klr_bench.estimators.core.bits import add_counts
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.kernels import KERNELS, RBF, finish
-from klr_bench.estimators.core.operands import operands_of
-from klr_bench.estimators.core.rows import Growing, enlarged, growing_like, grown
+from klr_bench.estimators.core.operands import nonnegative_diagonal, operands_of
+from klr_bench.estimators.core.rows import Growing, enlarged, growing_like, grown, stacked
 from klr_bench.estimators.core.tiles import set_values
 from klr_bench.estimators.core.vectors import dot
 from klr_bench.estimators.online.state import (
@@ -279,8 +279,8 @@ class StrategyState(BlockState):
         self._fit_operands(X)
         self._make_room(len(y), size)
         rows, parameters = self.operands.rows(X), np.array(parameters, dtype=np.float64)
-        lengths = np.sqrt(self.operands.kernel.diagonal(rows))
-        learn = self._learn_by_index if self.operands.left_is_rows else self._learn_dense
+        lengths = np.sqrt(nonnegative_diagonal(self.operands, rows))
+        learn = self._learn_outside if self.operands.left_is_rows else self._learn_dense
         self.decided, done = np.zeros(len(y)), 0
         while done < len(y) and not self.counts[REFUSED]:
             before, ever = self.t - done, self.counts[EVER]
@@ -328,10 +328,13 @@ class StrategyState(BlockState):
         )  # fmt: skip
         return len(y)
 
-    def _learn_by_index(self, strategy, parameters, size, X, y, u, f, lengths):
-        """Learn from the first rows of X with an inverted index; return the number of rows used."""
+    def _learn_outside(self, strategy, parameters, size, X, y, u, f, lengths):
+        """Learn from the first rows of X; return their number.
+
+        Their kernel values are computed outside of compiled code.
+        """
         first, b = self.counts[N], min(size, len(y))
-        columns = sp.vstack([self.support.rows[self.number[:first]], X[:b]], format="csr")
+        columns = stacked([self.support.rows[self.number[:first]], X[:b]])
         victims = (self.counts[TURNS] + np.arange(n_victims(self.by_age, first, b, self.budget))) % self.budget
         values = self.operands.values(columns[np.r_[first : first + b, victims]], self.operands.right(columns))
         self.coef[first : first + b], self.length[first : first + b] = 0.0, lengths[:b]

@@ -11,10 +11,11 @@ import scipy.sparse as sp
 from scipy.special import expit, softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.core.classifier import (
     Classifier,
+    checked_data,
     checked_decision,
     refuse_single,
     refuse_weightless,
@@ -117,7 +118,7 @@ class PrototypeClassifier(Classifier):
         return np.column_stack([expit(-scores), expit(scores)]) if scores.ndim == 1 else softmax(scores, axis=1)
 
     def _new_rows(self, X):
-        X = validate_data(self, X, dtype=self._x.dtype, accept_sparse="csr", order="C", reset=False)
+        X = checked_data(self, X, dtype=self._x.dtype, order="C", reset=False)
         X = self._tidy(X)
         return Rows(X if self._columns is None else self._compacted(in_layout(X, sparse=True)), None, self._origin)
 

@@ -8,9 +8,8 @@ from numbers import Real
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import validate_data
 
-from klr_bench.estimators.core.classifier import checked_fit, distinct_labels, verbose_callback
+from klr_bench.estimators.core.classifier import checked_data, checked_fit, distinct_labels, verbose_callback
 from klr_bench.estimators.core.kernels import KERNELS
 from klr_bench.estimators.core.parameters import (
     CLASS_WEIGHT,
@@ -197,7 +196,7 @@ class PrototypeKLR(PrototypeClassifier):
         """
         self._validate_params()
         dtype = [np.float64, np.float32] if self.dtype is None else self.dtype
-        X, y = validate_data(self, X, y, dtype=dtype, accept_sparse="csr", order="C")
+        X, y = checked_data(self, X, y, dtype=dtype, order="C")
         self.classes_ = distinct_labels(y)
         self._check(X)
         random = check_random_state(self.random_state)

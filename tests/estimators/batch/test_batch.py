@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from klr_bench import DualCDKLR, ImportVectorMachine, PrimalCDKLR
 from klr_bench.datasets.synthetic import checkerboard
-from tests.estimators.samples import KERNELS, LAYOUTS, laid_out, suited, toy
+from tests.estimators.samples import ALL_KERNELS, KERNELS, LAYOUTS, laid_out, suited, toy
 from tests.reference import kernel as reference
 
 TINY = 0.03
@@ -35,7 +35,7 @@ def assert_is_the_solution(learner, X, y, rtol=1e-8):
 @pytest.mark.filterwarnings("ignore:cache_size")
 @pytest.mark.parametrize(("lam", "cache_size"), [(1e-4, 200), (1e-2, TINY), (1.0, 200)])
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+@pytest.mark.parametrize("kernel", [*KERNELS.values(), ALL_KERNELS["laplacian"]], ids=[*KERNELS, "laplacian"])
 def test_dual_reaches_the_objective_of_newton(lam, kernel, layout, cache_size, monkeypatch):
     X, y = toy()
     X = suited(X, layout)
@@ -45,6 +45,19 @@ def test_dual_reaches_the_objective_of_newton(lam, kernel, layout, cache_size, m
     expected = y * expit(-y * (K @ learner.dual_coef_)) / (len(y) * lam)
     np.testing.assert_allclose(learner.dual_coef_, expected, atol=1e-3 * np.max(np.abs(expected)))
     assert learner.duality_gap_ <= 1e-9
+
+
+@pytest.mark.filterwarnings("ignore:cache_size")
+@pytest.mark.parametrize("cache_size", [TINY, 200])
+def test_dual_reaches_a_stationary_point_with_an_indefinite_kernel(cache_size):
+    X, y = toy()
+    kernel = {"kernel": "sigmoid", "gamma": 0.5, "coef0": 0.5}
+    K = reference.kernel_matrix(X, X, **kernel)
+    assert np.linalg.eigvalsh(K)[0] < -1
+    learner = DualCDKLR(1e-2, tol=1e-9, max_iter=5000, cache_size=cache_size, random_state=0, **kernel).fit(X, y)
+    f = K @ learner.dual_coef_
+    np.testing.assert_allclose(learner.dual_coef_, y * expit(-y * f) / (len(y) * 1e-2), atol=1e-4)
+    assert learner.objective_ == pytest.approx(reference.batch_objective(K, y, learner.dual_coef_, 1e-2))
 
 
 @pytest.mark.filterwarnings("ignore:cache_size")
@@ -151,12 +164,12 @@ def test_decision_function_is_the_expansion_and_probabilities_its_sigmoid(learne
         np.testing.assert_array_equal(learner.predict_proba(data)[:, 1], expit(learner.decision_function(data)))
 
 
-@pytest.mark.parametrize("kernel", [KERNELS["rbf"], KERNELS["poly"]], ids=["rbf", "poly"])
+@pytest.mark.parametrize("kernel", ["rbf", "poly", "laplacian", "sigmoid"])
 def test_import_vectors_are_those_of_the_reference(kernel):
     X, y = toy(80)
     with pytest.warns(ConvergenceWarning, match="still decreasing at max_import_vectors=4"):
-        learner = ImportVectorMachine(1e-3, max_import_vectors=4, tol=1e-9, **kernel).fit(X, y)
-    K = reference.kernel_matrix(X, X, **kernel)
+        learner = ImportVectorMachine(1e-3, max_import_vectors=4, tol=1e-9, **ALL_KERNELS[kernel]).fit(X, y)
+    K = reference.kernel_matrix(X, X, **ALL_KERNELS[kernel])
     rows, a, objective = reference.import_vectors(K, y, 1e-3, 4)
     np.testing.assert_array_equal(learner.support_vectors_, X[rows])
     np.testing.assert_allclose(learner.dual_coef_, a, rtol=1e-6)

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from klr_bench import DualCDKLR, NystroemKLR
 from klr_bench.estimators.core import kernels, newton, row_blocks
-from tests.estimators.samples import KERNELS, LAYOUTS, laid_out, suited, toy
+from tests.estimators.samples import ALL_KERNELS, KERNELS, LAYOUTS, laid_out, suited, toy
 from tests.reference import kernel as reference
 
 
@@ -53,7 +53,7 @@ def assert_is_lowest(model, X, y, rtol=1e-6, atol=1e-4, weights=None):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+@pytest.mark.parametrize("kernel", [*KERNELS.values(), ALL_KERNELS["laplacian"]], ids=[*KERNELS, "laplacian"])
 def test_the_objective_is_that_of_lbfgs_for_all_kernels_and_layouts(kernel, layout, monkeypatch):
     X, y = toy()
     X = suited(X, layout)
@@ -94,6 +94,13 @@ def test_float32_is_near_float64():
     assert single.support_vectors_.dtype == np.float32
     assert single.objective_ == pytest.approx(double.objective_, rel=1e-5)
     np.testing.assert_allclose(single.predict_proba(X), double.predict_proba(X), atol=2e-3)
+
+
+def test_sparse_rows_in_float32_need_not_fit_into_the_cache(monkeypatch):
+    X, y = toy()
+    rows = laid_out(X.astype(np.float32), "csr by index", monkeypatch)
+    models = [NystroemKLR(1e-3, n_centers=40, cache_size=size, random_state=0).fit(rows, y) for size in (200, 1e-3)]
+    assert models[0].objective_ == pytest.approx(models[1].objective_, rel=1e-6)
 
 
 def test_weights_are_those_of_repeated_rows():

@@ -19,7 +19,7 @@ from klr_bench.estimators.core.vectors import CHUNK, first_of_largest
 from klr_bench.estimators.online import duol, strategies
 from tests.cover import cover
 from tests.estimators import one_pass
-from tests.estimators.samples import KERNELS, LAYOUTS, draws, laid_out, small, suited, toy
+from tests.estimators.samples import ALL_KERNELS, KERNELS, LAYOUTS, draws, laid_out, small, suited, toy
 from tests.reference import kernel as reference
 
 CASES = {
@@ -119,6 +119,15 @@ def test_equals_the_reference_in_double(case, budget, kernel, layout, block, ave
     f = expected(case, kernel_matrix(X, kernel), y, budget)
     tolerance = 1e-5 if case in PROJECTING or "duol" in case else 1e-10  # because of a nearly singular linear system
     assert_same_learner(learner, X, f, rtol=tolerance, atol=tolerance * np.abs(f.coef).max())
+
+
+@cover(2, case=UNLIMITED, kernel=["laplacian", "sigmoid"], layout=[np.asarray, sp.csr_matrix], average=[False, True])
+def test_learners_without_a_budget_equal_the_reference_with_other_kernels(case, kernel, layout, average, monkeypatch):
+    monkeypatch.setattr(strategies, "BLOCK", 7)
+    (X, y), kernel = toy(n=150), ALL_KERNELS[kernel]
+    learner = clone(case).set_params(average=average, **kernel).fit(layout(X), y)
+    f = expected(next(name for name in UNLIMITED if UNLIMITED[name] is case), kernel_matrix(X, kernel), y, None)
+    assert_same_learner(learner, X, f, rtol=1e-6, atol=1e-6 * np.abs(f.coef).max())
 
 
 @settings(max_examples=60)

@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.svm import SVC
 
 from klr_bench import L1KLR, ApproximateKernelLR, DualCDKLR, ImportVectorMachine
@@ -62,6 +63,18 @@ def check(operands, X, Z, dtype):
     for some in (weights, weights[:1]):
         sums = operands.sums(left, some, right)
         np.testing.assert_allclose(sums, some @ expected, rtol=0, atol=10 * TOLERANCE[dtype] * scale * len(expected))
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("kernel", [Kernel("laplacian", 0.3), Kernel("sigmoid", 0.1, coef0=-0.5)], ids=str)
+def test_kernels_of_scikit_learn_are_those_of_the_formula(kernel, dtype):
+    X = (toy(40)[0]).astype(dtype)
+    expected = pairwise_kernels(X, X, kernel.name, filter_params=True, gamma=kernel.gamma, coef0=kernel.coef0)
+    for layout in (np.asarray, sp.csr_matrix):
+        operands = operands_of(kernel, layout(X))
+        check(operands, sp.csr_matrix(X), X[:17], dtype)
+        np.testing.assert_allclose(operands.values(operands.left(X), operands.right(X)), expected, rtol=1e-5)
+        np.testing.assert_allclose(operands.diagonal(operands.rows(X)), np.diag(expected), rtol=1e-6)
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
@@ -246,7 +259,7 @@ def test_a_gamma_by_name_is_that_of_the_rows(layout):
     assert gamma_of("scale", X) == pytest.approx(SVC(gamma="scale").fit(X, LABELS)._gamma)
     distances = [np.linalg.norm(rows[i] - rows[j]) for i in range(80) for j in range(i)]
     assert gamma_of("median", X) == pytest.approx(1 / (2 * np.median(distances) ** 2))
-    assert gamma_of(None, X) == 1 / 4
+    assert gamma_of(None, X) == gamma_of("auto", X) == SVC(gamma="auto").fit(X, LABELS)._gamma == 1 / 4
     assert gamma_of(0.3, X) == 0.3
     assert gamma_of("scale", layout(np.ones((5, 4)))) == gamma_of("median", layout(np.ones((5, 4)))) == 1 / 4
     assert gamma_of("median", layout(rows[:1])) == gamma_of("scale", layout(rows[:1]))
@@ -262,7 +275,7 @@ BY_GAMMA = [NonConservativeKLR(), OSKL(random_state=0), Forgetron(9), DualCDKLR(
 BY_GAMMA += [L1KLR(), L1KLR(features="fourier", random_state=0), ApproximateKernelLR("fourier", random_state=0)]
 
 
-@pytest.mark.parametrize("name", ["scale", "median"])
+@pytest.mark.parametrize("name", ["scale", "auto", "median"])
 @pytest.mark.parametrize("estimator", BY_GAMMA, ids=lambda value: repr(value)[:30])
 def test_a_fit_with_a_gamma_by_name_is_that_with_the_number(estimator, name):
     by_name = estimator.set_params(gamma=name).fit(ROWS, LABELS).decision_function(ROWS)
