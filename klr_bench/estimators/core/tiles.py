@@ -122,7 +122,7 @@ def _unwrapped(context, builder, signature, arguments):
 
 
 def _block_of_values(n_rows):
-    """Return an intrinsic that computes the values of a block of `n_rows` rows and LANES columns.
+    """Return an intrinsic that computes the values of a block of n_rows x LANES pairs.
 
     Its arguments i and j are the first row and the first column.
     """

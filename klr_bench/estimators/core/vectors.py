@@ -74,7 +74,7 @@ def _augment(real):
 
 @compiled([_augment(float32), _augment(float64)])
 def augment(X, origin, factor, operand):
-    """Set the rows of `operand` (n, d + 2) to v = factor (x - origin), -||v||^2 / 2 and 1, for the rows x of X."""
+    """Set the rows of `operand` (n, d + 2) to v = factor (x - origin), -||v||^2 / 2 and 1."""
     d = X.shape[1]
     for i in range(len(X)):
         squared = 0.0

@@ -175,7 +175,7 @@ def _keep_signature(real):
 
 @compiled([_keep_signature(float32), _keep_signature(float64)])
 def _keep(block, stores, n):
-    """Copy the columns of inserted examples behind the first n columns of `stores`; return their places."""
+    """Append the columns of inserted examples to n columns of `stores`; return their places."""
     coef, average, since, weights, inserted = stores
     new_coef, new_average, new_since, new_weights, new_inserted = block
     new = np.empty(new_inserted.shape[1], dtype=np.int64)

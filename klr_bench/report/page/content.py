@@ -50,7 +50,7 @@ DIGITS = 6
 
 @dataclass(frozen=True)
 class Part:
-    """Section of a page; `kind` is "paper", "experiment", "against" (a comparison of two runs) or "site".
+    """Section of a page; `kind` is "paper", "experiment", "against" (two runs) or "site".
 
     `tables` and `plots` are values of JSON for the script of the page, and `pictures` other figures as data: addresses,
     by name.  `facts` are the time, source, machine and versions of a run, by name, `commands` reproduce it, and `links`

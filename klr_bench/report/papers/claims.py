@@ -50,7 +50,7 @@ class JudgedClaim:
 
     @property
     def verdict(self) -> str:
-        """The verdict on the claim, which holds if all its comparisons hold, or at least the share that it requires."""
+        """The verdict: a claim holds if all its comparisons hold, or the share that it requires."""
         if self.published and not self._holds(self.published):
             return OWN_TABLE
         if not self.comparisons:
