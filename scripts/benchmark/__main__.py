@@ -1,7 +1,7 @@
 """Benchmarks of the engine and the learners, mostly as ratios measured on one thread.
 
     python scripts/benchmark [floor] [bits] [threads] [peers] [passes] [loop] [grid] [budget] [features] [batch]
-                              [sparse] [growth] [l1] [confidence] [far_end] [stream] [stream_learners]
+                              [sparse] [growth] [l1] [confidence] [far_end] [small] [stream] [stream_learners]
                               [output=results/benchmark]
 
 floor   one pass, compared with the time of its matrix products and exponentials, or of bit operations
@@ -22,6 +22,7 @@ l1      solvers of L1-regularized kernel logistic regression, liblinear, saga, s
 far_end the driver of a run of 100,000 cells on a simulated cluster of 1,000 workers; four minutes
 confidence  linear learners with a covariance: passes over 450,000 rows of Covertype, and 2,000 features in blocks,
         compared with a compiled loop of rank-one updates; three minutes
+small   fits of 150 to 2,000 rows, compared with SVC, and learning row by row, compared with river, if it is installed
 stream  text files of KLR_BENCH_STREAM_MB (300) each, read in chunks from the text and from the cache, compared with
         the readers of scikit-learn and pandas; three minutes
 stream_learners  OSKL with a budget, FOGD and AROW on a text file of KLR_BENCH_STREAM_ROWS (2,000,000), compared with
@@ -59,6 +60,7 @@ import numba
 import numpy as np
 import passes
 import peers
+import small
 import sparse
 import stream
 import stream_learners
@@ -81,6 +83,7 @@ PARTS = {
     "l1": l1.measure,
     "confidence": confidence.measure,
     "far_end": far_end.measure,
+    "small": small.measure,
     "stream": stream.measure,
     "stream_learners": stream_learners.measure,
 }
