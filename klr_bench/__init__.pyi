@@ -1,6 +1,7 @@
 """The public names, for `klr_bench/__init__.py`, which imports each when it is first used, and for type checkers."""
 
 from .datasets.stream import stream as stream
+from .datasets.table_preparer import TablePreparer as TablePreparer
 from .estimators.batch.dual import DualCDKLR as DualCDKLR
 from .estimators.batch.ivm import ImportVectorMachine as ImportVectorMachine
 from .estimators.batch.klr import KLR as KLR

@@ -106,7 +106,7 @@ def test_from_a_file_to_a_table_and_a_page(tmp_path: Path, reader: Reader) -> No
     assert float(line[line.index("±") - 1]) > 73.6  # the share of customers who stay
     assert "AuxiliaryKLR()" in (tmp_path / "customers.html").read_text(encoding="utf-8")
     assert "data.scale" in printed["klr-bench report experiment=own_file compare=minmax"]
-    assert printed["python use.py"].startswith("[")
+    assert printed["python use.py"].endswith("]]\n")
 
 
 def settings() -> list[str]:

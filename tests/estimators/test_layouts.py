@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 import klr_bench
-from tests.estimators.samples import skip_if_not_installed, small
+from tests.estimators.samples import CLASSIFIERS, skip_if_not_installed, small
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore:lam=:UserWarning")
 
@@ -30,7 +30,7 @@ ASKED = FITTED | {"coo": sp.coo_matrix, "csc": sp.csc_matrix, "untidy": untidy}
 SHAPES = {"narrow": (5, 0.3), "wide": (100, 0.96), "bits": (40, 0.5), "mixed": (45, 0.5)}
 """Features, and the share of zeros.  CSR rows of the second are never made dense by the kernel machines; all features
 of the third have two values, as have all but five of the fourth."""
-EVERY = [name for name in klr_bench.__all__ if hasattr(getattr(klr_bench, name), "fit")]
+EVERY = [*CLASSIFIERS]
 VARIANTS = [
     ("ApproximateKernelLR", {"features": "fourier"}),
     ("ConfidenceWeighted", {"covariance": "diagonal"}),
