@@ -45,6 +45,8 @@ from .estimators.online.perceptron import KernelPerceptron as KernelPerceptron
 from .estimators.peers.approximate import ApproximateKernelLR as ApproximateKernelLR
 from .estimators.peers.l1 import L1Peer as L1Peer
 from .estimators.prototype.estimator import PrototypeKLR as PrototypeKLR
+from .model_file import load_model as load_model
+from .model_file import save_model as save_model
 from .report.load import load_results as load_results
 from .runner.executors._dask_rows import dask_rows as dask_rows
 

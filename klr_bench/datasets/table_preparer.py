@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -30,10 +30,8 @@ from klr_bench.datasets.column_kinds import (
 from klr_bench.datasets.columns import ColumnProfile, text_of
 from klr_bench.datasets.preprocessing import scaling_by
 from klr_bench.datasets.readers.layout import Layout
+from klr_bench.datasets.user_table import SOURCE
 from klr_bench.errors import KlrBenchError, fail
-
-PATH = "klr_bench_path"
-"""Attribute of a data frame for the path of the file from which `read_frame` has read it."""
 
 
 class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -97,7 +95,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         "scale": [StrOptions({"auto", "standard", "minmax"}), None],
     }
 
-    def __init__(self, columns: dict[str, str] | None = None, *, scale: str | None = "auto") -> None:
+    def __init__(self, columns: Mapping[str, str] | None = None, *, scale: str | None = "auto") -> None:
         self.columns = columns
         self.scale = scale
 
@@ -126,18 +124,19 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         frame = _frame(X)
         validate_data(self, frame if _has_names(X) else frame.to_numpy(), skip_check_array=True)
         with _value_errors():
-            path, layout, lines = _origin(frame)
-            names = dict(enumerate(frame.columns))
+            path, layout, lines = origin = _origin(frame)
+            names = {_position(layout, name): name for name in frame.columns}
             kinds = requested_kinds(path, names, self.columns or {})
             columns, features = [], []
-            for place, name in names.items():
-                values, profile = _values(frame.iloc[:, place]), ColumnProfile()
+            for place, (position, name) in enumerate(names.items()):
+                values, profile = _values(frame[name]), ColumnProfile()
                 if isinstance(values, list):
                     profile.add(lines, values)
                 else:
                     profile.set_numbers(lines, values)
-                columns.append(choose_column(path, layout, place, name, profile, kinds.get(place)))
-                features.append(_features(columns[-1], values, path, layout, lines))
+                column = choose_column(path, layout, position, name, profile, kinds.get(position))
+                features.append(_features(column, values, name, *origin))
+                columns.append(replace(column, place=place))
             if not sum(column.width for column in columns):
                 why = "; ".join(first_ten([f"{column.name}: {column.why}" for column in columns]))
                 setting = "data.columns={NAME: number}" if path else "columns={NAME: 'number'}"
@@ -164,21 +163,23 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if _has_names(X) and hasattr(self, "feature_names_in_"):
             known = self.feature_names_in_.tolist()
             if missing := [column.name for column in columns if column.name not in frame]:
-                message = f"X lacks the columns {', '.join(map(repr, missing))}; it has {first_ten([*frame.columns])}."
+                table = frame.attrs[SOURCE][0] if SOURCE in frame.attrs else "X"
+                lacking = ", ".join(map(repr, first_ten(missing)))
+                message = f"{table} lacks the columns {lacking}; it has {', '.join(map(repr, first_ten([*frame])))}."
                 raise ValueError(message)
             if unknown := [name for name in frame.columns if name not in known]:
                 warnings.warn(
                     f"Columns that `fit` has not seen are ignored: {', '.join(unknown)}.", stacklevel=3
                 )  # past set_output's wrapper
-            places = [frame.columns.tolist().index(column.name) for column in columns]
+            names = [column.name for column in columns]
         else:
             validate_data(self, frame if _has_names(X) else frame.to_numpy(), skip_check_array=True, reset=False)
-            places = [column.place for column in columns]
+            names = [frame.columns[column.place] for column in columns]
         with _value_errors():
             origin = _origin(frame)
             features = [
-                _features(column, _values(frame.iloc[:, place]), *origin, place)
-                for column, place in zip(columns, places, strict=True)
+                _features(column, _values(frame[name]), name, *origin)
+                for column, name in zip(columns, names, strict=True)
             ]
         return self._scaling.transform(np.concatenate(features, axis=1, dtype=np.float32))
 
@@ -232,10 +233,11 @@ def _frame(X: Any) -> pd.DataFrame:
     if not _has_names(X):
         X = check_array(X, dtype=None, ensure_all_finite=False)
         return pd.DataFrame(X, columns=[f"x{place}" for place in range(X.shape[1])])
-    frame = pd.DataFrame(X)
+    frame = pd.DataFrame(X) if isinstance(X, dict) else X  # a new frame would lose `SOURCE`
     frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
     if repeated := frame.columns[frame.columns.duplicated()].tolist():
-        message = f"X has several columns with the name {repeated[0]!r}; rename them."
+        table = frame.attrs[SOURCE][0] if SOURCE in frame.attrs else "X"
+        message = f"{table} has several columns with the name {repeated[0]!r}; rename them."
         raise ValueError(message)
     if frame.empty:
         message = f"X has {frame.shape[0]} rows and {frame.shape[1]} columns; expected at least one of each."
@@ -245,9 +247,12 @@ def _frame(X: Any) -> pd.DataFrame:
 
 def _origin(frame: pd.DataFrame) -> tuple[Path | None, Layout, Sequence[int]]:
     """Return the path of the file of a frame, or None, its layout, and the numbers of its rows."""
-    layout = Layout("", tuple(frame.columns), frame.shape[1], -1)
-    lines = frame.index.tolist() if is_integer_dtype(frame.index) else range(len(frame))
-    return frame.attrs.get(PATH), layout, lines
+    path, layout = frame.attrs.get(SOURCE, (None, Layout("", tuple(frame.columns), frame.shape[1], -1)))
+    return path, layout, frame.index.tolist() if is_integer_dtype(frame.index) else range(len(frame))
+
+
+def _position(layout: Layout, name: str) -> int:
+    return (layout.header or ()).index(name)
 
 
 def _values(column: pd.Series[Any]) -> NDArray[np.float64] | list[str]:
@@ -260,16 +265,16 @@ def _values(column: pd.Series[Any]) -> NDArray[np.float64] | list[str]:
 def _features(
     column: Column,
     values: NDArray[np.float64] | list[str],
+    name: str,
     path: Path | None,
     layout: Layout,
     lines: Sequence[int],
-    place: int | None = None,
 ) -> NDArray[np.float64]:
     """Convert the values of a column to features, an array of shape (n, column.width)."""
 
     def cell(row: int) -> str:
         value = values[row] if isinstance(values, list) else float(values[row])
-        return describe_cell(path, layout, lines[row], column.place if place is None else place, value)
+        return describe_cell(path, layout, lines[row], _position(layout, name), value)
 
     if isinstance(values, list):
         features = column.features(values)

@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from klr_bench.datasets.class_labels import Labels, first_ten, is_missing_label
+from klr_bench.datasets.class_labels import Labels, encode_targets, first_ten, is_missing_label, parse_number
 from klr_bench.datasets.column_kinds import Column, choose_column, describe, describe_cell, requested_kinds
 from klr_bench.datasets.columns import ColumnProfile
+from klr_bench.datasets.compression import DamagedFileError
+from klr_bench.datasets.readers import check_text, detect_format
 from klr_bench.datasets.readers.chunks import stack_rows
-from klr_bench.datasets.readers.layout import WIDE, Layout, TextRows, no_labeled_row, text_rows
+from klr_bench.datasets.readers.layout import WIDE, Layout, TextRows, layout_of, no_labeled_row, text_rows
 from klr_bench.errors import fail, sanitize
+from klr_bench.files import no_file
+from klr_bench.parsing import OpenModel
+
+SOURCE = "klr_bench_source"
+"""Attribute of a data frame for the path and the layout of the file from which it was read, used in messages."""
+
+
+class TrainingFile(OpenModel):
+    """Names of the columns in a training file, including the label column."""
+
+    names: list[str]
+    label: str
+    has_header: bool
 
 
 @dataclass(frozen=True)
@@ -67,6 +83,68 @@ def read_table(
     if sp.issparse(X) and np.isnan(X.data).any():
         fail(f"{path}: missing values are not supported with more than {WIDE:,} features; fill them in beforehand.")
     return X, np.array(codes, dtype=np.int64), table
+
+
+def read_frame(
+    path: Path, label_column: str | int | None = None, train: TrainingFile | None = None
+) -> tuple[pd.DataFrame, TrainingFile]:
+    """Read a user's table as a data frame of strings, and also return the names of its columns.
+
+    The index of the frame is the line numbers.  Columns without a name are called "column 1", "column 2" and so on.
+    `train` describes the training file if this is a file of new rows, which may lack the label column.  Raises
+    KlrBenchError that names the file, and the line if possible.
+    """
+    if fault := no_file(path):
+        fail(f"data.path: {sanitize(path, 1000)} {fault}; expected a CSV file.")
+    try:
+        check_text([path])
+        if detect_format(path) == "svmlight":
+            fail(f"{path}: expected a CSV file, got LIBSVM text; read it with sklearn.datasets.load_svmlight_file.")
+        known = None if train is None else train.names if train.has_header else ()
+        layout = layout_of(path, label_column, unnamed=True, names=known)
+        rows = [row for part in text_rows(path, layout) for row in part]
+    except DamagedFileError as error:
+        fail(f"{error.path}: {error}; obtain a new copy of the file.")
+    if not rows:
+        fail(f"{path}: no rows.")
+    names = [name or f"column {place + 1}" for place, name in enumerate(layout.header or [""] * layout.n_columns)]
+    if train and not train.has_header:
+        names = [name for name in train.names if name != train.label or layout.n_columns == len(train.names)]
+        if layout.n_columns != len(names):
+            fail(f"{path}: expected {len(train.names)} columns as in the training file, got {layout.n_columns}.")
+    frame = pd.DataFrame([fields for _, fields in rows], [line for line, _ in rows], names, dtype=object)
+    frame.attrs[SOURCE] = path, replace(layout, header=tuple(names))
+    return frame, train or TrainingFile(names=names, label=names[layout.label], has_header=layout.header is not None)
+
+
+def take_labels(frame: pd.DataFrame, label: str) -> tuple[pd.DataFrame, NDArray[Any], list[str]]:
+    """Split the frame of a training file into features and labels; also return notes on them.
+
+    The labels are integers or floats if all of them are numbers, otherwise strings.  Rows without a label are left out.
+    Raises KlrBenchError if there are fewer than 2 or more than 100 classes.
+    """
+    path, layout = frame.attrs[SOURCE]
+    column, labels, codes = layout.describe(layout.label), Labels(drop_missing=True), []
+    for line, text in frame[label].items():
+        try:
+            codes.append(-1 if labels.drops(text) else labels.code(text))
+        except ValueError as error:
+            fail(f"{path}, line {line}, {column}: {error}; set data.label=NAME to use another column.")
+    kept = np.array(codes) >= 0
+    if not kept.any():
+        raise no_labeled_row(path, layout, labels)
+    used = np.array(codes)[kept]
+    _, classes = encode_targets(used, labels, str(path), positive=None, multiclass=True, column=column)
+    counts = dict(zip(labels.spellings, np.bincount(used).tolist(), strict=True))
+    listed = ", ".join(first_ten([f"{name} ({counts[name]:,})" for name in classes]))
+    notes = [f"{path}: {len(used):,} rows", f"labels: {column}; {len(classes)} classes: {listed}"]
+    if n := labels.dropped.total():
+        notes.append(f"left out: {n:,} {'row' if n == 1 else 'rows'} without a label")
+    numbers = [parse_number(text) for text in labels.spellings]
+    values: list[Any] = labels.spellings if None in numbers else numbers
+    if all(isinstance(value, float) and value.is_integer() for value in values):
+        values = [int(value) for value in values]
+    return frame.loc[kept].drop(columns=label), np.array(values)[used], notes
 
 
 def _columns(path: Path, layout: Layout, requested: Mapping[str, str]) -> list[Column]:

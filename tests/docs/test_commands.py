@@ -99,8 +99,10 @@ def test_the_first_quarter_of_an_hour(tmp_path: Path, reader: Reader) -> None:
 
 def test_from_a_file_to_a_table_and_a_page(tmp_path: Path, reader: Reader) -> None:
     printed = reader.follow("your_data.md")
-    assert len(printed) == 7
+    assert len(printed) == 9
     assert (tmp_path / "customers.csv").read_bytes() == (DOCS / "_static" / "customers.csv").read_bytes()
+    predictions = (tmp_path / "predictions.csv").read_text().splitlines()
+    assert (len(predictions), predictions[0]) == (1001, "prediction,probability_no,probability_yes")
     lines = printed["klr-bench report experiment=own_file"].splitlines()
     (line,) = [line.split() for line in lines if line.startswith("AuxiliaryKLR() ")]
     assert float(line[line.index("±") - 1]) > 73.6  # the share of customers who stay
