@@ -165,7 +165,10 @@ def dump(model: Any, train: TrainingFile | None = None) -> bytes:
 
 
 def load(path: Path) -> tuple[Any, TrainingFile | None]:
-    """Return the model in a file, and the description of its training file, if any; see `load_model`."""
+    """Return the model in a file, and the description of its training file, if any.
+
+    Raises the errors and warnings of `load_model`.
+    """
     content = read_regular(path, LARGEST_MODEL)
     try:
         with zipfile.ZipFile(BytesIO(content)) as archive:

@@ -1,4 +1,4 @@
-"""Commands ``klr-bench fit`` and ``klr-bench predict``: a classifier for the user's own file."""
+"""Commands ``klr-bench fit`` and ``klr-bench predict``: a classifier for a file of the user."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def fit(arguments: Sequence[str]) -> int:
 
 
 def predict(arguments: Sequence[str]) -> int:
-    """Write the predictions of a stored model for the rows of a file, and return the exit status."""
+    """Write the predictions of a stored model for the rows of a file; return the exit status."""
     example = "model=model.skops data.path=new.csv output=predictions.csv"
     values = _values("predict", arguments, PREDICT_KEYS, example)
     path, output = _paths(values)
@@ -125,7 +125,7 @@ def _parsed(key: str, text: str) -> Any:
 
 
 def _algorithm(name: str, parameters: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
-    """Return the label and the estimator spec of an algorithm, with parameters of the command line."""
+    """Return the label of an algorithm and its estimator spec, including given parameters."""
     from klr_bench.config.resolve import resolve_algorithms
 
     searched = config_files.folders()
@@ -151,7 +151,7 @@ def _paths(values: Mapping[str, str]) -> tuple[Path, Path]:
 
 @contextmanager
 def _warning_lines() -> Iterator[None]:
-    """Print Python warnings as lines on standard error; convert a missing library to KlrBenchError."""
+    """Print Python warnings as lines; convert the error of a missing library to KlrBenchError."""
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)

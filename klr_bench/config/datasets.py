@@ -147,7 +147,7 @@ def with_own_file(stem: str, entry: DatasetEntry, data: DataConfig) -> DatasetEn
 
 
 def label_column(data: DataConfig) -> str | int | None:
-    """Return the name or the position of the label column of the user's own file, or None for the last column."""
+    """Return the name or the position of the user's label column, or None for the last column."""
     label = data.label
     return int(label) if isinstance(label, str) and label.removeprefix("-").isdecimal() else label
 

@@ -102,10 +102,12 @@ def test_the_layout_at_prediction_changes_nothing(name, options, layout, shape, 
     expected = decision(model, FITTED[layout](X.astype(precision)))
     joblib.dump(model, tmp_path / "model")
     pickled, mapped = pickle.loads(pickle.dumps(model)), joblib.load(tmp_path / "model", mmap_mode="r")
+    klr_bench.save_model(model, tmp_path / "model.skops")
+    stored = klr_bench.load_model(tmp_path / "model.skops")
     for asked in TOLERANCE:
         for lay in ASKED.values():
             assert_near(decision(model, lay(X.astype(asked))), expected, precision, asked)
-        for copy, lay in itertools.product([pickled, mapped], [np.asarray, sp.csr_matrix]):
+        for copy, lay in itertools.product([pickled, mapped, stored], [np.asarray, sp.csr_matrix]):
             assert_near(decision(copy, lay(X.astype(asked))), expected, precision, asked)
 
 
