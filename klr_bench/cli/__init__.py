@@ -38,9 +38,9 @@ klr-bench run [key=value ...]                   run an experiment, or continue i
 klr-bench fit data.path=FILE output=FILE        fit a classifier to your own CSV file and store it
     klr-bench fit data.path=train.csv output=model.skops
     klr-bench fit data.path=train.csv data.label=left algorithm=oskl_default output=model.skops
-    Keys: data.path, data.label (name or position of the label column; default: the last one), data.columns and
-    data.scale (as in klr-bench run), output (the model), algorithm (default: klr), seed (default: 0), and parameters
-    of the estimator, such as algorithms.klr.estimator.max_support=500.
+    Keys: data.path, data.label (name or position of the label column; default: the last one), data.positive,
+    data.columns and data.scale (as in klr-bench run), output (the model), algorithm (default: klr), seed (default: 0),
+    and parameters of the estimator, such as algorithms.klr.estimator.max_support=500.
 """,
     "predict": """\
 klr-bench predict model=FILE data.path=FILE output=FILE    predict the classes of new rows with a stored model

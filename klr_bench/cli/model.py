@@ -21,10 +21,10 @@ from klr_bench.instantiate import check_parameters
 from klr_bench.parsing import between, parse, parse_value
 from klr_bench.printing import printable
 
-FIT_KEYS = ("data.path", "data.label", "data.columns", "data.scale", "output", "algorithm", "seed")
+FIT_KEYS = ("data.path", "data.label", "data.positive", "data.columns", "data.scale", "output", "algorithm", "seed")
 PREDICT_KEYS = ("model", "data.path", "output")
 Seed = Annotated[int, between(0, MAX_SEED)]
-LITERAL = ("data.path", "data.label", "output", "algorithm")
+LITERAL = ("data.path", "data.label", "data.positive", "output", "algorithm")
 """Keys whose values are taken literally; the others are parsed by Hydra, as those of a run."""
 
 
@@ -52,7 +52,7 @@ def fit(arguments: Sequence[str]) -> int:
     check_parameters(substitute_gamma(estimator))
     model_file.dump(make_pipeline(preparer, make(substitute_gamma(estimator), {}, seed)))  # refuse it before a long fit
     frame, train = read_frame(path, label_column(data))
-    table, y, notes = take_labels(frame, train.label)
+    table, y, notes = take_labels(frame, train.label, data.positive)
     with _warning_lines():
         X = preparer.fit_transform(table)
         for number, note in enumerate([*notes, *describe(path, preparer.columns_)]):

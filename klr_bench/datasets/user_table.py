@@ -117,10 +117,13 @@ def read_frame(
     return frame, train or TrainingFile(names=names, label=names[layout.label], has_header=layout.header is not None)
 
 
-def take_labels(frame: pd.DataFrame, label: str) -> tuple[pd.DataFrame, NDArray[Any], list[str]]:
+def take_labels(
+    frame: pd.DataFrame, label: str, positive: str | None = None
+) -> tuple[pd.DataFrame, NDArray[Any], list[str]]:
     """Split the frame of a training file into features and labels; also return notes on them.
 
     The labels are integers or floats if all of them are numbers, otherwise strings.  Rows without a label are left out.
+    If there are more than two classes, all except `positive` become one.
     Raises KlrBenchError if there are fewer than 2 or more than 100 classes.
     """
     path, layout = frame.attrs[SOURCE]
@@ -134,7 +137,11 @@ def take_labels(frame: pd.DataFrame, label: str) -> tuple[pd.DataFrame, NDArray[
     if not kept.any():
         raise no_labeled_row(path, layout, labels)
     used = np.array(codes)[kept]
-    _, classes = encode_targets(used, labels, str(path), positive=None, multiclass=True, column=column)
+    targets, classes = encode_targets(
+        used, labels, str(path), positive=positive, multiclass=positive is None, column=column
+    )
+    if positive is not None and len(labels.spellings) > 2:
+        used, labels = (targets > 0).astype(int), Labels(classes)
     counts = dict(zip(labels.spellings, np.bincount(used).tolist(), strict=True))
     listed = ", ".join(first_ten([f"{name} ({counts[name]:,})" for name in classes]))
     notes = [f"{path}: {len(used):,} rows", f"labels: {column}; {len(classes)} classes: {listed}"]
