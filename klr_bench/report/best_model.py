@@ -102,13 +102,17 @@ def _python(data: StoredData, target: str, arguments: Parameters) -> str:
             "",
             *sorted(imports),
             "",
-            f'table = pd.read_csv({data.path!r}, sep=None, engine="python")',
-            f"label = table.columns[{int(label)}]" if is_position else f"label = {label!r}",
+            f'table = pd.read_csv({_quoted(data.path)}, sep=None, engine="python")',
+            f"label = table.columns[{int(label)}]" if is_position else f"label = {_quoted(label)}",
             "table = table.dropna(subset=[label])",
-            "y = table.pop(label)" + (f".astype(str) == {data.positive!r}" if data.positive is not None else ""),
+            "y = table.pop(label)" + (f".astype(str) == {_quoted(data.positive)}" if data.positive is not None else ""),
             f"preparer = TablePreparer({', '.join(f'{key}={value!r}' for key, value in options.items())})",
             "X = preparer.fit_transform(table)",
             f"classifier = {name}({', '.join(f'{key}={text}' for key, text in texts.items())}).fit(X, y)",
             "model = make_pipeline(preparer, classifier)",
         ]
     )
+
+
+def _quoted(text: Any) -> str:
+    return json.dumps(str(text), ensure_ascii=False)

@@ -68,7 +68,9 @@ class StoredData(OpenModel):
 
     path: Words | None = None
     label: int | Words | None = None
-    columns: dict[Words, Words] | None = None
+    columns: Annotated[
+        dict[Words, Words] | None, BeforeValidator(lambda kinds: kinds if isinstance(kinds, dict) else None)
+    ] = None
     scale: Words | None = None
     positive: Words | None = None
     format: Words | None = None
