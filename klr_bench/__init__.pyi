@@ -1,6 +1,7 @@
 """The public names, for `klr_bench/__init__.py`, which imports each when it is first used, and for type checkers."""
 
 from .datasets.stream import stream as stream
+from .datasets.table_preparer import TablePreparer as TablePreparer
 from .estimators.batch.dual import DualCDKLR as DualCDKLR
 from .estimators.batch.ivm import ImportVectorMachine as ImportVectorMachine
 from .estimators.batch.klr import KLR as KLR
@@ -44,6 +45,8 @@ from .estimators.online.perceptron import KernelPerceptron as KernelPerceptron
 from .estimators.peers.approximate import ApproximateKernelLR as ApproximateKernelLR
 from .estimators.peers.l1 import L1Peer as L1Peer
 from .estimators.prototype.estimator import PrototypeKLR as PrototypeKLR
+from .model_file import load_model as load_model
+from .model_file import save_model as save_model
 from .report.load import load_results as load_results
 from .runner.executors._dask_rows import dask_rows as dask_rows
 

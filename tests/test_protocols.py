@@ -9,17 +9,16 @@ from sklearn.metrics import balanced_accuracy_score, f1_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC, LinearSVC
 
-import klr_bench
 from klr_bench import PrototypeKLR, protocols
 from klr_bench.metrics.labels import METRICS
 from klr_bench.metrics.quality import at_checkpoint, fitted, last, measure
 from tests.estimators.one_pass import OSKL, Forgetron, NonConservativeKLR
+from tests.estimators.samples import CLASSIFIERS
 from tests.runner.learners import OfTwoClasses
 
 RANDOM = np.random.RandomState(0)
 X = RANDOM.standard_normal((120, 2))
 Y = np.where(X[:, 0] + 0.5 * RANDOM.standard_normal(120) > 0, 1, -1).astype(np.int8)
-CLASSES = [getattr(klr_bench, name) for name in klr_bench.__all__ if name[0].isupper()]
 PICTURE = {"gamma", "u", "b", "b0"}
 """Numbers of prototypes for pictures, which are no metrics; indices follow, as in u_0_1."""
 
@@ -99,7 +98,7 @@ def test_attributes_that_scikit_learn_documents():
     assert fitted(KNeighborsClassifier().fit(X, Y), 120) == {}
 
 
-@pytest.mark.parametrize("estimator_class", CLASSES, ids=lambda estimator_class: estimator_class.__name__)
+@pytest.mark.parametrize("estimator_class", CLASSIFIERS.values(), ids=lambda estimator_class: estimator_class.__name__)
 def test_shipped_classes_declare_names_of_the_catalogue(estimator_class):
     learner, seen = estimator_class(), []
 

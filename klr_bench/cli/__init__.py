@@ -34,6 +34,20 @@ klr-bench run [key=value ...]                   run an experiment, or continue i
     klr-bench run dataset=file data.path=mine.csv algorithm=[nc,oskl]
     Flags: -m (key=a,b: one run with each value), --cfg job, --dry-run, --quiet, --debug, --help (all keys).
 """,
+    "fit": """\
+klr-bench fit data.path=FILE output=FILE        fit a classifier to your own CSV file and store it
+    klr-bench fit data.path=train.csv output=model.skops
+    klr-bench fit data.path=train.csv data.label=left algorithm=oskl_default output=model.skops
+    Keys: data.path, data.label (name or position of the label column; default: the last one), data.positive,
+    data.columns and data.scale (as in klr-bench run), output (the model), algorithm (default: klr), seed (default: 0),
+    and parameters of the estimator, such as algorithms.klr.estimator.max_support=500.
+""",
+    "predict": """\
+klr-bench predict model=FILE data.path=FILE output=FILE    predict the classes of new rows with a stored model
+    klr-bench predict model=model.skops data.path=new.csv output=predictions.csv
+    Columns are found by name; a label column is not needed.  The output has the predicted class of each row, and
+    the probability of each class.
+""",
     "report": """\
 klr-bench report experiment=NAME                print tables and draw figures of finished results
     klr-bench report experiment=oskl_magic
@@ -96,6 +110,8 @@ klr-bench --version                             print the version
 
 Exit status: 0 success, 1 a cell failed or has conflicting results, 2 invalid input, 130 interrupted.
 """
+MODULES = {"fit": "model", "predict": "model", "report": "report", "site": "report", "watch": "watch"}
+"""Modules of the commands that have one."""
 DATA_VERBS = ("list", "fetch", "verify", "info")
 MERGE_KEYS = ("into",)
 DATA_KEYS = ("data.mirror", "data.cache")
@@ -147,8 +163,8 @@ def _dispatch(arguments: list[str], *, debug: bool) -> int:
         return run(rest, debug=debug)
     if "--help" in rest or "-h" in rest:
         return _print(HELP[verb])
-    if verb in ("report", "site", "watch"):
-        return int(getattr(import_module(f"klr_bench.cli.{'watch' if verb == 'watch' else 'report'}"), verb)(rest))
+    if verb in MODULES:
+        return int(getattr(import_module(f"klr_bench.cli.{MODULES[verb]}"), verb)(rest))
     commands: dict[str, Callable[[list[str]], int]] = {
         "merge": _merge,
         "data": _data,

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from klr_bench.cli import DATA_KEYS, DATA_VERBS, HELP, MERGE_KEYS
 from klr_bench.cli.arguments import HYDRA_FLAGS, OWN_FLAGS, OWN_KEYS
+from klr_bench.cli.model import FIT_KEYS, PREDICT_KEYS
 from klr_bench.cli.report import KEYS as REPORT_KEYS
 from klr_bench.cli.report import SITE_KEYS
 from klr_bench.cli.watch import KEYS as WATCH_KEYS
@@ -58,6 +59,8 @@ SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH}
 
 
 KEYS = {
+    "fit": FIT_KEYS,
+    "predict": PREDICT_KEYS,
     "report": REPORT_KEYS,
     "site": SITE_KEYS,
     "watch": WATCH_KEYS,
@@ -70,6 +73,7 @@ CHOICES: dict[str, Sequence[str]] = {
     **dict.fromkeys(("columns", "metrics"), tuple(METRICS)),
     "format": FORMATS,
     "orientation": [*ORIENTATIONS],
+    "data.scale": ("standard", "minmax", "none"),
     "kernel.kernel": KERNELS,
     "parallel.backend": BACKENDS,
     "selection.score": SCORES,

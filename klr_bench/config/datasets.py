@@ -124,13 +124,12 @@ def with_own_file(stem: str, entry: DatasetEntry, data: DataConfig) -> DatasetEn
                 fail(f"data.{key}={getattr(data, key)}: has no effect on a stream. Leave it out, or use dataset=file.")
     if data.test_path is not None and data.test_size is not None:
         fail("data.test_path= and data.test_size= are both given. Leave one of them out.")
-    label = data.label
     source = {
         "path": data.path,
         "test_path": data.test_path,
         "file_format": data.format,
         "n_features": data.n_features,
-        "label_column": int(label) if isinstance(label, str) and label.removeprefix("-").isdecimal() else label,
+        "label_column": label_column(data),
         "columns": data.columns,
     }
     assert isinstance(entry.source, SourceConfig)
@@ -145,6 +144,12 @@ def with_own_file(stem: str, entry: DatasetEntry, data: DataConfig) -> DatasetEn
     if data.scale is not None:
         changes["scale"] = None if data.scale == "none" else data.scale
     return entry.model_copy(update=changes)
+
+
+def label_column(data: DataConfig) -> str | int | None:
+    """Return the name or the position of the user's label column, or None for the last column."""
+    label = data.label
+    return int(label) if isinstance(label, str) and label.removeprefix("-").isdecimal() else label
 
 
 def _not_none(values: Plain) -> Plain:

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -139,6 +139,19 @@ class ColumnProfile:
         elif rows:
             self._add_numbers(numbers, rows[0])
 
+    def set_numbers(self, lines: Sequence[int], values: NDArray[np.float64]) -> None:
+        """Set the statistics to those of an array of numbers, in which NaN denotes a missing value."""
+        present = np.flatnonzero(~np.isnan(values))
+        numbers = values[present]
+        self.n, self.n_missing, self.dates = len(values), len(values) - len(present), not len(present)
+        different, counts = np.unique(numbers, return_counts=True)
+        if len(different) > MOST_COUNTED:
+            self.counts = None
+        else:
+            self.counts = Counter(dict(zip(map(text_of, different), counts.tolist(), strict=True)))
+        if len(present):
+            self._add_numbers(numbers, (lines[present[0]], text_of(numbers[0])))
+
     def _add_text(self, line: int, text: str) -> None:
         parts = parse_amount(text)
         form = (parts.unit, parts.mark in COMMA) if parts else None
@@ -154,7 +167,8 @@ class ColumnProfile:
         sizes = np.abs(numbers)
         self.marks |= {"large"} if (sizes >= 1000).any() else {"hundreds"} if (sizes >= 100).any() else set()
         self.whole = self.whole and bool((numbers == np.round(numbers)).all())
-        steps = np.diff(numbers, prepend=numbers[0] - 1 if math.isnan(self.last) else self.last)
+        with np.errstate(invalid="ignore"):  # of two infinite values
+            steps = np.diff(numbers, prepend=numbers[0] - 1 if math.isnan(self.last) else self.last)
         self.stepped, self.last = self.stepped and bool((steps == 1).all()), float(numbers[-1])
 
     def reason_to_leave_out(self, name: str) -> str | None:
@@ -199,6 +213,12 @@ class ColumnProfile:
         forms = {(unit, False), (unit, commas)}
         others = [value for form, value in self.first.items() if form not in forms]
         return sum(self.forms[form] for form in forms), min(others, default=None)
+
+
+def text_of(value: Any) -> str:
+    """Convert a value to the string that a CSV file would contain, such as 3 for 3.0."""
+    is_float = isinstance(value, float | np.floating)
+    return np.format_float_positional(value, trim="-") if is_float else str(value).strip()
 
 
 def is_missing(text: str) -> bool:

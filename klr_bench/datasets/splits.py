@@ -198,14 +198,11 @@ def prepare(dataset: Dataset, split: Split, scale: str | None) -> Prepared:
     replaced by the training median of its feature, and an indicator feature is added.  The arrays are read-only.
     """
     X_train, X_test = dataset.X[split.train], dataset.X[split.test]
-    if not sp.issparse(X_train) and (np.isnan(X_train).any() or np.isnan(X_test).any()):
-        from sklearn.impute import SimpleImputer
-
-        imputer = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True).fit(X_train)
-        X_train, X_test = (imputer.transform(X).astype(np.float32) for X in (X_train, X_test))
-    kind = scaling(dataset.name, scale, sparse=sp.issparse(X_train))
-    if kind is not None:
-        fitted = scaling_by(X_train, kind)
+    is_sparse = sp.issparse(X_train)
+    impute = not is_sparse and bool(np.isnan(X_train).any() or np.isnan(X_test).any())
+    kind = scaling(dataset.name, scale, sparse=is_sparse)
+    if impute or kind is not None:
+        fitted = scaling_by(X_train, kind, impute=impute)
         X_train, X_test = fitted.transform(X_train), fitted.transform(X_test)
     y_train, y_test = dataset.y[split.train], dataset.y[split.test]
     return Prepared(frozen(X_train), frozen(y_train), frozen(X_test), frozen(y_test), dataset.relevant)

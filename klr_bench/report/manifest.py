@@ -63,6 +63,25 @@ class StoredAlgorithm(OpenModel):
     estimator: dict[str, Parameter] = Field(default_factory=dict)
 
 
+class StoredData(OpenModel):
+    """Description of the user's own file in the stored configuration."""
+
+    path: Words | None = None
+    label: int | Words | None = None
+    columns: Annotated[
+        dict[Words, Words] | None, BeforeValidator(lambda kinds: kinds if isinstance(kinds, dict) else None)
+    ] = None
+    scale: Words | None = None
+    positive: Words | None = None
+    format: Words | None = None
+
+
+class StoredSelection(OpenModel):
+    """Settings of the selection of parameters in the stored configuration."""
+
+    score: Words = "accuracy"
+
+
 class StoredConfig(OpenModel):
     """The part of a run's configuration that reports use.
 
@@ -76,6 +95,8 @@ class StoredConfig(OpenModel):
     sweep: dict[FileName, dict[str, list[Parameter]] | None]
     experiment: Words | None = None
     seed: Any = None
+    data: StoredData = StoredData()
+    selection: StoredSelection = StoredSelection()
     figures: list[Words] | None = None
     metrics: list[Words] | None = None
     against: dict[str, dict[str, Parameter]] | None = None

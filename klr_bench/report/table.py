@@ -10,6 +10,7 @@ from klr_bench.errors import fail
 from klr_bench.metrics.labels import METRICS
 from klr_bench.metrics.metric import Metric
 from klr_bench.parsing import check_choice
+from klr_bench.report.best_model import Code, best_model
 from klr_bench.report.load import Results
 from klr_bench.report.manifest import Manifest
 from klr_bench.report.measured import Groups, Machine, Measured, Method, measure
@@ -69,6 +70,8 @@ class Table:
     """Display name of the baseline method for each metric that needs one, such as "FISTA; two_stage=False"."""
     measured_on: Machine
     """The machine of most fits; no ratio is shown for times from other machines."""
+    best: Sequence[Code]
+    """For the user's own file, a command and Python code that fit the best method to all rows."""
 
     @property
     def columns(self) -> str | None:
@@ -146,6 +149,7 @@ def build(measured: Measured, sources: Sequence[Source] = (), *, only_published:
         absent=[name for name, entry in config.datasets.items() if name not in present and not entry.own_file],
         measured_on=measured.machine,
         baselines=baselines,
+        best=best_model(manifest, measured.datasets),
     )
     matches = matches_by_method(sources, measured)
     for dataset in measured.datasets:

@@ -22,8 +22,9 @@ def estimators(reference: Path) -> dict[str, str]:
         name: table(["class", "method", "supports"], [_row(one, method, keys[one]) for one, method in of.items()], 3)
         for name, of in TEXTS["classes"].items()
     }
-    rows = [[f"{{func}}`~klr_bench.{name}`", text] for name, text in TEXTS["functions"].items()]
-    return tables | {"functions": table(["function", "description"], rows, 2)}
+    kinds = {name: "class" if inspect.isclass(getattr(klr_bench, name)) else "func" for name in TEXTS["functions"]}
+    rows = [[f"{{{kinds[name]}}}`~klr_bench.{name}`", text] for name, text in TEXTS["functions"].items()]
+    return tables | {"functions": table(["name", "description"], rows, 2)}
 
 
 def _row(name: str, method: str, keys: list[str]) -> list[str]:

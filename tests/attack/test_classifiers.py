@@ -17,7 +17,6 @@ from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
-import klr_bench
 from klr_bench import protocols
 from klr_bench.config import locations as config_files
 from klr_bench.config.resolve import resolve_run
@@ -29,6 +28,7 @@ from klr_bench.runner.plan import check_candidates
 from klr_bench.runner.scores import is_score
 from klr_bench.runner.selection import choose, score_fold
 from tests.config.composing import composed_values
+from tests.estimators.samples import CLASSIFIERS
 
 RANDOM = np.random.RandomState(0)
 X = RANDOM.standard_normal((120, 4)).astype(np.float32)
@@ -78,12 +78,11 @@ def test_a_learner_that_changes_x_in_selection_spoils_no_other() -> None:
     assert both == [None, *alone]
 
 
-OURS = [getattr(klr_bench, name) for name in klr_bench.__all__ if isinstance(getattr(klr_bench, name), type)]
-
-
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
-@pytest.mark.parametrize("cls", [*OURS, LogisticRegression, RandomForestClassifier], ids=lambda cls: cls.__name__)
+@pytest.mark.parametrize(
+    "cls", [*CLASSIFIERS.values(), LogisticRegression, RandomForestClassifier], ids=lambda cls: cls.__name__
+)
 def test_read_only_rows_give_the_same_fit_and_compile_nothing_more(cls: Any, sparse: bool) -> None:
     """After the warm-up, the timed fit finds all compiled code loaded."""
     rows = sp.csr_matrix(X) if sparse else X

@@ -18,14 +18,13 @@ import pytest
 import scipy.sparse as sp
 from sklearn.utils._param_validation import InvalidParameterError
 
-import klr_bench
 from klr_bench.estimators.core.classifier import checked_fit
 from tests.estimators.one_pass import OSKL
+from tests.estimators.samples import CLASSIFIERS
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
-CLASSES = {name: getattr(klr_bench, name) for name in klr_bench.__all__ if name[0].isupper()}
-INCREMENTAL = [name for name in CLASSES if hasattr(CLASSES[name], "partial_fit")]
+INCREMENTAL = [name for name in CLASSIFIERS if hasattr(CLASSIFIERS[name], "partial_fit")]
 SMALL = {"random_state": 0, "n_components": 10, "max_iter": 20, "max_import_vectors": 5, "memory_limit": 100}
 """Values of parameters that keep a fit short."""
 COUNTS = ("budget", "n_epochs", "batch_size", "n_components", "max_iter", "n_prototypes", "n_features_to_select")
@@ -37,13 +36,13 @@ FITS, REFUSED, EITHER = "fits", "refused", "either"
 
 def having(parameter: str) -> list[str]:
     """Return the names of the classes with a parameter."""
-    return [name for name in CLASSES if parameter in CLASSES[name]().get_params()]
+    return [name for name in CLASSIFIERS if parameter in CLASSIFIERS[name]().get_params()]
 
 
 def small(name: str, **options: Any) -> Any:
     """Return an unfitted estimator whose fit is short."""
-    known = CLASSES[name]().get_params()
-    return CLASSES[name](**{key: value for key, value in SMALL.items() if key in known} | options)
+    known = CLASSIFIERS[name]().get_params()
+    return CLASSIFIERS[name](**{key: value for key, value in SMALL.items() if key in known} | options)
 
 
 def outcome(model: Any, X: Any, y: Any) -> str:
@@ -67,10 +66,10 @@ def outcome(model: Any, X: Any, y: Any) -> str:
     return FITS
 
 
-@pytest.mark.parametrize("name", CLASSES)
+@pytest.mark.parametrize("name", CLASSIFIERS)
 def test_no_parameter_may_be_nonsense(name: str) -> None:
-    for parameter in CLASSES[name]().get_params():
-        declared = CLASSES[name]._parameter_constraints[parameter]
+    for parameter in CLASSIFIERS[name]().get_params():
+        declared = CLASSIFIERS[name]._parameter_constraints[parameter]
         wrong: list[Any] = [math.nan, -math.inf, "", "nonsense", [], object()]
         wrong += [-1] if parameter == "verbose" else [5] if "boolean" in map(str, declared) else []
         wrong += [] if None in declared else [None]
@@ -116,7 +115,7 @@ def odd_data() -> Iterator[tuple[str, Any, Any, str]]:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("name", CLASSES)
+@pytest.mark.parametrize("name", CLASSIFIERS)
 def test_odd_rows_and_labels_are_learned_or_refused(name: str) -> None:
     for case, data, labels, expected in odd_data():
         actual = outcome(small(name), data, labels)
@@ -148,7 +147,7 @@ def test_numbers_learned_that_are_not_finite_are_refused() -> None:
         Overflowing().fit(X, Y)
 
 
-@pytest.mark.parametrize("name", CLASSES)
+@pytest.mark.parametrize("name", CLASSIFIERS)
 def test_a_model_stored_and_mapped_read_only_predicts_the_same_and_learns_on(name: str, tmp_path: Path) -> None:
     model = small(name).fit(X, Y)
     joblib.dump(model, tmp_path / "model")

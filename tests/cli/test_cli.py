@@ -327,6 +327,9 @@ OSKLS = [f"oskl_{name} " for name in ("adult", "covtype", "covtype_radius", "los
         ("run paper=zhang2013", ["paper=zhang2013icml "]),
         ("run metrics=[accuracy,balanced", ["metrics=[accuracy,balanced_accuracy"]),
         ("run watch=t", ["watch=true "]),
+        ("fit algorithm=kl", ["algorithm=klr "]),
+        ("fit data.", ["data.path=", "data.label=", "data.positive=", "data.columns=", "data.scale="]),
+        ("predict m", ["model="]),
     ],
 )
 def test_matching_words(line: str, expected: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

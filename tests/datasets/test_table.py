@@ -12,16 +12,17 @@ from hypothesis import strategies as st
 from klr_bench.config.splitting import Share
 from klr_bench.datasets import load
 from klr_bench.datasets.class_labels import Labels
+from klr_bench.datasets.column_kinds import Column
 from klr_bench.datasets.columns import is_missing
 from klr_bench.datasets.readers import Reading
 from klr_bench.datasets.readers import read as read_files
 from klr_bench.datasets.readers.layout import layout_of
 from klr_bench.datasets.splits import make_split, prepare
-from klr_bench.datasets.user_table import Column, Table, read_table
+from klr_bench.datasets.user_table import Table, read_table
 from klr_bench.errors import KlrBenchError
 from tests.config.composing import dataset_of
 
-N = 40
+N, HERE = 40, Path("mine.csv")
 CITIES = ["Rome", "Oslo", "Rome", "Bern", "?"]
 SEXES = ["f", "m"]
 
@@ -75,7 +76,7 @@ def test_treatment_of_each_column(tmp_path: Path) -> None:
         age = np.nan if row["age"] == "NA" else row["age"]
         np.testing.assert_allclose(X[i], [age, *cities, row["sex"] == "m", float(row["x"])], rtol=1e-6)
     assert codes.tolist() == [int(i % 3 != 0) for i in range(N)]
-    assert table.notes() == [
+    assert table.notes(HERE) == [
         "labels: column 9 ('class')",
         "2 columns of numbers: age, x",
         "2 columns of text as 5 binary features: city (4), sex (1)",
@@ -148,7 +149,7 @@ def test_a_unit_is_removed_from_numbers(tmp_path: Path, form: str) -> None:
     X, _, found = treatment(tmp_path, table)
     np.testing.assert_array_equal(X[:, 0], [np.nan if i == 7 else float(f"{i - 5}.50") for i in range(30)])
     removed = f"the unit is removed from 1 column of numbers: price ({UNITS[form]!r})"
-    assert found.notes()[1:3] == ["2 columns of numbers: price, x", removed]
+    assert found.notes(HERE)[1:3] == ["2 columns of numbers: price, x", removed]
     assert treatment(tmp_path, table, price="text")[1].kind == "text"
     wrong = rf"'5 lb' is not a number with the unit {re.escape(repr(UNITS[form]))}"
     other = write(tmp_path / "test.csv", [row | {"price": "5 lb", "class": "a"} for row in table[:2]])
@@ -164,8 +165,8 @@ def test_numbers_in_different_units_stay_text_with_a_warning(tmp_path: Path) -> 
     assert (
         "warning: w is read as text because it has numbers with different units ('kg', 'g'); convert the numbers to "
         "one unit, or confirm with data.columns={w: text}"
-    ) in treatment(tmp_path, table)[2].notes()
-    assert "warning" not in "".join(treatment(tmp_path, table, w="text")[2].notes())
+    ) in treatment(tmp_path, table)[2].notes(HERE)
+    assert "warning" not in "".join(treatment(tmp_path, table, w="text")[2].notes(HERE))
     with pytest.raises(KlrBenchError, match=r"line 2, .*: '0 g' is not a number with the unit 'kg'; correct"):
         treatment(tmp_path, table, w="number")
     column = treatment(tmp_path, [{"w": f"{i}.5 {['kg', 'g'][i % 2]}", "x": i % 5} for i in range(60)])[1]
@@ -198,7 +199,7 @@ def test_separators_of_thousands_are_removed(tmp_path: Path, prices: list[str], 
         requested, numbers = {"price": "number"}, [4799, 4800]
     X, _, found = treatment(tmp_path, table, **requested)
     np.testing.assert_array_equal(X[:, 0], np.float32(numbers * 15))
-    assert ("commas separate thousands in 1 column: price" in found.notes()) == ("," in "".join(prices))
+    assert ("commas separate thousands in 1 column: price" in found.notes(HERE)) == ("," in "".join(prices))
     table[0]["price"] = '"1,5"'
     with pytest.raises(KlrBenchError, match=r"test.csv, line 2, column 1 \('price'\): '1,5' is not a number"):
         read(write(tmp_path / "test.csv", [row | {"class": "a"} for row in table]), train=found)
@@ -281,7 +282,8 @@ def test_columns_with_many_different_values(tmp_path: Path) -> None:
     ]
     _, _, found = treatment(tmp_path, table)
     assert [column.why for column in found.columns] == ["dates", "more than 1,000 different strings", "", ""]
-    assert len(found.columns[3].values) == 100, "rare values have no column"
+    assert (len(found.columns[3].values), len(found.columns[3].rare), found.columns[3].width) == (100, 200, 101)
+    assert "rare values share a feature in 1 column of text: code (200 values)" in found.notes(HERE)
 
 
 def test_missing_values_are_imputed_from_the_training_rows(tmp_path: Path) -> None:

@@ -99,14 +99,16 @@ def test_the_first_quarter_of_an_hour(tmp_path: Path, reader: Reader) -> None:
 
 def test_from_a_file_to_a_table_and_a_page(tmp_path: Path, reader: Reader) -> None:
     printed = reader.follow("your_data.md")
-    assert len(printed) == 7
+    assert len(printed) == 9
     assert (tmp_path / "customers.csv").read_bytes() == (DOCS / "_static" / "customers.csv").read_bytes()
+    predictions = (tmp_path / "predictions.csv").read_text().splitlines()
+    assert (len(predictions), predictions[0]) == (1001, "prediction,probability_no,probability_yes")
     lines = printed["klr-bench report experiment=own_file"].splitlines()
-    (line,) = [line.split() for line in lines if line.startswith("AuxiliaryKLR() ")]
+    (line,) = [line.split() for line in lines if line.startswith("AuxiliaryKLR() ") and "±" in line]
     assert float(line[line.index("±") - 1]) > 73.6  # the share of customers who stay
     assert "AuxiliaryKLR()" in (tmp_path / "customers.html").read_text(encoding="utf-8")
     assert "data.scale" in printed["klr-bench report experiment=own_file compare=minmax"]
-    assert printed["python use.py"].startswith("[")
+    assert printed["python use.py"].endswith("]]\n")
 
 
 def settings() -> list[str]:

@@ -5,8 +5,17 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import ClassifierMixin
 
+import klr_bench
 from klr_bench.estimators.core import operands
+
+CLASSIFIERS = {
+    name: thing
+    for name in klr_bench.__all__
+    if isinstance(thing := getattr(klr_bench, name), type) and issubclass(thing, ClassifierMixin)
+}
+"""The public classifiers, by name."""
 
 KERNELS = {
     "rbf": {"kernel": "rbf", "gamma": 0.7},

@@ -9,12 +9,11 @@ import klr_bench
 from klr_bench.config.locations import config_dir
 from klr_bench.estimators.linear.base import LinearClassifier
 from klr_bench.instantiate import build
-from tests.estimators.samples import skip_if_not_installed, toy
+from tests.estimators.samples import CLASSIFIERS, skip_if_not_installed, toy
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
-CLASSES = {name: thing for name in klr_bench.__all__ if isinstance(thing := getattr(klr_bench, name), type)}
-WITH_ALL_KERNELS = [cls for cls in CLASSES.values() if callable in cls._parameter_constraints.get("kernel", [])]
+WITH_ALL_KERNELS = [cls for cls in CLASSIFIERS.values() if callable in cls._parameter_constraints.get("kernel", [])]
 ALGORITHMS = {
     path.stem: spec
     for path in sorted((config_dir() / "algorithm").glob("*.yaml"))
@@ -71,7 +70,7 @@ def assert_conventions(estimator):
     assert not [failure for failure in failures if "skglm does not support sample weights" not in str(failure)]
 
 
-@pytest.mark.parametrize("cls", CLASSES.values(), ids=CLASSES)
+@pytest.mark.parametrize("cls", CLASSIFIERS.values(), ids=CLASSIFIERS)
 def test_conventions_of_scikit_learn(cls):
     assert_conventions(cls())
 
@@ -103,7 +102,7 @@ def test_what_is_configured_learns(algorithm):
 
 def test_every_class_is_configured():
     configured = {spec["_target_"].rpartition(".")[2] for spec in ALGORITHMS.values()}
-    missing = CLASSES.keys() - configured
+    missing = CLASSIFIERS.keys() - configured
     assert not missing, f"configs/algorithm/ has no YAML file whose _target_ is {' or '.join(sorted(missing))}"
-    unknown = configured - CLASSES.keys() - {"BestInHindsight"}  # which knows the rows that others are still to see
+    unknown = configured - CLASSIFIERS.keys() - {"BestInHindsight"}  # which knows the rows that others are still to see
     assert not unknown, f"klr_bench/__init__.pyi has no {' and no '.join(sorted(unknown))}"

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 import klr_bench
-from tests.estimators.samples import skip_if_not_installed, small
+from tests.estimators.samples import CLASSIFIERS, skip_if_not_installed, small
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore:lam=:UserWarning")
 
@@ -30,7 +30,7 @@ ASKED = FITTED | {"coo": sp.coo_matrix, "csc": sp.csc_matrix, "untidy": untidy}
 SHAPES = {"narrow": (5, 0.3), "wide": (100, 0.96), "bits": (40, 0.5), "mixed": (45, 0.5)}
 """Features, and the share of zeros.  CSR rows of the second are never made dense by the kernel machines; all features
 of the third have two values, as have all but five of the fourth."""
-EVERY = [name for name in klr_bench.__all__ if hasattr(getattr(klr_bench, name), "fit")]
+EVERY = [*CLASSIFIERS]
 VARIANTS = [
     ("ApproximateKernelLR", {"features": "fourier"}),
     ("ConfidenceWeighted", {"covariance": "diagonal"}),
@@ -102,10 +102,12 @@ def test_the_layout_at_prediction_changes_nothing(name, options, layout, shape, 
     expected = decision(model, FITTED[layout](X.astype(precision)))
     joblib.dump(model, tmp_path / "model")
     pickled, mapped = pickle.loads(pickle.dumps(model)), joblib.load(tmp_path / "model", mmap_mode="r")
+    klr_bench.save_model(model, tmp_path / "model.skops")
+    stored = klr_bench.load_model(tmp_path / "model.skops")
     for asked in TOLERANCE:
         for lay in ASKED.values():
             assert_near(decision(model, lay(X.astype(asked))), expected, precision, asked)
-        for copy, lay in itertools.product([pickled, mapped], [np.asarray, sp.csr_matrix]):
+        for copy, lay in itertools.product([pickled, mapped, stored], [np.asarray, sp.csr_matrix]):
             assert_near(decision(copy, lay(X.astype(asked))), expected, precision, asked)
 
 

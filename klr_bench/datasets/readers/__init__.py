@@ -24,7 +24,7 @@ from klr_bench.datasets.readers.layout import WIDE, Layout, check_width, layout_
 from klr_bench.errors import fail
 
 READER_VERSION = 1  # part of the hash of a data set; must be increased when a reader returns different arrays
-TABLE_VERSION = 4  # must be increased when the columns of a user's table are converted differently
+TABLE_VERSION = 5  # must be increased when the columns of a user's table are converted differently
 FORMATS = ("csv", "svmlight", "idx")
 DENSE_BYTES = 1 << 30  # maximum size of a matrix that is stored as dense although most values are zero
 Part = tuple[Any, NDArray[Any]]
@@ -153,7 +153,7 @@ def _delimited(paths: Sequence[Path], labels: Labels, reading: Reading) -> tuple
         layout = layout_of(path, reading.label_column, layout, unnamed=bool(reading.table))
         if reading.table and layout.n_columns <= WIDE:
             X, codes, table = read_table(path, layout, labels, reading.columns or {}, table)
-            notes = notes or table.notes()
+            notes = notes or table.notes(path)
         else:
             X, codes = _numbers(path, layout, labels)
         parts.append((X, codes))

@@ -6,7 +6,7 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice, pairwise
@@ -63,12 +63,18 @@ class Layout:
 
 
 def layout_of(
-    path: Path, label_column: str | int | None, train: Layout | None = None, *, unnamed: bool = False
+    path: Path,
+    label_column: str | int | None,
+    train: Layout | None = None,
+    *,
+    unnamed: bool = False,
+    names: Collection[str] | None = None,
 ) -> Layout:
     """Detect the delimiter, header and label column from the first lines of a file.
 
     Raises KlrBenchError if the columns differ from those of `train`.  With `unnamed`, the first column need not have a
-    name.
+    name.  With `names`, the names of columns in the training file, the first line is a header if it has one of them,
+    and the file need not have a label column.
     """
     with open_plain(path) as (stream, _):
         sample = list(islice(filter(str.strip, _decoded_lines(stream, path)), SAMPLE))
@@ -79,11 +85,13 @@ def layout_of(
         first = tuple(next(fields_of(iter(sample), delimiter), (0, [""]))[1])
     except csv.Error as error:
         raise not_delimited(path, error) from error
-    if len(first) < 2:
+    if len(first) < 2 and names is None:
         expected = "expected features and a label, separated by ',', ';', '|', tabs or spaces"
         fail(f"{path}: {expected}, got one column, {sanitize(repr(first[0]))}.")
     below = [row for row in _complete_rows(sample, delimiter)[1:] if len(row) == len(first)]
     is_header = (train and train.header == first) or _is_header(first, below, label_column)
+    if names is not None:
+        is_header = not set(names).isdisjoint(first)
     if is_header and not first[0] and label_column != 0 and not unnamed:
         fail(
             f"{path}: the first column has no name and probably contains the row numbers that pandas writes; "

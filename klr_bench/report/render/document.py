@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from klr_bench.parsing import check_choice
+from klr_bench.report.best_model import Code
 from klr_bench.report.labels import PLUS_MINUS
 from klr_bench.report.writing import ORIENTATIONS
 
@@ -42,11 +43,12 @@ class Grid:
 
 @dataclass(frozen=True)
 class Document:
-    """Title, tables and caption, independent of the output format."""
+    """Title, tables, caption and code, independent of the output format; LaTeX has no code."""
 
     title: str
     grids: Sequence[Grid]
     caption: Sequence[str]
+    code: Sequence[Code] = ()
 
 
 def aligned(
@@ -82,6 +84,7 @@ def markdown(document: Document) -> str:
     for grid in document.grids:
         parts += [pipe_table(grid), *(f"- {_md(note)}" for note in grid.notes)]
     parts.append("\n".join(f"- {_md(line)}" for line in document.caption))
+    parts += [f"{_md(one.sentence)}\n\n```{one.language}\n{one.text}\n```" for one in document.code]
     return "\n\n".join(parts) + "\n"
 
 

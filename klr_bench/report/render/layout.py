@@ -44,7 +44,7 @@ def document(table: Table) -> Document:
     """Return the results table of an experiment as a document."""
     causes, by = marks_of(table.causes), table.columns
     grids = [_crossed(block, by, causes) if by else _plain(block, causes) for block in table.blocks]
-    return Document(table.title or table.experiment, grids, caption(table))
+    return Document(table.title or table.experiment, grids, caption(table), table.best)
 
 
 def _plain(block: Block, causes: Causes) -> Grid:

@@ -56,6 +56,9 @@ def show(document: Document, console: Console) -> None:
         narrow = f"The terminal is too narrow for the columns {', '.join(omitted)}. Use format=md to show them."
         for line in [*document.caption, *([narrow] if omitted else [])]:
             console.print(_text(line, console, "dim"))
+        for code in document.code:
+            console.print(_text(f"\n{code.sentence}", console))
+            console.print(_text(f"\n{code.text}", console), soft_wrap=True)
     finally:
         console.width = width
 

@@ -1,0 +1,167 @@
+"""Commands ``klr-bench fit`` and ``klr-bench predict``: a classifier for a file of the user."""
+
+from __future__ import annotations
+
+import math
+import shlex
+import sys
+import time
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+from klr_bench.cli.arguments import split_keys
+from klr_bench.config import locations as config_files
+from klr_bench.config.models import MAX_SEED, AlgorithmEntry, DataConfig
+from klr_bench.errors import fail, sanitize
+from klr_bench.files import expanded, write_atomic
+from klr_bench.instantiate import check_parameters
+from klr_bench.parsing import between, parse, parse_value
+from klr_bench.printing import printable
+
+FIT_KEYS = ("data.path", "data.label", "data.positive", "data.columns", "data.scale", "output", "algorithm", "seed")
+PREDICT_KEYS = ("model", "data.path", "output")
+Seed = Annotated[int, between(0, MAX_SEED)]
+LITERAL = ("data.path", "data.label", "data.positive", "output", "algorithm")
+"""Keys whose values are taken literally; the others are parsed by Hydra, as those of a run."""
+
+
+def fit(arguments: Sequence[str]) -> int:
+    """Fit a classifier to the user's own file, store the pipeline, and return the exit status."""
+    parameters = [word.partition("=")[0] for word in arguments if word.startswith("algorithms.")]
+    values = _values("fit", arguments, [*FIT_KEYS, *parameters], "data.path=train.csv output=model.skops")
+    settings = {key: text if key in LITERAL else _parsed(key, text) for key, text in values.items()}
+    described = {key.removeprefix("data."): settings[key] for key in settings if key.startswith("data.")}
+    data = parse(DataConfig, described, "data.")
+    seed = parse_value(Seed, settings.get("seed", 0), "seed")
+    algorithm, estimator = _algorithm(values.get("algorithm", "klr"), {key: settings[key] for key in parameters})
+    path, output = _paths(values)
+    from sklearn.pipeline import make_pipeline
+
+    from klr_bench import model_file
+    from klr_bench.config.datasets import label_column
+    from klr_bench.datasets.column_kinds import describe
+    from klr_bench.datasets.table_preparer import TablePreparer
+    from klr_bench.datasets.user_table import read_frame, take_labels
+    from klr_bench.runner.bandwidth import resolve_gamma, substitute_gamma
+    from klr_bench.runner.selection import make
+
+    preparer = TablePreparer(data.columns, scale={None: "auto", "none": None}.get(data.scale, data.scale))
+    check_parameters(substitute_gamma(estimator))
+    model_file.dump(make_pipeline(preparer, make(substitute_gamma(estimator), {}, seed)))  # refuse it before a long fit
+    frame, train = read_frame(path, label_column(data))
+    table, y, notes = take_labels(frame, train.label, data.positive)
+    with _warning_lines():
+        X = preparer.fit_transform(table)
+        for number, note in enumerate([*notes, *describe(path, preparer.columns_)]):
+            _say(f"  {note}" if number else note)
+        classifier = make(resolve_gamma(estimator, X), {}, seed)
+        begun = time.perf_counter()
+        classifier.fit(X, y)
+        seconds = time.perf_counter() - begun
+    score = getattr(classifier, "best_score_", math.nan)
+    loss = "" if math.isnan(score) else f"; validation log loss {-score:.4f}"
+    _say(f"{algorithm}: fitted to {len(y):,} rows and {X.shape[1]:,} features in {seconds:.1f} s{loss}")
+    content = model_file.dump(make_pipeline(preparer, classifier), train)
+    write_atomic(output, content)
+    _say(f"{output}: {len(content) / 1000:,.0f} kB")
+    _say(f"Next: klr-bench predict model={shlex.quote(str(output))} data.path=NEW.csv output=predictions.csv")
+    return 0
+
+
+def predict(arguments: Sequence[str]) -> int:
+    """Write the predictions of a stored model for the rows of a file; return the exit status."""
+    example = "model=model.skops data.path=new.csv output=predictions.csv"
+    values = _values("predict", arguments, PREDICT_KEYS, example)
+    path, output = _paths(values)
+    stored = expanded(values["model"])
+    import pandas as pd
+
+    from klr_bench import model_file
+    from klr_bench.datasets.user_table import read_frame
+
+    with _warning_lines():
+        model, train = model_file.load(stored)
+        if train is None:
+            fail(
+                f"{stored}: expected a model of klr-bench fit, got a {type(model).__name__}; use load_model in Python."
+            )
+        frame, _ = read_frame(path, train=train)
+        table = frame.drop(columns=train.label, errors="ignore")
+        predictions = pd.DataFrame({"prediction": model.predict(table)})
+        if hasattr(model, "predict_proba"):
+            names = [f"probability_{name}" for name in model.classes_]
+            predictions[names] = model.predict_proba(table)
+    write_atomic(output, predictions.to_csv(index=False).encode())
+    counts = predictions["prediction"].value_counts(sort=False).sort_index()
+    _say(f"{output}: {len(table):,} rows, predicted as {', '.join(f'{name} ({n:,})' for name, n in counts.items())}")
+    return 0
+
+
+def _values(verb: str, arguments: Sequence[str], keys: Sequence[str], example: str) -> dict[str, str]:
+    """Return the values of the keys of a command; those in `example` are required."""
+    words, values = split_keys(arguments, keys)
+    missing = [word for word in example.split() if word.partition("=")[0] not in values]
+    if words or missing:
+        got = f"got {sanitize(words[0])!r}" if words else "got none"
+        expected = missing[0].partition("=")[0] + "=..." if missing else "key=value"
+        fail(f"{verb}: expected {expected}, {got}. Try klr-bench {verb} {example}")
+    return values
+
+
+def _parsed(key: str, text: str) -> Any:
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.errors import OverrideParseException
+
+    try:
+        (override,) = OverridesParser.create().parse_overrides([f"{key}={text}"])
+    except OverrideParseException:
+        fail(f"{key}: cannot read {sanitize(text)!r}. Quote special characters: {key}=\"'value'\"")
+    if override.is_sweep_override():
+        fail(f"{key}: expected one value, got {sanitize(text)!r}.")
+    return override.value()
+
+
+def _algorithm(name: str, parameters: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    """Return the label of an algorithm and its estimator spec, including given parameters."""
+    from klr_bench.config.resolve import resolve_algorithms
+
+    searched = config_files.folders()
+    config_files.check_own(searched)
+    content = config_files.read(config_files.find("algorithm", name, searched))
+    prefix = f"algorithms.{name}.estimator."
+    if others := [key for key in parameters if not key.startswith(prefix)]:
+        fail(f"unknown key {others[0]!r}. Parameters of this estimator are set by {prefix}NAME=VALUE.")
+    own = {key.removeprefix(prefix): value for key, value in parameters.items()}
+    entry = parse(AlgorithmEntry, content | {"estimator": {**content["estimator"], **own}}, f"algorithms.{name}.")
+    algorithm = resolve_algorithms({name: entry}, (), searched)[name]
+    return algorithm.label, algorithm.estimator
+
+
+def _paths(values: Mapping[str, str]) -> tuple[Path, Path]:
+    """Return the paths of the data and of the output, which is a new file or replaces one."""
+    path, output = expanded(values["data.path"]).absolute(), expanded(values["output"])
+    if output.is_dir() or output.absolute() in (path, Path(values.get("model", "")).absolute()):
+        got = "a folder" if output.is_dir() else "the file that is read"
+        fail(f"output={output}: expected the name of a file to write, got {got}.")
+    return path, output
+
+
+@contextmanager
+def _warning_lines() -> Iterator[None]:
+    """Print Python warnings as lines; convert the error of a missing library to KlrBenchError."""
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", UserWarning)
+            yield
+    except ImportError as error:
+        fail(str(error))
+    for text in dict.fromkeys(str(one.message) for one in caught):
+        sys.stderr.write(printable(f"warning: {text}\n"))
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(printable(f"{text}\n"))
+    sys.stdout.flush()

@@ -1,0 +1,233 @@
+"""Decide how the columns of a table are converted to features, and convert them.
+
+Units are removed from numbers, and missing numbers become NaN.  A column of text becomes one binary feature per value.
+Dates, row numbers, identifiers, strings that rarely repeat and constant columns are left out.  Files and data frames
+are treated alike: `path` is the path of a file, and None for a data frame.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from klr_bench.datasets.class_labels import LARGEST, first_ten
+from klr_bench.datasets.columns import FEW_VALUES, MOST_COUNTED, ColumnProfile, amount_value, is_missing, parse_numbers
+from klr_bench.datasets.readers.layout import Layout
+from klr_bench.errors import fail, nearest, sanitize
+
+NUMBER, TEXT, LEAVE_OUT = KINDS = ("number", "text", "leave_out")
+MOSTLY = 0.9
+"""Share of numbers in a column above which any other value is considered a mistake."""
+MOST_VALUES = 100
+"""Maximum number of values of a text column that get a feature of their own; rarer values share one."""
+FEW_ROWS, SMALL_SHARE = 5, 0.01
+"""A value is rare, and shares a feature with others, in fewer rows than the first and than this share of the rows."""
+MOST_UNITS = 10
+"""Maximum number of units in a column of numbers; with more units, the values are codes such as 12a and 7c."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a user's table, and how it is converted to features."""
+
+    place: int
+    """0-based position in the table."""
+    name: str
+    kind: str
+    why: str = ""
+    """Reason why the column is left out, or why numbers are treated as text."""
+    values: tuple[str, ...] = ()
+    """Values of a text column that get a feature; an empty string stands for a missing value."""
+    rare: tuple[str, ...] = ()
+    """Values of a text column that share the last feature."""
+    n_missing: int = 0
+    unit: str = ""
+    """Text before or after the numbers, which is removed."""
+    commas: bool = False
+    """True if commas separate thousands."""
+
+    @property
+    def width(self) -> int:
+        """Number of features to which the column is converted."""
+        return 1 if self.kind == NUMBER else len(self.values) + bool(self.rare)
+
+    def feature_names(self) -> list[str]:
+        """Return the names of the features, as scikit-learn's OneHotEncoder forms them."""
+        if self.kind == NUMBER:
+            return [self.name]
+        return [f"{self.name}_{value or 'nan'}" for value in self.values] + [f"{self.name}_rare"] * bool(self.rare)
+
+    def features(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Convert the strings of the column to features, an array of shape (n, width).
+
+        In a column of numbers, a missing value becomes NaN, and any other string that is not a number becomes infinity.
+        """
+        if self.kind == NUMBER:
+            numbers = None if self.unit else parse_numbers(texts)
+            if numbers is None:
+                numbers = np.array([math.nan if is_missing(text) else self._number(text) for text in texts])
+            return numbers[:, None]
+        places = {value: place for place, value in enumerate(self.values)} | dict.fromkeys(self.rare, len(self.values))
+        codes = np.array([places.get("" if is_missing(text) else text, -1) for text in texts])
+        columns: NDArray[np.float64] = (codes[:, None] == np.arange(self.width)).astype(np.float64)
+        return columns
+
+    def _number(self, text: str) -> float:
+        value = amount_value(text, self.unit, commas=self.commas)
+        return math.inf if value is None else value
+
+    def check(self, features: NDArray[np.float64], cell: Callable[[int], str]) -> None:
+        """Raise KlrBenchError if a feature is too large; `cell` describes the value in a row."""
+        wrong = np.flatnonzero((np.abs(features) > LARGEST).any(axis=1))
+        if len(wrong):
+            fail(
+                f"{cell(wrong[0])} is not a number{_with_unit(self.unit)} between -{LARGEST:g} and {LARGEST:g}; "
+                "correct or remove the row."
+            )
+
+
+def describe(path: Path | None, columns: Sequence[Column]) -> list[str]:
+    """Describe how the columns are converted, in a list of notes.
+
+    The list is empty if all columns consist of plain numbers without missing values.
+    """
+    numbers, texts, others = ([one for one in columns if one.kind == kind] for kind in KINDS)
+    if not (texts or others or any(one.n_missing or one.unit or one.commas for one in numbers)):
+        return []
+    notes: list[str] = []
+
+    def note(text: str, columns: Sequence[Column], detail: Callable[[Column], object] | None = None) -> None:
+        names = ", ".join(first_ten([f"{one.name} ({detail(one)})" if detail else one.name for one in columns]))
+        counted = "1 column" if len(columns) == 1 else f"{len(columns)} columns"
+        notes.extend([text.format(counted, names)] if columns else [])
+
+    note("{} of numbers: {}", numbers)
+    with_unit = [one for one in numbers if one.unit]
+    note("the unit is removed from {} of numbers: {}", with_unit, lambda one: repr(one.unit))
+    note("commas separate thousands in {}: {}", [one for one in numbers if one.commas])
+    note(f"{{}} of text as {sum(one.width for one in texts)} binary features: {{}}", texts, lambda one: one.width)
+    rare = [one for one in texts if one.rare]
+    note("rare values share a feature in {} of text: {}", rare, lambda one: f"{len(one.rare):,} values")
+    notes += [
+        f"warning: {one.name} is read as text because it has {one.why}; convert the numbers to one unit, or "
+        f"confirm with {_setting(path, one.place, one.name, TEXT)}"
+        for one in texts
+        if one.why
+    ]
+    replaced = "are replaced by the median of the training rows, and an indicator feature is added"
+    for text, columns in (
+        (f"missing values in {{}} of numbers {replaced}: {{}}", numbers),
+        ("missing values in {} of text are treated as a separate value: {}", texts),
+    ):
+        note(text, [one for one in columns if one.n_missing], lambda one: f"{one.n_missing:,}")
+    if others:
+        reasons = "; ".join(first_ten([f"{one.name}: {one.why}" for one in others]))
+        setting = (
+            "data.columns={NAME: number} or {NAME: text}" if path else "columns={NAME: 'number'} or {NAME: 'text'}"
+        )
+        notes.append(f"left out: {reasons}. To keep a column, set {setting}")
+    return notes
+
+
+def requested_kinds(path: Path | None, names: Mapping[int, str], requested: Mapping[str, str]) -> dict[int, str]:
+    """Convert the keys of `requested`, names or positions from 1, to positions from 0.
+
+    Raises KlrBenchError for unknown columns.
+    """
+    kinds: dict[int, str] = {}
+    for name, kind in requested.items():
+        places = [place for place, known in names.items() if known == name or (name == str(place + 1))]
+        if len(places) != 1:
+            what = " Several columns have this name; use the position." if places else nearest(name, names.values())
+            where = f"{path}: data.columns" if path else "columns"
+            fail(f"{where}: there is no feature column {sanitize(repr(name))}.{what}")
+        kinds[places[0]] = kind
+    return kinds
+
+
+def choose_column(
+    path: Path | None, layout: Layout, place: int, name: str, profile: ColumnProfile, requested: str | None
+) -> Column:
+    """Decide how a column is converted, given the statistics of its values.
+
+    `requested` is the kind that the user has set, or None.  Raises KlrBenchError for values that are unclear.
+    """
+    free, counts, units, n_present = requested is None, profile.counts, profile.units, profile.n_present
+
+    def column(kind: str, why: str = "", **more: Any) -> Column:
+        return Column(place, name, kind, why, n_missing=profile.n_missing, **more)
+
+    def setting(kind: str) -> str:
+        text = _setting(path, place, name, kind)
+        return f"'{text}'" if path else text
+
+    def refuse(value: tuple[int, str], reason: str) -> NoReturn:
+        cell = describe_cell(path, layout, value[0], place, value[1])
+        fail(f"{cell} {reason}, or leave the column out with {setting(LEAVE_OUT)}.")
+
+    if requested == LEAVE_OUT or n_present == 0:
+        by = "data.columns" if path else "columns"
+        return column(LEAVE_OUT, "no values" if n_present == 0 else f"as requested by {by}")
+    if counts is not None and len(counts) == 1 and not profile.n_missing:
+        return column(LEAVE_OUT, "the same value in all rows")
+    if free and (why := profile.reason_to_leave_out(layout.header[place] if layout.header else name)):
+        return column(LEAVE_OUT, why)
+    commas = profile.commas == "thousands" or (requested == NUMBER and profile.commas == "either")
+    unit = next(iter(units), "")
+    n_numbers, other = profile.numbers(commas=commas)
+    if requested != TEXT and other is None:
+        return column(NUMBER, unit=unit, commas=commas)
+    if other and (requested == NUMBER or (free and n_numbers >= MOSTLY * n_present)):
+        share = f", unlike {n_numbers:,} of the {n_present:,} values in the column" if free else ""
+        refuse(other, f"is not a number{_with_unit(unit)}{share}; correct the {'line' if path else 'value'}")
+    mixed = ""
+    if free:
+        many = counts is None or len(counts) > max(FEW_VALUES, n_present / 2)
+        all_numbers = None not in profile.forms
+        if profile.commas in {"decimal", "either"} and (all_numbers or many):
+            what = "has a decimal comma or thousands separators; write 1234.5 instead of 1.234,5"
+            if profile.commas == "either":
+                thousands = f"for thousands, set {setting(NUMBER)}"
+                what = f"has an ambiguous comma; {thousands}; for decimals, use a point"
+            first = min(value for form, value in profile.first.items() if form and form[1])
+            refuse(first, f"{what} (see decimal=',' and thousands='.' of pandas.read_csv)")
+        if all_numbers and 1 < len(units) <= MOST_UNITS:
+            mixed = f"numbers with different units ({', '.join(repr(unit) if unit else 'none' for unit in units)})"
+        if profile.dates or many:
+            counted = f"more than {MOST_COUNTED:,}" if counts is None else f"{len(counts):,}"
+            return column(LEAVE_OUT, "dates" if profile.dates else mixed or f"{counted} different strings")
+    if counts is None:
+        where = f"{path}: {name}" if path else f"column {name!r}"
+        fail(f"{where}: expected at most {MOST_COUNTED:,} different strings, got more; leave the column out.")
+    values = sorted(counts, key=lambda value: (-counts[value], value))
+    if len(values) == 2 and not profile.n_missing:
+        return column(TEXT, mixed, values=tuple(values[1:]))  # a column with two values needs only one binary feature
+    least = min(FEW_ROWS, SMALL_SHARE * n_present)
+    n_frequent = min(sum(counts[value] >= least for value in values) or len(values), MOST_VALUES)
+    frequent, rare = values[:n_frequent], values[n_frequent:]
+    return column(TEXT, mixed, values=tuple(frequent + [""] * bool(profile.n_missing)), rare=tuple(rare))
+
+
+def describe_cell(path: Path | None, layout: Layout, line: object, place: int, value: object) -> str:
+    """Describe a value for messages, for example "a.csv, line 2, column 1 ('x'): 'high'"."""
+    line = f"{path}, line {line}" if path else f"row {line}"
+    return f"{line}, {layout.describe(place)}: {sanitize(repr(value))}"
+
+
+def _setting(path: Path | None, place: int, name: str, kind: str) -> str:
+    """Return the setting that requests a kind of column, on the command line or in Python."""
+    if not path:
+        return f"columns={{{name!r}: {kind!r}}}"
+    key = name if re.fullmatch(r"[A-Za-z_][\w-]*", name, re.ASCII) else str(place + 1)  # other names need quotes
+    return f"data.columns={{{key}: {kind}}}"
+
+
+def _with_unit(unit: str) -> str:
+    return f" with the unit {sanitize(repr(unit))}" if unit else ""

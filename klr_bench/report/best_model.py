@@ -1,0 +1,118 @@
+"""The best method of a comparison on the user's own file: a command and Python code that fit it to all rows."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from klr_bench.config import locations as config_files
+from klr_bench.errors import KlrBenchError
+from klr_bench.instantiate import TARGET, Parameters, parameters
+from klr_bench.metrics.labels import METRICS
+from klr_bench.report.manifest import Manifest, StoredData
+from klr_bench.report.measured import MeasuredDataset
+
+STORABLE = ("klr_bench.", "sklearn.")
+"""Beginnings of the names of classes whose models `klr-bench fit` can store."""
+SCALE = " scale"
+"""End of a gamma that is a multiple of scikit-learn's "scale" (see `klr_bench.runner.bandwidth`)."""
+
+
+@dataclass(frozen=True)
+class Code:
+    """A command (`language` "sh") or Python code ("python"), with a sentence about it."""
+
+    sentence: str
+    language: str
+    text: str
+
+
+def best_model(manifest: Manifest, datasets: Sequence[MeasuredDataset]) -> list[Code]:
+    """Return a command and Python code that fit the best method to all rows of the user's file.
+
+    The best method has the best mean of the score by which parameters were selected; the parameters are those that most
+    repeats chose.  The list is empty if the data are not a CSV file of the user, if no method has this score, or if a
+    model of its class cannot be stored.
+    """
+    data, metric = manifest.config.data, METRICS.get(manifest.config.selection.score)
+    if len(datasets) != 1 or data.path is None or data.format == "svmlight" or metric is None:
+        return []
+    sign = 1 if metric.better == "lower" else -1
+    means = [(one, one.entries[metric.name].mean) for one in datasets[0].methods]
+    best = min(((sign * mean, place) for place, (_, mean) in enumerate(means) if mean is not None), default=None)
+    if best is None:
+        return []
+    method = means[best[1]][0]
+    name = method.algorithm
+    try:
+        spec = config_files.read(config_files.find("algorithm", name, config_files.folders()))["estimator"]
+        accepted = parameters(spec[TARGET]) if spec[TARGET].startswith(STORABLE) else None
+    except KlrBenchError:
+        return []
+    if accepted is None:
+        return []
+    chosen = Counter(json.dumps(row["params"], sort_keys=True) for row in datasets[0].groups[method.column])
+    merged = json.loads(chosen.most_common(1)[0][0]) | dict(method.variant)
+    own = {key: value for key, value in merged.items() if key in accepted}
+    changed = {f"algorithms.{name}.estimator.{key}": one for key, one in own.items() if spec.get(key) != one}
+    settings = {f"data.{key}": value for key, value in data if key != "format" and value is not None}
+    words = [f"{key}={_hydra(value)}" for key, value in (settings | {"algorithm": name} | changed).items()]
+    seed = {"random_state": 0} if "random_state" in accepted else {}
+    python = _python(data, spec[TARGET], {key: one for key, one in (spec | own).items() if key != TARGET} | seed)
+    return [
+        Code(
+            f"{method.algorithm_label} has the best {metric.title.lower()}. This command fits it to all rows:",
+            "sh",
+            shlex.join(["klr-bench", "fit", *words, "output=model.skops"]),
+        ),
+        Code("The same in Python:", "python", python),
+    ]
+
+
+def _hydra(value: Any) -> str:
+    """Format a value for Hydra's command-line grammar."""
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{key}: {_hydra(one)}' for key, one in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{','.join(map(_hydra, value))}]"
+    return {True: "true", False: "false", None: "null"}.get(value, str(value)) if type(value) is not str else value
+
+
+def _python(data: StoredData, target: str, arguments: Parameters) -> str:
+    module, _, name = target.rpartition(".")
+    names = ["TablePreparer", name] if module == "klr_bench" else ["TablePreparer"]
+    imports = [f"from klr_bench import {', '.join(sorted(names))}"]
+    imports += [f"from {module} import {name}"] * (module != "klr_bench")
+    label = -1 if data.label is None else data.label
+    is_position = isinstance(label, int) or label.removeprefix("-").isdecimal()
+    options: dict[str, Any] = {"columns": data.columns} if data.columns else {}
+    options |= {"scale": None if data.scale == "none" else data.scale} if data.scale else {}
+    gamma = arguments.get("gamma")
+    texts = {key: repr(value) for key, value in arguments.items()}
+    if isinstance(gamma, str) and gamma.endswith(SCALE):
+        texts["gamma"] = f"{gamma.removesuffix(SCALE)} / (X.shape[1] * X.var(dtype=float))"
+    return "\n".join(
+        [
+            "import pandas as pd",
+            "from sklearn.pipeline import make_pipeline",
+            "",
+            *sorted(imports),
+            "",
+            f'table = pd.read_csv({_quoted(data.path)}, sep=None, engine="python")',
+            f"label = table.columns[{int(label)}]" if is_position else f"label = {_quoted(label)}",
+            "table = table.dropna(subset=[label])",
+            "y = table.pop(label)" + (f".astype(str) == {_quoted(data.positive)}" if data.positive is not None else ""),
+            f"preparer = TablePreparer({', '.join(f'{key}={value!r}' for key, value in options.items())})",
+            "X = preparer.fit_transform(table)",
+            f"classifier = {name}({', '.join(f'{key}={text}' for key, text in texts.items())}).fit(X, y)",
+            "model = make_pipeline(preparer, classifier)",
+        ]
+    )
+
+
+def _quoted(text: Any) -> str:
+    return json.dumps(str(text), ensure_ascii=False)

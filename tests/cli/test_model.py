@@ -1,0 +1,302 @@
+"""`klr-bench fit` and `predict`: on irregular files, the predictions are those of the pipeline in Python."""
+
+import json
+import os
+import pickle
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+import klr_bench
+from klr_bench import KLR, OSKL, TablePreparer, load_model, save_model
+from klr_bench.cli import main
+from klr_bench.errors import KlrBenchError
+from klr_bench.instantiate import locate
+from klr_bench.model_file import ABOUT, TRUSTED
+
+RANDOM = np.random.RandomState(0)
+X = RANDOM.standard_normal((160, 2))
+CLASS = (X[:, 0] * X[:, 1] > 0).astype(int)
+FAST = ["algorithms.klr.estimator.max_rounds=0", "algorithms.klr.estimator.cv=2"]
+KLR_FAST = KLR(max_rounds=0, cv=2, random_state=0)
+
+
+def semicolons_and_units() -> tuple[pd.DataFrame, str, dict[str, Any]]:
+    """Text labels in the first column, semicolons, units and thousands."""
+    weights, prices = [f"{20 + 5 * x:.1f} kg" for x in X[:, 0]], [f"{1000 * (5 + x):,.2f}" for x in X[:, 1]]
+    return (
+        pd.DataFrame({"state": np.array(["bad", "good"])[CLASS], "weight": weights, "price": prices}),
+        "state",
+        {"sep": ";"},
+    )
+
+
+def missing_values() -> tuple[pd.DataFrame, str, dict[str, Any]]:
+    """Integer labels, and missing numbers and texts, spelled in several ways."""
+    a = [["", "?", "NA"][i % 3] if i % 7 == 3 else f"{x:.3f}" for i, x in enumerate(X[:, 0])]
+    text = [["red", "", "blue", "green"][i % 4] for i in range(160)]
+    return pd.DataFrame({"a": a, "color": text, "b": X[:, 1].round(3), "class": 3 + 4 * CLASS}), "class", {}
+
+
+def dates_and_identifiers() -> tuple[pd.DataFrame, str, dict[str, Any]]:
+    """Columns that are left out, and three classes, 2, 10 and 11."""
+    dates = pd.date_range("2020-01-01", periods=160).strftime("%d.%m.%Y")
+    classes = np.array([2, 10, 11])[CLASS + (X[:, 0] > 1)]
+    table = {"customer_id": RANDOM.permutation(160) + 7000, "since": dates, "x": X[:, 0], "y": X[:, 1], "kind": classes}
+    return pd.DataFrame(table), "kind", {}
+
+
+def categories() -> tuple[pd.DataFrame, str, dict[str, Any]]:
+    """Categories only, tabs, and labels true and false."""
+    table = {f"c{j}": np.array(["low", "middle", "high"])[np.digitize(X[:, j], [-0.5, 0.5])] for j in (0, 1)}
+    return pd.DataFrame(table | {"two": np.where(X[:, 0] > 0, "yes", "no"), "ok": CLASS > 0}), "ok", {"sep": "\t"}
+
+
+def without_header() -> tuple[pd.DataFrame, str, dict[str, Any]]:
+    """Numbers without a header, one column with a long tail, and the label in between."""
+    table = {"column 1": np.exp(3 * X[:, 0]), "column 2": np.array(["n", "p"])[CLASS], "column 3": X[:, 1]}
+    return pd.DataFrame(table), "column 2", {"header": False}
+
+
+FILES = [semicolons_and_units, missing_values, dates_and_identifiers, categories, without_header]
+ALGORITHMS = {
+    "klr": (KLR_FAST, FAST),
+    "oskl_default": (OSKL(random_state=0), []),
+    "lr_linear": (LogisticRegression(solver="lbfgs", C=2.5, max_iter=1000, random_state=0), []),
+}
+ALGORITHMS["lr_linear"][1].extend(f"algorithms.lr_linear.estimator.{one}" for one in ("C=2.5", "solver=lbfgs"))
+
+
+def new_rows(table: pd.DataFrame, label: str, *, header: bool) -> pd.DataFrame:
+    """Return rows without labels in another order of the columns, with a category that is new, and other columns."""
+    new = table.drop(columns=label).iloc[::-2]
+    if not header:
+        return new
+    for name in new.columns:
+        if name in ("color", "c1"):
+            new[name] = "new"
+    return new.iloc[:, ::-1].assign(comment="none")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.__name__)
+def test_the_predictions_are_those_of_the_pipeline_in_python(
+    file: Callable[[], tuple[pd.DataFrame, str, dict[str, Any]]], algorithm: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table, label, options = file()
+    header = options.get("header", True)
+    table.to_csv("train.csv", index=False, **options)
+    new_rows(table, label, header=header).to_csv("new.csv", index=False, **options)
+    classifier, parameters = ALGORITHMS[algorithm]
+    position = label if header else str(table.columns.get_loc(label))
+    words = ["data.path=train.csv", f"data.label={position}", "output=a/model.skops", f"algorithm={algorithm}"]
+    assert main(["fit", *words, *parameters]) == 0
+    fitted = capsys.readouterr().out
+    assert main(["predict", "model=a/model.skops", "data.path=new.csv", "output=b/found.csv"]) == 0
+    assert ("validation log loss 0." in fitted) == (algorithm == "klr")
+    assert "Next: klr-bench predict model=a/model.skops data.path=NEW.csv output=predictions.csv" in fitted
+
+    def frame(name: str, columns: list[str] | None = None) -> pd.DataFrame:
+        named = {} if header else {"header": None, "names": columns}
+        return pd.read_csv(name, sep=options.get("sep", ","), **named)
+
+    train = frame("train.csv", [*table])
+    new = frame("new.csv", [name for name in table if name != label]).drop(columns="comment", errors="ignore")
+    pipeline = make_pipeline(TablePreparer(), classifier).fit(train.drop(columns=label), train[label])
+    found = pd.read_csv("b/found.csv")
+    expected = pipeline.predict(new)
+    assert found["prediction"].tolist() == expected.tolist()
+    assert len(set(expected)) > 1
+    assert [*found] == ["prediction", *(f"probability_{name}" for name in pipeline.classes_)]
+    np.testing.assert_allclose(found.iloc[:, 1:], pipeline.predict_proba(new), atol=1e-6)
+    stored = load_model("a/model.skops")
+    np.testing.assert_allclose(stored.predict_proba(new), found.iloc[:, 1:], rtol=1e-6)  # float32 has seven digits
+
+
+def test_a_classifier_without_probabilities_and_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    table, _, _ = dates_and_identifiers()
+    table.assign(kind=[["u", "v", ""][i % 3] for i in range(160)]).to_csv("train.csv", index=False)
+    assert main(["fit", "data.path=train.csv", "output=svc.skops", "algorithm=svc", "data.columns={x:leave_out}"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:3] == [
+        f"{Path.cwd()}/train.csv: 107 rows",
+        "  labels: column 5 ('kind'); 2 classes: u (54), v (53)",
+        "  left out: 53 rows without a label",
+    ]
+    assert lines[4].startswith("  left out: customer_id: row numbers; since: dates; x: as requested by data.columns.")
+    assert lines[5].startswith("SVC: fitted to 107 rows and 1 features in ")
+    assert lines[6] == f"svc.skops: {os.path.getsize('svc.skops') / 1000:,.0f} kB"
+    assert main(["predict", "model=svc.skops", "data.path=train.csv", "output=found.csv"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    assert captured.out.startswith("found.csv: 160 rows, predicted as u (")
+    assert [*pd.read_csv("found.csv")] == ["prediction"]
+
+
+MISTAKES = {
+    "fit": "fit: expected data.path=..., got none. Try klr-bench fit data.path=train.csv output=model.skops",
+    "fit train.csv output=m": "fit: expected data.path=..., got 'train.csv'.",
+    "fit data.path=no.csv output=m": "data.path: {}/no.csv does not exist; expected a CSV file.",
+    "fit data.path=a.svm output=m": "{}/a.svm: expected a CSV file, got LIBSVM text",
+    "fit data.path=train.csv output=train.csv": "output=train.csv: expected the name of a file to write, got the file",
+    "fit data.path=train.csv output=.": "output=.: expected the name of a file to write, got a folder.",
+    "fit data.path=train.csv output=m data.label=clas": "{}/train.csv: there is no label column 'clas' (data",
+    "fit data.path=train.csv output=m data.label=b": "{}/train.csv: expected 2 to 100 classes in the training",
+    "fit data.path=train.csv output=m algorithm=kl": "unknown algorithm 'kl'.",
+    "fit data.path=train.csv output=m algorithms.klr.estimator.max_suport=5": "unknown key 'algorithms.klr.est",
+    "fit data.path=train.csv output=m algorithms.klr.estimator.max_support=0": "The 'max_support' parameter of KLR",
+    "fit data.path=train.csv output=m algorithms.oskl.estimator.G=1": "unknown key 'algorithms.oskl.estimator.G'.",
+    "fit data.path=train.csv output=m target=x": "unknown key 'target'.",
+    "fit data.path=train.csv output=m seed=-1": "seed: expected from 0 to 4294967295, got -1.",
+    "fit data.path=train.csv output=m data.columns={{a:txt}}": "data.columns.a: unknown value 'txt'.",
+    "fit data.path=train.csv output=m data.columns=[": "data.columns: cannot read '['.",
+    "fit data.path=wrong.csv output=m": "{}/wrong.csv, line 3, column 1 ('a'): 'x' is not a number, unlike 48 of",
+    "predict model=m data.path=train.csv": "predict: expected output=..., got none.",
+    "predict model=m data.path=train.csv output=p": "{}/m: cannot be used (No such file or directory)",
+    "predict model=train.csv data.path=train.csv output=p": "train.csv: expected a model file of klr-bench fit",
+}
+
+
+@pytest.mark.parametrize("words", MISTAKES)
+def test_mistakes_are_refused_in_one_line(words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    missing_values()[0].to_csv("train.csv", index=False)
+    Path("a.svm").write_text("1 1:2 2:3\n-1 1:3\n" * 10)
+    Path("wrong.csv").write_text("a,b\n" + "".join(f"{'x' if i == 1 else i * i},{i % 2}\n" for i in range(49)))
+    assert main(words.format().split()) == 2
+    out, err = capsys.readouterr()
+    assert err.startswith(f"error: {MISTAKES[words].format(tmp_path)}".replace(f"{tmp_path}/m:", "m:"))
+    assert (out, err.count("\n")) == ("", 1)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.svm", "train.csv", "wrong.csv"]
+
+
+@pytest.fixture
+def stored() -> Path:
+    """Return the path of a small model file of `klr-bench fit`."""
+    semicolons_and_units()[0].to_csv("train.csv", index=False, sep=";")
+    assert main(["fit", "data.path=train.csv", "data.label=state", "output=model.skops", "algorithm=oskl_default"]) == 0
+    return Path("model.skops")
+
+
+@pytest.mark.usefixtures("stored")
+def test_wrong_new_rows_are_refused_in_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    capsys.readouterr()
+    for content, message in {
+        "weight,state\n1 kg,good\n": "{} lacks the columns 'price'; it has 'weight'.",
+        "weight,price\n1 lb,5\n": "{}, line 2, column 1 ('weight'): '1 lb' is not a number with the unit 'kg' between",
+        "1 kg,5\n2 kg,6\n": "{} lacks the columns 'weight', 'price'; it has 'column 1', 'column 2'.",
+        "weight,price\n": "{}: no rows.",
+        "weight,price\n1 kg\n": "{}, line 2: expected 2 columns as in the first line, got 1",
+    }.items():
+        Path("new.csv").write_text(content)
+        assert main(["predict", "model=model.skops", "data.path=new.csv", "output=found.csv"]) == 2
+        out, err = capsys.readouterr()
+        assert err.startswith(f"error: {message.format(tmp_path / 'new.csv')}")
+        assert (out, err.count("\n")) == ("", 1)
+    assert not Path("found.csv").exists()
+
+
+def changed(path: Path, **versions: str) -> Path:
+    """Return a copy of a model file with other versions."""
+    copy = path.with_name("changed.skops")
+    with zipfile.ZipFile(path) as before, zipfile.ZipFile(copy, "w") as after:
+        for name in before.namelist():
+            content = before.read(name)
+            if name == ABOUT:
+                about = json.loads(content)
+                about["versions"] |= versions
+                content = json.dumps(about).encode()
+            after.writestr(name, content)
+    return copy
+
+
+def test_another_version_is_named(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with zipfile.ZipFile(stored) as archive:
+        about = json.loads(archive.read(ABOUT))
+    assert about["versions"].keys() == {"klr-bench", "scikit-learn", "numpy"}
+    assert about["versions"]["klr-bench"] == klr_bench.__version__
+    other = changed(stored, **{"klr-bench": "9.9"})
+    with pytest.warns(UserWarning, match=r"it was written with klr-bench 9\.9; this is klr-bench 0\."):
+        load_model(other)
+    assert main(["predict", f"model={other}", "data.path=train.csv", "output=found.csv"]) == 0
+    assert "warning: changed.skops: it was written with klr-bench 9.9; this is" in capsys.readouterr().err
+
+
+def test_a_version_whose_models_cannot_be_loaded_is_refused(stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = changed(stored, **{"klr-bench": "9.9"})
+    monkeypatch.setattr(OSKL, "_get_param_names", lambda *_: ["loss", "invented"])
+    expected = (
+        r"the model cannot be loaded \(.*lacks invented.*\); it was written with klr-bench 9\.9; .* Fit the model"
+    )
+    with pytest.raises(KlrBenchError, match=expected):
+        load_model(other)
+
+
+def test_no_other_type_is_stored_or_loaded() -> None:
+    called = make_pipeline(FunctionTransformer(os.system), LogisticRegression())
+    with pytest.raises(KlrBenchError, match=r"cannot be stored: load_model would refuse the type posix\.system"):
+        save_model(called, "model.skops")
+    skops.io.dump(called, "model.skops")
+    with zipfile.ZipFile("model.skops", "a") as archive:
+        archive.writestr(ABOUT, '{"versions": {}}')
+    with pytest.raises(KlrBenchError, match=r"model\.skops: contains the type posix\.system, which klr-bench does not"):
+        load_model("model.skops")
+    Path("model.skops").write_bytes(pickle.dumps(OSKL()))
+    with pytest.raises(KlrBenchError, match="expected a model file of klr-bench fit or save_model"):
+        load_model("model.skops")
+
+
+def test_damaged_files_are_refused(stored: Path) -> None:
+    content = stored.read_bytes()
+    for end in range(0, len(content), 997):
+        Path("cut.skops").write_bytes(content[:end])
+        with pytest.raises(KlrBenchError, match=r"^cut\.skops: "):
+            load_model("cut.skops")
+    skops.io.dump(OSKL(), "other.skops")
+    with pytest.raises(KlrBenchError, match=r"other\.skops: expected a model file of klr-bench fit"):
+        load_model("other.skops")
+
+
+def test_a_model_of_python_predicts_only_in_python(capsys: pytest.CaptureFixture[str], stored: Path) -> None:
+    save_model(load_model(stored), "python.skops")
+    capsys.readouterr()
+    assert main(["predict", "model=python.skops", "data.path=train.csv", "output=found.csv"]) == 2
+    assert "python.skops: expected a model of klr-bench fit, got a Pipeline" in capsys.readouterr().err
+
+
+def test_every_trusted_type_exists() -> None:
+    for name in sorted(TRUSTED):
+        assert callable(locate(name)), name
+
+
+@pytest.mark.exhaustive
+def test_a_kill_leaves_no_half_file(tmp_path: Path) -> None:
+    missing_values()[0].to_csv("train.csv", index=False)
+    words = [sys.executable, "-m", "klr_bench", "fit", "data.path=train.csv", "output=model.skops", *FAST]
+    path = os.pathsep.join([str(Path(klr_bench.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])])
+    for delay in np.linspace(0.5, 5, 12):
+        started = subprocess.Popen(words, env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.DEVNULL)
+        time.sleep(delay)
+        started.send_signal(signal.SIGKILL)
+        started.wait()
+        if Path("model.skops").exists():
+            load_model("model.skops")
+        shutil.rmtree("model.skops", ignore_errors=True)

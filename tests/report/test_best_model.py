@@ -1,0 +1,69 @@
+"""The end of a report on the user's own file: its command and its Python code fit the same model."""
+
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from klr_bench import load_model
+from klr_bench.cli import main
+from klr_bench.report.load import read_results
+from klr_bench.report.table import results_table
+from tests.report.folders import REFERENCE
+
+RANDOM = np.random.RandomState(0)
+X = RANDOM.standard_normal((120, 2))
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "settings", "expected"),
+    [
+        ("auxiliary_default", [], "data.path=mine.csv algorithm=auxiliary_default"),
+        (
+            "oskl_default",
+            [
+                "data.label=0",
+                "data.scale=minmax",
+                "data.positive=good",
+                "data.columns={b: text}",
+                "selection.score=auc",
+            ],
+            "data.path=mine.csv data.label=0 'data.columns={b: text}' data.scale=minmax data.positive=good",
+        ),
+        ("lr_linear", [], "data.path=mine.csv algorithm=lr_linear algorithms.lr_linear.estimator.solver=lbfgs"),
+    ],
+)
+def test_the_command_and_the_code_fit_the_same_model(
+    algorithm: str, settings: list[str], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    labels = np.array(["bad", "good"])[(X[:, 0] + X[:, 1] > 0).astype(int)]
+    columns = {"a": X[:, 0].round(4), "b": RANDOM.randint(3, size=120), "c": [f"{x:.2f} kg" for x in X[:, 1]]}
+    table = pd.DataFrame({"state": labels, **columns} if "data.label=0" in settings else {**columns, "state": labels})
+    table.to_csv("mine.csv", index=False, sep=";")
+    run = ["run", "--quiet", "experiment=own_file", "data.path=mine.csv", f"algorithm=[{algorithm},majority]"]
+    assert main([*run, *settings, "repeats=2", "parallel=serial", "data.cache=cache"]) == 0
+    assert main(["report", "experiment=own_file", "format=md"]) == 0
+    command, code = re.findall(r"```\w+\n(.*?)\n```", Path("results/own_file/report/table.md").read_text(), re.DOTALL)
+    assert command.startswith(f"klr-bench fit {expected}")
+    assert main(shlex.split(command)[1:]) == 0
+    scope: dict[str, object] = {}
+    exec(code, scope)
+    features = table.drop(columns="state")
+    stored, model = load_model("model.skops"), scope["model"]
+    np.testing.assert_allclose(
+        stored.decision_function(features),
+        model.decision_function(features),
+        rtol=1e-5,
+        atol=1e-5,  # type: ignore[attr-defined]
+    )
+
+
+def test_the_best_method_is_named_only_for_a_file_of_the_user() -> None:
+    sentence, code = results_table(read_results(REFERENCE / "own_file")).best
+    assert sentence.sentence == "AuxiliaryKLR() has the best log loss. This command fits it to all rows:"
+    assert "gamma=0.3 / (X.shape[1]" in code.text
+    assert results_table(read_results(REFERENCE / "oskl_magic")).best == []
