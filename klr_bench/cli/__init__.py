@@ -15,8 +15,8 @@ from io import TextIOWrapper
 from pathlib import Path
 
 from klr_bench.cli.arguments import split_keys
+from klr_bench.cli.listing import LISTED, SHOWN, file_text, listing
 from klr_bench.config import locations as config_files
-from klr_bench.config.locations import KINDS
 from klr_bench.errors import KlrBenchError, environment_message, fail, nearest
 from klr_bench.files import expanded
 from klr_bench.printing import error_message, printable
@@ -28,87 +28,115 @@ EXIT_BROKEN_PIPE = 141
 
 HELP = {
     "run": """\
-klr-bench run [key=value ...]                   run an experiment, or continue it
-    klr-bench run                                   run the quickstart, which takes a minute
+klr-bench run [key=value ...]    run an experiment, or continue it
+    klr-bench run                         run the quickstart, for a minute
     klr-bench run experiment=oskl_magic repeats=1
+    klr-bench run paper=zhang2013icml     run all experiments of a paper
     klr-bench run dataset=file data.path=mine.csv algorithm=[nc,oskl]
-    Flags: -m (key=a,b: one run with each value), --cfg job, --dry-run, --quiet, --debug, --help (all keys).
+    klr-bench run experiment=oskl_magic watch=true    show the run on a page
+    Flags: -m (key=a,b: one run with each value), --cfg job, --dry-run (show
+    what would run), --quiet (no progress), --debug (tracebacks).
 """,
     "fit": """\
-klr-bench fit data.path=FILE output=FILE        fit a classifier to your own CSV file and store it
+klr-bench fit data.path=FILE output=FILE    fit a classifier to a CSV file
     klr-bench fit data.path=train.csv output=model.skops
-    klr-bench fit data.path=train.csv data.label=left algorithm=oskl_default output=model.skops
-    Keys: data.path, data.label (name or position of the label column; default: the last one), data.positive,
-    data.columns and data.scale (as in klr-bench run), output (the model), algorithm (default: klr), seed (default: 0),
-    and parameters of the estimator, such as algorithms.klr.estimator.max_support=500.
+    klr-bench fit data.path=train.csv data.label=left algorithm=oskl_default \
+        output=model.skops
+    Keys:
+      data.path    the CSV file
+      data.label   name or position of the label column; default: the last one
+      data.positive, data.columns, data.scale    as in klr-bench run
+      output       the stored model
+      algorithm    default: klr; its parameters are set by, for example,
+                   algorithms.klr.estimator.max_support=500
+      seed         default: 0
 """,
     "predict": """\
-klr-bench predict model=FILE data.path=FILE output=FILE    predict the classes of new rows with a stored model
-    klr-bench predict model=model.skops data.path=new.csv output=predictions.csv
-    Columns are found by name; a label column is not needed.  The output has the predicted class of each row, and
-    the probability of each class.
+klr-bench predict model=FILE data.path=FILE output=FILE    predict classes
+    klr-bench predict model=model.skops data.path=new.csv output=new_classes.csv
+    Columns are found by name; a label column is not needed.  The output has the
+    predicted class of each row, and the probability of each class.
 """,
     "report": """\
-klr-bench report experiment=NAME                print tables and draw figures of finished results
+klr-bench report experiment=NAME    print tables and draw figures of results
     klr-bench report experiment=oskl_magic
-    klr-bench report experiment=oskl_magic,oskl_adult format=terminal,md,tex,csv
-    klr-bench report paper=zhang2013icml            all tables of a paper, with a verdict on each number
-    klr-bench report experiment=oskl_magic,budget_magic format=html output=magic.html open=true
-    klr-bench report experiment=oskl_magic format=tex,pdf columns=accuracy,n_support caption="MAGIC" label=tab:magic
-    klr-bench report experiment=oskl_magic compare=mine    compare two runs and test their differences
-    Keys: experiment, compare (the other run: a name, or the path of its folder), paper (a name, or all), results_dir
-    (X,Y: compare the same experiment in two folders), table (of the paper), format (terminal, md, tex, csv,
-    pdf: the figures, html: one page), output (a folder, or the file of a page), open (true: show the page in a
-    browser), columns (metrics of the table), statistics (true: all pairs of rows are compared, with intervals and
-    p-values), own_figures (true: run your own files in ./configs/figure).  For LaTeX: caption, label,
-    note (a line below), orientation (column, page, landscape).
+    klr-bench report experiment=oskl_magic,oskl_adult format=terminal,md,csv
+    klr-bench report experiment=oskl_magic compare=mine    compare two runs
+    klr-bench report paper=zhang2013icml    a paper, with verdicts on numbers
+    klr-bench report experiment=oskl_magic format=html open=true
+    klr-bench report experiment=oskl_magic format=tex label=tab:magic
+    Keys:
+      experiment   one or several names
+      paper        a paper, or all; table: one of its tables
+      compare      the other run: a name, or the path of its folder
+      results_dir  X, or X,Y: compare the same experiment in two folders
+      format       terminal, md, tex, csv, pdf (figures) or html (one page)
+      output       a folder, or the file of a page; open=true shows the page
+      columns      metrics of the table; klr-bench list metrics
+      statistics   true: compare all pairs of rows, with intervals and p-values
+      own_figures  true: run your own files in ./configs/figure
+      caption, label, note (a line below the table), orientation (column, page
+                   or landscape): of the LaTeX table
 """,
     "site": """\
-klr-bench site output=FOLDER                    write a static site: one page per paper and experiment
+klr-bench site output=FOLDER    write a static site of all papers and experiments
     klr-bench site output=site results_dir=results/reference
     Keys: output, results_dir, open (true: show it in a browser).
 """,
     "watch": """\
-klr-bench watch experiment=NAME                 show the progress of a run on a web page until Ctrl-C
-    klr-bench watch experiment=oskl_magic open=true
-    klr-bench run experiment=oskl_magic watch=true  start a run and show its progress
-    Keys: experiment, results_dir, port (0: any free port), host (127.0.0.1: only this machine; 0.0.0.0: everyone who
-    can reach it), open (true: show it in a browser).
+klr-bench watch experiment=NAME    show the progress of a run on a web page
+    klr-bench watch experiment=oskl_magic open=true    until Ctrl-C
+    klr-bench run experiment=oskl_magic watch=true     start a run and watch it
+    Keys: experiment, results_dir, port (0: any free port), host (127.0.0.1:
+    only this machine; 0.0.0.0: everyone who can reach it), open (true: show
+    it in a browser).
 """,
     "merge": """\
-klr-bench merge RESULTS... into=FOLDER          join results folders, such as those of the shards of a run
+klr-bench merge RESULTS... into=FOLDER    join results folders
     klr-bench merge site1/results site2/results into=results
-    It joins, for example, the results of klr-bench run experiment=oskl_covtype shard=1/4 and of the other three.
+    It joins, for example, the results of klr-bench run shard=1/4 and of the
+    other three shards.
 """,
     "data": """\
-klr-bench data list|fetch|verify|info [NAME]    list, fetch and check the data sets
+klr-bench data list|fetch|verify|info [NAME]    list, fetch and check data sets
     klr-bench data list
     klr-bench data fetch magic adult data.mirror=/mnt/data
     klr-bench data verify
     Keys: data.mirror, data.cache.
 """,
-    "list": """\
-klr-bench list [KIND]                           print the names of experiments, datasets, sources and algorithms
+    "list": f"""\
+klr-bench list [KIND]    list experiments, data sets, algorithms, papers, ...
     klr-bench list
     klr-bench list algorithms
+    KIND: {", ".join(f"{kind}s" for kind in LISTED)}.
 """,
-    "show": """\
-klr-bench show KIND NAME                        print the YAML file of an experiment, dataset, source or algorithm
+    "show": f"""\
+klr-bench show KIND NAME    print the YAML file of an experiment, algorithm, ...
     klr-bench show experiment oskl_magic
-    klr-bench show algorithm oskl
+    klr-bench show paper zhang2013icml
+    KIND: {", ".join(SHOWN)}.
 """,
     "completion": """\
-klr-bench completion bash|zsh|fish              print a script that completes commands, names and keys
+klr-bench completion bash|zsh|fish    print a script for completion with Tab
     eval "$(klr-bench completion bash)"
     eval "$(klr-bench completion zsh)"
     klr-bench completion fish | source
 """,
 }
-INTRODUCTION = "klr-bench reruns published comparisons of sparse kernel logistic regression.\n"
-CLOSING = """\
-klr-bench --version                             print the version
+"""Help on each command: how it is used and, after two spaces or more, what it does; then examples and keys."""
+INTRODUCTION = """\
+klr-bench reruns published comparisons of sparse kernel logistic regression.
 
-Exit status: 0 success, 1 a cell failed or has conflicting results, 2 invalid input, 130 interrupted.
+usage: klr-bench COMMAND [key=value ...]
+"""
+CLOSING = """\
+examples:
+    klr-bench run                                    the quickstart, a minute
+    klr-bench run experiment=oskl_magic repeats=1
+    klr-bench report experiment=oskl_magic
+
+klr-bench COMMAND --help shows its keys and more examples.
+Exit status: 0 success, 1 failed cells, 2 invalid input, 130 interrupted.
 """
 MODULES = {"fit": "model", "predict": "model", "report": "report", "site": "report", "watch": "watch"}
 """Modules of the commands that have one."""
@@ -149,7 +177,7 @@ def complain(message: str, *, debug: bool) -> None:
 def _dispatch(arguments: list[str], *, debug: bool) -> int:
     verb, *rest = arguments or ["--help"]
     if verb in ("--help", "-h", "help"):
-        return _print("\n".join([INTRODUCTION, *HELP.values(), CLOSING]))
+        return _print(_overview())
     if verb in ("--version", "-V"):
         from klr_bench import __version__
 
@@ -160,19 +188,33 @@ def _dispatch(arguments: list[str], *, debug: bool) -> int:
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
         from klr_bench.cli.app import run
 
+        if "--help" in rest or "-h" in rest:
+            _print(f"{_help(verb)}\n")
         return run(rest, debug=debug)
     if "--help" in rest or "-h" in rest:
-        return _print(HELP[verb])
+        return _print(_help(verb))
     if verb in MODULES:
         return int(getattr(import_module(f"klr_bench.cli.{MODULES[verb]}"), verb)(rest))
     commands: dict[str, Callable[[list[str]], int]] = {
         "merge": _merge,
         "data": _data,
-        "list": _list,
-        "show": _show,
+        "list": lambda words: _print(listing(words)),
+        "show": lambda words: _print(file_text(words)),
         "completion": _completion,
     }
     return commands[verb](rest)
+
+
+def _overview() -> str:
+    """Return one line per command, and three examples."""
+    summaries = ((verb, HELP[verb].splitlines()[0].split("  ", 1)[1].strip()) for verb in HELP)
+    return "\n".join([INTRODUCTION, *(f"    {verb:12}{summary}" for verb, summary in summaries), "", CLOSING])
+
+
+def _help(verb: str) -> str:
+    """Return the help on one command."""
+    usage, rest = HELP[verb].split("  ", 1)
+    return f"usage: {usage}\n\n    {rest.lstrip()}"
 
 
 def _print(text: str) -> int:
@@ -196,7 +238,7 @@ def _merge(arguments: list[str]) -> int:
 def _data(arguments: list[str]) -> int:
     words, values = split_keys(arguments, DATA_KEYS)
     if not words:
-        return _print(HELP["data"])
+        return _print(_help("data"))
     verb, *names = words
     if verb not in DATA_VERBS:
         fail(f"data: unknown command {verb!r}.{nearest(verb, DATA_VERBS)}")
@@ -218,36 +260,6 @@ def _data(arguments: list[str]) -> int:
     if verb == "verify":
         return catalog.verify_(names, searched, cache, console)
     return catalog.info(names[0], searched, cache, console)
-
-
-def _list(arguments: list[str]) -> int:
-    searched = config_files.folders()
-    for kind in [_kind(argument) for argument in arguments] or KINDS:
-        rows = []
-        for name in config_files.names(kind, searched):
-            content = config_files.read(config_files.find(kind, name, searched))
-            about = content.get("title") or content.get("reference")
-            rows.append([name, str(content.get("label") or ""), str(about or "")])
-        widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
-        _print(f"{kind}s\n")
-        for row in rows:
-            cells = [f"{cell:{width}}" for cell, width in zip(row, widths, strict=True) if width]
-            _print(f"  {'  '.join(cells).rstrip()}\n")
-    return 0
-
-
-def _kind(word: str) -> str:
-    if word.removesuffix("s") not in KINDS:
-        fail(f"unknown kind {word!r}.{nearest(word, KINDS)}")
-    return word.removesuffix("s")
-
-
-def _show(arguments: list[str]) -> int:
-    if len(arguments) != 2:
-        got = " ".join(arguments) or "none"
-        fail(f"show: expected a kind and a name, as in klr-bench show algorithm oskl, got {got}.")
-    path = config_files.find(_kind(arguments[0]), arguments[1], config_files.folders())
-    return _print(f"# {path}\n{path.read_text(encoding='utf-8', errors='backslashreplace')}")
 
 
 def _completion(arguments: list[str]) -> int:

@@ -11,9 +11,11 @@ import tempfile
 import warnings
 from argparse import ArgumentParser
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, redirect_stdout
 from dataclasses import dataclass, field
+from io import StringIO
 from pathlib import Path
+from textwrap import wrap
 from typing import NoReturn
 from unittest.mock import patch
 
@@ -41,6 +43,8 @@ BAD_INPUT = (
     *(ImportError, OSError, ValueError, RecursionError, MemoryError),
 )
 """Exceptions caused by user input; any other exception is a bug and keeps its traceback."""
+LINE = 80
+"""Longest line of the help on all keys."""
 
 
 class OwnConfigs(SearchPathPlugin):
@@ -168,6 +172,10 @@ def _run(jobs: Jobs) -> int:
         # Invalid flags raise KlrBenchError.  Python 3.14 would reject one of Hydra's help strings (Hydra issue 3121).
         stack.enter_context(patch.object(ArgumentParser, "error", _refuse_flag))
         stack.enter_context(patch.object(ArgumentParser, "_check_help", lambda *_: None, create=True))
+        if {"--help", "-h"} & {*words}:
+            text = StringIO()
+            stack.callback(_print_wrapped, text)
+            stack.enter_context(redirect_stdout(text))
         try:
             application()
         except SystemExit as leaving:  # raised after --help or --info, by argparse, and for a closed pipe
@@ -175,6 +183,12 @@ def _run(jobs: Jobs) -> int:
     if jobs.results_dir:
         jobs.print_next(f"paper={jobs.arguments.paper}", jobs.results_dir)
     return max(jobs.statuses, default=0)
+
+
+def _print_wrapped(text: StringIO) -> None:
+    for line in text.getvalue().splitlines():
+        indent = " " * (len(line) - len(line.lstrip()) + 2)
+        sys.stdout.write("\n".join(wrap(line, LINE, subsequent_indent=indent, break_long_words=False)) + "\n")
 
 
 def _refuse_flag(parser: ArgumentParser, message: str) -> NoReturn:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from klr_bench.cli import DATA_KEYS, DATA_VERBS, HELP, MERGE_KEYS
 from klr_bench.cli.arguments import HYDRA_FLAGS, OWN_FLAGS, OWN_KEYS
+from klr_bench.cli.listing import LISTED, SHOWN
 from klr_bench.cli.model import FIT_KEYS, PREDICT_KEYS
 from klr_bench.cli.report import KEYS as REPORT_KEYS
 from klr_bench.cli.report import SITE_KEYS
@@ -97,8 +98,8 @@ def complete(line: str, point: int) -> list[str]:
     following: dict[str, Sequence[str]] = {
         "": (*HELP, "--help", "--version"),
         "data": _names("dataset") if rest else DATA_VERBS,
-        "list": [f"{kind}s" for kind in config_files.KINDS],
-        "show": _names(rest[0]) if rest and rest[0] in config_files.KINDS else config_files.KINDS,
+        "list": [f"{kind}s" for kind in LISTED],
+        "show": _names(rest[0]) if rest and rest[0] in SHOWN else SHOWN,
         "completion": [*SCRIPTS],
     }
     if verb == "run" and current.startswith("-"):
@@ -124,8 +125,7 @@ def _choices(before: list[str], key: str) -> Sequence[str]:
     if key in config_files.GROUPS:
         return _names(key)
     if key == "paper":
-        paths = [path for folder in config_files.folders() for path in folder.glob("paper/*/paper.yaml")]
-        return [*sorted({path.parent.name for path in paths}), *(["all"] if is_report else [])]
+        return [*_names("paper"), *(["all"] if is_report else [])]
     if key == "figures":
         from klr_bench.report.figures import names
 

@@ -16,6 +16,8 @@ GROUPS = ("experiment", "dataset", "algorithm", "parallel")
 """Groups of files that a run selects by keys such as dataset=magic; Hydra composes them."""
 KINDS = ("experiment", "dataset", "source", "algorithm")
 """Groups of files that `klr-bench list` and `show` accept."""
+FILES = {"paper": "paper/*/paper.yaml"}
+"""Places of files that have the name of their folder."""
 
 
 def config_dir() -> Path:
@@ -74,9 +76,14 @@ def package_header(relative: Path) -> str | None:
     return {"experiment": "# @package _global_", "parallel": "# @package parallel"}.get(group)
 
 
+def _paths(group: str, searched: Sequence[Path]) -> dict[str, Path]:
+    paths = [path for folder in searched for path in sorted(folder.glob(FILES.get(group, f"{group}/*.yaml")))]
+    return {(path.parent.name if group in FILES else path.stem): path for path in reversed(paths)}
+
+
 def names(group: str, searched: Sequence[Path]) -> list[str]:
     """Return the sorted names of the YAML files in a group, without the suffix .yaml."""
-    return sorted({path.stem for folder in searched for path in (folder / group).glob("*.yaml")})
+    return sorted(_paths(group, searched))
 
 
 def find(group: str, name: str, searched: Sequence[Path]) -> Path:
@@ -84,11 +91,10 @@ def find(group: str, name: str, searched: Sequence[Path]) -> Path:
 
     Raises KlrBenchError, which suggests a similar name, if there is no such file.
     """
-    known = names(group, searched)
-    if name not in known:
-        fail(f"unknown {group} {name!r}.{nearest(name, known)}")
-    paths = (path for folder in searched for path in (folder / group).glob("*.yaml"))
-    return next(path for path in paths if path.stem == name)
+    paths = _paths(group, searched)
+    if name not in paths:
+        fail(f"unknown {group} {name!r}.{nearest(name, paths)}")
+    return paths[name]
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -149,7 +149,7 @@ def _pairs_grid(comparison: OnDataset) -> Grid:
         row = [f"{labels[pair.first]} - {labels[pair.second]}", str(pair.n), difference]
         row += [NONE if NONE in (low, high) else f"{low} to {high}", _p(pair.p), _p(pair.p_holm)]
         rows.append(row + [NONE if math.isnan(share) else f"{share:.2f}" for share in shares])
-    return aligned(header, rows, notes)
+    return aligned(Grid(header, rows, notes=notes))
 
 
 def _difference(value: float, metric: Metric) -> str:
@@ -178,7 +178,8 @@ def _over_grids(over: OverDatasets) -> list[Grid]:
     rows = [[f"{labels[i]} - {labels[j]}", *(_p(part[i, j]) for part in over.wilcoxon)] for i, j in places[:MOST_PAIRS]]
     more = f"{len(places):,} pairs; only the first {MOST_PAIRS} are listed. Use format=csv to write all"
     notes = [more] if len(places) > MOST_PAIRS else []
-    return [aligned([head, "average rank", "group"], ranks), aligned([head, "p", "p Holm"], rows, notes)]
+    grids = Grid([head, "average rank", "group"], ranks), Grid([head, "p", "p Holm"], rows, notes=notes)
+    return [*map(aligned, grids)]
 
 
 def _caption(data_sets: Sequence[OnDataset]) -> list[str]:

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from klr_bench import __version__, printing
 from klr_bench.cli import HELP, completion, main
 from klr_bench.cli.arguments import name_of_job
+from klr_bench.cli.listing import LISTED
 from klr_bench.errors import KlrBenchError
 from tests.cli.conftest import Runner
 
@@ -48,17 +50,47 @@ def test_what_computes_nothing_imports_nothing_heavy(arguments: list[str], spare
     assert imported & spared == set()
 
 
-def test_help_shows_each_verb_with_examples(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--help"]) == 0
+def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    """Return what a command prints, in lines of at most 80 characters."""
+    assert main(words) == 0
     text = capsys.readouterr().out
+    assert max(map(len, text.splitlines())) <= 80
+    return text
+
+
+def test_help_fits_a_small_terminal_and_each_verb_has_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    text = printed(capsys, "--help")
+    assert text == printed(capsys)
+    assert len(text.splitlines()) <= 24
+    assert text.count("\n    klr-bench ") == 3
     for verb in HELP:
-        assert text.count(f"klr-bench {verb}") >= 2, verb
-    assert main([]) == 0
-    assert capsys.readouterr().out == text
-    assert main(["report", "--help"]) == 0
-    assert "klr-bench report experiment=oskl_magic\n" in capsys.readouterr().out
-    assert main(["--version"]) == 0
-    assert capsys.readouterr().out == f"klr-bench {__version__}\n"
+        assert re.search(rf"^    {verb} +\w", text, re.MULTILINE)
+        details = printed(capsys, verb, "--help")
+        assert details.startswith(f"usage: klr-bench {verb} ")
+        assert f"\n    klr-bench {verb}" in details or f"$(klr-bench {verb}" in details
+    assert "algorithms.oskl.estimator.delta=0.2" in printed(capsys, "run", "--help")
+    assert printed(capsys, "--version") == f"klr-bench {__version__}\n"
+
+
+@pytest.mark.parametrize("kind", [*LISTED, ""])
+def test_lists_fit_a_small_terminal(
+    kind: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    narrow = printed(capsys, "list", *([f"{kind}s"] if kind else []))
+    monkeypatch.setenv("COLUMNS", "200")
+    assert main(["list", *([f"{kind}s"] if kind else [])]) == 0
+    wide = capsys.readouterr().out
+    assert wide.split() == narrow.split()
+    if kind != "metric":
+        assert 80 < max(map(len, wide.splitlines())) <= 200
+
+
+def test_algorithms_have_a_class_and_settings(capsys: pytest.CaptureFixture[str]) -> None:
+    text = " ".join(printed(capsys, "list", "algorithms").split())
+    assert " OSKL(n_epochs=1, shuffle=False, G=1.0, loss='logit', R=1000.0); cross-validation chooses R" in text
+    assert re.search(r" oskl_default OSKL\(\): .*? default parameters .*? OSKL\(\) ", text)
+    assert main(["show", "paper", "zhang2013icml"]) == 0
+    assert "\ntitle: Online Kernel Learning with" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -73,7 +105,9 @@ def test_help_shows_each_verb_with_examples(capsys: pytest.CaptureFixture[str]) 
         ("report oskl_magic", "report: expected experiment=<name>, got 'oskl_magic'. Try klr-bench report exper"),
         ("report experimnt=x", "unknown key 'experimnt'. Did you mean 'experiment'?"),
         ("report experiment=x name=mine", "unknown key 'name'. To show results of a run with name=mine: klr"),
-        ("list algoritms", "unknown kind 'algoritms'. Did you mean 'algorithm'?"),
+        ("list algoritms", "unknown kind 'algoritms'. Did you mean 'algorithms'?"),
+        ("show papr zhang2013icml", "unknown kind 'papr'. Did you mean 'paper'?"),
+        ("show paper zhang2013", "unknown paper 'zhang2013'. Did you mean 'zhang2013icml'?"),
         ("show oskl", "show: expected a kind and a name, as in klr-bench show algorithm oskl, got oskl."),
         ("completion tcsh", "completion: expected bash, zsh or fish, got 'tcsh'."),
         ("run dataset=[magic,adlt]", "unknown dataset 'adlt'. Did you mean 'adult'?"),
@@ -278,7 +312,7 @@ def test_own_files_run_and_are_listed_shown_and_completed(
     assert (config.name, config.title, config.repeats) == ("mine", "My own", 2)
     assert config.datasets["wine"].label == "Wine"
     assert config.algorithms["logistic"].grid == {"C": [1, 10]}
-    assert main(["list"]) == 0
+    assert main(["list"]) == main(["list", "experiments"]) == 0
     text = capsys.readouterr().out
     for line in ("mine", "My own", "wine", "logistic", "oskl_magic", "magic"):
         assert line in text

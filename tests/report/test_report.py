@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 from klr_bench.errors import KlrBenchError
 from klr_bench.metrics.metric import Metric
@@ -21,12 +22,13 @@ from klr_bench.report import report
 from klr_bench.report.labels import line_label
 from klr_bench.report.manifest import Manifest
 from klr_bench.report.papers.verdicts import Verdict
+from klr_bench.report.render import show
 from klr_bench.report.render.caption import caption
 from klr_bench.report.render.layout import document
 from klr_bench.report.table import Line
 from klr_bench.results.store import Record
 from klr_bench.results.variants import Variant
-from tests.report.folders import USUAL, Make, quiet, record, shown, table, write
+from tests.report.folders import REFERENCE, USUAL, Make, quiet, record, shown, table, write
 
 ACCURACIES = {
     ("nc", ""): 0.858,
@@ -191,13 +193,40 @@ def test_no_number_is_cut_off(make: Make, monkeypatch: pytest.MonkeyPatch) -> No
     for label, line in lines(folder).items():
         mean = f"{100 * (line.entries['accuracy'].mean or 0):.1f}"
         assert re.search(rf"{re.escape(label)} +3/3 +{mean} ± 0\.2[‡ ] .* 3,441 ± 1 +0\.500 ± 0\.000", text)
-    monkeypatch.setenv("COLUMNS", "60")
-    assert widest(shown(folder, width=60)) <= 60
-    monkeypatch.delenv("COLUMNS")
     monkeypatch.setenv("TERM", "xterm")
     text = shown(folder, width=104, force_terminal=True, no_color=True, color_system=None)
     assert len(re.findall(r"^\S.* 3/3 .* ± .* ± .* ± .* ± .*x *$", text, flags=re.MULTILINE)) == len(ACCURACIES)
     assert len(re.findall(r"^  paper .* ± .* ± .*,?\d+ .* ± \d", text, flags=re.MULTILINE)) == len(ACCURACIES)
+
+
+NUMBER = re.compile(r"[\d,.]+(?: ± [\d,.]+)?[‡†§~*]*")
+
+
+@pytest.mark.parametrize("name", ["oskl_magic", "klr_peers", "l1_mnist49", "defaults"])
+@pytest.mark.parametrize("width", [40, 80, 100, 120])
+def test_a_narrow_table_omits_columns_and_breaks_no_number(
+    name: str, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    console, made = Console(width=width), document(table(REFERENCE / name))
+    with console.capture() as capture:
+        show(made, console)
+    text = capture.get()
+    assert max(map(len, text.splitlines())) <= width
+    omitted = " ".join(text.split()).partition("Omitted at this width: ")[2].partition("; format=md")[0].split(", ")
+    numbers = set(NUMBER.findall(text))
+    for grid in made.grids:
+        assert not {"Accuracy (%)", "Support vectors"} & {*omitted}
+        for place, head in enumerate(grid.header[1:], 1):
+            for row in grid.rows if head not in omitted else ():
+                cell = row[place].strip()
+                if place in grid.times and "spread of times" in omitted:
+                    cell = cell.partition(" ± ")[0]
+                assert not NUMBER.fullmatch(cell) or cell in numbers, (head, cell)
+    if width == 120 and name == "oskl_magic":
+        assert omitted == [""]
+    elif width == 80 and name != "l1_mnist49":
+        assert omitted[0] == "spread of times"
 
 
 def test_verdicts_are_colours_of_a_terminal_unless_no_color_is_set(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:

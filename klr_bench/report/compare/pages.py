@@ -182,7 +182,7 @@ def _grids(two: Comparison, numbers: Sequence[Number], heads: list[str]) -> list
             titles = groups.setdefault(_dataset(two, one), {})
             rows = titles.setdefault(title_of(one.metric), [[title_of(one.metric), *("" for _ in heads)]])
             rows.append([f"  {two.first.method_label(one.method)}", *_texts(one)[: len(heads)]])
-    return [aligned([label, *heads], [*chain.from_iterable(titles.values())]) for label, titles in groups.items()]
+    return [aligned(Grid([label, *heads], [*chain.from_iterable(titles.values())])) for label, titles in groups.items()]
 
 
 def _texts(one: Number) -> list[str]:

@@ -24,7 +24,7 @@ from klr_bench.parsing import check_choice
 from klr_bench.report.figures.core.figure import DrawnFigures, Figure, Inputs, Needs, lacking
 from klr_bench.report.figures.curves import FIGURES as CURVES
 
-__all__ = ["DrawnFigures", "Figure", "Inputs", "Needs", "check_names", "draw_all", "find", "names"]
+__all__ = ["DrawnFigures", "Figure", "Inputs", "Needs", "check_names", "draw_all", "find", "names", "titles"]
 
 HERE = Path(__file__).parent
 MOST = {"data sets": 60, "lines of the table": 1000, "checkpoints": 200_000}
@@ -38,6 +38,11 @@ LONGEST = 120
 def names() -> list[str]:
     """Return the sorted names of all figures, built-in and from ./configs/figure."""
     return sorted(_files())
+
+
+def titles() -> dict[str, str]:
+    """Return what each figure shows, by name; "" for the user's own, whose code does not run."""
+    return {name: find(name).title if path.parent == HERE else "" for name, path in sorted(_files().items())}
 
 
 def check_names(asked: Iterable[Any]) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from klr_bench.parsing import check_choice
 from klr_bench.report.best_model import Code
@@ -33,12 +33,21 @@ class Grid:
     """Table of strings.
 
     `papers` are the indices of the rows with published values, and `notes` are sentences on failed repeats.
+    `omissible` are the columns that are left out where a table is too wide, the least important first; the spreads of
+    the columns in `times` are left out before them.
     """
 
     header: list[str]
     rows: Sequence[list[str]]
     papers: Sequence[int] = ()
     notes: Sequence[str] = ()
+    omissible: Sequence[int] = ()
+    times: Sequence[int] = ()
+
+    def with_columns(self, places: Sequence[int]) -> Grid:
+        """Return the grid with only the given columns."""
+        rows = [[row[place] for place in places] for row in self.rows]
+        return Grid([self.header[place] for place in places], rows, self.papers, self.notes)
 
 
 @dataclass(frozen=True)
@@ -51,12 +60,40 @@ class Document:
     code: Sequence[Code] = ()
 
 
-def aligned(
-    header: list[str], rows: Sequence[list[str]], notes: Sequence[str] = (), papers: Sequence[int] = ()
-) -> Grid:
+def aligned(grid: Grid) -> Grid:
     """Return a grid whose value columns are padded so that the plus-minus signs align."""
-    columns = [_padded(texts, head) for head, *texts in list(zip(header, *rows, strict=True))[1:]]
-    return Grid(header, [[row[0], *texts] for row, *texts in zip(rows, *columns, strict=True)], papers, notes)
+    columns = [_padded(texts, head) for head, *texts in list(zip(grid.header, *grid.rows, strict=True))[1:]]
+    rows = [[row[0], *texts] for row, *texts in zip(grid.rows, *columns, strict=True)]
+    return replace(grid, rows=rows)
+
+
+def fitting(grid: Grid, fits: Callable[[Grid], bool]) -> tuple[list[Grid], list[str]]:
+    """Return one or several grids that fit, and the headings of the omitted columns.
+
+    Spreads of times are left out first, then columns in the order of `omissible`; what remains is divided.
+    """
+    if fits(grid):
+        return [grid], []
+    omitted = []
+    if any(PLUS_MINUS in row[place] for row in grid.rows for place in grid.times):
+        rows = [
+            [text.partition(PLUS_MINUS)[0].rstrip() if place in grid.times else text for place, text in enumerate(row)]
+            for row in grid.rows
+        ]
+        grid, omitted = replace(grid, rows=rows), ["spread of times"]
+    places = [*range(len(grid.header))]
+    for place in grid.omissible:
+        if fits(grid.with_columns(places)):
+            break
+        places.remove(place)
+        omitted.append(grid.header[place])
+    parts, part = [], [places[0]]
+    for place in places[1:]:
+        if len(part) > 1 and not fits(grid.with_columns([*part, place])):
+            parts.append(part)
+            part = [places[0]]
+        part.append(place)
+    return [grid.with_columns(part) for part in [*parts, part]], omitted
 
 
 def _padded(column: Sequence[str], head: str) -> list[str]:

@@ -36,6 +36,10 @@ CSV_COLUMNS = (
 )
 COMPARISONS = {"difference": "diff", "ratio": "ratio"}
 SIGNS = {"best": BEST, "alike": ALIKE, "": ""}
+KEPT = ("accuracy", "n_support")
+"""Metrics that every table keeps, however narrow it is, in addition to times with published counterparts."""
+CALIBRATION = ("log_loss", "brier", "ece")
+"""Metrics of the predicted probabilities, which a narrow table omits first."""
 Causes = Mapping[str, str]
 """Marks of values whose difference has a known cause, by cause."""
 
@@ -48,15 +52,26 @@ def document(table: Table) -> Document:
 
 
 def _plain(block: Block, causes: Causes) -> Grid:
-    header, rows, papers = [block.label, "ok"], list[list[str]](), list[int]()
+    header, rows, papers, times = [block.label, "ok"], list[list[str]](), list[int](), list[int]()
     is_compared = any(not one.stand_in for one in block.matches)
     differences = {
         metric.name: _with_marks([_comparison(line.matches.get(metric.name), metric, causes) for line in block.lines])
         for metric in block.metrics
         if is_compared and metric.compared
     }
+    printed = {name for line in block.lines for name in line.matches}
+    ranks = {1: 1} if all(line.n_ok == line.n_repeats for line in block.lines) else {}
+    """The columns that a narrow table omits, and in which order."""
     for metric in block.metrics:
-        header += [title_of(metric), *([COMPARISONS[metric.compared]] if metric.name in differences else [])]
+        columns = [title_of(metric), *([COMPARISONS[metric.compared]] if metric.name in differences else [])]
+        places = range(len(header), len(header) + len(columns))
+        header += columns
+        is_time = metric.unit in ("s", "min")
+        times += [places[0]] if is_time else []
+        if is_time and metric.name in printed:
+            ranks |= dict.fromkeys(places[1:], 2)
+        elif metric.name not in KEPT:
+            ranks |= dict.fromkeys(places, 0 if metric.name in CALIBRATION else 3)
     for place, line in enumerate(block.lines):
         ours, paper = [line_label(line), f"{line.n_ok}/{line.n_repeats}"], ["  paper", ""]
         for metric in block.metrics:
@@ -69,7 +84,8 @@ def _plain(block: Block, causes: Causes) -> Grid:
         if any(metric.name in line.matches for metric in block.metrics):
             papers.append(len(rows))
             rows.append(paper)
-    return aligned(header, rows, failures_of(block), papers)
+    omissible = sorted(ranks, key=lambda place: (ranks[place], -place))
+    return aligned(Grid(header, rows, papers, failures_of(block), omissible, times))
 
 
 def _crossed(block: Block, parameter: str, causes: Causes) -> Grid:
@@ -101,7 +117,7 @@ def _crossed(block: Block, parameter: str, causes: Causes) -> Grid:
             papers += range(len(rows), len(rows) + len(below))
             rows += below
     header = [block.label, *(f"{parameter}={value_text(value)}" for value in order)]
-    return aligned(header, rows, failures_of(block), papers)
+    return aligned(Grid(header, rows, papers, failures_of(block)))
 
 
 def _mark(block: Block, line: Line, metric: Metric) -> Mark | None:

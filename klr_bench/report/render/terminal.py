@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from klr_bench.console import is_unlimited
-from klr_bench.report.render.document import ALIKE, BEST, SEPARATOR, Document, Grid
+from klr_bench.report.render.document import ALIKE, BEST, SEPARATOR, Document, Grid, fitting
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,8 +21,6 @@ MOST_GRIDS = 200
 """Largest number of printed grids, because rich takes some milliseconds per grid."""
 MIN_PLAIN_WIDTH = 120
 """Minimum width of plain text, in which values are never truncated."""
-IMPLIED = ("ok", "Support vectors", "ratio")
-"""Columns that are omitted first on a narrow terminal, because other columns imply them."""
 
 
 def show_all(documents: Iterable[Document], console: Console) -> None:
@@ -41,20 +39,21 @@ def show(document: Document, console: Console) -> None:
         console.print(_text(document.title, console, "bold"))
         for full_grid in document.grids[:MOST_GRIDS]:
             console.print()
-            grid = _fitting(full_grid, page_width)
             if unlimited:
-                console.width = max(page_width, min(sum(_widths(grid)), 2 * MIN_PLAIN_WIDTH))
-            console.print(_rich_table(grid, console))
+                console.width = max(page_width, min(_natural_width(full_grid), 2 * MIN_PLAIN_WIDTH))
+            grids, heads = fitting(full_grid, lambda grid: _least_width(grid) <= console.width)
+            for number, grid in enumerate(grids):
+                console.print(*[""] * (number > 0), _rich_table(grid, console), sep="\n")
             console.width = page_width
-            omitted |= dict.fromkeys(head for head in full_grid.header if head not in grid.header)
+            omitted |= dict.fromkeys(heads)
             for note in full_grid.notes:
                 console.print(_text(f"! {note}", console, "yellow"))
         console.print()
         more = len(document.grids) - MOST_GRIDS
         if more > 0:
             console.print(f"{more:,} more tables are omitted. Use format=md to write all tables.")
-        narrow = f"The terminal is too narrow for the columns {', '.join(omitted)}. Use format=md to show them."
-        for line in [*document.caption, *([narrow] if omitted else [])]:
+        narrow = f"Omitted at this width: {', '.join(omitted)}; format=md shows all."
+        for line in [*([narrow] if omitted else []), *document.caption]:
             console.print(_text(line, console, "dim"))
         for code in document.code:
             console.print(_text(f"\n{code.sentence}", console))
@@ -63,21 +62,18 @@ def show(document: Document, console: Console) -> None:
         console.width = width
 
 
-def _fitting(grid: Grid, width: int) -> Grid:
-    """Remove redundant columns until the grid fits into a width, or none of them is left."""
-    widths = dict(enumerate(_widths(grid)))
-    for name in IMPLIED:
-        is_needed = name == "ok" and grid.notes
-        if sum(widths.values()) > width and name in grid.header and not is_needed:
-            widths = {place: size for place, size in widths.items() if grid.header[place] != name}
-    rows = [[row[place] for place in widths] for row in grid.rows]
-    return Grid([grid.header[place] for place in widths], rows, grid.papers, grid.notes)
+def _natural_width(grid: Grid) -> int:
+    return max(len(row[0]) for row in [grid.header, *grid.rows]) + 1 + _values_width(grid)
 
 
-def _widths(grid: Grid) -> list[int]:
-    heads = [[grid.header[0]], *(head.split(" ", 1) for head in grid.header[1:])]
-    columns = zip(*grid.rows, strict=True) if grid.rows else [()] * len(heads)
-    return [max(map(len, [*words, *texts])) + 2 for words, texts in zip(heads, columns, strict=True)]
+def _values_width(grid: Grid) -> int:
+    columns = list(zip(grid.header, *grid.rows, strict=True))[1:]
+    return sum(max(map(len, [*head.split(" ", 1), *texts])) + 2 for head, *texts in columns)
+
+
+def _least_width(grid: Grid) -> int:
+    """Return the width with labels that are broken after each word."""
+    return max(len(word) for row in [grid.header, *grid.rows] for word in row[0].split() or [""]) + _values_width(grid)
 
 
 def _rich_table(grid: Grid, console: Console) -> RichTable:
@@ -90,7 +86,7 @@ def _rich_table(grid: Grid, console: Console) -> RichTable:
         text = head.replace(" ", "\n", 1) if " " in head and number else f"\n{head}"
         title = _text(text, console, "bold")
         title.justify = "right" if number else "left"
-        table.add_column(title, overflow="fold")
+        table.add_column(title, overflow="fold", no_wrap=number > 0)
     for number, row in enumerate(grid.rows):
         texts = [_text(row[0], console), *(_styled(text, console) for text in row[1:])]
         table.add_row(*texts, style="dim" if number in grid.papers else "")

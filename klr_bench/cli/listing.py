@@ -1,0 +1,113 @@
+"""Commands ``klr-bench list`` and ``klr-bench show``: what a user can choose from, with one description each."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from textwrap import wrap
+from typing import Any
+
+from klr_bench.config import locations as config_files
+from klr_bench.errors import fail, nearest
+
+SHOWN = (*config_files.KINDS, "paper")
+"""Kinds of files that `klr-bench show` prints."""
+LISTED = (*SHOWN, "metric", "figure")
+DIRECTIONS = {"higher": "; higher is better", "lower": "; lower is better", "": ""}
+TARGET = "_target_"
+INDENT = "  "
+LEAST_WIDTH = 40
+
+
+def listing(words: Sequence[str]) -> str:
+    """Return the names of all kinds, or names with descriptions for the given kinds."""
+    kinds = [_kind(word, LISTED) for word in words]
+    return "".join(map(_described, kinds)) or _overview()
+
+
+def file_text(words: Sequence[str]) -> str:
+    """Return the path and content of the YAML file that two words name, its kind and its name."""
+    if len(words) != 2:
+        got = " ".join(words) or "none"
+        fail(f"show: expected a kind and a name, as in klr-bench show algorithm oskl, got {got}.")
+    path = config_files.find(_kind(words[0], SHOWN), words[1], config_files.folders())
+    return f"# {path}\n{path.read_text(encoding='utf-8', errors='backslashreplace')}"
+
+
+def _kind(word: str, known: Sequence[str]) -> str:
+    kind = word.removesuffix("s")
+    if kind not in known:
+        plural = word != kind
+        fail(f"unknown kind {word!r}.{nearest(word, [f'{one}s' for one in known] if plural else known)}")
+    return kind
+
+
+def _overview() -> str:
+    texts = []
+    for kind in (*SHOWN, "metric"):
+        names = _metrics() if kind == "metric" else config_files.names(kind, config_files.folders())
+        texts += [f"{kind}s ({len(names)})", *_wrapped(", ".join(names), INDENT, INDENT), ""]
+    kinds = [f"{kind}s" for kind in LISTED]
+    end = f"klr-bench list KIND describes each; KIND is {', '.join(kinds[:-1])} or {kinds[-1]}."
+    return "\n".join([*texts, *_wrapped(end, "", "")]) + "\n"
+
+
+def _described(kind: str) -> str:
+    entries = list(_entries(kind))
+    width = max(len(name) for name, _ in entries) + 2
+    lines = [f"{kind}s"]
+    for name, sentences in entries:
+        first, *rest = sentences or [""]
+        lines += _wrapped(first, f"{INDENT}{name:{width}}", INDENT + width * " ") or [f"{INDENT}{name}"]
+        for sentence in rest:
+            lines += _wrapped(sentence, INDENT + width * " ", INDENT + (width + 4) * " ")
+    return "\n".join(lines) + "\n"
+
+
+def _wrapped(text: str, first: str, other: str) -> list[str]:
+    width = max(LEAST_WIDTH, shutil.get_terminal_size().columns)
+    return wrap(
+        text, width, initial_indent=first, subsequent_indent=other, break_on_hyphens=False, break_long_words=False
+    )
+
+
+def _metrics() -> dict[str, Any]:
+    """Return the built-in metrics by name, and None for the user's own."""
+    from klr_bench.metrics.labels import METRICS, metric_files
+
+    return dict.fromkeys(metric_files(config_files.folders())) | METRICS
+
+
+def _entries(kind: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield the names of a kind, each with the paragraphs that describe it."""
+    searched = config_files.folders()
+    if kind == "metric":
+        from klr_bench.report.labels import title_of
+
+        for name, metric in _metrics().items():
+            yield name, [title_of(metric) + DIRECTIONS[metric.better] if metric else "your own file"]
+    elif kind == "figure":
+        from klr_bench.report.figures import titles
+
+        yield from ((name, [title or "your own file"]) for name, title in titles().items())
+    else:
+        for name in config_files.names(kind, searched):
+            yield name, _paragraphs(kind, config_files.read(config_files.find(kind, name, searched)))
+
+
+def _paragraphs(kind: str, content: Mapping[str, Any]) -> list[str]:
+    if kind == "paper":
+        return [f"{content.get('reference', '')}: {content.get('title', '')}"]
+    label = content.get("label")
+    text = ": ".join(str(part) for part in (label, content.get("title") or content.get("reference")) if part)
+    return [*filter(None, [text]), *([_call(content)] if kind == "algorithm" else [])]
+
+
+def _call(content: Mapping[str, Any]) -> str:
+    """Return an algorithm's class and settings as a call, and the parameters that are selected."""
+    estimator = content.get("estimator") or {}
+    settings = ", ".join(f"{name}={value!r}" for name, value in estimator.items() if name != TARGET)
+    selected = ", ".join(content.get("grid") or ())
+    name = str(estimator.get(TARGET))
+    name = name.rpartition(".")[2] if name.startswith("klr_bench.") else name
+    return f"{name}({settings})" + (f"; cross-validation chooses {selected}" if selected else "")
