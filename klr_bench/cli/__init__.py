@@ -38,10 +38,9 @@ klr-bench run [key=value ...]    run an experiment, or continue it
     what would run), --quiet (no progress), --debug (tracebacks).
 """,
     "fit": """\
-klr-bench fit data.path=FILE output=FILE    fit a classifier to a CSV file
+klr-bench fit data.path=FILE output=FILE    fit a classifier to a CSV file, and store it
     klr-bench fit data.path=train.csv output=model.skops
-    klr-bench fit data.path=train.csv data.label=left algorithm=oskl_default \
-        output=model.skops
+    klr-bench fit data.path=train.csv algorithm=oskl_default output=oskl.skops
     Keys:
       data.path    the CSV file
       data.label   name or position of the label column; default: the last one
@@ -52,7 +51,7 @@ klr-bench fit data.path=FILE output=FILE    fit a classifier to a CSV file
       seed         default: 0
 """,
     "predict": """\
-klr-bench predict model=FILE data.path=FILE output=FILE    predict classes
+klr-bench predict model=FILE data.path=FILE output=FILE    predict with a stored model
     klr-bench predict model=model.skops data.path=new.csv output=new_classes.csv
     Columns are found by name; a label column is not needed.  The output has the
     predicted class of each row, and the probability of each class.

@@ -108,6 +108,6 @@ def _call(content: Mapping[str, Any]) -> str:
     estimator = content.get("estimator") or {}
     settings = ", ".join(f"{name}={value!r}" for name, value in estimator.items() if name != TARGET)
     selected = ", ".join(content.get("grid") or ())
-    name = str(estimator.get(TARGET))
-    name = name.rpartition(".")[2] if name.startswith("klr_bench.") else name
-    return f"{name}({settings})" + (f"; cross-validation chooses {selected}" if selected else "")
+    module, _, name = str(estimator.get(TARGET)).rpartition(".")
+    origin = "" if module.startswith("klr_bench") else f" of {module}"
+    return f"{name}({settings}){origin}" + (f"; cross-validation chooses {selected}" if selected else "")

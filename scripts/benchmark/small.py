@@ -1,4 +1,4 @@
-"""Time of fits of few rows, compared with SVC, and of learning row by row, compared with river."""
+"""Time of fits of few rows, compared with SVC, and of learning row by row."""
 
 from __future__ import annotations
 
