@@ -108,6 +108,5 @@ def _call(content: Mapping[str, Any]) -> str:
     estimator = content.get("estimator") or {}
     settings = ", ".join(f"{name}={value!r}" for name, value in estimator.items() if name != TARGET)
     selected = ", ".join(content.get("grid") or ())
-    name = str(estimator.get(TARGET))
-    name = name.rpartition(".")[2] if name.startswith("klr_bench.") else name
+    name = str(estimator.get(TARGET)).rpartition(".")[2]
     return f"{name}({settings})" + (f"; cross-validation chooses {selected}" if selected else "")

@@ -140,7 +140,9 @@ def remarks(reproduction: Reproduction, number: str) -> list[str]:
     matches = reproduction.matches_by_table[number]
     unexplained = [match for match in matches if match.verdict is Verdict.UNEXPLAINED]
     times, other_data, unavailable, not_run = (
-        [match for match in matches if match.not_compared is reason] for reason in NotCompared
+        [match for match in matches if match.not_compared is reason]
+        for reason in NotCompared
+        if reason is not NotCompared.OTHER_METHOD
     )
     sentences = [f"Differs, unexplained: {pairs(unexplained)}"] if unexplained else []
     for tried in reproduction.paper.tried:
