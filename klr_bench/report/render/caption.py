@@ -20,8 +20,8 @@ FACTS = {
     "lam": "lambda = {} lambda_max",
 }
 SENTENCES = {
-    "settled_s": "Time to final accuracy: seconds of training after which the test accuracy stays at most 0.5 percentage points "
-    "below its final value, for fits that ended before the time limit.",
+    "settled_s": "Time to final accuracy: seconds of training after which the test accuracy stays at most 0.5 "
+    "percentage points below its final value, for fits that ended before the time limit.",
     "late_gain": "Late gain: the final test accuracy minus that at the last checkpoint in the first half of the fit.",
     "first_nonzero": "Initially non-zero: the share of non-zero coefficients at the first checkpoint.",
     "mean_nonzero": "Non-zero on average: the mean share of non-zero coefficients over the checkpoints.",
