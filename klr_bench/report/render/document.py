@@ -148,7 +148,7 @@ class Placing:
     r"""Caption, label, note and orientation of a LaTeX table.
 
     `caption` and `note`, a line below the table, are LaTeX code; without a caption the table gets the caption of the
-    report.  `label` is the target of \\ref, with the suffix -2 for the second table of a report, and so on.
+    report.  The note of the report is omitted if both are given.  `label` is the target of \\ref, with the suffix -2 for the second table of a report, and so on.
     `orientation` is one of ORIENTATIONS.
     """
 
@@ -176,7 +176,8 @@ def latex(document: Document, placing: Placing | None = None) -> str:
         grids, omitted = fitting(grid, lambda one: _tex_width(one) <= LINE_WIDTHS[placing.orientation])
         sentences = [*others, *(f"{note}." for note in grid.notes)]
         sentences += [f"Omitted for lack of space: {', '.join(omitted)}."] if omitted else []
-        note = placing.note or _tex(" ".join(sentences))
+        note = "" if placing.caption and placing.note else _tex(" ".join(sentences))
+        note = " ".join(filter(None, [note, placing.note]))
         lines = [
             rf"\begin{{{environment}}}",
             r"\centering\small\setlength{\tabcolsep}{4pt}",
