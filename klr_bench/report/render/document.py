@@ -148,7 +148,8 @@ class Placing:
     r"""Caption, label, note and orientation of a LaTeX table.
 
     `caption` and `note`, a line below the table, are LaTeX code; without a caption the table gets the caption of the
-    report.  The note of the report is omitted if both are given.  `label` is the target of \\ref, with the suffix -2 for the second table of a report, and so on.
+    report; the note of the report is omitted if both are given.  `label` is the target of \\ref,
+    with the suffix -2 for the second table of a report, and so on.
     `orientation` is one of ORIENTATIONS.
     """
 
