@@ -63,7 +63,7 @@ CATALOG = (
     Metric("pass_time_s", "Pass alone", "s", "lower", "ratio", usual=True, low=0, high=MOST),
     Metric("fit_time_s", "Training time", "s", "lower", "ratio", usual=True, low=0, high=MOST),
     Metric("predict_time_s", "Prediction time", "s", "lower", "ratio", low=0, high=MOST),
-    Metric("settled_s", "Settled after", "s", "lower", "", usual=True, stored=False),
+    Metric("settled_s", "Time to final accuracy", "s", "lower", "", usual=True, stored=False),
     Metric("late_gain", "Late gain", "percent", "", "", stored=False),
     Metric("nonzero_fraction", "Non-zero", "percent", "lower", low=0, high=1),
     Metric("first_nonzero", "Initially non-zero", "percent", "", "", stored=False),

@@ -123,7 +123,9 @@ def table_page(reproduction: Reproduction, number: str) -> Document:
     caption += calibration_sentences(judged)
     caption += remarks(reproduction, number)
     grids = published_layout(judged, table.layout, [cause for cause, _ in causes])
-    return Document(f"{reproduction.paper.reference}, table {number}: {table.title}", grids, caption)
+    return Document(
+        f"{reproduction.paper.reference}, table {number}: {table.title}", grids, caption, [reproduction.name]
+    )
 
 
 def causes_of(reproduction: Reproduction, number: str) -> list[tuple[Cause, list[Match]]]:
@@ -140,7 +142,9 @@ def remarks(reproduction: Reproduction, number: str) -> list[str]:
     matches = reproduction.matches_by_table[number]
     unexplained = [match for match in matches if match.verdict is Verdict.UNEXPLAINED]
     times, other_data, unavailable, not_run = (
-        [match for match in matches if match.not_compared is reason] for reason in NotCompared
+        [match for match in matches if match.not_compared is reason]
+        for reason in NotCompared
+        if reason is not NotCompared.OTHER_METHOD
     )
     sentences = [f"Differs, unexplained: {pairs(unexplained)}"] if unexplained else []
     for tried in reproduction.paper.tried:

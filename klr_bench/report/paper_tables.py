@@ -7,6 +7,7 @@ Accuracy (%)   78.9 ± 2.1   77.3 ± 3.0 ~     the mark of a verdict
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -16,7 +17,7 @@ from klr_bench.report.labels import NONE, PLUS_MINUS
 from klr_bench.report.measured import Entry
 from klr_bench.report.papers.match import Match
 from klr_bench.report.papers.model import SCALES, Cause, Layout, Printed
-from klr_bench.report.papers.verdicts import CALIBRATED_MARK, NotCompared, mark_of, marks_of
+from klr_bench.report.papers.verdicts import CALIBRATED_MARK, mark_of, marks_of
 from klr_bench.report.render.document import SEPARATOR, Grid
 from klr_bench.results.variants import value_text, variant_text
 
@@ -120,15 +121,16 @@ def calibration_sentences(matches: Iterable[Match]) -> list[str]:
 
 
 def measured_text(match: Match, entry: Entry | None = None) -> str:
-    """Return the measured value, or that of another entry, rounded like the published one."""
+    """Return the measured value, or that of another entry, rounded like the published one.
+
+    It has at least two significant digits.
+    """
     line, entry = match.printed, entry or match.entry
     if entry is None or entry.mean is None:
         return NONE
     scale = float(SCALES[line.unit])
     mean = entry.mean / scale
-    least = 0
-    if match.not_compared is NotCompared.TIME and 0 < mean < 1:  # at least two digits
-        least = next((digits for digits in range(1, 6) if mean >= 10.0 ** (1 - digits)), 5)
+    least = 0 if line.unit == "count" or not mean else max(0, min(5, 1 - math.floor(math.log10(abs(mean)))))
     text = f"{mean:,.{max(_decimals(line.mean), least)}f}"
     if line.std and entry.std is not None:
         text += f"{PLUS_MINUS}{entry.std / scale:,.{max(_decimals(line.std), least)}f}"

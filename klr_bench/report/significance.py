@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from scipy import stats
 
 from klr_bench.metrics.metric import Metric
 from klr_bench.report.labels import pluralize
@@ -26,6 +27,10 @@ LEAST_REPEATS = 3
 either side for two repeats, 3.3 for three and 1.9 for five.
 """
 LEVEL = 0.95
+MOST_DEVIATIONS = 10
+"""A test has power if a difference of at most this many standard deviations is significant after the adjustment."""
+CONSTANT = 0.5
+"""The balanced accuracy of a constant predictor; other predictors do not have exactly this value in each repeat."""
 ROPE = 0.01
 """Mean differences of rates up to one percentage point count as equivalent; other metrics have no such region."""
 MOST_LINES = 100
@@ -59,6 +64,8 @@ class Marks:
     lines: Mapping[Column, Mark] = field(default_factory=dict)
     missing: str = ""
     """Why some or all methods were not compared with the best; empty if all were."""
+    no_power: str = ""
+    """The numbers of pairs and repeats if only huge differences would be significant; no method is then "alike"."""
 
 
 class Sample(NamedTuple):
@@ -111,12 +118,22 @@ def marks(
     parameter whose values are columns of the table: only methods with the same value are compared.
     """
     by_metric = {}
+    columns = [column for column in columns if not _is_constant(groups.get(column, ()))]
     for metric in filter(is_marked, metrics):
         parts = [_marks(sample, metric) for sample in samples(groups, columns, metric.name, resampled=resampled, by=by)]
         lines = {column: mark for part in parts for column, mark in part.lines.items()}
         if lines:
-            by_metric[metric.name] = Marks(lines, next(filter(None, (part.missing for part in parts)), ""))
+            reasons = (
+                next(filter(None, texts), "")
+                for texts in zip(*((one.missing, one.no_power) for one in parts), strict=True)
+            )
+            by_metric[metric.name] = Marks(lines, *reasons)
     return by_metric
+
+
+def _is_constant(rows: Sequence[Row]) -> bool:
+    values = [row.get("balanced_accuracy") for row in rows if row["status"] == "ok"]
+    return bool(values) and all(value == CONSTANT for value in values)
 
 
 def samples(
@@ -178,7 +195,9 @@ def _marks(sample: Sample, metric: Metric) -> Marks:
         return Marks(by_method, f"{len(means):,} methods are too many to compare (the limit is {MOST_LINES})")
     best = next(column for column in sample.columns if is_best[column])
     reasons = []
-    for pair in pairs(sample, metric):
+    all_pairs = pairs(sample, metric)
+    needed = _needed_deviations(sample, all_pairs)
+    for pair in all_pairs:
         if best not in (pair.first, pair.second):
             continue
         other, numbers = pair.first, [pair.difference, pair.low, pair.high, pair.p, pair.p_holm]
@@ -187,14 +206,25 @@ def _marks(sample: Sample, metric: Metric) -> Marks:
             other, numbers = pair.second, [*ends, pair.p, pair.p_holm]
         if not math.isfinite(pair.p):
             reasons.append(_reason(pair, sample))
-        place: Literal["best", "alike", ""] = "alike" if pair.p_holm >= 1 - LEVEL else ""
+        place: Literal["best", "alike", ""] = "alike" if pair.p_holm >= 1 - LEVEL and needed <= MOST_DEVIATIONS else ""
         known = [value if math.isfinite(value) else None for value in numbers]
         by_method[other] = Mark("best" if is_best[other] else place, pair.n, *known)
+    if not reasons and needed > MOST_DEVIATIONS:
+        return Marks(by_method, no_power=f"{len(all_pairs):,} pairs of methods, {pluralize(all_pairs[0].n, 'repeat')}")
     if not reasons:
         return Marks(by_method)
     ((reason, _),) = Counter(reasons).most_common(1)
     n_others = len(means) - 1
     return Marks(by_method, reason if len(reasons) == n_others else f"{len(reasons)} of {n_others} methods ({reason})")
+
+
+def _needed_deviations(sample: Sample, compared: Sequence[Pair]) -> float:
+    """Return the least difference, in its standard deviations, that would be significant."""
+    n = max(pair.n for pair in compared)
+    if n < LEAST_REPEATS:
+        return 0.0
+    critical = stats.t.isf((1 - LEVEL) / 2 / len(compared), n - 1)
+    return float(critical * math.sqrt(1 / n + sample.ratio.min()))
 
 
 def _reason(pair: Pair, sample: Sample) -> str:

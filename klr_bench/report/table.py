@@ -16,6 +16,7 @@ from klr_bench.report.manifest import Manifest
 from klr_bench.report.measured import Groups, Machine, Measured, Method, measure
 from klr_bench.report.papers.match import Match, Source, matches_by_method, published_tables
 from klr_bench.report.papers.model import Cause, Printed
+from klr_bench.report.papers.reproduction import compared_rows
 from klr_bench.report.papers.verdicts import Verdict
 from klr_bench.report.significance import Marks, marks
 from klr_bench.results.variants import variant_text
@@ -151,7 +152,8 @@ def build(measured: Measured, sources: Sequence[Source] = (), *, only_published:
         baselines=baselines,
         best=best_model(manifest, measured.datasets),
     )
-    matches = matches_by_method(sources, measured)
+    compared = {source.name: compared_rows(source, measured.name) for source in sources}
+    matches = matches_by_method(sources, measured, compared)
     for dataset in measured.datasets:
         lines = [Line(**vars(one), matches=matches.get((dataset.name, one.column), {})) for one in dataset.methods]
         metrics = _metrics(lines, manifest, compared=bool(sources), only_published=only_published)

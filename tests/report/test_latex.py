@@ -14,10 +14,12 @@ from klr_bench.report.writing import ORIENTATIONS
 from tests.report.folders import REFERENCE, table
 
 PAPER = r"""\documentclass[twocolumn]{article}
-\usepackage[T1]{fontenc}\usepackage{booktabs,graphicx,rotating}
+\usepackage[T1]{fontenc}\usepackage{array,booktabs,rotating}
 \begin{document}
 As Table~\ref{tab:one} shows.
 %s
+\begin{thebibliography}{1}\bibitem{zhang2013icml} A. \bibitem{zhang2012aaai} B. \bibitem{qin2011} C.
+\end{thebibliography}
 \end{document}
 """
 
@@ -73,3 +75,14 @@ def test_columns_are_those_that_are_asked_for(tmp_path: Path, capsys: pytest.Cap
         assert main([*arguments, *wrong]) == 2
         assert message in capsys.readouterr().err
     assert main([*arguments, "format=md", "columns=ece"]) == 0, "also what the run did not ask for"
+
+
+def test_the_caption_is_short_and_everything_else_is_in_the_note() -> None:
+    text = tex("oskl_magic", Placing())
+    (caption,) = re.findall(r"\\caption\{(.*)\}", text)
+    assert len(caption) < 240
+    assert caption.endswith(r"\cite{zhang2013icml}.")
+    assert "resizebox" not in text
+    assert "Omitted for lack of space: spread of times, ok" in text
+    assert text.partition(r"\bottomrule")[0].count(r"\midrule") == 5, "one per algorithm"
+    assert "Omitted" not in tex("oskl_magic", Placing(orientation="landscape"))

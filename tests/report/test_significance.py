@@ -146,6 +146,21 @@ def test_what_cannot_be_compared_has_a_reason(tmp_path: Path, records: list[Reco
     assert any(line.startswith(f"Not compared with the best on Moons: {reason}") for line in sentences)
 
 
+@pytest.mark.parametrize(("n_methods", "is_marked"), [(3, True), (5, False), (62, False)])
+def test_no_method_is_alike_where_the_test_has_no_power(tmp_path: Path, n_methods: int, is_marked: bool) -> None:
+    values = [0.9, 0.91, 0.89]
+    records = [one for n in range(n_methods) for one in rows({"nc": [v - n * 0.001 * v for v in values]}, lam=f"G={n}")]
+    built = table(folder_of(tmp_path, [*records]))
+    (of_metric,) = built.blocks[0].marks.values()
+    assert ("alike" in {mark.place for mark in of_metric.lines.values()}) <= is_marked
+    assert any(line.startswith("No † on Moons: with") for line in caption(built)) != is_marked
+
+
+def test_a_constant_predictor_is_not_the_best(tmp_path: Path) -> None:
+    records = rows(ACCURACIES, "sparsity") + rows({"majority": [1.0] * 5}, "sparsity", balanced_accuracy=0.5)
+    assert places(table(folder_of(tmp_path, records)), "sparsity") == {"nc": "best", "margin": "alike", "oskl": ""}
+
+
 def test_only_repeats_that_succeeded_for_both_are_compared(tmp_path: Path) -> None:
     records = rows(ACCURACIES | {"nc": [*ACCURACIES["nc"], 0.1]})
     failed = rows({"oskl": [0.9] * 3}, status="timeout")

@@ -70,6 +70,11 @@ class Match:
         comparable = self.entry is not None and self.entry.alike and not self.stand_in
         return self.printed.value / self.mean if self.mean and comparable else None
 
+    def without_verdict(self) -> Match:
+        """Return the match of a number that is compared with another method or experiment."""
+        match = Match(self.printed, experiment=self.experiment, dataset=self.dataset, column=self.column)
+        return replace(match, entry=self.entry, not_compared=NotCompared.OTHER_METHOD)
+
 
 @dataclass(frozen=True)
 class Source:
@@ -111,6 +116,8 @@ class Source:
         metric = self.metrics[line.metric] if line.algorithm else None
         if metric is not None and metric.unit == "s":
             return replace(match, not_compared=NotCompared.TIME)
+        if match.column is not None and not self.paper.tables[line.table].is_counterpart(*match.column):
+            return match.without_verdict()
         verdict = verdict_of(match.entry, line, metric, self.paper.tables[line.table].repeats)
         by_verdict = ((Verdict.EXPLAINED, self.paper.causes), (Verdict.UNEXPLAINED, self.paper.tried))
         for explained, causes in by_verdict if verdict is Verdict.UNEXPLAINED else ():
@@ -202,16 +209,26 @@ def best_matches(lines: Iterable[Printed], values: Parameters) -> dict[str, Prin
     return best
 
 
-def matches_by_method(sources: Sequence[Source], measured: Measured) -> dict[tuple[str, Column], dict[str, Match]]:
+def matches_by_method(
+    sources: Sequence[Source],
+    measured: Measured,
+    compared: Mapping[str, Collection[tuple[str, str, Column | None, str]] | None],
+) -> dict[tuple[str, Column], dict[str, Match]]:
     """Return the published counterparts of measured values by data set, method and metric.
 
     If several papers publish a value, the first one is used; within a paper, the number with the most parameters.
+    `compared` has, by paper, the values that the paper's page compares, or None for all: the others have no verdict,
+    because the number has that of another method or experiment.
     """
     matches: dict[tuple[str, Column], dict[str, Match]] = {}
     for source in sources:
+        rows = compared[source.name]
         for one in sorted(match(source, measured), key=lambda one: -len(one.printed.params)):
-            if one.column is not None:
-                matches.setdefault((one.dataset, one.column), {}).setdefault(one.printed.metric, one)
+            if one.column is None:
+                continue
+            row = one.printed.table, one.dataset, one.column, one.printed.metric
+            judged = one if one.not_compared or rows is None or row in rows else one.without_verdict()
+            matches.setdefault((one.dataset, one.column), {}).setdefault(one.printed.metric, judged)
     return matches
 
 

@@ -12,13 +12,13 @@ from klr_bench.errors import error_context
 from klr_bench.metrics.labels import METRICS
 from klr_bench.report.labels import pluralize
 from klr_bench.report.load import Results, read_results, was_run
-from klr_bench.report.manifest import Manifest
+from klr_bench.report.manifest import Column, Manifest
 from klr_bench.report.measured import UNKNOWN as UNKNOWN_MACHINE
 from klr_bench.report.measured import Measured, conditions_of, measure
 from klr_bench.report.papers.candidates import published_methods
 from klr_bench.report.papers.claims import JudgedClaim, judge
 from klr_bench.report.papers.match import Match, Source, match
-from klr_bench.report.papers.reading import check_numbers, read_lines, read_paper
+from klr_bench.report.papers.reading import check_numbers, find_papers, read_lines, read_paper
 
 UNKNOWN = "not known"
 COMMIT = 10
@@ -108,6 +108,24 @@ class Reproduction:
         """Return the experiments that were run for a table, or all if the table names none."""
         named = self.paper.tables[table].experiments
         return [name for name in self.results if not named or name in named]
+
+
+def compared_rows(source: Source, experiment: str) -> set[tuple[str, str, Column | None, str]] | None:
+    """Return what a paper compares of an experiment, as (table, data set, method, metric).
+
+    It is None if the paper is not compared with these results, as for a run with another name.
+    """
+    named = [name for number in source.tables for name in source.paper.tables[number].experiments]
+    if source.results_dir is None or experiment not in named or not was_run(source.results_dir / experiment):
+        return None
+    folder = find_papers(source.name)[source.name]
+    reproduction = Reproduction(source.name, folder, source.results_dir, only=named)
+    return {
+        (number, one.dataset, one.column, one.printed.metric)
+        for number in source.tables
+        for one in reproduction.matches_by_table[number]
+        if one.experiment == experiment
+    }
 
 
 def provenance(results: Mapping[str, Results]) -> list[str]:

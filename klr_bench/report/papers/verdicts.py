@@ -31,6 +31,7 @@ class NotCompared(Enum):
 
     TIME = "time"
     OTHER_DATA = "other data"
+    OTHER_METHOD = "other method"
     UNAVAILABLE = "unavailable"
     NOT_RUN = "not run"
 

@@ -6,9 +6,9 @@ from klr_bench.metrics.labels import METRICS
 from klr_bench.report.labels import join_names, line_label
 from klr_bench.report.measured import BUSY, TIMES, UNKNOWN, Machine
 from klr_bench.report.paper_tables import calibration_sentences
-from klr_bench.report.papers.verdicts import mark_sentences
+from klr_bench.report.papers.verdicts import NotCompared, mark_sentences
 from klr_bench.report.render.document import ALIKE, BEST
-from klr_bench.report.significance import LEVEL
+from klr_bench.report.significance import LEVEL, MOST_DEVIATIONS
 from klr_bench.report.table import Block, Table
 
 FACTS = {
@@ -20,8 +20,8 @@ FACTS = {
     "lam": "lambda = {} lambda_max",
 }
 SENTENCES = {
-    "settled_s": "Settled after: seconds of training after which the test accuracy stays at most 0.5 percentage points "
-    "below its final value, for fits that ended before the time limit.",
+    "settled_s": "Time to final accuracy: seconds of training after which the test accuracy stays at most 0.5 "
+    "percentage points below its final value, for fits that ended before the time limit.",
     "late_gain": "Late gain: the final test accuracy minus that at the last checkpoint in the first half of the fit.",
     "first_nonzero": "Initially non-zero: the share of non-zero coefficients at the first checkpoint.",
     "mean_nonzero": "Non-zero on average: the mean share of non-zero coefficients over the checkpoints.",
@@ -92,6 +92,8 @@ def _sources(table: Table, *, is_compared: bool) -> list[str]:
         for place, cause in enumerate(table.causes, 1)
     ]
     marks = mark_sentences(one.verdict for one in table.compared_matches)
+    if any(one.not_compared is NotCompared.OTHER_METHOD for one in table.compared_matches):
+        marks.append("Without a verdict: methods other than the one that the paper's number is compared with.")
     return [legend, *marks, *causes, *calibration_sentences(table.compared_matches)]
 
 
@@ -100,18 +102,25 @@ def _best(table: Table) -> list[str]:
     if not marks_of:
         return []
     missing: dict[str, dict[str, None]] = {}
+    no_power: dict[str, dict[str, None]] = {}
     for label, marks in marks_of:
-        if marks.missing:
-            missing.setdefault(marks.missing, {})[label] = None
+        for reasons, reason in ((missing, marks.missing), (no_power, marks.no_power)):
+            if reason:
+                reasons.setdefault(reason, {})[label] = None
     best = f"{BEST} (bold): the best mean of a {'metric in its ' if table.columns else ''}column"
     test = (
         f"; {ALIKE}: not significantly different from the best at the {100 * (1 - LEVEL):.0f} % level (paired t test "
         "over the repeats, with Holm's adjustment over all pairs of methods and, if each repeat uses a new split, the "
         "correction of Nadeau and Bengio). Times are not marked"
     )
-    is_tested = any(mark.p is not None for _, marks in marks_of for mark in marks.lines.values())
-    reasons = [f"Not compared with the best on {', '.join(labels)}: {reason}." for reason, labels in missing.items()]
-    return [f"{best}{test if is_tested else ''}.", *reasons]
+    is_tested = any(mark.p is not None for _, one in marks_of if not one.no_power for mark in one.lines.values())
+    sentences = [f"Not compared with the best on {', '.join(labels)}: {reason}." for reason, labels in missing.items()]
+    sentences += [
+        f"No {ALIKE} on {', '.join(labels)}: with {reason}, only differences of more than {MOST_DEVIATIONS} standard "
+        "deviations would be significant."
+        for reason, labels in no_power.items()
+    ]
+    return [f"{best}{test if is_tested else ''}.", *sentences]
 
 
 def _times(table: Table, *, is_compared: bool) -> list[str]:

@@ -13,8 +13,12 @@ from klr_bench.report.writing import ORIENTATIONS
 
 BEST, ALIKE = "‡", "†"
 """Marks of the best value in a column and of values not significantly different from it."""
-PREAMBLE = r"\usepackage{booktabs}\usepackage{graphicx}\usepackage{rotating}\usepackage[T1]{fontenc}"
+PREAMBLE = r"\usepackage{booktabs}\usepackage{array}\usepackage{rotating}\usepackage[T1]{fontenc}"
 """LaTeX packages that a table needs."""
+LINE_WIDTHS = {"column": 229, "page": 469, "landscape": 550}
+"""Lengths of a line in points, by orientation, in an article of two columns."""
+TEX_CHARACTER, TEX_LABEL = 4.9, 22
+"""Width of a character of a small font in points, and the longest label, in characters, that is not broken."""
 TEX_ESCAPES = str.maketrans(
     {
         **{character: f"\\{character}" for character in "&%$#_{}"},
@@ -58,6 +62,8 @@ class Document:
     grids: Sequence[Grid]
     caption: Sequence[str]
     code: Sequence[Code] = ()
+    cites: Sequence[str] = ()
+    """Keys of the papers whose numbers the tables have, for LaTeX."""
 
 
 def aligned(grid: Grid) -> Grid:
@@ -145,7 +151,8 @@ class Placing:
     r"""Caption, label, note and orientation of a LaTeX table.
 
     `caption` and `note`, a line below the table, are LaTeX code; without a caption the table gets the caption of the
-    report.  `label` is the target of \\ref, with the suffix -2 for the second table of a report, and so on.
+    report; the note of the report is omitted if both are given.  `label` is the target of \\ref,
+    with the suffix -2 for the second table of a report, and so on.
     `orientation` is one of ORIENTATIONS.
     """
 
@@ -159,34 +166,59 @@ class Placing:
 
 
 def latex(document: Document, placing: Placing | None = None) -> str:
-    """Return a document as LaTeX, with one table per grid, at most as wide as the line."""
+    """Return a document as LaTeX, with one table per grid, without columns that do not fit."""
     placing = placing or Placing()
     environment = ORIENTATIONS[placing.orientation]
+    first, *others = document.caption or [""]
+    cited = rf" Published values: \cite{{{','.join(document.cites)}}}." if document.cites else ""
     parts = [f"% needs {PREAMBLE}"]
     for number, grid in enumerate(document.grids, 1):
         name, of_several = grid.header[0], len(document.grids) > 1
-        caption = _tex(" ".join([f"{name}.", *document.caption, *(f"{note}." for note in grid.notes)]))
+        caption = _tex(f"{document.title}: {name}. {first}") + cited
         if placing.caption:
             caption = placing.caption + (f" ({_tex(name)})" if of_several else "")
+        grids, omitted = fitting(grid, lambda one: _tex_width(one) <= LINE_WIDTHS[placing.orientation])
+        sentences = [*others, *(f"{note}." for note in grid.notes)]
+        sentences += [f"Omitted for lack of space: {', '.join(omitted)}."] if omitted else []
+        note = "" if placing.caption and placing.note else _tex(" ".join(sentences))
+        note = " ".join(filter(None, [note, placing.note]))
         lines = [
             rf"\begin{{{environment}}}",
             r"\centering\small\setlength{\tabcolsep}{4pt}",
             rf"\caption{{{caption}}}",
             *([rf"\label{{{placing.label}{f'-{number}' if number > 1 else ''}}}"] if placing.label else []),
-            r"\sbox0{%",
-            rf"\begin{{tabular}}{{l{'r' * (len(grid.header) - 1)}}}",
-            r"\toprule",
-            _tex_row(grid.header),
-            r"\midrule",
-            *map(_tex_row, grid.rows),
-            r"\bottomrule",
-            r"\end{tabular}}%",
-            r"\ifdim\wd0>\linewidth\resizebox{\linewidth}{!}{\usebox0}\else\usebox0\fi",
-            *([rf"\par\smallskip{{\footnotesize {placing.note}}}"] if placing.note else []),
+            "\n\\par\\medskip\n".join(map(_tabular, grids)),
+            *([rf"\par\smallskip\parbox{{\linewidth}}{{\footnotesize {note}}}"] if note else []),
             rf"\end{{{environment}}}",
         ]
         parts.append("\n".join(lines))
     return "\n\n".join(parts) + "\n"
+
+
+def _tabular(grid: Grid) -> str:
+    """Return a grid as a tabular environment, with a rule before each algorithm."""
+    label = rf">{{\raggedright\arraybackslash}}p{{{TEX_LABEL * TEX_CHARACTER:.0f}pt}}" if _is_long(grid) else "l"
+    lines = []
+    previous = ""
+    for place, row in enumerate(grid.rows):
+        algorithm = row[0].partition(" ")[0]
+        if place not in grid.papers:
+            lines += [r"\midrule"] if algorithm != previous else []
+            previous = algorithm
+        lines.append(_tex_row(row))
+    begin, end = rf"\begin{{tabular}}{{{label}{'r' * (len(grid.header) - 1)}}}", r"\end{tabular}"
+    return "\n".join([begin, r"\toprule", _tex_row(grid.header), *lines, r"\bottomrule", end])
+
+
+def _is_long(grid: Grid) -> bool:
+    return max(len(row[0]) for row in [grid.header, *grid.rows]) > TEX_LABEL
+
+
+def _tex_width(grid: Grid) -> float:
+    """Return the approximate width of a grid in points."""
+    label, *columns = zip(grid.header, *grid.rows, strict=True)
+    characters = min(TEX_LABEL, max(map(len, label))) + sum(max(len(t.strip()) for t in column) for column in columns)
+    return TEX_CHARACTER * characters + 8 * len(grid.header)
 
 
 def _tex_row(row: list[str]) -> str:

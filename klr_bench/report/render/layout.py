@@ -48,7 +48,8 @@ def document(table: Table) -> Document:
     """Return the results table of an experiment as a document."""
     causes, by = marks_of(table.causes), table.columns
     grids = [_crossed(block, by, causes) if by else _plain(block, causes) for block in table.blocks]
-    return Document(table.title or table.experiment, grids, caption(table), table.best)
+    cites = [source.name for source in table.sources if any(block.matches for block in table.blocks)]
+    return Document(table.title or table.experiment, grids, caption(table), table.best, cites)
 
 
 def _plain(block: Block, causes: Causes) -> Grid:

@@ -26,7 +26,7 @@ from klr_bench.report.papers.verdicts import Verdict, counts
 from klr_bench.report.render.document import SEPARATOR, Grid
 from klr_bench.report.render.layout import comma_separated, document
 from klr_bench.report.table import build
-from tests.report.folders import REFERENCE, record, write
+from tests.report.folders import REFERENCE, record, table, write
 
 HEADER = "table,dataset,algorithm,params,metric,mean,std,unit,label"
 LINES = [
@@ -319,3 +319,22 @@ def difference_cells(grid: Grid) -> list[str]:
     places = [place for place, head in enumerate(grid.header) if head == "diff"]
     cells = [row[place] for row in grid.rows for place in places]
     return cells + [text for row in grid.rows if row[0] == "  diff" for text in row[1:]]
+
+
+@pytest.mark.parametrize("name", ["cw_covtype", "cw_covtype_toolbox", "oskl_magic", "l1_mnist49"])
+def test_the_table_of_an_experiment_has_the_verdicts_of_the_paper(name: str) -> None:
+    built = table(REFERENCE / name)
+    (source,) = built.sources
+    paper = Reproduction(source.name, paper_files(folders())[source.name], REFERENCE)
+    compared = {
+        (one.printed.table, one.dataset, one.column, one.printed.metric): one.verdict
+        for one in paper.matches
+        if one.experiment == name
+    }
+    verdicts = [
+        (one.verdict, compared.get((one.printed.table, one.dataset, one.column, one.printed.metric)))
+        for one in built.compared_matches
+    ]
+    assert any(verdict is paper for verdict, paper in verdicts)
+    assert all(verdict in (paper, Verdict.NOT_COMPARED) for verdict, paper in verdicts)
+    assert all(paper in (None, Verdict.NOT_COMPARED) for verdict, paper in verdicts if verdict is Verdict.NOT_COMPARED)
