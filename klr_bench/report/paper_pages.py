@@ -123,9 +123,8 @@ def table_page(reproduction: Reproduction, number: str) -> Document:
     caption += calibration_sentences(judged)
     caption += remarks(reproduction, number)
     grids = published_layout(judged, table.layout, [cause for cause, _ in causes])
-    return Document(
-        f"{reproduction.paper.reference}, table {number}: {table.title}", grids, caption, [reproduction.name]
-    )
+    title = f"{reproduction.paper.reference}, table {number}: {table.title}"
+    return Document(title, grids, caption, cites=[reproduction.name])
 
 
 def causes_of(reproduction: Reproduction, number: str) -> list[tuple[Cause, list[Match]]]:
