@@ -47,7 +47,7 @@ def test_mean_squared_slopes_are_those_of_differences():
     search = Search(X, y, np.where(y == 1, 1.0, -1.0)[None], np.ones(60), 2, np.random.RandomState(0))
     train, valid = search.folds[0]
     weights = np.linspace(0.5, 1.5, 8)
-    path = search._path(train, valid, weights, 1.0)
+    path = search._path(train, valid, weights, 1.0, selection.LAMS)
     rows_of_path, step, expected = X[train] * weights, 1e-5, []
 
     def f(Z):
