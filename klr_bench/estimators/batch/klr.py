@@ -47,10 +47,12 @@ class KLR(BinaryClassifier):
         & k(x, z) = \exp \left( -\gamma \sum_j w_j^2 (x_j - z_j)^2 / s_j^2 \right)
 
     The features are divided by their standard deviations s and multiplied by weights w, which are learned: the weights
-    of a round are those of the last one, times the root mean squared derivative of f along each feature.  A round is
-    kept if it lowers the validation log loss, for up to 3,000 rows by more than a standard error.  In each round all
-    values of gamma and lambda of a grid are tried: in two repeats of 5-fold cross-validation for up to 500 rows, in one
-    for up to 3,000, and with a single split, of at most 15,000 rows, for more.
+    of a round are those of the last one, times the square root of the root mean squared derivative of f along each
+    feature.  The rounds end when two in turn have not lowered the validation log loss.  The last round is taken that
+    lowered it, for up to 3,000 rows by more than a standard error.  In each round all values of gamma and lambda of a
+    grid are tried: in two repeats of 5-fold cross-validation for up to 500 rows, in one for up to 3,000, and with a
+    single split, of at most 15,000 rows, for more.  More than 2,000 training rows are used only next to the best values
+    for 2,000.
 
     The final model is fitted to all rows by `DualCDKLR` for up to 10,000 rows, and by `NystroemKLR` for more.
 
@@ -173,7 +175,7 @@ class KLR(BinaryClassifier):
 
     def _search(self, search, begun):
         """Run the search, set its attributes, and return the best round."""
-        kept, results, last = None, [], begun
+        kept, results, losses, last = None, [], [], begun
         for number, candidate in enumerate(search.rounds(self.max_rounds)):
             if self.verbose:
                 print(  # noqa: T201
@@ -182,9 +184,11 @@ class KLR(BinaryClassifier):
                     flush=True,
                 )
             results += [{"round": number, **result} for result in candidate.results]
-            if kept is not None and not search.improves(candidate, kept):
+            losses.append(candidate.loss)
+            if kept is None or search.improves(candidate, kept):
+                kept, self.best_params_ = candidate, {"rounds": number}
+            elif min(losses[-2:]) > min(losses):
                 break
-            kept, self.best_params_ = candidate, {"rounds": number}
             begun_round, last = last, time.monotonic()
             if self.time_limit is not None and last - begun + (last - begun_round) > self.time_limit / 2:
                 break  # the next round would take about as long as this one

@@ -1,9 +1,10 @@
 """Choice of kernel width, penalty and feature weights by the log loss of validation rows.
 
 A round fits kernel logistic regression for all widths and penalties; the kernel values of a width serve all penalties.
-The feature weights of the next round are those of this one, times the root mean squared derivative of the best f along
-each feature: the diagonal of the average gradient outer product (Radhakrishnan, Beaglehole, Pandit, Belkin, Science
-2024).
+The feature weights of the next round are those of this one, times the square root of the root mean squared derivative
+of the best f along each feature.  The squared derivatives are the diagonal of the average gradient outer product
+(Radhakrishnan, Beaglehole, Pandit, Belkin, Science 2024); without the square root the weights change so much that the
+best ones are passed over.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ SMALL, MEDIUM = 500, 3000
 """Largest numbers of rows for two repeats of five folds, and for five folds; more rows are split once."""
 MOST_TRAINING, MOST_VALIDATION = 10_000, 5000
 """Maximum numbers of training and validation rows of a single split."""
+COARSE = 2000
+"""Number of training rows with which the whole grid is tried; more rows are used only next to its best point."""
 SLOPE_ROWS = 2000
 """Number of rows whose derivatives are averaged."""
 LEAST_SHARE = 1e-4
@@ -99,32 +102,44 @@ class Search:
 
     def rounds(self, max_rounds):
         """Yield a `Round` for equal weights, and then one for each update of the weights."""
-        folds = [np.ones(self.X.shape[1]) for _ in self.folds]
+        weights = [np.ones(self.X.shape[1]) for _ in self.folds]
         for number in range(max_rounds + 1):
-            pairs = zip(self.folds, folds, strict=True)
-            jobs = [(*fold, weights, width) for fold, weights in pairs for width in WIDTHS]
-            paths = parallel_map(lambda job: self._path(*job), jobs)
-            paths = [paths[i : i + len(WIDTHS)] for i in range(0, len(jobs), len(WIDTHS))]
-            losses = np.concatenate([np.stack([path.losses for path in one]) for one in paths], axis=2)
-            means = losses @ self.shares[self._valid] / self.shares[self._valid].sum()
-            means[np.isnan(means)] = np.inf  # rows with weight 0 and no model
-            best, place = np.unravel_index(np.argmin(means), means.shape)
+            widths, lams = WIDTHS, LAMS
+            if len(self.folds[0][0]) > 2 * COARSE:
+                few = [(train[:COARSE], valid) for train, valid in self.folds]
+                _, _, _, best, place = self._grid(few, weights, widths, lams)
+                widths, lams = neighbors(widths, best), neighbors(lams, place)
+            paths, losses, means, best, place = self._grid(self.folds, weights, widths, lams)
             results = [
-                {"width": WIDTHS[i], "lam": LAMS[j], "mean_log_loss": float(means[i, j])}
+                {"width": widths[i], "lam": lams[j], "mean_log_loss": float(means[i, j])}
                 for i, j in np.argwhere(np.isfinite(means))
             ]
-            weights = np.sqrt(np.mean(np.square(folds), axis=0))
-            yield Round(weights, WIDTHS[best], LAMS[place], losses[best, place], means[best, place], results)
+            mean_weights = np.sqrt(np.mean(np.square(weights), axis=0))
+            yield Round(mean_weights, widths[best], lams[place], losses[best, place], means[best, place], results)
             if number < max_rounds:
                 slopes = [path[best].mean_squared_slopes(place) for path in paths]
-                folds = [updated(*fold) for fold in zip(folds, slopes, strict=True)]
+                weights = [updated(*fold) for fold in zip(weights, slopes, strict=True)]
+
+    def _grid(self, folds, weights, widths, lams):
+        """Fit all models of a grid, for given feature weights of each fold.
+
+        Return the paths of each fold, the losses of all validation rows and their means, and the places in widths and
+        lams of the lowest mean.
+        """
+        jobs = [(*fold, of_fold, width, lams) for fold, of_fold in zip(folds, weights, strict=True) for width in widths]
+        paths = parallel_map(lambda job: self._path(*job), jobs)
+        paths = [paths[i : i + len(widths)] for i in range(0, len(jobs), len(widths))]
+        losses = np.concatenate([np.stack([path.losses for path in one]) for one in paths], axis=2)
+        means = losses @ self.shares[self._valid] / self.shares[self._valid].sum()
+        means[np.isnan(means)] = np.inf  # rows with weight 0 and no model
+        return paths, losses, means, *np.unravel_index(np.argmin(means), means.shape)
 
     def improves(self, new, old):
         """Return True if a round has a lower loss; for few rows, by more than a standard error."""
         gain = (old.losses - new.losses) * self.shares[self._valid] / self.shares[self._valid].mean()
         return gain.mean() > (gain.std() / math.sqrt(len(self.y)) if len(self.y) <= MEDIUM else 0.0)
 
-    def _path(self, train, valid, weights, width):
+    def _path(self, train, valid, weights, width, lams):
         """Fit models for one width and decreasing penalties to the training rows of a fold."""
         rows, valid_rows = (self.X[part] * weights.astype(self.X.dtype) for part in (train, valid))
         shares = self.shares[train] / self.shares[train].sum()
@@ -133,7 +148,7 @@ class Search:
         blocks = KernelBlocks(operands, rows, math.inf)
         K = operands.values(operands.left(valid_rows), operands.right(rows))
         coefs, losses, signs = [], [], np.ascontiguousarray(self.signs[:, train])
-        for lam in LAMS:
+        for lam in lams:
             ascent = DualAscent(blocks, signs, lam, random, coefs[-1] if coefs else None, shares)
             for _ in range(MAX_EPOCHS):
                 list(ascent.epoch())
@@ -144,13 +159,18 @@ class Search:
             losses.append(log_losses((K @ ascent.b.T.astype(K.dtype)).astype(np.float64), self.y[valid]))
             if losses[-1].mean() > WORSE * min(loss.mean() for loss in losses):
                 break
-        missing = [np.full(len(valid), np.inf)] * (len(LAMS) - len(losses))
+        missing = [np.full(len(valid), np.inf)] * (len(lams) - len(losses))
         return Path(np.stack([*losses, *missing]), rows, gamma, coefs)
+
+
+def neighbors(grid, place):
+    """Return the value at a place of a grid with those before and after it."""
+    return grid[max(place - 1, 0) : place + 2]
 
 
 def updated(weights, slopes):
     """Return the next feature weights, with mean square 1."""
-    weights = weights * np.sqrt(slopes / max(slopes.mean(), np.finfo(float).tiny) + LEAST_SHARE)
+    weights = weights * (slopes / max(slopes.mean(), np.finfo(float).tiny) + LEAST_SHARE) ** 0.25
     return weights / math.sqrt(np.mean(weights**2))
 
 

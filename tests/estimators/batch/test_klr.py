@@ -41,13 +41,27 @@ def test_losses_of_the_search_are_those_of_separate_fits(n_classes, monkeypatch)
         assert result["mean_log_loss"] == pytest.approx(expected, rel=1e-4)
 
 
+def test_all_training_rows_are_used_only_next_to_the_best_point_of_few(monkeypatch):
+    X, y = rows(120)
+    X, signs, shares = StandardScaler().fit_transform(X), np.where(y == 1, 1.0, -1.0)[None], np.ones(120)
+    monkeypatch.setattr(selection, "COARSE", 30)
+    search = Search(X, y, signs, shares, 3, np.random.RandomState(0))
+    results = next(iter(search.rounds(0))).results
+    search.folds = [(train[:30], valid) for train, valid in search.folds]
+    few = next(iter(search.rounds(0)))
+    widths, lams = ({result[name] for result in results} for name in ("width", "lam"))
+    i, j = selection.WIDTHS.index(few.width), selection.LAMS.index(few.lam)
+    assert widths == set(selection.WIDTHS[max(i - 1, 0) : i + 2])
+    assert lams <= set(selection.LAMS[max(j - 1, 0) : j + 2])
+
+
 def test_mean_squared_slopes_are_those_of_differences():
     X, y = rows(60)
     X = StandardScaler().fit_transform(X)
     search = Search(X, y, np.where(y == 1, 1.0, -1.0)[None], np.ones(60), 2, np.random.RandomState(0))
     train, valid = search.folds[0]
     weights = np.linspace(0.5, 1.5, 8)
-    path = search._path(train, valid, weights, 1.0)
+    path = search._path(train, valid, weights, 1.0, selection.LAMS)
     rows_of_path, step, expected = X[train] * weights, 1e-5, []
 
     def f(Z):
