@@ -52,7 +52,8 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         x' = (x - \operatorname{mean}(x)) / \operatorname{std}(x)
 
-    The command ``klr-bench run experiment=own_file`` treats files in the same way.
+    The commands ``klr-bench fit`` and ``klr-bench run experiment=own_file`` treat files in the same way.  Row numbers
+    are recognized only in the order 1, 2, 3, ...: leave them out before rows are shuffled or divided into folds.
 
     Parameters
     ----------
