@@ -88,6 +88,7 @@ autosummary_context = {
         "rehearse",
         "selected_features",
         "set_fit_request",
+        "set_output",
         "set_params",
         "set_partial_fit_request",
         "set_score_request",

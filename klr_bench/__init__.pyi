@@ -42,6 +42,7 @@ from .estimators.online.ogd import KernelOGD as KernelOGD
 from .estimators.online.oskl import OSKL as OSKL
 from .estimators.online.pegasos import KernelPegasos as KernelPegasos
 from .estimators.online.perceptron import KernelPerceptron as KernelPerceptron
+from .estimators.onnx_export import to_onnx as to_onnx
 from .estimators.peers.approximate import ApproximateKernelLR as ApproximateKernelLR
 from .estimators.peers.l1 import L1Peer as L1Peer
 from .estimators.prototype.estimator import PrototypeKLR as PrototypeKLR

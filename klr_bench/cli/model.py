@@ -15,7 +15,7 @@ from typing import Annotated, Any
 from klr_bench.cli.arguments import split_keys
 from klr_bench.config import locations as config_files
 from klr_bench.config.models import MAX_SEED, AlgorithmEntry, DataConfig
-from klr_bench.errors import fail, sanitize
+from klr_bench.errors import exception_text, fail, sanitize
 from klr_bench.files import expanded, write_atomic
 from klr_bench.instantiate import check_parameters
 from klr_bench.parsing import between, parse, parse_value
@@ -90,10 +90,13 @@ def predict(arguments: Sequence[str]) -> int:
             )
         frame, _ = read_frame(path, train=train)
         table = frame.drop(columns=train.label, errors="ignore")
-        predictions = pd.DataFrame({"prediction": model.predict(table)})
-        if hasattr(model, "predict_proba"):
-            names = [f"probability_{name}" for name in model.classes_]
-            predictions[names] = model.predict_proba(table)
+        try:
+            predictions = pd.DataFrame({"prediction": model.predict(table)})
+            if hasattr(model, "predict_proba"):
+                names = [f"probability_{name}" for name in model.classes_]
+                predictions[names] = model.predict_proba(table)
+        except (AttributeError, TypeError, LookupError, ArithmeticError) as error:  # the file was not made by a fit
+            fail(f"{stored}: the model cannot predict ({exception_text(error)}); fit it again.")
     write_atomic(output, predictions.to_csv(index=False).encode())
     counts = predictions["prediction"].value_counts(sort=False).sort_index()
     _say(f"{output}: {len(table):,} rows, predicted as {', '.join(f'{name} ({n:,})' for name, n in counts.items())}")

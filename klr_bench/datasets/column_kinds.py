@@ -21,6 +21,7 @@ from klr_bench.datasets.class_labels import LARGEST, first_ten
 from klr_bench.datasets.columns import FEW_VALUES, MOST_COUNTED, ColumnProfile, amount_value, is_missing, parse_numbers
 from klr_bench.datasets.readers.layout import Layout
 from klr_bench.errors import fail, nearest, sanitize
+from klr_bench.parsing import check_choice
 
 NUMBER, TEXT, LEAVE_OUT = KINDS = ("number", "text", "leave_out")
 MOSTLY = 0.9
@@ -142,11 +143,12 @@ def requested_kinds(path: Path | None, names: Mapping[int, str], requested: Mapp
     Raises KlrBenchError for unknown columns.
     """
     kinds: dict[int, str] = {}
-    for name, kind in requested.items():
+    for key, kind in requested.items():
+        name, where = str(key), f"{path}: data.columns" if path else "columns"
+        check_choice(f"{where}: {name}", kind, KINDS)
         places = [place for place, known in names.items() if known == name or (name == str(place + 1))]
         if len(places) != 1:
             what = " Several columns have this name; use the position." if places else nearest(name, names.values())
-            where = f"{path}: data.columns" if path else "columns"
             fail(f"{where}: there is no feature column {sanitize(repr(name))}.{what}")
         kinds[places[0]] = kind
     return kinds

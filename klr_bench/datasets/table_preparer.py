@@ -52,13 +52,14 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         x' = (x - \operatorname{mean}(x)) / \operatorname{std}(x)
 
-    The command ``klr-bench run experiment=own_file`` treats files in the same way.
+    The commands ``klr-bench fit`` and ``klr-bench run experiment=own_file`` treat files in the same way.  Row numbers
+    are recognized only in the order 1, 2, 3, ...: leave them out before rows are shuffled or divided into folds.
 
     Parameters
     ----------
     columns : dict or None, default=None
         Kinds of columns, which replace those found from the values: "number", "text" or "leave_out", by the name of the
-        column, or by its position from 1 as a text.
+        column or by its position, counted from 1.
     scale : {"auto", "standard", "minmax"} or None, default="auto"
         "auto" as described above; "standard" is the same without ranks; "minmax" scales each feature to [0, 1]; None
         scales nothing.
@@ -168,9 +169,8 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 message = f"{table} lacks the columns {lacking}; it has {', '.join(map(repr, first_ten([*frame])))}."
                 raise ValueError(message)
             if unknown := [name for name in frame.columns if name not in known]:
-                warnings.warn(
-                    f"Columns that `fit` has not seen are ignored: {', '.join(unknown)}.", stacklevel=3
-                )  # past set_output's wrapper
+                message = f"Columns that `fit` has not seen are ignored: {', '.join(unknown)}."
+                warnings.warn(message, stacklevel=3)  # 3, because `set_output` wraps this method
             names = [column.name for column in columns]
         else:
             validate_data(self, frame if _has_names(X) else frame.to_numpy(), skip_check_array=True, reset=False)

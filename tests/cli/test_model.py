@@ -26,7 +26,7 @@ from klr_bench import KLR, OSKL, TablePreparer, load_model, save_model
 from klr_bench.cli import main
 from klr_bench.errors import KlrBenchError
 from klr_bench.instantiate import locate
-from klr_bench.model_file import ABOUT, TRUSTED
+from klr_bench.model_file import ABOUT, TRUSTED, dump, load
 
 RANDOM = np.random.RandomState(0)
 X = RANDOM.standard_normal((160, 2))
@@ -280,6 +280,15 @@ def test_a_model_of_python_predicts_only_in_python(capsys: pytest.CaptureFixture
     capsys.readouterr()
     assert main(["predict", "model=python.skops", "data.path=train.csv", "output=found.csv"]) == 2
     assert "python.skops: expected a model of klr-bench fit, got a Pipeline" in capsys.readouterr().err
+
+
+def test_a_model_with_missing_parts_is_refused(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model, train = load(stored)
+    del model[0]._scaling
+    stored.write_bytes(dump(model, train))
+    capsys.readouterr()
+    assert main(["predict", "model=model.skops", "data.path=train.csv", "output=found.csv"]) == 2
+    assert capsys.readouterr().err.startswith("error: model.skops: the model cannot predict (AttributeError: ")
 
 
 def test_every_trusted_type_exists() -> None:

@@ -135,6 +135,8 @@ def test_rare_values_share_a_feature() -> None:
             "or leave the column out with columns={'price': 'leave_out'}",
         ),
         ({}, {"plam": "text"}, "columns: there is no feature column 'plam'. Did you mean 'plan'?"),
+        ({}, {"plan": "txt"}, "columns: plan: unknown value 'txt'. Did you mean 'text'?"),
+        ({}, {7: "number"}, "column 7 ('plan'): "),
         ({}, {"plan": "number"}, "column 7 ('plan'): "),
     ],
 )

@@ -1,0 +1,36 @@
+"""The Python code of docs/your_data/models.md runs, as far as its libraries are installed."""
+
+import ast
+import re
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+PAGE = ROOT / "docs" / "your_data" / "models.md"
+OPTIONAL = {"mlflow", "onnxruntime"}
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_code_runs_and_models_agree(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    scope: dict[str, object] = {}
+    printed = []
+    for block in blocks:
+        imports = {
+            name.name for node in ast.walk(ast.parse(block)) if isinstance(node, ast.Import) for name in node.names
+        }
+        if any(find_spec(name) is None for name in OPTIONAL & imports):
+            continue
+        exec(compile(block, PAGE.name, "exec"), scope)
+        printed.append(capsys.readouterr().out)
+    assert len(blocks) == 5
+    assert printed[1] == "0.0\n"
+    assert re.fullmatch(r"\[.*\]\n", printed[2])
+    if find_spec("onnxruntime"):
+        assert float(printed[3].split()[-1]) < 1e-5
