@@ -166,7 +166,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             if missing := [column.name for column in columns if column.name not in frame]:
                 table = frame.attrs[SOURCE][0] if SOURCE in frame.attrs else "X"
                 lacking = ", ".join(map(repr, first_ten(missing)))
-                message = f"{table} lacks the columns {lacking}; it has {', '.join(map(repr, first_ten([*frame])))}."
+                message = f"{table}: columns not found: {lacking}; it has {', '.join(map(repr, first_ten([*frame])))}."
                 raise ValueError(message)
             if unknown := [name for name in frame.columns if name not in known]:
                 message = f"Columns that `fit` has not seen are ignored: {', '.join(unknown)}."
