@@ -117,6 +117,13 @@ COLUMNS = {
         "ratio": ("times faster", "{:.1f}"),
         "largest_difference": ("largest difference", "{:.0e}"),
     },
+    "small": {
+        "what": ("task", "{}"),
+        "learner": ("learner", "{}"),
+        "n": ("rows", "{:,}"),
+        "ms": ("ms", "{:.1f}"),
+        "svc_ms": ("SVC, ms", "{:.1f}"),
+    },
     "grid": {
         "dataset": ("data set", "{}"),
         "n_learners": ("learners", "{}"),
@@ -139,7 +146,7 @@ def benchmark(folder: Path) -> dict[str, str]:
     """Return the tables of the main benchmarks and of the machine."""
     machine = pd.read_csv(folder / "machine.csv").iloc[0]
     head = pipe_table(Grid(["measured on", ""], [[key, str(value)] for key, value in machine.items()], [], []))
-    return {"machine": head} | measured(folder, "floor", "bits", "threads")
+    return {"machine": head} | measured(folder, "floor", "bits", "threads", "small")
 
 
 def blocks(folder: Path) -> dict[str, str]:
