@@ -43,7 +43,7 @@ def classifier_class(target: str) -> type:
         fail(f"{TARGET}: expected a class with a method fit, got {target!r}, which is a {type(cls).__name__}.")
     missing = [method for method in ("fit", "predict") if not callable(getattr(cls, method, None))]
     if missing:
-        fail(f"{TARGET}: expected a classifier, got {target!r}, a class without a method {missing[0]}.")
+        fail(f"{TARGET}: expected a classifier, got {target!r}, which has no method {missing[0]}.")
     scikit_learn = sys.modules.get("sklearn.base")  # if it is not imported, no class is a regressor
     if scikit_learn and issubclass(cls, scikit_learn.RegressorMixin):
         fail(f"{TARGET}: expected a classifier, got {target!r}, a regressor.")

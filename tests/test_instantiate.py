@@ -75,7 +75,7 @@ def test_parameters_of_parts_are_set_behind_the_constructor():
     ("target", "message"),
     [
         ("klr_bench.lambda_max", "which is a function"),
-        (f"{HERE}.NoFit", "a class without a method fit"),
+        (f"{HERE}.NoFit", "which has no method fit"),
         ("sklearn.linear_model.LinearRegression", "expected a classifier, got '.*LinearRegression', a regressor"),
     ],
 )

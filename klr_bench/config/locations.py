@@ -28,7 +28,7 @@ def config_dir() -> Path:
 
 
 def reference_results() -> Path:
-    """Return the folder of the reference results, which a checkout has."""
+    """Return the folder of the reference results, which only a checkout of the repository has."""
     return Path(__file__).resolve().parents[2] / "results" / "reference"
 
 

@@ -39,7 +39,9 @@ def deformed(arrays: Any, *, n_samples: int, seed: int) -> Any:
     n = arrays.n_train_official or len(arrays.y)
     side = round(arrays.X.shape[1] ** 0.5)
     if side * side != arrays.X.shape[1] or n_samples < 2 or n_samples % 2:
-        message = f"expected square images and even n_samples, got {arrays.X.shape[1]} pixels and n_samples={n_samples}"
+        message = (
+            f"expected square images and an even n_samples, got {arrays.X.shape[1]} pixels and n_samples={n_samples}"
+        )
         raise ValueError(message)
     images, y = np.asarray(arrays.X[:n]), np.asarray(arrays.y[:n])
     slopes = [np.gradient(images.reshape(n, side, side), axis=axis).reshape(n, -1) for axis in (1, 2)]

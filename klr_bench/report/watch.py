@@ -274,7 +274,7 @@ def serve_in_background(folder: Path, port: int = 0) -> Iterator[str]:
 
 
 def serve(folder: str, port: int, parent: int) -> None:
-    """Serve the page on a results folder until the process `parent` ends or closes stdin."""
+    """Serve the progress page of a results folder until the parent process ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C stops the run, which then stops this server
     os.nice(NICENESS)
     try:

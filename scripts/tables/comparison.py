@@ -88,7 +88,8 @@ def _notes(data: pd.DataFrame) -> list[str]:
     """Return sentences on missing packages, limited rows, convergence and the machine."""
     measured = data.dropna(subset="seconds")
     notes = [
-        "One thread; parameters are the defaults, but for those in the table of all fits. If a fit to all rows was "
+        "All fits use one thread, and default parameters except for those listed in the table of all fits. "
+        "If a fit to all rows was "
         f"expected to take more than {data['limit_s'].iloc[0]:g} s, about the largest number of rows that takes less "
         "is shown, and at least 1,000."
     ]

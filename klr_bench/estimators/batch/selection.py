@@ -164,7 +164,7 @@ class Search:
 
 
 def neighbors(grid, place):
-    """Return the value at a place of a grid with those before and after it."""
+    """Return a value of a grid together with the values before and after it."""
     return grid[max(place - 1, 0) : place + 2]
 
 

@@ -143,7 +143,7 @@ class NewtonCG:
         return sum(value for _, _, value in sums)
 
     def _back(self, sums):
-        """Return T'^-1 s for sums s (k, B), the derivative with respect to w."""
+        """Convert gradients (k, B) with respect to the coefficients a = T^-1 w to those for w."""
         return solve_triangular(self.T, sums.T, trans=1, check_finite=False).T
 
     def _conjugate_gradients(self, right):

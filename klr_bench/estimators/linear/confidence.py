@@ -40,7 +40,7 @@ class OnlineLinearClassifier(IncrementalClassifier):
         self._state = self._new_state(X)
 
     def _new_state(self, X):
-        """Return the initial state for rows with the dtype and the number of features of X."""
+        """Return the initial state for the dtype and the number of features of X."""
         return Diagonal(X.shape[1], math.inf, 1.0)
 
     def _learn(self, X, signs, callback, weights=None):

@@ -196,7 +196,7 @@ class Subproblem:
         self._g0 = np.append(self._g0, u if inverse is None else inverse @ u)
 
     def groups(self):
-        """Return the features, S_k^-1 and u_k of each group, as a list of tuples.
+        """Return (features, inverse of the matrix S_k, vector u_k) for each group of features.
 
         S_k^-1 is None without covariances.
         """

@@ -35,7 +35,7 @@ Groups = Mapping[tuple[str, str], Candidates]
 
 
 def published_methods(claim: Claim, paper: Paper, numbers: Sequence[Printed]) -> dict[str, list[Candidate]]:
-    """Return the published methods per data set, from the tables that test the claim."""
+    """Return the methods that a paper lists for each data set, from the tables of a claim."""
     tables = {name for name, table in paper.tables.items() if set(table.experiments) & set(claim.experiments)}
     methods: dict[tuple[str, str, str], Method] = {}
     experiments: dict[tuple[str, str, str], set[str]] = {}

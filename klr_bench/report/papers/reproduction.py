@@ -101,7 +101,7 @@ class Reproduction:
         return {name: measure(results) for name, results in self.all_results.items()}
 
     def source(self, tables: Collection[str]) -> Source:
-        """Return the given tables of the paper, to be matched with results."""
+        """Return the requested tables of the paper, for comparison with results."""
         return Source(self.name, self.paper, self.lines, tables, self._results_dir)
 
     def experiments(self, table: str) -> list[str]:

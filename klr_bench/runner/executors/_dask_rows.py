@@ -101,7 +101,7 @@ class _Parts:
         self._calls: list[Call] = []
 
     def call(self, name: str, *arguments: Any) -> Iterator[tuple[int, int, Any]]:
-        """Yield the sums of all parts, in the order of the rows."""
+        """Call a method of each part of the rows, and yield its sums in the order of the rows."""
         if name == "gradient":  # later calls depend on no earlier ones
             self._calls = []
         self._calls.append((name, *arguments))
