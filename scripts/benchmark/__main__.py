@@ -7,7 +7,7 @@
 floor   one pass, compared with the time of its matrix products and exponentials, or of bit operations
 bits    fits and predictions with binary features stored as bits, compared with matrix products
 threads fits and predictions with default settings, compared with one thread, idle and busy; ten minutes
-peers   default parameters of OSKL, NystroemKLR, DualCDKLR, SVC, liblinear, Nystroem, LightGBM, skglm and TorchKM
+peers   default parameters of OSKL, KLR, NystroemKLR, DualCDKLR, SVC, liblinear, Nystroem, LightGBM, skglm and TorchKM
         (klr-bench[peers]); an hour
 passes  passes of NystroemKLR over rows, for the estimate of a fit to a billion rows
 loop    one pass, compared with a compiled loop over single kernel values, on MAGIC and Adult

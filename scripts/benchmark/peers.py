@@ -35,7 +35,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from timing import ROOT, once
 
-from klr_bench import OSKL, DualCDKLR, NystroemKLR
+from klr_bench import KLR, OSKL, DualCDKLR, NystroemKLR
 from klr_bench.config.datasets import read_dataset
 from klr_bench.config.splitting import Official, Share
 from klr_bench.datasets import default_cache, load
@@ -77,6 +77,7 @@ def features_lr(**parameters):
 METHODS = {
     "OSKL": Method(lambda: OSKL(random_state=0), support, "support vectors"),
     "OSKL, one pass": Method(lambda: OSKL(n_epochs=1, random_state=0), support, "support vectors"),
+    "KLR": Method(lambda: KLR(random_state=0), lambda model: support(model.model_), "support vectors"),
     "DualCDKLR": Method(lambda: DualCDKLR(random_state=0), support, "support vectors"),
     "NystroemKLR": Method(lambda: NystroemKLR(random_state=0), support, "centers"),
     "SVC": Method(SVC, support, "support vectors", "sklearn"),

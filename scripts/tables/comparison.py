@@ -17,6 +17,7 @@ from klr_bench.report.figures.core.plot import Axis
 LOOKS = {
     "OSKL": ("o", "#0072B2"),
     "OSKL, one pass": ("s", "#0072B2"),
+    "KLR": ("H", "#0072B2"),
     "DualCDKLR": ("D", "#0072B2"),
     "NystroemKLR": ("^", "#0072B2"),
     "SVC": ("P", "#D55E00"),
