@@ -66,6 +66,7 @@ LINE = {
     **{"table": "1", "dataset": "digits", "algorithm": "nc", "params": "", "metric": "accuracy"},
     **{"mean": "85.8", "std": "0.4", "unit": "percent", "label": "Baseline"},
 }
+OTHER_LINE = LINE | {"dataset": "adult", "params": '{"R": 1.0}'}  # the number to which the cause and "absent" refer
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +83,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (own.parents[1] / "experiment").mkdir()
     (own.parents[1] / "experiment" / "mine.yaml").write_text("# @package _global_\n", encoding="utf-8")
     (own / "paper.yaml").write_text(yaml.safe_dump(PAPER), encoding="utf-8")
-    (own / "tables.csv").write_text(_csv([LINE]), encoding="utf-8")
+    (own / "tables.csv").write_text(_csv([LINE, OTHER_LINE]), encoding="utf-8")
     return root
 
 
