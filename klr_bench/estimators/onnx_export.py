@@ -70,7 +70,9 @@ def to_onnx(model):
     rows = node("Cast", "X", to=TensorProto.DOUBLE)
     if isinstance(model, KLR):
         rows = node("Sub", rows, constant("mean", model.mean_.astype(np.float64)))
-        rows = node("Mul", rows, constant("weights", (model.feature_weights_ / model.scale_).astype(np.float64)))
+    if hasattr(model, "feature_weights_"):  # those of KLR are for standardized features
+        weights = model.feature_weights_ / getattr(model, "scale_", 1.0)
+        rows = node("Mul", rows, constant("weights", weights.astype(np.float64)))
     Z = expansion.support_vectors_
     Z = (Z.toarray() if sp.issparse(Z) else np.asarray(Z)).astype(np.float64)
     center = Z.mean(axis=0)  # distances from an origin among the rows keep more digits

@@ -36,6 +36,8 @@ SETTINGS = [
     klr_bench.BatchConfidenceWeighted(q=2),
     klr_bench.BudgetOSKL(G=10.0, eta=0.05, loss="exponential"),
     klr_bench.BudgetOSKL(G=10.0, loss="square"),
+    klr_bench.DualCDKLR(feature_weights="auto", random_state=0),
+    klr_bench.NystroemKLR(feature_weights="auto", random_state=0),
 ]
 
 

@@ -54,6 +54,14 @@ def test_predictions_agree(name, n_classes):
         np.testing.assert_allclose(found["decision"], decision, rtol=0, atol=1e-5 * np.abs(decision).max())
 
 
+@pytest.mark.parametrize("name", ["OSKL", "DualCDKLR", "NystroemKLR"])
+def test_predictions_with_feature_weights_agree(name):
+    model = CLASSIFIERS[name](feature_weights=[0.3, 0.1, 2.0], random_state=0)
+    y = np.digitize(X[:, 0] + RANDOM.standard_normal(90) / 2, CUTS[3])
+    model = small(model, n_centers=20).fit(X, y)
+    np.testing.assert_allclose(predicted(model, X)["probabilities"], model.predict_proba(X), rtol=0, atol=1e-5)
+
+
 @pytest.mark.parametrize("kind", NAMES)
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
 def test_labels_keep_their_type_and_sparse_support_vectors_are_converted(layout, kind):

@@ -117,11 +117,9 @@ class ExpansionClassifier(BinaryKernelClassifier):
             raise ValueError(message)
         return weights / total, total
 
-    def _begin(self, X, y):
+    def _begin(self, X, y, sample_weight=None):
         """Validate the parameters and the data, remove old fitted attributes, and return X and y."""
-        self._forget()
-        X, y = self._validate(X, y, dtype=self._dtypes(), reset=True)
-        self._set_classes(y)
+        X, y = self._first_rows(X, y, sample_weight)
         rows = self._rows(X)
         self._operands = operands_of(self._kernel(X), rows).fitting(rows)
         return rows, y
@@ -269,7 +267,7 @@ class BatchKLR(ExpansionClassifier):
             If parameters or data are refused, or kernel values are so large that an objective is not finite.
         """
         start = np.atleast_2d(self.dual_coef_) if self.warm_start and "dual_coef_" in vars(self) else None
-        X, y = self._begin(X, y)
+        X, y = self._begin(X, y, sample_weight)
         nonnegative_diagonal(self._operands, X)
         signs = np.atleast_2d(self._signs(y))
         m, n = signs.shape

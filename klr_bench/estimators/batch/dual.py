@@ -18,6 +18,7 @@ import numpy as np
 from numba import float32, float64, int64, void
 
 from klr_bench.estimators.batch.base import TILE, BatchKLR
+from klr_bench.estimators.core.feature_weights import WeightedFeatures
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import sigmoid
 from klr_bench.estimators.core.parameters import estimator
@@ -197,7 +198,7 @@ class DualAscent:
 
 
 @estimator
-class DualCDKLR(BatchKLR):
+class DualCDKLR(WeightedFeatures, BatchKLR):
     r"""Kernel logistic regression by dual coordinate ascent.
 
     It minimizes ``(lam/2) ||f||^2 + (1/n) sum_i log(1 + exp(-y_i f(x_i)))`` to a duality gap, by its dual:

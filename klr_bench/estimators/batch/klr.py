@@ -139,11 +139,21 @@ class KLR(BinaryClassifier):
         ValueError
             If parameters or data are refused, or a class has only one row.
         """
+        kept, rows, y, weights, random = self._choose(X, y, sample_weight)
+        rows *= kept.weights.astype(self._dtype)
+        gamma = float(kept.width * gamma_of("scale", rows))
+        self.model_ = self._model(kept, gamma, len(y), random).fit(rows, y, weights)
+        self.best_params_ |= {"gamma": gamma, "lam": self.model_.lam}
+        return self
+
+    def _choose(self, X, y, sample_weight):
+        """Choose the settings and the feature weights.
+
+        Return the best round, the standardized rows, y, the weights of the rows or None, and the random numbers.
+        """
         begun = time.monotonic()
-        self._forget()
-        X, y = self._validate(X, y, dtype=self._dtypes(), reset=True)
-        self._set_classes(y)
-        refuse_dense("KLR", "the rows", X, X.shape[0], "use NystroemKLR")
+        X, y = self._first_rows(X, y)
+        refuse_dense("KLR", "the rows", X, X.shape[0], "use NystroemKLR with feature_weights=None")
         codes = np.searchsorted(self.classes_, y)
         counts = np.bincount(codes)
         if counts.min() < 2:
@@ -159,11 +169,7 @@ class KLR(BinaryClassifier):
         search = Search(rows, codes, signs, np.ones(len(y)) if weights is None else weights, self.cv, random)
         kept = self._search(search, begun)
         self.feature_weights_ = kept.weights
-        rows *= kept.weights.astype(self._dtype)
-        gamma = float(kept.width * gamma_of("scale", rows))
-        self.model_ = self._model(kept, gamma, len(y), random).fit(rows, y, weights)
-        self.best_params_ |= {"gamma": gamma, "lam": self.model_.lam}
-        return self
+        return kept, rows, y, weights, random
 
     def _model(self, kept, gamma, n, random):
         shared = {"gamma": gamma, "cache_size": CACHE_MB, "random_state": random.randint(SEEDS)}

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_array
 
 from klr_bench.estimators.batch.base import ExpansionClassifier, per_problem, usual_lam
 from klr_bench.estimators.core.classifier import checked_fit, verbose_callback
+from klr_bench.estimators.core.feature_weights import WeightedFeatures
 from klr_bench.estimators.core.kernels import PRECOMPUTED
 from klr_bench.estimators.core.multiclass import SEEDS
 from klr_bench.estimators.core.newton import newton_steps
@@ -34,7 +35,7 @@ KMEANS_ROWS = 20_000
 
 
 @estimator
-class NystroemKLR(ExpansionClassifier):
+class NystroemKLR(WeightedFeatures, ExpansionClassifier):
     r"""Kernel logistic regression on a few centers, fitted to all rows up to its optimum.
 
     .. math::
@@ -57,8 +58,8 @@ class NystroemKLR(ExpansionClassifier):
         preconditioner to its cube.
     centers : {"uniform", "kmeans++", "oskl"} or array of shape (n_centers, n_features), default="uniform"
         The centers: rows drawn at random, rows drawn by k-means++, support vectors of `OSKL`, which are rows drawn with
-        a probability that is proportional to the derivative of their loss, or given points.  With a precomputed kernel
-        only "uniform".
+        a probability that is proportional to the derivative of their loss, or given points, which
+        `feature_weights` multiply like the rows.  With a precomputed kernel only "uniform".
     tol : float, default=1e-8
         The fit ends when the estimated distance of the objective from its minimum is at most tol times the objective;
         tol >= 0.
@@ -126,7 +127,7 @@ class NystroemKLR(ExpansionClassifier):
         Parameters
         ----------
         X : array or CSR matrix of shape (n_samples, n_features)
-            Training rows; a memory-mapped float32 or float64 array is not copied.
+            Training rows; a memory-mapped float32 or float64 array is not copied without `feature_weights`.
         y : array of shape (n_samples,)
             Classes of any type; of two classes, decision values above 0 mean the second in sorted order.
         sample_weight : array of shape (n_samples,), default=None
@@ -139,7 +140,7 @@ class NystroemKLR(ExpansionClassifier):
         ValueError
             If parameters or data are refused, or kernel values are so large that the objective is not finite.
         """
-        X, y = self._begin(X, y)
+        X, y = self._begin(X, y, sample_weight)
         self._refuse_precomputed()
         signs = np.atleast_2d(self._signs(y))
         shares, total = self._shares(sample_weight, X, y)
@@ -222,6 +223,7 @@ class NystroemKLR(ExpansionClassifier):
         if centers.shape[1] != X.shape[1]:
             message = f"centers: expected {X.shape[1]} features as in X, got {centers.shape[1]}."
             raise ValueError(message)
+        centers = self._weighted_features(centers)
         self._operands = self._operands.fitting(centers)
         return centers.copy()
 

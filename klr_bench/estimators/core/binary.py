@@ -59,7 +59,7 @@ class BinaryClassifier(Classifier):
             self._valid_parameters = parameters
         for name, value in getattr(self, "_begun_with", {}).items():
             now = getattr(self, name)
-            if now != value:
+            if now is not value and not np.array_equal(now, value):
                 label = f"The {name!r} parameter of {type(self).__name__}"
                 message = f"{label} was {value!r} and cannot change to {now!r}; call fit to start again."
                 raise ValueError(message)
@@ -70,6 +70,14 @@ class BinaryClassifier(Classifier):
                 raise ValueError(message)
         if vars(self).pop("_is_loaded", False):
             make_writable(self)
+
+    def _first_rows(self, X, y, sample_weight=None):
+        """Forget an earlier fit; validate and return the rows X and the labels y passed to `fit`."""
+        del sample_weight
+        self._forget()
+        X, y = self._validate(X, y, dtype=self._dtypes(), reset=True)
+        self._set_classes(y)
+        return X, y
 
     def _next_rows(self, X, y, classes, *, first):
         """Validate and return the rows X and the labels y passed to `partial_fit`.

@@ -150,6 +150,16 @@ def in_layout(X, sparse):
     return sp.csr_matrix(X) if sparse else X.toarray()
 
 
+def with_scaled_columns(X, factors):
+    """Multiply each column of an array or a CSR matrix by its factor, in the dtype of X."""
+    factors = factors.astype(X.dtype)
+    if not sp.issparse(X):
+        return X * factors
+    scaled = X.copy()
+    scaled.data *= factors[X.indices]
+    return scaled
+
+
 def stacked(parts):
     """Stack arrays, or CSR matrices, of rows."""
     return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.vstack(parts)

@@ -73,8 +73,8 @@ def fit_many(learners, X, y, sample_weight=None):
     The learners may be of any of the classes `OSKL`, `NonConservativeKLR`, `MarginKLR`, `AuxiliaryKLR`,
     `KernelPegasos`, `KernelOGD` and `KernelPerceptron`, mixed, but must share kernel, dtype, n_epochs and class_weight.
     A grid of dozens of learners takes the time of a few passes.  Each gets the result of its own `fit`, up to rounding.
-    If y has more than two classes, or if learners that shuffle do not have the same integer as `random_state`, they are
-    fitted one by one.
+    If y has more than two classes, if learners that shuffle do not have the same integer as `random_state`, or if one
+    has `feature_weights`, they are fitted one by one.
 
     Parameters
     ----------
@@ -109,7 +109,10 @@ def fit_many(learners, X, y, sample_weight=None):
     True
     """
     _check(learners)
-    if len(distinct_labels(column_or_1d(y))) > 2 or len({order_key(learner) for learner in learners}) > 1:
+    alone = len({order_key(learner) for learner in learners}) > 1 or any(
+        getattr(learner, "feature_weights", None) is not None for learner in learners
+    )
+    if alone or len(distinct_labels(column_or_1d(y))) > 2:
         return [learner.fit(X, y, sample_weight) for learner in learners]
     fitted = SharedFit(learners, X, y, sample_weight=sample_weight)
     for i, learner in enumerate(learners):

@@ -7,6 +7,7 @@ import math
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
+from klr_bench.estimators.core.feature_weights import WeightedFeatures
 from klr_bench.estimators.core.losses import LOSSES, derivative, sigmoid
 from klr_bench.estimators.core.parameters import POSITIVE, estimator, parameter
 from klr_bench.estimators.online.base import RADIUS
@@ -53,7 +54,7 @@ def sampled_direction_step(z, r, u, parameters):
 
 
 @estimator
-class OSKL(SoftmaxKernelClassifier):
+class OSKL(WeightedFeatures, SoftmaxKernelClassifier):
     r"""Online sparse kernel learning, which samples examples by the derivative of the loss.
 
     An example is inserted with probability |l'(y, f(x))| / G.  Examples that f already classifies well have a small
@@ -110,6 +111,7 @@ class OSKL(SoftmaxKernelClassifier):
     loss: str = parameter("logit", StrOptions(set(SMOOTH_LOSSES)))
     delta: float = parameter(0.1, POSITIVE)
 
+    _fixed = (*SoftmaxKernelClassifier._fixed, "feature_weights")
     _rule = sampled_sign_step
     _most_passes = 10
     _rule_of_many = sampled_direction_step
@@ -119,6 +121,10 @@ class OSKL(SoftmaxKernelClassifier):
         if self.loss == "logit" and self.G < 1:
             message = f"The 'G' parameter of OSKL must be at least 1 for the logit loss. Got {self.G!r}."
             raise ValueError(message)
+
+    def pass_key(self, n_classes):
+        """Return a key as the base class does, or None if features have weights."""
+        return super().pass_key(n_classes) if self.feature_weights is None else None
 
     def _rule_arguments(self):
         return [LOSSES[self.loss], self.delta, self.G, step_size(self) * self.G], self.R

@@ -84,9 +84,7 @@ class OnlineClassifier(BinaryKernelClassifier):
         callback : callable, default=None
             `callback(estimator, t)` is called after each block of examples; returning True ends the fit.
         """
-        self._forget()
-        X, y = self._validate(X, y, dtype=self._dtypes(), reset=True)
-        self._set_classes(y)
+        X, y = self._first_rows(X, y, sample_weight)
         weights = self._weights(sample_weight, X, y)
         if not self.shuffle:
             warn_of_order(self, y)
