@@ -150,7 +150,7 @@ def benchmark(folder: Path) -> dict[str, str]:
 
 
 def blocks(folder: Path) -> dict[str, str]:
-    """Return the tables that compare the engine in blocks with its arithmetic in separate steps and a loop."""
+    """Return the tables that compare a pass with separate steps and with a loop."""
     return measured(folder, "floor", "loop")
 
 
