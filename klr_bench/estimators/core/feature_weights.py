@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY
 
 import numpy as np
-from sklearn.utils._param_validation import StrOptions
+from sklearn.utils._param_validation import InvalidParameterError, StrOptions
 
 from klr_bench.estimators.core.kernels import PRECOMPUTED
 from klr_bench.estimators.core.parameters import estimator, parameter
@@ -78,7 +78,7 @@ class WeightedFeatures:
                 f"The 'feature_weights' parameter of {type(self).__name__} must be {d} finite numbers >= 0, one for "
                 f"each feature of X. Got {self.feature_weights!r} instead."
             )
-            raise ValueError(message)
+            raise InvalidParameterError(message)
         self.feature_weights_ = weights
 
     def _weighted_features(self, X):
