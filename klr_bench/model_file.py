@@ -83,7 +83,7 @@ class About(OpenModel):
 
 
 def save_model(model: Any, path: str | Path) -> None:
-    """Store a fitted model in a file, from which `load_model` loads it.
+    """Store a fitted model in a file that `load_model` can read.
 
     The file has the format of skops, and also contains the versions of klr-bench, scikit-learn and NumPy.  It appears
     at once: a reader never sees half of it.
@@ -180,9 +180,10 @@ def load(path: Path) -> tuple[Any, TrainingFile | None]:
         fail(f"{path}: expected a model file of klr-bench fit or save_model; it cannot be read ({reason}).")
     if unknown:
         fail(f"{path}: contains {unknown}, which klr-bench does not load. Use a file that klr-bench fit has written.")
-    different = [f"{name} {sanitize(one, 30)}" for name, one in about.versions.items() if _versions().get(name) != one]
-    here = ", ".join(f"{name} {one}" for name, one in _versions().items())
-    origin = f"it was written with {', '.join(different)}; this is {here}" if different else ""
+    here = _versions()
+    different = [f"{name} {sanitize(one, 30)}" for name, one in about.versions.items() if here.get(name) != one]
+    present = ", ".join(f"{name} {one}" for name, one in here.items())
+    origin = f"it was written with {', '.join(different)}; this is {present}" if different else ""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # scikit-learn's warning about its version

@@ -20,7 +20,7 @@ LEAST_WIDTH = 40
 
 
 def listing(words: Sequence[str]) -> str:
-    """Return the names of all kinds, or names with descriptions for the given kinds."""
+    """List the names of each kind, or names with descriptions of the given kinds."""
     kinds = [_kind(word, LISTED) for word in words]
     return "".join(map(_described, kinds)) or _overview()
 

@@ -31,7 +31,7 @@ MOST_VALUES = 100
 FEW_ROWS, SMALL_SHARE = 5, 0.01
 """A value is rare, and shares a feature with others, in fewer rows than the first and than this share of the rows."""
 MOST_UNITS = 10
-"""Maximum number of units in a column of numbers; with more units, the values are codes such as 12a and 7c."""
+"""Maximum number of units in a column of numbers; with more, the values are taken for codes such as 12a and 7c."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Column:
     name: str
     kind: str
     why: str = ""
-    """Reason why the column is left out, or why numbers are treated as text."""
+    """Reason for leaving the column out, or for treating numbers as text."""
     values: tuple[str, ...] = ()
     """Values of a text column that get a feature; an empty string stands for a missing value."""
     rare: tuple[str, ...] = ()

@@ -164,9 +164,8 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if _has_names(X) and hasattr(self, "feature_names_in_"):
             known = self.feature_names_in_.tolist()
             if missing := [column.name for column in columns if column.name not in frame]:
-                table = frame.attrs[SOURCE][0] if SOURCE in frame.attrs else "X"
-                lacking = ", ".join(map(repr, first_ten(missing)))
-                message = f"{table}: columns not found: {lacking}; it has {', '.join(map(repr, first_ten([*frame])))}."
+                lacking, present = (", ".join(map(repr, first_ten(names))) for names in (missing, [*frame]))
+                message = f"{_table_name(frame)}: columns not found: {lacking}; it has {present}."
                 raise ValueError(message)
             if unknown := [name for name in frame.columns if name not in known]:
                 message = f"Columns that `fit` has not seen are ignored: {', '.join(unknown)}."
@@ -236,8 +235,7 @@ def _frame(X: Any) -> pd.DataFrame:
     frame = pd.DataFrame(X) if isinstance(X, dict) else X  # a new frame would lose `SOURCE`
     frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
     if repeated := frame.columns[frame.columns.duplicated()].tolist():
-        table = frame.attrs[SOURCE][0] if SOURCE in frame.attrs else "X"
-        message = f"{table} has several columns with the name {repeated[0]!r}; rename them."
+        message = f"{_table_name(frame)} has several columns with the name {repeated[0]!r}; rename them."
         raise ValueError(message)
     if frame.empty:
         message = f"X has {frame.shape[0]} rows and {frame.shape[1]} columns; expected at least one of each."
@@ -249,6 +247,10 @@ def _origin(frame: pd.DataFrame) -> tuple[Path | None, Layout, Sequence[int]]:
     """Return the path of the file of a frame, or None, its layout, and the numbers of its rows."""
     path, layout = frame.attrs.get(SOURCE, (None, Layout("", tuple(frame.columns), frame.shape[1], -1)))
     return path, layout, frame.index.tolist() if is_integer_dtype(frame.index) else range(len(frame))
+
+
+def _table_name(frame: pd.DataFrame) -> str:
+    return str(_origin(frame)[0] or "X")
 
 
 def _position(layout: Layout, name: str) -> int:

@@ -120,7 +120,9 @@ def read_frame(
 def take_labels(
     frame: pd.DataFrame, label: str, positive: str | None = None
 ) -> tuple[pd.DataFrame, NDArray[Any], list[str]]:
-    """Split the frame of a training file into features and labels; also return notes on them.
+    """Split the data frame of a training file into features and labels.
+
+    Also returns notes for the user.
 
     The labels are integers or floats if all of them are numbers, otherwise strings.  Rows without a label are left out.
     If there are more than two classes, all except `positive` become one.

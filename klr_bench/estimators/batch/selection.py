@@ -164,7 +164,7 @@ class Search:
 
 
 def neighbors(grid, place):
-    """Return a value of a grid together with the values before and after it."""
+    """Return a value of a grid and its neighbors on both sides."""
     return grid[max(place - 1, 0) : place + 2]
 
 

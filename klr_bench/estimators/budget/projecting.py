@@ -215,7 +215,7 @@ class ProjectingState(BlockState):
     def _learn_block(self, X, y, loss, lam):
         n, before, rows = self.counts[N], self.t, X.astype(np.float64)
         self._make_room(len(y))
-        left, right = self.operands.left(rows), self.operands.right(rows)
+        left, right = self.operands.both(rows)
         old = self.operands.right(self.support.rows[self.number[:n]].astype(np.float64))
         values = np.hstack([self.operands.values(left, old), self.operands.values(left, right)])
         entered = np.empty(len(y), dtype=np.int64)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from klr_bench.estimators.core.operands import TILE
+from klr_bench.estimators.core.operand_base import TILE
 from klr_bench.estimators.core.threads import n_threads, parallel_map
 
 COLUMNS = 256

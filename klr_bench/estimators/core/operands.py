@@ -19,22 +19,19 @@ and weighted sums of them, `diagonal` returns k(x, x), and `fitting` returns the
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from klr_bench.estimators.core import bits, tiles
+from klr_bench.estimators.core import bits
 from klr_bench.estimators.core.bits import WORDS, PackedRows, TwoValued, two_valued
 from klr_bench.estimators.core.inverted import CompactIndex, sparse_products
 from klr_bench.estimators.core.kernels import KERNELS, PRECOMPUTED, Kernel, squared_norms
-from klr_bench.estimators.core.rows import growing_like, in_layout, restricted, slices
+from klr_bench.estimators.core.operand_base import Operands, Packing, PlainOperands
+from klr_bench.estimators.core.pairwise import Pairwise, Precomputed
+from klr_bench.estimators.core.rows import in_layout, restricted
 from klr_bench.estimators.core.vectors import augment
 
-TILE = 1024
-"""Maximum number of rows whose weighted kernel values are added in the precision of the kernel."""
-DIAGONAL_ROWS = 32
-"""Number of rows per call of a kernel function if only k(x, x) is needed."""
 ORIGIN_ROWS = 256
 """Number of rows that determine the origin (their median) and the kind of operands."""
 DENSE_AT_MOST = 8192
@@ -49,62 +46,8 @@ scripts/benchmark/sparse.py and bits.py.
 """
 
 
-class Packing(NamedTuple):
-    """Layout of the bits in an operand, in the form that compiled code uses."""
-
-    n_words: int
-    """Number of words at the beginning of each row of an operand."""
-    differ: bool
-    """True to count differing bits (for a distance), False to count common bits (for a product)."""
-    per_bit: float
-    """Amount by which each counted bit changes the argument of the elementwise function."""
-    base: float
-    """Argument of the elementwise function if no bit is counted and all features have two values."""
-
-
-class _Plain:
-    """Base class of the operands that do not store features as bits.
-
-    `_arguments` of a subclass returns the arguments of the elementwise function.
-    """
-
-    left_is_rows = False
-    """True if the left operand is the rows themselves, so that one store serves both."""
-    plain = property(lambda self: self)
-    """The operands without bits."""
-
-    def store(self, X):
-        """Return an empty store for rows with the layout and the number of columns of X."""
-        return growing_like(X)
-
-    def both(self, X):
-        """Return the left and the right operand of the rows of X."""
-        return self.left(X), self.right(X)
-
-    def fitting(self, X):
-        """Return self, because these operands can represent the rows of any X."""
-        del X
-        return self
-
-    def values(self, left, right):
-        """Return the matrix of kernel values of a left and a right operand."""
-        return self.kernel.finish(self._arguments(left, right))
-
-    def sums(self, left, weights, right, size=TILE):
-        """Return weighted sums of kernel values over the rows of the left operand.
-
-        The result (k, m), float64, is sum_i weights[:, i] k(x_i, z_j), for weights (k, n).  Sums of `size` rows are
-        added in float64.
-        """
-        return _added(lambda tile, of_tile: of_tile @ self.values(tile, right), left, weights, right, size)
-
-    def diagonal(self, X):
-        """Return the kernel value k(x, x) for each row x of X, as float64."""
-        return self.kernel.diagonal(X)
-
-
 @dataclass(frozen=True)
-class Dense(_Plain):
+class Dense(PlainOperands):
     """Dense operands, for which kernel values are computed by a matrix product."""
 
     kernel: Kernel
@@ -143,16 +86,6 @@ class Dense(_Plain):
         del dtype
         return Packing(0, False, 0.0, 0.0)
 
-    def values(self, left, right):
-        """Return the matrix of kernel values of a left and a right operand."""
-        return tiles.values_of(left, right) if in_tiles(self.kernel, right) else super().values(left, right)
-
-    def sums(self, left, weights, right, size=TILE):
-        """Return weighted sums of kernel values over the rows of the left operand, as in `_Plain`."""
-        if len(weights) == 1 and in_tiles(self.kernel, right):
-            return tiles.sums_of(left, weights[0], right, size)[None]
-        return super().sums(left, weights, right, size)
-
     def _arguments(self, left, right):
         return left @ right
 
@@ -169,7 +102,7 @@ class Dense(_Plain):
 
 
 @dataclass(frozen=True)
-class Indexed(_Plain):
+class Indexed(PlainOperands):
     """Sparse operands: the left one is a CSR matrix, and the right one is an inverted index."""
 
     kernel: Kernel
@@ -204,68 +137,7 @@ class Indexed(_Plain):
 
 
 @dataclass(frozen=True)
-class Pairwise(_Plain):
-    """Rows as operands, for kernels that are computed by a function of two blocks of rows."""
-
-    kernel: Kernel
-    sparse: bool
-    """True if the function gets CSR matrices."""
-    left_is_rows = True
-
-    def rows(self, X):
-        """Convert X to the layout of the training rows."""
-        return in_layout(X, self.sparse)
-
-    left = rows
-    """The left operand consists of the rows themselves."""
-
-    def right(self, X):
-        """Transpose the rows of X."""
-        return self.rows(X).T
-
-    def values(self, left, right):
-        """Return the matrix of kernel values of a left and a right operand."""
-        name, Z = self.kernel.name, right.T
-        if callable(name):
-            values = name(left, Z)
-        else:
-            from sklearn.metrics.pairwise import pairwise_kernels  # a slow import
-
-            parameters = {"gamma": self.kernel.gamma, "coef0": self.kernel.coef0}
-            values = pairwise_kernels(left, Z, name, filter_params=True, **parameters)
-        expected = left.shape[0], Z.shape[0]
-        if np.shape(values) != expected:
-            message = f"kernel: expected an array of shape {expected} from {name!r}, got {np.shape(values)}."
-            raise ValueError(message)
-        return np.ascontiguousarray(in_layout(values, sparse=False), dtype=left.dtype)
-
-    def diagonal(self, X):
-        """Return the kernel value k(x, x) for each row x of X, as float64."""
-        parts = [X[part] for part in slices(X.shape[0], DIAGONAL_ROWS)]
-        values = [self.values(self.left(part), self.right(part)).diagonal() for part in parts]
-        return np.concatenate(values).astype(np.float64)
-
-
-@dataclass(frozen=True)
-class Precomputed(Pairwise):
-    """Indices of training rows (n, 1) as operands, for a matrix of kernel values.
-
-    Other rows are given by their kernel values (m, n_train) with the training rows.
-    """
-
-    def right(self, X):
-        """Return the kernel values (n_train, m) of m rows with the training rows."""
-        if X.shape[1] == 1:
-            X = self.kernel.matrix[X[:, 0].astype(int)]
-        return in_layout(X, sparse=False).T
-
-    def values(self, left, right):
-        """Return the matrix of kernel values of a left and a right operand."""
-        return np.ascontiguousarray(right[left[:, 0].astype(int)], dtype=left.dtype)
-
-
-@dataclass(frozen=True)
-class Packed:
+class Packed(Operands):
     """Operands that store two-valued features as bits, and the other features as in `Dense`.
 
     The words are as wide as the other numbers, so that an operand is one array.  `others` are the operands of the
@@ -277,7 +149,6 @@ class Packed:
     others: Dense | None
     plain: Dense | Indexed
     """Operands without bits, used for rows with too few two-valued features."""
-    left_is_rows = False
 
     @classmethod
     def of(cls, kernel, features, plain, X):
@@ -307,21 +178,22 @@ class Packed:
 
     def left(self, X):
         """Convert the rows of X to the left operand of kernel products."""
-        return self.both(X)[0]
+        X = self.rows(X)
+        others = [] if self.others is None else [self.others.left(X[:, self.features.rest])]
+        return np.ascontiguousarray(np.hstack([self.features.pack(X).view(X.dtype), *others]))
 
     def right(self, X):
         """Convert the rows of X to the right operand, which has one column for each row."""
-        return self.both(X)[1]
+        X = self.rows(X)
+        others = [] if self.others is None else [self.others.right(X[:, self.features.rest])]
+        return np.ascontiguousarray(np.vstack([self.features.pack(X).view(X.dtype).T, *others]))
 
     def both(self, X):
         """Return the left and the right operand of the rows of X."""
-        X = self.rows(X)
-        words = self.features.pack(X).view(X.dtype)
+        left = self.left(X)
         if self.others is None:
-            return words, words.T.copy()
-        left, right = self.others.both(X[:, self.features.rest])
-        operands = np.hstack([words, left]), np.vstack([words.T, right])
-        return tuple(map(np.ascontiguousarray, operands))
+            return left, left.T.copy()
+        return left, _mirrored(left) if self.kernel.name == "rbf" else self.right(X)
 
     def packing(self, dtype):
         """Return the `Packing` for operands with the given floating-point type."""
@@ -330,12 +202,9 @@ class Packed:
         base = kernel.coef0 if kernel.name == "poly" else 0.0
         return Packing(self.features.n_words(dtype), kernel.name == "rbf", factor * self.features.step**2, base)
 
-    def values(self, left, right):
-        """Return the matrix of kernel values of a left and a right operand."""
+    def _values(self, left, right):
         packing, words = self._words(left, right)
         n_words, differ, per_bit, _ = packing
-        if in_tiles(self.kernel, right):
-            return tiles.values_of(left, right, n_words, per_bit)
         if self.others is not None:
             products = left[:, n_words:] @ right[n_words:]
             bits.add_counts(products, *words, n_words, differ, per_bit)
@@ -344,24 +213,12 @@ class Packed:
         bits.tabulate(*words, n_words, differ, self._table(packing, left.dtype), values)
         return values
 
-    def sums(self, left, weights, right, size=TILE):
-        """Return weighted sums of kernel values over the rows of the left operand, as in `_Plain`."""
-        if len(weights) == 1 and in_tiles(self.kernel, right):
-            n_words, _, per_bit, _ = self.packing(left.dtype)
-            return tiles.sums_of(left, weights[0], right, size, n_words, per_bit)[None]
-
-        def of_tile(tile, weights):
-            if len(weights) > 1 or self.others is not None:
-                return weights @ self.values(tile, right)
-            packing, words = self._words(tile, right)
-            n_words, differ, *_ = packing
-            return bits.sum_tabulated(*words, n_words, differ, self._table(packing, tile.dtype), weights[0])
-
-        return _added(of_tile, left, weights, right, size)
-
-    def diagonal(self, X):
-        """Return the kernel value k(x, x) for each row x of X, as float64."""
-        return self.kernel.diagonal(X)
+    def _tile_sums(self, left, weights, right):
+        if len(weights) > 1 or self.others is not None:
+            return super()._tile_sums(left, weights, right)
+        packing, words = self._words(left, right)
+        n_words, differ, *_ = packing
+        return bits.sum_tabulated(*words, n_words, differ, self._table(packing, left.dtype), weights[0])
 
     def _words(self, left, right):
         word = WORDS[left.dtype]
@@ -373,25 +230,11 @@ class Packed:
         return self.kernel.finish(packing.base + packing.per_bit * counts).astype(dtype)
 
 
-def _added(of_tile, left, weights, right, size):
-    """Return the sum of of_tile(left, weights) over tiles of `size` rows, as float64."""
-    sums = np.zeros((len(weights), right.shape[1]))
-    for start in range(0, weights.shape[1], size):
-        tile = slice(start, start + size)
-        sums += of_tile(left[tile], weights[:, tile])
-    return sums
-
-
 def _mirrored(left):
     """Return the right operand of the rows whose left operand of the rbf kernel is given."""
     right = left.T.copy()
     right[[-2, -1]] = right[[-1, -2]]
     return right
-
-
-def in_tiles(kernel, right):
-    """Return True if kernel values for a right operand can be computed in tiles."""
-    return kernel.name == "rbf" and right.dtype == np.float32
 
 
 def nonnegative_diagonal(operands, X):

@@ -36,7 +36,7 @@ class Centers:
 
     def __init__(self, operands, X, n, limit):
         rows = operands.rows(X)
-        self.operands, self.left, self.right = operands, operands.left(rows), operands.right(rows)
+        self.operands, (self.left, self.right) = operands, operands.both(rows)
         self.B, self.dtype = rows.shape[0], X.dtype
         self.block_rows = min(max(VALUES // self.B // LANES, 1) * LANES, 4096)
         fitting = limit * 1e6 / (n * self.dtype.itemsize)

@@ -240,7 +240,7 @@ def values_of(left, right, n_words=0, per_bit=0.0):
 
 
 def sums_of(left, weights, right, size, n_words=0, per_bit=0.0):
-    """Return column sums (m,) of the kernel values, weighted by `weights` (n,), as float64.
+    """Return the weighted column sums (m,) of the kernel values, for weights (n,), as float64.
 
     Sums of `size` rows are computed in float32, and added in float64.
     """

@@ -27,7 +27,7 @@ _SAME_BITS = {float32: int32, int32: float32, float64: int64, int64: float64}
 
 @intrinsic
 def same_bits(typing, number):
-    """Return the integer with the bits of a floating-point number, or the reverse."""
+    """Reinterpret the bits of a floating-point number as an integer, or the reverse."""
     del typing
     result = _SAME_BITS[number]
 

@@ -306,7 +306,7 @@ class StrategyState(BlockState):
         self.left = np.zeros((len(self.left), width), dtype=X.dtype)
         self.right = np.zeros((width, self.right.shape[1]), dtype=X.dtype)
         if width:
-            self.left[:n], self.right[:, :n] = operands.left(rows), operands.right(rows)
+            self.left[:n], self.right[:, :n] = operands.both(rows)
 
     def _make_room(self, n, size):
         slots, ever = min(self.budget, self.counts[N] + n), self.counts[EVER] + n
@@ -319,9 +319,10 @@ class StrategyState(BlockState):
 
     def _learn_dense(self, strategy, parameters, size, X, y, u, f, lengths):
         operands, kernel = self.operands, self.operands.kernel
+        left, right = operands.both(X)
         _learn(
             strategy, parameters, self.budget, size, self.by_age, *operands.packing(X.dtype),
-            KERNELS.index(kernel.name), kernel.degree, operands.left(X), np.ascontiguousarray(operands.right(X)),
+            KERNELS.index(kernel.name), kernel.degree, left, np.ascontiguousarray(right),
             lengths, y, u, f,
             self.left, self.right, self.coef, self.average, self.since, self.length, self.number, self.slot,
             self.column, self.total, self.entered, self.counts, self.scalars,

@@ -133,7 +133,7 @@ class _Parts:
 
 
 _parts: dict[str, dict[int, tuple[Any, int]]] = {}
-"""The parts of the rows on this worker, with the number of calls since the last gradient.
+"""Parts of the rows that this worker holds, each with the number of calls since the last gradient.
 
 The keys are those of the fits, and the indices of the parts.
 """
@@ -163,7 +163,7 @@ def _forget(key: str) -> None:
 
 @dataclass
 class _Mapped:
-    """Where a memory-mapped array lies in its file."""
+    """Location of a memory-mapped array in its file."""
 
     path: str
     offset: int
@@ -172,7 +172,7 @@ class _Mapped:
 
 
 def _reference(X: Any) -> Any:
-    """Return where a memory-mapped array lies in its file; return any other array unchanged."""
+    """Return the location of a memory-mapped array in its file, or any other array unchanged."""
     base = X
     while isinstance(base, np.ndarray):
         if isinstance(base, np.memmap) and isinstance(base.base, mmap.mmap):

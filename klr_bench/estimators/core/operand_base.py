@@ -1,0 +1,95 @@
+"""Base classes of operands (see `klr_bench.estimators.core.operands`)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from klr_bench.estimators.core import tiles
+from klr_bench.estimators.core.rows import growing_like
+
+TILE = 1024
+"""Maximum number of rows whose weighted kernel values are added in the precision of the kernel."""
+
+
+class Packing(NamedTuple):
+    """Layout of the bits in an operand, in the form that compiled code uses."""
+
+    n_words: int
+    """Number of words at the beginning of each row of an operand."""
+    differ: bool
+    """True to count differing bits (for a distance), False to count common bits (for a product)."""
+    per_bit: float
+    """Amount by which each counted bit changes the argument of the elementwise function."""
+    base: float
+    """Argument of the elementwise function if no bit is counted and all features have two values."""
+
+
+class Operands:
+    """Base class of all operands.
+
+    A subclass has `kernel`, `rows`, `left` and `right`, and `_values`, which returns kernel values.  If `left_is_rows`
+    is False, it also has `packing`; then values of the rbf kernel in float32 are computed in tiles.
+    """
+
+    left_is_rows = False
+    """True if the left operand is the rows themselves, so that one store serves both."""
+
+    def both(self, X):
+        """Return the left and the right operand of the rows of X."""
+        return self.left(X), self.right(X)
+
+    def values(self, left, right):
+        """Return the matrix of kernel values of a left and a right operand."""
+        if not self._in_tiles(right):
+            return self._values(left, right)
+        n_words, _, per_bit, _ = self.packing(left.dtype)
+        return tiles.values_of(left, right, n_words, per_bit)
+
+    def sums(self, left, weights, right, size=TILE):
+        """Return weighted sums of kernel values over the rows of the left operand.
+
+        The result (k, m), float64, is sum_i weights[:, i] k(x_i, z_j), for weights (k, n).  Sums of `size` rows are
+        added in float64.
+        """
+        if len(weights) == 1 and self._in_tiles(right):
+            n_words, _, per_bit, _ = self.packing(left.dtype)
+            return tiles.sums_of(left, weights[0], right, size, n_words, per_bit)[None]
+        sums = np.zeros((len(weights), right.shape[1]))
+        for start in range(0, weights.shape[1], size):
+            tile = slice(start, start + size)
+            sums += self._tile_sums(left[tile], weights[:, tile], right)
+        return sums
+
+    def diagonal(self, X):
+        """Return the kernel value k(x, x) for each row x of X, as float64."""
+        return self.kernel.diagonal(X)
+
+    def _in_tiles(self, right):
+        return not self.left_is_rows and self.kernel.name == "rbf" and right.dtype == np.float32
+
+    def _tile_sums(self, left, weights, right):
+        return weights @ self.values(left, right)
+
+
+class PlainOperands(Operands):
+    """Base class of the operands that do not store features as bits.
+
+    `_arguments` of a subclass returns the arguments of the elementwise function.
+    """
+
+    plain = property(lambda self: self)
+    """The operands without bits."""
+
+    def store(self, X):
+        """Return an empty store for rows with the layout and the number of columns of X."""
+        return growing_like(X)
+
+    def fitting(self, X):
+        """Return self, because these operands can represent the rows of any X."""
+        del X
+        return self
+
+    def _values(self, left, right):
+        return self.kernel.finish(self._arguments(left, right))
