@@ -70,12 +70,12 @@ def to_onnx(model):
     rows = node("Cast", "X", to=TensorProto.DOUBLE)
     if isinstance(model, KLR):
         rows = node("Sub", rows, constant("mean", model.mean_.astype(np.float64)))
-    if hasattr(model, "feature_weights_"):  # those of KLR are for standardized features
+    if hasattr(model, "feature_weights_"):  # the weights of KLR are for standardized features
         weights = model.feature_weights_ / getattr(model, "scale_", 1.0)
         rows = node("Mul", rows, constant("weights", weights.astype(np.float64)))
     Z = expansion.support_vectors_
     Z = (Z.toarray() if sp.issparse(Z) else np.asarray(Z)).astype(np.float64)
-    center = Z.mean(axis=0)  # distances from an origin among the rows keep more digits
+    center = Z.mean(axis=0)  # centered rows keep more digits of the squared distances
     Z -= center
     rows = node("Sub", rows, constant("center", center))
     squares = node("Add", node("ReduceSumSquare", rows, axes=[1]), constant("squares", (Z**2).sum(axis=1)))
@@ -117,6 +117,6 @@ def to_onnx(model):
 
 def _kernel(expansion):
     """Return the kernel of a fitted classifier with support vectors, otherwise None."""
-    learner = (getattr(expansion, "estimators_", None) or [expansion])[0]  # one of each class, with the same kernel
+    learner = (getattr(expansion, "estimators_", None) or [expansion])[0]  # all learners have the same kernel
     operands = getattr(learner, "_operands", None) or getattr(getattr(learner, "_state", None), "operands", None)
     return getattr(operands, "kernel", None) if hasattr(expansion, "dual_coef_") else None

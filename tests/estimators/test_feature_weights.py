@@ -126,7 +126,7 @@ def test_invalid_weights_are_refused(cls, weights):
 @pytest.mark.parametrize("cls", [DualCDKLR, NystroemKLR, OSKL])
 def test_a_precomputed_kernel_is_refused(cls, weights):
     X, y = toy()
-    with pytest.raises(ValueError, match="feature_weights requires features, which kernel='precomputed' has not"):
+    with pytest.raises(ValueError, match="feature_weights requires features, but kernel='precomputed' has none"):
         cls(kernel="precomputed", feature_weights=weights).fit(X @ X.T, y)
 
 

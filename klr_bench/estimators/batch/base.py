@@ -157,7 +157,7 @@ class KernelBlocks:
         if self.size < 256:  # matrix products of small blocks are slow
             message = (
                 f"cache_size={limit:g} MB holds the kernel values of {fitting} of {self.n} rows, "
-                f"so the fit uses blocks of {self.size} instead of {LARGEST} rows and is slower."
+                f"so the fit uses blocks of {self.size} rows instead of {LARGEST} and is slower."
             )
             warnings.warn(message, stacklevel=5)
 
@@ -274,7 +274,7 @@ class BatchKLR(ExpansionClassifier):
         shares, total = self._shares(sample_weight, X, y)
         if start is not None and start.shape != signs.shape:
             what, last, now = ("rows", start.shape[1], n) if len(start) == m else ("functions", len(start), m)
-            message = f"warm_start=True: expected {last} {what} as in the last fit, got {now}."
+            message = f"warm_start=True: the number of {what} must be {last} as in the last fit, got {now}."
             raise ValueError(message)
         callback = verbose_callback(self, callback)
         blocks = KernelBlocks(self._operands, X, self.cache_size)
@@ -312,7 +312,7 @@ class BatchKLR(ExpansionClassifier):
     def _publish(self, primal, dual):
         if not np.isfinite(primal).all():
             message = (
-                f"{type(self).__name__}: the objective is {max(primal):g}; the kernel values are too large, so scale X."
+                f"{type(self).__name__}: the objective is {max(primal):g}; scale X to make the kernel values smaller."
             )
             raise ValueError(message)
         gap = (primal - dual) / primal

@@ -62,7 +62,7 @@ def _signature(real, *others):
 
 @compiled([_signature(float32), _signature(float64)], fastmath={"contract", "reassoc"})
 def _sweep(gram, y, f, a, margin, scale, least):
-    """Run dual coordinate ascent on one block of rows, updating f, a and margin in place.
+    """Update decision values, dual variables and margins in place by sweeps over some rows.
 
     A row with margin m and z = y f adds about a (1 - a) (z - m)^2 / 2 to the duality gap; `least` (m,) is the smallest
     part for which a step is taken, in each problem.
@@ -104,7 +104,7 @@ def _visit(gram, order, y, f, a, margin, scale, least):
             for k in range(m):
                 changes[k, i] = (of_rows[2, k, i] - a[k, rows[i]]) * y[k, rows[i]] * scale[rows[i]]
                 a[k, rows[i]], margin[k, rows[i]] = of_rows[2, k, i], of_rows[3, k, i]
-        for i in range(0, size, 4):  # f is read and written once for four rows
+        for i in range(0, size, 4):  # four rows at a time, so that f is read and written less often
             last = size - 1
             row, second, third, fourth = (
                 gram[rows[i]],

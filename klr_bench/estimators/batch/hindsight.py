@@ -114,7 +114,7 @@ class BestInHindsight(ExpansionClassifier):
         return super().summary() | self.progress()
 
     def _in_ball(self, X, y):
-        """Find the smallest lam whose solution f satisfies ||f|| <= R; return the solver and f."""
+        """Find the smallest lam whose solution f has a norm of at most R; return the solver and f."""
         shared = ("tol", "max_iter", "kernel", "gamma", "degree", "coef0", "dtype")
         lam = 1 / (self.R * math.sqrt(len(y))) if self.lam is None else self.lam
         parameters = {name: getattr(self, name) for name in shared}

@@ -150,8 +150,8 @@ class ImportVectorMachine(ExpansionClassifier):
             if not grew or (len(gains) == ROUNDS and gains.mean() <= self.tol * machine.objective):
                 return self
         if self.n_iter_ < n:
-            limit = f"max_import_vectors={self.max_import_vectors}"
-            message = f"ImportVectorMachine: the objective was still decreasing at {limit}."
+            limit = self.max_import_vectors
+            message = f"ImportVectorMachine: the objective was still decreasing at max_import_vectors={limit}."
             warnings.warn(message, ConvergenceWarning, stacklevel=3)
         return self
 

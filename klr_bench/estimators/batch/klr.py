@@ -197,7 +197,7 @@ class KLR(BinaryClassifier):
                 break
             begun_round, last = last, time.monotonic()
             if self.time_limit is not None and last - begun + (last - begun_round) > self.time_limit / 2:
-                break  # the next round would take about as long as this one
+                break  # stop now, because the next round would take about as long as this one
         self.cv_results_ = {name: np.array([result[name] for result in results]) for name in results[0]}
         self.best_score_ = -float(kept.loss)
         return kept

@@ -173,7 +173,7 @@ class NystroemKLR(WeightedFeatures, ExpansionClassifier):
         return self
 
     def steps(self, n_samples):
-        """Return the maximum number of Newton steps, and the number of the first checkpoint."""
+        """Return the maximum number of Newton steps, and the step number of the first checkpoint."""
         del n_samples
         return self.max_iter, 1
 
@@ -205,7 +205,7 @@ class NystroemKLR(WeightedFeatures, ExpansionClassifier):
         return stacked([support, X[np.sort(order[: B - support.shape[0]])]])
 
     def _refuse_precomputed(self):
-        """Raise ValueError if parameters need rows, and the kernel is precomputed."""
+        """Raise ValueError if the kernel is precomputed but `centers` or `map_rows` need the rows."""
         if self.kernel != PRECOMPUTED:
             return
         if not isinstance(self.centers, str) or self.centers != "uniform" or self.map_rows is not None:
@@ -228,7 +228,7 @@ class NystroemKLR(WeightedFeatures, ExpansionClassifier):
         return centers.copy()
 
     def _support_of_oskl(self, X, y, order, B):
-        """Return the support vectors of OSKL after as many rows as lead to B of them, or after all."""
+        """Run OSKL until it has B support vectors or has seen all rows; return its support vectors."""
         kernel = {name: getattr(self, name) for name in ("kernel", "degree", "coef0", "dtype")}
         model = OSKL(gamma=self._operands.kernel.gamma, random_state=self._random.randint(SEEDS), **kernel)
         for part in slices(len(order), 4 * B):

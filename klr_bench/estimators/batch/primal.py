@@ -35,7 +35,7 @@ def _signature(real):
 
 @compiled([_signature(float32), _signature(float64)], fastmath={"contract", "reassoc"})
 def _sweep(values, places, rows, y, shares, b, f, s, lam):
-    """Take one Newton step for the coefficient of each given row, updating b, f and s in place."""
+    """Update coefficients, decision values and probabilities by one Newton step per given row."""
     n = len(y)
     for p in range(len(rows)):
         i, k = rows[p], values[places[p]]
@@ -85,8 +85,8 @@ class _Descent:
             yield part.stop
 
     def objectives(self):
-        """Take a step along the gradient; return the objectives and the best lower bounds so far."""
-        # `other` holds the coefficients c of the dual point; primal - dual = (lam/2) (b - c)^T K (b - c)
+        """Take a gradient step; return the objectives and the best lower bounds so far."""
+        # The duality gap is (lam/2) (b - c)^T K (b - c), where c = `other` are the coefficients of the dual point.
         other = self.y * self.s * self.shares / self.lam
         directions, changes = other - self.coef, self.blocks.times(other) - self.f
         products = np.einsum("ki,ki->k", directions, changes)

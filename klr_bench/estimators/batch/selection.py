@@ -57,9 +57,9 @@ class Round:
 
 @dataclass
 class Path:
-    """Models for one width and decreasing penalties, with their losses (n_lams, n_valid).
+    """Models for one kernel width and decreasing penalties, with their validation losses.
 
-    A loss is inf if there is no model.
+    `losses` has shape (n_lams, n_valid); a loss is inf if there is no model.
     """
 
     losses: np.ndarray
@@ -68,7 +68,7 @@ class Path:
     coefs: list
 
     def mean_squared_slopes(self, place):
-        """Return the mean squared derivative of f along each feature, (d,), summed over functions."""
+        """Return the mean squared derivative along each feature, summed over the binary problems."""
         X, total = self.rows[:SLOPE_ROWS], np.zeros(self.rows.shape[1])
         operands = rbf(X, self.gamma)
         K = operands.values(operands.left(X), operands.right(self.rows))
@@ -80,7 +80,7 @@ class Path:
 
 
 class Search:
-    """Rows, folds and settings of the choice.
+    """Search for the kernel width, penalty and feature weights with the lowest validation loss.
 
     X (n, d) are standardized rows, y (n,) class indices, signs (k, n) the labels of the k problems, and shares (n,) the
     weights of the rows.  `cv` is the number of folds, or None to choose it.
@@ -121,7 +121,7 @@ class Search:
                 weights = [updated(*fold) for fold in zip(weights, slopes, strict=True)]
 
     def _grid(self, folds, weights, widths, lams):
-        """Fit all models of a grid, for given feature weights of each fold.
+        """Fit a model for each fold, kernel width and penalty, with the fold's feature weights.
 
         Return the paths of each fold, the losses of all validation rows and their means, and the places in widths and
         lams of the lowest mean.
@@ -131,7 +131,7 @@ class Search:
         paths = [paths[i : i + len(widths)] for i in range(0, len(jobs), len(widths))]
         losses = np.concatenate([np.stack([path.losses for path in one]) for one in paths], axis=2)
         means = losses @ self.shares[self._valid] / self.shares[self._valid].sum()
-        means[np.isnan(means)] = np.inf  # rows with weight 0 and no model
+        means[np.isnan(means)] = np.inf  # weight 0 times the loss inf of a missing model is nan
         return paths, losses, means, *np.unravel_index(np.argmin(means), means.shape)
 
     def improves(self, new, old):
@@ -169,7 +169,7 @@ def neighbors(grid, place):
 
 
 def updated(weights, slopes):
-    """Return the next feature weights, with mean square 1."""
+    """Return the feature weights of the next round, scaled to a mean square of 1."""
     weights = weights * (slopes / max(slopes.mean(), np.finfo(float).tiny) + LEAST_SHARE) ** 0.25
     return weights / math.sqrt(np.mean(weights**2))
 

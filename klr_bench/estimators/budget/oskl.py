@@ -150,7 +150,7 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
         if self.refit and self.n_support_ and self.t_ == len(y) * self.n_epochs:
             n, lam = len(y), self.lam or 1.0 / (10.0 * len(y))
             operands, signs, shares = self._state.operands.fitting(X), self._signs(y)[None], np.full(n, 1.0 / n)
-            random = np.random.RandomState(0)  # so that a later partial_fit draws the same numbers as without refit
+            random = np.random.RandomState(0)  # a refit must not change the random numbers of a later partial_fit
             *_, solver = newton_steps(operands, X, self.support_vectors_, signs, shares, lam, random, tol=TOL)
             self._refitted = solver.coef()[0]
             self._publish()

@@ -179,7 +179,7 @@ class ProjectionState:
         self._step(np.vstack([w, new]), c, np.arange(b - 1, -1, -1), b)
         self.n_mistakes += int(counts[0])
         self.refused = self.t - b + int(counts[1]) if counts[1] else 0
-        self.last_value = f[counts[1] - 1]  # -1 if no example was refused, which gives the last value
+        self.last_value = f[counts[1] - 1]  # if no example was refused, counts[1] is 0 and the index is -1
 
     def _kernel_values(self, X):
         left = self._operand(X)
@@ -224,7 +224,7 @@ class ProjectionState:
             self._inverse(rows)[...] = dtrtri(self.factor[rows, rows], lower=1)[0]
 
     def _step(self, w, c, behind, b):
-        """Add the updates from a block of examples to f and to the sum over all steps.
+        """Add a block's updates to the coordinates of f, and to their sum over all steps.
 
         Step i is c[i] P k(x_i, .), with coordinates w[:, i]; behind[i] is the number of later examples in the block.
         """

@@ -242,7 +242,7 @@ def _signatures(of):
 
 @compiled(_signatures(lambda real, words: void(words, words, int64, boolean, real[::1], real[:, ::1])))
 def tabulate(left, right, n_words, differ, table, values):
-    """Look up the table entry for the bit count of each pair of rows, and store it."""
+    """Set `values` to the table entry for the bit count of each pair of rows."""
     counts = np.empty(right.shape[1], dtype=right.dtype)
     for i in range(len(left)):
         _count(left[i], right, n_words, differ, counts)
@@ -253,7 +253,7 @@ def tabulate(left, right, n_words, differ, table, values):
 
 @compiled(_signatures(lambda real, words: real[::1](words, words, int64, boolean, real[::1], real[:])))
 def sum_tabulated(left, right, n_words, differ, table, weights):
-    """Return weighted sums, over the rows of `left`, of the table entries for the bit counts.
+    """Look up the table entry of each bit count; return weighted sums over the rows of `left`.
 
     Element j is sum_i weights[i] table[count_ij], for the bit counts of row i and column j.
     """
@@ -268,7 +268,7 @@ def sum_tabulated(left, right, n_words, differ, table, weights):
 
 @compiled(_signatures(lambda real, words: void(real[:, ::1], words, words, int64, boolean, float64)))
 def add_counts(products, left, right, n_words, differ, per_bit):
-    """Add the bit count of each pair of rows, times `per_bit`, to `products`."""
+    """Add `per_bit` times the bit count of each pair of rows to `products`."""
     counts = np.empty(right.shape[1], dtype=right.dtype)
     scale = products.dtype.type(per_bit)
     for i in range(len(left)):

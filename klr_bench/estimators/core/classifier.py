@@ -47,13 +47,13 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
 
 def checked_data(estimator, *data, **options):
-    """Validate X, or X and y, by `validate_data`, with a hint if X has missing values or texts."""
+    """Validate X, or X and y; the error message has a hint for missing values and strings in X."""
     try:
         return validate_data(estimator, *data, accept_sparse="csr", **options)
     except ValueError as error:
         if "X contains NaN" not in str(error) and "could not convert string" not in str(error):
             raise
-        message = f"{error}\nklr_bench.TablePreparer converts tables with missing values and texts to numbers."
+        message = f"{error}\nklr_bench.TablePreparer converts tables with missing values and strings to numbers."
         raise ValueError(message) from error
 
 

@@ -14,7 +14,7 @@ from klr_bench.estimators.core.rows import with_scaled_columns
 
 @estimator
 class WeightedFeatures:
-    """Mixin for kernel classifiers that multiply the features by weights, before all else.
+    """Mixin for kernel classifiers that first multiply the features by weights.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class WeightedFeatures:
         X, y = super()._first_rows(X, y)
         if not self._learns_weights():
             return X, y
-        from klr_bench import KLR  # it is above this module, and fits such classifiers
+        from klr_bench import KLR  # imported here to avoid a circular import
 
         learner = KLR(class_weight=self.class_weight, random_state=self.random_state)
         learner._choose(X, y, sample_weight)
@@ -68,7 +68,7 @@ class WeightedFeatures:
         Raises ValueError if they are invalid, or if there are no features.
         """
         if self.kernel == PRECOMPUTED:
-            message = f"{type(self).__name__}: feature_weights requires features, which kernel='precomputed' has not."
+            message = f"{type(self).__name__}: feature_weights requires features, but kernel='precomputed' has none."
             raise ValueError(message)
         if self._learns_weights():
             return

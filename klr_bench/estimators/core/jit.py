@@ -91,7 +91,7 @@ def compile_all() -> None:
 
 def _dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     before = config.CACHE_DIR
-    config.CACHE_DIR = str(cache_folder())  # numba reads the setting only when the decorator is applied
+    config.CACHE_DIR = str(cache_folder())  # numba reads CACHE_DIR only when it decorates a function
     try:
         return njit(cache=True, nogil=True, error_model="numpy", **options)(function)
     finally:
@@ -159,7 +159,7 @@ class Compiled:
         return self.variants.get(tuple(dtypes), self.whole)
 
     def _prepare(self, arguments: tuple[Any, ...]) -> tuple[Any, dict[int, Any]]:
-        """Return the dispatcher to call, and the functions that replace `Compiled` arguments."""
+        """Return the dispatcher for the arguments, and replacements for the `Compiled` arguments."""
         variant = self.variant(kind for kind in _kinds(arguments) if not isinstance(kind, Compiled))
         functions = {
             place: FunctionArgument(one, variant.argument_types[place])
@@ -200,7 +200,7 @@ def _dtypes(numba_types: Iterable[Any]) -> Iterator[np.dtype[Any]]:
 
 
 def _deciding_places(signatures: Sequence[Any]) -> tuple[list[int], list[int]]:
-    """Return the places of the arrays and of the functions that decide which variant is called.
+    """Return the positions of the array and function arguments that determine the variant.
 
     The arrays are those whose dtype is not the same in all signatures.
     """

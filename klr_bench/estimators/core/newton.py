@@ -102,11 +102,11 @@ class NewtonCG:
         return self._coef(self.w)
 
     def _coef(self, w):
-        """Return a = T^-1 w for each of the points w (k, B)."""
+        """Convert parameter vectors w (k, B) to the coefficients T^-1 w of the centers."""
         return solve_triangular(self.T, w.T, check_finite=False).T
 
     def evaluate(self):
-        """Compute the objectives, gradients and distances at w.
+        """Compute the objectives, their gradients and their estimated distances from the minimum.
 
         The distance is g'P^-1 g / 2 with the gradient g and the preconditioner P; the exact Hessian in place of P would
         give the decrease predicted by Newton's method.
@@ -135,7 +135,7 @@ class NewtonCG:
         return bool(np.any(sizes))
 
     def _sum(self, name, *arguments):
-        """Return the sum over all rows of the results of a method of `Block`."""
+        """Call a method of each `Block` of rows; return the sum of the results."""
         sums = []
         for one in self._call(name, *arguments):
             add_neighbors(sums, *one)
@@ -143,11 +143,11 @@ class NewtonCG:
         return sum(value for _, _, value in sums)
 
     def _back(self, sums):
-        """Convert gradients (k, B) with respect to the coefficients a = T^-1 w to those for w."""
+        """Convert gradients (k, B) with respect to a = T^-1 w to gradients with respect to w."""
         return solve_triangular(self.T, sums.T, trans=1, check_finite=False).T
 
     def _conjugate_gradients(self, right):
-        """Return x (k, B) with H x = right up to a tolerance, and the last step sizes (k,)."""
+        """Solve H x = right for the Hessian H up to a tolerance; return x and the last step sizes."""
         x, r, alpha = np.zeros_like(self.w), right, np.zeros(len(right))
         p = z = self._precondition(r)
         squares = first = np.sum(r * z, axis=1)
@@ -194,13 +194,13 @@ class NewtonCG:
                 self.w[k] -= cho_solve(factor, gradient, check_finite=False)
 
     def _sample_derivatives(self, w, signs, lam):
-        """Return the gradient at w and a Cholesky factor of the Hessian, for the sample of rows."""
+        """Return the gradient at w and a Cholesky factor of the Hessian, from a sample of rows."""
         Z, shares = self._Z, self._shares
         f = (Z @ w.astype(Z.dtype)).astype(np.float64)
         gradient = (loss_slopes(f, signs, shares).astype(Z.dtype) @ Z).astype(np.float64) + lam * w
         scaled = Z * np.sqrt(loss_curvatures(f, signs, shares)).astype(Z.dtype)[:, None]
         (syrk,) = get_blas_funcs(["syrk"], [scaled])
-        H = syrk(1.0, scaled.T).astype(np.float64)  # the upper triangle, which is all that is needed
+        H = syrk(1.0, scaled.T).astype(np.float64)  # sets only the upper triangle, which `cho_factor` reads
         H[np.diag_indices(len(H))] += lam
         return gradient, cho_factor(H, lower=False, overwrite_a=True, check_finite=False)
 

@@ -27,7 +27,7 @@ class Packing(NamedTuple):
 
 
 class Operands:
-    """Base class of all operands.
+    """Base class of operands, which prepare rows for the fast computation of kernel values.
 
     A subclass has `kernel`, `rows`, `left` and `right`, and `_values`, which returns kernel values.  If `left_is_rows`
     is False, it also has `packing`; then values of the rbf kernel in float32 are computed in tiles.

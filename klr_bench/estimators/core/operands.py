@@ -90,7 +90,7 @@ class Dense(PlainOperands):
         return left @ right
 
     def _augmented(self, X):
-        """Return the shifted and scaled rows of X, with the two columns that the rbf kernel needs.
+        """Shift and scale the rows of X, and append the two columns that the rbf kernel needs.
 
         The rows are sqrt(2 rate) (x - o); the last two columns contain -rate ||x - o||^2 and 1.
         """
@@ -231,7 +231,7 @@ class Packed(Operands):
 
 
 def _mirrored(left):
-    """Return the right operand of the rows whose left operand of the rbf kernel is given."""
+    """Return the right operand of the rbf kernel for rows whose left operand is given."""
     right = left.T.copy()
     right[[-2, -1]] = right[[-1, -2]]
     return right
@@ -247,8 +247,8 @@ def nonnegative_diagonal(operands, X):
 
 def refuse_indefinite(kernel, reason):
     """Raise ValueError because a solver needs a positive semi-definite kernel matrix."""
-    matrix = "this solver needs a positive semi-definite kernel matrix"
-    message = f"kernel={kernel.name!r}: {matrix}, but {reason}; use another kernel, gamma or coef0."
+    advice = "use another kernel, gamma or coef0"
+    message = f"kernel={kernel.name!r}: this solver needs a positive semi-definite matrix, but {reason}; {advice}."
     raise ValueError(message)
 
 

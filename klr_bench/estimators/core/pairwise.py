@@ -1,4 +1,4 @@
-"""Operands of kernels that are functions of two blocks of rows, or given as a matrix."""
+"""Operands of callable and precomputed kernels, and of scikit-learn's pairwise kernels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DIAGONAL_ROWS = 32
 
 @dataclass(frozen=True)
 class Pairwise(PlainOperands):
-    """Rows as operands, for kernels that are computed by a function of two blocks of rows."""
+    """Operands of kernels that a Python function computes from two blocks of rows."""
 
     kernel: Kernel
     sparse: bool
@@ -45,7 +45,7 @@ class Pairwise(PlainOperands):
             values = pairwise_kernels(left, Z, name, filter_params=True, **parameters)
         expected = left.shape[0], Z.shape[0]
         if np.shape(values) != expected:
-            message = f"kernel: expected an array of shape {expected} from {name!r}, got {np.shape(values)}."
+            message = f"kernel: expected {name!r} to return an array of shape {expected}, got shape {np.shape(values)}."
             raise ValueError(message)
         return np.ascontiguousarray(in_layout(values, sparse=False), dtype=left.dtype)
 
@@ -58,7 +58,7 @@ class Pairwise(PlainOperands):
 
 @dataclass(frozen=True)
 class Precomputed(Pairwise):
-    """Indices of training rows (n, 1) as operands, for a matrix of kernel values.
+    """Operands of a precomputed kernel: the indices of training rows, of shape (n, 1).
 
     Other rows are given by their kernel values (m, n_train) with the training rows.
     """

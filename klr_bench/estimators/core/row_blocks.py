@@ -32,7 +32,7 @@ def in_this_process(make, X, signs, shares, block_rows):
 
 
 class Centers:
-    """The centers, and whether kernel values or operands of all rows fit into memory."""
+    """Centers, with flags for whether kernel values or operands of all rows fit in memory."""
 
     def __init__(self, operands, X, n, limit):
         rows = operands.rows(X)
@@ -62,9 +62,9 @@ class Rows:
         self._blocks = parallel_map(lambda rows: Block(centers, X, rows, signs[:, rows], shares[rows]), blocks)
 
     def sums(self, name, *arguments):
-        """Return the sums of the results of a method of all blocks, as `add_neighbors` does."""
+        """Call a method of each block; return sums of the results as built by `add_neighbors`."""
         sums = []
-        for part in slices(len(self._blocks), 64):  # keeps only 64 results in memory at a time
+        for part in slices(len(self._blocks), 64):  # keep only 64 results in memory at a time
             results = parallel_map(lambda block: getattr(block, name)(*arguments), self._blocks[part])
             for place, result in enumerate(results, self._first + part.start):
                 add_neighbors(sums, 0, place, result)
@@ -72,7 +72,7 @@ class Rows:
 
 
 def add_neighbors(sums, level, place, value):
-    """Append the sum over 2**level blocks to a list of such sums, and add neighbors.
+    """Append the sum over 2**level blocks to a list, adding it to a neighbor where possible.
 
     Blocks are added in pairs, pairs in fours, and so on, so that the rounding does not depend on which parts of the
     rows are added first.  `place` is the number of the first block divided by 2**level.
@@ -84,7 +84,7 @@ def add_neighbors(sums, level, place, value):
 
 
 class Block:
-    """Some rows, and all values that belong to single rows: label, share, f and its changes."""
+    """A block of rows, with the label, weight share and decision value of each row."""
 
     def __init__(self, centers, X, rows, signs, shares):
         self._centers, self._X, self._rows, self._signs, self._shares = centers, X, rows, signs, shares
@@ -95,7 +95,7 @@ class Block:
         return self._centers.operands.left(self._X[self._rows])
 
     def _products(self, a, weights_of):
-        """Return f = K a (k, m), and the sums (k, B) of kernel values weighted by weights_of(f)."""
+        """Return the decision values f, and the sums of kernel values weighted by weights_of(f)."""
         centers = self._centers
         a = a.astype(centers.dtype)
         if self._values is not None:
@@ -107,7 +107,7 @@ class Block:
         return f, sums.astype(np.float64)
 
     def gradient(self, a):
-        """Compute f = K a; return the gradient sums, with the sum of the losses as last column."""
+        """Return the gradient of the loss at coefficients a, with the loss as the last column."""
         signs, shares = self._signs, self._shares
         self._f, sums = self._products(a, lambda f: loss_slopes(f, signs, shares))
         self._curvatures = loss_curvatures(self._f, signs, shares)
@@ -115,7 +115,7 @@ class Block:
         return np.column_stack([sums, np.logaddexp(0, -signs * self._f) @ shares])
 
     def hessian(self, a, step):
-        """Return the product (k, B) of the Hessian, without the penalty, and the coefficients a.
+        """Multiply the Hessian of the loss, without the penalty, by the coefficients a.
 
         Before, `step` (k,) times K a of the last call is added to the change of f.
         """

@@ -170,7 +170,7 @@ def refuse_dense(name, what, X, n, instead):
     needed = n * X.shape[1] * 8 / 1e6
     if sp.issparse(X) and needed > MOST_DENSE_MB:
         dense = f"{what} of {X.shape[1]:,} features"
-        message = f"{name}: {dense} need {needed:,.0f} MB, which is too much; {instead}, or reduce X."
+        message = f"{name}: {dense} need {needed:,.0f} MB as a dense array; {instead}, or reduce X."
         raise ValueError(message)
 
 
@@ -180,7 +180,7 @@ def make_writable(thing: Any) -> None:
         if isinstance(value, np.ndarray):
             if not value.flags.writeable:
                 setattr(thing, name, np.array(value))
-        elif is_dataclass(value):  # dataclasses are parts of operands, which are never modified
+        elif is_dataclass(value):  # operands and their parts are dataclasses, which are never modified
             continue
         elif hasattr(value, "__dict__") and type(value).__module__.startswith("klr_bench."):
             make_writable(value)

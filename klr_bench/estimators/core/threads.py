@@ -55,7 +55,7 @@ class _Limit:
             return max([*self._before, *before], default=0) or effective_n_jobs(-1), before
 
     def leave(self, before):
-        """Restore this thread's BLAS setting, and the process's if no other thread is computing."""
+        """Restore this thread's BLAS setting, and that of the process if no other thread computes."""
         shared, own = _libraries()
         _set(own, before)
         with self._lock:

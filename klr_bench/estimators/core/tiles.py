@@ -34,7 +34,7 @@ def _constant(value, kind=_FLOATS):
 
 
 def _call(builder, name, arguments):
-    """Call an LLVM function of vectors, all of one type."""
+    """Call an LLVM function whose arguments and result are vectors of the same type."""
     kind = arguments[0].type
     suffix = f"v{LANES}{'f' if kind == _FLOATS else 'i'}32"
     function = ir.FunctionType(kind, [kind] * len(arguments))
@@ -75,7 +75,7 @@ def _scaled(builder, value, k):
 
 
 def _exponents(builder, left, right, n_words, per_bit, i, j, n_rows):
-    """Return the exponents of a block as a vector of LANES columns for each row.
+    """Return the exponents of a block of kernel values: one vector of LANES columns per row.
 
     left and right are arrays; i and j are the first row and the first column.
     """
@@ -114,7 +114,7 @@ def _exponents(builder, left, right, n_words, per_bit, i, j, n_rows):
 
 
 def _unwrapped(context, builder, signature, arguments):
-    """Return the arguments of an intrinsic, with arrays as structures whose fields can be read."""
+    """Replace the array arguments of an intrinsic by structures whose fields can be read."""
     return [
         context.make_array(kind)(context, builder, value) if isinstance(kind, types.Array) else value
         for kind, value in zip(signature.args, arguments, strict=True)
@@ -122,7 +122,7 @@ def _unwrapped(context, builder, signature, arguments):
 
 
 def _block_of_values(n_rows):
-    """Return an intrinsic that computes the values of a block of n_rows x LANES pairs.
+    """Return an intrinsic that computes a block of n_rows x LANES kernel values.
 
     Its arguments i and j are the first row and the first column.
     """
@@ -146,7 +146,7 @@ def _block_of_values(n_rows):
 
 
 def _block_of_sums(n_rows):
-    """Return an intrinsic that adds the weighted values of a block to the sums of its columns."""
+    """Return an intrinsic that adds the weighted kernel values of a block to column sums."""
 
     @intrinsic
     def add_block(typing, left, right, n_words, per_bit, i, j, weights, sums):
@@ -203,7 +203,7 @@ def _add_columns(left, right, n_words, per_bit, m, weights, sums):
 
 @compiled(void(_MATRIX, _MATRIX, int64, float64, float32[:, ::1]))
 def set_values(left, right, n_words, per_bit, values):
-    """Set `values` (n, m) to the kernel values."""
+    """Set `values` (n, m) to the kernel values of n left rows and m right rows."""
     m, scale = right.shape[1], float32(per_bit)
     whole = m - m % LANES
     _set_columns(left, right, n_words, scale, whole, values)
@@ -233,7 +233,7 @@ def add_sums(left, right, n_words, per_bit, weights, size, sums):
 
 
 def values_of(left, right, n_words=0, per_bit=0.0):
-    """Return the kernel values (n, m)."""
+    """Return the kernel values (n, m) of n left rows and m right rows."""
     values = np.empty((len(left), right.shape[1]), dtype=np.float32)
     set_values(*map(np.ascontiguousarray, (left, right)), n_words, per_bit, values)
     return values

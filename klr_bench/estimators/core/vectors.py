@@ -41,7 +41,7 @@ def same_bits(typing, number):
 @compiled()
 def _largest(values, scales):
     largest = same_bits(values.dtype.type(0.0))
-    for place in range(len(values)):  # numbers >= 0 have the order of their bits; a maximum of integers is vectorized
+    for place in range(len(values)):  # compare bits as integers (same order for numbers >= 0), which is vectorized
         largest = max(largest, same_bits(abs(values[place]) * scales[place]))
     return same_bits(largest)
 
@@ -57,7 +57,7 @@ def first_of_largest(values, scales):
     least = values.dtype.type(_largest(values, scales) * (1.0 - tie(values)))
     for start in range(0, len(values) if least > 0.0 else 0, CHUNK):
         some, factors, n_largest = values[start : start + CHUNK], scales[start : start + CHUNK], 0
-        for place in range(len(some)):  # without an exit, so that the loop is vectorized
+        for place in range(len(some)):  # no early exit, so that the compiler vectorizes the loop
             n_largest += abs(some[place]) * factors[place] >= least
         if n_largest:
             for place in range(len(some)):

@@ -35,7 +35,7 @@ def fista(problem, x, *, scale="identity", mu=1.0, shrink=0.8, growth=1.0):
             y = soft(x - mu / H * gradient, mu / H * problem.penalty)  # lines 100-104
             margins_y = problem.products(y)
             d, loss_y = y - x, problem.loss(margins_y)
-            # condition 9 of the paper, without the L1 term, which is the same on both sides
+            # condition 9 of the paper; the L1 term is omitted, because it is the same on both sides
             if loss_y <= loss + gradient @ d + d @ (H * d) / (2 * mu) + ROUNDING * loss:
                 break
             mu *= shrink  # line 130
@@ -45,6 +45,6 @@ def fista(problem, x, *, scale="identity", mu=1.0, shrink=0.8, growth=1.0):
         margins = margins_y + momentum * (margins_y - margins_before)
         t = t_next
         objective = loss_y + problem.l1(y)
-        # each gradient also gives a lower bound on the minimum: keep the largest
+        # each gradient also gives a lower bound on the minimum; keep the largest bound
         bound = max(bound, dual)
         yield Iterate(problem, y, margins_y, objective, gap_bound=max(objective - bound, 0.0))

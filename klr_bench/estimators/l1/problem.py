@@ -91,7 +91,7 @@ class Problem:
         s = probabilities(margins)
         t, h = self.weights * s, self.weights * s * (1 - s) if second else None
         scaled = t
-        if self.intercept:  # scale t in the class with the larger sum, so that y't = 0
+        if self.intercept:  # scale down t in one class, so that its sums over both classes are equal (y't = 0)
             positive = np.where(self.y > 0, t, 0.0)
             negative = t - positive
             sums, diagonal = self.matrix.sums(np.stack([positive, negative]), h)

@@ -135,7 +135,7 @@ class BatchConfidenceWeighted(Weighted, IncrementalClassifier):
             )
             raise ValueError(message)
         e, V = eigh(precision, overwrite_a=False, check_finite=False)
-        e = np.maximum(e, 1.0)  # without rounding errors, all eigenvalues of I + X'X / r would be at least 1
+        e = np.maximum(e, 1.0)  # in exact arithmetic, the eigenvalues of I + X'X / r are at least 1
         root = (V * e**-0.5) @ V.T
         w = (V * e**0.5) @ (V.T @ self._mean)
         self.precision_, self._root = precision, root

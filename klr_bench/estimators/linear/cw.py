@@ -52,7 +52,7 @@ def softly_confident(m, v, parameters):
     square, n = phi * phi, v + softness
     root = phi * math.sqrt(square * m * m * v * v + 4.0 * n * v * (n + v * square))
     first = m * (2.0 * n + square * v)
-    if m > 0.0:  # rewritten, as in `confident`, to avoid cancellation
+    if m > 0.0:  # an equivalent formula that avoids cancellation, as in `confident`
         alpha = 2.0 * (edge - m) * (edge + m) / (root + first)
     else:
         alpha = (root - first) / (2.0 * (n * n + n * v * square))

@@ -189,14 +189,14 @@ class Subproblem:
             inverse = (np.eye(r) if inverse is None else inverse) + (added.T @ weighted).toarray()
             e, V = eigh(inverse)
             self._S = enlarged(self._S, (p + r, max(r, self._S.shape[1])))
-            self._S[p:, :r] = (V / np.maximum(e, 1.0)) @ V.T  # without rounding errors, e would be at least 1
+            self._S[p:, :r] = (V / np.maximum(e, 1.0)) @ V.T  # in exact arithmetic, the eigenvalues e are at least 1
         self._inverses.append(inverse)
         u = np.zeros(r) if u is None else u
         self._u0 = np.append(self._u0, u)
         self._g0 = np.append(self._g0, u if inverse is None else inverse @ u)
 
     def groups(self):
-        """Return (features, inverse of the matrix S_k, vector u_k) for each group of features.
+        """Return the features, inverse covariance S_k^-1 and vector u_k of each group of features.
 
         S_k^-1 is None without covariances.
         """
@@ -229,7 +229,7 @@ class Subproblem:
             )  # fmt: skip
             self._set_state()
             dual = self.dual()
-            if not -1e-9 * (self.a.sum() + self._conjugate0) <= dual < np.inf:  # at least 0, except for rounding errors
+            if not -1e-9 * (self.a.sum() + self._conjugate0) <= dual < np.inf:  # the dual is >= 0 up to rounding errors
                 message = f"Rounding errors made the dual objective invalid ({dual:g}); scale X, for example to [0, 1]."
                 raise ValueError(message)
             if n_done == n_passes or self.primal() - dual <= gap_tol * abs(dual):
@@ -243,7 +243,7 @@ class Subproblem:
             for first, end in zip(self._begin[:-1], self._begin[1:], strict=True):
                 change[first:end] = self._S[first:end, : end - first] @ g[first:end]
         self._u = self._u0 + change
-        squares = self._g0 * self._u0 + g * (2.0 * self._u0 + change)  # summed over a group, ||z_k||^2
+        squares = self._g0 * self._u0 + g * (2.0 * self._u0 + change)  # the sum over group k is ||z_k||^2
         self._squares = np.maximum(np.add.reduceat(squares, self._begin[:-1]), 0.0)
         c = np.empty(len(self._squares))
         self._conjugate = conjugate(np.sqrt(self._squares), self._sigma, c)

@@ -175,7 +175,7 @@ def _keep_signature(real):
 
 @compiled([_keep_signature(float32), _keep_signature(float64)])
 def _keep(block, stores, n):
-    """Append the columns of inserted examples to n columns of `stores`; return their places."""
+    """Append the columns of inserted examples to `stores`; return their indices in the block."""
     coef, average, since, weights, inserted = stores
     new_coef, new_average, new_since, new_weights, new_inserted = block
     new = np.empty(new_inserted.shape[1], dtype=np.int64)
@@ -204,7 +204,7 @@ def _merge_signature(real):
 
 @compiled([_merge_signature(float32), _merge_signature(float64)])
 def _merge(numbers, sums, stores, tiny):
-    """Add the columns of examples with equal numbers.
+    """Merge the columns of repeated examples, which have the same row number, by adding them.
 
     Returns the first place of each number in sorted order, and the merged columns of `stores`.
     """

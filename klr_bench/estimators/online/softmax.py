@@ -54,7 +54,7 @@ def _signature(real):
 def _recursion(
     rule, parameters, radius, y, u, factors, gram, diagonal, t, n_support, f, stores, block, scalars, counts, tiny
 ):  # fmt: skip
-    """Process a block of examples of M classes with one learner.
+    """Learn from a block of examples of M classes, one example after the other.
 
     The b examples have the classes y (b,) in {0, ..., M - 1}.  As in `engine._recursion`, with factors (b,), and with
     one row per class: f (M, b), the sums so far, without the scale; `stores`; `block`; `scalars` (M, 5), the same for

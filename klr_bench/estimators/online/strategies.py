@@ -168,7 +168,7 @@ def _as_words_by_precision(array):
 
 
 def _set_in_tiles(rows, columns, n_words, per_bit, kernel, values):
-    """Compute rbf kernel values in float32 and return True; return False for all others."""
+    """Set `values` and return True if the kernel is rbf in float32; otherwise return False."""
 
 
 @overload(_set_in_tiles)
@@ -330,7 +330,7 @@ class StrategyState(BlockState):
         return len(y)
 
     def _learn_outside(self, strategy, parameters, size, X, y, u, f, lengths):
-        """Learn from the first rows of X; return their number.
+        """Learn from the first rows of X; return the number of rows learned.
 
         Their kernel values are computed outside of compiled code.
         """

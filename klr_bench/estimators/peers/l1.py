@@ -102,7 +102,7 @@ class L1Peer(L1KLR):
         )  # fmt: skip
 
     def steps(self, n_samples):
-        """Return 1 for both the last and the first step: a library's fit counts as one step."""
+        """Return (1, 1), because a fit by another library counts as one step."""
         return 1, 1
 
     def _run(self, problem, x, random, callback, reference=None):
@@ -149,6 +149,6 @@ def library_model(solver, lam, n_samples, tol, max_iter, random=None):
             return SparseLogisticRegression(alpha=lam / n_samples, fit_intercept=False, tol=tol, max_iter=max_iter)
         from celer import LogisticRegression as CelerLogisticRegression
     except ImportError as error:
-        message = f"solver={solver!r} needs the library {solver}; run `pip install klr-bench[peers]` ({error})."
+        message = f"solver={solver!r} needs the library {solver}; run `pip install klr-bench[peers]` (error: {error})."
         raise ImportError(message) from error
     return CelerLogisticRegression(C=1 / lam, fit_intercept=False, tol=tol, max_iter=max_iter)

@@ -42,12 +42,12 @@ def archetypes(X, J, random, *, tol=1e-3, max_iter=50):
 
 
 def _square(V):
-    """Return the squared spectral norm of a matrix, or 1 for zeros."""
+    """Return the squared spectral norm of a matrix, or 1 for a zero matrix."""
     return np.linalg.norm(V, 2) ** 2 or 1.0
 
 
 def _descend(X, L, P, V, length, least):
-    """Take projected gradient steps on P to lower ||X - L P V||^2.
+    """Lower the objective ||X - L P V||^2 by projected gradient steps on P.
 
     Return P, this objective and the last step length.  The lengths adapt; a step of the length `least`, 1 divided by a
     Lipschitz constant, never raises the objective.

@@ -131,7 +131,7 @@ class PrototypeClassifier(Classifier):
         return X
 
     def _compacted(self, X):
-        """Keep only columns with training entries; append the norm of each row's other entries."""
+        """Drop columns that were empty in training; append the norm of each row's dropped entries."""
         some = restricted(X, self._columns)
         others = np.sqrt(np.maximum(squared_norms(X) - squared_norms(some), 0))
         return sp.hstack([some, sp.csr_matrix(others[:, None])], format="csr")

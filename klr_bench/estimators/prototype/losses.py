@@ -16,7 +16,7 @@ from scipy.special import logsumexp, softmax
 
 
 class Loss(NamedTuple):
-    """Values (m,) of a loss, its derivatives by the scores (m, M), and its best constant scores.
+    """Functions that return the values of a loss, its derivatives and its best constant scores.
 
     The best constant scores (M,) are a function of the shares of the classes.
     """

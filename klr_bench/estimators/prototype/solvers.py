@@ -102,7 +102,7 @@ def adam(model, x, rows, watched, parts, *, rate, unit, batch_size, max_iter, ra
 
 
 def in_batches(model, x, rows, watched, parts, *, rate, unit, batch_size, max_iter, random):
-    """Run one Adam pass for each part of x per round; yield x and whether a pass is repeated."""
+    """Run rounds of one Adam pass per part of x; yield x and whether a pass must be repeated."""
     x = x.astype(rows.X.dtype)
     states = {part: Adam(model, x, unit) for part in parts}
     rates = dict.fromkeys(parts, rate)

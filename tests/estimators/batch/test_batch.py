@@ -120,7 +120,7 @@ def test_dual_on_any_data(n, d, seed, lam, spread):
 def test_refuses_what_is_not_finite():
     X, y = toy()
     learner = DualCDKLR(kernel="poly", degree=6, gamma=0.25)
-    with np.errstate(all="ignore"), pytest.raises(ValueError, match=r"the objective is (nan|inf); .* scale X"):
+    with np.errstate(all="ignore"), pytest.raises(ValueError, match=r"the objective is (nan|inf); scale X"):
         learner.fit((1e8 * X).astype(np.float32), y)
 
 
@@ -146,7 +146,7 @@ def test_a_warm_start_goes_on(learner, cache_size):
     assert_is_the_solution(learner, X, y, rtol=1e-6)
     learner.set_params(lam=1e-1).fit(X, y)  # the coefficients of the smaller lam do not fit the box
     assert_is_the_solution(learner, X, y, rtol=1e-6)
-    with pytest.raises(ValueError, match="expected 300 rows as in the last fit, got 200"):
+    with pytest.raises(ValueError, match="rows must be 300 as in the last fit, got 200"):
         learner.fit(X[:200], y[:200])
 
 
