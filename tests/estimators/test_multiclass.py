@@ -188,7 +188,7 @@ def test_all_problems_are_solved(cls, cache_size):
         np.testing.assert_allclose(model.objective_[k], own.objective_, rtol=2e-6)
     before = model.n_iter_
     assert model.set_params(warm_start=True).fit(X, y).n_iter_ < before
-    with pytest.raises(ValueError, match="expected 4 functions as in the last fit, got 3"):
+    with pytest.raises(ValueError, match="functions must be 4 as in the last fit, got 3"):
         model.fit(X, np.where(y == "dog", "cow", y))
 
 

@@ -135,7 +135,7 @@ class Search:
         return paths, losses, means, *np.unravel_index(np.argmin(means), means.shape)
 
     def improves(self, new, old):
-        """Return True if a round has a lower loss; for few rows, by more than a standard error."""
+        """Return True if a round lowers the loss (by more than a standard error if rows are few)."""
         gain = (old.losses - new.losses) * self.shares[self._valid] / self.shares[self._valid].mean()
         return gain.mean() > (gain.std() / math.sqrt(len(self.y)) if len(self.y) <= MEDIUM else 0.0)
 

@@ -66,7 +66,7 @@ class BinaryClassifier(Classifier):
         if classes is not None and not np.array_equal(classes, self.classes_):
             named = distinct_labels(classes, "classes")
             if not np.array_equal(named, self.classes_):
-                message = f"classes={named.tolist()}: expected the classes of the first call, {self.classes_.tolist()}."
+                message = f"classes: expected {self.classes_.tolist()} as in the first call, got {named.tolist()}."
                 raise ValueError(message)
         if vars(self).pop("_is_loaded", False):
             make_writable(self)

@@ -183,7 +183,7 @@ class NewtonCG:
         return np.where(squares > 0, low + width * share, 0.0)
 
     def _solve_sample(self):
-        """Minimize the objective over the rows of the preconditioner, for decreasing values of lam."""
+        """Find a starting point: minimize the objective of a sample of rows for decreasing lam."""
         lams, lam = [], self.lam
         while lam < FIRST_LAM:
             lams.append(lam)

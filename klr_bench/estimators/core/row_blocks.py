@@ -1,4 +1,4 @@
-"""Sums over rows for `klr_bench.estimators.core.newton`, computed block by block.
+"""Sums over all rows that Newton's method needs, computed block by block.
 
 All values that belong to single rows stay in their block, so that blocks can be in several processes: they receive
 coefficients of the centers, and return sums with one value per center.

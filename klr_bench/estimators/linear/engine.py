@@ -288,7 +288,7 @@ class Blocked(Gaussian):
         active = np.flatnonzero((alpha != 0.0) | (beta != 0.0))
         if self.counts[REFUSED] or not len(active):
             return
-        # solve the triangular system U T = S_0 X' for the vectors u_j
+        # U T = S_0 X' is a triangular system; solve it for the matrix U
         T = (beta[active, None] * P[np.ix_(active, active)]).astype(SX.dtype)
         U = trsm(1.0, np.asfortranarray(T), SX.T[active].T, side=1, diag=1, overwrite_b=1)
         self.mean += U @ (alpha * y)[active]

@@ -104,7 +104,7 @@ def _signature(real, index):
 
 @compiled([_signature(real, index) for real in (float32, float64) for index in (int32, int64)])
 def _ascend(data, indices, indptr, y, group, begin, S, plain, u, squares, a, bound, softness, sigma):
-    """Make one pass of dual coordinate ascent, updating `a`, `u` and `squares` in place.
+    """Make one pass of dual coordinate ascent, updating the dual variables and sums in place.
 
     `a` (n,) are the dual variables, u (p,) is S_k g, and squares (K,) are the ||z_k||^2.
     The rows are CSR matrices of the selected features, ordered by group.  The features of group k begin at begin[k],

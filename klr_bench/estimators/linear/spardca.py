@@ -41,7 +41,7 @@ def _signature(real, index):
 
 @compiled([_signature(real, index) for real in (float32, float64) for index in (int32, int64)])
 def _ascend(data, indices, indptr, y, order, l1, bound, softness, squares, a, z):
-    """Make one pass of dual coordinate ascent over CSR rows, updating `a` and `z` in place.
+    """Make one pass over CSR rows, updating the dual variables `a` and the vector `z` in place.
 
     `a` (n,) are the dual variables and z (d,) is sum_i a_i y_i x_i.
     """

@@ -67,7 +67,7 @@ def _descend(X, L, P, V, length, least):
 
 
 def furthest_sum(X, J, random):
-    """Return the indices of J rows, each with the largest sum of distances to the others."""
+    """Choose J rows one by one, each with the largest sum of distances to those chosen so far."""
     chosen, D = [random.randint(len(X))], []
     for _ in range(J - 1 + AGAIN):
         D.append(np.linalg.norm(X - X[chosen[-1]], axis=1))
