@@ -86,7 +86,7 @@ def _sweep(gram, y, f, a, margin, scale, least):
 
 @compiled([_signature(real, int64[::1]) for real in (float32, float64)], fastmath={"contract", "reassoc"})
 def _visit(gram, order, y, f, a, margin, scale, least):
-    """Visit all rows, with a stored kernel matrix, in the given order."""
+    """Update the dual variables of all rows in the given order, using a stored kernel matrix."""
     n, m = len(order), len(y)
     for start in range(0, n, SIDE):
         rows = order[start : start + SIDE]

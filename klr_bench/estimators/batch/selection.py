@@ -101,7 +101,7 @@ class Search:
         self._valid = np.concatenate([valid for _, valid in self.folds])
 
     def rounds(self, max_rounds):
-        """Yield a `Round` for equal weights, and then one for each update of the weights."""
+        """Yield a `Round` for equal feature weights, and then one for each update of the weights."""
         weights = [np.ones(self.X.shape[1]) for _ in self.folds]
         for number in range(max_rounds + 1):
             widths, lams = WIDTHS, LAMS

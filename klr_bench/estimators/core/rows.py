@@ -161,7 +161,7 @@ def with_scaled_columns(X, factors):
 
 
 def stacked(parts):
-    """Stack arrays, or CSR matrices, of rows."""
+    """Stack the rows of several arrays, or of several CSR matrices."""
     return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.vstack(parts)
 
 

@@ -178,7 +178,7 @@ class L1Classifier(BinaryKernelClassifier):
         return fista(problem, x, scale=scale, growth=self.growth)
 
     def _length(self, n_samples):
-        """Return the maximum number of steps per stage, and the step of the first checkpoint."""
+        """Return the maximum number of steps per stage, and the step number of the first checkpoint."""
         if self.solver == "sgd_c":
             return max(round(self.n_epochs * n_samples), 1), CHUNK
         return self.max_iter, 1
