@@ -163,14 +163,14 @@ def main() -> None:
     The result, or the exception of the fit, is pickled.
     """
     with os.fdopen(os.dup(1), "wb") as output:
-        os.dup2(2, 1)  # what the estimator prints goes to standard error
+        os.dup2(2, 1)  # redirect the output of the estimator to standard error
         try:
             output.write(pickle.dumps(_fit(*pickle.load(sys.stdin.buffer))))
         except Exception as error:
             try:
                 pickled = pickle.dumps(error)
                 pickle.loads(pickled)
-            except Exception:  # the exception cannot be pickled
+            except Exception:  # some exceptions cannot be pickled
                 pickled = pickle.dumps(RuntimeError(exception_text(error)))
             output.write(pickled)
 

@@ -57,10 +57,10 @@ def _late_gains(accuracy: pd.DataFrame) -> pd.Series:
 
 
 def _prototype_shifts(results: Results) -> dict[str, float]:
-    """Return, by key, the mean movement of the prototypes between consecutive checkpoints.
+    """Return the mean movement of the prototypes between checkpoints, keyed by fit.
 
-    The movement is the root mean square over the prototypes, and the spread the root mean square distance of the
-    training rows from their mean.
+    The movement is the root mean square over the prototypes, divided by the root mean square distance of the training
+    rows from their mean.
     """
     spreads = results.rows.groupby("key")[["x1", "x2"]].var(ddof=0).sum(axis=1) ** 0.5
     coordinates = results.traces[results.traces["metric"].str.fullmatch(COORDINATE)]

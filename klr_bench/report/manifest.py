@@ -24,7 +24,7 @@ from klr_bench.yaml_file import read_yaml
 
 Column = tuple[str, Variant]
 """A method: an algorithm and its variant."""
-AGAIN = "Run the experiment again to rewrite it; finished work is not repeated."
+AGAIN = "Run the experiment again to rewrite the manifest; finished work is not repeated."
 MOST_VARIANTS = 100_000
 MOST_REPEATS = 1_000_000
 

@@ -63,7 +63,7 @@ class OverDatasets:
 
 
 def chosen_metrics(table: Table, names: Sequence[str] | None) -> list[Metric]:
-    """Return the metrics to compare: those with a best value, or only the first of them."""
+    """Return the metrics for which a best value is defined, or only the first without `names`."""
     marked = [metric for metric in table.metrics.values() if is_marked(metric)]
     return marked if names else marked[:1]
 

@@ -219,7 +219,7 @@ def _marks(sample: Sample, metric: Metric) -> Marks:
 
 
 def _needed_deviations(sample: Sample, compared: Sequence[Pair]) -> float:
-    """Return the least difference, in its standard deviations, that would be significant."""
+    """Return the smallest significant difference, in standard deviations of the difference."""
     n = max(pair.n for pair in compared)
     if n < LEAST_REPEATS:
         return 0.0

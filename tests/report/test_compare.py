@@ -80,7 +80,7 @@ def test_two_equal_runs_are_identical_and_one_sentence_says_so(make: Make) -> No
     other = make("b", later, {"updated": "2026-01-01T10:00"}, results_dir="elsewhere", data={"cache": "/there"})
     (document,) = documents(compare(make("a", rows), other))
     assert document.title == "a (A) compared with b (B): identical"
-    assert document.caption[0] == "The two runs are identical: equal cells, keys and numbers, except times and memory."
+    assert document.caption[0] == "The two runs have identical cells, keys and results, except times and memory."
     assert "data.cache (/here; /there)" in document.caption[1]
     assert [row[0] for row in document.grids[0].rows] == ["results", "last run", "cells"]
 

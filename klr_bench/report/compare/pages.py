@@ -33,7 +33,7 @@ def documents(two: Comparison) -> list[Document]:
     ]
     also = [f"Other differences, which can affect only times: {join_names(minor, most=8)}."] if minor else []
     if two.identical:
-        identical = "The two runs are identical: equal cells, keys and numbers, except times and memory."
+        identical = "The two runs have identical cells, keys and results, except times and memory."
         return [Document(title, [_settings(two)], [identical, *also])]
     grids = [
         _shortened(["Equal keys, different numbers", "repeat", "metric", *SIDES], two.cells.conflicts),
