@@ -87,7 +87,7 @@ class Clock:
         return self._now() - self._started - self._paused
 
     def end(self, estimator: Any, t: int) -> None:
-        """Add a checkpoint at the final step t if the fit has checkpoints, but none at t."""
+        """Add a checkpoint at the final step t of a fit with checkpoints, if there is none yet."""
         if self.checkpoints and self.checkpoints[-1].t < t:
             self._add_checkpoints(estimator, t, self.elapsed())
 

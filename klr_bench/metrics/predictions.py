@@ -169,7 +169,7 @@ def predict(estimator: Any, X: Any, y: NDArray[Any]) -> Predictions:
         message = f"decision_function returned NaN for {np.isnan(decision).sum()} of {np.size(decision)} values."
         raise ValueError(message)
     if declared.ndim == 0 and classes is not TWO:
-        decision = proba = None  # without classes_, the order of the columns is unknown
+        decision = proba = None  # without `classes_`, the order of the class columns is unknown
     first_probabilities = None if proba is None else partial(_probabilities, proba, X, len(classes))
     signed = type(estimator).__module__.partition(".")[0] == "klr_bench"
     return Predictions(

@@ -119,7 +119,7 @@ def over_data_sets(table: Table, metric: Metric) -> OverDatasets:
 
 
 def statistics_document(table: Table, data_sets: Sequence[OnDataset], over: Sequence[OverDatasets]) -> Document:
-    """Return a document with all comparisons."""
+    """Return a document with all pairwise comparisons of a table."""
     grids = [_pairs_grid(one) for one in data_sets] + [grid for one in over for grid in _over_grids(one)]
     sentences = _caption(data_sets) + [sentence for one in over for sentence in _over_sentences(one)]
     nothing = "This table has no metric for which a best value is defined, so no methods are compared."

@@ -134,7 +134,7 @@ def test_fixed_test_rows_need_no_correction_and_other_seeds_are_not_paired(make:
     assert (two.pairings["magic"].kind, two.pairings["magic"].because) == ("unpaired", "the seeds differ")
     assert number(two).p_raw == pytest.approx(stats.ttest_ind(ACCURACIES, OTHERS, equal_var=False).pvalue)
     assert "seed 0 1" in page(two)
-    assert "Not paired, because the seeds differ; Welch's t test is used: MAGIC." in page(two)
+    assert "The repeats are not paired, because the seeds differ; Welch's t test is used: MAGIC." in page(two)
 
 
 SOURCE: dict[str, Any] = {"format": "csv", "train": FILE}

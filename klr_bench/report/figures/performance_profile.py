@@ -48,7 +48,7 @@ def _plot(inputs: Inputs) -> Plot | None:
 
 
 def profiles_of(inputs: Inputs) -> tuple[list[Curve], dict[float, Array]]:
-    """Return the solvers and, for each optimality gap, their times divided by the fastest.
+    """Return the solvers and, for each optimality gap, their times relative to the fastest.
 
     The times have the shape (problems, solvers).
 
