@@ -57,7 +57,7 @@ def _late_gains(accuracy: pd.DataFrame) -> pd.Series:
 
 
 def _prototype_shifts(results: Results) -> dict[str, float]:
-    """Return the mean movement of the prototypes between checkpoints, keyed by fit key.
+    """Return, for each fit key, the mean movement of the prototypes between checkpoints.
 
     The movement is the root mean square over the prototypes, divided by the root mean square distance of the training
     rows from their mean.

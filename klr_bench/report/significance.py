@@ -1,4 +1,4 @@
-"""Find the best method for each metric, and the methods that do not differ significantly.
+"""Find the best method for each metric, and those not significantly different from it.
 
 Two methods are compared over the repeats that succeeded for both: the same split and order of rows, so that differences
 are paired.  p-values are adjusted by Holm over all pairs of methods, not over those with the best alone: the best
