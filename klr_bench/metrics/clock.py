@@ -87,7 +87,7 @@ class Clock:
         return self._now() - self._started - self._paused
 
     def end(self, estimator: Any, t: int) -> None:
-        """Add a checkpoint at the final step t if the fit has checkpoints, but none at t."""
+        """Add a checkpoint at the final step t of a fit with checkpoints, if there is none yet."""
         if self.checkpoints and self.checkpoints[-1].t < t:
             self._add_checkpoints(estimator, t, self.elapsed())
 
@@ -163,14 +163,14 @@ def main() -> None:
     The result, or the exception of the fit, is pickled.
     """
     with os.fdopen(os.dup(1), "wb") as output:
-        os.dup2(2, 1)  # what the estimator prints goes to standard error
+        os.dup2(2, 1)  # redirect the output of the estimator to standard error
         try:
             output.write(pickle.dumps(_fit(*pickle.load(sys.stdin.buffer))))
         except Exception as error:
             try:
                 pickled = pickle.dumps(error)
                 pickle.loads(pickled)
-            except Exception:  # the exception cannot be pickled
+            except Exception:  # some exceptions cannot be pickled
                 pickled = pickle.dumps(RuntimeError(exception_text(error)))
             output.write(pickled)
 

@@ -32,7 +32,7 @@ def balanced_accuracy(predictions: Predictions) -> float:
 
 
 def f1(predictions: Predictions) -> float:
-    """Return the F1 score of the positive class; with more than two classes, the mean F1.
+    """Return the F1 score of the positive class, or its mean over three or more classes.
 
     The score 2 tp / (2 tp + fp + fn) is 0 if all three counts are 0.
     """
@@ -99,7 +99,7 @@ def average_precision(predictions: Predictions) -> float | None:
 
 
 def _mean(predictions: Predictions, ranking_metric: Callable[[Any, Any], float]) -> float | None:
-    """Return the mean over classes of a ranking metric such as the AUC, or None."""
+    """Return the mean of a ranking metric over the classes, or None if it is undefined."""
     scores = predictions.scores
     if scores is None:
         return None

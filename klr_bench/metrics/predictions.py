@@ -164,12 +164,12 @@ def predict(estimator: Any, X: Any, y: NDArray[Any]) -> Predictions:
     decision = None if decide is None else np.asarray(decide(X))
     expected = (len(y), len(classes)) if len(classes) > 2 else (len(y),)
     if decision is not None and (decision.shape != expected or decision.dtype.kind not in "fiu"):
-        decision = None  # ignored, because its shape or type differs from scikit-learn's
+        decision = None  # ignore decision values whose shape or type differs from scikit-learn's
     if decision is not None and np.isnan(decision).any():
         message = f"decision_function returned NaN for {np.isnan(decision).sum()} of {np.size(decision)} values."
         raise ValueError(message)
     if declared.ndim == 0 and classes is not TWO:
-        decision = proba = None  # ignored, because the order of the classes is unknown
+        decision = proba = None  # without `classes_`, the order of the class columns is unknown
     first_probabilities = None if proba is None else partial(_probabilities, proba, X, len(classes))
     signed = type(estimator).__module__.partition(".")[0] == "klr_bench"
     return Predictions(

@@ -31,7 +31,7 @@ def measure(estimator: Any, X: Any, y: NDArray[Any], extra: Iterable[Metric] = (
     """
     start = time.perf_counter()
     predictions = predict(estimator, X, y)
-    _ = predictions.predicted  # evaluate the lazy attribute within the measured time
+    _ = predictions.predicted  # predict the labels now, so that the time is measured
     seconds = time.perf_counter() - start
     predictions.check_classes()
     values = {metric.name: metric.of(predictions) for metric in OF_PREDICTIONS if metric.of is not None}
@@ -73,7 +73,7 @@ def fitted(estimator: Any, n_train: int, relevant: NDArray[np.int64] | None = No
 
 
 def last(estimator: Any, X: Any, y: NDArray[Any]) -> Metrics:
-    """Return the accuracy and size of the last classifier of an averaging estimator, or {}."""
+    """Return metrics of an averaging estimator's last classifier; {} for other estimators."""
     classifier = protocols.last_classifier(estimator)
     if classifier is None:
         return {}
@@ -82,6 +82,6 @@ def last(estimator: Any, X: Any, y: NDArray[Any]) -> Metrics:
 
 
 def approximation(estimator: Any, X: Any) -> Metrics:
-    """Return the metric kernel_error if an estimator approximates its kernel, else {}."""
+    """Return the largest error of approximate kernel values; {} if the kernel is exact."""
     error = protocols.call(estimator, "kernel_error", X[:PAIRED])
     return {} if error is None else {"kernel_error": float(error)}

@@ -1,4 +1,4 @@
-"""The best method of a comparison on the user's own file: a command and Python code that fit it to all rows."""
+"""Show how to fit the best method of a comparison to all rows of the user's file."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from klr_bench.report.load import Results
 if TYPE_CHECKING:
     import pandas as pd
 
-SETTLED = 0.005  # an accuracy has settled when it is at most half a point below its final value
+SETTLED = 0.005  # the accuracy has settled when it is at most 0.5 percentage points below its final value
 COORDINATE = r"u_\d+_\d+"
 """Names of the prototypes' coordinates at a checkpoint."""
 
@@ -57,10 +57,10 @@ def _late_gains(accuracy: pd.DataFrame) -> pd.Series:
 
 
 def _prototype_shifts(results: Results) -> dict[str, float]:
-    """Return, by key, the mean movement of the prototypes between consecutive checkpoints.
+    """Return, for each fit key, the mean movement of the prototypes between checkpoints.
 
-    The movement is the root mean square over the prototypes, and the spread the root mean square distance of the
-    training rows from their mean.
+    The movement is the root mean square over the prototypes, divided by the root mean square distance of the training
+    rows from their mean.
     """
     spreads = results.rows.groupby("key")[["x1", "x2"]].var(ddof=0).sum(axis=1) ** 0.5
     coordinates = results.traces[results.traces["metric"].str.fullmatch(COORDINATE)]

@@ -27,7 +27,7 @@ from klr_bench.results.variants import is_variant
 if TYPE_CHECKING:
     import pandas as pd
 
-REBUILD = "Run the experiment again to rebuild it from its cells; finished work is not repeated."
+REBUILD = "Run the experiment again to rebuild the file from its cells; finished work is not repeated."
 FILES = {"traces": record.TRACE_COLUMNS, "reliability": record.RELIABILITY_COLUMNS, "rows": record.ROWS_COLUMNS}
 """Columns of the optional files in a results folder."""
 OPTIONAL = {*METRICS, *record.LATER}
@@ -108,7 +108,7 @@ def read_results(folder: Path) -> Results:
             advice = f"There is no experiment of this name.{nearest(folder.name, others or known)}"
         fail(f"{folder}: no records.csv there. {advice}")
     manifest, texts = read_manifest(folder), read_texts(path)
-    more = [name for name in texts[0] if name not in record.COLUMNS]  # metrics from the user's own estimators
+    more = [name for name in texts[0] if name not in record.COLUMNS]  # a user's own estimators may add metrics
     records = _frame(path, texts, [*record.COLUMNS, *more])
     if records.empty:
         fail(f"{path}: the file has no rows. Create them with: klr-bench run experiment={folder.name}.")
@@ -140,7 +140,7 @@ def read_texts(path: Path) -> tuple[list[str], list[list[str]]]:
             header, *rows = [line for line in lines if line] or [[]]
     except (ValueError, csv.Error) as error:  # ValueError: not UTF-8
         reason = shortened(str(error).strip(), 200)
-        fail(f"{path}: expected a table with a header, got something else ({reason}). {REBUILD}")
+        fail(f"{path}: expected a table with a header, got a file that cannot be parsed ({reason}). {REBUILD}")
     if not header or len(set(header)) < len(header):
         got = "a column twice" if header else "an empty file"
         fail(f"{path}: expected a table with a header, got {got}. {REBUILD}")

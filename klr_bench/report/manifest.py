@@ -24,7 +24,7 @@ from klr_bench.yaml_file import read_yaml
 
 Column = tuple[str, Variant]
 """A method: an algorithm and its variant."""
-AGAIN = "Run the experiment again to rewrite it; finished work is not repeated."
+AGAIN = "Run the experiment again to rewrite the manifest; finished work is not repeated."
 MOST_VARIANTS = 100_000
 MOST_REPEATS = 1_000_000
 
@@ -77,7 +77,7 @@ class StoredData(OpenModel):
 
 
 class StoredSelection(OpenModel):
-    """Settings of the selection of parameters in the stored configuration."""
+    """Settings for parameter selection in the stored configuration."""
 
     score: Words = "accuracy"
 
@@ -169,7 +169,7 @@ class Manifest(Model):
         return (entry and entry.label) or labels.get(dataset) or dataset
 
     def configured_name(self, dataset: str) -> str:
-        """Return a data set's name in the configuration, which records of user files do not have."""
+        """Return the configured name of a data set; records name user files differently."""
         own = [name for name, entry in self.config.datasets.items() if entry.own_file]
         return own[0] if dataset not in self.config.datasets and len(own) == 1 else dataset
 

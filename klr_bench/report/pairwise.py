@@ -63,7 +63,7 @@ class OverDatasets:
 
 
 def chosen_metrics(table: Table, names: Sequence[str] | None) -> list[Metric]:
-    """Return the metrics to compare: those with a best value, or only the first of them."""
+    """Return the metrics for which a best value is defined, or only the first without `names`."""
     marked = [metric for metric in table.metrics.values() if is_marked(metric)]
     return marked if names else marked[:1]
 
@@ -119,7 +119,7 @@ def over_data_sets(table: Table, metric: Metric) -> OverDatasets:
 
 
 def statistics_document(table: Table, data_sets: Sequence[OnDataset], over: Sequence[OverDatasets]) -> Document:
-    """Return a document with all comparisons."""
+    """Return a document with all pairwise comparisons of a table."""
     grids = [_pairs_grid(one) for one in data_sets] + [grid for one in over for grid in _over_grids(one)]
     sentences = _caption(data_sets) + [sentence for one in over for sentence in _over_sentences(one)]
     nothing = "This table has no metric for which a best value is defined, so no methods are compared."

@@ -104,7 +104,7 @@ def measured_cell(match: Match, causes: Mapping[str, str]) -> str:
 
 
 def calibration_sentences(matches: Iterable[Match]) -> list[str]:
-    """Return one text for each calibrated setting of the given numbers.
+    """Return one sentence for each calibrated setting that affects the given numbers.
 
     It includes the results without this setting, if there are any.
     """
@@ -121,7 +121,7 @@ def calibration_sentences(matches: Iterable[Match]) -> list[str]:
 
 
 def measured_text(match: Match, entry: Entry | None = None) -> str:
-    """Return the measured value, or that of another entry, rounded like the published one.
+    """Return `entry`, by default the measured value, rounded like the published number.
 
     It has at least two significant digits.
     """

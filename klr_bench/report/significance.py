@@ -1,4 +1,4 @@
-"""Find the best method per metric and data set, and those not significantly different.
+"""Find the best method for each metric, and those not significantly different from it.
 
 Two methods are compared over the repeats that succeeded for both: the same split and order of rows, so that differences
 are paired.  p-values are adjusted by Holm over all pairs of methods, not over those with the best alone: the best
@@ -219,7 +219,7 @@ def _marks(sample: Sample, metric: Metric) -> Marks:
 
 
 def _needed_deviations(sample: Sample, compared: Sequence[Pair]) -> float:
-    """Return the least difference, in its standard deviations, that would be significant."""
+    """Return the smallest significant difference, in standard deviations of the difference."""
     n = max(pair.n for pair in compared)
     if n < LEAST_REPEATS:
         return 0.0

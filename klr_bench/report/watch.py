@@ -117,7 +117,7 @@ class Watched:
 
 
 def describe(progress: Progress, now: float) -> dict[str, Any]:
-    """Return the text at the top of the page on a run; `now` is in seconds since 1970."""
+    """Return a description of the state of a run; `now` is in seconds since 1970."""
     stands = standing(progress, now)
     is_alive = stands == "running"
     remaining = progress.left_s if is_alive else None

@@ -80,7 +80,7 @@ def test_two_equal_runs_are_identical_and_one_sentence_says_so(make: Make) -> No
     other = make("b", later, {"updated": "2026-01-01T10:00"}, results_dir="elsewhere", data={"cache": "/there"})
     (document,) = documents(compare(make("a", rows), other))
     assert document.title == "a (A) compared with b (B): identical"
-    assert document.caption[0] == "The two runs are identical: equal cells, keys and numbers, except times and memory."
+    assert document.caption[0] == "The two runs have identical cells, keys and results, except times and memory."
     assert "data.cache (/here; /there)" in document.caption[1]
     assert [row[0] for row in document.grids[0].rows] == ["results", "last run", "cells"]
 
@@ -134,7 +134,7 @@ def test_fixed_test_rows_need_no_correction_and_other_seeds_are_not_paired(make:
     assert (two.pairings["magic"].kind, two.pairings["magic"].because) == ("unpaired", "the seeds differ")
     assert number(two).p_raw == pytest.approx(stats.ttest_ind(ACCURACIES, OTHERS, equal_var=False).pvalue)
     assert "seed 0 1" in page(two)
-    assert "Not paired, because the seeds differ; Welch's t test is used: MAGIC." in page(two)
+    assert "The repeats are not paired, because the seeds differ; Welch's t test is used: MAGIC." in page(two)
 
 
 SOURCE: dict[str, Any] = {"format": "csv", "train": FILE}

@@ -44,7 +44,7 @@ class Outcome(Enum):
 
 @dataclass
 class Number:
-    """Metric of a method that is in both runs, in the unit of records.csv.
+    """Value of a metric for one method in each of two runs, in the unit of records.csv.
 
     If repeats are paired, only repeats in both runs are used.
     """

@@ -33,7 +33,7 @@ def documents(two: Comparison) -> list[Document]:
     ]
     also = [f"Other differences, which can affect only times: {join_names(minor, most=8)}."] if minor else []
     if two.identical:
-        identical = "The two runs are identical: equal cells, keys and numbers, except times and memory."
+        identical = "The two runs have identical cells, keys and results, except times and memory."
         return [Document(title, [_settings(two)], [identical, *also])]
     grids = [
         _shortened(["Equal keys, different numbers", "repeat", "metric", *SIDES], two.cells.conflicts),
@@ -150,12 +150,12 @@ def _test(one: Number, pairing: Pairing) -> str:
     if one.outcome is not Outcome.TESTED:
         return f"No p-value ({pairing.because if pairing.kind == 'unknown' else one.outcome.value})"
     if pairing.kind == "unpaired":
-        return f"Not paired, because {pairing.because}; Welch's t test is used"
+        return f"The repeats are not paired, because {pairing.because}; Welch's t test is used"
     assumed = "" if pairing.proved else " (assumed: both versions of klr-bench split in the same way)"
     test = "a t test (variance factor 1/n, as the test rows are fixed: it holds for these test rows)"
     if pairing.resampled:
         test = "the corrected resampled t test (Nadeau and Bengio; variance factor 1/n + n_test/n_train)"
-    return f"Paired over the repeats, as {pairing.because}{assumed}, with {test}"
+    return f"The repeats are paired, because {pairing.because}{assumed}, and compared by {test}"
 
 
 def _time_sentences(two: Comparison) -> list[str]:

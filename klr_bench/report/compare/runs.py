@@ -77,7 +77,7 @@ class Run:
         return f"{self.method_label(method)} on {self.manifest.dataset_label(method[0])}"
 
     def row_settings(self, dataset: str) -> dict[str, str]:
-        """Return the settings that determine the rows of a data set."""
+        """Return the settings that determine which rows a data set contains."""
         datasets = self.content["config"].get("datasets") or {}
         settings = flat(datasets.get(self.manifest.configured_name(dataset)))
         present = {key.removeprefix("source."): value for key, value in settings.items() if value not in (None, False)}

@@ -41,7 +41,7 @@ def names() -> list[str]:
 
 
 def titles() -> dict[str, str]:
-    """Return what each figure shows, by name; "" for the user's own, whose code does not run."""
+    """Return the title of each built-in figure, and "" for user-defined ones, keyed by name."""
     return {name: find(name).title if path.parent == HERE else "" for name, path in sorted(_files().items())}
 
 

@@ -67,7 +67,7 @@ class Bounds(NamedTuple):
 
 
 class Bounded(NamedTuple):
-    """Mean curve of a method and, for each bound, the first T at which it is nontrivial.
+    """Mean curve of a method, and after how many examples each bound becomes nontrivial.
 
     A bound is nontrivial if it is below the trivial value; for any T the losses are those of the average
     example.  The curve has one row per checkpoint, means over the repeats, NaN if missing: t, own (cumulative loss),

@@ -148,9 +148,9 @@ def plot_sparsity(inputs: Inputs) -> Plot | None:
 
 
 def excess_objectives(traces: pd.DataFrame, records: pd.DataFrame) -> pd.DataFrame:
-    """Return the relative excess F / F* - 1 of the objective F at each checkpoint.
+    """Return F / F* - 1 at each checkpoint, for the objective F and its smallest value F*.
 
-    F* is the smallest objective on the same data set and repeat.
+    F* is the smallest value over all fits to the same data set and repeat.
     """
     excess = traces[traces["metric"] == "objective"].merge(records[["key", "dataset", "repeat"]], on="key")
     smallest = excess.groupby(["dataset", "repeat"])["value"].transform("min")

@@ -48,7 +48,7 @@ def _plot(inputs: Inputs) -> Plot | None:
 
 
 def profiles_of(inputs: Inputs) -> tuple[list[Curve], dict[float, Array]]:
-    """Return the solvers, and their times relative to the fastest solver for each gap.
+    """Return the solvers and, for each optimality gap, their times relative to the fastest.
 
     The times have the shape (problems, solvers).
 
@@ -68,7 +68,7 @@ def _along(inputs: Inputs) -> list[str]:
 
 
 def _checkpoints(inputs: Inputs) -> pd.DataFrame:
-    """Return the problem, solver, elapsed_s and gap of each checkpoint with a comparable time.
+    """Return the checkpoints with comparable times: problem, solver, elapsed_s and gap.
 
     Without a duality gap it is F / F* - 1 of the objective F, where F* is the smallest of all solvers of a problem.
     """

@@ -36,7 +36,7 @@ MOST_PICTURES, MOST_PASSES = 100, 60
 
 
 class Classifier(NamedTuple):
-    """Prototype classifier after one pass, with arrays b0 (M,), b (M, J), u (J, 2) and gamma."""
+    """Classifier after one pass: intercepts b0 (M,), coefficients b (M, J), prototypes u (J, 2)."""
 
     b0: NDArray[np.float64]
     b: NDArray[np.float64]
@@ -45,7 +45,7 @@ class Classifier(NamedTuple):
 
     @classmethod
     def of(cls, values: Mapping[str, float]) -> Classifier | None:
-        """Build a classifier from the entries of a checkpoint, or return None if incomplete."""
+        """Return the classifier stored in a checkpoint, or None if the checkpoint is incomplete."""
         u, b, b0 = _array(values, "u", 2), _array(values, "b", 2), _array(values, "b0", 1)
         if "gamma" not in values or u.shape[1] != 2 or b.shape != (len(b0), len(u)) or not u.size:
             return None
@@ -62,7 +62,7 @@ class Classifier(NamedTuple):
 
 
 def _array(values: Mapping[str, float], name: str, n_axes: int) -> NDArray[np.float64]:
-    """Return the array stored in the entries name_0_0, name_0_1, ..., or an empty array."""
+    """Return the array with the entries name_0_0, name_0_1, ...; it is empty if one is missing."""
     pattern = re.compile(name + r"_([0-9]{1,9})" * n_axes)
     matches = {key: match for key in values if (match := pattern.fullmatch(key))}
     entries = {tuple(map(int, match.groups())): values[key] for key, match in matches.items()}

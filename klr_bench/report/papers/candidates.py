@@ -61,7 +61,7 @@ def published_methods(claim: Claim, paper: Paper, numbers: Sequence[Printed]) ->
 def right_hand_methods(
     statement: Statement, left: Method, dataset: tuple[str, str], groups: Groups, metrics: Mapping[str, Metric]
 ) -> Iterator[tuple[str, Method]]:
-    """Yield the methods with which `left` is compared, and their display names."""
+    """Yield the methods that a statement compares with `left`, with their display names."""
     if statement.across is None:
         yield from ((line_label(right), right) for right in _rights(statement, left, groups[dataset]))
         return

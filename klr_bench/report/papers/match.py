@@ -71,7 +71,7 @@ class Match:
         return self.printed.value / self.mean if self.mean and comparable else None
 
     def without_verdict(self) -> Match:
-        """Return the match of a number that is compared with another method or experiment."""
+        """Return a copy without a verdict, because the published number is compared elsewhere."""
         match = Match(self.printed, experiment=self.experiment, dataset=self.dataset, column=self.column)
         return replace(match, entry=self.entry, not_compared=NotCompared.OTHER_METHOD)
 
@@ -97,7 +97,7 @@ class Source:
         return [line for line in self.lines if line.table in self.tables]
 
     def facts(self, dataset: str) -> list[Printed]:
-        """Return the published properties of a data set, or of the one that it substitutes."""
+        """Return the published properties of a data set, or of the data set that it replaces."""
         name = self.paper.published_name(dataset)
         return [line for line in self.selected_numbers if line.dataset == name and not line.algorithm]
 

@@ -231,7 +231,7 @@ class Paper(Model):
     claims: list[Claim] = Field(default_factory=list)
 
     def published_name(self, dataset: str) -> str:
-        """Return the published data set that `dataset` substitutes, or `dataset` itself."""
+        """Return the published data set that `dataset` replaces, or `dataset` itself."""
         return self.stand_ins.get(dataset, dataset)
 
     def named(self) -> dict[str, list[str]]:

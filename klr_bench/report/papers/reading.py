@@ -57,7 +57,7 @@ def find_papers(name: str) -> dict[str, Path]:
 
 
 def experiments_of(name: str) -> list[str]:
-    """Return the experiments that one paper names, or all papers if `name` is "all"."""
+    """Return the experiments named by one paper, or by all papers if `name` is "all"."""
     papers = [read_paper(folder, locations.folders()) for folder in find_papers(name).values()]
     return list(dict.fromkeys(experiment for paper in papers for experiment in paper.named()))
 
@@ -98,7 +98,7 @@ def check_numbers(paper: Paper, lines: Sequence[Printed], metrics: Mapping[str, 
 
 
 def _check_names(content: Any, where: str, known: Mapping[str, Collection[str]]) -> None:
-    """Raise KlrBenchError if a key in `known` has, at any depth, an unknown name as its value."""
+    """Raise KlrBenchError if, at any depth, the value of a key in `known` is an unknown name."""
     if isinstance(content, list):
         for place, value in enumerate(content):
             _check_names(value, f"{where}[{place}]", known)

@@ -111,9 +111,9 @@ class Reproduction:
 
 
 def compared_rows(source: Source, experiment: str) -> set[tuple[str, str, Column | None, str]] | None:
-    """Return what a paper compares of an experiment, as (table, data set, method, metric).
+    """Return the (table, data set, method, metric) of each result compared with a paper.
 
-    It is None if the paper is not compared with these results, as for a run with another name.
+    Returns None if the paper is not compared with these results, as for a run with another name.
     """
     named = [name for number in source.tables for name in source.paper.tables[number].experiments]
     if source.results_dir is None or experiment not in named or not was_run(source.results_dir / experiment):
@@ -137,7 +137,7 @@ def provenance(results: Mapping[str, Results]) -> list[str]:
     for one in results.values():
         commit, changed = source_of(one.manifest)
         commits[f"{commit} with changes" if commit and changed else commit or UNKNOWN] += 1
-        measured = one.records[one.records["fit_time_s"].notna()]  # records of killed workers have no machine
+        measured = one.records[one.records["fit_time_s"].notna()]  # records of killed workers do not name a machine
         names = conditions_of(measured.to_dict("records")).machines or {UNKNOWN_MACHINE}
         machines.update(UNKNOWN if name == UNKNOWN_MACHINE else f"{name.cpu} ({name.host})" for name in names)
     sentences = [f"Records of {pluralize(len(results), 'experiment')}."]
@@ -149,7 +149,7 @@ def provenance(results: Mapping[str, Results]) -> list[str]:
 
 
 def source_of(manifest: Manifest) -> tuple[str, bool]:
-    """Return the commit of a run ("" if unknown), and True if it had uncommitted changes.
+    """Return the commit of a run ("" if unknown), and whether there were uncommitted changes.
 
     Earlier versions recorded uncommitted changes as a suffix: <commit>+changes.
     """

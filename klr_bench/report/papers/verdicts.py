@@ -57,7 +57,7 @@ MEANINGS = (
 
 
 def verdict_of(entry: Entry, printed: Printed, metric: Metric | None, printed_repeats: int | None) -> Verdict:
-    """Return the verdict on a number measured on the published data set, regardless of causes.
+    """Return the verdict on a number measured on the published data set, ignoring known causes.
 
     `metric` is None for a property of a data set.  If the paper does not state its number of repeats, 1 is assumed.
     """

@@ -13,7 +13,7 @@ __all__ = ["Document", "Grid", "Placing", "document", "show", "show_all", "table
 def texts_of(
     documents: Sequence[Document], stem: str, formats: Collection[str], placing: Placing | None = None
 ) -> dict[str, str]:
-    """Return the texts of <stem>.md and <stem>.tex in the requested formats, keyed by file name."""
+    """Return the contents of <stem>.md and <stem>.tex, if requested, keyed by file name."""
     files = {
         f"{stem}.md": "\n".join(map(markdown, documents)),
         f"{stem}.tex": "\n".join(latex(one, placing) for one in documents),
@@ -24,6 +24,6 @@ def texts_of(
 def table_files(
     table: Table, texts: Document, formats: Collection[str], placing: Placing | None = None
 ) -> dict[str, str]:
-    """Return the texts of a table in the requested formats, keyed by file name."""
+    """Return the files of a table in the requested formats: contents keyed by file name."""
     files = texts_of([texts], "table", formats, placing)
     return files | ({"table.csv": comma_separated(table)} if "csv" in formats else {})

@@ -74,7 +74,7 @@ def aligned(grid: Grid) -> Grid:
 
 
 def fitting(grid: Grid, fits: Callable[[Grid], bool]) -> tuple[list[Grid], list[str]]:
-    """Return one or several grids that fit, and the headings of the omitted columns.
+    """Divide a grid into parts that fit; return them and the headings of omitted columns.
 
     Spreads of times are left out first, then columns in the order of `omissible`; what remains is divided.
     """
@@ -225,7 +225,7 @@ def _tex_row(row: list[str]) -> str:
     first = _tex(row[0])
     first = (
         "{}" + first if first.startswith(("[", "*")) else first
-    )  # keeps TeX from reading it as an argument of the preceding \\
+    )  # without {}, TeX reads the label as an argument of the preceding \\
     numbers = [rf"\textbf{{{_tex(text)}}}" if is_best(text) else _tex(text) for text in row[1:]]
     return " & ".join([(r"\quad " if row[0].startswith(" ") else "") + first, *numbers]) + r" \\"
 

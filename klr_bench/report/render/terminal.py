@@ -72,7 +72,7 @@ def _values_width(grid: Grid) -> int:
 
 
 def _least_width(grid: Grid) -> int:
-    """Return the width with labels that are broken after each word."""
+    """Return the width of a grid if its labels are broken after each word."""
     return max(len(word) for row in [grid.header, *grid.rows] for word in row[0].split() or [""]) + _values_width(grid)
 
 

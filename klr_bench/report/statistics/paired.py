@@ -88,7 +88,7 @@ def _moments(differences: ArrayLike, ratio: ArrayLike) -> tuple[NDArray[np.int64
     d = np.asarray(differences, dtype=float)
     n = np.count_nonzero(~np.isnan(d), axis=-1)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # raised if there are too few values, or infinite ones
+        warnings.simplefilter("ignore", RuntimeWarning)  # NumPy warns about too few or infinite values
         lowest = np.nanmin(d, axis=-1)
         equal = (lowest == np.nanmax(d, axis=-1)) & (n > 1)
         mean = np.where(equal, lowest, np.nanmean(d, axis=-1))  # avoids rounding errors when all values are equal

@@ -119,7 +119,7 @@ def plain(text: str) -> str:
 
 
 def saved(drawing: Drawing, kind: str, dpi: float) -> bytes:
-    """Return a drawing as the content of a file; equal drawings give equal bytes."""
+    """Return a drawing as the content of a file; identical drawings give identical bytes."""
     content = io.BytesIO()
     undated = {"png": {"Software": None}, "pdf": {"CreationDate": None}}.get(kind, {"Date": None})
     drawing.savefig(content, format=kind, dpi=dpi, metadata=undated)

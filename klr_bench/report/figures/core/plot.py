@@ -121,7 +121,7 @@ class Series:
 def connected(
     curve: Curve, look: Look, x: Iterable[float], y: Iterable[float], keys: Sequence[str] = (), name: str = ""
 ) -> Series:
-    """Return a series in which the points of one set of records are connected by a line."""
+    """Return a series of points connected by a line; all points come from the same records."""
     series = Series(curve, look, connected=True)
     for across, up in zip(x, y, strict=True):
         series.add(across, up, keys, name or look.label)
@@ -216,7 +216,7 @@ def means(
     connected: bool = True,
     dashed: bool = False,
 ) -> Plot | None:
-    """Plot the means of the methods in a table, with each metric in `sides` against x.
+    """Plot the mean metrics of the methods in a table against a parameter or metric `x`.
 
     Returns None if there are no points.
 
