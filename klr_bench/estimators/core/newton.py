@@ -30,8 +30,10 @@ from klr_bench.estimators.core.row_blocks import (
 )
 from klr_bench.estimators.core.rows import slices
 
-ROWS_PER_CENTER, LEAST_ROWS, MOST_ROWS = 8, 2000, 16_000
+ROWS_PER_CENTER, LEAST_ROWS, MOST_ROWS = 16, 2000, 16_000
 """Number of rows of the preconditioner, per center, and its limits."""
+PATH_ROWS = 4
+"""Of more than LEAST_ROWS rows, every PATH_ROWS-th is used for the larger values of lam."""
 JITTER = {"float32": 1e-7, "float64": 1e-13}
 """Multiple of B times the mean diagonal of G that is added to its diagonal."""
 MOST_JITTER = 1e-3
@@ -41,6 +43,8 @@ PATH = 10.0
 FIRST_LAM = 1e-2
 MAX_CG, CG_TOL = 50, 0.1
 """Limit of the iterations of conjugate gradients in a Newton step, and the largest relative residual at their end."""
+KEPT_FACTOR = 1e-2
+"""The preconditioner is not computed again if the relative distance from the minimum was less before the last step."""
 ROUNDS, PARTS = 2, 8
 """Number of rounds of the line search, and of the parts into which each divides an interval."""
 
@@ -69,7 +73,7 @@ def newton_steps(
     some = np.sort(random.permutation(np.flatnonzero(shares))[:m])
     make = partial(Rows, centers)
     with (map_rows or in_this_process)(make, X, signs, shares, centers.block_rows) as call:
-        solver = NewtonCG(centers, call, X[some], signs[:, some], shares[some], lam)
+        solver = NewtonCG(centers, call, X[some], signs[:, some], shares[some], lam, tol)
         while True:
             solver.evaluate()
             yield solver
@@ -86,15 +90,15 @@ class NewtonCG:
     the estimated distances of the objectives from their minima, belong to them after `evaluate`.
     """
 
-    def __init__(self, centers, call, X, signs, shares, lam):
-        self._call, self.lam, self.n_passes, self.n_iter = call, lam, 0, 0
+    def __init__(self, centers, call, X, signs, shares, lam, tol):
+        self._call, self.lam, self.tol, self.n_passes, self.n_iter = call, lam, tol, 0, 0
         self.T = _factor(centers, JITTER[centers.dtype.name])
         X = centers.operands.rows(X)
-        K = np.concatenate([centers.values(X[part]) for part in slices(X.shape[0], 4096)])
-        self._Z = np.ascontiguousarray(solve_triangular(self.T, K.T, trans=1, check_finite=False).T)
-        self._Z = self._Z.astype(centers.dtype, copy=False)
+        T = self.T.astype(centers.dtype)
+        blocks = (centers.values(X[part]).T for part in slices(X.shape[0], 4096))
+        self._Z = np.concatenate([solve_triangular(T, K, trans=1, check_finite=False).T for K in blocks])
         self._signs, self._shares = signs, shares / shares.sum()
-        self.w = np.zeros((len(signs), centers.B))
+        self.w, self.distance = np.zeros((len(signs), centers.B)), np.full(len(signs), np.inf)
         self._solve_sample()
 
     def coef(self):
@@ -114,9 +118,10 @@ class NewtonCG:
         sums = self._sum("gradient", self._coef(self.w))
         self.objective = sums[:, -1] + self.lam / 2 * np.sum(self.w**2, axis=1)
         self.gradient = self._back(sums[:, :-1]) + self.lam * self.w
-        self._factors = [
-            self._sample_derivatives(w, signs, self.lam)[1] for w, signs in zip(self.w, self._signs, strict=True)
-        ]
+        if np.any(self.distance > KEPT_FACTOR * self.objective):
+            self._factors = [
+                self._sample_derivatives(w, signs, self.lam)[1] for w, signs in zip(self.w, self._signs, strict=True)
+            ]
         self.distance = np.sum(self.gradient * self._precondition(self.gradient), axis=1) / 2
 
     def unfinished(self, tol):
@@ -151,9 +156,10 @@ class NewtonCG:
         x, r, alpha = np.zeros_like(self.w), right, np.zeros(len(right))
         p = z = self._precondition(r)
         squares = first = np.sum(r * z, axis=1)
-        tol = np.minimum(CG_TOL, np.sqrt(first / np.maximum(self.objective, 1e-300)))
+        enough = np.minimum(CG_TOL**2, first / np.maximum(self.objective, 1e-300)) * first
+        enough = np.maximum(enough, self.tol * self.objective)
         for _ in range(MAX_CG):
-            active = squares > tol**2 * first
+            active = squares > enough
             if not active.any():
                 break
             Hp = self._back(self._sum("hessian", self._coef(p), alpha)) + self.lam * p
@@ -184,18 +190,18 @@ class NewtonCG:
 
     def _solve_sample(self):
         """Find a starting point: minimize the objective of a sample of rows for decreasing lam."""
-        lams, lam = [], self.lam
-        while lam < FIRST_LAM:
-            lams.append(lam)
-            lam *= PATH
+        lams, few = [self.lam] * 2, PATH_ROWS if len(self._Z) > LEAST_ROWS else 1
+        while lams[-1] < FIRST_LAM:
+            lams.append(lams[-1] * PATH)
         for k, signs in enumerate(self._signs):
-            for lam in [*lams[::-1], self.lam]:
-                gradient, factor = self._sample_derivatives(self.w[k], signs, lam)
+            for place, lam in reversed([*enumerate(lams)]):
+                gradient, factor = self._sample_derivatives(self.w[k], signs, lam, few if place > 2 else 1)
                 self.w[k] -= cho_solve(factor, gradient, check_finite=False)
 
-    def _sample_derivatives(self, w, signs, lam):
-        """Return the gradient at w and a Cholesky factor of the Hessian, from a sample of rows."""
-        Z, shares = self._Z, self._shares
+    def _sample_derivatives(self, w, signs, lam, every=1):
+        """Return the gradient at w and a Cholesky factor of the Hessian, for every `every`-th row of the sample."""
+        Z, signs, shares = self._Z[::every], signs[::every], self._shares[::every]
+        shares = shares / shares.sum()
         f = (Z @ w.astype(Z.dtype)).astype(np.float64)
         gradient = (loss_slopes(f, signs, shares).astype(Z.dtype) @ Z).astype(np.float64) + lam * w
         scaled = Z * np.sqrt(loss_curvatures(f, signs, shares)).astype(Z.dtype)[:, None]
