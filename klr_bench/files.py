@@ -201,7 +201,7 @@ def write_checked_json(path: Path, content: Any) -> None:
 
 
 def read_checked_json(path: str | Path) -> Any:
-    """Return the content of a file that `write_checked_json` wrote, or None if damaged.
+    """Return the content of a file that `write_checked_json` wrote, or None if it is damaged.
 
     Returns None also if the file is missing.  Raises the same KlrBenchError as `regular`.
     """

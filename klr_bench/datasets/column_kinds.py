@@ -138,7 +138,7 @@ def describe(path: Path | None, columns: Sequence[Column]) -> list[str]:
 
 
 def requested_kinds(path: Path | None, names: Mapping[int, str], requested: Mapping[str, str]) -> dict[int, str]:
-    """Convert the keys of `requested`, names or positions from 1, to positions from 0.
+    """Return the requested kinds of columns, keyed by column position, counted from 0.
 
     Raises KlrBenchError for unknown columns.
     """

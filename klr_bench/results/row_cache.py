@@ -30,7 +30,7 @@ MAX_INDEX_BYTES = 2**31
 
 
 class Row(NamedTuple):
-    """CSV lines that a cell contributes to each table, and values for filtering and sorting."""
+    """The lines of the CSV tables that belong to a cell, and values by which they are sorted."""
 
     stamp: Stamp
     key: str
