@@ -44,7 +44,7 @@ def classifier_class(target: str) -> type:
     missing = [method for method in ("fit", "predict") if not callable(getattr(cls, method, None))]
     if missing:
         fail(f"{TARGET}: expected a classifier, got {target!r}, which has no method {missing[0]}.")
-    scikit_learn = sys.modules.get("sklearn.base")  # not imported if no class uses scikit-learn
+    scikit_learn = sys.modules.get("sklearn.base")  # without scikit-learn, no class is a regressor
     if scikit_learn and issubclass(cls, scikit_learn.RegressorMixin):
         fail(f"{TARGET}: expected a classifier, got {target!r}, a regressor.")
     return cls

@@ -146,7 +146,7 @@ def load_model(path: str | Path) -> Any:
 
 
 def dump(model: Any, train: TrainingFile | None = None) -> bytes:
-    """Return a model as the content of a model file. Raises KlrBenchError if this is impossible.
+    """Convert a model to the content of a model file. Raises KlrBenchError if that fails.
 
     `train` describes the training file, for a model of ``klr-bench fit``.
     """

@@ -138,7 +138,7 @@ klr-bench COMMAND --help shows its keys and more examples.
 Exit status: 0 success, 1 failed cells, 2 invalid input, 130 interrupted.
 """
 MODULES = {"fit": "model", "predict": "model", "report": "report", "site": "report", "watch": "watch"}
-"""Modules of the commands that have one."""
+"""Modules in klr_bench/cli that implement commands, keyed by command."""
 DATA_VERBS = ("list", "fetch", "verify", "info")
 MERGE_KEYS = ("into",)
 DATA_KEYS = ("data.mirror", "data.cache")

@@ -169,7 +169,7 @@ def _run(jobs: Jobs) -> int:
             folder = stack.enter_context(tempfile.TemporaryDirectory())
             words = [*words, f"hydra.sweep.dir={folder}", f"hydra.run.dir={folder}"]
         sys.argv = ["klr-bench run", *words]
-        # The check of help strings in Python 3.14 is disabled, because it rejects one of Hydra's (Hydra issue 3121).
+        # Python 3.14 checks help strings; this is disabled because Hydra has an invalid one (Hydra issue 3121).
         stack.enter_context(patch.object(ArgumentParser, "error", _refuse_flag))
         stack.enter_context(patch.object(ArgumentParser, "_check_help", lambda *_: None, create=True))
         if {"--help", "-h"} & {*words}:
@@ -178,7 +178,7 @@ def _run(jobs: Jobs) -> int:
             stack.enter_context(redirect_stdout(text))
         try:
             application()
-        except SystemExit as leaving:  # Hydra exits this way after --help, for example
+        except SystemExit as leaving:  # raised by Hydra after --help, for example
             return leaving.code if leaving.code in (0, EXIT_BROKEN_PIPE) else EXIT_BAD_INPUT
     if jobs.results_dir:
         jobs.print_next(f"paper={jobs.arguments.paper}", jobs.results_dir)

@@ -94,7 +94,7 @@ def predict(arguments: Sequence[str]) -> int:
             if hasattr(model, "predict_proba"):
                 names = [f"probability_{name}" for name in model.classes_]
                 predictions[names] = model.predict_proba(table)
-        except (AttributeError, TypeError, LookupError, ArithmeticError) as error:  # the model was not fitted
+        except (AttributeError, TypeError, LookupError, ArithmeticError) as error:  # errors of unfitted models
             fail(f"{stored}: the model cannot predict ({exception_text(error)}); fit it again.")
     write_atomic(output, predictions.to_csv(index=False).encode())
     counts = predictions["prediction"].value_counts(sort=False).sort_index()

@@ -111,7 +111,7 @@ def _fetch_from_sources(entry: LabelsFile, target: Path, mirror: str | None, pro
 
 
 def _locations(entry: LabelsFile, target: Path, mirror: str | None) -> dict[str, list[str]]:
-    # The key "" stands for compressed copies next to the cached path; error messages omit this key.
+    # The key "" stands for compressed copies next to the cached path; messages do not mention missing copies.
     places = {"": [str(target) + suffix for suffix in SUFFIXES]}
     if mirror:
         base = f"{mirror.rstrip('/') if _is_url(mirror) else expanded(mirror).absolute()}/{entry.name}"

@@ -232,7 +232,7 @@ def _frame(X: Any) -> pd.DataFrame:
     if not _has_names(X):
         X = check_array(X, dtype=None, ensure_all_finite=False)
         return pd.DataFrame(X, columns=[f"x{place}" for place in range(X.shape[1])])
-    frame = pd.DataFrame(X) if isinstance(X, dict) else X  # a copy would lose the attribute `SOURCE`
+    frame = pd.DataFrame(X) if isinstance(X, dict) else X  # a new data frame would not have the attribute `SOURCE`
     frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
     if repeated := frame.columns[frame.columns.duplicated()].tolist():
         message = f"{_table_name(frame)} has several columns with the name {repeated[0]!r}; rename them."
@@ -244,7 +244,7 @@ def _frame(X: Any) -> pd.DataFrame:
 
 
 def _origin(frame: pd.DataFrame) -> tuple[Path | None, Layout, Sequence[int]]:
-    """Return the file (or None), the layout and the row numbers from which a frame was read."""
+    """Return the file of a data frame (or None if unknown), its layout, and its row numbers."""
     path, layout = frame.attrs.get(SOURCE, (None, Layout("", tuple(frame.columns), frame.shape[1], -1)))
     return path, layout, frame.index.tolist() if is_integer_dtype(frame.index) else range(len(frame))
 

@@ -76,7 +76,7 @@ class Summary:
     unreadable: tuple[str, ...] = ()
 
     def notes(self) -> list[str]:
-        """Return messages about omitted cells and unreadable files; without any, an empty list."""
+        """Return a list of messages about omitted cells and unreadable files."""
         notes = []
         if self.older:
             names = ", ".join(f"{name} ({n} of configuration {config})" for (name, config), n in self.older.items())
@@ -195,7 +195,7 @@ class Store:
                 continue
             if cell:
                 cells.append(cell)
-            elif os.path.exists(entry.path):  # false for a broken link or a deleted file
+            elif os.path.exists(entry.path):  # False for a broken link or a deleted file
                 unreadable.append(entry.name)
         return cells, unreadable
 

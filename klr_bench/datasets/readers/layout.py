@@ -29,7 +29,7 @@ SET_LABEL = "data.label= (label_column= of stream)"
 SET_FEATURES = "data.n_features= (n_features= of stream)"
 
 TextRows = list[tuple[int, list[str]]]
-"""The line number and the fields of each of some rows."""
+"""Rows of a file, each with its line number and its fields."""
 
 
 class OpenQuoteError(csv.Error):

@@ -101,8 +101,8 @@ class _Parts:
         self._calls: list[Call] = []
 
     def call(self, name: str, *arguments: Any) -> Iterator[tuple[int, int, Any]]:
-        """Call a method of each part of the rows on its worker, and yield the sums part by part."""
-        if name == "gradient":  # calls before a gradient need not be repeated
+        """Call a method of every part of the rows, and yield the computed sums part by part."""
+        if name == "gradient":  # the calls before a gradient are no longer needed
             self._calls = []
         self._calls.append((name, *arguments))
         futures = [self._submit(place, self._calls[-1:], None) for place in range(len(self._parts))]
@@ -133,9 +133,9 @@ class _Parts:
 
 
 _parts: dict[str, dict[int, tuple[Any, int]]] = {}
-"""Parts of the rows that this worker holds, each with the number of calls since the last gradient.
+"""Parts of the rows on this worker, each with the number of calls since the last gradient.
 
-The keys are those of the fits, and the indices of the parts.
+The outer dict is keyed by fit, the inner ones by the index of the part.
 """
 
 

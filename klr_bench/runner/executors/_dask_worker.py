@@ -30,7 +30,7 @@ def run_here(item: Fold | Cell, call: partial[Any]) -> Any:
     """
     machine.follow(os.getppid())  # all workers on this machine have this parent
     try:
-        key = replace(item).key  # the copy computes its key from this worker's code
+        key = replace(item).key  # the key of the copy is computed with this worker's code
     except KlrBenchError as error:
         return Failure(
             OTHER_CODE,
@@ -53,7 +53,7 @@ def run_here(item: Fold | Cell, call: partial[Any]) -> Any:
 
 
 def _local_source(source: Source) -> Source:
-    """Return a source whose paths refer to the files on this machine."""
+    """Return the data source of a task, with the paths of the files on this machine."""
     cache = source.cache if source.cache.is_dir() else default_cache()
     spec = source.spec
     if spec.source.is_own_file and not _has_own_files(source):
