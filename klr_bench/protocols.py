@@ -149,7 +149,7 @@ def selected_features(estimator: Any) -> NDArray[np.integer[Any]] | None:
 
 
 def last_classifier(estimator: Any) -> Any | None:
-    """Return the last, not averaged classifier of an averaging estimator; otherwise None."""
+    """Return the last (not the averaged) classifier of an averaging estimator, or None."""
     return call(estimator, "last_classifier") if getattr(estimator, "average", False) else None
 
 

@@ -130,7 +130,7 @@ usage: klr-bench COMMAND [key=value ...]
 """
 CLOSING = """\
 examples:
-    klr-bench run                                    (quickstart, about a minute)
+    klr-bench run                                 (quickstart, about a minute)
     klr-bench run experiment=oskl_magic repeats=1
     klr-bench report experiment=oskl_magic
 

@@ -85,8 +85,7 @@ def predict(arguments: Sequence[str]) -> int:
     with _warning_lines():
         model, train = model_file.load(stored)
         if train is None:
-            expected = "expected a file that klr-bench fit has written"
-            fail(f"{stored}: {expected}; load this {type(model).__name__} with load_model.")
+            fail(f"{stored}: expected a file from klr-bench fit; load this {type(model).__name__} with load_model.")
         frame, _ = read_frame(path, train=train)
         table = frame.drop(columns=train.label, errors="ignore")
         try:

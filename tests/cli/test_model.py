@@ -279,7 +279,7 @@ def test_a_model_of_python_predicts_only_in_python(capsys: pytest.CaptureFixture
     save_model(load_model(stored), "python.skops")
     capsys.readouterr()
     assert main(["predict", "model=python.skops", "data.path=train.csv", "output=found.csv"]) == 2
-    assert "python.skops: expected a file that klr-bench fit has written; load this Pipeline" in capsys.readouterr().err
+    assert "python.skops: expected a file from klr-bench fit; load this Pipeline" in capsys.readouterr().err
 
 
 def test_a_model_with_missing_parts_is_refused(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:
