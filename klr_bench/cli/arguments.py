@@ -97,7 +97,7 @@ def _taken_out(key: str, words: Sequence[str]) -> tuple[str | None, list[str]]:
 
 
 def _with_experiments(paper: str, words: Sequence[str]) -> list[str]:
-    """Add a sweep over all experiments of a paper to the arguments, and return them."""
+    """Return the arguments in `words`, with an added sweep over all experiments of a paper."""
     from klr_bench.report.papers.reading import experiments_of
 
     chosen = next((word for word in words if word.startswith("experiment=")), None)

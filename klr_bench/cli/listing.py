@@ -79,7 +79,7 @@ def _metrics() -> dict[str, Any]:
 
 
 def _entries(kind: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield the names of a kind, each with the paragraphs that describe it."""
+    """Yield each name of a kind with a list of paragraphs that describe it."""
     searched = config_files.folders()
     if kind == "metric":
         from klr_bench.report.labels import title_of

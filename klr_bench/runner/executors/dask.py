@@ -201,7 +201,7 @@ class DaskExecutor:
         """
         self._refused = {worker: reason for worker, reason in self._refused.items() if worker in workers}
         if workers and len(self._refused) == len(workers):
-            fail(f"{self._address}: none of its workers can be used. {next(iter(self._refused.values()))}")
+            fail(f"{self._address}: no worker of this scheduler can be used. {next(iter(self._refused.values()))}")
         if workers:
             if since == 0.0:
                 self._say(f"continuing with {_format_workers(workers)}")
