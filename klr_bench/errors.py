@@ -75,7 +75,7 @@ def environment_message(error: Exception) -> str:
     """Return the message of an exception, with advice for an OSError or MemoryError."""
     if isinstance(error, MemoryError):
         reason = str(error) or "an allocation failed"
-        return f"memory: not enough for this command ({reason}). Free some memory, or use smaller data.{memory_limit()}"
+        return f"not enough memory for this command ({reason}). Free some memory, or use smaller data.{memory_limit()}"
     if not isinstance(error, OSError) or not error.strerror:
         return str(error) or type(error).__name__
     place = sanitize(error.filename) if error.filename else "standard output or a file"

@@ -38,7 +38,7 @@ def expanded(path: str) -> Path:
     """
     try:
         return Path(path).expanduser()
-    except (RuntimeError, ValueError):  # ValueError if the name contains a NUL character
+    except (RuntimeError, ValueError):  # a NUL character in the path causes a ValueError
         user = sanitize(Path(path).parts[0])
         fail(f"{sanitize(path)}: the user {user[1:]!r} has no home folder. If this is a file name, write ./{user}.")
 
@@ -56,7 +56,7 @@ def no_file(path: Path) -> str | None:
         kind = stat.S_IFMT(path.stat().st_mode)
     except FileNotFoundError:
         return "is a link that leads nowhere" if path.is_symlink() else "does not exist"
-    except (OSError, ValueError) as error:  # ValueError if the path contains a NUL character
+    except (OSError, ValueError) as error:  # a NUL character in the path causes a ValueError
         if getattr(error, "errno", None) == errno.ELOOP:
             return "is a link that leads to itself"
         return f"cannot be read ({getattr(error, 'strerror', None) or error})"
@@ -201,7 +201,7 @@ def write_checked_json(path: Path, content: Any) -> None:
 
 
 def read_checked_json(path: str | Path) -> Any:
-    """Return the content of a file that `write_checked_json` wrote, or None if damaged.
+    """Return the content of a file that `write_checked_json` wrote, or None if it is damaged.
 
     Returns None also if the file is missing.  Raises the same KlrBenchError as `regular`.
     """

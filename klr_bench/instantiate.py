@@ -44,7 +44,7 @@ def classifier_class(target: str) -> type:
     missing = [method for method in ("fit", "predict") if not callable(getattr(cls, method, None))]
     if missing:
         fail(f"{TARGET}: expected a classifier, got {target!r}, which has no method {missing[0]}.")
-    scikit_learn = sys.modules.get("sklearn.base")  # if it is not imported, no class is a regressor
+    scikit_learn = sys.modules.get("sklearn.base")  # without scikit-learn, no class is a regressor
     if scikit_learn and issubclass(cls, scikit_learn.RegressorMixin):
         fail(f"{TARGET}: expected a classifier, got {target!r}, a regressor.")
     return cls
@@ -59,7 +59,7 @@ class Parameter:
     constraints: tuple[Any, ...] = ()
 
     def expected(self, value: Any) -> str | None:
-        """Return None if `value` is valid, or else what is expected, such as "a finite number"."""
+        """Return a description of the valid values, such as "a number", or None if `value` is valid."""
         from sklearn.utils._param_validation import Interval, make_constraint
 
         if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""Store fitted models in files of skops, which are loaded without running code from them."""
+"""Store fitted models in the skops format; loading such a file runs no code from the file."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ TRUSTED = frozenset(
 
 
 class About(OpenModel):
-    """Content of the member `ABOUT` of a model file."""
+    """Metadata in a model file: versions of libraries, and columns of the training file."""
 
     versions: dict[str, str]
     train: TrainingFile | None = None
@@ -113,7 +113,7 @@ def save_model(model: Any, path: str | Path) -> None:
 
 
 def load_model(path: str | Path) -> Any:
-    """Load a model from a file of `save_model` or ``klr-bench fit``.
+    """Load a model from a file that `save_model` or ``klr-bench fit`` has written.
 
     No code in the file is run: types other than those of klr-bench, and of NumPy, SciPy and scikit-learn as far as
     skops trusts them, are refused.  A warning names versions that differ from those with which the file was written.
@@ -146,7 +146,7 @@ def load_model(path: str | Path) -> Any:
 
 
 def dump(model: Any, train: TrainingFile | None = None) -> bytes:
-    """Return the content of a model file; raise KlrBenchError if it could not be loaded again.
+    """Convert a model to the content of a model file. Raises KlrBenchError if that fails.
 
     `train` describes the training file, for a model of ``klr-bench fit``.
     """
@@ -175,7 +175,7 @@ def load(path: Path) -> tuple[Any, TrainingFile | None]:
             size = sum(member.file_size for member in archive.infolist())
             about = parse_value(About, json.loads(archive.read(ABOUT)) if size <= LARGEST_MODEL else None, ABOUT)
         unknown = _untrusted(content)
-    except Exception as error:  # damaged archives and texts raise exceptions of many kinds
+    except Exception as error:  # damaged archives raise exceptions of many kinds
         reason = exception_text(error)
         fail(f"{path}: expected a model file of klr-bench fit or save_model; it cannot be read ({reason}).")
     if unknown:

@@ -224,6 +224,6 @@ def refuse_unknown(keys: Iterable[Any], known: Iterable[str], where: str) -> Non
 
 
 def check_choice(key: str, value: Any, known: Iterable[str]) -> None:
-    """Raise a KlrBenchError if a value is not a known one, and suggest a similar one."""
+    """Raise a KlrBenchError for an unknown value; its message suggests a similar known value."""
     if value not in known:
         fail(f"{key}: unknown value {value!r}.{nearest(str(value), known)}")

@@ -89,7 +89,7 @@ def takes_callback(estimator: Any) -> bool:
     """Return True if the method `fit` of an estimator or class has a parameter `callback`."""
     try:
         return "callback" in inspect.signature(estimator.fit).parameters
-    except (ValueError, TypeError):  # compiled code without a signature
+    except (ValueError, TypeError):  # compiled functions may have no signature
         return False
 
 
@@ -97,7 +97,7 @@ def summary(estimator: Any, n_train: int) -> dict[str, float]:
     """Return metrics that describe a fit to `n_train` rows, such as n_support, by name."""
     values = dict(estimator.summary()) if declares(estimator, "summary") else documented(estimator)
     if "n_support" in values:
-        with suppress(OverflowError):  # too large for a float; a later check rejects the value
+        with suppress(OverflowError):  # a later check rejects values too large for a float
             values.setdefault("sparsity", 1.0 - values["n_support"] / n_train)
     if len(getattr(estimator, "classes_", ())) == 2 and hasattr(estimator, "n_mistakes_") and hasattr(estimator, "t_"):
         values["mistake_rate"] = estimator.n_mistakes_ / estimator.t_
@@ -149,7 +149,7 @@ def selected_features(estimator: Any) -> NDArray[np.integer[Any]] | None:
 
 
 def last_classifier(estimator: Any) -> Any | None:
-    """Return the last classifier of an averaging estimator, or None for other estimators."""
+    """Return the last (not the averaged) classifier of an averaging estimator, or None."""
     return call(estimator, "last_classifier") if getattr(estimator, "average", False) else None
 
 

@@ -29,7 +29,7 @@ EXIT_BROKEN_PIPE = 141
 HELP = {
     "run": """\
 klr-bench run [key=value ...]    run an experiment, or continue it
-    klr-bench run                         run the quickstart, for a minute
+    klr-bench run                         run the quickstart (about a minute)
     klr-bench run experiment=oskl_magic repeats=1
     klr-bench run paper=zhang2013icml     run all experiments of a paper
     klr-bench run dataset=file data.path=mine.csv algorithm=[nc,oskl]
@@ -93,8 +93,8 @@ klr-bench watch experiment=NAME    show the progress of a run on a web page
     "merge": """\
 klr-bench merge RESULTS... into=FOLDER    join results folders
     klr-bench merge site1/results site2/results into=results
-    It joins, for example, the results of klr-bench run shard=1/4 and of the
-    other three shards.
+    For example, join the results of the four runs with shard=1/4, 2/4, 3/4
+    and 4/4.
 """,
     "data": """\
 klr-bench data list|fetch|verify|info [NAME]    list, fetch and check data sets
@@ -130,7 +130,7 @@ usage: klr-bench COMMAND [key=value ...]
 """
 CLOSING = """\
 examples:
-    klr-bench run                                    the quickstart, a minute
+    klr-bench run                                 (quickstart, about a minute)
     klr-bench run experiment=oskl_magic repeats=1
     klr-bench report experiment=oskl_magic
 
@@ -138,7 +138,7 @@ klr-bench COMMAND --help shows its keys and more examples.
 Exit status: 0 success, 1 failed cells, 2 invalid input, 130 interrupted.
 """
 MODULES = {"fit": "model", "predict": "model", "report": "report", "site": "report", "watch": "watch"}
-"""Modules of the commands that have one."""
+"""Modules in klr_bench/cli that implement commands, keyed by command."""
 DATA_VERBS = ("list", "fetch", "verify", "info")
 MERGE_KEYS = ("into",)
 DATA_KEYS = ("data.mirror", "data.cache")
@@ -149,7 +149,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in arguments
     if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # escape characters that the encoding cannot represent
+        sys.stdout.reconfigure(errors="backslashreplace")  # not every encoding can represent all characters
     try:
         status = _dispatch([argument for argument in arguments if argument != "--debug"], debug=debug)
         sys.stdout.flush()

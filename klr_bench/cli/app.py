@@ -88,9 +88,9 @@ class Jobs:
             self.statuses.append(status)
         except BrokenPipeError:
             self.running = False
-            raise SystemExit(EXIT_BROKEN_PIPE) from None  # Hydra would print any other exception itself
+            raise SystemExit(EXIT_BROKEN_PIPE) from None  # other exceptions would be printed by Hydra
         except BAD_INPUT as error:
-            # A worker process of a Hydra launcher has only a copy of `statuses`, so it lets Hydra pass the error on.
+            # In a worker process of a Hydra launcher, `statuses` is a copy, so Hydra must pass the error to the parent.
             if os.getpid() != self.process:
                 raise
             complain(f"{' '.join(overrides)}: {explain(error)}" if multirun else explain(error), debug=self.debug)
@@ -169,7 +169,7 @@ def _run(jobs: Jobs) -> int:
             folder = stack.enter_context(tempfile.TemporaryDirectory())
             words = [*words, f"hydra.sweep.dir={folder}", f"hydra.run.dir={folder}"]
         sys.argv = ["klr-bench run", *words]
-        # Invalid flags raise KlrBenchError.  Python 3.14 would reject one of Hydra's help strings (Hydra issue 3121).
+        # Python 3.14 checks help strings; this is disabled because Hydra has an invalid one (Hydra issue 3121).
         stack.enter_context(patch.object(ArgumentParser, "error", _refuse_flag))
         stack.enter_context(patch.object(ArgumentParser, "_check_help", lambda *_: None, create=True))
         if {"--help", "-h"} & {*words}:
@@ -178,7 +178,7 @@ def _run(jobs: Jobs) -> int:
             stack.enter_context(redirect_stdout(text))
         try:
             application()
-        except SystemExit as leaving:  # raised after --help or --info, by argparse, and for a closed pipe
+        except SystemExit as leaving:  # raised by Hydra after --help, for example
             return leaving.code if leaving.code in (0, EXIT_BROKEN_PIPE) else EXIT_BAD_INPUT
     if jobs.results_dir:
         jobs.print_next(f"paper={jobs.arguments.paper}", jobs.results_dir)

@@ -68,7 +68,7 @@ def prepare(arguments: Sequence[str]) -> Arguments:
     pairs = sorted(pairwise(["", *rest]), key=lambda pair: _is_override(*pair))
     rest = [word for _, word in pairs]  # Hydra does not accept key=value pairs both before and after a flag
     dry_run = "--dry-run" in words
-    quiet = "--quiet" in words or (dry_run and bool(paper))  # the list of all cells of a paper is too long
+    quiet = "--quiet" in words or (dry_run and bool(paper))  # a paper has too many cells to list
     in_page = is_true("watch", {"watch": watch} if watch is not None else {})
     return Arguments(rest, quiet=quiet, dry_run=dry_run, watch=in_page, paper=paper or "")
 
@@ -89,7 +89,7 @@ def _whole_flag(argument: str) -> str:
 
 
 def _taken_out(key: str, words: Sequence[str]) -> tuple[str | None, list[str]]:
-    """Return the value of a key in `words`, or None, and a list of the other words."""
+    """Return the value of a key in `words` (None if missing), and the words without this key."""
     values = [word.partition("=")[2] for word in words if word.startswith(f"{key}=")]
     if len(values) > 1:
         fail(f"{key}: expected one value, got {values[0]!r} and {values[1]!r}.")
@@ -97,7 +97,7 @@ def _taken_out(key: str, words: Sequence[str]) -> tuple[str | None, list[str]]:
 
 
 def _with_experiments(paper: str, words: Sequence[str]) -> list[str]:
-    """Add a sweep over all experiments of a paper to the arguments, and return them."""
+    """Return the arguments in `words`, with an added sweep over all experiments of a paper."""
     from klr_bench.report.papers.reading import experiments_of
 
     chosen = next((word for word in words if word.startswith("experiment=")), None)

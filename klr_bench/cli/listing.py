@@ -1,4 +1,4 @@
-"""Commands ``klr-bench list`` and ``klr-bench show``: what a user can choose from, with one description each."""
+"""Commands ``klr-bench list`` and ``klr-bench show``, which describe what a user can run."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ LEAST_WIDTH = 40
 
 
 def listing(words: Sequence[str]) -> str:
-    """List the names of each kind, or names with descriptions of the given kinds."""
+    """Return the names of all kinds, or the names and descriptions of the kinds in `words`."""
     kinds = [_kind(word, LISTED) for word in words]
     return "".join(map(_described, kinds)) or _overview()
 
 
 def file_text(words: Sequence[str]) -> str:
-    """Return the path and content of the YAML file that two words name, its kind and its name."""
+    """Return the path and content of the YAML file with the kind and name in `words`."""
     if len(words) != 2:
         got = " ".join(words) or "none"
         fail(f"show: expected a kind and a name, as in klr-bench show algorithm oskl, got {got}.")
@@ -48,7 +48,7 @@ def _overview() -> str:
         names = _metrics() if kind == "metric" else config_files.names(kind, config_files.folders())
         texts += [f"{kind}s ({len(names)})", *_wrapped(", ".join(names), INDENT, INDENT), ""]
     kinds = [f"{kind}s" for kind in LISTED]
-    end = f"klr-bench list KIND describes each; KIND is {', '.join(kinds[:-1])} or {kinds[-1]}."
+    end = f"klr-bench list KIND also prints descriptions; KIND is {', '.join(kinds[:-1])} or {kinds[-1]}."
     return "\n".join([*texts, *_wrapped(end, "", "")]) + "\n"
 
 
@@ -72,14 +72,14 @@ def _wrapped(text: str, first: str, other: str) -> list[str]:
 
 
 def _metrics() -> dict[str, Any]:
-    """Return the built-in metrics by name, and None for the user's own."""
+    """Return a dict from names to metrics, with None for metrics that the user defines."""
     from klr_bench.metrics.labels import METRICS, metric_files
 
     return dict.fromkeys(metric_files(config_files.folders())) | METRICS
 
 
 def _entries(kind: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield the names of a kind, each with the paragraphs that describe it."""
+    """Yield each name of a kind with a list of paragraphs that describe it."""
     searched = config_files.folders()
     if kind == "metric":
         from klr_bench.report.labels import title_of
@@ -104,7 +104,7 @@ def _paragraphs(kind: str, content: Mapping[str, Any]) -> list[str]:
 
 
 def _call(content: Mapping[str, Any]) -> str:
-    """Return an algorithm's class and settings as a call, and the parameters that are selected."""
+    """Describe an algorithm as a call of its class, such as "OSKL(G=1)"."""
     estimator = content.get("estimator") or {}
     settings = ", ".join(f"{name}={value!r}" for name, value in estimator.items() if name != TARGET)
     selected = ", ".join(content.get("grid") or ())

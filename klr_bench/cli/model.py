@@ -1,4 +1,4 @@
-"""Commands ``klr-bench fit`` and ``klr-bench predict``: a classifier for a file of the user."""
+"""Commands ``klr-bench fit`` and ``klr-bench predict`` for the user's own files."""
 
 from __future__ import annotations
 
@@ -85,9 +85,7 @@ def predict(arguments: Sequence[str]) -> int:
     with _warning_lines():
         model, train = model_file.load(stored)
         if train is None:
-            fail(
-                f"{stored}: expected a model of klr-bench fit, got a {type(model).__name__}; use load_model in Python."
-            )
+            fail(f"{stored}: expected a file from klr-bench fit; load this {type(model).__name__} with load_model.")
         frame, _ = read_frame(path, train=train)
         table = frame.drop(columns=train.label, errors="ignore")
         try:
@@ -95,7 +93,7 @@ def predict(arguments: Sequence[str]) -> int:
             if hasattr(model, "predict_proba"):
                 names = [f"probability_{name}" for name in model.classes_]
                 predictions[names] = model.predict_proba(table)
-        except (AttributeError, TypeError, LookupError, ArithmeticError) as error:  # the file was not made by a fit
+        except (AttributeError, TypeError, LookupError, ArithmeticError) as error:  # errors of unfitted models
             fail(f"{stored}: the model cannot predict ({exception_text(error)}); fit it again.")
     write_atomic(output, predictions.to_csv(index=False).encode())
     counts = predictions["prediction"].value_counts(sort=False).sort_index()
@@ -104,7 +102,7 @@ def predict(arguments: Sequence[str]) -> int:
 
 
 def _values(verb: str, arguments: Sequence[str], keys: Sequence[str], example: str) -> dict[str, str]:
-    """Return the values of the keys of a command; those in `example` are required."""
+    """Return the keys and values in `arguments`; the keys that occur in `example` are required."""
     words, values = split_keys(arguments, keys)
     missing = [word for word in example.split() if word.partition("=")[0] not in values]
     if words or missing:
@@ -128,7 +126,7 @@ def _parsed(key: str, text: str) -> Any:
 
 
 def _algorithm(name: str, parameters: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
-    """Return the label of an algorithm and its estimator spec, including given parameters."""
+    """Return the label of an algorithm and its estimator spec, updated with `parameters`."""
     from klr_bench.config.resolve import resolve_algorithms
 
     searched = config_files.folders()
@@ -144,7 +142,7 @@ def _algorithm(name: str, parameters: Mapping[str, Any]) -> tuple[str, Mapping[s
 
 
 def _paths(values: Mapping[str, str]) -> tuple[Path, Path]:
-    """Return the paths of the data and of the output, which is a new file or replaces one."""
+    """Return the paths of the data file and of the output file, which may be replaced."""
     path, output = expanded(values["data.path"]).absolute(), expanded(values["output"])
     if output.is_dir() or output.absolute() in (path, Path(values.get("model", "")).absolute()):
         got = "a folder" if output.is_dir() else "the file that is read"

@@ -53,11 +53,7 @@ def _check(values: Values, formats: Sequence[str]) -> None:
     rules: list[tuple[Sequence[str], bool, str]] = [
         (("open",), PAGE not in formats, "because it is for a page; add html to format="),
         (LATEX_KEYS, "tex" not in formats and tables, "because it is for LaTeX; add tex to format="),
-        (
-            SINGLE_RUN_KEYS,
-            two_runs,
-            f"with {other_run}={values.get(other_run)}, which has other tables; leave it out",
-        ),
+        (SINGLE_RUN_KEYS, two_runs, f"with {other_run}={values.get(other_run)}; leave it out"),
         (("table", *LATEX_KEYS), not tables, "on a page; leave it out, or add another format"),
     ]
     for keys, is_unused, reason in rules:

@@ -31,7 +31,7 @@ def check_run(run: RunConfig, sweep: Mapping[str, Parameters], searched: Sequenc
     for metric in run.metrics or ():
         check_choice("metrics", metric, [*METRICS, *own])
         if metric in METRICS and METRICS[metric].compares and metric not in run.against:
-            expected = f"a baseline method in against.{metric}, {{algorithm: NAME}} or {{PARAMETER: VALUE}}"
+            expected = f"a baseline method in against.{metric}, as {{algorithm: NAME}} or {{PARAMETER: VALUE}}"
             fail(f"metrics: {metric}: expected {expected}, got none.")
     if kernel.kernel == "rbf" and kernel.gamma is not None and kernel.percentile is not None:
         both = f"kernel.gamma={kernel.gamma:g} and kernel.percentile={kernel.percentile:g} are both given"
@@ -81,7 +81,7 @@ def _check_streams(run: RunConfig) -> None:
         grid = {key: values for key, values in algorithm.grid.items() if LEFT_TO_SELECTION in swept.get(key, ["cv"])}
         if (n_candidates := math.prod(map(len, grid.values()))) > 1:
             values = f"algorithms.{name}.estimator.{next(iter(grid))}=VALUE, or list several values in sweep.{name}"
-            got = f"{n_candidates} combinations of values, but no selection is possible on the stream {stem}"
+            got = f"there are {n_candidates} combinations of values, but selection on the stream {stem} is not possible"
             fail(f"algorithms.{name}.grid: {got}. Add algorithms.{name}.grid=null and {values}.")
     if run.trace.points:
         points, window = f"trace.points={run.trace.points}", f"datasets.{stem}.split.window"

@@ -17,7 +17,7 @@ GROUPS = ("experiment", "dataset", "algorithm", "parallel")
 KINDS = ("experiment", "dataset", "source", "algorithm")
 """Groups of files that `klr-bench list` and `show` accept."""
 FILES = {"paper": "paper/*/paper.yaml"}
-"""Places of files that have the name of their folder."""
+"""Patterns of files that users select by the name of the folder, keyed by kind."""
 
 
 def config_dir() -> Path:

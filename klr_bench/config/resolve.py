@@ -104,7 +104,7 @@ def resolve_datasets(
     settings = [key for key, value in data if value is not None and key not in ("mirror", "cache")]
     if settings and not own:
         key = f"data.{settings[0]}="
-        fail(f"{key} is given, but the dataset is not file. Add experiment=own_file (or dataset=file).")
+        fail(f"{key} is given, but dataset=file is not selected. Add experiment=own_file (or dataset=file).")
     selected |= {stem: with_own_file(stem, selected[stem], data) for stem in own}
     datasets = {}
     for stem, entry in selected.items():
@@ -155,7 +155,7 @@ def _selected_entries(
     for stem, entry in entries.items():
         where, value = f"{group}s.{stem}.", getattr(entry, essential)
         if f"~{where}{essential}" in overrides:
-            fail(f"~{where}{essential}: a selected {group} needs its {essential}. To remove both: ~{group}s.{stem}")
+            fail(f"~{where}{essential}: a selected {group} needs this key. To remove the {group}: ~{group}s.{stem}")
         if TARGET in value if isinstance(value, dict) else value is not None:
             selected[stem] = entry
             continue
@@ -269,7 +269,7 @@ PREFIX = "from:"
 def resolve_references(
     sweep: Mapping[str, Parameters], results: Path, datasets: Collection[str]
 ) -> dict[str, Parameters]:
-    """Replace each reference to another experiment by its numbers of support vectors.
+    """Replace references to other experiments by numbers of support vectors in their results.
 
     ``from:<experiment>/<algorithm>`` is replaced by the mean number of support vectors of each variant of that
     algorithm on the one data set of the run, and a single budget by a list.  Raises KlrBenchError if there are several
@@ -291,7 +291,7 @@ def _support_vectors(setting: str, source: str, results: Path, datasets: list[st
     if len(datasets) != 1:
         fail(f"{setting}: expected exactly one data set, got {', '.join(datasets) or 'none'}.")
     path = results / experiment / "records.csv"
-    again = f"Run it with: klr-bench run experiment={experiment}"
+    again = f"Run the experiment with: klr-bench run experiment={experiment}"
     try:
         with regular(path, LARGEST_CSV) as file:
             rows = pd.read_csv(file, dtype=str, keep_default_na=False)
@@ -303,7 +303,7 @@ def _support_vectors(setting: str, source: str, results: Path, datasets: list[st
     except OSError:
         fail(f"{setting}: no records in {path}. {again}")
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        fail(f"{setting}: {path}: expected the records of a run, got something else ({error}). {again}")
+        fail(f"{setting}: {path}: expected a valid records.csv, got an invalid one ({error}). {again}")
     if not n_support.between(1, MOST_ROWS).all():
         fail(f"{setting}: {path}: n_support: expected values from 1 to {MOST_ROWS}, got {[*n_support]!r:.200}. {again}")
     if not variants:

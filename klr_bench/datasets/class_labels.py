@@ -68,7 +68,7 @@ class Labels:
         self._closed = closed
 
     def drops(self, text: str, n_rows: int = 1) -> bool:
-        """Return True if the label is missing and its rows are dropped, and count these rows."""
+        """Return True if rows with this label are dropped because the label denotes a missing value."""
         dropped = self._drop_missing and is_missing_label(text)
         self.dropped.update({text: n_rows} if dropped else {})
         return dropped
@@ -141,8 +141,8 @@ def encode_targets(
         if positive is None and len(names) > 2:
             fail(
                 f"{where}: expected two classes, got {len(names)} ({', '.join(first_ten(classes))}). "
-                "Choose one against the rest with data.positive=LABEL, or keep all with data.multiclass=true "
-                "(multiclass: true in YAML) for multiclass learners."
+                "To separate one class from all others, set data.positive=LABEL. To keep all classes, set "
+                "data.multiclass=true (multiclass: true in YAML); this requires multiclass learners."
             )
         code = names.index(classes[-1]) if positive is None else code_of_label(labels, positive, where, "data.positive")
         y, missing = np.where(codes == code, 1, -1), code not in present or len(present) == 1

@@ -29,7 +29,7 @@ MOSTLY = 0.9
 MOST_VALUES = 100
 """Maximum number of values of a text column that get a feature of their own; rarer values share one."""
 FEW_ROWS, SMALL_SHARE = 5, 0.01
-"""A value is rare, and shares a feature with others, in fewer rows than the first and than this share of the rows."""
+"""A text value is rare if it occurs in fewer than 5 rows and in less than 1 % of the rows of a column."""
 MOST_UNITS = 10
 """Maximum number of units in a column of numbers; with more, the values are taken for codes such as 12a and 7c."""
 
@@ -138,7 +138,7 @@ def describe(path: Path | None, columns: Sequence[Column]) -> list[str]:
 
 
 def requested_kinds(path: Path | None, names: Mapping[int, str], requested: Mapping[str, str]) -> dict[int, str]:
-    """Convert the keys of `requested`, names or positions from 1, to positions from 0.
+    """Return the requested kinds of columns, keyed by column position, counted from 0.
 
     Raises KlrBenchError for unknown columns.
     """

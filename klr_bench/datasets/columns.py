@@ -115,7 +115,7 @@ class ColumnProfile:
     whole: bool = True
     """True if all values are integers."""
     stepped: bool = True
-    """Whether each number equals the number in the previous row plus 1."""
+    """True if each number equals the number in the previous row plus 1."""
     last: float = math.nan
     """Number in the previous row."""
 

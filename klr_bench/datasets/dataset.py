@@ -38,7 +38,7 @@ class Dataset:
     name: str
     X: Any  # features (n, d), float32: C-contiguous array, or CSR with sorted indices; may be memory-mapped
     y: NDArray[np.int8]  # targets (n,): -1 and +1, or 0, 1, ... if there are more than two classes
-    classes: tuple[str, ...]  # class labels as written in the file, in the order of the corresponding values of y
+    classes: tuple[str, ...]  # class labels as written in the file, in increasing order of their values in y
     n_train_official: int | None  # number of rows of the official training set, which precede the test rows
     hash: str
     relevant: NDArray[np.int64] | None = None  # indices of the features that determine the labels, if known

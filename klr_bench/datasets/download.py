@@ -31,7 +31,7 @@ MOST_BYTES = 1 << 36
 
 
 def files(dataset: DatasetConfig) -> list[LabelsFile]:
-    """Return an entry for each file of a data set, with a label file right after its features."""
+    """Return the entries of all files of a data set, including separate label files."""
     return [file for part in dataset.files() for file in (part, part.labels) if file]
 
 
@@ -111,7 +111,7 @@ def _fetch_from_sources(entry: LabelsFile, target: Path, mirror: str | None, pro
 
 
 def _locations(entry: LabelsFile, target: Path, mirror: str | None) -> dict[str, list[str]]:
-    # The source "" means a compressed copy next to the cached path; a missing copy is not reported.
+    # The key "" stands for compressed copies next to the cached path; messages do not mention missing copies.
     places = {"": [str(target) + suffix for suffix in SUFFIXES]}
     if mirror:
         base = f"{mirror.rstrip('/') if _is_url(mirror) else expanded(mirror).absolute()}/{entry.name}"
@@ -172,7 +172,7 @@ def _unavailable_message(entry: LabelsFile, target: Path, mirror: str | None, pr
     first, *others = problems if mirror else [*problems, "mirror: not set"]
     lines = [f"The data file {entry.name} is not available. Tried:", f"  {sanitize(first, 1000)}"]
     lines += [f"  {sanitize('; '.join(others), 1000)}"] if others else []
-    advice = "Connect to the network, or set" if entry.url else "It has no upstream URL. Set"
+    advice = "Connect to the network, or set" if entry.url else "The file has no upstream URL. Set"
     lines.append(
         f"{advice} KLR_BENCH_MIRROR (or data.mirror=) to a folder or an http(s) prefix\n"
         f"that contains {entry.name}, or copy the file (plain or {', '.join(SUFFIXES)}) to {target}"

@@ -25,7 +25,7 @@ Indices = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Split:
-    """The indices of the training rows, in the order of training, and of the test rows."""
+    """Indices of the training rows (in the order of training) and of the test rows."""
 
     train: Indices
     test: Indices
@@ -73,7 +73,7 @@ def readonly_view(array: Any) -> Any:
 
 
 def derived_seed(seed: int, dataset: str, repeat: int, purpose: str) -> int:
-    """Derive a seed (below 2^32) for one purpose, such as "split", in one repeat."""
+    """Return a seed (below 2^32) derived from the repeat and a purpose such as "split"."""
     digest = hashlib.sha256(f"{seed}/{dataset}/{repeat}/{purpose}".encode()).digest()
     return int.from_bytes(digest[:4], "little")
 

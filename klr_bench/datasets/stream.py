@@ -209,7 +209,7 @@ class Stream:
             path.parent.mkdir(parents=True, exist_ok=True)
             with part.open("wb") as file:
                 header = {"descr": "<f4", "fortran_order": False, "shape": (n_rows, self.n_features)}
-                np.lib.format.write_array_header_1_0(file, header)  # leaves room for a larger number of rows
+                np.lib.format.write_array_header_1_0(file, header)  # the header has room for the final number of rows
                 for X, y in self:
                     (X.toarray() if sp.issparse(X) else X).tofile(file)
                     labels.append(y)

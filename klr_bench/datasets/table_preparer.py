@@ -165,11 +165,11 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             known = self.feature_names_in_.tolist()
             if missing := [column.name for column in columns if column.name not in frame]:
                 lacking, present = (", ".join(map(repr, first_ten(names))) for names in (missing, [*frame]))
-                message = f"{_table_name(frame)}: columns not found: {lacking}; it has {present}."
+                message = f"{_table_name(frame)}: expected the columns {lacking}, got only {present}."
                 raise ValueError(message)
             if unknown := [name for name in frame.columns if name not in known]:
                 message = f"Columns that `fit` has not seen are ignored: {', '.join(unknown)}."
-                warnings.warn(message, stacklevel=3)  # 3, because `set_output` wraps this method
+                warnings.warn(message, stacklevel=3)  # `set_output` adds a stack level
             names = [column.name for column in columns]
         else:
             validate_data(self, frame if _has_names(X) else frame.to_numpy(), skip_check_array=True, reset=False)
@@ -198,7 +198,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def report_(self) -> pd.DataFrame:
-        """What became of each column, as a data frame with one row per column."""
+        """Data frame that describes how each column was treated, with one row per column."""
         names, rows, start = self.get_feature_names_out(), [], 0
         for one in self.columns_:
             own = names[start : start + one.width].tolist()
@@ -232,7 +232,7 @@ def _frame(X: Any) -> pd.DataFrame:
     if not _has_names(X):
         X = check_array(X, dtype=None, ensure_all_finite=False)
         return pd.DataFrame(X, columns=[f"x{place}" for place in range(X.shape[1])])
-    frame = pd.DataFrame(X) if isinstance(X, dict) else X  # a new frame would lose `SOURCE`
+    frame = pd.DataFrame(X) if isinstance(X, dict) else X  # a new data frame would not have the attribute `SOURCE`
     frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
     if repeated := frame.columns[frame.columns.duplicated()].tolist():
         message = f"{_table_name(frame)} has several columns with the name {repeated[0]!r}; rename them."
@@ -244,7 +244,7 @@ def _frame(X: Any) -> pd.DataFrame:
 
 
 def _origin(frame: pd.DataFrame) -> tuple[Path | None, Layout, Sequence[int]]:
-    """Return the path of the file of a frame, or None, its layout, and the numbers of its rows."""
+    """Return the file of a data frame (or None if unknown), its layout, and its row numbers."""
     path, layout = frame.attrs.get(SOURCE, (None, Layout("", tuple(frame.columns), frame.shape[1], -1)))
     return path, layout, frame.index.tolist() if is_integer_dtype(frame.index) else range(len(frame))
 

@@ -76,7 +76,7 @@ def check_size(size: int, limit: int, part: Path) -> None:
     """Raise TransferError and remove the partial download if the file is larger than the limit."""
     if size > limit:
         discard(part)
-        message = f"more than {limit:,} bytes; if this is correct, increase max_bytes of the file in configs/source"
+        message = f"the file has more than {limit:,} bytes; if this is correct, increase max_bytes in configs/source"
         raise TransferError(message)
 
 

@@ -1,4 +1,4 @@
-"""Read a user's table: features and labels of a file, or a data frame of its texts."""
+"""Read a user's table from a file, as features and labels or as a data frame of strings."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ class Table:
 def read_table(
     path: Path, layout: Layout, labels: Labels, requested: Mapping[str, str], train: Table | None = None
 ) -> tuple[Any, NDArray[np.int64], Table]:
-    """Read a user's table; return its features X (n, d), label codes (n,) and columns.
+    """Read a user's table from a file; return the features, the label codes and the columns.
 
-    X is float32, CSR if it is wide, with NaN for a missing number.  `requested` maps columns, by name or by position
-    from 1, to kinds (number, text, leave_out).  `train` is the table of the training file, which determines the columns
-    of a test file.  Raises KlrBenchError that names the file, and the line if possible.
+    X (n, d) is float32, CSR if it is wide, with NaN for a missing number.  `requested` maps columns, by name or by
+    position from 1, to kinds (number, text, leave_out).  `train` is the table of the training file, which determines
+    the columns of a test file.  Raises KlrBenchError that names the file, and the line if possible.
     """
     table = train or Table(layout, tuple(_columns(path, layout, requested)))
     parts: list[Any] = []

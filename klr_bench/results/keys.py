@@ -121,7 +121,7 @@ def _module(name: str) -> Module | None:
     spec = _spec(name)
     if spec is None:
         return None
-    has_file = spec.has_location and spec.origin  # __file__ of a package without __init__.py is None
+    has_file = spec.has_location and spec.origin  # False for a package without __init__.py
     return _parse(name, Path(spec.origin or "")) if has_file else Module(name, "")
 
 
@@ -167,7 +167,7 @@ def _imports(tree: ast.AST, package: str) -> Iterator[str]:
 
 
 def _code(tree: ast.AST) -> str:
-    """Return a syntax tree as text, without docstrings and without the labels of metrics."""
+    """Return a syntax tree as a string, without docstrings and the titles and units of metrics."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             if ast.get_docstring(node, clean=False) is not None:

@@ -35,7 +35,7 @@ Time = Annotated[float, between(0, 10**11)]
 """A duration in seconds, or a time in seconds since 1970."""
 State = Literal["running", "finished", "interrupted"]
 CurrentState = Literal["running", "silent", "killed", "finished", "interrupted"]
-"""Current state of a run; "silent" means no recent write from another machine, "killed" that its process is gone."""
+"""Current state of a run; "silent": no recent write from another machine; "killed": its process no longer exists."""
 
 
 class Count(OpenModel):

@@ -30,7 +30,7 @@ MAX_INDEX_BYTES = 2**31
 
 
 class Row(NamedTuple):
-    """CSV lines that a cell contributes to each table, and values for filtering and sorting."""
+    """The lines of the CSV tables that belong to a cell, and values by which they are sorted."""
 
     stamp: Stamp
     key: str
@@ -83,7 +83,7 @@ def make_row(cell: CellFile, stamp: Stamp) -> Row:
 def csv_text(rows: Iterable[Sequence[Any]]) -> str:
     """Return rows formatted as CSV."""
     text = io.StringIO(newline="")
-    csv.writer(text, lineterminator="\n").writerows(rows)  # floats are written with repr, and None as an empty field
+    csv.writer(text, lineterminator="\n").writerows(rows)  # writes floats with repr, and None as an empty field
     return text.getvalue()
 
 
@@ -108,7 +108,7 @@ def read_index(path: Path) -> dict[str, Row]:
 
 
 def _format() -> list[Any]:
-    """Return the schema version, columns and value ranges on which an index depends."""
+    """Return the format of an index file: schema version, columns and valid ranges."""
     limits = sorted((name, str(metric.low), str(metric.high)) for name, metric in RANGES.items())
     return [2, SCHEMA_VERSION, *COLUMNS, *map(list, limits)]
 

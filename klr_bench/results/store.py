@@ -68,7 +68,7 @@ MAX_NOTE_LENGTH = 500
 
 @dataclass(frozen=True)
 class Summary:
-    """Summary of a rebuild of the tables: listed cells, omitted cells and unreadable files."""
+    """Numbers of listed and omitted cells, and unreadable files, after a rebuild of the tables."""
 
     listed: int
     older: Mapping[tuple[str, str], int] = field(default_factory=dict)
@@ -76,7 +76,7 @@ class Summary:
     unreadable: tuple[str, ...] = ()
 
     def notes(self) -> list[str]:
-        """Return a message about omitted cells, and one about unreadable files, if there are any."""
+        """Return a list of messages about omitted cells and unreadable files."""
         notes = []
         if self.older:
             names = ", ".join(f"{name} ({n} of configuration {config})" for (name, config), n in self.older.items())
@@ -195,7 +195,7 @@ class Store:
                 continue
             if cell:
                 cells.append(cell)
-            elif os.path.exists(entry.path):  # otherwise the link is broken, or the file was deleted in the meantime
+            elif os.path.exists(entry.path):  # False for a broken link or a deleted file
                 unreadable.append(entry.name)
         return cells, unreadable
 
@@ -240,7 +240,7 @@ def _read(path: str, key: str) -> tuple[Stamp | None, CellFile | None]:
 
 def _remove_stale(path: str) -> None:
     """Remove a temporary file if it is old enough to be left over from a killed process."""
-    with suppress(OSError):  # a broken link, or another process has just renamed the file
+    with suppress(OSError):  # another process may have renamed the file
         if time.time() - os.stat(path).st_mtime > STALE_S:
             os.unlink(path)
 

@@ -45,7 +45,7 @@ def kernel_of(estimator: Parameters, shared: Parameters) -> EstimatorSpec | None
     names = ("kernel", *KERNEL_PARAMETERS.get(merged["kernel"], ()))
     kernel = {name: merged[name] for name in names if merged[name] is not None}
     if kernel.get("degree", 0.5) % 1 == 0:
-        kernel["degree"] = int(kernel["degree"])  # some libraries accept only integers
+        kernel["degree"] = int(kernel["degree"])  # some libraries require the degree to be an int
     if merged["kernel"] == "rbf" and estimator.get("gamma") is None and shared["percentile"] is not None:
         kernel["percentile"] = shared["percentile"]
         if shared.get("multiple", 1.0) != 1.0:

@@ -42,7 +42,7 @@ class OutsideLoad:
         self.fraction()
 
     def fraction(self) -> float | None:
-        """Return the fraction of CPU time used by other processes since the start of the window.
+        """Return the fraction of CPU time that other processes used in the latest time window.
 
         The window starts at the latest call at least WINDOW_S ago.  Return None if the fraction is unknown.
         """
@@ -72,7 +72,7 @@ def usage(*run: int) -> Usage:
     `run` are the ids of the processes of the run.
     """
     times = psutil.cpu_times()
-    total = sum(times[:8])  # on Linux, the remaining fields are already included in `user`
+    total = sum(times[:8])  # on Linux, `user` already includes the other fields
     roots = [psutil.Process(pid) for pid in run]
     own = 0.0
     for process in {*roots, *(child for root in roots for child in root.children(recursive=True))}:

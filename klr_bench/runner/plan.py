@@ -144,7 +144,7 @@ class Fold:
 
 @dataclass(frozen=True)
 class Method:
-    """A variant of an algorithm, with everything that its cells have in common."""
+    """A variant of an algorithm, with the settings that all of its cells share."""
 
     experiment: str
     algorithm: str

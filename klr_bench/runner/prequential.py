@@ -71,7 +71,7 @@ class PrequentialResult:
 
 
 def prequential_result(predictions: Predictions) -> PrequentialResult:
-    """Return the test result of predictions for a chunk."""
+    """Return the test result for a chunk, given the predictions for its rows."""
     predictions.check_classes()
     logs = predictions.log_probabilities
     loss = None if logs is None else float(-logs[predictions.truth].sum())

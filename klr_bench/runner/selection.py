@@ -156,7 +156,7 @@ def selection_score(metric: Metric, predictions: Predictions) -> Score:
     """
     value = None if metric.of is None else metric.of(predictions)
     if value is None:
-        return {FAILED: f"selection.score={metric.name} cannot be computed from its predictions. Use another score."}
+        return {FAILED: f"selection.score={metric.name} cannot be computed for this algorithm. Use another score."}
     if math.isnan(value):
         return None
     return -value if metric.better == "lower" else value

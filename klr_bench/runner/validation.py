@@ -42,7 +42,7 @@ def check_many_classes(name: str, n_classes: int, cells: Sequence[Cell]) -> None
         if not protocols.takes_many_classes(build(cell.candidates[0].chosen)):
             fail(
                 f"{cell.algorithm}: supports only two classes, but {name} has {n_classes}. Remove it from "
-                "algorithm=[...], or classify one class against the rest (for your own file: data.positive=LABEL)."
+                "algorithm=[...], or separate one class from all others (for your own file: data.positive=LABEL)."
             )
 
 

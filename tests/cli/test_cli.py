@@ -165,7 +165,7 @@ def test_a_full_standard_output_is_named() -> None:
         (OSError(28, "No space left on device", "/full"), "/full: cannot be used (No space left on device). Fix"),
         (
             MemoryError("no thread"),
-            "memory: not enough for this command (no thread). Free some memory, or use smaller data.",
+            "not enough memory for this command (no thread). Free some memory, or use smaller data.",
         ),
     ],
 )

@@ -200,9 +200,9 @@ def stored() -> Path:
 def test_wrong_new_rows_are_refused_in_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     capsys.readouterr()
     for content, message in {
-        "weight,state\n1 kg,good\n": "{}: columns not found: 'price'; it has 'weight'.",
+        "weight,state\n1 kg,good\n": "{}: expected the columns 'price', got only 'weight'.",
         "weight,price\n1 lb,5\n": "{}, line 2, column 1 ('weight'): '1 lb' is not a number with the unit 'kg' between",
-        "1 kg,5\n2 kg,6\n": "{}: columns not found: 'weight', 'price'; it has 'column 1', 'column 2'.",
+        "1 kg,5\n2 kg,6\n": "{}: expected the columns 'weight', 'price', got only 'column 1', 'column 2'.",
         "weight,price\n": "{}: no rows.",
         "weight,price\n1 kg\n": "{}, line 2: expected 2 columns as in the first line, got 1",
     }.items():
@@ -279,7 +279,7 @@ def test_a_model_of_python_predicts_only_in_python(capsys: pytest.CaptureFixture
     save_model(load_model(stored), "python.skops")
     capsys.readouterr()
     assert main(["predict", "model=python.skops", "data.path=train.csv", "output=found.csv"]) == 2
-    assert "python.skops: expected a model of klr-bench fit, got a Pipeline" in capsys.readouterr().err
+    assert "python.skops: expected a file from klr-bench fit; load this Pipeline" in capsys.readouterr().err
 
 
 def test_a_model_with_missing_parts_is_refused(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:

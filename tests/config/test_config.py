@@ -146,7 +146,7 @@ REFUSED = [
     (["dataset=[]"], r"no dataset is selected: .* Known: a9a, adult, .*moons"),
     (["datasets.magic.scale=null"], r"datasets\.magic\.scale is given, but dataset 'magic' is not selected\."),
     (["datasets.digits.scal=null"], r"unknown key 'datasets\.digits\.scal'\. Did you mean 'scale'\?"),
-    (["~algorithms.nc.estimator"], r"~algorithms\.nc\.estimator: a selected algorithm needs its .*~algorithms\.nc"),
+    (["~algorithms.nc.estimator"], r"~algorithms\.nc\.estimator: a selected algorithm needs this key.*~algorithms\.nc"),
     (["algorithms.oskl.estimator.delt=1"], r"unknown key 'algorithms\.oskl\.estimator\.delt'\. .*'delta'\?"),
     (["algorithms.oskl.estimator.R=true"], r"algorithms\.oskl\.estimator\.R: expected a number, got True"),
     (["algorithms.ogd.estimator.eta=2"], r"algorithms\.ogd\.estimator\.eta is given, but algorithm 'ogd' is not"),
@@ -157,7 +157,7 @@ REFUSED = [
     (["sweep.oskl.G=[1,cv]"], r"sweep\.oskl\.G: .*'cv', but algorithms\.oskl\.grid\.G has no values to choose"),
     (["algorithm=nc", "sweep.oskl.G=[1,2]"], r"sweep\.oskl\.G is given, but algorithm 'oskl' is not selected"),
     (["algorithms.oskl.estimator.G=2", "sweep.oskl.G=[1,2]"], r"estimator\.G and sweep\.oskl\.G are both given"),
-    (["data.path=a.csv"], r"data\.path= is given, but the dataset is not file\. Add experiment=own_file"),
+    (["data.path=a.csv"], r"data\.path= is given, but dataset=file is not selected\. Add experiment=own_file"),
     (["dataset=file"], r"dataset=file: expected data\.path=<your LIBSVM or CSV file>, got none\."),
     (["dataset=file", "data.path=a", "data.test_path=b", "data.test_size=0.5"], r"data\.test_size= are both given"),
 ]
@@ -247,7 +247,7 @@ def test_damaged_records_lend_no_budgets(tmp_path: Path, n_support: str) -> None
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
-        (["budget=from:none/oskl"], r"no records in .*none/records\.csv\. Run it with: klr-bench run"),
+        (["budget=from:none/oskl"], r"no records in .*none/records\.csv\. Run the experiment with: klr-bench run"),
         (["budget=from:mine/oskl", "dataset=[adult]"], r"with finished fits on adult; .* has oskl on magic\."),
         (["budget=from:mine"], r"expected from:<experiment>/<algorithm> .*records\.csv has oskl on magic\."),
         (["budget=from:mine/oskl", "dataset=[magic,adult]"], r"expected exactly one data set, got magic, adult\."),

@@ -109,7 +109,7 @@ def test_the_message_lists_all_sources_and_what_to_do(server: Server, cache: Pat
     ]
     unreachable = entry().model_copy(update={"url": "http://127.0.0.1:9/a9a"})  # the discard port
     refused(unreachable, cache, "http://127.0.0.1:9/a9a: no connection (4 attempts)", "mirror: not set")
-    assert "Connect" not in refused(entry(), cache, "It has no upstream URL. Set KLR_BENCH_MIRROR")
+    assert "Connect" not in refused(entry(), cache, "The file has no upstream URL. Set KLR_BENCH_MIRROR")
 
 
 def test_500_is_retried_with_growing_delays(server: Server, cache: Path, monkeypatch: Patch) -> None:

@@ -117,8 +117,10 @@ def test_a_worker_with_other_code_is_not_used(cluster, tmp_path_factory):
     (other / "configs").symlink_to(Path(klr_bench.__file__).parents[1] / "configs")
     cluster.add(other)
     refused = ended(cluster.place.start(*on(cluster), "algorithm=[first]"), status=2)
-    assert "none of its workers can be used" in refused
-    assert "its code differs from the code of the run. Install the same code, and restart the worker." in refused
+    assert "no worker of this scheduler can be used" in refused
+    assert (
+        "the worker's code differs from the code of the run. Install the same code, and restart the worker." in refused
+    )
     cluster.add()
     output = ended(cluster.place.start(*on(cluster), "algorithm=[first]"))
     assert "4 of 4 cells are finished" in output

@@ -297,7 +297,7 @@ def test_a_time_limit_ends_the_pass(place):
         (["algorithm=[svc]", "algorithms.svc.grid=null"], "has no partial_fit"),
         (["algorithm=[budget_oskl]", "algorithms.budget_oskl.estimator.average=true", f"{SPLIT}test=rows"], NO_SCORES),
         ([*OSKL, f"{SPLIT}test=cells"], "split.test"),
-        (["algorithm=[oskl]"], "combinations of values, but no selection is possible on the stream stream"),
+        (["algorithm=[oskl]"], "combinations of values, but selection on the stream stream is not possible"),
         ([*OSKL, "trace.points=10"], "has no effect on the stream stream"),
         ([*OSKL, f"{SPLIT}window=50"], "at least the number of rows per chunk, 100"),
         ([*OSKL, "data.test_size=0.2"], "data.test_size=0.2: has no effect on a stream"),

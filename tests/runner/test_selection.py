@@ -81,7 +81,7 @@ def test_any_metric_of_predictions_with_a_direction_is_a_score(score):
 
 def test_predictions_without_the_selection_metric():
     found = score_fold([{"_target_": "klr_bench.KernelPegasos"}], KERNEL, data(), 2, folds=4, seed=9, score="log_loss")
-    message = "selection.score=log_loss cannot be computed from its predictions. Use another score."
+    message = "selection.score=log_loss cannot be computed for this algorithm. Use another score."
     assert found == [{FAILED: message}]
 
 

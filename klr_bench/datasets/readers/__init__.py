@@ -23,8 +23,8 @@ from klr_bench.datasets.readers.chunks import concatenate_chunks, stack_rows
 from klr_bench.datasets.readers.layout import WIDE, Layout, check_width, layout_of
 from klr_bench.errors import fail
 
-READER_VERSION = 1  # part of the hash of a data set; must be increased when a reader returns different arrays
-TABLE_VERSION = 5  # must be increased when the columns of a user's table are converted differently
+READER_VERSION = 1  # part of the hash of a data set; increase this version when readers return different arrays
+TABLE_VERSION = 5  # increase this version when the columns of a user's table are converted differently
 FORMATS = ("csv", "svmlight", "idx")
 DENSE_BYTES = 1 << 30  # maximum size of a matrix that is stored as dense although most values are zero
 Part = tuple[Any, NDArray[Any]]

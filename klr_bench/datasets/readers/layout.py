@@ -29,7 +29,7 @@ SET_LABEL = "data.label= (label_column= of stream)"
 SET_FEATURES = "data.n_features= (n_features= of stream)"
 
 TextRows = list[tuple[int, list[str]]]
-"""The line number and the fields of each of some rows."""
+"""Rows of a file, each with its line number and its fields."""
 
 
 class OpenQuoteError(csv.Error):
@@ -115,7 +115,7 @@ def _consistency(sample: list[str], delimiter: str) -> tuple[bool, bool, float, 
     The best delimiter has the largest rating (a tuple).  Blanks are rated last because they also occur in names.
     """
     counts = Counter(map(len, _complete_rows(sample, delimiter)))
-    n_fields, n_rows = (counts or Counter({1: 1})).most_common(1)[0]  # `counts` is empty if all fields are blank
+    n_fields, n_rows = (counts or Counter({1: 1})).most_common(1)[0]  # all fields may be blank
     share = n_rows / counts.total() if n_fields > 1 else 0.0
     return share > 0.5, delimiter != " ", share, n_fields
 

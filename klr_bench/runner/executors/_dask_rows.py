@@ -94,15 +94,15 @@ def dask_rows(
 
 
 class _Parts:
-    """The parts of the rows, and the workers that have them."""
+    """Rows of a fit, divided into parts that are stored on dask workers."""
 
     def __init__(self, client: Client, key: str, parts: Sequence[partial[Any]], workers: Sequence[str]) -> None:
         self._client, self._key, self._parts, self._workers = client, key, parts, list(workers)
         self._calls: list[Call] = []
 
     def call(self, name: str, *arguments: Any) -> Iterator[tuple[int, int, Any]]:
-        """Call a method of each part of the rows, and yield its sums in the order of the rows."""
-        if name == "gradient":  # later calls depend on no earlier ones
+        """Call a method of every part of the rows, and yield the computed sums part by part."""
+        if name == "gradient":  # the calls before a gradient are no longer needed
             self._calls = []
         self._calls.append((name, *arguments))
         futures = [self._submit(place, self._calls[-1:], None) for place in range(len(self._parts))]
@@ -118,11 +118,11 @@ class _Parts:
     def _submit(self, place: int, calls: Sequence[Call], part: partial[Any] | None) -> Future:
         arguments = self._key, place, len(self._calls) - len(calls), calls, part
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # of large arguments: the rows are sent once
+            warnings.simplefilter("ignore", UserWarning)  # dask warns about large arguments
             return self._client.submit(_work, *arguments, workers=[self._workers[place]], pure=False)
 
     def _result(self, place: int, future: Future) -> Any:
-        """Return the result of a task, or None if its worker is lost or lacks earlier calls."""
+        """Return the result of a task, or None if its worker is lost or missed earlier calls."""
         while True:
             try:
                 return future.result(timeout=POLL_S)
@@ -133,9 +133,9 @@ class _Parts:
 
 
 _parts: dict[str, dict[int, tuple[Any, int]]] = {}
-"""Parts of the rows that this worker holds, each with the number of calls since the last gradient.
+"""Parts of the rows on this worker, each with the number of calls since the last gradient.
 
-The keys are those of the fits, and the indices of the parts.
+The outer dict is keyed by fit, the inner ones by the index of the part.
 """
 
 

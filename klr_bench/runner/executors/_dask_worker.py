@@ -18,7 +18,7 @@ from klr_bench.runner.executors import Failure, call_safely
 from klr_bench.runner.plan import Cell, Fold, Source
 
 OTHER_CODE, NO_DATA = "other code", "no data"
-"""Statuses of a task that a worker cannot run, because its code differs or because it cannot obtain the data."""
+"""Statuses of a task that a worker cannot run, because the worker's code differs or the data cannot be obtained."""
 
 
 def run_here(item: Fold | Cell, call: partial[Any]) -> Any:
@@ -28,16 +28,16 @@ def run_here(item: Fold | Cell, call: partial[Any]) -> Any:
 
     Return a Failure if that is not possible, with status OTHER_CODE or NO_DATA if another worker may be able to.
     """
-    machine.follow(os.getppid())  # the common parent of the workers on this machine
+    machine.follow(os.getppid())  # all workers on this machine have this parent
     try:
-        key = replace(item).key  # recomputed with the code installed on this worker
+        key = replace(item).key  # the key of the copy is computed with this worker's code
     except KlrBenchError as error:
         return Failure(
             OTHER_CODE,
             f"{error} Install the same files and packages as on the machine of the run, and restart the worker.",
         )
     if key != item.key:
-        message = "its code differs from the code of the run. Install the same code, and restart the worker."
+        message = "the worker's code differs from the code of the run. Install the same code, and restart the worker."
         return Failure(OTHER_CODE, message)
     source = _local_source(item.source)
     try:
@@ -53,7 +53,7 @@ def run_here(item: Fold | Cell, call: partial[Any]) -> Any:
 
 
 def _local_source(source: Source) -> Source:
-    """Return a source that uses the cache of this machine and, if it was sent, the user's file."""
+    """Return the data source of a task, with the paths of the files on this machine."""
     cache = source.cache if source.cache.is_dir() else default_cache()
     spec = source.spec
     if spec.source.is_own_file and not _has_own_files(source):

@@ -201,7 +201,7 @@ class DaskExecutor:
         """
         self._refused = {worker: reason for worker, reason in self._refused.items() if worker in workers}
         if workers and len(self._refused) == len(workers):
-            fail(f"{self._address}: none of its workers can be used. {next(iter(self._refused.values()))}")
+            fail(f"{self._address}: no worker of this scheduler can be used. {next(iter(self._refused.values()))}")
         if workers:
             if since == 0.0:
                 self._say(f"continuing with {_format_workers(workers)}")
@@ -215,7 +215,7 @@ class DaskExecutor:
         """Send a task's data set to a worker's host, but only once; return a Failure if this fails."""
         source = task.item.source
         if (_host(worker), source.data_key) in self._sent:
-            return Failure("error", f"{worker} cannot use the data sent to it: {missing}")
+            return Failure("error", f"{worker} cannot use the data that it has received: {missing}")
         self._sent.add((_host(worker), source.data_key))
         self._say(f"sending {source.name} to {_host(worker)}")
         try:
@@ -248,8 +248,8 @@ class DaskExecutor:
     def _start_cluster(self, distributed: Any, n_jobs: int | None) -> Any:
         import dask
 
-        # A long fit can keep a worker from responding for longer than dask would wait.  Returning freed memory to the
-        # system would be slow, because the worker soon allocates it again.
+        # Dask must not give up on a worker that does not respond during a long fit.
+        # Returning freed memory to the system would be slow, because the worker soon allocates it again.
         settings = {
             "distributed.scheduler.worker-ttl": None,
             "distributed.worker.daemon": False,
