@@ -142,7 +142,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 why = "; ".join(first_ten([f"{column.name}: {column.why}" for column in columns]))
                 setting = "data.columns={NAME: number}" if path else "columns={NAME: 'number'}"
                 table = path or f"X (n_samples={len(frame)})"
-                fail(f"{table}: all feature columns are left out ({why}); keep one with {setting}.")
+                fail(f"{table}: all feature columns are left out ({why}); keep at least one with {setting}.")
         self.columns_ = tuple(columns)
         matrix = np.concatenate(features, axis=1, dtype=np.float32)
         self._scaling = scaling_by(matrix, self.scale, impute=True)

@@ -79,7 +79,7 @@ def read_table(
     X = stack_rows(parts)
     if not X.shape[1]:
         why = "; ".join(first_ten([f"{column.name}: {column.why}" for column in table.columns]))
-        fail(f"{path}: all feature columns are left out ({why}); keep one with data.columns={{NAME: number}}.")
+        fail(f"{path}: all feature columns are left out ({why}); keep at least one with data.columns={{NAME: number}}.")
     if sp.issparse(X) and np.isnan(X.data).any():
         fail(f"{path}: missing values are not supported with more than {WIDE:,} features; fill them in beforehand.")
     return X, np.array(codes, dtype=np.int64), table

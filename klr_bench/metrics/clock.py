@@ -25,7 +25,7 @@ from klr_bench.errors import exception_text, memory_limit
 
 
 class Checkpoint(NamedTuple):
-    """Value of a metric at one point of a fit."""
+    """Value of a metric at one moment during a fit."""
 
     t: int
     """Number of examples or iterations, depending on the estimator."""

@@ -1,4 +1,4 @@
-"""Compare methods in pairs, on each data set by repeats, and across data sets by means."""
+"""Compare pairs of methods: on one data set by its repeats, across data sets by mean values."""
 
 from __future__ import annotations
 
@@ -204,8 +204,8 @@ def _over_sentences(over: OverDatasets) -> list[str]:
     assert over.friedman is not None
     sentences = [
         f"Across data sets, {name}: rank 1 is the best; methods that share a letter are not distinguishable at "
-        f"{100 * (1 - LEVEL):.0f} % by Wilcoxon's signed-rank test of their means, adjusted for all pairs by Holm. "
-        f"Nemenyi's critical difference of two average ranks is {across.nemenyi(k, over.n, LEVEL):.2f}."
+        f"{100 * (1 - LEVEL):.0f} % by Wilcoxon's signed-rank test of their means, with Holm's correction. "
+        f"Nemenyi's critical difference between two average ranks is {across.nemenyi(k, over.n, LEVEL):.2f}."
     ]
     if not math.isnan(over.friedman.p):
         sentences.append(

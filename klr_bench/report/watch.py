@@ -169,7 +169,7 @@ def span(seconds: float) -> str:
 
 
 class Server(ThreadingTCPServer):
-    """HTTP server for the page on a results folder; port 0 selects a free port.
+    """HTTP server of a page that shows a results folder; port 0 selects a free port.
 
     Raises KlrBenchError if the address is not available.
     """

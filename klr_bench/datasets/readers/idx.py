@@ -54,7 +54,7 @@ def read_array(path: Path) -> NDArray[Any]:
         shape = tuple(int.from_bytes(sizes[at : at + 4], "big") for at in range(0, 4 * head[3], 4))
         size = math.prod(shape) * dtype.itemsize
         content = bytearray()
-        while len(content) <= size and (chunk := stream.read(CHUNK)):  # the header may state a huge, wrong size
+        while len(content) <= size and (chunk := stream.read(CHUNK)):  # the size in the header may be wrong and huge
             content += chunk
     if len(content) != size or 0 in shape:
         fail(

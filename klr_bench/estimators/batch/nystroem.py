@@ -36,7 +36,7 @@ KMEANS_ROWS = 20_000
 
 @estimator
 class NystroemKLR(WeightedFeatures, ExpansionClassifier):
-    r"""Kernel logistic regression on a few centers, fitted to all rows up to its optimum.
+    r"""Kernel logistic regression on a few centers, fitted to all rows until it converges.
 
     .. math::
 

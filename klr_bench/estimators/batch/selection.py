@@ -131,7 +131,7 @@ class Search:
         paths = [paths[i : i + len(widths)] for i in range(0, len(jobs), len(widths))]
         losses = np.concatenate([np.stack([path.losses for path in one]) for one in paths], axis=2)
         means = losses @ self.shares[self._valid] / self.shares[self._valid].sum()
-        means[np.isnan(means)] = np.inf  # weight 0 times the loss inf of a missing model is nan
+        means[np.isnan(means)] = np.inf  # a missing model has loss inf, and 0 * inf is nan
         return paths, losses, means, *np.unravel_index(np.argmin(means), means.shape)
 
     def improves(self, new, old):

@@ -157,7 +157,7 @@ class NewtonCG:
         p = z = self._precondition(r)
         squares = first = np.sum(r * z, axis=1)
         enough = np.minimum(CG_TOL**2, first / np.maximum(self.objective, 1e-300)) * first
-        enough = np.maximum(enough, self.tol * self.objective)
+        enough = np.maximum(enough, self.tol * self.objective / 10)
         for _ in range(MAX_CG):
             active = squares > enough
             if not active.any():
@@ -199,7 +199,7 @@ class NewtonCG:
                 self.w[k] -= cho_solve(factor, gradient, check_finite=False)
 
     def _sample_derivatives(self, w, signs, lam, every=1):
-        """Return the gradient at w and a Cholesky factor of the Hessian, for every `every`-th row of the sample."""
+        """Return the gradient at w and a Cholesky factor of the Hessian, from a sample of rows."""
         Z, signs, shares = self._Z[::every], signs[::every], self._shares[::every]
         shares = shares / shares.sum()
         f = (Z @ w.astype(Z.dtype)).astype(np.float64)

@@ -45,7 +45,7 @@ class Growing:
         return self
 
     def include(self, n):
-        """Count n reserved rows, which have been set in the array, as appended."""
+        """Append n reserved rows whose values have already been written to the array."""
         self._used += n
 
     @property

@@ -58,7 +58,7 @@ def _adam_step(x, slopes, mean, square, unit, rate, l1, t):
 
 
 class GradientSteps:
-    """Gradient descent with step sizes scaled by the square of each parameter's unit.
+    """Gradient descent whose step sizes are multiplied by the squared scale of each parameter.
 
     Parameters whose gradient is exactly 0 do not change.
     """

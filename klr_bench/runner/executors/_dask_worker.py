@@ -34,7 +34,7 @@ def run_here(item: Fold | Cell, call: partial[Any]) -> Any:
     except KlrBenchError as error:
         return Failure(
             OTHER_CODE,
-            f"{error} Install the same files and packages as on the machine of the run, and restart the worker.",
+            f"{error} Install the files and packages of the machine that started the run, and restart the worker.",
         )
     if key != item.key:
         message = "the worker's code differs from the code of the run. Install the same code, and restart the worker."
