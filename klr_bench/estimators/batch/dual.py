@@ -197,6 +197,23 @@ class DualAscent:
         return primal, primal - gap
 
 
+def warm_path(blocks, signs, lams, shares, random, tol, max_iter):
+    """Yield the coefficients (m, n) for each penalty; each fit starts from the last solution.
+
+    A fit ends at the relative duality gap `tol`, or after `max_iter` epochs.
+    """
+    b = None
+    for lam in lams:
+        ascent = DualAscent(blocks, signs, lam, random, b, shares)
+        for _ in range(max_iter):
+            list(ascent.epoch())
+            primal, dual = ascent.objectives()
+            if np.all(primal - dual <= tol * primal):
+                break
+        b = ascent.b
+        yield b
+
+
 @estimator
 class DualCDKLR(WeightedFeatures, BatchKLR):
     r"""Kernel logistic regression by dual coordinate ascent.
