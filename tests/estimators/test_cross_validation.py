@@ -133,7 +133,7 @@ def test_default_grids_threads_and_text(cls, capsys):
     np.testing.assert_array_equal(one.cv_results_["mean_test_score"], other.cv_results_["mean_test_score"])
     widths = np.unique(one.cv_results_["param_gamma"]) / gamma_of("scale", X)
     np.testing.assert_allclose(widths, [0.03, 0.1, 0.3, 1.0, 3.0])
-    assert one.summary()["n_support"] == one.best_estimator_.n_support_
+    assert one.n_support_ == one.best_estimator_.n_support_
 
 
 @CLASSES

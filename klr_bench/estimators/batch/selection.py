@@ -34,7 +34,7 @@ COARSE = 2000
 """Number of training rows with which the whole grid is tried; more rows are used only next to its best point."""
 SLOPE_ROWS = 2000
 """Number of rows whose derivatives are averaged."""
-SLOPE_VALUES = 2**23
+SLOPE_VALUES = 2**20
 """Number of derivatives that are computed at a time."""
 LEAST_SHARE = 1e-4
 """Added to each mean squared derivative, as a share of their mean, so that no weight becomes 0."""
@@ -144,7 +144,7 @@ class Search:
         return gain.mean() > (gain.std() / math.sqrt(len(self.y)) if len(self.y) <= MEDIUM else 0.0)
 
     def weighted(self, part, weights, width):
-        """Return the rows with weighted features, and gamma for a multiple of 1 / (n_features variance)."""
+        """Return rows with weighted features, and gamma = width / (n_features variance)."""
         rows = with_scaled_columns(self.X[part], weights)
         return rows, float(width * gamma_of("scale", rows, self.center * weights))
 
@@ -178,6 +178,6 @@ def updated(weights, slopes):
 
 
 def rbf(X, gamma):
-    """Return operands (see `klr_bench.estimators.core.operands`) of the rbf kernel, dense ones for dense rows."""
+    """Return operands (see `klr_bench.estimators.core.operands`) of the rbf kernel."""
     kernel = Kernel("rbf", gamma)
     return operands_of(kernel, X).fitting(X) if sp.issparse(X) else Dense(kernel, origin_of(X))

@@ -69,13 +69,15 @@ class KernelClassifierCV(BinaryKernelClassifier):
         As that of scikit-learn's `GridSearchCV`: params, a list of dicts; and arrays of shape (n_candidates,):
         mean_test_score, std_test_score, rank_test_score, split0_test_score and so on, and param_gamma and so on.  A
         score is the negative mean log loss of the validation rows, nan if a fit failed.
+    n_support_ : int
+        Number of support vectors of `best_estimator_`.
     n_features_in_ : int
         Number of features.
     """
 
     gammas: object = parameter("auto", *GRID)
     _: KW_ONLY
-    cv: object = parameter(None, "cv_object")
+    cv: object = parameter(None, "cv_object", None)
     kernel: object = parameter("rbf", *ANY_KERNEL)
     gamma: str = fixed("scale")
     class_weight: dict | str | None = parameter(None, *CLASS_WEIGHT)
@@ -84,12 +86,12 @@ class KernelClassifierCV(BinaryKernelClassifier):
 
     @checked_fit
     def fit(self, X, y, sample_weight=None):
-        """Choose the parameters and fit the classifier to all rows of X and their classes y; return self.
+        """Choose the parameters, and fit the classifier to all rows; return self.
 
         Parameters
         ----------
         X : array or CSR matrix of shape (n_samples, n_features)
-            Training rows.
+            Training rows; for a precomputed kernel its values (n_samples, n_samples).
         y : array of shape (n_samples,)
             Classes of any type; of two classes, decision values above 0 mean the second in sorted order.
         sample_weight : array of shape (n_samples,), default=None
@@ -120,7 +122,7 @@ class KernelClassifierCV(BinaryKernelClassifier):
                 print(f"[{type(self).__name__}] gamma {gamma}: log loss {least:.4f}, {took:.1f} s", flush=True)  # noqa: T201
         self._rank(params, np.concatenate(scores, axis=1))
         self.best_estimator_ = self._learner(class_weight=self.class_weight, **self.best_params_)
-        self.best_estimator_.fit(X, y, sample_weight)
+        self.n_support_ = self.best_estimator_.fit(X, y, sample_weight).n_support_
         return self
 
     @checked_decision
@@ -136,10 +138,6 @@ class KernelClassifierCV(BinaryKernelClassifier):
         """Return the probability of each class for each row of X, of shape (n_samples, n_classes)."""
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.predict_proba(self._validate(X, dtype=self._dtypes()))
-
-    def summary(self):
-        """Return the values that describe the classifier fitted to all rows, by name."""
-        return self.best_estimator_.summary()
 
     def _learner(self, **parameters):
         """Return a classifier of class `_plain` with the given parameters and those of self."""

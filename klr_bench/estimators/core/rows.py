@@ -162,7 +162,7 @@ def with_scaled_columns(X, factors):
 
 
 def mean_and_deviation(X):
-    """Return the mean and the standard deviation of each column of an array or a CSR matrix, as float64."""
+    """Return the mean and the standard deviation of each column of X, as float64."""
     if not sp.issparse(X):
         return X.mean(axis=0, dtype=np.float64), X.std(axis=0, dtype=np.float64)
     mean, variance = mean_variance_axis(X.astype(np.float64), axis=0)
