@@ -228,7 +228,9 @@ class DualCDKLR(WeightedFeatures, BatchKLR):
 
     Each step solves the problem in one a_i, by Newton steps that stay inside (0, 1).  An epoch takes time O(n^2 d),
     memory for the data and at most ``cache_size`` MB of kernel values.  Few epochs are needed, unless 1 / (n lam) is in
-    the thousands and rows are nearly equal.  A warm start clips the coefficients to 0 < b_i y_i n lam < 1.
+    the thousands and rows are nearly equal.  There is no intercept: an unpenalized one needs sum_i a_i y_i = 0 in the
+    dual, which steps in one a_i cannot keep; `NystroemKLR` has one.  A warm start clips the coefficients to
+    0 < b_i y_i n lam < 1.
 
     References
     ----------
