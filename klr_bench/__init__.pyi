@@ -3,6 +3,7 @@
 from .datasets.stream import stream as stream
 from .datasets.table_preparer import TablePreparer as TablePreparer
 from .estimators.batch.dual import DualCDKLR as DualCDKLR
+from .estimators.batch.dual_cv import DualCDKLRCV as DualCDKLRCV
 from .estimators.batch.ivm import ImportVectorMachine as ImportVectorMachine
 from .estimators.batch.klr import KLR as KLR
 from .estimators.batch.nystroem import NystroemKLR as NystroemKLR
@@ -40,6 +41,7 @@ from .estimators.online.margin import MarginKLR as MarginKLR
 from .estimators.online.nc import NonConservativeKLR as NonConservativeKLR
 from .estimators.online.ogd import KernelOGD as KernelOGD
 from .estimators.online.oskl import OSKL as OSKL
+from .estimators.online.oskl_cv import OSKLCV as OSKLCV
 from .estimators.online.pegasos import KernelPegasos as KernelPegasos
 from .estimators.online.perceptron import KernelPerceptron as KernelPerceptron
 from .estimators.onnx_export import to_onnx as to_onnx

@@ -83,6 +83,8 @@ def to_onnx(model):
     distances = node("Max", node("Sub", squares, products), constant("zero", np.float64(0.0)))
     values = node("Exp", node("Mul", distances, constant("minus_gamma", np.float64(-kernel.gamma))))
     f = node("MatMul", values, constant("coef", np.atleast_2d(expansion.dual_coef_).T.astype(np.float64)))
+    if np.any(intercept := getattr(expansion, "intercept_", 0.0)):
+        f = node("Add", f, constant("intercept", np.atleast_1d(intercept)))
     f = node("Cast", f, to=TensorProto.FLOAT)
     many = len(model.classes_) > 2
     scores = f if many else node("Concat", node("Neg", f), f, axis=1)

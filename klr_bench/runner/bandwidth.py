@@ -37,16 +37,19 @@ def kernel_of(estimator: Parameters, shared: Parameters) -> EstimatorSpec | None
     """Return the kernel parameters of an estimator, or None if it has no parameter `kernel`.
 
     Parameters that the estimator sets take precedence over `shared`, and its `gamma` over a percentile.  Parameters
-    that the kernel does not use are omitted.
+    that the kernel does not use, or the estimator does not have, are omitted.
     """
-    if "kernel" not in parameters(estimator[TARGET]):
+    accepted = parameters(estimator[TARGET])
+    if "kernel" not in accepted:
         return None
     merged = {**shared, **{name: value for name, value in estimator.items() if value is not None}}
-    names = ("kernel", *KERNEL_PARAMETERS.get(merged["kernel"], ()))
+    any_name = any(parameter.any_name for parameter in accepted.values())
+    names = [name for name in ("kernel", *KERNEL_PARAMETERS.get(merged["kernel"], ())) if any_name or name in accepted]
     kernel = {name: merged[name] for name in names if merged[name] is not None}
     if kernel.get("degree", 0.5) % 1 == 0:
         kernel["degree"] = int(kernel["degree"])  # some libraries require the degree to be an int
-    if merged["kernel"] == "rbf" and estimator.get("gamma") is None and shared["percentile"] is not None:
+    has_width = merged["kernel"] == "rbf" and "gamma" in names
+    if has_width and estimator.get("gamma") is None and shared["percentile"] is not None:
         kernel["percentile"] = shared["percentile"]
         if shared.get("multiple", 1.0) != 1.0:
             kernel["multiple"] = shared["multiple"]

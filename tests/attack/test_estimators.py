@@ -127,7 +127,8 @@ def test_extreme_parameters_are_learned_or_refused(name: str) -> None:
     for kernel in ("rbf", "poly", "linear"):
         for size in (1e30, 1e150):
             outcome(small(name, kernel=kernel), size * X, Y)
-            outcome(small(name, kernel=kernel, gamma=size**2), X, Y)
+            width = {"gamma": size**2} if name in having("gamma") else {"gammas": [size**2]}
+            outcome(small(name, kernel=kernel, **width), X, Y)
     if name != "PrototypeKLR":
         outcome(small(name, kernel="poly", degree=1e12), X, Y)
     for lam in (1e-300, 1e-320) if name in having("lam") else ():

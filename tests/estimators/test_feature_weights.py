@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.metrics import log_loss
 
-from klr_bench import KLR, OSKL, DualCDKLR, NystroemKLR, fit_many
+from klr_bench import KLR, OSKL, DualCDKLR, NystroemKLR, PrototypeKLR, fit_many
 from tests.estimators.samples import toy
 
 WEIGHTS = np.array([2.0, 0.0, 0.5, 0.25])
@@ -18,7 +18,10 @@ MODELS = [
     NystroemKLR(1e-3, centers=[[0.5, 1.0, 0.0, 1.0], [-0.5, 3.0, 0.7, 0.2]], kernel="laplacian"),
     OSKL(random_state=0),
     OSKL(kernel="poly", gamma=0.5, n_epochs=1, random_state=0),
+    PrototypeKLR(4, tol=1e-2, random_state=0),
+    PrototypeKLR(4, solver="adam", max_iter=5, random_state=0),
 ]
+WITH_WEIGHTS = pytest.mark.parametrize("cls", [DualCDKLR, NystroemKLR, OSKL, PrototypeKLR])
 LAYOUTS = [np.asarray, sp.csr_matrix, lambda X: X.astype(np.float32)]
 
 
@@ -36,7 +39,8 @@ def by_hand(model):
 
 def assert_same(model, X, other, Z):
     np.testing.assert_array_equal(model.dual_coef_, other.dual_coef_)
-    found, expected = (sp.csr_matrix(one.support_vectors_).toarray() for one in (model, other))
+    points = "prototypes_" if isinstance(model, PrototypeKLR) else "support_vectors_"
+    found, expected = (sp.csr_matrix(getattr(one, points)).toarray() for one in (model, other))
     np.testing.assert_array_equal(found, expected)
     np.testing.assert_array_equal(model.decision_function(X), other.decision_function(Z))
 
@@ -89,7 +93,7 @@ def noisy(n=500):
 
 
 @pytest.mark.parametrize(
-    "model", [DualCDKLR(random_state=0), NystroemKLR(random_state=0), OSKL(random_state=0)], ids=str
+    "model", [cls(random_state=0) for cls in (DualCDKLR, NystroemKLR, OSKL, PrototypeKLR)], ids=str
 )
 def test_learned_weights_lower_the_log_loss(model):
     X, y = noisy()
@@ -115,7 +119,7 @@ def test_weights_are_learned_as_klr_learns_them_and_used_by_partial_fit():
 
 
 @pytest.mark.parametrize("weights", [[1.0, 1.0], np.ones((4, 1)), [1, 1, 1, -1], [1, 1, 1, np.nan], [1, 1, 1, np.inf]])
-@pytest.mark.parametrize("cls", [DualCDKLR, NystroemKLR, OSKL])
+@WITH_WEIGHTS
 def test_invalid_weights_are_refused(cls, weights):
     message = rf"'feature_weights' parameter of {cls.__name__} must be 4 finite numbers >= 0, one for each feature of X"
     with pytest.raises(ValueError, match=message):

@@ -197,6 +197,23 @@ class DualAscent:
         return primal, primal - gap
 
 
+def warm_path(blocks, signs, lams, shares, random, tol, max_iter):
+    """Yield the coefficients (m, n) for each penalty; each fit starts from the last solution.
+
+    A fit ends at the relative duality gap `tol`, or after `max_iter` epochs.
+    """
+    b = None
+    for lam in lams:
+        ascent = DualAscent(blocks, signs, lam, random, b, shares)
+        for _ in range(max_iter):
+            list(ascent.epoch())
+            primal, dual = ascent.objectives()
+            if np.all(primal - dual <= tol * primal):
+                break
+        b = ascent.b
+        yield b
+
+
 @estimator
 class DualCDKLR(WeightedFeatures, BatchKLR):
     r"""Kernel logistic regression by dual coordinate ascent.
@@ -211,7 +228,9 @@ class DualCDKLR(WeightedFeatures, BatchKLR):
 
     Each step solves the problem in one a_i, by Newton steps that stay inside (0, 1).  An epoch takes time O(n^2 d),
     memory for the data and at most ``cache_size`` MB of kernel values.  Few epochs are needed, unless 1 / (n lam) is in
-    the thousands and rows are nearly equal.  A warm start clips the coefficients to 0 < b_i y_i n lam < 1.
+    the thousands and rows are nearly equal.  There is no intercept: an unpenalized one needs sum_i a_i y_i = 0 in the
+    dual, which steps in one a_i cannot keep; `NystroemKLR` has one.  A warm start clips the coefficients to
+    0 < b_i y_i n lam < 1.
 
     References
     ----------

@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY
 from numbers import Integral
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -15,7 +16,7 @@ from klr_bench.estimators.batch.nystroem import NystroemKLR
 from klr_bench.estimators.batch.selection import MEDIUM, MOST_TRAINING, Search
 from klr_bench.estimators.core.binary import BinaryClassifier
 from klr_bench.estimators.core.classifier import checked_decision, checked_fit, row_weights
-from klr_bench.estimators.core.kernels import gamma_of
+from klr_bench.estimators.core.cross_validation import class_sizes
 from klr_bench.estimators.core.multiclass import SEEDS
 from klr_bench.estimators.core.parameters import (
     CLASS_WEIGHT,
@@ -28,7 +29,7 @@ from klr_bench.estimators.core.parameters import (
     estimator,
     parameter,
 )
-from klr_bench.estimators.core.rows import in_layout, refuse_dense
+from klr_bench.estimators.core.rows import in_layout, mean_and_deviation, with_scaled_columns
 
 CENTERS = 3000
 """Number of centers for more than MOST_TRAINING rows."""
@@ -84,7 +85,8 @@ class KLR(BinaryClassifier):
     model_ : DualCDKLR or NystroemKLR
         The final model, fitted to the weighted features.
     mean_, scale_ : ndarray of shape (n_features,)
-        Mean and standard deviation of each feature; the latter is 1 for a constant feature.
+        Mean and standard deviation of each feature; the latter is 1 for a constant feature.  After a fit to sparse
+        rows, which are not centered, `mean_` is 0; the kernel does not depend on it.
     feature_weights_ : ndarray of shape (n_features,)
         Weight of each standardized feature, with mean square 1: the larger, the more f depends on the feature.
     best_params_ : dict
@@ -128,7 +130,7 @@ class KLR(BinaryClassifier):
         Parameters
         ----------
         X : array or CSR matrix of shape (n_samples, n_features)
-            Training rows; sparse rows are converted to dense ones.
+            Training rows; sparse ones are divided by the standard deviations, and stay sparse.
         y : array of shape (n_samples,)
             Classes of any type; of two classes, decision values above 0 mean the second in sorted order.
         sample_weight : array of shape (n_samples,), default=None
@@ -139,9 +141,8 @@ class KLR(BinaryClassifier):
         ValueError
             If parameters or data are refused, or a class has only one row.
         """
-        kept, rows, y, weights, random = self._choose(X, y, sample_weight)
-        rows *= kept.weights.astype(self._dtype)
-        gamma = float(kept.width * gamma_of("scale", rows))
+        kept, search, y, weights, random = self._choose(X, y, sample_weight)
+        rows, gamma = search.weighted(slice(None), kept.weights, kept.width)
         self.model_ = self._model(kept, gamma, len(y), random).fit(rows, y, weights)
         self.best_params_ |= {"gamma": gamma, "lam": self.model_.lam}
         return self
@@ -149,27 +150,23 @@ class KLR(BinaryClassifier):
     def _choose(self, X, y, sample_weight):
         """Choose the settings and the feature weights.
 
-        Return the best round, the standardized rows, y, the weights of the rows or None, and the random numbers.
+        Return the best round, the search, y, the weights of the rows or None, and the random numbers.
         """
         begun = time.monotonic()
         X, y = self._first_rows(X, y)
-        refuse_dense("KLR", "the rows", X, X.shape[0], "use NystroemKLR with feature_weights=None")
         codes = np.searchsorted(self.classes_, y)
-        counts = np.bincount(codes)
-        if counts.min() < 2:
-            message = f"KLR needs at least two rows of each class, got one of class {self.classes_[counts.argmin()]}."
-            raise ValueError(message)
+        class_sizes(self, codes)
         random = check_random_state(self.random_state)
         weights = row_weights(sample_weight, self.class_weight, X, y, self.classes_)
-        X = in_layout(X, sparse=False)
-        self.mean_, deviations = X.mean(axis=0, dtype=np.float64), X.std(axis=0, dtype=np.float64)
+        mean, deviations = mean_and_deviation(X)
         self.scale_ = np.where(deviations > 0, deviations, 1.0)
+        self.mean_ = np.zeros(len(mean)) if sp.issparse(X) else mean
         self._dtype = np.dtype(np.float64 if len(y) <= MEDIUM else np.float32)
-        rows, signs = self._standardized(X), np.atleast_2d(self._signs(y))
-        search = Search(rows, codes, signs, np.ones(len(y)) if weights is None else weights, self.cv, random)
+        rows, signs, center = self._standardized(X), np.atleast_2d(self._signs(y)), (mean - self.mean_) / self.scale_
+        search = Search(rows, codes, signs, np.ones(len(y)) if weights is None else weights, self.cv, random, center)
         kept = self._search(search, begun)
         self.feature_weights_ = kept.weights
-        return kept, rows, y, weights, random
+        return kept, search, y, weights, random
 
     def _model(self, kept, gamma, n, random):
         shared = {"gamma": gamma, "cache_size": CACHE_MB, "random_state": random.randint(SEEDS)}
@@ -209,12 +206,14 @@ class KLR(BinaryClassifier):
         The result is float64 of shape (n_samples,), or (n_samples, n_classes) for more than two classes.
         """
         check_is_fitted(self, "model_")
-        X = in_layout(self._validate(X, dtype=self._dtypes()), sparse=False)
-        return self.model_.decision_function(self._standardized(X) * self.feature_weights_.astype(self._dtype))
+        rows = self._standardized(self._validate(X, dtype=self._dtypes()))
+        return self.model_.decision_function(with_scaled_columns(rows, self.feature_weights_))
 
     def predict_proba(self, X):
         """Return the probability of each class for each row of X, of shape (n_samples, n_classes)."""
         return self._probabilities(X)
 
     def _standardized(self, X):
-        return ((X - self.mean_) / self.scale_).astype(self._dtype)
+        if sp.issparse(X) and not self.mean_.any():
+            return with_scaled_columns(X, 1 / self.scale_).astype(self._dtype)
+        return ((in_layout(X, sparse=False) - self.mean_) / self.scale_).astype(self._dtype)

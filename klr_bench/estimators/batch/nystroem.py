@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import InvalidParameterError, StrOptions
 from sklearn.utils.validation import check_array
 
 from klr_bench.estimators.batch.base import ExpansionClassifier, per_problem, usual_lam
-from klr_bench.estimators.core.classifier import checked_fit, verbose_callback
+from klr_bench.estimators.core.classifier import checked_decision, checked_fit, verbose_callback
 from klr_bench.estimators.core.feature_weights import WeightedFeatures
 from klr_bench.estimators.core.kernels import PRECOMPUTED
 from klr_bench.estimators.core.multiclass import SEEDS
@@ -40,13 +40,13 @@ class NystroemKLR(WeightedFeatures, ExpansionClassifier):
 
     .. math::
 
-        & \min_a \; \frac{\lambda}{2} a^T G a + \frac{1}{n} \sum_{i=1}^n \log(1 + e^{-y_i f(x_i)}) \\
-        & f = \sum_{j=1}^B a_j k(z_j, \cdot), \quad G_{jl} = k(z_j, z_l)
+        & \min_{a, b} \; \frac{\lambda}{2} a^T G a + \frac{1}{n} \sum_{i=1}^n \log(1 + e^{-y_i f(x_i)}) \\
+        & f = b + \sum_{j=1}^B a_j k(z_j, \cdot), \quad G_{jl} = k(z_j, z_l)
 
-    The centers z are rows of X, or given; lambda is the parameter ``lam``.  Kernel values of the rows are computed
-    again in each of some twenty passes unless they fit into ``cache_size``, so that memory grows with the square of the
-    number of centers, and each row takes only about 40 bytes per class, whatever its number of features.  With more
-    than two classes there is one f per class (one-vs-rest), on the same centers.
+    b is 0 without `fit_intercept`.  The centers z are rows of X, or given; lambda is the parameter ``lam``.  Kernel
+    values of the rows are computed again in each of some twenty passes unless they fit into ``cache_size``, so that
+    memory grows with the square of the number of centers, and each row takes only about 40 bytes per class, whatever
+    its number of features.  With more than two classes there is one f per class (one-vs-rest), on the same centers.
 
     Parameters
     ----------
@@ -60,6 +60,8 @@ class NystroemKLR(WeightedFeatures, ExpansionClassifier):
         The centers: rows drawn at random, rows drawn by k-means++, support vectors of `OSKL`, which are rows drawn with
         a probability that is proportional to the derivative of their loss, or given points, which
         `feature_weights` multiply like the rows.  With a precomputed kernel only "uniform".
+    fit_intercept : bool, default=False
+        Whether b is learned, without a penalty.
     tol : float, default=1e-8
         The fit ends when the estimated distance of the objective from its minimum is at most tol times the objective;
         tol >= 0.
@@ -85,13 +87,15 @@ class NystroemKLR(WeightedFeatures, ExpansionClassifier):
         The centers.
     dual_coef_ : ndarray of shape (n_support_,), or (n_classes, n_support_) for more than two classes, float64
         Their coefficients.
+    intercept_ : float, or ndarray of shape (n_classes,) for more than two classes
+        b.
     n_support_ : int
         Number of centers.
     n_iter_, n_passes_ : int
         Numbers of Newton steps and of passes over the rows.
     objective_, gradient_norm_ : float, or ndarray of shape (n_classes,) for more than two classes
         Objective, and the norm of its gradient with respect to f.  The objective is at most
-        ``gradient_norm_**2 / (2 lam)`` above its minimum.
+        ``gradient_norm_**2 / (2 lam)`` above its minimum if there is no intercept.
 
     References
     ----------
@@ -112,6 +116,7 @@ class NystroemKLR(WeightedFeatures, ExpansionClassifier):
     n_centers: int = parameter(1000, COUNT)
     _: KW_ONLY
     centers: object = parameter("uniform", StrOptions({"uniform", "kmeans++", "oskl"}), "array-like", "sparse matrix")
+    fit_intercept: bool = parameter(False, "boolean")
     tol: float = parameter(1e-8, NOT_NEGATIVE)
     max_iter: int = parameter(30, COUNT)
     cache_size: float = parameter(200, POSITIVE)
@@ -160,6 +165,7 @@ class NystroemKLR(WeightedFeatures, ExpansionClassifier):
             self.max_iter,
             self.cache_size,
             self.map_rows,
+            self.fit_intercept,
         ):
             self._publish(solver)
             if self.n_iter_ and callback is not None and callback(self, self.n_iter_):
@@ -172,6 +178,14 @@ class NystroemKLR(WeightedFeatures, ExpansionClassifier):
             warnings.warn(message, ConvergenceWarning, stacklevel=3)
         return self
 
+    @checked_decision
+    def decision_function(self, X):
+        """Evaluate the decision function at each row of X.
+
+        The result is float64 of shape (n_samples,), or (n_samples, n_classes) for more than two classes.
+        """
+        return super().decision_function(X) + self.intercept_
+
     def steps(self, n_samples):
         """Return the maximum number of Newton steps, and the step number of the first checkpoint."""
         del n_samples
@@ -181,8 +195,10 @@ class NystroemKLR(WeightedFeatures, ExpansionClassifier):
         if not np.isfinite(solver.objective).all():
             message = f"NystroemKLR: the objective is {np.max(solver.objective):g}; scale X, or increase lam."
             raise ValueError(message)
-        coef, norms = solver.coef(), np.linalg.norm(solver.gradient, axis=1)
+        coef, intercept = np.split(solver.coef(), [self.n_support_], axis=1)
+        norms = np.linalg.norm(solver.gradient, axis=1)
         self.dual_coef_ = coef if len(coef) > 1 else coef[0]
+        self.intercept_ = per_problem(intercept.sum(axis=1))
         self.objective_, self.gradient_norm_ = per_problem(solver.objective), per_problem(norms)
         self.n_iter_, self.n_passes_ = solver.n_iter, solver.n_passes
 

@@ -13,18 +13,18 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import log_expit, logsumexp
+import scipy.sparse as sp
 from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedShuffleSplit
 
 from klr_bench.estimators.batch.base import KernelBlocks
-from klr_bench.estimators.batch.dual import DualAscent
+from klr_bench.estimators.batch.dual import warm_path
+from klr_bench.estimators.core.cross_validation import WIDTHS, log_losses, n_folds
 from klr_bench.estimators.core.kernels import Kernel, gamma_of
 from klr_bench.estimators.core.multiclass import SEEDS
-from klr_bench.estimators.core.operands import Dense, origin_of
+from klr_bench.estimators.core.operands import Dense, operands_of, origin_of
+from klr_bench.estimators.core.rows import in_layout, slices, with_scaled_columns
 from klr_bench.estimators.core.threads import parallel_map
 
-WIDTHS = (0.03, 0.1, 0.3, 1.0, 3.0)
-"""Values of gamma, as multiples of 1 / (n_features variance)."""
 LAMS = tuple(10.0**-p for p in range(1, 7))
 SMALL, MEDIUM = 500, 3000
 """Largest numbers of rows for two repeats of five folds, and for five folds; more rows are split once."""
@@ -34,6 +34,8 @@ COARSE = 2000
 """Number of training rows with which the whole grid is tried; more rows are used only next to its best point."""
 SLOPE_ROWS = 2000
 """Number of rows whose derivatives are averaged."""
+SLOPE_VALUES = 2**20
+"""Number of derivatives that are computed at a time."""
 LEAST_SHARE = 1e-4
 """Added to each mean squared derivative, as a share of their mean, so that no weight becomes 0."""
 WORSE = 1.05
@@ -69,13 +71,16 @@ class Path:
 
     def mean_squared_slopes(self, place):
         """Return the mean squared derivative along each feature, summed over the binary problems."""
-        X, total = self.rows[:SLOPE_ROWS], np.zeros(self.rows.shape[1])
-        operands = rbf(X, self.gamma)
-        K = operands.values(operands.left(X), operands.right(self.rows))
-        for coef in self.coefs[place]:
-            terms = K * coef.astype(K.dtype)
-            slopes = 2 * self.gamma * (terms @ self.rows - X * terms.sum(axis=1, keepdims=True))
-            total += np.mean(slopes**2, axis=0, dtype=np.float64)
+        n, d = min(self.rows.shape[0], SLOPE_ROWS), self.rows.shape[1]
+        operands, total = rbf(self.rows, self.gamma), np.zeros(d)
+        right = operands.right(self.rows)
+        for part in slices(n, max(SLOPE_VALUES // d, 1)):
+            X = self.rows[part]
+            K, X = operands.values(operands.left(X), right), in_layout(X, sparse=False)
+            for coef in self.coefs[place]:
+                terms = K * coef.astype(K.dtype)
+                slopes = 2 * self.gamma * (terms @ self.rows - X * terms.sum(axis=1, keepdims=True))
+                total += np.sum(slopes**2, axis=0, dtype=np.float64) / n
         return total
 
 
@@ -83,20 +88,19 @@ class Search:
     """Search for the kernel width, penalty and feature weights with the lowest validation loss.
 
     X (n, d) are standardized rows, y (n,) class indices, signs (k, n) the labels of the k problems, and shares (n,) the
-    weights of the rows.  `cv` is the number of folds, or None to choose it.
+    weights of the rows.  `cv` is the number of folds, or None to choose it.  `center` (d,) is the mean of sparse rows.
     """
 
-    def __init__(self, X, y, signs, shares, cv, random):
-        self.X, self.y, self.signs, self.shares = X, y, signs, shares
+    def __init__(self, X, y, signs, shares, cv, random, center=0.0):
+        self.X, self.y, self.signs, self.shares, self.center = X, y, signs, shares, center
         n, seed = len(y), random.randint(SEEDS)
         if cv is None and n > MEDIUM:
             n_valid = min(n // 4, MOST_VALIDATION)
             n_train = min(n - n_valid, MOST_TRAINING)
             splits = StratifiedShuffleSplit(1, test_size=n_valid, train_size=n_train, random_state=seed)
         else:
-            n_folds = max(min(cv or 5, np.bincount(y).min()), 2)
-            n_repeats = 2 if cv is None and n <= SMALL else 1
-            splits = RepeatedStratifiedKFold(n_splits=n_folds, n_repeats=n_repeats, random_state=seed)
+            n_repeats, n_splits = 2 if cv is None and n <= SMALL else 1, n_folds(cv, np.bincount(y))
+            splits = RepeatedStratifiedKFold(n_splits=n_splits, n_repeats=n_repeats, random_state=seed)
         self.folds = list(splits.split(X, y))
         self._valid = np.concatenate([valid for _, valid in self.folds])
 
@@ -139,24 +143,23 @@ class Search:
         gain = (old.losses - new.losses) * self.shares[self._valid] / self.shares[self._valid].mean()
         return gain.mean() > (gain.std() / math.sqrt(len(self.y)) if len(self.y) <= MEDIUM else 0.0)
 
+    def weighted(self, part, weights, width):
+        """Return rows with weighted features, and gamma = width / (n_features variance)."""
+        rows = with_scaled_columns(self.X[part], weights)
+        return rows, float(width * gamma_of("scale", rows, self.center * weights))
+
     def _path(self, train, valid, weights, width, lams):
         """Fit models for one width and decreasing penalties to the training rows of a fold."""
-        rows, valid_rows = (self.X[part] * weights.astype(self.X.dtype) for part in (train, valid))
+        rows, gamma = self.weighted(train, weights, width)
+        valid_rows = with_scaled_columns(self.X[valid], weights)
         shares = self.shares[train] / self.shares[train].sum()
-        gamma = width * gamma_of("scale", rows)
-        operands, random = rbf(rows, gamma), np.random.RandomState(0)
+        operands, random = rbf(rows, gamma).fitting(valid_rows), np.random.RandomState(0)
         blocks = KernelBlocks(operands, rows, math.inf)
         K = operands.values(operands.left(valid_rows), operands.right(rows))
         coefs, losses, signs = [], [], np.ascontiguousarray(self.signs[:, train])
-        for lam in lams:
-            ascent = DualAscent(blocks, signs, lam, random, coefs[-1] if coefs else None, shares)
-            for _ in range(MAX_EPOCHS):
-                list(ascent.epoch())
-                primal, dual = ascent.objectives()
-                if np.all(primal - dual <= GAP * primal):
-                    break
-            coefs.append(ascent.b)
-            losses.append(log_losses((K @ ascent.b.T.astype(K.dtype)).astype(np.float64), self.y[valid]))
+        for b in warm_path(blocks, signs, lams, shares, random, GAP, MAX_EPOCHS):
+            coefs.append(b)
+            losses.append(log_losses((K @ b.T.astype(K.dtype)).astype(np.float64), self.y[valid]))
             if losses[-1].mean() > WORSE * min(loss.mean() for loss in losses):
                 break
         missing = [np.full(len(valid), np.inf)] * (len(lams) - len(losses))
@@ -175,13 +178,6 @@ def updated(weights, slopes):
 
 
 def rbf(X, gamma):
-    """Return dense operands (see `klr_bench.estimators.core.operands`) of the rbf kernel."""
-    return Dense(Kernel("rbf", gamma), origin_of(X))
-
-
-def log_losses(f, y):
-    """Return the log loss of each row, for decision values f (n, k) and class indices y (n,)."""
-    if f.shape[1] == 1:
-        return -log_expit(np.where(y == 1, f[:, 0], -f[:, 0]))
-    logs = log_expit(f)
-    return logsumexp(logs, axis=1) - logs[np.arange(len(y)), y]
+    """Return operands (see `klr_bench.estimators.core.operands`) of the rbf kernel."""
+    kernel = Kernel("rbf", gamma)
+    return operands_of(kernel, X).fitting(X) if sp.issparse(X) else Dense(kernel, origin_of(X))

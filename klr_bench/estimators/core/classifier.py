@@ -116,13 +116,10 @@ def distinct_labels(labels, name="y"):
         raise ValueError(message) from error
 
 
-def refuse_single(classes, estimator, wanted="two classes"):
-    """Raise ValueError if there is only one class.
-
-    `wanted` describes in the message what is expected.
-    """
+def refuse_single(classes, estimator):
+    """Raise ValueError if there is only one class."""
     if len(classes) < 2:
-        message = f"{type(estimator).__name__} needs {wanted}; got one class: {classes.tolist()[0]!r}."
+        message = f"{type(estimator).__name__} needs two classes; got one class: {classes.tolist()[0]!r}."
         raise ValueError(message)
 
 

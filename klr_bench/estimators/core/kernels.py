@@ -84,12 +84,12 @@ class Kernel:
         return squared if self.name == "linear" else (self.gamma * squared + self.coef0) ** self.degree
 
 
-def gamma_of(gamma, X):
+def gamma_of(gamma, X, center=0.0):
     """Convert the parameter gamma to a number, computed from the training rows X if necessary.
 
     None and "auto" are 1 / d, "scale" 1 / (d v) with the variance v of all elements of X (1 where it is 0), as in
     scikit-learn; "median" is 1 / (2 m^2) with the median m of the distances of at most MEDIAN_ROWS rows, evenly spaced
-    (where it is 0, all as for "scale").
+    (where it is 0, all as for "scale").  If X is CSR, `center` (d,) is subtracted from its rows for the variance.
     """
     if gamma not in (None, *WIDTHS):
         return gamma
@@ -107,7 +107,11 @@ def gamma_of(gamma, X):
     parts = slices(len(values), max(VARIANCE_VALUES * len(values) // max(values.size, 1), 1))
     mean = sum(values[part].astype(np.float64, copy=False).sum() for part in parts) / (n * d)
     if sp.issparse(X):
-        variance = sum((values[part].astype(np.float64) ** 2).sum() for part in parts) / (n * d) - mean**2
+        squares = sum((values[part].astype(np.float64) ** 2).sum() for part in parts)
+        if np.any(center):
+            squares += np.sum(center * (n * center - 2 * np.bincount(X.indices, X.data, d)))
+            mean -= np.mean(center)
+        variance = squares / (n * d) - mean**2
     else:
         variance = sum(((values[part] - np.float64(mean)) ** 2).sum() for part in parts) / (n * d)
     return 1.0 / (d * variance) if 0 < variance < math.inf else 1.0 / d

@@ -6,7 +6,8 @@ objective
 
     J(w) = (lam/2) ||w||^2 + sum_i v_i log(1 + exp(-y_i f_i)),    f = K a
 
-is minimized by Newton's method.  Its steps are computed by conjugate gradients: a product of the Hessian and a vector
+is minimized by Newton's method.  An intercept is one more coordinate of w, with the kernel value 1 and without a
+penalty.  The steps are computed by conjugate gradients: a product of the Hessian and a vector
 is a pass over the rows, in which kernel values are computed again.  The preconditioner is the Hessian of some of the
 rows, whose minimum is the starting point (Marteau-Ferey, Bach, Rudi, 2019).  All classes are solved together, so that
 each kernel value of a pass is used for all of them; their arrays have the shape (k, ...).
@@ -61,6 +62,7 @@ def newton_steps(
     max_iter=30,
     cache_size=200,
     map_rows=None,
+    fit_intercept=False,
 ):
     """Yield the solver at its starting point and after each Newton step.
 
@@ -73,7 +75,7 @@ def newton_steps(
     some = np.sort(random.permutation(np.flatnonzero(shares))[:m])
     make = partial(Rows, centers)
     with (map_rows or in_this_process)(make, X, signs, shares, centers.block_rows) as call:
-        solver = NewtonCG(centers, call, X[some], signs[:, some], shares[some], lam, tol)
+        solver = NewtonCG(centers, call, X[some], signs[:, some], shares[some], lam, tol, fit_intercept)
         while True:
             solver.evaluate()
             yield solver
@@ -86,28 +88,34 @@ class NewtonCG:
     """State of Newton's method for k problems with the same rows and centers.
 
     call(name, *arguments) computes sums over all rows, see `in_this_process`.  X, `signs` and `shares` are those of the
-    preconditioner's rows.  `w` (k, B) are the current points; `objective` (k,), `gradient` (k, B) and `distance` (k,),
-    the estimated distances of the objectives from their minima, belong to them after `evaluate`.
+    preconditioner's rows.  `w` (k, B) are the current points, or (k, B + 1) with an intercept; `objective` (k,),
+    `gradient` (k, B) and `distance` (k,), the estimated distances of the objectives from their minima, belong to them
+    after `evaluate`.
     """
 
-    def __init__(self, centers, call, X, signs, shares, lam, tol):
+    def __init__(self, centers, call, X, signs, shares, lam, tol, fit_intercept):
         self._call, self.lam, self.tol, self.n_passes, self.n_iter = call, lam, tol, 0, 0
         self.T = _factor(centers, JITTER[centers.dtype.name])
         X = centers.operands.rows(X)
         T = self.T.astype(centers.dtype)
         blocks = (centers.values(X[part]).T for part in slices(X.shape[0], 4096))
         self._Z = np.concatenate([solve_triangular(T, K, trans=1, check_finite=False).T for K in blocks])
+        self._penalized = np.ones(centers.B + fit_intercept)
+        self._penalized[centers.B :] = 0.0
+        if fit_intercept:
+            self._Z = np.column_stack([self._Z, np.ones(len(self._Z), dtype=centers.dtype)])
         self._signs, self._shares = signs, shares / shares.sum()
-        self.w, self.distance = np.zeros((len(signs), centers.B)), np.full(len(signs), np.inf)
+        self.w, self.distance = np.zeros((len(signs), len(self._penalized))), np.full(len(signs), np.inf)
         self._solve_sample()
 
     def coef(self):
-        """Return the coefficients (k, B) of the centers."""
+        """Return the coefficients (k, B) of the centers, and the intercepts as last column, if any."""
         return self._coef(self.w)
 
     def _coef(self, w):
-        """Convert parameter vectors w (k, B) to the coefficients T^-1 w of the centers."""
-        return solve_triangular(self.T, w.T, check_finite=False).T
+        """Convert parameter vectors w to the coefficients T^-1 w of the centers; keep the intercept."""
+        B = len(self.T)
+        return np.hstack([solve_triangular(self.T, w[:, :B].T, check_finite=False).T, w[:, B:]])
 
     def evaluate(self):
         """Compute the objectives, their gradients and their estimated distances from the minimum.
@@ -116,8 +124,8 @@ class NewtonCG:
         give the decrease predicted by Newton's method.
         """
         sums = self._sum("gradient", self._coef(self.w))
-        self.objective = sums[:, -1] + self.lam / 2 * np.sum(self.w**2, axis=1)
-        self.gradient = self._back(sums[:, :-1]) + self.lam * self.w
+        self.objective = sums[:, -1] + self.lam / 2 * np.sum(self._penalized * self.w**2, axis=1)
+        self.gradient = self._back(sums[:, :-1]) + self.lam * self._penalized * self.w
         if np.any(self.distance > KEPT_FACTOR * self.objective):
             self._factors = [
                 self._sample_derivatives(w, signs, self.lam)[1] for w, signs in zip(self.w, self._signs, strict=True)
@@ -148,8 +156,9 @@ class NewtonCG:
         return sum(value for _, _, value in sums)
 
     def _back(self, sums):
-        """Convert gradients (k, B) with respect to a = T^-1 w to gradients with respect to w."""
-        return solve_triangular(self.T, sums.T, trans=1, check_finite=False).T
+        """Convert gradients with respect to a = T^-1 w to gradients with respect to w."""
+        B = len(self.T)
+        return np.hstack([solve_triangular(self.T, sums[:, :B].T, trans=1, check_finite=False).T, sums[:, B:]])
 
     def _conjugate_gradients(self, right):
         """Solve H x = right for the Hessian H up to a tolerance; return x and the last step sizes."""
@@ -162,7 +171,7 @@ class NewtonCG:
             active = squares > enough
             if not active.any():
                 break
-            Hp = self._back(self._sum("hessian", self._coef(p), alpha)) + self.lam * p
+            Hp = self._back(self._sum("hessian", self._coef(p), alpha)) + self.lam * self._penalized * p
             curvatures = np.sum(p * Hp, axis=1)
             alpha = np.where(active & (curvatures > 0), squares / np.where(curvatures > 0, curvatures, 1), 0)
             x, r = x + alpha[:, None] * p, r - alpha[:, None] * Hp
@@ -176,7 +185,8 @@ class NewtonCG:
 
         Each round divides the interval in which the slope changes its sign into PARTS; the last one is interpolated.
         """
-        along, squares = np.sum(self.w * direction, axis=1), np.sum(direction**2, axis=1)
+        penalized = self._penalized * direction
+        along, squares = np.sum(self.w * penalized, axis=1), np.sum(direction * penalized, axis=1)
         problems, low, width = np.arange(len(self.w)), np.zeros(len(self.w)), 2.0
         for _ in range(ROUNDS):
             sizes = low + width * np.linspace(0, 1, PARTS + 1)[:, None]
@@ -186,7 +196,7 @@ class NewtonCG:
             low, width = sizes[part, problems], width / PARTS
         before, after = slopes[part, problems], slopes[part + 1, problems]
         share = np.clip(before / np.where(before < after, before - after, -1.0), 0, 1)
-        return np.where(squares > 0, low + width * share, 0.0)
+        return np.where(direction.any(axis=1), low + width * share, 0.0)
 
     def _solve_sample(self):
         """Find a starting point: minimize the objective of a sample of rows for decreasing lam."""
@@ -203,11 +213,11 @@ class NewtonCG:
         Z, signs, shares = self._Z[::every], signs[::every], self._shares[::every]
         shares = shares / shares.sum()
         f = (Z @ w.astype(Z.dtype)).astype(np.float64)
-        gradient = (loss_slopes(f, signs, shares).astype(Z.dtype) @ Z).astype(np.float64) + lam * w
+        gradient = (loss_slopes(f, signs, shares).astype(Z.dtype) @ Z).astype(np.float64) + lam * self._penalized * w
         scaled = Z * np.sqrt(loss_curvatures(f, signs, shares)).astype(Z.dtype)[:, None]
         (syrk,) = get_blas_funcs(["syrk"], [scaled])
         H = syrk(1.0, scaled.T).astype(np.float64)  # sets only the upper triangle, which `cho_factor` reads
-        H[np.diag_indices(len(H))] += lam
+        H[np.diag_indices(len(H))] += lam * self._penalized
         return gradient, cho_factor(H, lower=False, overwrite_a=True, check_finite=False)
 
     def _precondition(self, r):

@@ -95,16 +95,20 @@ class Block:
         return self._centers.operands.left(self._X[self._rows])
 
     def _products(self, a, weights_of):
-        """Return the decision values f, and the sums of kernel values weighted by weights_of(f)."""
+        """Return the decision values f, and the sums of kernel values weighted by weights_of(f).
+
+        If a has one more column than there are centers, it is the intercept, with the kernel value 1.
+        """
         centers = self._centers
-        a = a.astype(centers.dtype)
+        intercept, a = a[:, centers.B :], a[:, : centers.B].astype(centers.dtype)
         if self._values is not None:
             K = self._values
         else:
             K = centers.operands.values(self._left() if self._operand is None else self._operand, centers.right)
-        f = (K @ a.T).T.astype(np.float64)
-        sums = (K.T @ weights_of(f).T.astype(centers.dtype)).T
-        return f, sums.astype(np.float64)
+        f = (K @ a.T).T.astype(np.float64) + intercept.sum(axis=1, keepdims=True)
+        weights = weights_of(f)
+        sums = (K.T @ weights.T.astype(centers.dtype)).T.astype(np.float64)
+        return f, np.column_stack([sums, weights.sum(axis=1)]) if intercept.size else sums
 
     def gradient(self, a):
         """Return the gradient of the loss at coefficients a, with the loss as the last column."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils.sparsefuncs import mean_variance_axis
 
 MOST_DENSE_MB = 1000.0
 """Maximum size of a dense array created for sparse rows with many features."""
@@ -158,6 +159,14 @@ def with_scaled_columns(X, factors):
     scaled = X.copy()
     scaled.data *= factors[X.indices]
     return scaled
+
+
+def mean_and_deviation(X):
+    """Return the mean and the standard deviation of each column of X, as float64."""
+    if not sp.issparse(X):
+        return X.mean(axis=0, dtype=np.float64), X.std(axis=0, dtype=np.float64)
+    mean, variance = mean_variance_axis(X.astype(np.float64), axis=0)
+    return mean, np.sqrt(variance)
 
 
 def stacked(parts):

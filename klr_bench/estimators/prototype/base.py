@@ -13,17 +13,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from klr_bench.estimators.core.classifier import (
-    Classifier,
-    checked_data,
-    checked_decision,
-    refuse_single,
-    refuse_weightless,
-    row_weights,
-)
+from klr_bench.estimators.core.binary import BinaryClassifier
+from klr_bench.estimators.core.classifier import checked_decision, refuse_weightless, row_weights
 from klr_bench.estimators.core.kernels import squared_norms
 from klr_bench.estimators.core.operands import DENSE_AT_MOST
-from klr_bench.estimators.core.rows import in_layout, restricted, without_duplicates
+from klr_bench.estimators.core.rows import in_layout, restricted
 from klr_bench.estimators.prototype.kernels import PrototypeKernel
 from klr_bench.estimators.prototype.losses import LOSSES
 from klr_bench.estimators.prototype.model import PARTS, Layout, Model, Rows
@@ -36,7 +30,7 @@ WATCHED = 20_000
 """Number of rows on which the objective is evaluated after a mini-batch pass."""
 
 
-class PrototypeClassifier(Classifier):
+class PrototypeClassifier(BinaryClassifier):
     """Base class of `PrototypeKLR`; a subclass defines the parameters and `fit`."""
 
     watched = ("accuracy", "log_loss")
@@ -118,13 +112,11 @@ class PrototypeClassifier(Classifier):
         return np.column_stack([expit(-scores), expit(scores)]) if scores.ndim == 1 else softmax(scores, axis=1)
 
     def _new_rows(self, X):
-        X = checked_data(self, X, dtype=self._x.dtype, order="C", reset=False)
-        X = self._tidy(X)
+        X = self._tidy(self._validate(X, dtype=self._x.dtype))
         return Rows(X if self._columns is None else self._compacted(in_layout(X, sparse=True)), None, self._origin)
 
     def _tidy(self, X):
-        """Return X without duplicate entries and, if `lazy` is True, as CSR without stored zeros."""
-        X = without_duplicates(X)
+        """Return X, if `lazy` is True as CSR without stored zeros."""
         if self.lazy and not (sp.issparse(X) and np.all(X.data)):
             X = sp.csr_matrix(X, copy=True)
             X.eliminate_zeros()
@@ -136,8 +128,10 @@ class PrototypeClassifier(Classifier):
         others = np.sqrt(np.maximum(squared_norms(X) - squared_norms(some), 0))
         return sp.hstack([some, sp.csr_matrix(others[:, None])], format="csr")
 
+    def _dtypes(self):
+        return super()._dtypes() if self.dtype is None else self.dtype
+
     def _check(self, X):
-        refuse_single(self.classes_, self, "two classes or more")
         if self.lazy and (self.kernel != "rbf" or not sp.issparse(X)):
             message = (
                 f"lazy=True requires kernel='rbf' and a CSR matrix, got kernel={self.kernel!r} and {type(X).__name__}."

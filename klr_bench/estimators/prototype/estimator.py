@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import KW_ONLY
 from numbers import Real
 
-import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 
-from klr_bench.estimators.core.classifier import checked_data, checked_fit, distinct_labels, verbose_callback
+from klr_bench.estimators.core.classifier import checked_fit, verbose_callback
+from klr_bench.estimators.core.feature_weights import WeightedFeatures
 from klr_bench.estimators.core.kernels import KERNELS
 from klr_bench.estimators.core.parameters import (
     CLASS_WEIGHT,
@@ -28,7 +28,7 @@ from klr_bench.estimators.prototype.losses import LOSSES
 
 
 @estimator
-class PrototypeKLR(PrototypeClassifier):
+class PrototypeKLR(WeightedFeatures, PrototypeClassifier):
     r"""Kernel logistic regression with a few learned prototypes, for two or more classes.
 
     The prototypes need not be training rows.
@@ -113,6 +113,10 @@ class PrototypeKLR(PrototypeClassifier):
         for class k with n_k rows.
     verbose : int or bool, default=False
         True prints the progress of a fit about once per second; values above 1 print a line at each callback.
+    feature_weights : array of shape (n_features,), "auto" or None, default=None
+        Weights >= 0 by which the columns of X are multiplied in the fit and in predictions; None leaves X as it is.
+        ``prototypes_`` are weighted, and gamma is for weighted features.  "auto" learns them as `KLR` does, from dense
+        rows, in more time than the fit itself takes.  They include the division by the standard deviations.
 
     Attributes
     ----------
@@ -194,10 +198,7 @@ class PrototypeKLR(PrototypeClassifier):
         ValueError
             Parameters out of range, a single class, more prototypes than rows, lazy=True with another kernel.
         """
-        self._validate_params()
-        dtype = [np.float64, np.float32] if self.dtype is None else self.dtype
-        X, y = checked_data(self, X, y, dtype=dtype, order="C")
-        self.classes_ = distinct_labels(y)
+        X, y = self._first_rows(X, y, sample_weight)
         self._check(X)
         random = check_random_state(self.random_state)
         rows, held_out = self._rows(X, y, sample_weight, random)

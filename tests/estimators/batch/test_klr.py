@@ -1,5 +1,7 @@
 """KLR: its search compared with slow fits, derivatives with differences, and the final model with a fit by hand."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -112,10 +114,34 @@ def test_a_time_limit_ends_the_search_and_progress_is_printed(capsys):
     assert capsys.readouterr().out.count("validation log loss") == 1
 
 
-def test_too_many_sparse_features_are_refused():
-    X = sp.random(200, 1_000_000, density=1e-5, format="csr", random_state=0)
-    with pytest.raises(ValueError, match=r"KLR: the rows of 1,000,000 features need 1,600 MB.*; use NystroemKLR"):
-        KLR().fit(X, np.arange(200) % 2)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_fit_to_sparse_rows_is_that_of_dense_ones(n_classes, monkeypatch):
+    X, y = rows(200, n_classes)
+    X = np.hstack([X + np.arange(8), np.eye(4)[np.arange(200) % 4]]) * (
+        np.random.RandomState(0).uniform(size=(200, 12)) < 0.7
+    )
+    dense = KLR(max_rounds=2, random_state=0).fit(X, y)
+    monkeypatch.setattr(selection, "SLOPE_VALUES", 12 * 30)
+    sparse = KLR(max_rounds=2, random_state=0).fit(sp.csr_matrix(X), y)
+    assert sp.issparse(sparse.model_.support_vectors_)
+    np.testing.assert_allclose(sparse.scale_, dense.scale_, rtol=1e-12)
+    np.testing.assert_allclose(sparse.feature_weights_, dense.feature_weights_, rtol=1e-6)
+    assert sparse.best_params_ == pytest.approx(dense.best_params_, rel=1e-6)
+    np.testing.assert_allclose(sparse.best_score_, dense.best_score_, rtol=1e-6)
+    for layout in (np.asarray, sp.csr_matrix):
+        expected = dense.decision_function(layout(X))
+        np.testing.assert_allclose(sparse.decision_function(layout(X)), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_wide_sparse_rows_stay_sparse():
+    y = np.arange(60) % 2
+    noise = sp.random(60, 400_000, density=1e-4, format="csr", random_state=0)
+    X = sp.hstack([sp.csr_matrix(y[:, None]), noise], format="csr")
+    tracemalloc.start()
+    model = KLR(max_rounds=1, cv=2, random_state=0).fit(X, y)
+    assert tracemalloc.get_traced_memory()[1] < 100e6  # dense rows take 192 MB
+    tracemalloc.stop()
+    assert np.argmax(model.feature_weights_) == 0
 
 
 def test_a_class_with_one_row_is_refused():

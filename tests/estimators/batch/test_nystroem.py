@@ -18,21 +18,23 @@ from tests.estimators.samples import ALL_KERNELS, KERNELS, LAYOUTS, laid_out, su
 from tests.reference import kernel as reference
 
 
-def lowest(K, G, y, lam, weights=None):
-    """Return the smallest objective and the coefficients (B,) of the centers, by L-BFGS."""
+def lowest(K, G, y, lam, weights=None, *, fit_intercept=False):
+    """Return the smallest objective, and f (n,) at the rows, by L-BFGS; an intercept is not penalized."""
     v = np.full(len(y), 1 / len(y)) if weights is None else weights / weights.sum()
     D, V = np.linalg.eigh(G)
     large = 1e-13 * len(D) * D[-1] < D
     transform = V[:, large] / np.sqrt(D[large])
-    Z = K @ transform
+    Z, penalties = K @ transform, np.full(large.sum(), lam)
+    if fit_intercept:
+        Z, penalties = np.column_stack([Z, np.ones(len(Z))]), np.append(penalties, 0.0)
 
     def objective(w):
         z = y * (Z @ w)
-        return lam / 2 * w @ w + v @ np.logaddexp(0, -z), lam * w - Z.T @ (v * y * expit(-z))
+        return penalties @ w**2 / 2 + v @ np.logaddexp(0, -z), penalties * w - Z.T @ (v * y * expit(-z))
 
     options = {"maxiter": 20_000, "maxfun": 50_000, "ftol": 1e-15, "gtol": 1e-9, "maxcor": 50}
     found = minimize(objective, np.zeros(Z.shape[1]), jac=True, method="L-BFGS-B", options=options)
-    return found.fun, transform @ found.x
+    return found.fun, Z @ found.x
 
 
 def sample(n=1500, d=8, seed=0, classes=2):
@@ -47,9 +49,35 @@ def assert_is_lowest(model, X, y, rtol=1e-6, atol=1e-4, weights=None):
     Z = (support.toarray() if sp.issparse(support) else support).astype(np.float64)
     kernel = {name: getattr(model, name) for name in ("kernel", "gamma", "degree", "coef0")}
     K, G = reference.kernel_matrix(X, Z, **kernel), reference.kernel_matrix(Z, Z, **kernel)
-    objective, coef = lowest(K, G, y, model.lam, weights)
+    objective, f = lowest(K, G, y, model.lam, weights, fit_intercept=model.fit_intercept)
     assert model.objective_ == pytest.approx(objective, rel=rtol)
-    np.testing.assert_allclose(expit(K @ model.dual_coef_), expit(K @ coef), atol=atol)
+    np.testing.assert_allclose(expit(K @ model.dual_coef_ + model.intercept_), expit(f), atol=atol)
+
+
+@pytest.mark.parametrize("cache_size", [200, 1e-6])
+@pytest.mark.parametrize("kernel", [{"gamma": 20.0}, KERNELS["poly"]], ids=["narrow rbf", "poly"])
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix], ids=["dense", "csr"])
+def test_an_intercept_is_that_of_lbfgs_and_has_no_penalty(layout, kernel, cache_size):
+    X, y = toy()
+    rows = (y < 0) | (np.arange(300) % 5 == 0)
+    X, y, weights = X[rows], y[rows], np.random.RandomState(0).uniform(0.2, 2, rows.sum())
+    options = {"lam": 1e-2, "n_centers": 40, "cache_size": cache_size, "random_state": 0, "kernel": "rbf"} | kernel
+    model = NystroemKLR(fit_intercept=True, **options).fit(layout(X), y, weights)
+    assert_is_lowest(model, X, y, weights=weights)
+    without = NystroemKLR(**options).fit(layout(X), y, weights)
+    assert without.intercept_ == 0
+    assert model.objective_ < 0.99 * without.objective_
+    np.testing.assert_allclose(np.average(model.predict_proba(X)[:, 1] - (y > 0), weights=weights), 0, atol=1e-6)
+
+
+def test_intercepts_of_several_classes_are_those_of_each_against_the_others():
+    X, y = sample(300, classes=3)
+    options = {"lam": 1e-3, "n_centers": 30, "fit_intercept": True, "gamma": 0.5, "random_state": 0}
+    model = NystroemKLR(**options).fit(X, y)
+    for k in range(3):
+        one = NystroemKLR(**options).fit(X, y == k)
+        np.testing.assert_allclose(model.intercept_[k], one.intercept_, rtol=1e-3, atol=1e-4)
+        np.testing.assert_allclose(model.decision_function(X)[:, k], one.decision_function(X), rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

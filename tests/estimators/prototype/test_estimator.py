@@ -209,7 +209,7 @@ def test_bad_input_is_refused_in_a_sentence():
     fixed = {"learn_coef": False, "learn_prototypes": False}
     cases = [
         (r"n_prototypes=21: expected at most 20, the number of training rows\.", PrototypeKLR(21), y),
-        (r"needs two classes or more; got one class", PrototypeKLR(3), np.zeros(20)),
+        (r"needs two classes; got one class", PrototypeKLR(3), np.zeros(20)),
         (r"lazy=True requires kernel='rbf' and a CSR matrix", PrototypeKLR(3, lazy=True), y),
         (r"Nothing to learn", PrototypeKLR(3, **fixed, learn_width=False), y),
         (r"Nothing to learn: .* with a nonlinear kernel\.", PrototypeKLR(3, **fixed, kernel="linear"), y),

@@ -1,0 +1,97 @@
+"""Kernel logistic regression with cross-validated kernel width and penalty: `DualCDKLRCV`."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import KW_ONLY
+
+import numpy as np
+
+from klr_bench.estimators.batch.base import KernelBlocks
+from klr_bench.estimators.batch.dual import DualCDKLR, warm_path
+from klr_bench.estimators.batch.selection import LAMS
+from klr_bench.estimators.core.cross_validation import GRID, KernelClassifierCV, log_losses
+from klr_bench.estimators.core.expansion import decide
+from klr_bench.estimators.core.kernels import PRECOMPUTED, Kernel
+from klr_bench.estimators.core.operands import nonnegative_diagonal, operands_of
+from klr_bench.estimators.core.parameters import COUNT, NOT_NEGATIVE, POSITIVE, estimator, parameter
+
+
+@estimator
+class DualCDKLRCV(KernelClassifierCV):
+    r"""`DualCDKLR` that chooses gamma and lam by cross-validated log loss.
+
+    .. math::
+
+        (\gamma, \lambda) = \arg\min \; \frac{1}{K} \sum_{k=1}^K \frac{1}{n_k} \sum_{i \in \text{fold } k}
+        -\log P_{-k}(y_i \mid x_i)
+
+    where P_-k is fitted to the rows of the other folds.  For a gamma, the kernel values of all rows are computed once,
+    for all folds and penalties, if they fit into `cache_size`.  In a fold the penalties are solved from the largest to
+    the smallest, each starting from the last solution.  The scores are those of `DualCDKLR` with the same parameters,
+    up to `tol`.  `KLR` learns weights of the features in addition.
+
+    Parameters
+    ----------
+    lams : array of shape (n_lams,) or "auto", default="auto"
+        Values > 0 of lam; "auto" is 0.1, 0.01, ..., 1e-6.
+    tol : float, default=1e-3
+        Relative duality gap >= 0 at which a fit ends.
+    max_iter : int, default=1000
+        Largest number of epochs of a fit, >= 1.
+    cache_size : float, default=1000.0
+        MB > 0 for the kernel values of all rows; each thread takes as much again for those of a fold.  If they do not
+        fit, they are computed again in each epoch.
+
+    Attributes
+    ----------
+    best_estimator_ : DualCDKLR
+        The classifier with the chosen parameters, fitted to all rows.
+
+    References
+    ----------
+    Hastie, Tibshirani, Friedman, The elements of statistical learning, 2009, section 7.10: cross-validation.
+
+    Examples
+    --------
+    >>> from klr_bench import DualCDKLRCV
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(200, noise=0.2, random_state=0)
+    >>> model = DualCDKLRCV(random_state=0).fit(X, y)
+    >>> model.score(X, y) > 0.9, len(model.cv_results_["params"])
+    (True, 30)
+    >>> sorted(model.best_params_)
+    ['gamma', 'lam']
+    """
+
+    lams: object = parameter("auto", *GRID)
+    _: KW_ONLY
+    tol: float = parameter(1e-3, NOT_NEGATIVE)
+    max_iter: int = parameter(1000, COUNT)
+    cache_size: float = parameter(1000.0, POSITIVE)
+
+    _plain = DualCDKLR
+    _grids = {"lams": ("lam", LAMS)}  # noqa: RUF012
+
+    def _fold_losses(self, X, y, codes, weights, gamma, settings):
+        learner, signs = self._learner(gamma=gamma), np.atleast_2d(self._signs(y))
+        rows = learner._rows(X)
+        operands = operands_of(learner._kernel(X), rows).fitting(rows)
+        nonnegative_diagonal(operands, rows)
+        n = len(y)
+        if n * n * rows.dtype.itemsize <= self.cache_size * 1e6:
+            matrix = KernelBlocks(operands, rows, math.inf).whole
+            rows = np.arange(n, dtype=rows.dtype)[:, None]
+            operands = operands_of(Kernel(PRECOMPUTED, matrix=matrix), rows)
+        lams = np.array([setting["lam"] for setting in settings])
+        order = np.argsort(-lams)
+
+        def losses(train, valid):
+            shares = np.ones(len(train)) if weights is None else weights[train]
+            blocks, random = KernelBlocks(operands, rows[train], self.cache_size), np.random.RandomState(self._seed)
+            of_fold = np.ascontiguousarray(signs[:, train])
+            path = warm_path(blocks, of_fold, lams[order], shares / shares.sum(), random, self.tol, self.max_iter)
+            f = np.split(decide(operands, rows[train], np.concatenate(list(path)), rows[valid]), len(lams), axis=1)
+            return np.array([log_losses(f[i], codes[valid]) for i in np.argsort(order)])
+
+        return losses

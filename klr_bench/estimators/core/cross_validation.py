@@ -1,0 +1,229 @@
+"""Choice of parameters by cross-validated log loss: `KernelClassifierCV`."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import KW_ONLY
+from numbers import Integral
+
+import numpy as np
+from scipy.special import log_expit, logsumexp
+from scipy.stats import rankdata
+from sklearn.model_selection import ParameterGrid, StratifiedKFold, check_cv
+from sklearn.utils._param_validation import InvalidParameterError, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from klr_bench.estimators.core.binary import ANY_KERNEL, BinaryKernelClassifier
+from klr_bench.estimators.core.classifier import checked_decision, checked_fit, row_weights
+from klr_bench.estimators.core.kernels import PRECOMPUTED, gamma_of
+from klr_bench.estimators.core.multiclass import SEEDS
+from klr_bench.estimators.core.parameters import CLASS_WEIGHT, JOBS, VERBOSE, Number, estimator, fixed, parameter
+from klr_bench.estimators.core.threads import parallel_map
+
+WIDTHS = (0.03, 0.1, 0.3, 1.0, 3.0)
+"""Values of gamma, as multiples of 1 / (n_features variance)."""
+FOLDS = 5
+"""Default number of folds."""
+GRID = ["array-like", StrOptions({"auto"})]
+"""Constraints of a grid."""
+
+
+@estimator
+class KernelClassifierCV(BinaryKernelClassifier):
+    """Base class of kernel classifiers that choose parameters by cross-validated log loss.
+
+    A subclass has `_plain`, the class whose parameters are chosen; `_grids`, which maps the name of each grid but
+    `gammas` to the parameter and its default values; and `_fold_losses(X, y, codes, weights, gamma, settings)`, which
+    returns a function of the training and the validation rows of a fold that returns the log losses of the latter,
+    (n_settings, n_valid).
+
+    Parameters
+    ----------
+    gammas : array of shape (n_gammas,) or "auto", default="auto"
+        Values > 0 of gamma.  "auto" is 0.03, 0.1, 0.3, 1 and 3 times 1 / (n_features X.var()), for all rows X, and a
+        single value for kernels without gamma.
+    cv : int, splitter, iterable or None, default=None
+        Number of folds >= 2, which are stratified, shuffled by `random_state`, and not more than the smallest class has
+        rows; or an object of scikit-learn that splits the rows; or pairs of indices of training and validation rows.
+        None is 5 folds.
+    kernel : {"rbf", "poly", "linear", "laplacian", "sigmoid", "precomputed"} or callable, default="rbf"
+        As for the class without CV.
+    class_weight : dict, "balanced" or None, default=None
+        Weights >= 0 of the classes, which multiply the weights of the rows.
+    n_jobs : int or None, default=None
+        Number of threads; None uses as many as BLAS would, -1 one per core.  The result does not depend on it.
+    verbose : int or bool, default=False
+        Whether to print the best log loss for each gamma.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes in sorted order, in the dtype of y.
+    best_params_ : dict
+        The parameters with the highest mean score; the first such ones in `cv_results_`.
+    best_score_ : float
+        Their mean score.
+    best_index_ : int
+        Their index in `cv_results_`.
+    cv_results_ : dict
+        As that of scikit-learn's `GridSearchCV`: params, a list of dicts; and arrays of shape (n_candidates,):
+        mean_test_score, std_test_score, rank_test_score, split0_test_score and so on, and param_gamma and so on.  A
+        score is the negative mean log loss of the validation rows, nan if a fit failed.
+    n_support_ : int
+        Number of support vectors of `best_estimator_`.
+    n_features_in_ : int
+        Number of features.
+    """
+
+    gammas: object = parameter("auto", *GRID)
+    _: KW_ONLY
+    cv: object = parameter(None, "cv_object", None)
+    kernel: object = parameter("rbf", *ANY_KERNEL)
+    gamma: str = fixed("scale")
+    class_weight: dict | str | None = parameter(None, *CLASS_WEIGHT)
+    n_jobs: int | None = parameter(None, *JOBS)
+    verbose: int | bool = parameter(False, *VERBOSE)
+
+    @checked_fit
+    def fit(self, X, y, sample_weight=None):
+        """Choose the parameters, and fit the classifier to all rows; return self.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+            Training rows; for a precomputed kernel its values (n_samples, n_samples).
+        y : array of shape (n_samples,)
+            Classes of any type; of two classes, decision values above 0 mean the second in sorted order.
+        sample_weight : array of shape (n_samples,), default=None
+            Weights >= 0 of the rows, which also weight the validation losses.
+
+        Raises
+        ------
+        ValueError
+            If parameters or data are refused, or a class is missing in the training rows of a fold.
+        """
+        begun = time.monotonic()
+        X, y = self._first_rows(X, y)
+        self._seed = self.random_state if isinstance(self.random_state, Integral) else self._random.randint(SEEDS)
+        codes = np.searchsorted(self.classes_, y)
+        weights = row_weights(sample_weight, self.class_weight, X, y, self.classes_)
+        shares = np.ones(len(y)) if weights is None else weights
+        folds = self._folds(X, codes, shares)
+        grids = {name: self._values(of, name, default) for of, (name, default) in self._grids.items()}
+        params, scores, settings = [], [], list(ParameterGrid(grids))
+        for gamma in self._gammas(X):
+            losses = self._fold_losses(X, y, codes, weights, gamma, settings)
+            of_folds = parallel_map(lambda fold: np.average(losses(*fold), axis=1, weights=shares[fold[1]]), folds)  # noqa: B023
+            scores.append(-np.array(of_folds))
+            params += [{"gamma": gamma, **setting} for setting in settings]
+            if self.verbose:
+                least = -np.max(scores[-1].mean(axis=0))
+                took = time.monotonic() - begun
+                print(f"[{type(self).__name__}] gamma {gamma}: log loss {least:.4f}, {took:.1f} s", flush=True)  # noqa: T201
+        self._rank(params, np.concatenate(scores, axis=1))
+        self.best_estimator_ = self._learner(class_weight=self.class_weight, **self.best_params_)
+        self.n_support_ = self.best_estimator_.fit(X, y, sample_weight).n_support_
+        return self
+
+    @checked_decision
+    def decision_function(self, X):
+        """Evaluate the decision function at each row of X.
+
+        The result is float64 of shape (n_samples,), or (n_samples, n_classes) for more than two classes.
+        """
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.decision_function(self._validate(X, dtype=self._dtypes()))
+
+    def predict_proba(self, X):
+        """Return the probability of each class for each row of X, of shape (n_samples, n_classes)."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.predict_proba(self._validate(X, dtype=self._dtypes()))
+
+    def _learner(self, **parameters):
+        """Return a classifier of class `_plain` with the given parameters and those of self."""
+        names = self._plain._get_param_names()
+        shared = {name: value for name, value in self.get_params(deep=False).items() if name in names}
+        return self._plain(**{**shared, "random_state": self._seed, "class_weight": None, **parameters})
+
+    def _gammas(self, X):
+        if isinstance(self.gammas, str) and (callable(self.kernel) or self.kernel in ("linear", PRECOMPUTED)):
+            return ["scale"]
+        return self._values("gammas", "gamma", [float(width * gamma_of("scale", X)) for width in WIDTHS])
+
+    def _values(self, grid, name, default):
+        """Return the values in the grid named `grid` of a parameter; refuse invalid ones."""
+        values = getattr(self, grid)
+        if isinstance(values, str):
+            return list(default)
+        constraint = next(one for one in self._plain._parameter_constraints[name] if isinstance(one, Number))
+        values = np.asarray(values)
+        values = values.tolist() if values.ndim == 1 else []
+        if not values or not all(constraint.is_satisfied_by(value) for value in values):
+            message = (
+                f"The {grid!r} parameter of {type(self).__name__} must be 'auto' or a list of values, each "
+                f"{constraint}. Got {getattr(self, grid)!r} instead."
+            )
+            raise InvalidParameterError(message)
+        return values
+
+    def _folds(self, X, codes, shares):
+        """Return the training and the validation rows of each fold, as a list of pairs of indices."""
+        sizes = class_sizes(self, codes)
+        if self.cv is None or isinstance(self.cv, Integral):
+            cv = StratifiedKFold(n_folds(self.cv, sizes), shuffle=True, random_state=self._seed)
+        else:
+            cv = check_cv(self.cv)
+        folds = list(cv.split(X, codes))
+        if not folds:
+            message = f"The 'cv' parameter of {type(self).__name__} must be folds of the rows. Got {self.cv!r} instead."
+            raise InvalidParameterError(message)
+        for i, (train, valid) in enumerate(folds):
+            totals = np.bincount(codes[train], shares[train], len(sizes))
+            if not (totals > 0).all() or not shares[valid].sum() > 0:
+                message = (
+                    f"{type(self).__name__}: fold {i} needs training rows of each class and validation rows, with "
+                    "weights above 0; use fewer folds."
+                )
+                raise ValueError(message)
+        return folds
+
+    def _rank(self, params, scores):
+        """Set the attributes of the search from the scores (n_folds, n_candidates)."""
+        means = scores.mean(axis=0)
+        ordered = np.nan_to_num(means, nan=-np.inf)
+        self.best_index_ = int(np.argmax(ordered))
+        self.best_params_, self.best_score_ = params[self.best_index_], float(means[self.best_index_])
+        self.cv_results_ = {
+            "params": params,
+            **{f"param_{name}": np.array([one[name] for one in params]) for name in params[0]},
+            **{f"split{i}_test_score": score for i, score in enumerate(scores)},
+            "mean_test_score": means,
+            "std_test_score": scores.std(axis=0),
+            "rank_test_score": rankdata(-ordered, method="min").astype(np.int32),
+        }
+
+
+def class_sizes(estimator, codes):
+    """Return the number of rows of each class; raise ValueError if a class has only one row."""
+    sizes = np.bincount(codes)
+    if sizes.min() < 2:
+        one = estimator.classes_[sizes.argmin()]
+        message = f"{type(estimator).__name__} needs at least two rows of each class, got one of class {one}."
+        raise ValueError(message)
+    return sizes
+
+
+def n_folds(cv, sizes):
+    """Return the number of folds for cv, an int or None, and classes of the given sizes."""
+    return max(min(cv or FOLDS, sizes.min()), 2)
+
+
+def log_losses(f, y, *, is_softmax=False):
+    """Return the log loss of each row, for decision values f (n, k) and class indices y (n,).
+
+    With k > 1 the probabilities are the softmax of f, or of the logarithms of sigmoid(f).
+    """
+    if f.shape[1] == 1:
+        return -log_expit(np.where(y == 1, f[:, 0], -f[:, 0]))
+    logs = f if is_softmax else log_expit(f)
+    return logsumexp(logs, axis=1) - logs[np.arange(len(y)), y]
