@@ -107,7 +107,8 @@ def draw_all(
     unasked = [
         name
         for name, figure in shipped.items()
-        if (figure.usual and asked is None) or figure.comes_with in inputs.table.metrics
+        if (figure.usual and asked is None and inputs.table.metrics.keys() >= {*figure.needs.metrics})
+        or figure.comes_with in inputs.table.metrics
     ]
     for name in dict.fromkeys([*(asked or ()), *unasked]):
         try:
