@@ -194,7 +194,7 @@ def _plot(name: str, plot: Plot, table: str, places: Mapping[str, int]) -> Plain
 
 
 def _axis(axis: Axis) -> Plain:
-    return {"label": axis.label, "log": axis.logarithmic}
+    return {"label": axis.label, "log": axis.logarithmic, "share": axis.is_share, "fromZero": axis.from_zero}
 
 
 def _series(series: Series, places: Mapping[str, int]) -> Plain:

@@ -329,7 +329,11 @@ Object.assign(
           hovermode: "closest",
           dragmode: coarse.matches ? false : "zoom",
           xaxis: side(plot.x.label, scale("x", plot.x.log), "x", whole ? null : zoom.slice(0, 2)),
-          yaxis: side(facet.y.label, scale("y", facet.y.log), "y", whole ? null : zoom.slice(2)),
+          yaxis: {
+            ...side(facet.y.label, scale("y", facet.y.log), "y", whole ? null : zoom.slice(2)),
+            ...(facet.y.share && scale("y", facet.y.log) !== "log" ? { minallowed: 0, maxallowed: 100 } : {}),
+            rangemode: facet.y.fromZero ? "tozero" : "normal",
+          },
           shapes: plot.diagonal
             ? [{ type: "line", x0: 0, y0: 0, x1: 1, y1: 1, line: { color: "#999999", width: 1 }, layer: "below" }]
             : [],
