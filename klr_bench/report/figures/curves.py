@@ -192,7 +192,13 @@ FIGURES: dict[str, Figure] = {
     ),
     "lambda_panels": Figure(
         needs=Needs(metrics=(ACCURACY.metric,), parameter=LAMBDA.metric),
-        plot=partial(means, x=LAMBDA, sides=[ACCURACY, NONZERO, FIT_TIME], dashed=True),
+        plot=partial(
+            means,
+            x=LAMBDA,
+            sides=[ACCURACY, NONZERO, FIT_TIME],
+            curve=lambda line: curve_of(line, LAMBDA.metric),
+            dashed=True,
+        ),
         title="Accuracy, non-zero coefficients and training time against lambda, relative to lambda_max",
     ),
     "log_loss_prototypes": swept(

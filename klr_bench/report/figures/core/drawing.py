@@ -95,7 +95,7 @@ def _draw_facet(axes: Axes, plot: Plot, facet: Facet) -> None:
             _draw_means(axes, series, band=plot.band)
         elif series.kind == "published":
             (hollow,) = axes.plot(series.x, series.y, color=series.look.color, linestyle="none")
-            hollow.set(marker=MARKERS[series.look.marker], markersize=6, mew=0.8, mfc="none")
+            hollow.set(marker=MARKERS[series.look.marker], markersize=6, mew=0.8, mfc="none", clip_on=False)
     scale_axis(axes.xaxis, plot.x)
     scale_axis(axes.yaxis, facet.y)
     low, high = axes.get_ylim()

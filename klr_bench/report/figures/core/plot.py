@@ -39,7 +39,7 @@ COLORS = {
     **{"sky": "#56B4E9", "orange": "#E69F00"},
 }
 """The color-blind safe palette of Okabe and Ito; its colors also differ in lightness."""
-LIGHTEST = 0.6
+LIGHTEST = 0.5
 """Share of white in the color of the last variant of an algorithm."""
 SMALLEST, LARGEST = 1e-30, 1e30
 """Limits of plotted absolute values; matplotlib overflows well below 1e308."""
@@ -184,6 +184,11 @@ class Plot:
     diagonal: bool = False
     band: bool = False
 
+    @property
+    def is_flat(self) -> bool:
+        """True if no facet has two different values to compare."""
+        return all(len({value for one in facet.series for value in one.y}) < 2 for facet in self.facets)
+
 
 def drawable(value: float | None) -> float | None:
     """Return the value, or None if it cannot be drawn."""
@@ -214,11 +219,6 @@ def curve_of(line: Line, *along: str) -> Curve:
     `along` lists the parameters that vary along the curve.
     """
     return line.algorithm, line.variant.without(*along)
-
-
-def algorithm_of(line: Line) -> Curve:
-    """Return the curve that contains all variants of an algorithm."""
-    return line.algorithm, Variant()
 
 
 def curves_of(inputs: Inputs) -> Callable[[Line], Curve]:
@@ -259,7 +259,7 @@ def means(
     inputs: Inputs,
     x: Axis,
     sides: Sequence[Axis],
-    curve: Callable[[Line], Curve] = algorithm_of,
+    curve: Callable[[Line], Curve],
     *,
     repeats: bool = False,
     dashed: bool = False,
@@ -283,7 +283,7 @@ def means(
     for block, side in product(blocks, sides):
         series = {(key, kind): Series(key, look, kind, kind == "mean") for key, look in looks.items() for kind in KINDS}
         lines = [line for line in block.lines if curve(line) in looks]
-        for line in sorted(lines, key=lambda line: _x_of(line, x) or 0.0):
+        for line in sorted(lines, key=lambda line: line.variant.order()):
             ours, single, paper = (series[curve(line), kind] for kind in KINDS)
             rows, name = fits.get((block.dataset, *line.column), []), line_label(line)
             keys, away = [str(row["key"]) for row in rows], side.factor * spread(line, side.metric)
