@@ -40,7 +40,7 @@ COLORS = {
 }
 """The color-blind safe palette of Okabe and Ito; its colors also differ in lightness."""
 LIGHTEST = 0.5
-"""Share of white in the color of the last variant of an algorithm."""
+"""Share of white in the color of the last variant of an algorithm, and of black in that of the first of many."""
 SMALLEST, LARGEST = 1e-30, 1e30
 """Limits of plotted absolute values; matplotlib overflows well below 1e308."""
 
@@ -105,15 +105,17 @@ def looks_of(lines: Iterable[Line], curve: Callable[[Line], Curve], *, dashed: b
         (color, marker), others = pairs[key[0]], variants[key[0]]
         place = others.index(key)
         dash = DASHES[(number if dashed else place) % len(DASHES)]
-        tint = tinted(COLORS[color], LIGHTEST * place / max(1, len(others) - 1))
-        looks[key] = Look(column_label(line.presentation, key[1]), marker, dash, tint)
+        first_tint = -LIGHTEST if len(others) > 2 and color != "black" else 0.0
+        tint = first_tint + (LIGHTEST - first_tint) * place / max(1, len(others) - 1)
+        looks[key] = Look(column_label(line.presentation, key[1]), marker, dash, tinted(COLORS[color], tint))
     return looks
 
 
-def tinted(color: str, white: float) -> str:
-    """Return a color, such as "#0072B2", mixed with a share of white."""
+def tinted(color: str, tint: float) -> str:
+    """Return a color, such as "#0072B2", mixed with a share of white or, if `tint` is negative, of black."""
     parts = (int(color[at : at + 2], 16) for at in (1, 3, 5))
-    return "#" + "".join(f"{round(part + white * (255 - part)):02X}" for part in parts)
+    end = 255 if tint > 0 else 0
+    return "#" + "".join(f"{round(part + abs(tint) * (end - part)):02X}" for part in parts)
 
 
 @dataclass
