@@ -135,7 +135,7 @@ def scale_axis(side: XAxis | YAxis, axis: Axis) -> None:
     if decades < 0.8:
         side.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
     else:
-        steps = (1.0, 2.0, 5.0) if decades < 1 else (1.0, 3.0) if decades < 2.7 else (1.0,)
+        steps = (1.0, 2.0, 5.0) if decades < 1 else (1.0, 3.0) if decades < 2.0 else (1.0,)
         side.set_major_locator(LogLocator(subs=steps, numticks=6))
     side.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
     side.set_minor_formatter(NullFormatter())
