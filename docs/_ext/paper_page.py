@@ -16,6 +16,7 @@ from klr_bench.report import paper_pages as pages
 from klr_bench.report.load import was_run
 from klr_bench.report.manifest import Manifest, read_manifest
 from klr_bench.report.paper_pages import draw_figures
+from klr_bench.report.paper_picture import NAME, TITLE, paper_picture
 from klr_bench.report.papers.reading import experiments_of
 from klr_bench.report.papers.reproduction import Reproduction
 
@@ -45,6 +46,13 @@ class Figures:
         names = {stem: f"{experiment}-{stem}.png" for stem in images}
         self.files |= {names[stem]: content for stem, content in images.items()}
         return names
+
+    def of_paper(self, reproduction: Reproduction) -> str:
+        """Return the file name of the picture of all compared numbers, or "" if there is none."""
+        content = paper_picture(reproduction).get(f"{NAME}.png")
+        name = f"{reproduction.name}-{NAME}.png"
+        self.files |= {name: content} if content else {}
+        return name if content else ""
 
     def run(self, experiment: str) -> bool:
         """Return True if an experiment was run."""
@@ -78,7 +86,7 @@ def paper_page(reproduction: Reproduction, drawn: Figures, results_dir: Path) ->
             f"- {sentence}" for sentence in (numbers_sentence(reproduction), claims_sentence(reproduction)) if sentence
         ),
         _commands(reproduction),
-        _numbers(reproduction),
+        _numbers(reproduction, drawn),
         _tables(reproduction),
         _figures(reproduction, drawn),
         claims_section(reproduction, results_dir),
@@ -103,13 +111,15 @@ def _commands(reproduction: Reproduction) -> str:
     )
 
 
-def _numbers(reproduction: Reproduction) -> str:
+def _numbers(reproduction: Reproduction, drawn: Figures) -> str:
     if not reproduction.lines:
         return ""
     grid = pages.scoreboard_page(reproduction).grids[0]
     rows = [[_table_link(row[0]), *map(escape, row[1:])] for row in grid.rows]
     table = html_table(["", *map(escape, grid.header[1:])], rows, "Reproduction results", numbers=True)
-    return f"## Reproduction results\n\n{html(table + terms(grid.header[1:]))}"
+    text = f"## Reproduction results\n\n{html(table + terms(grid.header[1:]))}"
+    file = drawn.of_paper(reproduction)
+    return f"{text}\n\n```{{figure}} {file}\n:alt: {TITLE}\n:class: picture\n\n{TITLE}.\n```" if file else text
 
 
 def _table_link(name: str) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from klr_bench.metrics.metric import Metric
+from klr_bench.report.manifest import Presentation
 from klr_bench.report.measured import Method
-from klr_bench.results.variants import Variant, variant_text
+from klr_bench.results.variants import Variant, value_text
 
 NONE = "-"
 PLUS_MINUS = " ± "
@@ -59,14 +60,23 @@ def title_of(metric: Metric) -> str:
     return metric.title + UNITS[metric.unit].head
 
 
-def column_label(algorithm_label: str, variant: Variant) -> str:
+def variant_label(variant: Mapping[str, Any], labels: Mapping[str, str]) -> str:
+    """Return the texts that `labels` of an algorithm have for a variant, such as "G=4" if there are none."""
+    texts = []
+    for name, value in variant.items():
+        pair = f"{name}={value_text(value)}"
+        texts.append(labels.get(pair, labels.get(name, f"{name}={{}}").replace("{}", value_text(value))))
+    return ", ".join(filter(None, texts))
+
+
+def column_label(presentation: Presentation, variant: Variant) -> str:
     """Return the display name of an algorithm with its variant, such as "OSKL G=4"."""
-    return f"{algorithm_label} {variant_text(variant)}".strip()
+    return f"{presentation.label} {variant_label(variant, presentation.labels)}".strip()
 
 
 def line_label(line: Method) -> str:
     """Return the display name of a method."""
-    return column_label(line.algorithm_label, line.variant)
+    return column_label(line.presentation, line.variant)
 
 
 def join_names(names: Sequence[str], *, most: int = MOST_NAMED, of: str = "more") -> str:

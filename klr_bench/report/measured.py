@@ -20,7 +20,7 @@ from klr_bench.instantiate import Parameters
 from klr_bench.metrics.metric import Metric
 from klr_bench.report.derived import with_derived
 from klr_bench.report.load import Results
-from klr_bench.report.manifest import Column, Manifest
+from klr_bench.report.manifest import Column, Manifest, Presentation
 from klr_bench.results.variants import Variant
 
 TIMES = frozenset({"fit_time_s", "pass_time_s", "predict_time_s", "setup_time_s", "settled_s"})
@@ -103,7 +103,7 @@ class Method:
     """Results of one algorithm and variant on one data set; `n_ok` repeats were successful."""
 
     algorithm: str
-    algorithm_label: str
+    presentation: Presentation
     variant: Variant
     n_ok: int
     n_repeats: int
@@ -116,6 +116,11 @@ class Method:
     conditions: Conditions = field(default_factory=Conditions)
     params: Parameters = field(default_factory=dict)
     """The variant and the parameters that all records share; without records, the configured ones."""
+
+    @property
+    def algorithm_label(self) -> str:
+        """The display name of the algorithm."""
+        return self.presentation.label or self.algorithm
 
     @property
     def column(self) -> Column:
@@ -179,16 +184,27 @@ def measure(results: Results) -> Measured:
     names += sorted(set(groups) - set(names))
     machines = Counter(_machine(row) for name in names for rows in groups[name].values() for row in _counting(rows))
     machine = min(machines, key=lambda machine: (-machines[machine], machine), default=UNKNOWN)
+    algorithms = {*manifest.config.algorithms, *(algorithm for name in names for algorithm, _ in groups[name])}
+    presentations = {algorithm: manifest.presentation(algorithm) for algorithm in algorithms}
     datasets = [
         MeasuredDataset(
-            name, manifest.dataset_label(name), _methods(name, groups[name], manifest, machine), groups[name]
+            name,
+            manifest.dataset_label(name),
+            _methods(name, groups[name], manifest, machine, presentations),
+            groups[name],
         )
         for name in names
     ]
     return Measured(manifest.experiment, manifest, datasets, machine, results.folder and results.folder.parent)
 
 
-def _methods(dataset: str, groups: dict[Column, list[Row]], manifest: Manifest, machine: Machine) -> list[Method]:
+def _methods(
+    dataset: str,
+    groups: dict[Column, list[Row]],
+    manifest: Manifest,
+    machine: Machine,
+    presentations: Mapping[str, Presentation],
+) -> list[Method]:
     requested = manifest.columns() if dataset in manifest.config.datasets else []
     methods = []
     for column in sorted({*groups, *requested}, key=manifest.order):
@@ -209,7 +225,7 @@ def _methods(dataset: str, groups: dict[Column, list[Row]], manifest: Manifest, 
             entries[name] = Entry.of(values, alike=name not in TIMES or alike)
         method = Method(
             algorithm,
-            manifest.algorithm_label(algorithm),
+            presentations[algorithm],
             variant,
             n_ok,
             n_repeats,

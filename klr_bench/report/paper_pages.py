@@ -11,6 +11,7 @@ from klr_bench.errors import fail, nearest
 from klr_bench.report import render
 from klr_bench.report.figures import DrawnFigures, Inputs, draw_all
 from klr_bench.report.labels import pluralize
+from klr_bench.report.paper_picture import paper_picture
 from klr_bench.report.paper_tables import (
     calibration_sentences,
     measured_text,
@@ -61,8 +62,8 @@ def report_papers(
     The name "all" prints one row per paper.
 
     `table` restricts the report to one table of a paper.  The files in `output`, or <reports_dir>/papers/<name>, are
-    tables.md, tables.tex, numbers.csv, and the figures of the experiments of a paper; `reports_dir` is `results_dir` by
-    default.  Raises KlrBenchError for an unknown paper or table.
+    tables.md, tables.tex, numbers.csv, a picture of all compared numbers, and the figures of the experiments of a
+    paper; `reports_dir` is `results_dir` by default.  Raises KlrBenchError for an unknown paper or table.
     """
     check_formats(formats)
     written = []
@@ -98,9 +99,9 @@ def documents_of(reproduction: Reproduction, table: str | None = None) -> list[D
 def draw_figures(reproduction: Reproduction, table: str | None = None, also: Sequence[str] = ()) -> DrawnFigures:
     """Draw the figures of the experiments of a paper or table, named <experiment>_<figure>.
 
-    `also` has formats in addition to the usual ones.
+    The picture of all numbers is drawn, too, for a whole paper.  `also` has formats in addition to the usual ones.
     """
-    drawn = DrawnFigures()
+    drawn = DrawnFigures(paper_picture(reproduction, also) if table is None else {})
     for experiment in reproduction.results if table is None else reproduction.experiments(table):
         results = reproduction.results[experiment]
         tables = [str(number) for number, entry in reproduction.paper.tables.items() if experiment in entry.experiments]

@@ -92,7 +92,7 @@ def budget_oskl(folder: Path) -> dict[str, str]:
             rows.append(
                 [
                     results.manifest.dataset_label(name),
-                    column_label(results.manifest.algorithm_label(algorithm), variant),
+                    column_label(results.manifest.presentation(algorithm), variant),
                     f"{100 * means['accuracy']:.1f}",
                     f"{means['n_support']:,.0f}",
                     *(["-", "-"] if math.isnan(last[0]) else [f"{100 * last[0]:.1f}", f"{last[1]:,.0f}"]),
@@ -129,7 +129,7 @@ def mistakes(folder: Path) -> dict[str, str]:
     results = read_results(folder)
     records = results.records[results.records["status"] == "ok"]
     means = records.groupby(["algorithm", "variant", "dataset"], sort=False)["mistake_rate"].mean().unstack(sort=False)
-    labels = [column_label(results.manifest.algorithm_label(name), variant) for name, variant in means.index]
+    labels = [column_label(results.manifest.presentation(name), variant) for name, variant in means.index]
     rates = [[f"{100 * rate:.1f}" for rate in line] for line in means.to_numpy()]
     rows = [[label, *line] for label, line in zip(labels, rates, strict=True)]
     head = ["learner", *(results.manifest.dataset_label(name) for name in means.columns)]

@@ -70,7 +70,7 @@ class Run:
     def method_label(self, method: MethodKey) -> str:
         """Return the display name of a method, such as "OSKL G=4"."""
         algorithm, variant = method[1]
-        return column_label(self.manifest.algorithm_label(algorithm), variant)
+        return column_label(self.manifest.presentation(algorithm), variant)
 
     def label(self, method: MethodKey) -> str:
         """Return the display name of a method on a data set, such as "OSKL G=4 on MAGIC"."""

@@ -84,7 +84,8 @@ def draw_all(
 ) -> DrawnFigures:
     """Draw the requested figures.
 
-    A figure of `asked` that lacks what it needs, or cannot be drawn for every method, has a note.
+    A figure of `asked` that lacks what it needs, or cannot be drawn for every method, has a note, and so has a usual
+    figure that would show a single value, which is not drawn.
 
     Parameters
     ----------
@@ -107,13 +108,14 @@ def draw_all(
     unasked = [
         name
         for name, figure in shipped.items()
-        if (figure.usual and asked is None) or figure.comes_with in inputs.table.metrics
+        if (figure.usual and asked is None and inputs.table.metrics.keys() >= {*figure.needs.metrics})
+        or figure.comes_with in inputs.table.metrics
     ]
     for name in dict.fromkeys([*(asked or ()), *unasked]):
         try:
             if name in shipped or own:
                 figure = shipped.get(name) or find(name)
-                notes = _add(drawn, name, figure, inputs, also, explored=explored)
+                notes = _add(drawn, name, figure, inputs, also, explored=explored, requested=name in (asked or ()))
             else:
                 notes = [f"{files[name]} contains code; add own_figures=true to run it and draw its figure."]
         except Exception as error:
@@ -148,6 +150,7 @@ def _add(
     also: Sequence[str],
     *,
     explored: bool,
+    requested: bool,
 ) -> list[str]:
     import matplotlib.style
 
@@ -156,9 +159,12 @@ def _add(
     possible, notes = lacking(inputs, figure.needs)
     if not possible:
         return notes
+    plot = figure.plot(inputs) if figure.plot else None
+    if plot is not None and plot.is_flat and not requested:
+        drawn.notes.append(f"figure {name}: not drawn, because it would show a single value.")
+        return []
     if explored:
         figure = replace(figure, kinds=figure.kinds[-1:], dpi=min(figure.dpi, PAGE_DPI))
-        plot = figure.plot(inputs) if figure.plot else None
         if plot is not None:
             drawn.plots[name] = plot
             return []
@@ -166,7 +172,6 @@ def _add(
         warnings.simplefilter(
             "ignore"
         )  # matplotlib warns about characters missing from the font and about axes without positive values
-        plot = figure.plot(inputs) if figure.plot and not figure.draw else None
         drawings = figure.draw(inputs) if figure.draw else draw_plot(plot) if plot else None
         if not drawings:
             return ["no value can be drawn."]

@@ -1,4 +1,6 @@
-"""Test accuracy against the number of support vectors, with a label for each variant.
+"""Test accuracy against the number of support vectors, as a curve per method.
+
+A line joins variants that differ in one parameter, whose values are labels of the points if there are few.
 
 Labels are placed where they cover nothing, if there is such a place.
 """
@@ -6,6 +8,7 @@ Labels are placed where they cover nothing, if there is such a place.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,9 +16,9 @@ from matplotlib.transforms import Bbox
 
 from klr_bench.report.figures.core.drawing import draw_plot, plain
 from klr_bench.report.figures.core.figure import Figure, Inputs, Needs
-from klr_bench.report.figures.core.plot import ACCURACY, SUPPORT, Plot, Series, means
-from klr_bench.report.labels import line_label
-from klr_bench.results.variants import variant_text
+from klr_bench.report.figures.core.plot import ACCURACY, SUPPORT, Curve, Plot, Series, curves_of, means
+from klr_bench.report.labels import line_label, variant_label
+from klr_bench.report.table import Line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,7 +26,9 @@ if TYPE_CHECKING:
     from matplotlib.text import Annotation
     from matplotlib.transforms import BboxBase
 
-SIZE, MARKER = 7.0, 3.5
+Point = tuple[float, float]
+Label = tuple[float, float, str]
+SIZE, MARKER = 6.5, 3.0
 """Font size of a label and half the width of a marker, in points."""
 PLACES = [
     (sign * across, rise * (up if sign else up + 5.0), side, edge)
@@ -33,13 +38,15 @@ PLACES = [
 ]
 """Label offsets in points and alignments, best first."""
 MOST_LABELS = 12
-"""If a panel has more labels, only those that cover nothing are drawn."""
+"""A panel with more labels has none."""
+PARTS = 30
+"""Number of places of a line segment that labels should not cover."""
 OUTSIDE = 10.0
 """Penalty of a label outside the axes, relative to the area that a label covers."""
 
 
 def _plot(inputs: Inputs) -> Plot | None:
-    return means(inputs, SUPPORT, [ACCURACY], connected=False)
+    return means(inputs, SUPPORT, [ACCURACY], curves_of(inputs), repeats=True)
 
 
 def _draw(inputs: Inputs) -> Drawing | None:
@@ -47,38 +54,49 @@ def _draw(inputs: Inputs) -> Drawing | None:
     drawing = draw_plot(plot) if plot is not None else None
     if plot is None or drawing is None:
         return None
-    texts = {line_label(line): variant_text(line.variant) for block in inputs.table.blocks for line in block.lines}
+    curve = curves_of(inputs)
+    texts = {line_label(line): _label(line, curve(line)) for block in inputs.table.blocks for line in block.lines}
     drawing.draw_without_rendering()  # gives the axes their size
     for axes, facet in zip(drawing.axes, plot.facets, strict=True):
         series = [one for one in facet.series if one.kind == "mean"]
         points = [point for one in series for point in zip(one.y, one.x, one.names, strict=True)]
         labels = [(x, y, plain(texts[name])) for y, x, name in sorted(points, reverse=True) if texts[name]]
+        if len(labels) > MOST_LABELS:
+            continue
         markers = [at for one in facet.series if one.kind != "repeat" for at in zip(one.x, one.y, strict=True)]
-        write_labels(axes, labels, markers, [bar for one in series for bar in _bars(one)])
+        lines = [[*zip(one.x, one.y, strict=True)] for one in series]
+        write_labels(axes, labels, markers, [bar for one in series for bar in _bars(one)], lines)
     return drawing
 
 
+def _label(line: Line, curve: Curve) -> str:
+    """Return the part of a method's name that the legend does not have."""
+    return variant_label(line.variant.without(*curve[1]), line.presentation.labels)
+
+
 def write_labels(
-    axes: Axes, labels: Sequence[tuple[float, float, str]], points: Iterable[tuple[float, float]], bars: Iterable[Bbox]
+    axes: Axes,
+    labels: Sequence[Label],
+    points: Iterable[Point],
+    bars: Iterable[Bbox],
+    lines: Iterable[Sequence[Point]] = (),
 ) -> None:
     """Write labels next to their points, if possible without covering anything.
 
-    `points` and `bars` are in the coordinates of the data.  The axes must have their final size.
+    `points`, `bars` and `lines` are in the coordinates of the data.  The axes must have their final size.
     """
     to_pixels = axes.transData.transform
     half = MARKER * axes.figure.dpi / 72
     taken = [Bbox([at - half, at + half]) for at in map(to_pixels, points)]
+    for start, end in chain.from_iterable(pairwise(map(to_pixels, line)) for line in lines):
+        taken += [Bbox([at - half / 4, at + half / 4]) for at in np.linspace(start, end, PARTS)]
     taken += [Bbox(to_pixels(bar.get_points())).padded(half / 4) for bar in bars]
     for x, y, label in labels:
         text = axes.annotate(label, (x, y), (0.0, 0.0), textcoords="offset points", fontsize=SIZE)
         text.set_in_layout(False)
         boxes = [_moved(text, place) for place in PLACES]
         covered = [_covered(box, taken, axes.bbox) for box in boxes]
-        best = int(np.argmin(covered))
-        if len(labels) > MOST_LABELS and covered[best] > 0:
-            text.remove()
-        else:
-            taken.append(_moved(text, PLACES[best]))
+        taken.append(_moved(text, PLACES[int(np.argmin(covered))]))
 
 
 def _moved(text: Annotation, place: tuple[float, float, str, str]) -> Bbox:
@@ -109,6 +127,6 @@ FIGURE = Figure(
     needs=Needs(metrics=("n_support", "accuracy")),
     draw=_draw,
     plot=_plot,
-    title="Test accuracy against the number of support vectors, with the published values",
+    title="Test accuracy against the number of support vectors; a line joins variants that differ in one parameter",
     usual=True,
 )

@@ -38,14 +38,13 @@ from klr_bench.report.figures.core.plot import (
     looks_of,
     wide_traces,
 )
-from klr_bench.report.labels import line_label
 from klr_bench.results.store import FINISHED
 from klr_bench.results.variants import Variant, to_number
 
 COMPARATOR = "hindsight"
 DELTA = 0.05
 """delta of OSKL's bounds, which hold with probability 1 - 2 delta."""
-TRIVIAL = Look("f = 0; every example", "*", "-", "#888888")
+TRIVIAL = Look("f = 0; every example", "star", "-", "#888888")
 REGRET = Axis("regret", "Regret (log loss)", logarithmic=True)
 SIDES = ((REGRET, "regret_bound", "regret_of_zero"), (SUPPORT, "support_bound", "t"))
 """The panels: an axis, the column with the bound, and the column with the trivial value."""
@@ -83,7 +82,7 @@ def _plot(inputs: Inputs) -> Plot | None:
     curves, facets = bounded(inputs.traces, inputs.records), []
     drawn = {dataset for dataset, *_ in curves}
     lines = [line for block in inputs.table.blocks if block.dataset in drawn for line in block.lines]
-    looks = looks_of({curve_of(line): line_label(line) for line in lines if line.algorithm != COMPARATOR})
+    looks = looks_of([line for line in lines if line.algorithm != COMPARATOR], curve_of)
     for (axis, bound, trivial), block in product(SIDES, inputs.table.blocks):
         here = {curve: curves[block.dataset, *curve] for curve in looks if (block.dataset, *curve) in curves}
         if not any((points[axis.metric] > 0).any() for points, _ in here.values()):

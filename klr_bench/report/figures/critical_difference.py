@@ -1,69 +1,55 @@
-"""Average rank of each method over the data sets; bars join indistinguishable methods.
+"""Average rank of each method over the data sets, beside the groups of indistinguishable methods.
 
-Wilcoxon's signed-rank test with Holm's adjustment decides, as in klr_bench.report.pairwise.  The methods of a group
-have a dot on its bar; a method between two dots without a dot is distinguishable from some of the group.
+Wilcoxon's signed-rank test with Holm's adjustment decides, as in klr_bench.report.pairwise.  A vertical bar is a group:
+none of the methods that have a dot on it differ significantly; a method without a dot differs from some of them.
 """
 
 from __future__ import annotations
 
-import math
-
 from matplotlib.figure import Figure as Drawing
+from matplotlib.ticker import MaxNLocator
 
 from klr_bench.errors import fail
-from klr_bench.report.figures.core.drawing import plain
+from klr_bench.report.figures.core.drawing import marker_style, plain
 from klr_bench.report.figures.core.figure import Figure, Inputs, Needs
-from klr_bench.report.figures.core.plot import COLORS
-from klr_bench.report.labels import line_label
+from klr_bench.report.figures.core.plot import looks_of
 from klr_bench.report.pairwise import chosen_metrics, over_data_sets
 from klr_bench.report.significance import LEVEL
 from klr_bench.report.statistics.across import smallest_p
 
-ROW = 0.24
-"""Distance in inches between two rows of labels or two bars."""
+ROW, GROUP = 0.16, 0.1
+"""Distances in inches between two methods and between two bars."""
 
 
 def _draw(inputs: Inputs) -> Drawing | None:
-    """Draw the ranks on a line from 1 to the number of methods; the better half is on the left."""
+    """Draw a row per method, the best at the top."""
     metrics = chosen_metrics(inputs.table, None)
     if not metrics:
         return None
     ranking = over_data_sets(inputs.table, metrics[0])
     if ranking.missing:
         fail(f"{ranking.missing}.")
-    k = len(ranking.lines)
-    left = math.ceil(k / 2)
-    names = [plain(line_label(line)) for line in ranking.lines]
-    side = 0.07 * max(map(len, names)) + 0.6  # inches, for a label
-    across = min(max(4.2, 0.5 * (k - 1)), 9.0)
-    width = across + 2 * side
-    above, below = 0.95, ROW * (len(ranking.groups) + left + 1.2)
-    drawing = Drawing(figsize=(width, above + below))
-    axes = drawing.add_axes((side / width, 0.0, across / width, below / (above + below)))
-    axes.set(xlim=(1, k), ylim=(-below, 0.0), xticks=range(1, k + 1), yticks=[])
-    axes.spines[["left", "right", "bottom"]].set_visible(False)
-    axes.spines["top"].set_visible(True)
-    axes.grid(visible=False)
-    axes.xaxis.tick_top()
-    meaning = f"bar: methods that do not differ significantly (Wilcoxon, Holm, {100 * (1 - LEVEL):.0f} %)"
-    if smallest_p(ranking.n, k) >= 1 - LEVEL:
-        meaning = "too few data sets for so many lines: none can be distinguished"
-    title = f"Average rank over {ranking.n} data sets, {ranking.metric.title.lower()} (1 is the best)"
-    drawing.text(0.5, 1 - 0.12 / (above + below), f"{plain(title)}\n{meaning}", ha="center", va="top")
+    looks = looks_of(ranking.lines, lambda line: line.column)
+    names = [plain(looks[line.column].label) for line in ranking.lines]
+    k, n_groups = len(names), len(ranking.groups)
+    sides = [max(1.3, 2.5 - 0.066 * max(map(len, names))), GROUP * (n_groups + 1)]
+    width = sum(sides) + 0.066 * max(map(len, names)) + 0.3
+    drawing = Drawing(figsize=(width, ROW * k + 0.5), layout="constrained")
+    ranks, groups = drawing.subplots(1, 2, sharey=True, width_ratios=sides)
+    for place, (line, rank) in enumerate(zip(ranking.lines, ranking.ranks, strict=True)):
+        ranks.plot(rank, place, **marker_style(looks[line.column], connected=False))
+    title = plain(f"Average rank, {ranking.metric.title.lower()},\n{ranking.n} data sets")
+    ranks.set(xlim=(0.5, k + 0.5), ylim=(k - 0.5, -0.5), yticks=range(k), yticklabels=names, xlabel=title)
+    ranks.xaxis.set_major_locator(MaxNLocator(6, integer=True, steps=[1, 2, 5, 10]))
+    ranks.tick_params(axis="y", length=0)
     for number, group in enumerate(ranking.groups):
-        y = -ROW * (number + 1)
-        ranks = [ranking.ranks[place] for place in group]
-        axes.plot(ranks, [y] * len(ranks), "o-", color=COLORS[1], lw=3, ms=6, solid_capstyle="round", clip_on=False)
-    gap, lowest = 0.06 * (k - 1) / across, -ROW * (len(ranking.groups) + 1)
-    for number, (name, rank) in enumerate(zip(names, ranking.ranks, strict=True)):
-        on_left = number < left
-        y = lowest - ROW * ((number if on_left else k - 1 - number) + 0.3)
-        end = 1 if on_left else k
-        axes.plot([rank, rank, end], [0, y, y], color="#666666", linewidth=0.8, clip_on=False, zorder=0)
-        if on_left:
-            axes.text(end - gap, y, f"{name} {rank:.2f}", ha="right", va="center")
-        else:
-            axes.text(end + gap, y, f"{rank:.2f} {name}", ha="left", va="center")
+        groups.plot([number] * len(group), group, ".-", color="#555555", linewidth=0.8, markersize=4)
+    groups.spines[:].set_visible(False)
+    groups.tick_params(axis="y", length=0)
+    note = f"bar: not distinguishable\n(Wilcoxon, Holm, {100 * (1 - LEVEL):.0f} %)"
+    if smallest_p(ranking.n, k) >= 1 - LEVEL:
+        note = "too few data sets to\ndistinguish so many methods"
+    groups.set(xlim=(-1, n_groups), xticks=[], xlabel=note)
     return drawing
 
 

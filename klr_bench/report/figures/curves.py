@@ -21,6 +21,7 @@ from klr_bench.report.figures.core.plot import (
     Series,
     connected,
     curve_of,
+    curves_of,
     drawable,
     fits_of,
     looks_of,
@@ -36,11 +37,15 @@ from klr_bench.results.variants import Variant, to_number
 PLACE = ["dataset", "algorithm", "variant"]
 TIME = Axis("elapsed_s", "Training time (s)", logarithmic=True)
 FIT_TIME = Axis("fit_time_s", TIME.label, logarithmic=True)
-NONZERO = Axis("nonzero_fraction", "Non-zero coefficients (%)", 100.0)
+NONZERO = Axis("nonzero_fraction", "Non-zero coefficients (%)", 100.0, from_zero=True)
+MISTAKES = Axis("mistake_rate", "Mistakes during training (%)", 100.0, from_zero=True)
 LOG_LOSS = Axis("log_loss", "Log loss on test rows")
 LAMBDA = Axis("lam", "lambda / lambda_max", logarithmic=True)
 AUX_GAMMA = "aux_gamma"
-SPARSITY, RELATIVE = Look("Sparsity", "o", "-", COLORS[1]), Look("Relative accuracy", "s", "--", COLORS[2])
+SPARSITY, RELATIVE = (
+    Look("Sparsity", "circle", "-", COLORS["blue"]),
+    Look("Relative accuracy", "square", "--", COLORS["red"]),
+)
 LEAST = 20
 PREDICTED, OBSERVED = Axis("predicted", "Predicted probability"), Axis("positive", "Observed share")
 SELECTED = Axis("n_selected", "Selected features", logarithmic=True)
@@ -81,7 +86,7 @@ def plot_traces(inputs: Inputs, x: Axis, y: Axis) -> Plot | None:
     finished = inputs.records.loc[inputs.records["status"].isin(FINISHED), ["key", *PLACE]]
     places: dict[Any, pd.DataFrame] = dict(iter(points.merge(finished, on="key").groupby(PLACE, sort=False)))
     blocks = [block for block in inputs.table.blocks if any(block.dataset == dataset for dataset, *_ in places)]
-    looks = looks_of({curve_of(line): line_label(line) for block in blocks for line in block.lines})
+    looks = looks_of([line for block in blocks for line in block.lines], curve_of)
     facets = []
     for block in blocks:
         series = []
@@ -110,7 +115,7 @@ def plot_reliability(inputs: Inputs) -> Plot | None:
     facets = []
     for block in inputs.table.blocks:
         series = []
-        for curve, look in looks_of({curve_of(line): line_label(line) for line in lines}, dashed=True).items():
+        for curve, look in looks_of(lines, curve_of, dashed=True).items():
             keys = [str(row["key"]) for row in fits.get((block.dataset, *curve), [])]
             sums = bins[bins["key"].isin(keys)].groupby("bin")[["n", "predicted", "positive"]].sum()
             sums = sums[sums["n"] >= LEAST]
@@ -187,13 +192,25 @@ FIGURES: dict[str, Figure] = {
     ),
     "lambda_panels": Figure(
         needs=Needs(metrics=(ACCURACY.metric,), parameter=LAMBDA.metric),
-        plot=partial(means, x=LAMBDA, sides=[ACCURACY, NONZERO, FIT_TIME], dashed=True),
+        plot=partial(
+            means,
+            x=LAMBDA,
+            sides=[ACCURACY, NONZERO, FIT_TIME],
+            curve=lambda line: curve_of(line, LAMBDA.metric),
+            dashed=True,
+        ),
         title="Accuracy, non-zero coefficients and training time against lambda, relative to lambda_max",
     ),
     "log_loss_prototypes": swept(
         Axis("n_prototypes", "Prototypes", logarithmic=True), LOG_LOSS, "Log loss against the number of prototypes"
     ),
     "log_loss_time": traced(TIME, LOG_LOSS, "Log loss on the test rows against training time"),
+    "mistakes_time": Figure(
+        needs=Needs(metrics=("mistake_rate", FIT_TIME.metric)),
+        plot=lambda inputs: means(inputs, FIT_TIME, [MISTAKES], curves_of(inputs)),
+        title="Mistakes during training against training time; a line joins variants that differ in one parameter",
+        comes_with="mistake_rate",
+    ),
     "nonzero_time": traced(TIME, NONZERO, "The share of non-zero coefficients against training time"),
     "objective_time": traced(TIME, Axis("objective", "Objective"), "The objective against training time"),
     "reliability": Figure(

@@ -18,7 +18,7 @@ import pandas as pd
 from klr_bench.errors import fail
 from klr_bench.report.figures.core.figure import Figure, Inputs, Needs
 from klr_bench.report.figures.core.plot import Axis, Curve, Facet, Plot, connected, curve_of, looks_of
-from klr_bench.report.labels import column_label, pluralize
+from klr_bench.report.labels import pluralize
 from klr_bench.report.measured import conditions_of
 from klr_bench.report.statistics.across import profile, ratios
 from klr_bench.report.statistics.paired import Array
@@ -31,17 +31,20 @@ SOLVED = Axis("solved", "Problems solved (%)")
 
 def _plot(inputs: Inputs) -> Plot | None:
     solvers, all_ratios = profiles_of(inputs)
-    lines = [(curve_of(line, *_along(inputs)), line) for block in inputs.table.blocks for line in block.lines]
-    labels = {solver: column_label(line.algorithm_label, solver[1]) for solver, line in lines}
-    looks = looks_of({solver: labels[solver] for solver in solvers}, dashed=True)
+    lines = [line for block in inputs.table.blocks for line in block.lines]
+    looks = looks_of(
+        [line for line in lines if curve_of(line, *_along(inputs)) in solvers],
+        lambda line: curve_of(line, *_along(inputs)),
+        dashed=True,
+    )
     largest = 1.1 * max(values[np.isfinite(values)].max(initial=2.0) for values in all_ratios.values())
     facets = []
     for gap, values in all_ratios.items():
         series = []
-        for (solver, look), column in zip(looks.items(), values.T, strict=True):
+        for solver, column in zip(solvers, values.T, strict=True):
             steps = np.unique([1.0, *column[np.isfinite(column)], largest])
             shares = 100 * profile(column[:, None], steps)[:, 0]
-            series.append(connected(solver, look, np.repeat(steps, 2)[1:], np.repeat(shares, 2)[:-1]))
+            series.append(connected(solver, looks[solver], np.repeat(steps, 2)[1:], np.repeat(shares, 2)[:-1]))
         if len(values):
             facets.append(Facet(f"gap {gap:g}: {pluralize(len(values), 'problem')}", SOLVED, series))
     return Plot(FACTOR, facets) if facets else None

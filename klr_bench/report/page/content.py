@@ -39,10 +39,6 @@ MACHINE = {
 }
 COLORS = 64  # of a picture on a page
 MEDIA = {"svg": "image/svg+xml", "png": "image/png"}
-SYMBOLS = {
-    **{"o": "circle", "s": "square", "^": "triangle-up", "D": "diamond", "v": "triangle-down", "P": "cross", "X": "x"},
-    **{"<": "triangle-left", ">": "triangle-right", "p": "pentagon", "h": "hexagon", "*": "star"},
-}
 DASHES = {"-": "solid", "--": "dash", "-.": "dashdot", ":": "dot"}
 DIGITS = 6
 """Significant digits of values in a plot; tables have full precision."""
@@ -198,7 +194,7 @@ def _plot(name: str, plot: Plot, table: str, places: Mapping[str, int]) -> Plain
 
 
 def _axis(axis: Axis) -> Plain:
-    return {"label": axis.label, "log": axis.logarithmic}
+    return {"label": axis.label, "log": axis.logarithmic, "share": axis.is_share, "fromZero": axis.from_zero}
 
 
 def _series(series: Series, places: Mapping[str, int]) -> Plain:
@@ -206,7 +202,7 @@ def _series(series: Series, places: Mapping[str, int]) -> Plain:
     dash = DASHES[look.dashes] if isinstance(look.dashes, str) else ",".join(f"{one}px" for one in look.dashes[1])
     return {
         "id": json.dumps([series.curve[0], dict(series.curve[1])]),
-        **{"name": look.label, "symbol": SYMBOLS[look.marker], "dash": dash, "color": look.color},
+        **{"name": look.label, "symbol": look.marker, "dash": dash, "color": look.color},
         "kind": series.kind,
         "connected": series.connected,
         "x": _rounded(series.x),

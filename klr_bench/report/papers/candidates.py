@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, cast
 
 from klr_bench.metrics.metric import Metric
 from klr_bench.report.labels import line_label
+from klr_bench.report.manifest import Presentation
 from klr_bench.report.measured import Conditions, Entry, Machine, Method
 from klr_bench.report.papers.model import Claim, Columns, Paper, Printed, Statement
 from klr_bench.results.variants import Variant, to_number
@@ -43,8 +44,9 @@ def published_methods(claim: Claim, paper: Paper, numbers: Sequence[Printed]) ->
         if one.table in tables and one.algorithm:
             key = one.dataset, one.algorithm, json.dumps(one.params, sort_keys=True)
             entries: dict[str, Entry] = defaultdict(lambda: Entry(0, None, None))
+            shown = Presentation(label=one.label)
             method = Method(
-                one.algorithm, one.label, Variant(), 1, 1, [], 0, entries, conditions=PRINTED, params=one.params
+                one.algorithm, shown, Variant(), 1, 1, [], 0, entries, conditions=PRINTED, params=one.params
             )
             entry = Entry(paper.tables[one.table].repeats or 1, one.value, one.spread)
             cast(dict[str, Entry], methods.setdefault(key, method).entries)[one.metric] = entry

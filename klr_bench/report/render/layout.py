@@ -96,7 +96,7 @@ def _crossed(block: Block, parameter: str, causes: Causes) -> Grid:
     """
     groups: dict[str, dict[Any, Line]] = {}
     for line in block.lines:
-        label = column_label(line.algorithm_label, line.variant.without(parameter))
+        label = column_label(line.presentation, line.variant.without(parameter))
         groups.setdefault(label, {})[line.variant.get(parameter, NONE)] = line
     values = dict.fromkeys(value for by_value in groups.values() for value in by_value)
     order = sorted(values, key=lambda value: -(to_number(value) or 0.0))

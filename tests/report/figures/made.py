@@ -15,6 +15,7 @@ from tests.report.folders import write_cells
 METRICS = {
     **{"accuracy": 0.8, "sparsity": 0.5, "n_support": 40.0, "fit_time_s": 0.5, "log_loss": 0.3, "ece": 0.02},
     **{"n_selected": 10.0, "relevant_found": 0.4, "nonzero_fraction": 0.1, "kernel_error": 0.05},
+    "mistake_rate": 0.2,
 }
 TRACED = {
     **{"accuracy": 0.6, "n_support": 20.0, "objective": 3.0, "duality_gap": 0.1, "nonzero_fraction": 0.2},

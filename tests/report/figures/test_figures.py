@@ -36,7 +36,7 @@ def needed(needs: Needs) -> list[tuple[str, str]]:
 
 
 def test_the_shipped_figures_are_all_that_experiments_ask_for() -> None:
-    assert len(SHIPPED) == 22
+    assert len(SHIPPED) == 23
     assert {name for name in SHIPPED if find(name).usual} == USUAL
     assert all(needed(find(name).needs) and find(name).title for name in SHIPPED)
     for path in (config_dir() / "experiment").glob("*.yaml"):
@@ -130,6 +130,9 @@ def test_the_usual_figures_are_drawn_if_there_is_something_and_have_no_notes(
 ) -> None:
     assert set(draw_all(everything, None).files) == {f"{name}.{kind}" for name in USUAL for kind in ("png", "svg")}
     assert draw_all(everything, []).files == {}
+    flat = draw_all(made.inputs(tmp_path / "flat", made.cell("nc"), made.cell("oskl")), None)
+    note = "figure accuracy_support: not drawn, because it would show a single value."
+    assert (flat.files, flat.notes) == ({}, [note])
     drawn = draw_all(made.inputs(tmp_path, made.cell(metrics={"accuracy": 0.5})), None)
     assert (drawn.files, drawn.notes) == ({}, [])
 

@@ -1,18 +1,26 @@
 """Labels of points and ticks of axes."""
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
+from klr_bench.config import locations
+from klr_bench.config.models import LookConfig
+from klr_bench.report.figures import draw_all, find
 from klr_bench.report.figures.accuracy_support import MOST_LABELS, write_labels
 from klr_bench.report.figures.core.drawing import scale_axis
-from klr_bench.report.figures.core.plot import SUPPORT
+from klr_bench.report.figures.core.plot import SUPPORT, curve_of, looks_of
+from klr_bench.report.labels import line_label
+from tests.report.figures import made
 
 CROWDED = [(10.0, 90.0), (11.0, 90.5), (12.0, 88.0), (30.0, 91.0), (30.0, 80.0), (10.0, 80.0)]
 BARS = [Bbox([[12.0, 86.0], [12.0, 90.0]]), Bbox([[30.0, 78.0], [30.0, 82.0]])]
 
 
-def count_labels(points: list[tuple[float, float]], bars: list[Bbox], *, apart: bool = True) -> int:
+def count_labels(points: list[tuple[float, float]], bars: list[Bbox]) -> int:
     """Write a label of each point; assert that they cover nothing and are inside of the axes, and count them."""
     drawing = Figure(figsize=(5.2, 3.5), layout="constrained")
     axes = drawing.add_subplot(xscale="log")
@@ -21,7 +29,7 @@ def count_labels(points: list[tuple[float, float]], bars: list[Bbox], *, apart: 
     write_labels(axes, [(x, y, f"budget={100 * x:.0f}") for x, y in points], points, bars)
     taken = [Bbox([at - 2, at + 2]) for at in map(axes.transData.transform, points)]
     taken += [Bbox(axes.transData.transform(bar.get_points())) for bar in bars]
-    for label in (text.get_window_extent() for text in axes.texts if apart):
+    for label in (text.get_window_extent() for text in axes.texts):
         assert not any(label.overlaps(other) for other in taken)
         assert axes.bbox.x0 <= label.x0 <= label.x1 <= axes.bbox.x1
         assert axes.bbox.y0 <= label.y0 <= label.y1 <= axes.bbox.y1
@@ -34,10 +42,49 @@ def test_labels_cover_neither_each_other_nor_points_and_stay_inside() -> None:
         assert count_labels(CROWDED, bars) == len(CROWDED)
 
 
-def test_only_of_many_labels_those_without_a_place_are_left_out() -> None:
-    assert count_labels([(10.0, 90.0)] * MOST_LABELS, [], apart=False) == MOST_LABELS
-    points = [(10.0 + k, 90.0 - k % 3) for k in range(2 * MOST_LABELS)]
-    assert 0 < count_labels(points, []) < len(points)
+def test_a_panel_with_many_points_has_no_labels(tmp_path: Path) -> None:
+    for number, labeled in ((MOST_LABELS, True), (MOST_LABELS + 1, False)):
+        cells = [
+            made.cell("oskl", {"G": G}, metrics={"accuracy": 0.9 - 0.01 * G, "n_support": 100 / G})
+            for G in range(1, number + 1)
+        ]
+        drawing = draw_all(made.inputs(tmp_path / str(number), *cells), ["accuracy_support"])
+        assert (b"<!-- G=2 -->" in drawing.files["accuracy_support.svg"]) == labeled
+
+
+def test_labels_of_variants_are_those_of_the_yaml_files(tmp_path: Path) -> None:
+    variants: list[dict[str, Any]] = [{"lam": lam, "project": flag} for lam in (1e-4, "cv") for flag in (True, False)]
+    (block,) = made.inputs(tmp_path, *(made.cell("pegasos", variant) for variant in variants)).table.blocks
+    tuned, fixed = "pegasos tuned lambda", "pegasos lambda=0.0001"
+    assert {line_label(line) for line in block.lines} == {tuned, f"{tuned}, projected", fixed, f"{fixed}, projected"}
+    own = {"labels": {"lam": "L{}", "project=True": ""}, "look": {"color": "red", "marker": "star"}}
+    (block,) = made.inputs(
+        tmp_path / "own", made.cell("pegasos", variants[0]), algorithms={"pegasos": own}
+    ).table.blocks
+    assert line_label(block.lines[0]) == "pegasos L0.0001", "what the run stored is preferred"
+    assert block.lines[0].presentation.look == LookConfig(**own["look"])
+
+
+def test_each_algorithm_has_a_look_of_its_own_in_every_figure(tmp_path: Path) -> None:
+    searched = locations.folders()
+    paths = [locations.find("algorithm", name, searched) for name in locations.names("algorithm", searched)]
+    looks = [LookConfig(**locations.read(path)["look"]) for path in paths]
+    assert len({(look.color, look.marker) for look in looks}) == len(looks)
+    cells = [made.cell(name) for name in ("nc", "mine", "yours", "oskl")]
+    lines = made.inputs(tmp_path, *cells).table.blocks[0].lines
+    alone = looks_of([line for line in lines if line.algorithm == "nc"], curve_of)
+    together = looks_of(lines, curve_of)
+    assert alone.items() <= together.items()
+    assert len({(look.color, look.marker) for look in together.values()}) == 4
+
+
+def test_an_accuracy_axis_ends_at_100_percent(tmp_path: Path) -> None:
+    cells = [
+        made.cell("oskl", repeat=repeat, metrics={"accuracy": accuracy, "n_support": 5.0})
+        for repeat, accuracy in enumerate((0.5, 1.0))
+    ]
+    drawing = find("accuracy_support").draw(made.inputs(tmp_path, *cells))  # type: ignore[misc]
+    assert drawing.axes[0].get_ylim()[1] == 100.0  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("values", [(140_000, 220_000), (7_000, 10_500), (2.1, 9.0), (400, 16_000), (1, 1e6)])

@@ -32,17 +32,18 @@ def ordered(n_data_sets: int, n_methods: int) -> Any:
 
 
 def bars(axes: Any) -> list[Any]:
-    return [line for line in axes.lines if line.get_linewidth() == 3]
+    return [line for line in axes.lines if len(line.get_xdata()) > 1]
 
 
 def test_the_diagram_has_a_place_for_each_method_and_a_bar_for_each_group(tmp_path: Path) -> None:
-    (axes,) = find("critical_difference").draw(ranked(tmp_path / "apart", ordered(7, 3))).axes
-    assert [text.get_text() for text in axes.texts] == ["nc G=2 1.00", "nc G=1 2.00", "3.00 nc G=0"]
-    assert bars(axes) == []  # each is above the next on all seven sets: p = 3 / 64
+    ranks, groups = find("critical_difference").draw(ranked(tmp_path / "apart", ordered(7, 3))).axes
+    assert [text.get_text() for text in ranks.get_yticklabels()] == ["nc G=2", "nc G=1", "nc G=0"]
+    assert [line.get_xydata().tolist() for line in ranks.lines] == [[[1.0, 0.0]], [[2.0, 1.0]], [[3.0, 2.0]]]
+    assert bars(groups) == []  # each is above the next on all seven sets: p = 3 / 64
     inputs = ranked(tmp_path / "alike", 0.5 + 0.1 * np.random.default_rng(0).random((8, 4)))
     found = over_data_sets(inputs.table, inputs.table.metrics["accuracy"])
-    (bar,) = bars(find("critical_difference").draw(inputs).axes[0])
-    assert tuple(bar.get_xdata()) == tuple(found.ranks[place] for place in found.groups[0])
+    (bar,) = bars(find("critical_difference").draw(inputs).axes[1])
+    assert tuple(bar.get_ydata()) == tuple(found.groups[0])
     assert len(found.groups[0]) == 4
 
 
@@ -53,8 +54,10 @@ def test_no_label_of_the_diagram_covers_another(tmp_path: Path, n_methods: int) 
     with matplotlib.style.context(["default", STYLE]):
         drawing = find("critical_difference").draw(inputs)
         drawing.draw_without_rendering()
-    taken = [text.get_window_extent() for text in drawing.axes[0].get_xticklabels()]
-    for box in (text.get_window_extent() for text in [*drawing.axes[0].texts, *drawing.texts]):
+    ranks, groups = drawing.axes
+    taken = []
+    texts = [*ranks.get_xticklabels()[:-1], *ranks.get_yticklabels(), ranks.xaxis.label, groups.xaxis.label]
+    for box in (text.get_window_extent() for text in texts):
         assert not any(box.overlaps(other) for other in taken)
         assert 0 <= box.x0 <= box.x1 <= drawing.bbox.x1
         assert 0 <= box.y0 <= box.y1 <= drawing.bbox.y1

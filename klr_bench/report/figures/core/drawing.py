@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,57 +13,78 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from klr_bench.printing import shortened
-from klr_bench.report.figures.core.plot import Axis, Facet, Plot, Series
+from klr_bench.report.figures.core.plot import MARKERS, Axis, Facet, Look, Plot, Series
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import XAxis, YAxis
 
 STYLE = {
-    **{"font.size": 9.0, "axes.titlesize": 10.0, "axes.spines.top": False, "axes.spines.right": False},
-    **{"axes.grid": True, "grid.color": "#e4e4e4", "grid.linewidth": 0.6, "axes.axisbelow": True},
+    **{"font.size": 8.0, "axes.titlesize": 8.0, "axes.spines.top": False, "axes.spines.right": False},
+    **{"axes.linewidth": 0.6, "xtick.major.width": 0.6, "ytick.major.width": 0.6, "xtick.minor.width": 0.4},
+    **{"axes.grid": True, "grid.color": "#e8e8e8", "grid.linewidth": 0.5, "axes.axisbelow": True},
     **{"axes.xmargin": 0.08, "axes.ymargin": 0.08},  # leave space for the labels of the outermost points
-    **{"errorbar.capsize": 2.0, "svg.hashsalt": "klr-bench", "legend.frameon": False},
+    **{"errorbar.capsize": 0.0, "svg.hashsalt": "klr-bench", "legend.frameon": False},
 }
-PANELS_PER_ROW = 3
+PANELS = {1: (3.4, 2.5), 2: (3.4, 2.6), 3: (2.35, 2.1)}
+"""Width and height of a panel in inches, by the number of panels per row: a column, or the width of a page."""
 LONGEST_LABEL = 80
 """Maximum number of characters of a label."""
+SIZES = {"star": 6.5, "pentagon": 4.5, "hexagon": 4.5}
+"""Sizes of markers in points; others have SIZE."""
+SIZE = 4.0
 LIGHT_GREY = "#999999"
 
 
 def draw_plot(plot: Plot) -> Drawing | None:
     """Draw a plot with error bars and published values; return None if there are no means."""
     series = [one for facet in plot.facets for one in facet.series]
-    connected = {one.look: one.connected for one in series if one.kind == "mean"}
-    if not connected:
+    looks = dict.fromkeys(one.look for one in series if one.kind == "mean")
+    if not looks:
         return None
-    handles = []
-    for look, lines in connected.items():
-        style: dict[str, Any] = {
-            "marker": look.marker,
-            "linestyle": look.dashes if lines else "none",
-            "color": look.color,
-        }
-        handles.append(Line2D([], [], label=plain(look.label), **style))
+    lines = {one.look for one in series if one.kind == "mean" and len(one.x) > 1}
+    handles = [Line2D([], [], label=plain(look.label), **marker_style(look, connected=look in lines)) for look in looks]
     if any(one.kind == "published" for one in series):
-        handles.append(Line2D([], [], marker="o", linestyle="none", mfc="none", color="#666666", label="published"))
+        handles.append(
+            Line2D([], [], marker="o", linestyle="none", mfc="none", ms=5, mew=0.8, color="#666666", label="published")
+        )
     if plot.diagonal:
         handles.append(Line2D([], [], color=LIGHT_GREY, linewidth=0.8, label="calibrated"))
-    n_columns = 2 if len(plot.facets) == 4 else min(PANELS_PER_ROW, len(plot.facets))
+    n_columns = 2 if len(plot.facets) == 4 else min(max(PANELS), len(plot.facets))
     n_rows = math.ceil(len(plot.facets) / n_columns)
-    width = max(5.2, 3.6 * n_columns)
-    entry = 0.8 + 0.075 * max(len(str(one.get_label())) for one in handles)  # inches, of the legend
-    legend_rows = math.ceil(len(handles) / max(1, int(width / entry)))
-    drawing = Drawing(figsize=(width, 3.0 * n_rows + 0.3 + 0.18 * legend_rows), layout="constrained")
+    across, up = PANELS[n_columns]
+    legend_columns = _legend_columns([str(one.get_label()) for one in handles], n_columns * across)
+    legend_rows = math.ceil(len(handles) / legend_columns)
+    size = n_columns * across, n_rows * up + 0.1 + 0.16 * legend_rows
+    drawing = Drawing(figsize=size, layout="constrained")
     same = len({facet.y.label for facet in plot.facets}) == 1
+    titles = {plain(facet.title) for facet in plot.facets}
+    if one_title := len(titles) == 1:
+        drawing.suptitle(*titles, fontsize="medium")
     for number, facet in enumerate(plot.facets):
-        axes = drawing.add_subplot(n_rows, n_columns, number + 1, title=plain(facet.title), xlabel=plot.x.label)
+        axes = drawing.add_subplot(n_rows, n_columns, number + 1, xlabel=plot.x.label)
+        if not one_title:
+            axes.set_title(plain(facet.title))
         if number % n_columns == 0 or not same:
             axes.set_ylabel(facet.y.label)
         _draw_facet(axes, plot, facet)
-    legend_columns = math.ceil(len(handles) / legend_rows)
-    drawing.legend(handles=handles, loc="outside lower center", ncols=legend_columns, handlelength=3)
+    drawing.legend(handles=handles, loc="outside lower center", ncols=legend_columns, columnspacing=1.2)
     return drawing
+
+
+def _legend_columns(labels: Sequence[str], width: float) -> int:
+    """Return the number of columns of a legend that is at most `width` inches wide."""
+    sizes = [0.45 + 0.066 * len(label) for label in labels]
+    fitting = (n for n in range(len(sizes), 1, -1) if sum(map(max, np.array_split(sizes, n))) <= width)
+    return next(fitting, 1)
+
+
+def marker_style(look: Look, *, connected: bool) -> dict[str, Any]:
+    """Return the properties of a matplotlib line with a certain look, or of its markers alone."""
+    return {
+        **{"color": look.color, "linestyle": look.dashes if connected else "none", "linewidth": 1.0},
+        **{"marker": MARKERS[look.marker], "markersize": SIZES.get(look.marker, SIZE), "markeredgewidth": 0.0},
+    }
 
 
 def _draw_facet(axes: Axes, plot: Plot, facet: Facet) -> None:
@@ -73,22 +95,27 @@ def _draw_facet(axes: Axes, plot: Plot, facet: Facet) -> None:
             _draw_means(axes, series, band=plot.band)
         elif series.kind == "published":
             (hollow,) = axes.plot(series.x, series.y, color=series.look.color, linestyle="none")
-            hollow.set(marker=series.look.marker, markersize=8, mfc="none")
+            hollow.set(marker=MARKERS[series.look.marker], markersize=6, mew=0.8, mfc="none", clip_on=False)
     scale_axis(axes.xaxis, plot.x)
     scale_axis(axes.yaxis, facet.y)
+    low, high = axes.get_ylim()
+    if facet.y.is_share:
+        axes.set_ylim(max(low, 0.0), min(high, 100.0))
+    if facet.y.from_zero:
+        axes.set_ylim(bottom=0.0)
     if plot.diagonal:
         axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
 
 
 def _draw_means(axes: Axes, series: Series, *, band: bool) -> None:
     look, has_spread = series.look, any(series.spread)
-    style: dict[str, Any] = {"color": look.color, "linestyle": look.dashes if series.connected else "none"}
-    style |= {"marker": "" if series.sizes else look.marker, "markersize": 4 if series.connected else 5}
+    style = marker_style(look, connected=series.connected) | ({"marker": ""} if series.sizes else {})
     y_errors = series.spread if has_spread and not band else None
     x_errors = series.x_spread if any(series.x_spread) and not series.connected else None
-    axes.errorbar(series.x, series.y, y_errors, x_errors, **style, linewidth=1.2, elinewidth=0.8)
+    line, _, _ = axes.errorbar(series.x, series.y, y_errors, x_errors, **style, elinewidth=0.6)
+    line.set_clip_on(False)  # a marker at an end of the axis is drawn whole; error bars end there
     if series.sizes:
-        axes.scatter(series.x, series.y, series.sizes, color=look.color, marker=look.marker, linewidths=0)
+        axes.scatter(series.x, series.y, series.sizes, color=look.color, marker=MARKERS[look.marker], linewidths=0)
     if band and has_spread:
         up, spread = np.array(series.y), np.array(series.spread)
         axes.fill_between(series.x, up - spread, up + spread, color=look.color, alpha=0.15, linewidth=0)
@@ -100,6 +127,7 @@ def scale_axis(side: XAxis | YAxis, axis: Axis) -> None:
     An axis of less than 0.8 decades has evenly spaced ticks: powers of ten times 1, 2 and 5 would be too few.
     """
     if not axis.logarithmic:
+        side.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
         return
     (side.axes.set_xscale if side.axis_name == "x" else side.axes.set_yscale)("log")
     low, high = side.get_view_interval()
@@ -107,7 +135,7 @@ def scale_axis(side: XAxis | YAxis, axis: Axis) -> None:
     if decades < 0.8:
         side.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
     else:
-        steps = (1.0, 2.0, 5.0) if decades < 1 else (1.0, 3.0) if decades < 2.7 else (1.0,)
+        steps = (1.0, 2.0, 5.0) if decades < 1 else (1.0, 3.0) if decades < 2.0 else (1.0,)
         side.set_major_locator(LogLocator(subs=steps, numticks=6))
     side.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
     side.set_minor_formatter(NullFormatter())

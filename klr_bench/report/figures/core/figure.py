@@ -81,7 +81,7 @@ class Figure:
     usual: bool = False
     comes_with: str = ""
     kinds: tuple[str, ...] = ("png", "svg")
-    dpi: float = 160.0
+    dpi: float = 200.0
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal
+from zlib import crc32
 
 from klr_bench.report.labels import column_label, line_label
 from klr_bench.report.table import Line
@@ -27,10 +28,19 @@ Row = Mapping[Hashable, Any]
 Kind = Literal["mean", "repeat", "published"]
 KINDS: tuple[Kind, ...] = ("mean", "repeat", "published")
 
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "*")
+MARKERS = {
+    **{"circle": "o", "square": "s", "triangle-up": "^", "diamond": "D", "triangle-down": "v", "cross": "P", "x": "X"},
+    **{"triangle-left": "<", "triangle-right": ">", "pentagon": "p", "hexagon": "h", "star": "*"},
+}
+"""Names of markers in matplotlib, keyed by their names in YAML files and in plotly."""
 DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 3)))
-COLORS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+COLORS = {
+    **{"black": "#000000", "blue": "#0072B2", "red": "#D55E00", "green": "#009E73", "pink": "#CC79A7"},
+    **{"sky": "#56B4E9", "orange": "#E69F00"},
+}
 """The color-blind safe palette of Okabe and Ito; its colors also differ in lightness."""
+LIGHTEST = 0.5
+"""Share of white in the color of the last variant of an algorithm, and of black in that of the first of many."""
 SMALLEST, LARGEST = 1e-30, 1e30
 """Limits of plotted absolute values; matplotlib overflows well below 1e308."""
 
@@ -39,13 +49,20 @@ SMALLEST, LARGEST = 1e-30, 1e30
 class Axis:
     """Horizontal or vertical axis of a plot.
 
-    It shows a metric, a parameter, "t" or "elapsed_s", and values are multiplied by `factor`.
+    It shows a metric, a parameter, "t" or "elapsed_s", and values are multiplied by `factor`.  With `from_zero` it
+    starts at 0.
     """
 
     metric: str
     label: str
     factor: float = 1.0
     logarithmic: bool = False
+    from_zero: bool = False
+
+    @property
+    def is_share(self) -> bool:
+        """True if the values are shares in percent, which an axis shows from 0 to 100 at most."""
+        return self.factor == 100.0 and not self.logarithmic
 
     def scaled(self, value: float | None) -> float | None:
         """Return a value in the unit of the axis, or None if it cannot be displayed."""
@@ -59,7 +76,7 @@ EXAMPLES = Axis("t", "Examples seen", logarithmic=True)
 
 @dataclass(frozen=True)
 class Look:
-    """Appearance of a curve, the same in every facet and distinguishable without color."""
+    """Appearance of a curve, the same in every facet and distinguishable without color; `marker` is from MARKERS."""
 
     label: str
     marker: str
@@ -67,21 +84,38 @@ class Look:
     color: str
 
 
-def looks_of(labels: Mapping[Curve, str], *, dashed: bool = False) -> dict[Curve, Look]:
-    """Assign an appearance to each curve, based on the labels.
+def looks_of(lines: Iterable[Line], curve: Callable[[Line], Curve], *, dashed: bool = False) -> dict[Curve, Look]:
+    """Assign an appearance to each curve: the color and marker of its algorithm, and a tint and dash per variant.
 
-    Each curve has a marker, each algorithm a color, and each of its variants a dash; the variants of a single
-    algorithm have a color each.  With `dashed` each curve has its own dash.
+    An algorithm whose YAML file has no look gets an unused one that depends on its name.  With `dashed` each curve has
+    its own dash.
     """
-    algorithms = list(dict.fromkeys(algorithm for algorithm, _ in labels))
+    first: dict[Curve, Line] = {}
+    for line in lines:
+        first.setdefault(curve(line), line)
+    variants = {name: [key for key in first if key[0] == name] for name, _ in first}
+    pairs: dict[str, tuple[str, str]] = {
+        key[0]: (look.color, look.marker) for key, line in first.items() if (look := line.presentation.look)
+    }
+    for name in variants:
+        free = sorted({*product(COLORS, MARKERS)} - {*pairs.values()}) or [*product(COLORS, MARKERS)]
+        pairs.setdefault(name, free[crc32(name.encode()) % len(free)])
     looks: dict[Curve, Look] = {}
-    for number, (curve, label) in enumerate(labels.items()):
-        variants = [other for other in labels if other[0] == curve[0]]
-        dash = number if dashed else variants.index(curve)
-        color = number if len(algorithms) == 1 else algorithms.index(curve[0])
-        marker = MARKERS[number % len(MARKERS)]
-        looks[curve] = Look(label, marker, DASHES[dash % len(DASHES)], COLORS[color % len(COLORS)])
+    for number, (key, line) in enumerate(first.items()):
+        (color, marker), others = pairs[key[0]], variants[key[0]]
+        place = others.index(key)
+        dash = DASHES[(number if dashed else place) % len(DASHES)]
+        first_tint = -LIGHTEST if len(others) > 2 and color != "black" else 0.0
+        tint = first_tint + (LIGHTEST - first_tint) * place / max(1, len(others) - 1)
+        looks[key] = Look(column_label(line.presentation, key[1]), marker, dash, tinted(COLORS[color], tint))
     return looks
+
+
+def tinted(color: str, tint: float) -> str:
+    """Return a color, such as "#0072B2", mixed with a share of white or, if `tint` is negative, of black."""
+    parts = (int(color[at : at + 2], 16) for at in (1, 3, 5))
+    end = 255 if tint > 0 else 0
+    return "#" + "".join(f"{round(part + abs(tint) * (end - part)):02X}" for part in parts)
 
 
 @dataclass
@@ -152,6 +186,11 @@ class Plot:
     diagonal: bool = False
     band: bool = False
 
+    @property
+    def is_flat(self) -> bool:
+        """True if no facet has two different values to compare."""
+        return all(len({value for one in facet.series for value in one.y}) < 2 for facet in self.facets)
+
 
 def drawable(value: float | None) -> float | None:
     """Return the value, or None if it cannot be drawn."""
@@ -184,9 +223,20 @@ def curve_of(line: Line, *along: str) -> Curve:
     return line.algorithm, line.variant.without(*along)
 
 
-def algorithm_of(line: Line) -> Curve:
-    """Return the curve that contains all variants of an algorithm."""
-    return line.algorithm, Variant()
+def curves_of(inputs: Inputs) -> Callable[[Line], Curve]:
+    """Return the function that gives the curve of a method: variants that differ in one parameter share a curve.
+
+    The parameter is the first of the algorithm with only numbers as values.
+    """
+    values: dict[str, dict[str, list[Any]]] = {}
+    for line in (line for block in inputs.table.blocks for line in block.lines):
+        for name, value in line.variant.items():
+            values.setdefault(line.algorithm, {}).setdefault(name, []).append(value)
+    numeric = {
+        algorithm: [name for name in lists if None not in map(to_number, lists[name])][:1]
+        for algorithm, lists in values.items()
+    }
+    return lambda line: curve_of(line, *numeric.get(line.algorithm, ()))
 
 
 def fits_of(inputs: Inputs) -> dict[Place, list[Row]]:
@@ -211,41 +261,39 @@ def means(
     inputs: Inputs,
     x: Axis,
     sides: Sequence[Axis],
-    curve: Callable[[Line], Curve] = algorithm_of,
+    curve: Callable[[Line], Curve],
     *,
-    connected: bool = True,
+    repeats: bool = False,
     dashed: bool = False,
 ) -> Plot | None:
     """Plot the mean metrics of the methods in a table against a parameter or metric `x`.
 
     Returns None if there are no points.
 
-    `x` is a parameter or a metric, and `curve` groups methods into series.  Published values, and the repeats if points
-    are not connected, are series of their own.
+    `x` is a parameter or a metric, and `curve` groups methods into series.  Published values, and the repeats if they
+    are requested, are series of their own.
     """
     fits, blocks = fits_of(inputs), inputs.table.blocks
-    looks = looks_of(
-        {
-            curve(line): column_label(line.algorithm_label, curve(line)[1])
-            for block in blocks
-            for line in block.lines
-            if _x_of(line, x) is not None and any(mean(line, side.metric) is not None for side in sides)
-        },
-        dashed=dashed,
-    )
+    drawn = [
+        line
+        for block in blocks
+        for line in block.lines
+        if _x_of(line, x) is not None and any(mean(line, side.metric) is not None for side in sides)
+    ]
+    looks = looks_of(drawn, curve, dashed=dashed)
     facets = []
     for block, side in product(blocks, sides):
-        series = {(key, kind): Series(key, look, kind, connected) for key, look in looks.items() for kind in KINDS}
+        series = {(key, kind): Series(key, look, kind, kind == "mean") for key, look in looks.items() for kind in KINDS}
         lines = [line for line in block.lines if curve(line) in looks]
-        for line in sorted(lines, key=lambda line: _x_of(line, x) or 0.0):
-            ours, repeats, paper = (series[curve(line), kind] for kind in KINDS)
+        for line in sorted(lines, key=lambda line: line.variant.order()):
+            ours, single, paper = (series[curve(line), kind] for kind in KINDS)
             rows, name = fits.get((block.dataset, *line.column), []), line_label(line)
             keys, away = [str(row["key"]) for row in rows], side.factor * spread(line, side.metric)
             if ours.add(x.scaled(_x_of(line, x)), side.scaled(mean(line, side.metric)), keys, name, away):
                 ours.x_spread.append(x.factor * spread(line, x.metric))
-                for row in rows if len(rows) > 1 and not connected else ():
+                for row in rows if repeats and len(rows) > 1 else ():
                     up = side.scaled(drawable(row.get(side.metric)))
-                    repeats.add(x.scaled(_x_of(line, x, row)), up, [str(row["key"])], name)
+                    single.add(x.scaled(_x_of(line, x, row)), up, [str(row["key"])], name)
             across = _x_of(line, x) if x.metric in line.variant else published(line, x.metric)
             paper.add(x.scaled(across), side.scaled(published(line, side.metric)), keys, name)
         filled = [one for one in series.values() if one.x]

@@ -17,7 +17,11 @@ Object.assign(
     };
     /* The colors of Okabe and Ito, lighter on a dark ground. */
     const ON_DARK = { "#000000": "#f0f0f0", "#0072B2": "#5ab4f0", "#D55E00": "#ff8a3c", "#009E73": "#2fd3a5" };
-    const color = (name) => (isDark() ? ON_DARK[name] || name : name);
+    const lighter = (name) => {
+      const parts = [1, 3, 5].map((at) => parseInt(name.slice(at, at + 2), 16));
+      return Math.max(...parts) < 160 ? `rgb(${parts.map((part) => Math.round((part + 255) / 2))})` : name;
+    };
+    const color = (name) => (isDark() ? ON_DARK[name] || lighter(name) : name);
     const SHAPES = {
       circle: "M2 6a4 4 0 1 0 8 0a4 4 0 1 0-8 0",
       square: "M2 2h8v8h-8z",
@@ -329,7 +333,11 @@ Object.assign(
           hovermode: "closest",
           dragmode: coarse.matches ? false : "zoom",
           xaxis: side(plot.x.label, scale("x", plot.x.log), "x", whole ? null : zoom.slice(0, 2)),
-          yaxis: side(facet.y.label, scale("y", facet.y.log), "y", whole ? null : zoom.slice(2)),
+          yaxis: {
+            ...side(facet.y.label, scale("y", facet.y.log), "y", whole ? null : zoom.slice(2)),
+            ...(facet.y.share && scale("y", facet.y.log) !== "log" ? { minallowed: 0, maxallowed: 100 } : {}),
+            rangemode: facet.y.fromZero ? "tozero" : "normal",
+          },
           shapes: plot.diagonal
             ? [{ type: "line", x0: 0, y0: 0, x1: 1, y1: 1, line: { color: "#999999", width: 1 }, layer: "below" }]
             : [],
