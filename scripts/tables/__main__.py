@@ -17,6 +17,7 @@ from estimators import estimators
 from learners import budget_all, budget_oskl, defaults, mistakes
 from methods import choose
 from papers import first_page, scoreboard
+from real_tables import real_tables
 from scale import benchmark, bits, blocks, far_end, how_long, many, speed, stream_learners
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,6 +44,7 @@ PAGES: dict[str, tuple[tuple[Callable[[Path], dict[str, str]], str], ...]] = {
     "docs/methods/index.md": ((choose, ""),),
     "docs/methods/estimators.md": ((estimators, ""),),
     "docs/methods/defaults.md": ((defaults, "defaults"),),
+    "docs/methods/tables.md": ((real_tables, "tables"),),
     "docs/methods/budget_oskl.md": ((budget_oskl, ""), (budget_all, "budget_all"), (mistakes, "mistakes")),
     "docs/scale/index.md": ((compared, "benchmark"), (how_long, "benchmark")),
     "docs/scale/clusters.md": ((far_end, "benchmark"), (projection, "benchmark")),

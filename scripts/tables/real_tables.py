@@ -1,0 +1,91 @@
+"""Tables of docs/methods/tables.md: KLR and other classifiers on real tables, from results/reference/tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from markup import table, two_digits
+
+from klr_bench.report.load import read_results
+from klr_bench.report.statistics.across import friedman, nemenyi, ranks, wilcoxon
+from klr_bench.report.statistics.paired import corrected_interval
+
+LEVEL = 0.05
+KLR = "klr"
+
+
+def real_tables(folder: Path) -> dict[str, str]:
+    """Return average ranks, ratios to KLR's log loss, and the log losses on each table."""
+    results = read_results(folder)
+    manifest, records = results.manifest, results.records
+    records = records[records["status"] == "ok"]
+    means = records.groupby(["dataset", "algorithm"], sort=False).mean(numeric_only=True)
+    labels = {name: manifest.algorithm_label(name) for name in manifest.config.algorithms}
+    datasets = [name for name in manifest.config.datasets if name in means.index.get_level_values("dataset")]
+    by_metric = {
+        metric: means[metric].unstack().reindex(datasets)[list(labels)].dropna()
+        for metric in ("log_loss", "accuracy", "ece", "fit_time_s")
+    }
+    loss = by_metric["log_loss"]
+    n_support = means["n_support"].groupby("algorithm").median()
+    rows = [
+        [manifest.dataset_label(name), f"{means['n_train'][name].max():,.0f}", *(f"{one:.3f}" for one in line)]
+        for name, line in zip(loss.index, loss.to_numpy(), strict=True)
+    ]
+    return {
+        "table_ranks": _ranks(by_metric, n_support, labels),
+        "table_ratios": _ratios(loss, by_metric["fit_time_s"], labels),
+        "table_losses": table(["table", "rows", *labels.values()], rows, 1),
+    }
+
+
+def _ranks(by_metric: dict[str, pd.DataFrame], n_support: pd.Series, labels: dict[str, str]) -> str:
+    """Return average ranks over the tables, the best log loss first, and their tests."""
+    loss, accuracy, ece, seconds = (by_metric[metric] for metric in ("log_loss", "accuracy", "ece", "fit_time_s"))
+    rank = pd.Series(ranks(-loss), loss.columns).sort_values()
+    of_accuracy = pd.Series(ranks(accuracy), accuracy.columns)
+    p = pd.Series(wilcoxon(-loss).p_holm[loss.columns.get_loc(rank.index[0])], loss.columns)
+    rows = []
+    for name in rank.index:
+        _, mean, low, high, _ = corrected_interval(100 * ece[name])
+        rows.append(
+            [
+                labels[name],
+                f"{rank[name]:.2f}",
+                "yes" if p[name] < LEVEL else "no",
+                f"{of_accuracy[name]:.2f}",
+                f"{100 * accuracy[name].mean():.1f}",
+                f"{mean:.1f} [{low:.1f}, {high:.1f}]",
+                "-" if np.isnan(n_support[name]) else f"{n_support[name]:,.0f}",
+                two_digits(seconds[name].median()),
+            ]
+        )
+    head = [f"{len(loss)} tables", "rank of log loss", "differs from the first", "rank of accuracy", "accuracy, %"]
+    test, distance = friedman(-loss), nemenyi(len(labels), len(loss))
+    return (
+        table([*head, "calibration error, %", "support vectors", "s"], rows, 1)
+        + f"\n\nFriedman's test that all methods have the same rank of log loss: p = {test.p:.2g}. Nemenyi's critical "
+        f"difference\nof two ranks at 5 %: {distance:.2f}."
+    )
+
+
+def _ratios(loss: pd.DataFrame, seconds: pd.DataFrame, labels: dict[str, str]) -> str:
+    """Return KLR's log loss and time divided by those of each other method."""
+    rows = []
+    for name in loss.columns.drop(KLR):
+        logs = np.log(loss[KLR] / loss[name])
+        _, *interval = corrected_interval(logs)
+        mean, low, high = np.exp(interval[:3])
+        rows.append(
+            [
+                labels[name],
+                f"{mean:.3f} [{low:.3f}, {high:.3f}]",
+                f"{np.exp(logs.median()):.3f}",
+                f"{(logs < 0).sum()} of {len(logs)}",
+                two_digits((seconds[KLR] / seconds[name]).median()),
+            ]
+        )
+    head = ["KLR and", "log loss ratio, geometric mean", "median", "KLR lower on", "time ratio, median"]
+    return table(head, rows, 1)
