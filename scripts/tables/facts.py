@@ -39,13 +39,14 @@ def published(reference: Path) -> str:
     """Return how many published numbers agree, differ, and are not compared."""
     by_paper = pd.DataFrame([counts(reproduction.matches) for reproduction in reproductions(reference)])
     n = by_paper.sum()
-    compared = n["numbers"] - n[Verdict.NOT_COMPARED.value]
-    agree = n[Verdict.EXACT.value] + n[Verdict.STATISTICAL.value]
+    printed, exact, statistical = n["numbers"], n[Verdict.EXACT.value], n[Verdict.STATISTICAL.value]
+    compared, agree = printed - n[Verdict.NOT_COMPARED.value], exact + statistical
     return (
-        f"Of {n['numbers']:,} printed numbers, {compared:,} can be compared, and {agree:,} of these ({100 * agree / compared:.0f} %) "
-        f"agree: {n[Verdict.EXACT.value]:,} to the last digit, {n[Verdict.STATISTICAL.value]:,} within the spreads. "
-        f"{n[Verdict.EXPLAINED.value]:,} differ for a demonstrated cause, {n[Verdict.UNEXPLAINED.value]:,} for no known "
-        f"one. For {n[CALIBRATED]:,} of those compared, a setting that the paper leaves open was chosen by its numbers."
+        f"Of {printed:,} printed numbers, {compared:,} can be compared, and {agree:,} of these "
+        f"({100 * agree / compared:.0f} %) agree: {exact:,} to the last digit, {statistical:,} within the spreads. "
+        f"{n[Verdict.EXPLAINED.value]:,} differ for a demonstrated cause, {n[Verdict.UNEXPLAINED.value]:,} for no "
+        f"known one. For {n[CALIBRATED]:,} of those compared, a setting that the paper leaves open was chosen by its "
+        "numbers."
     )
 
 
@@ -64,8 +65,8 @@ def boosting(reference: Path) -> str:
     loss, accuracy = (means[metric][PAIR[0]] - means[metric][PAIR[1]] for metric in ("log_loss", "accuracy"))
     left_out = f" (of {n_all}; on the others, a fit failed)" if len(means) < n_all else ""
     return (
-        f"On {len(means)} data sets{left_out}, `KLR()` has the lower log loss on {(loss < 0).sum()} and gradient boosting "
-        f"on {(loss > 0).sum()} (means {means['log_loss'][PAIR[0]].mean():.3f} and "
+        f"On {len(means)} data sets{left_out}, `KLR()` has the lower log loss on {(loss < 0).sum()} "
+        f"and gradient boosting on {(loss > 0).sum()} (means {means['log_loss'][PAIR[0]].mean():.3f} and "
         f"{means['log_loss'][PAIR[1]].mean():.3f}, Wilcoxon's p = {wilcoxon(loss).pvalue:.2g}); "
         f"`KLR()` has the higher accuracy on {(accuracy > 0).sum()} and gradient boosting on {(accuracy < 0).sum()}."
     )
@@ -73,9 +74,14 @@ def boosting(reference: Path) -> str:
 
 def install(_: Path) -> dict[str, str]:
     """Return the commands that install klr-bench, with the address of the repository if it has one."""
-    clone = f"git clone {REPOSITORY} klr-bench && cd klr-bench\n" if REPOSITORY else ""
-    before = "" if REPOSITORY else "In a copy of the repository:\n\n"
-    return {
-        "install": f"{before}```sh\n{clone}scripts/quickstart        # installs into .venv, runs a first comparison, prints "
-        "its table\n. .venv/bin/activate    # so that `klr-bench` is found\n```"
+    lines = {
+        f"git clone {REPOSITORY} klr-bench": "the repository",
+        "cd klr-bench": "into the copy",
+        "scripts/quickstart": "installs into .venv, runs a first comparison, prints its table",
+        ". .venv/bin/activate": "the environment, for the commands below",
     }
+    before = "" if REPOSITORY else "In a copy of the repository:\n\n"
+    shown = list(lines.items())[0 if REPOSITORY else 2 :]
+    width = max(len(line) for line, _ in shown)
+    block = "\n".join(f"{line:{width}}    # {purpose}" for line, purpose in shown)
+    return {"install": f"{before}```sh\n{block}\n```"}

@@ -97,9 +97,11 @@ def _hero(folder: Path, theme: Theme) -> bytes:
 
 BADGE = """<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="20" role="img" aria-label="{name}: {value}">
 <title>{name}: {value}</title>
-<rect width="{width}" height="20" rx="3" fill="#0a7d8c"/><path d="M3 0H{split}V20H3A3 3 0 0 1 0 17V3A3 3 0 0 1 3 0z" fill="#444c56"/>
+<rect width="{width}" height="20" rx="3" fill="#0a7d8c"/>
+<path d="M3 0H{split}V20H3A3 3 0 0 1 0 17V3A3 3 0 0 1 3 0z" fill="#444c56"/>
 <g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" text-anchor="middle">
-<text x="{left}" y="14" textLength="{name_width}">{name}</text><text x="{right}" y="14" textLength="{value_width}">{value}</text>
+<text x="{left}" y="14" textLength="{name_width}">{name}</text>
+<text x="{right}" y="14" textLength="{value_width}">{value}</text>
 </g></svg>
 """
 
