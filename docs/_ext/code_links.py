@@ -26,7 +26,7 @@ class CodeLinks(SphinxTransform):
 
     def apply(self) -> None:
         """Wrap the literals in cross-references."""
-        if not self.env.doc2path(self.env.docname).endswith(".md"):
+        if not str(self.env.doc2path(self.env.docname)).endswith(".md"):
             return
         linked = {xref["reftarget"] for xref in self.document.findall(pending_xref) if xref["refdomain"] == "py"}
         for literal in list(self.document.findall(nodes.literal)):
