@@ -1,6 +1,6 @@
-"""Sphinx extension that links the first mention of each public class in a Markdown page to its reference.
+"""Sphinx extension that links public names in Markdown pages to their reference.
 
-Pages write `OSKL` or `OSKL(G=2)`, and `stream()` for a function, which also reads well without Sphinx.
+In the text the first mention of a name becomes a link, in tables each of them.  Pages write `OSKL` or `OSKL(G=2)`, and `stream()` for a function, which also reads well without Sphinx.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CALL = re.compile(r"(\w+)(\(.*\))?")
 
 
 class CodeLinks(SphinxTransform):
-    """Make a link of the first mention of each public name in a page."""
+    """Make links of the public names in a page."""
 
     default_priority = 500
 
@@ -28,10 +28,11 @@ class CodeLinks(SphinxTransform):
         """Wrap the literals in cross-references."""
         if not str(self.env.doc2path(self.env.docname)).endswith(".md"):
             return
-        linked = {xref["reftarget"] for xref in self.document.findall(pending_xref) if xref["refdomain"] == "py"}
+        linked: set[str] = set()
         for literal in list(self.document.findall(nodes.literal)):
             target = f"klr_bench.{literal.astext().partition('(')[0]}"
-            if target in linked or not is_public(literal.astext()) or _is_inside(literal):
+            repeated = target in linked and not _is_inside(literal, nodes.table)
+            if repeated or not is_public(literal.astext()) or _is_inside(literal, nodes.reference, nodes.title):
                 continue
             linked.add(target)
             xref = pending_xref(refdomain="py", reftype="obj", reftarget=target, refexplicit=True, refwarn=True)
@@ -46,10 +47,9 @@ def is_public(code: str) -> bool:
     return bool(match and match[1] in klr_bench.__all__ and (match[2] or inspect.isclass(getattr(klr_bench, match[1]))))
 
 
-def _is_inside(literal: nodes.literal) -> bool:
-    """Return True inside a link or a heading."""
-    node = literal.parent
-    while node is not None and not isinstance(node, nodes.reference | nodes.title | pending_xref):
+def _is_inside(node: nodes.Node | None, *kinds: type[nodes.Node]) -> bool:
+    """Return True if a node is inside a node of one of these kinds."""
+    while node is not None and not isinstance(node, kinds):
         node = node.parent
     return node is not None
 
