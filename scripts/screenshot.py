@@ -1,4 +1,4 @@
-"""Take the pictures of a report: its table in a terminal, and its page with the tooltip of a point.
+"""Take the pictures of a report: its table in a terminal, and its page with a tooltip.
 
     python scripts/screenshot.py
 

@@ -1,6 +1,7 @@
 """Sphinx extension that links public names in Markdown pages to their reference.
 
-In the text the first mention of a name becomes a link, in tables each of them.  Pages write `OSKL` or `OSKL(G=2)`, and `stream()` for a function, which also reads well without Sphinx.
+In the text the first mention of a name becomes a link, in tables each of them.  Pages write `OSKL` or `OSKL(G=2)`, and
+`stream()` for a function, which also reads well without Sphinx.
 """
 
 from __future__ import annotations

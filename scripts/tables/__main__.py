@@ -61,7 +61,7 @@ def made_for(page: str, reference: Path) -> dict[str, str]:
 
 
 def all_pictures(reference: Path) -> dict[str, bytes]:
-    """Return the pictures of the documentation that are drawn from the references, by path below docs/."""
+    """Return the pictures that are drawn from the references, by path below docs/."""
     of_speed = {f"speed/{name}": picture for name, picture in figures(reference / "benchmark").items()}
     return of_speed | {f"_static/{name}": picture for name, picture in pictures(reference).items()}
 

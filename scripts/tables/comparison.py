@@ -1,4 +1,4 @@
-"""Tables and figures of docs/speed.md, which compare default parameters with other libraries."""
+"""Tables and figures of docs/speed.md: default parameters compared with other libraries."""
 
 from __future__ import annotations
 

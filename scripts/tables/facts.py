@@ -1,4 +1,4 @@
-"""Sentences of the first pages: the answer of the records to the question of the title, and how to install."""
+"""Sentences of the first pages: what the records say, and how to install klr-bench."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PAIR = ("klr", "gradient_boosting")
 
 
 def facts(reference: Path, docs: str = "docs/") -> dict[str, str]:
-    """Return a sentence each on published numbers, SVC, and gradient boosting; `docs` is the path to docs/."""
+    """Return sentences on published numbers, SVC and gradient boosting, with links below `docs`."""
     sentences = [f"**Published numbers.** {published(reference)} [All verdicts]({docs}papers/index.md)"]
     sentences.append(f"**SVC.** {svc(reference)} [Speed]({docs}speed.md)")
     if (reference / TABLES).exists():
@@ -57,7 +57,7 @@ def svc(reference: Path) -> str:
 
 
 def boosting(reference: Path) -> str:
-    """Return on how many data sets KLR or gradient boosting has the lower log loss and the higher accuracy."""
+    """Return on how many data sets KLR, or gradient boosting, is the better one."""
     records = load_results(reference / TABLES).query("status == 'ok'")
     means = records.groupby(["dataset", "algorithm"])[["log_loss", "accuracy"]].mean().unstack()
     n_all = len(means)
@@ -73,7 +73,7 @@ def boosting(reference: Path) -> str:
 
 
 def install(_: Path) -> dict[str, str]:
-    """Return the commands that install klr-bench, with the address of the repository if it has one."""
+    """Return the commands that install klr-bench, with the address of the repository if any."""
     lines = {
         f"git clone {REPOSITORY} klr-bench": "the repository",
         "cd klr-bench": "into the copy",

@@ -65,7 +65,7 @@ def pictures(reference: Path) -> dict[str, bytes]:
 
 
 def _hero(folder: Path, theme: Theme) -> bytes:
-    """Return measured means with one standard deviation, and the published means as hollow markers."""
+    """Draw measured means with one standard deviation, and published means as hollow markers."""
     results = read_results(folder)
     table = results_table(results, columns=("accuracy", "n_support"))
     plot = FIGURE.plot(Inputs(table, results.records, results.traces, results.reliability, results.rows))

@@ -1,4 +1,4 @@
-"""Tables of docs/scale and docs/how_it_works: results of scripts/benchmark and estimates based on them."""
+"""Tables of docs/scale and docs/how_it_works: results of scripts/benchmark, and estimates."""
 
 from __future__ import annotations
 
