@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tomllib
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -16,6 +17,7 @@ copyright = author
 version = release = klr_bench.__version__
 
 extensions = [
+    "code_links",
     "mathml",
     "papers",
     "myst_parser",
@@ -44,14 +46,18 @@ html_css_files = ["docs.css"]
 html_logo = html_favicon = "_static/logo.svg"
 html_math_renderer = "mathml"
 html_show_sourcelink = False
-html_context = {"default_mode": "auto"}
-html_sidebars = {"index": [], "get_started": []}
+REPOSITORY = (
+    tomllib.loads((HERE.parent / "pyproject.toml").read_text("utf-8"))["project"].get("urls", {}).get("Repository")
+)
+html_context = {"default_mode": "auto", "repository": REPOSITORY}
+html_sidebars = {page: [] for page in ("index", "get_started", "speed", "cheat_sheet")}
 html_theme_options = {
     "logo": {"text": "klr-bench"},
     "header_links_before_dropdown": 7,
     "navbar_align": "left",
     "navbar_persistent": ["search-button"],
-    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
+    "secondary_sidebar_items": {"**": ["page-toc", "edit_page"], "index": []},
+    "icon_links": [{"name": "Repository", "url": REPOSITORY, "icon": "fa-solid fa-code-branch"}] if REPOSITORY else [],
     "navigation_with_keys": False,
     "show_prev_next": True,
     "show_toc_level": 2,
@@ -108,6 +114,7 @@ sphinx_gallery_conf = {
     "ignore_pattern": r"__init__\.py",
     "within_subsection_order": "FileNameSortKey",
     "image_srcset": ["2x"],
+    "thumbnail_size": (600, 420),
     "write_computation_times": False,
     "download_all_examples": False,
     "remove_config_comments": True,

@@ -14,11 +14,13 @@ from pathlib import Path
 from columns import magic, other_columns, own_file, quickstart, records_columns
 from comparison import all_fits, compared, figures, projection
 from estimators import estimators
+from facts import facts, facts_of_docs, install
+from hero import pictures
 from learners import budget_all, budget_oskl, defaults, mistakes
 from methods import choose
 from papers import first_page, scoreboard
 from real_tables import real_tables
-from scale import benchmark, bits, blocks, far_end, how_long, many, speed, stream_learners
+from scale import bits, blocks, far_end, few_rows, how_long, machine, many, speed, stream_learners, threads
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -33,9 +35,9 @@ def with_tables(text: str, tables: dict[str, str]) -> str:
 
 
 PAGES: dict[str, tuple[tuple[Callable[[Path], dict[str, str]], str], ...]] = {
-    "README.md": ((scoreboard, ""),),
-    "docs/index.md": ((first_page, ""),),
-    "docs/get_started.md": ((quickstart, "quickstart"), (magic, "oskl_magic")),
+    "README.md": ((facts, ""), (install, ""), (scoreboard, "")),
+    "docs/index.md": ((facts_of_docs, ""), (install, ""), (first_page, "")),
+    "docs/get_started.md": ((install, ""), (quickstart, "quickstart"), (magic, "oskl_magic")),
     "docs/your_data.md": ((own_file, "own_file"),),
     "docs/reports/records.md": ((records_columns, ""), (other_columns, "")),
     "docs/how_it_works/bits.md": ((bits, "benchmark"),),
@@ -46,9 +48,10 @@ PAGES: dict[str, tuple[tuple[Callable[[Path], dict[str, str]], str], ...]] = {
     "docs/methods/defaults.md": ((defaults, "defaults"),),
     "docs/methods/tables.md": ((real_tables, "tables"),),
     "docs/methods/budget_oskl.md": ((budget_oskl, ""), (budget_all, "budget_all"), (mistakes, "mistakes")),
-    "docs/scale/index.md": ((compared, "benchmark"), (how_long, "benchmark")),
+    "docs/how_it_works/measurements.md": ((machine, "benchmark"), (threads, "benchmark"), (speed, "benchmark")),
+    "docs/speed.md": ((compared, "benchmark"), (few_rows, "benchmark"), (all_fits, "benchmark")),
+    "docs/scale/index.md": ((how_long, "benchmark"),),
     "docs/scale/clusters.md": ((far_end, "benchmark"), (projection, "benchmark")),
-    "docs/scale/speed.md": ((benchmark, "benchmark"), (speed, "benchmark"), (all_fits, "benchmark")),
     "docs/scale/streams.md": ((stream_learners, "benchmark"),),
 }
 """Functions that create the tables of each page, with the folder of results/reference that they read."""
@@ -59,10 +62,16 @@ def made_for(page: str, reference: Path) -> dict[str, str]:
     return {name: table for maker, folder in PAGES[page] for name, table in maker(reference / folder).items()}
 
 
+def all_pictures(reference: Path) -> dict[str, bytes]:
+    """Return the pictures that are drawn from the references, by path below docs/."""
+    of_speed = {f"speed/{name}": picture for name, picture in figures(reference / "benchmark").items()}
+    return of_speed | {f"_static/{name}": picture for name, picture in pictures(reference).items()}
+
+
 if __name__ == "__main__":
     for page in PAGES:
         file = ROOT / page
         tables = made_for(page, ROOT / "results" / "reference")
         file.write_text(with_tables(file.read_text(encoding="utf-8"), tables), "utf-8")
-    for name, picture in figures(ROOT / "results" / "reference" / "benchmark").items():
-        (ROOT / "docs" / "scale" / name).write_bytes(picture)
+    for file, picture in all_pictures(ROOT / "results" / "reference").items():
+        (ROOT / "docs" / file).write_bytes(picture)

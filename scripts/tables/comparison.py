@@ -1,4 +1,4 @@
-"""Tables and figures of docs/scale that compare default parameters with other libraries."""
+"""Tables and figures of docs/speed.md: default parameters compared with other libraries."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from methods import TITLES
 from klr_bench.report.figures.accuracy_support import write_labels
 from klr_bench.report.figures.core.drawing import STYLE, saved, scale_axis
 from klr_bench.report.figures.core.plot import Axis
+from klr_bench.report.measured import BUSY
 
 LOOKS = {
     "OSKL": ("o", "#0072B2"),
@@ -31,8 +32,8 @@ LOOKS = {
     "JSAT": ("d", "#666666"),
 }
 """Marker and color of each method in all figures; methods of klr-bench are blue."""
-COMPARED = ("SVC", "LightGBM", "skglm")
-"""Methods that are compared with OSKL() in a sentence each."""
+COMPARED = ("SVC", "LightGBM", "skglm", "KLR")
+"""Methods that are compared with OSKL() in a sentence each, and drawn beside it."""
 SECONDS = Axis("seconds", "Seconds of fit, one thread", logarithmic=True)
 NO_BREAK = "\N{NO-BREAK SPACE}"
 FAR = 0.15
@@ -47,7 +48,9 @@ def compared(folder: Path) -> dict[str, str]:
     measured = data.dropna(subset="seconds")
     best = measured.loc[measured.groupby("dataset", sort=False)["accuracy"].idxmax()]
     winners = [f"{method} on {_titles(of)}" for method, of in best.groupby("method", sort=False)["dataset"]]
-    sentences = [_against_oskl(measured[measured["method"] == name]) for name in COMPARED if name in {*data["method"]}]
+    sentences = [
+        against_oskl(measured[measured["method"] == name]) for name in COMPARED if name in {*measured["method"]}
+    ]
     sentences.append(f"The most accurate method is {'; '.join(winners)}.")
     return {
         "compared": "\n".join(f"- {sentence}" for sentence in sentences),
@@ -55,10 +58,8 @@ def compared(folder: Path) -> dict[str, str]:
     }
 
 
-def _against_oskl(rows: pd.DataFrame) -> str:
+def against_oskl(rows: pd.DataFrame) -> str:
     """Return a sentence that compares the fits of a method with OSKL() on the same rows."""
-    if rows.empty:
-        return ""
     ratio, gain = rows["time_ratio"], 100 * (rows["accuracy"] - rows["oskl_accuracy"])
     return (
         f"{rows['method'].iloc[0]} took {two_digits(ratio.min())} to {two_digits(ratio.max())} times as long as "
@@ -99,11 +100,14 @@ def _notes(data: pd.DataFrame) -> list[str]:
         notes.append(f"{method} warned on {_titles(rows['dataset'])} that it did not converge.")
     missing = data.loc[data["seconds"].isna(), "method"].unique()
     notes += [f"Not installed, and not measured: {', '.join(missing)}."] if len(missing) else []
-    notes.append(
-        f"Measured on {measured['cpu'].iloc[0]}; "
-        f"other processes used up to {measured['load'].max():.0%} of the machine."
-    )
+    notes.append(f"Measured on {measured['cpu'].iloc[0]}.{busy(measured)}")
     return notes
+
+
+def busy(measured: pd.DataFrame) -> str:
+    """Return a sentence on the load by other processes, if it was so high that times are rough."""
+    load = measured["load"].max()
+    return f" Times are rough: other processes used up to {load:.0%} of the machine." if load > BUSY else ""
 
 
 def all_fits(folder: Path) -> dict[str, str]:
@@ -129,22 +133,24 @@ def all_fits(folder: Path) -> dict[str, str]:
 def figures(folder: Path) -> dict[str, bytes]:
     """Return a picture of accuracy against seconds for each data set, by file name.
 
-    Methods that are far less accurate than the best one are not drawn, but named.
+    Only OSKL and the methods of COMPARED are drawn; one that is far less accurate than the best is named below.
     """
     data = pd.read_csv(folder / "peers.csv").dropna(subset="seconds")
-    return {f"peers_{name}.svg": _figure(str(name), rows) for name, rows in data.groupby("dataset", sort=False)}
+    data = data[data["method"].isin(["OSKL", *COMPARED])]
+    return {f"{name}.svg": _figure(str(name), rows) for name, rows in data.groupby("dataset", sort=False)}
 
 
 def _figure(dataset: str, rows: pd.DataFrame) -> bytes:
     far = rows["accuracy"] < rows["accuracy"].max() - FAR
     drawn, below = rows[~far], rows[far]
     with mpl.rc_context({**STYLE, "figure.facecolor": "white"}):
-        figure = Figure(figsize=(4.4, 3.5), layout="constrained")
-        axes = figure.add_subplot(title=TITLES[dataset], xlabel=SECONDS.label, ylabel="Test accuracy (%)")
+        figure = Figure(figsize=(3.8, 2.8), layout="constrained")
+        title = f"{TITLES[dataset]}, {rows['rows'].iloc[0]:,} rows"
+        axes = figure.add_subplot(title=title, xlabel=SECONDS.label, ylabel="Test accuracy (%)")
         for row in drawn.itertuples():
             marker, color = LOOKS[row.method]
-            axes.plot(row.seconds, 100 * row.accuracy, marker, color=color, markersize=6)
-        axes.margins(0.18)
+            axes.plot(row.seconds, 100 * row.accuracy, marker, color=color, markersize=7)
+        axes.margins(0.22)
         scale_axis(axes.xaxis, SECONDS)
         if len(below):
             names = ", ".join(
@@ -162,7 +168,8 @@ def _figure(dataset: str, rows: pd.DataFrame) -> bytes:
 
 
 def _label(row: pd.Series) -> str:
-    return row.method if row.n == row.rows else f"{row.method}, {row.n:,.0f} rows"
+    name = f"{row.method}()" if row.method in ("OSKL", "KLR") else row.method
+    return name if row.n == row.rows else f"{name}, {row.n:,.0f} rows"
 
 
 def projection(folder: Path) -> dict[str, str]:

@@ -22,8 +22,8 @@ def estimators(reference: Path) -> dict[str, str]:
         name: table(["class", "method", "supports"], [_row(one, method, keys[one]) for one, method in of.items()], 3)
         for name, of in TEXTS["classes"].items()
     }
-    kinds = {name: "class" if inspect.isclass(getattr(klr_bench, name)) else "func" for name in TEXTS["functions"]}
-    rows = [[f"{{{kinds[name]}}}`~klr_bench.{name}`", text] for name, text in TEXTS["functions"].items()]
+    calls = {name: "" if inspect.isclass(getattr(klr_bench, name)) else "()" for name in TEXTS["functions"]}
+    rows = [[f"`{name}{calls[name]}`", text] for name, text in TEXTS["functions"].items()]
     return tables | {"functions": table(["name", "description"], rows, 2)}
 
 
@@ -37,8 +37,8 @@ def _row(name: str, method: str, keys: list[str]) -> list[str]:
         can.append('probabilities with `loss="logit"`')
     can += ["weights"] if "sample_weight" in inspect.signature(one.fit).parameters else []
     plural = "keys" if len(keys) > 1 else "key"
-    role = f"{{class}}`~klr_bench.{name}`, {plural} {', '.join(f'`{key}`' for key in keys)}"
-    return [role, method, ", ".join(can)]
+    named = f"`{name}`, {plural} {', '.join(f'`{key}`' for key in keys)}"
+    return [named, method, ", ".join(can)]
 
 
 def _keys() -> dict[str, list[str]]:

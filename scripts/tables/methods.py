@@ -93,7 +93,7 @@ def _decision(reference: Path, *, key: str, fit: Mapping[str, Any], arguments: s
     gives += [f"{values['n_selected']:,.0f} features"] if "n_features_to_select" in fit["variant"] else []
     gives += [f"{100 * values['nonzero_fraction']:.0f} % of the weights"] if "two_stage" in fit["variant"] else []
     where = f"{results.manifest.dataset_label(fit['dataset'])}, {values['n_train']:,.0f} rows"
-    take = f"{{class}}`~klr_bench.{texts['class']}`" + (f" `{arguments}`" if arguments else "") + f", key `{key}`"
+    take = f"`{texts['class']}`" + (f" `{arguments}`" if arguments else "") + f", key `{key}`"
     costs = f"{two_digits(values['fit_time_s'])} s, {values['peak_memory_mb']:,.0f} MB"
     return [f"{texts['you have']}, {texts['you want']}", take, f"{costs}, {', '.join(gives)} ({where})"]
 

@@ -17,7 +17,7 @@ from klr_bench.report.render.document import Grid, pipe_table
 def scoreboard(results_dir: Path) -> dict[str, str]:
     """Return the counts of verdicts on values and claims, with one row per paper."""
     rows = []
-    for reproduction in _papers(results_dir):
+    for reproduction in reproductions(results_dir):
         n = counts(reproduction.matches)
         verdicts = [claim.verdict for claim in reproduction.claims]
         numbers = [n[column] for column in SCOREBOARD]
@@ -39,7 +39,7 @@ def scoreboard(results_dir: Path) -> dict[str, str]:
 def first_page(results_dir: Path) -> dict[str, str]:
     """Return the scoreboard of the first page, restricted to judged values and claims."""
     rows = []
-    for reproduction in _papers(results_dir):
+    for reproduction in reproductions(results_dir):
         n = counts(reproduction.matches)
         judged = [n[verdict.value] for verdict in Verdict if verdict is not Verdict.NOT_COMPARED]
         verdicts = [claim.verdict for claim in reproduction.claims if claim.verdict != NOT_JUDGED]
@@ -54,5 +54,6 @@ def first_page(results_dir: Path) -> dict[str, str]:
     return {"scoreboard": table(head, rows, 1)}
 
 
-def _papers(results_dir: Path) -> list[Reproduction]:
+def reproductions(results_dir: Path) -> list[Reproduction]:
+    """Return the published papers, matched with the records of a folder of results."""
     return [Reproduction(name, folder, results_dir) for name, folder in paper_files([config_dir()]).items()]

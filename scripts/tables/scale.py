@@ -1,4 +1,4 @@
-"""Tables of docs/scale: results of scripts/benchmark and estimates based on them."""
+"""Tables of docs/scale and docs/how_it_works: results of scripts/benchmark, and estimates."""
 
 from __future__ import annotations
 
@@ -142,11 +142,20 @@ def measured(folder: Path, *names: str) -> dict[str, str]:
     return {name: _columns(folder / f"{name}.csv", COLUMNS[name]) for name in names}
 
 
-def benchmark(folder: Path) -> dict[str, str]:
-    """Return the tables of the main benchmarks and of the machine."""
-    machine = pd.read_csv(folder / "machine.csv").iloc[0]
-    head = pipe_table(Grid(["measured on", ""], [[key, str(value)] for key, value in machine.items()], [], []))
-    return {"machine": head} | measured(folder, "floor", "bits", "threads", "small")
+def machine(folder: Path) -> dict[str, str]:
+    """Return the table of the machine and the versions."""
+    rows = [[key, str(value)] for key, value in pd.read_csv(folder / "machine.csv").iloc[0].items()]
+    return {"machine": pipe_table(Grid(["measured on", ""], rows, [], []))}
+
+
+def threads(folder: Path) -> dict[str, str]:
+    """Return the table of two cores compared with one thread."""
+    return measured(folder, "threads")
+
+
+def few_rows(folder: Path) -> dict[str, str]:
+    """Return the table of fits to few rows, and of one row at a time."""
+    return measured(folder, "small")
 
 
 def blocks(folder: Path) -> dict[str, str]:

@@ -1,11 +1,15 @@
 """The tables of README.md and docs/ that are made of the references are those that scripts/tables makes."""
 
 import runpy
+import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import matplotlib as mpl
 import pandas as pd
 import pytest
+
+from tests.report.folders import USUAL, record, write
 
 ROOT = Path(__file__).resolve().parents[2]
 BENCHMARK = ROOT / "results" / "reference" / "benchmark"
@@ -17,7 +21,7 @@ def test_the_tables_are_those_of_the_records(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     made = SCRIPT["made_for"](page, ROOT / "results" / "reference")
     assert made
-    assert all(len(table.splitlines()) > 3 for table in made.values())
+    assert all(made.values())
     assert SCRIPT["with_tables"](text, made) == text, "make them anew: python scripts/tables"
 
 
@@ -30,11 +34,11 @@ def test_what_stands_between_the_lines_is_replaced_and_nothing_else() -> None:
 
 
 def test_the_figures_are_those_of_the_records() -> None:
-    page = (ROOT / "docs" / "scale" / "index.md").read_text(encoding="utf-8")
-    for name, picture in SCRIPT["figures"](BENCHMARK).items():
-        committed = (ROOT / "docs" / "scale" / name).read_bytes()
-        assert f"```{{image}} {name}\n" in page
-        if f"Matplotlib v{mpl.__version__}".encode() in committed:
+    shown = "".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in ("index.md", "speed.md"))
+    for name, picture in SCRIPT["all_pictures"](BENCHMARK.parent).items():
+        committed = (ROOT / "docs" / name).read_bytes()
+        assert name in shown
+        if b"Matplotlib" not in committed or f"Matplotlib v{mpl.__version__}".encode() in committed:
             assert committed == picture, "make them anew: python scripts/tables"
 
 
@@ -49,3 +53,45 @@ def test_the_comparison_can_say_the_opposite(tmp_path: Path, gain: float, count:
         f"- {sentence} data sets ({100 * gain:+.1f} to {100 * gain:+.1f} points)."
         in SCRIPT["compared"](tmp_path)["compared"]
     )
+
+
+def test_the_first_sentences_can_say_the_opposite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = sys.modules["facts"]
+    counted = {"numbers": 10, "agrees exactly": 1, "agrees statistically": 0, "differs, explained": 2}
+    counted |= {"differs, unexplained": 5, "not compared": 2, "calibrated": 0}
+    monkeypatch.setattr(module, "counts", lambda matches: counted)
+    monkeypatch.setattr(module, "reproductions", lambda reference: [Mock()])
+    assert "8 can be compared, and 1 of these (12 %) agree" in module.published(tmp_path)
+    assert "2 differ for a demonstrated cause, 5 for no known one" in module.published(tmp_path)
+    (tmp_path / "benchmark").mkdir()
+    data = pd.read_csv(BENCHMARK / "peers.csv")
+    data.assign(time_ratio=0.5, load=0.0).to_csv(tmp_path / "benchmark" / "peers.csv")
+    assert "SVC took 0.50 to 0.50 times as long as `OSKL()`" in module.svc(tmp_path)
+    assert "rough" not in module.svc(tmp_path)
+    assert "Gradient boosting" not in module.facts(tmp_path)["facts"]
+
+
+@pytest.mark.parametrize(("klr", "boosting"), [(0.3, 0.4), (0.4, 0.3)])
+def test_the_sentence_on_gradient_boosting_is_that_of_the_records(klr: float, boosting: float, tmp_path: Path) -> None:
+    losses = {"klr": klr, "gradient_boosting": boosting}
+    rows = [
+        record(name, "", 0, dataset=f"d{n}", log_loss=loss + n / 100, accuracy=1 - loss, key=f"{name}-{n}")
+        for name, loss in losses.items()
+        for n in range(5)
+    ]
+    failed = record("klr", "", 0, dataset="failed", status="error", message="no", log_loss=None, accuracy=None)
+    other = record("gradient_boosting", "", 0, dataset="failed", log_loss=0.1, accuracy=1.0)
+    write(tmp_path / "tables", [*rows, failed, other], USUAL)
+    wins = (5, 0) if klr < boosting else (0, 5)
+    sentence = sys.modules["facts"].boosting(tmp_path)
+    assert "On 5 data sets (of 6; on the others, a fit failed)" in sentence
+    assert f"lower log loss on {wins[0]} and gradient boosting on {wins[1]}" in sentence
+    assert f"higher accuracy on {wins[0]} and gradient boosting on {wins[1]}" in sentence
+
+
+@pytest.mark.parametrize("address", ["", "https://example.org/klr-bench"])
+def test_the_clone_line_has_the_address_of_the_setting(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = sys.modules["facts"]
+    monkeypatch.setattr(module, "REPOSITORY", address)
+    assert (f"git clone {address} " in module.install(ROOT)["install"]) == bool(address)
+    assert ("git clone" in module.install(ROOT)["install"]) == bool(address)

@@ -1,0 +1,87 @@
+"""Sentences of the first pages: what the records say, and how to install klr-bench."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pandas as pd
+from comparison import against_oskl, busy
+from papers import reproductions
+from scipy.stats import wilcoxon
+
+from klr_bench.report.load import load_results
+from klr_bench.report.papers.verdicts import CALIBRATED, Verdict, counts
+
+PROJECT = tomllib.loads((Path(__file__).resolve().parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+REPOSITORY = PROJECT.get("urls", {}).get("Repository", "")
+"""Address of the repository, or "" while it has none."""
+TABLES = "tables"
+PAIR = ("klr", "gradient_boosting")
+"""Experiment on many tables, and its two methods that are compared."""
+
+
+def facts(reference: Path, docs: str = "docs/") -> dict[str, str]:
+    """Return sentences on published numbers, SVC and gradient boosting, with links below `docs`."""
+    sentences = [f"**Published numbers.** {published(reference)} [All verdicts]({docs}papers/index.md)"]
+    sentences.append(f"**SVC.** {svc(reference)} [Speed]({docs}speed.md)")
+    if (reference / TABLES).exists():
+        sentences.append(f"**Gradient boosting.** {boosting(reference)} [Choose a method]({docs}methods/index.md)")
+    return {"facts": "\n".join(f"- {sentence}" for sentence in sentences)}
+
+
+def facts_of_docs(reference: Path) -> dict[str, str]:
+    """Return the same sentences with links from docs/index.md."""
+    return facts(reference, "")
+
+
+def published(reference: Path) -> str:
+    """Return how many published numbers agree, differ, and are not compared."""
+    by_paper = pd.DataFrame([counts(reproduction.matches) for reproduction in reproductions(reference)])
+    n = by_paper.sum()
+    printed, exact, statistical = n["numbers"], n[Verdict.EXACT.value], n[Verdict.STATISTICAL.value]
+    compared, agree = printed - n[Verdict.NOT_COMPARED.value], exact + statistical
+    return (
+        f"Of {printed:,} printed numbers, {compared:,} can be compared, and {agree:,} of these "
+        f"({100 * agree / compared:.0f} %) agree: {exact:,} to the last digit, {statistical:,} within the spreads. "
+        f"{n[Verdict.EXPLAINED.value]:,} differ for a demonstrated cause, {n[Verdict.UNEXPLAINED.value]:,} for no "
+        f"known one. For {n[CALIBRATED]:,} of those compared, a setting that the paper leaves open was chosen by its "
+        "numbers."
+    )
+
+
+def svc(reference: Path) -> str:
+    """Return training time and accuracy of SVC compared with OSKL()."""
+    data = pd.read_csv(reference / "benchmark" / "peers.csv").dropna(subset="seconds")
+    return f"With default parameters, {against_oskl(data[data['method'] == 'SVC'])}{busy(data)}"
+
+
+def boosting(reference: Path) -> str:
+    """Return on how many data sets KLR, or gradient boosting, is the better one."""
+    records = load_results(reference / TABLES).query("status == 'ok'")
+    means = records.groupby(["dataset", "algorithm"])[["log_loss", "accuracy"]].mean().unstack()
+    n_all = len(means)
+    means = means.dropna(subset=[(metric, name) for metric in ("log_loss", "accuracy") for name in PAIR])
+    loss, accuracy = (means[metric][PAIR[0]] - means[metric][PAIR[1]] for metric in ("log_loss", "accuracy"))
+    left_out = f" (of {n_all}; on the others, a fit failed)" if len(means) < n_all else ""
+    return (
+        f"On {len(means)} data sets{left_out}, `KLR()` has the lower log loss on {(loss < 0).sum()} "
+        f"and gradient boosting on {(loss > 0).sum()} (means {means['log_loss'][PAIR[0]].mean():.3f} and "
+        f"{means['log_loss'][PAIR[1]].mean():.3f}, Wilcoxon's p = {wilcoxon(loss).pvalue:.2g}); "
+        f"`KLR()` has the higher accuracy on {(accuracy > 0).sum()} and gradient boosting on {(accuracy < 0).sum()}."
+    )
+
+
+def install(_: Path) -> dict[str, str]:
+    """Return the commands that install klr-bench, with the address of the repository if any."""
+    lines = {
+        f"git clone {REPOSITORY} klr-bench": "the repository",
+        "cd klr-bench": "into the copy",
+        "scripts/quickstart": "installs into .venv, runs a first comparison, prints its table",
+        ". .venv/bin/activate": "the environment, for the commands below",
+    }
+    before = "" if REPOSITORY else "In a copy of the repository:\n\n"
+    shown = list(lines.items())[0 if REPOSITORY else 2 :]
+    width = max(len(line) for line, _ in shown)
+    block = "\n".join(f"{line:{width}}    # {purpose}" for line, purpose in shown)
+    return {"install": f"{before}```sh\n{block}\n```"}
