@@ -47,6 +47,8 @@ class DualCDKLRCV(KernelClassifierCV):
     ----------
     best_estimator_ : DualCDKLR
         The classifier with the chosen parameters, fitted to all rows.
+    n_iter_ : int
+        Number of its epochs.
 
     References
     ----------
@@ -71,6 +73,7 @@ class DualCDKLRCV(KernelClassifierCV):
     cache_size: float = parameter(1000.0, POSITIVE)
 
     _plain = DualCDKLR
+    _copied = ("n_support_", "n_iter_")
     _grids = {"lams": ("lam", LAMS)}  # noqa: RUF012
 
     def _fold_losses(self, X, y, codes, weights, gamma, settings):
