@@ -139,6 +139,7 @@ class KernelClassifierCV(BinaryKernelClassifier):
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.decision_function(self._validate(X, dtype=self._dtypes()))
 
+    @checked_decision
     def predict_proba(self, X):
         """Return the probability of each class for each row of X, of shape (n_samples, n_classes)."""
         check_is_fitted(self, "best_estimator_")
