@@ -11,7 +11,7 @@ from klr_bench.estimators.core.kernels import gamma_of
 from tests.estimators.samples import toy
 
 GRIDS = {
-    DualCDKLRCV: {"gammas": [0.5, 2.0], "lams": [1e-3, 1e-1, 1e-2], "tol": 1e-10},
+    DualCDKLRCV: {"gammas": [0.5, 2.0], "lams": [1e-3, 1e-1, 1e-2], "tol": 1e-10, "max_iter": 1000},
     OSKLCV: {"gammas": [0.5, 2.0], "etas": [0.5, 2.0], "Gs": [1.0, 2.0], "Rs": [3.0, np.inf], "n_epochs": 2},
 }
 PLAIN = {DualCDKLRCV: DualCDKLR, OSKLCV: OSKL}

@@ -41,7 +41,7 @@ def predicted(model, rows):
 @pytest.mark.parametrize("name", [name for name in MODELS if name not in REFUSED])
 def test_predictions_agree(name, n_classes):
     y = NAMES["text"][np.digitize((X[:, 0] + RANDOM.standard_normal(90) / 2), CUTS[n_classes])]
-    model = small(CLASSIFIERS[name](), random_state=0, max_iter=50)
+    model = small(CLASSIFIERS[name](), random_state=0, max_iter=50, fit_intercept=True)
     if name != "KLR":
         model.set_params(gamma=0.01)
     model.fit(X[:60], y[:60])

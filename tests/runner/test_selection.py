@@ -63,6 +63,7 @@ def test_an_estimators_own_kernel_takes_precedence():
     assert kernel_of(NC | {"kernel": "poly"}, shared) == {"kernel": "poly", "degree": 3, "coef0": 1.0}
     assert kernel_of(NC | {"kernel": "linear"}, shared) == {"kernel": "linear"}
     assert kernel_of({"_target_": "sklearn.linear_model.SGDClassifier"}, shared) is None
+    assert kernel_of({"_target_": "klr_bench.DualCDKLRCV"}, shared) == {"kernel": "rbf"}, "it chooses gamma"
     built = make(NC | {"gamma": 2.0}, {"kernel": "rbf", "gamma": 7.0}, seed=5)
     assert (built.gamma, built.random_state) == (2.0, 5)
 

@@ -26,10 +26,10 @@ class DualCDKLRCV(KernelClassifierCV):
         (\gamma, \lambda) = \arg\min \; \frac{1}{K} \sum_{k=1}^K \frac{1}{n_k} \sum_{i \in \text{fold } k}
         -\log P_{-k}(y_i \mid x_i)
 
-    where P_-k is fitted to the rows of the other folds.  For a gamma, the kernel values of all rows are computed once,
-    for all folds and penalties, if they fit into `cache_size`.  In a fold the penalties are solved from the largest to
-    the smallest, each starting from the last solution.  The scores are those of `DualCDKLR` with the same parameters,
-    up to `tol`.  `KLR` learns weights of the features in addition.
+    where :math:`P_{-k}` is fitted to the rows of the other folds.  For a gamma, the kernel values of all rows are
+    computed once, for all folds and penalties, if they fit into `cache_size`.  In a fold the penalties are solved from
+    the largest to the smallest, each starting from the last solution.  The scores are those of `DualCDKLR` with the
+    same parameters, up to `tol`.  `KLR` learns weights of the features in addition.
 
     Parameters
     ----------
@@ -37,8 +37,8 @@ class DualCDKLRCV(KernelClassifierCV):
         Values > 0 of lam; "auto" is 0.1, 0.01, ..., 1e-6.
     tol : float, default=1e-3
         Relative duality gap >= 0 at which a fit ends.
-    max_iter : int, default=1000
-        Largest number of epochs of a fit, >= 1.
+    max_iter : int, default=100
+        Largest number of epochs of a fit, >= 1; narrow kernels with a small lam need more, and are rarely chosen.
     cache_size : float, default=1000.0
         MB > 0 for the kernel values of all rows; each thread takes as much again for those of a fold.  If they do not
         fit, they are computed again in each epoch.
@@ -47,6 +47,8 @@ class DualCDKLRCV(KernelClassifierCV):
     ----------
     best_estimator_ : DualCDKLR
         The classifier with the chosen parameters, fitted to all rows.
+    n_iter_ : int
+        Number of its epochs.
 
     References
     ----------
@@ -67,10 +69,11 @@ class DualCDKLRCV(KernelClassifierCV):
     lams: object = parameter("auto", *GRID)
     _: KW_ONLY
     tol: float = parameter(1e-3, NOT_NEGATIVE)
-    max_iter: int = parameter(1000, COUNT)
+    max_iter: int = parameter(100, COUNT)
     cache_size: float = parameter(1000.0, POSITIVE)
 
     _plain = DualCDKLR
+    _copied = ("n_support_", "n_iter_")
     _grids = {"lams": ("lam", LAMS)}  # noqa: RUF012
 
     def _fold_losses(self, X, y, codes, weights, gamma, settings):

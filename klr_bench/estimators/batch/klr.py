@@ -215,5 +215,5 @@ class KLR(BinaryClassifier):
 
     def _standardized(self, X):
         if sp.issparse(X) and not self.mean_.any():
-            return with_scaled_columns(X, 1 / self.scale_).astype(self._dtype)
+            return sp.csr_matrix((X.data / self.scale_[X.indices], X.indices, X.indptr), X.shape, self._dtype)
         return ((in_layout(X, sparse=False) - self.mean_) / self.scale_).astype(self._dtype)

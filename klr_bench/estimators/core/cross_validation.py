@@ -75,6 +75,9 @@ class KernelClassifierCV(BinaryKernelClassifier):
         Number of features.
     """
 
+    _copied = ("n_support_",)
+    """Attributes of `best_estimator_` that self has, too."""
+
     gammas: object = parameter("auto", *GRID)
     _: KW_ONLY
     cv: object = parameter(None, "cv_object", None)
@@ -122,7 +125,9 @@ class KernelClassifierCV(BinaryKernelClassifier):
                 print(f"[{type(self).__name__}] gamma {gamma}: log loss {least:.4f}, {took:.1f} s", flush=True)  # noqa: T201
         self._rank(params, np.concatenate(scores, axis=1))
         self.best_estimator_ = self._learner(class_weight=self.class_weight, **self.best_params_)
-        self.n_support_ = self.best_estimator_.fit(X, y, sample_weight).n_support_
+        self.best_estimator_.fit(X, y, sample_weight)
+        for name in self._copied:
+            setattr(self, name, getattr(self.best_estimator_, name))
         return self
 
     @checked_decision
@@ -134,6 +139,7 @@ class KernelClassifierCV(BinaryKernelClassifier):
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.decision_function(self._validate(X, dtype=self._dtypes()))
 
+    @checked_decision
     def predict_proba(self, X):
         """Return the probability of each class for each row of X, of shape (n_samples, n_classes)."""
         check_is_fitted(self, "best_estimator_")

@@ -165,8 +165,9 @@ def mean_and_deviation(X):
     """Return the mean and the standard deviation of each column of X, as float64."""
     if not sp.issparse(X):
         return X.mean(axis=0, dtype=np.float64), X.std(axis=0, dtype=np.float64)
-    mean, variance = mean_variance_axis(X.astype(np.float64), axis=0)
-    return mean, np.sqrt(variance)
+    largest = float(np.abs(X.data).max(initial=0)) or 1.0  # squares of scaled values do not overflow
+    mean, variance = mean_variance_axis(X.astype(np.float64) / largest, axis=0)
+    return largest * mean, largest * np.sqrt(variance)
 
 
 def stacked(parts):

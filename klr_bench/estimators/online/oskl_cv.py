@@ -22,9 +22,9 @@ class OSKLCV(KernelClassifierCV):
         (\gamma, \eta, G, R) = \arg\min \; \frac{1}{K} \sum_{k=1}^K \frac{1}{n_k} \sum_{i \in \text{fold } k}
         -\log P_{-k}(y_i \mid x_i)
 
-    where P_-k is fitted to the rows of the other folds.  With two classes all eta, G and R of a fold and a gamma are
-    fitted in one pass, as by `fit_many`, so that each kernel value is computed once.  With more classes they are fitted
-    one by one.  The loss is the logistic one.
+    where :math:`P_{-k}` is fitted to the rows of the other folds.  With two classes all eta, G and R of a fold and a
+    gamma are fitted in one pass, as by `fit_many`, so that each kernel value is computed once.  With more classes they
+    are fitted one by one.  The loss is the logistic one.
 
     Parameters
     ----------
