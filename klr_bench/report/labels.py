@@ -61,7 +61,7 @@ def title_of(metric: Metric) -> str:
 
 
 def variant_label(variant: Mapping[str, Any], labels: Mapping[str, str]) -> str:
-    """Return the texts that `labels` of an algorithm have for a variant, such as "G=4" if there are none."""
+    """Return the texts that `labels` have for a variant; without any, "G=4, loss=logit"."""
     texts = []
     for name, value in variant.items():
         pair = f"{name}={value_text(value)}"

@@ -172,7 +172,10 @@ class Manifest(Model):
         return (entry and entry.label) or labels.get(algorithm) or algorithm
 
     def presentation(self, algorithm: str) -> Presentation:
-        """Return the display names and look of an algorithm; what the run did not store is that of the YAML files."""
+        """Return the display names and look of an algorithm.
+
+        What the run did not store is that of the YAML files.
+        """
         experiment = _yaml("experiment", self.experiment_file).get("algorithms") or {}
         entries = [_yaml("algorithm", algorithm), experiment.get(algorithm) or {}]
         found = [parse(Presentation, entry) for entry in entries] + [self.config.algorithms.get(algorithm)]

@@ -45,7 +45,7 @@ def test_labels_cover_neither_each_other_nor_points_and_stay_inside() -> None:
 def test_a_panel_with_many_points_has_no_labels(tmp_path: Path) -> None:
     for number, labeled in ((MOST_LABELS, True), (MOST_LABELS + 1, False)):
         cells = [
-            made.cell("oskl", {"G": G}, metrics={"accuracy": 0.9 - 0.01 * G, "n_support": 100 / G})
+            made.cell("oskl", {"G": G}, metrics={"accuracy": 0.9 - 0.01 * G, "n_support": 10.0 * G})
             for G in range(1, number + 1)
         ]
         drawing = draw_all(made.inputs(tmp_path / str(number), *cells), ["accuracy_support"])
