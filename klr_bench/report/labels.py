@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from klr_bench.config.presentation import Presentation
 from klr_bench.metrics.metric import Metric
-from klr_bench.report.manifest import Presentation
 from klr_bench.report.measured import Method
 from klr_bench.results.variants import Variant, value_text
 
