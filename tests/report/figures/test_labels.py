@@ -61,7 +61,7 @@ def test_labels_of_variants_are_those_of_the_yaml_files(tmp_path: Path, monkeypa
     (tmp_path / "configs" / "experiment").mkdir(parents=True)
     text = '# @package _global_\nalgorithms: {pegasos: {labels: {lam: "L{}"}, look: {color: red, marker: star}}}\n'
     (tmp_path / "configs" / "experiment" / "mine.yaml").write_text(text, encoding="utf-8")
-    (block,) = made.inputs(tmp_path, made.cell("pegasos", variants[0]), experiment="mine").table.blocks
+    (block,) = made.inputs(tmp_path / "mine", made.cell("pegasos", variants[0]), experiment="mine").table.blocks
     assert line_label(block.lines[0]) == "pegasos L0.0001, projected"
     assert block.lines[0].presentation.look == LookConfig(color="red", marker="star")
 

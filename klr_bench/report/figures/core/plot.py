@@ -112,7 +112,7 @@ def looks_of(lines: Iterable[Line], curve: Callable[[Line], Curve], *, dashed: b
 
 
 def tinted(color: str, tint: float) -> str:
-    """Return a color, such as "#0072B2", mixed with a share of white or, if `tint` is negative, of black."""
+    """Return a color mixed with a share `tint` of white or, if negative, of black."""
     parts = (int(color[at : at + 2], 16) for at in (1, 3, 5))
     end = 255 if tint > 0 else 0
     return "#" + "".join(f"{round(part + abs(tint) * (end - part)):02X}" for part in parts)
