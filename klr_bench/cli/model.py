@@ -15,6 +15,7 @@ from typing import Annotated, Any
 from klr_bench.cli.arguments import split_keys
 from klr_bench.config import locations as config_files
 from klr_bench.config.models import MAX_SEED, AlgorithmEntry, DataConfig
+from klr_bench.config.presentation import without_presentation
 from klr_bench.errors import exception_text, fail, sanitize
 from klr_bench.files import expanded, write_atomic
 from klr_bench.instantiate import check_parameters
@@ -131,7 +132,9 @@ def _algorithm(name: str, parameters: Mapping[str, Any]) -> tuple[str, Mapping[s
 
     searched = config_files.folders()
     config_files.check_own(searched)
-    content = config_files.read(config_files.find("algorithm", name, searched))
+    content = without_presentation(
+        config_files.read(config_files.find("algorithm", name, searched)), f"algorithms.{name}."
+    )
     prefix = f"algorithms.{name}.estimator."
     if others := [key for key in parameters if not key.startswith(prefix)]:
         fail(f"unknown key {others[0]!r}. Parameters of this estimator are set by {prefix}NAME=VALUE.")

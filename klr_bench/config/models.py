@@ -276,23 +276,10 @@ class DatasetConfig(DatasetEntry):
         return n_train if self.parts == ["train"] else n_samples - n_train
 
 
-class LookConfig(Model):
-    """Color and marker of an algorithm in all figures."""
-
-    color: Literal["black", "blue", "sky", "green", "orange", "red", "pink"]
-    marker: Literal[
-        "circle", "square", "triangle-up", "diamond", "triangle-down", "cross",
-        "x", "triangle-left", "triangle-right", "pentagon", "hexagon", "star",
-    ]  # fmt: skip
-
-
 class AlgorithmEntry(Model):
     """Description of a learner, as given by its YAML file and the experiment."""
 
     label: Words | None = None
-    labels: dict[Words, Words] = Field(default_factory=dict)
-    """Texts of variants, keyed by ``parameter=value``, or by ``parameter`` with ``{}`` in place of the value."""
-    look: LookConfig | None = None
     reference: Words = ""
     estimator: dict[str, Parameter] | None = None
     grid: dict[str, Any] | None = None

@@ -22,6 +22,7 @@ from klr_bench.config.models import (
     RunEntry,
     Sweep,
 )
+from klr_bench.config.presentation import without_presentation
 from klr_bench.config.splitting import MOST_ROWS
 from klr_bench.errors import error_context, fail
 from klr_bench.files import LARGEST_CSV, regular
@@ -62,6 +63,11 @@ def resolve_run(plain: Plain, overrides: set[str], searched: Sequence[Path]) -> 
     plain = plain | {key: {} for key in OPEN if plain.get(key) is None}
     if isinstance(plain["sweep"], dict):  # sweep.nc=null means that nc is not swept
         plain["sweep"] = {stem: {} if lists is None else lists for stem, lists in plain["sweep"].items()}
+    if isinstance(plain["algorithms"], dict):
+        plain["algorithms"] = {
+            stem: without_presentation(entry, f"algorithms.{stem}.", overrides)
+            for stem, entry in plain["algorithms"].items()
+        }
     entry = parse(RunEntry, plain)
     algorithms = resolve_algorithms(entry.algorithms, overrides, searched)
     datasets = resolve_datasets(entry.datasets, entry.data, overrides, searched)

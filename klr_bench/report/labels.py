@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from klr_bench.config.presentation import Presentation
 from klr_bench.metrics.metric import Metric
-from klr_bench.report.manifest import Presentation
 from klr_bench.report.measured import Method
 from klr_bench.results.variants import Variant, value_text
 
@@ -61,7 +61,7 @@ def title_of(metric: Metric) -> str:
 
 
 def variant_label(variant: Mapping[str, Any], labels: Mapping[str, str]) -> str:
-    """Return the texts that `labels` of an algorithm have for a variant, such as "G=4" if there are none."""
+    """Return the texts that `labels` have for a variant; without any, "G=4, loss=logit"."""
     texts = []
     for name, value in variant.items():
         pair = f"{name}={value_text(value)}"

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from klr_bench.config import locations
-from klr_bench.config.models import FILE, Budget, LookConfig, Parameter
+from klr_bench.config.models import FILE, Budget, Parameter
+from klr_bench.config.presentation import Presentation, presentation
 from klr_bench.config.splitting import RESAMPLING, SplitSpec, parse_split
 from klr_bench.errors import KlrBenchError, error_context, fail
 from klr_bench.metrics.labels import METRICS
@@ -57,17 +57,10 @@ class StoredDataset(OpenModel):
         return isinstance(self.source, dict) and self.source.get("format") == FILE
 
 
-class Presentation(OpenModel):
-    """Display names of an algorithm and its variants, and its look in figures."""
-
-    label: Words | None = None
-    labels: dict[Words, Words] = Field(default_factory=dict)
-    look: LookConfig | None = None
-
-
-class StoredAlgorithm(Presentation):
+class StoredAlgorithm(OpenModel):
     """Algorithm in the stored configuration; `estimator` holds its parameters."""
 
+    label: Words | None = None
     estimator: dict[str, Parameter] = Field(default_factory=dict)
 
 
@@ -172,16 +165,8 @@ class Manifest(Model):
         return (entry and entry.label) or labels.get(algorithm) or algorithm
 
     def presentation(self, algorithm: str) -> Presentation:
-        """Return the display names and look of an algorithm; what the run did not store is that of the YAML files."""
-        experiment = _yaml("experiment", self.experiment_file).get("algorithms") or {}
-        entries = [_yaml("algorithm", algorithm), experiment.get(algorithm) or {}]
-        found = [parse(Presentation, entry) for entry in entries] + [self.config.algorithms.get(algorithm)]
-        known = [entry for entry in found if entry]
-        return Presentation(
-            label=self.algorithm_label(algorithm),
-            labels={key: text for entry in known for key, text in entry.labels.items()},
-            look=next((entry.look for entry in reversed(known) if entry.look), None),
-        )
+        """Return the display names and look of an algorithm."""
+        return presentation(self.algorithm_label(algorithm), algorithm, self.experiment_file)
 
     def dataset_label(self, dataset: str) -> str:
         """Return the display name of a data set."""
@@ -205,12 +190,6 @@ class Manifest(Model):
 
     def _sweep(self, algorithm: str) -> Mapping[str, list[Any]]:
         return self.config.sweep.get(algorithm) or {}
-
-
-def _yaml(group: str, name: str) -> dict[str, Any]:
-    """Return the content of a YAML file, or {} if there is no such file."""
-    searched = locations.folders()
-    return locations.read(locations.find(group, name, searched)) if name in locations.names(group, searched) else {}
 
 
 def read_manifest(folder: Path) -> Manifest:

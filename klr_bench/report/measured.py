@@ -16,11 +16,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from klr_bench.config.presentation import Presentation
 from klr_bench.instantiate import Parameters
 from klr_bench.metrics.metric import Metric
 from klr_bench.report.derived import with_derived
 from klr_bench.report.load import Results
-from klr_bench.report.manifest import Column, Manifest, Presentation
+from klr_bench.report.manifest import Column, Manifest
 from klr_bench.results.variants import Variant
 
 TIMES = frozenset({"fit_time_s", "pass_time_s", "predict_time_s", "setup_time_s", "settled_s"})

@@ -26,7 +26,7 @@ SHOWN_ELSEWHERE = re.compile(r"experiment|started|updated|config\.(seed|name|exp
 """Manifest keys that are reported elsewhere or do not describe results."""
 NO_EFFECT = re.compile(
     r"config\.(title|n_jobs|shard|force|figures|metrics\b.*|against\b.*|parallel\b.*|data\.(mirror|cache|path|test_path)"
-    r"|(datasets|algorithms)\.[^.]*\.(label|labels\b.*|look\b.*|reference)"
+    r"|(datasets|algorithms)\.[^.]*\.(label|reference)"
     r"|datasets\.[^.]*\.source\.(name|reference|path|test_path|.*\.?(url|max_bytes)))"
 )
 """Manifest keys that can affect only times."""

@@ -1,4 +1,4 @@
-"""Average rank of each method over the data sets, beside the groups of indistinguishable methods.
+"""Average rank of each method over the data sets, and groups of indistinguishable methods.
 
 Wilcoxon's signed-rank test with Holm's adjustment decides, as in klr_bench.report.pairwise.  A vertical bar is a group:
 none of the methods that have a dot on it differ significantly; a method without a dot differs from some of them.
@@ -33,23 +33,24 @@ def _draw(inputs: Inputs) -> Drawing | None:
     names = [plain(looks[line.column].label) for line in ranking.lines]
     k, n_groups = len(names), len(ranking.groups)
     sides = [max(1.3, 2.5 - 0.066 * max(map(len, names))), GROUP * (n_groups + 1)]
-    width = sum(sides) + 0.066 * max(map(len, names)) + 0.3
-    drawing = Drawing(figsize=(width, ROW * k + 0.5), layout="constrained")
+    width = max(3.4, sum(sides) + 0.066 * max(map(len, names)) + 0.3)
+    drawing = Drawing(figsize=(width, ROW * k + 0.8), layout="constrained")
     ranks, groups = drawing.subplots(1, 2, sharey=True, width_ratios=sides)
     for place, (line, rank) in enumerate(zip(ranking.lines, ranking.ranks, strict=True)):
         ranks.plot(rank, place, **marker_style(looks[line.column], connected=False))
-    title = plain(f"Average rank, {ranking.metric.title.lower()},\n{ranking.n} data sets")
-    ranks.set(xlim=(0.5, k + 0.5), ylim=(k - 0.5, -0.5), yticks=range(k), yticklabels=names, xlabel=title)
+    ranks.set(xlim=(0.5, k + 0.5), ylim=(k - 0.5, -0.5), yticks=range(k), yticklabels=names)
     ranks.xaxis.set_major_locator(MaxNLocator(6, integer=True, steps=[1, 2, 5, 10]))
     ranks.tick_params(axis="y", length=0)
     for number, group in enumerate(ranking.groups):
         groups.plot([number] * len(group), group, ".-", color="#555555", linewidth=0.8, markersize=4)
     groups.spines[:].set_visible(False)
     groups.tick_params(axis="y", length=0)
-    note = f"bar: not distinguishable\n(Wilcoxon, Holm, {100 * (1 - LEVEL):.0f} %)"
+    note = f"bar: not distinguishable (Wilcoxon, Holm, {100 * (1 - LEVEL):.0f} %)"
     if smallest_p(ranking.n, k) >= 1 - LEVEL:
-        note = "too few data sets to\ndistinguish so many methods"
-    groups.set(xlim=(-1, n_groups), xticks=[], xlabel=note)
+        note = "too few data sets to distinguish so many methods"
+    groups.set(xlim=(-1, n_groups), xticks=[])
+    title = f"Average rank over {ranking.n} data sets, {ranking.metric.title.lower()}"
+    drawing.supxlabel(f"{plain(title)}\n{note}", fontsize="medium")
     return drawing
 
 

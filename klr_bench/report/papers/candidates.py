@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
+from klr_bench.config.presentation import Presentation
 from klr_bench.metrics.metric import Metric
 from klr_bench.report.labels import line_label
-from klr_bench.report.manifest import Presentation
 from klr_bench.report.measured import Conditions, Entry, Machine, Method
 from klr_bench.report.papers.model import Claim, Columns, Paper, Printed, Statement
 from klr_bench.results.variants import Variant, to_number

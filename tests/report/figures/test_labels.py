@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
 from klr_bench.config import locations
-from klr_bench.config.models import LookConfig
+from klr_bench.config.presentation import LookConfig
 from klr_bench.report.figures import draw_all, find
 from klr_bench.report.figures.accuracy_support import MOST_LABELS, write_labels
 from klr_bench.report.figures.core.drawing import scale_axis
@@ -45,24 +45,25 @@ def test_labels_cover_neither_each_other_nor_points_and_stay_inside() -> None:
 def test_a_panel_with_many_points_has_no_labels(tmp_path: Path) -> None:
     for number, labeled in ((MOST_LABELS, True), (MOST_LABELS + 1, False)):
         cells = [
-            made.cell("oskl", {"G": G}, metrics={"accuracy": 0.9 - 0.01 * G, "n_support": 100 / G})
+            made.cell("oskl", {"G": G}, metrics={"accuracy": 0.9 - 0.01 * G, "n_support": 10.0 * G})
             for G in range(1, number + 1)
         ]
         drawing = draw_all(made.inputs(tmp_path / str(number), *cells), ["accuracy_support"])
         assert (b"<!-- G=2 -->" in drawing.files["accuracy_support.svg"]) == labeled
 
 
-def test_labels_of_variants_are_those_of_the_yaml_files(tmp_path: Path) -> None:
+def test_labels_of_variants_are_those_of_the_yaml_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     variants: list[dict[str, Any]] = [{"lam": lam, "project": flag} for lam in (1e-4, "cv") for flag in (True, False)]
     (block,) = made.inputs(tmp_path, *(made.cell("pegasos", variant) for variant in variants)).table.blocks
     tuned, fixed = "pegasos tuned lambda", "pegasos lambda=0.0001"
     assert {line_label(line) for line in block.lines} == {tuned, f"{tuned}, projected", fixed, f"{fixed}, projected"}
-    own = {"labels": {"lam": "L{}", "project=True": ""}, "look": {"color": "red", "marker": "star"}}
-    (block,) = made.inputs(
-        tmp_path / "own", made.cell("pegasos", variants[0]), algorithms={"pegasos": own}
-    ).table.blocks
-    assert line_label(block.lines[0]) == "pegasos L0.0001", "what the run stored is preferred"
-    assert block.lines[0].presentation.look == LookConfig(**own["look"])
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "configs" / "experiment").mkdir(parents=True)
+    text = '# @package _global_\nalgorithms: {pegasos: {labels: {lam: "L{}"}, look: {color: red, marker: star}}}\n'
+    (tmp_path / "configs" / "experiment" / "mine.yaml").write_text(text, encoding="utf-8")
+    (block,) = made.inputs(tmp_path / "mine", made.cell("pegasos", variants[0]), experiment="mine").table.blocks
+    assert line_label(block.lines[0]) == "pegasos L0.0001, projected"
+    assert block.lines[0].presentation.look == LookConfig(color="red", marker="star")
 
 
 def test_each_algorithm_has_a_look_of_its_own_in_every_figure(tmp_path: Path) -> None:

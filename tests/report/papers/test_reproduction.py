@@ -19,6 +19,7 @@ from klr_bench.report.load import Results
 from klr_bench.report.page.content import Part
 from klr_bench.report.page.html import fragment
 from klr_bench.report.paper_pages import draw_figures, numbers_csv, report_papers, scoreboard_page, table_page
+from klr_bench.report.paper_picture import paper_picture
 from klr_bench.report.papers.match import Match
 from klr_bench.report.papers.reading import experiments_of, paper_files
 from klr_bench.report.papers.reproduction import Reproduction, provenance
@@ -212,7 +213,7 @@ def test_a_paper_is_written_once(make: Make, tmp_path: Path) -> None:
     make()
     console, formats = Console(file=io.StringIO(), width=200), ("terminal", "md", "tex", "csv")
     paths = report_papers(["own"], tmp_path / "results", console=console, formats=formats)
-    figures = ["mine_accuracy_support.png", "mine_accuracy_support.svg"]
+    figures = [f"{name}.{kind}" for name in ("published_measured", "mine_accuracy_support") for kind in ("png", "svg")]
     assert [path.name for path in paths] == ["tables.md", "tables.tex", "numbers.csv", *figures]
     assert "80.0 ± 0.5 [1]" in console.file.getvalue()  # type: ignore[attr-defined]
     assert "Somebody (2020), table 2: Results" in paths[0].read_text(encoding="utf-8")
@@ -223,7 +224,15 @@ def test_a_paper_is_written_once(make: Make, tmp_path: Path) -> None:
 def test_figures_show_the_published_points_of_the_tables_that_name_the_experiment(make: Make) -> None:
     whole = make("2,digits,nc,,n_support,8,,count,Baseline")
     assert b"<!-- published -->" in draw_figures(whole).files["mine_accuracy_support.svg"]
-    assert draw_figures(whole, "2").files == draw_figures(whole).files
+    assert draw_figures(whole).files == paper_picture(whole) | draw_figures(whole, "2").files
+    drawing = paper_picture(whole)["published_measured.svg"].decode()
+    texts = [
+        "Accuracy (%)",
+        "Support vectors",
+        "Properties of the data",
+        *(verdict.value for verdict in list(Verdict)[:4]),
+    ]
+    assert [drawing.count(f"<!-- {text} -->") for text in texts] == [1] * len(texts)
     figures = {"1": {"title": "A figure", "experiments": ["mine"]}}
     assert b"<!-- published -->" not in draw_figures(make(figures=figures)).files["mine_accuracy_support.svg"]
 

@@ -76,7 +76,7 @@ EXAMPLES = Axis("t", "Examples seen", logarithmic=True)
 
 @dataclass(frozen=True)
 class Look:
-    """Appearance of a curve, the same in every facet and distinguishable without color; `marker` is from MARKERS."""
+    """Appearance of a curve, the same in every facet; `marker` is a key of MARKERS."""
 
     label: str
     marker: str
@@ -85,10 +85,10 @@ class Look:
 
 
 def looks_of(lines: Iterable[Line], curve: Callable[[Line], Curve], *, dashed: bool = False) -> dict[Curve, Look]:
-    """Assign an appearance to each curve: the color and marker of its algorithm, and a tint and dash per variant.
+    """Assign an appearance to each curve.
 
-    An algorithm whose YAML file has no look gets an unused one that depends on its name.  With `dashed` each curve has
-    its own dash.
+    An algorithm has a color and marker, and each of its variants a tint and a dash.  An algorithm whose YAML file has
+    no look gets an unused one that depends on its name.  With `dashed` each curve has its own dash.
     """
     first: dict[Curve, Line] = {}
     for line in lines:
@@ -112,7 +112,7 @@ def looks_of(lines: Iterable[Line], curve: Callable[[Line], Curve], *, dashed: b
 
 
 def tinted(color: str, tint: float) -> str:
-    """Return a color, such as "#0072B2", mixed with a share of white or, if `tint` is negative, of black."""
+    """Return a color mixed with a share `tint` of white or, if negative, of black."""
     parts = (int(color[at : at + 2], 16) for at in (1, 3, 5))
     end = 255 if tint > 0 else 0
     return "#" + "".join(f"{round(part + abs(tint) * (end - part)):02X}" for part in parts)
@@ -224,9 +224,9 @@ def curve_of(line: Line, *along: str) -> Curve:
 
 
 def curves_of(inputs: Inputs) -> Callable[[Line], Curve]:
-    """Return the function that gives the curve of a method: variants that differ in one parameter share a curve.
+    """Return a function of a method that gives its curve.
 
-    The parameter is the first of the algorithm with only numbers as values.
+    Variants share a curve if they differ only in the first parameter of which all values are numbers.
     """
     values: dict[str, dict[str, list[Any]]] = {}
     for line in (line for block in inputs.table.blocks for line in block.lines):
