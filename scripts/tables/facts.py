@@ -58,9 +58,9 @@ def svc(reference: Path) -> str:
 
 def boosting(reference: Path) -> str:
     """Return on how many data sets KLR, or gradient boosting, is the better one."""
-    records = load_results(reference / TABLES).query("status == 'ok'")
-    means = records.groupby(["dataset", "algorithm"])[["log_loss", "accuracy"]].mean().unstack()
-    n_all = len(means)
+    records = load_results(reference / TABLES)
+    n_all = records["dataset"].nunique()
+    means = records.query("status == 'ok'").groupby(["dataset", "algorithm"])[["log_loss", "accuracy"]].mean().unstack()
     means = means.dropna(subset=[(metric, name) for metric in ("log_loss", "accuracy") for name in PAIR])
     loss, accuracy = (means[metric][PAIR[0]] - means[metric][PAIR[1]] for metric in ("log_loss", "accuracy"))
     left_out = f" (of {n_all}; on the others, a fit failed)" if len(means) < n_all else ""

@@ -55,6 +55,17 @@ def test_the_comparison_can_say_the_opposite(tmp_path: Path, gain: float, count:
     )
 
 
+def test_a_method_joins_the_comparison_once_it_is_measured(tmp_path: Path) -> None:
+    data = pd.read_csv(BENCHMARK / "peers.csv").query("method != 'KLR'")
+    data.to_csv(tmp_path / "peers.csv")
+    without = SCRIPT["figures"](tmp_path)["magic.svg"]
+    assert "KLR took" not in SCRIPT["compared"](tmp_path)["compared"]
+    klr = data[data["method"] == "OSKL"].assign(method="KLR", time_ratio=9.0, accuracy=0.89)
+    pd.concat([data, klr]).to_csv(tmp_path / "peers.csv")
+    assert "- KLR took 9.0 to 9.0 times as long as `OSKL()`" in SCRIPT["compared"](tmp_path)["compared"]
+    assert SCRIPT["figures"](tmp_path)["magic.svg"] != without
+
+
 def test_the_first_sentences_can_say_the_opposite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     module = sys.modules["facts"]
     counted = {"numbers": 10, "agrees exactly": 1, "agrees statistically": 0, "differs, explained": 2}
