@@ -12,7 +12,7 @@ from klr_bench.config.locations import folders
 from klr_bench.errors import fail
 from klr_bench.parsing import Plain
 from klr_bench.report import conclusions
-from klr_bench.report.labels import column_label, join_names, pluralize
+from klr_bench.report.labels import join_names, line_label, pluralize
 from klr_bench.report.page.content import Card, Part, data_table, experiment_part, paper_part, thumbnail, word
 from klr_bench.report.page.html import SHARED, asset, fragment, layout
 from klr_bench.report.paper_pages import all_papers_page
@@ -140,5 +140,4 @@ def _rows(block: Block, experiment: str) -> Iterator[list[str]]:
         if accuracy and accuracy.mean is not None:
             spread = "" if accuracy.std is None else f"{100 * accuracy.std:.2f}"
             texts = ["" if one is None or one.mean is None or not one.alike else f"{one.mean:.4g}" for one in others]
-            method = column_label(line.algorithm_label, line.variant)
-            yield [block.label, method, experiment, f"{100 * accuracy.mean:.2f}", spread, *texts]
+            yield [block.label, line_label(line), experiment, f"{100 * accuracy.mean:.2f}", spread, *texts]

@@ -90,7 +90,7 @@ def _rich_table(grid: Grid, console: Console) -> RichTable:
     table = RichTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for number, head in enumerate(grid.header):
         # Two-word headings are split over two lines, so that the values determine the column width.
-        text = head.replace(" ", "\n", 1) if " " in head and number else f"\n{head}"
+        text = head.replace(" ", "\n", 1) if number else head
         title = _text(text, console, f"bold {HEADS.get(head, '')}".strip())
         title.justify = "right" if number else "left"
         table.add_column(title, overflow="fold", no_wrap=number > 0)

@@ -304,7 +304,7 @@ Object.assign(
       const layoutOf = (facet, at) => {
         const style = getComputedStyle(document.body),
           ink = printing ? "#000000" : style.color,
-          grid = printing ? "#bbbbbb" : style.getPropertyValue("--line").trim();
+          grid = printing ? "#bbbbbb" : getComputedStyle(places[at]).borderTopColor;
         const numbers = (which) => facet.series.flatMap((one) => one[which]);
         const side = (label, log, which, range) => ({
           title: { text: plainText(label) },

@@ -12,6 +12,7 @@ klr.sortPrinted = (table) => {
   const total = body.querySelector(".total") ? groups.pop() : [];
   const heads = [...table.tHead.rows[0].cells];
   heads.forEach((head, at) => {
+    if (!head.textContent) return;
     const text = (group) => group[0].cells[at].textContent.trim();
     const number = (group) => parseFloat(text(group).replaceAll(",", ""));
     const compare = (a, b) =>
