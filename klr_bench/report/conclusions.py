@@ -27,11 +27,11 @@ def on_numbers(matches: Sequence[Match]) -> list[str]:
         how = f": {exact:,} exactly, {statistical:,} statistically" if n_agree else ""
         verb = "agree" if n_agree > 1 else "agrees"
         sentences = [f"{f'{n_agree:,}' if n_agree else 'None'} of {of} {verb}{how}."]
-    causes = Counter(one.reason for one in by_verdict[Verdict.EXPLAINED])
-    sentences += [f"{_differ(count)}, explained: {because}" for because, count in causes.items()]
     if unexplained := by_verdict[Verdict.UNEXPLAINED]:
         more = f" And {len(unexplained) - MOST_NAMED:,} more." if len(unexplained) > MOST_NAMED else ""
         sentences.append(f"{_differ(len(unexplained))}, unexplained: {pairs(unexplained[:MOST_NAMED])}{more}")
+    causes = Counter(one.reason for one in by_verdict[Verdict.EXPLAINED])
+    sentences += [f"{_differ(count)}, explained: {because}" for because, count in causes.most_common()]
     return [*sentences, *filter(None, [not_compared_sentence(matches)])]
 
 
