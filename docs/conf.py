@@ -41,8 +41,8 @@ myst_heading_anchors = 3
 
 html_theme = "pydata_sphinx_theme"
 html_title = "klr-bench"
-html_static_path = ["_static"]
-html_css_files = ["docs.css"]
+html_static_path = ["_static", "../klr_bench/report/page/assets/verdicts.css"]
+html_css_files = ["verdicts.css", "docs.css"]
 html_logo = html_favicon = "_static/logo.svg"
 html_math_renderer = "mathml"
 html_show_sourcelink = False

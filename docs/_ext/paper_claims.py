@@ -9,12 +9,12 @@ from pathlib import Path
 from paper_words import experiment_link, first_upper, html, html_table
 
 from klr_bench.report.load import was_run
-from klr_bench.report.papers.claims import FAILS, HOLDS, NOT_JUDGED, OWN_TABLE, ClaimComparison, JudgedClaim
+from klr_bench.report.papers.claims import COLORED_AS, ClaimComparison, JudgedClaim
 from klr_bench.report.papers.reproduction import Reproduction
 
 MAX_SHOWN = 6
 """Largest number of comparisons listed below a claim; the complete list can be expanded."""
-CLASSES = {HOLDS: "exact", FAILS: "unexplained", OWN_TABLE: "explained", NOT_JUDGED: "not_compared"}
+CLASSES = {words: verdict.name.lower() for words, verdict in COLORED_AS.items()}
 
 
 def claims_section(reproduction: Reproduction, results_dir: Path) -> str:

@@ -68,7 +68,7 @@ def bar(reproduction: Reproduction) -> str:
     """Return the verdicts on the values of a paper as an HTML bar chart."""
     n = counts(reproduction.matches)
     spans = "".join(
-        f'<span class="bar-{verdict.name.lower()}" style="flex-grow: {count}" title="{count} {verdict.value}"></span>'
+        f'<span class="{verdict.name.lower()}" style="flex-grow: {count}" title="{count} {verdict.value}"></span>'
         for verdict in Verdict
         if (count := n[verdict.value])
     )

@@ -189,7 +189,7 @@ def site(arguments: Sequence[str]) -> int:
     if words or "output" not in values:
         fail(f"site: expected output=FOLDER, got {' '.join(words) or 'none'}. Try klr-bench site output=site")
     in_browser = is_true("open", values)
-    from klr_bench.report.page.html import write_site
+    from klr_bench.report.page.site import write_site
 
     *_, first = write_site(Path(values["output"]), Path(values.get("results_dir", "results")))
     _print_paths([first], in_browser=in_browser)

@@ -19,7 +19,6 @@ from rich.table import Table
 from klr_bench.config import locations as config_files
 from klr_bench.config.datasets import read_dataset
 from klr_bench.config.models import DatasetConfig
-from klr_bench.console import is_unlimited
 from klr_bench.datasets.cache import Progress as Callback
 from klr_bench.datasets.cache import stamp_of
 from klr_bench.datasets.download import UNKNOWN, cached_path, fetch, files, verify
@@ -43,20 +42,18 @@ def _state(dataset: DatasetConfig, cache: Path) -> tuple[int, str]:
 
 
 def list_(config_dirs: Sequence[Path], cache: Path, console: Console) -> int:
-    """Print a table of all data sets: number of rows and features, size in the cache, status."""
+    """Print a table of all data sets: number of rows and features, status, size in the cache."""
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("name", no_wrap=True)  # users copy the names
     table.add_column("data set")
-    for heading in ("rows", "features", "in the cache"):
+    for heading in ("rows", "features"):
         table.add_column(heading, justify="right")
     table.add_column("state")
     for name, dataset in datasets(config_dirs).items():
         n_bytes, state = _state(dataset, cache)
-        size = filesize.decimal(n_bytes) if n_bytes else ""
+        size = f", {filesize.decimal(n_bytes)}" if n_bytes else ""
         counts = _count(dataset.declared_rows()), _count(dataset.source.n_features)
-        table.add_row(name, dataset.label or name, *counts, size, state)
-    if is_unlimited(console):
-        console.width = max(console.width, 200)
+        table.add_row(name, dataset.label or name, *counts, state + size)
     console.print(table)
     _print_line(console, f"cache: {cache}")
     return 0

@@ -37,13 +37,18 @@ UNITS = {
 
 
 def number(mean: float | None, std: float | None, metric: Metric) -> str:
-    """Format a mean and standard deviation, with one decimal for percentages."""
+    """Format a mean and standard deviation, with one decimal for percentages.
+
+    A mean that is not a count has at least two significant digits, down to 0.00010.
+    """
     if mean is None:
         return NONE
     scaled = mean * UNITS[metric.unit].scale
     if metric.unit == "small":
         return f"{scaled:.1e}"
     decimals = {"percent": 1, "count": 0, "": 3}.get(metric.unit, three_digits(scaled))
+    if metric.unit != "count" and 0 < abs(scaled) < 1:
+        decimals = max(decimals, min(5, 1 - math.floor(math.log10(abs(scaled)))))
     spread = "" if std is None else f"{PLUS_MINUS}{std * UNITS[metric.unit].scale:,.{decimals}f}"
     return f"{scaled:,.{decimals}f}{spread}"
 

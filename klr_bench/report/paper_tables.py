@@ -70,7 +70,8 @@ def published_layout(judged: Sequence[Match], layout: Layout, causes: Sequence[C
             )
             published = [SEPARATOR.join(published_text(match.printed) for match in cell) or NONE for cell in cells]
             rows.append(["  paper", *published])
-        grids.append(Grid([block.title, *block.columns], rows, papers=[*range(1, len(rows), 2)]))
+        papers, sortable = [*range(1, len(rows), 2)], "metric" not in layout.rows
+        grids.append(Grid([block.title, *block.columns], rows, papers, sortable=sortable))
     return grids
 
 

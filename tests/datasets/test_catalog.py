@@ -348,7 +348,7 @@ def test_commands_with_a_fetched_file(configs: list[Path], mirrored: Mirrored, c
     assert ("━" in text) == terminal
     assert terminal or f"little: {cache / 'test'} (7 bytes)" in text
     assert terminal or "moons: built in, nothing to fetch" in text
-    assert re.search(r"little .* 27 bytes +fetched", run(catalog.list_, configs, cache)[1])
+    assert re.search(r"little .* fetched, 27 bytes", run(catalog.list_, configs, cache)[1])
     lines = [f"ok       little: {cache / part}\n" for part in ("train", "test")]
     assert run(catalog.verify_, [], configs, cache) == (0, "".join(lines))
     (cache / "test").unlink()

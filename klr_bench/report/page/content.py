@@ -8,12 +8,14 @@ import json
 import math
 import re
 import shlex
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from klr_bench.parsing import Plain
-from klr_bench.report import comparison_texts
+from klr_bench.report import comparison_texts, conclusions
 from klr_bench.report import paper_pages as pages
 from klr_bench.report.figures import Inputs, draw_all
 from klr_bench.report.figures.core.plot import Axis, Plot, Series
@@ -21,8 +23,9 @@ from klr_bench.report.labels import join_names
 from klr_bench.report.load import read_results
 from klr_bench.report.manifest import Manifest
 from klr_bench.report.papers.reproduction import Reproduction
+from klr_bench.report.papers.verdicts import Verdict
 from klr_bench.report.render import Document, document
-from klr_bench.report.table import results_table
+from klr_bench.report.table import Table, results_table
 
 FIRST_COLUMNS = ("dataset", "algorithm", "variant", "repeat", "status")
 NUMBERS_SHOWN = (
@@ -38,10 +41,33 @@ MACHINE = {
     **{"memory_gb": "Memory (GB)", "platform": "Platform"},
 }
 COLORS = 64  # of a picture on a page
+THUMBNAIL = 160, 90
+"""Width and height of the drawing on a card."""
 MEDIA = {"svg": "image/svg+xml", "png": "image/png"}
 DASHES = {"-": "solid", "--": "dash", "-.": "dashdot", ":": "dot"}
 DIGITS = 6
 """Significant digits of values in a plot; tables have full precision."""
+
+
+@dataclass(frozen=True)
+class Card:
+    """Link to a page of a site, with texts, verdicts, and a small picture or drawing."""
+
+    title: str
+    address: str
+    texts: Sequence[str]
+    verdicts: Mapping[Verdict, int]
+    picture: str = ""
+    """The address of an image, as data."""
+    curves: Sequence[Curve] = ()
+
+
+class Curve(NamedTuple):
+    """Points of a drawing of `THUMBNAIL` units; a curve is a line, or separate points."""
+
+    color: str
+    connected: bool
+    points: Sequence[tuple[float, float]]
 
 
 @dataclass(frozen=True)
@@ -50,7 +76,9 @@ class Part:
 
     `tables` and `plots` are values of JSON for the script of the page, and `pictures` other figures as data: addresses,
     by name.  `facts` are the time, source, machine and versions of a run, by name, `commands` reproduce it, and `links`
-    lead to related pages of a site, by title.
+    lead to related pages of a site, by title.  `conclusion` is a summary of one or more sentences, and `verdicts` are
+    the numbers of published values by verdict.  `about` is an introduction, `cards` lead to other
+    pages, and `results` is the table of an experiment.
     """
 
     kind: str
@@ -64,6 +92,11 @@ class Part:
     pictures: Mapping[str, str] = field(default_factory=dict)
     notes: Sequence[str] = ()
     links: Mapping[str, str] = field(default_factory=dict)
+    conclusion: Sequence[str] = ()
+    verdicts: Mapping[Verdict, int] = field(default_factory=dict)
+    about: str = ""
+    cards: Sequence[Card] = ()
+    results: Table | None = None
 
     @property
     def anchor(self) -> str:
@@ -97,6 +130,7 @@ def experiment_part(
     inputs = Inputs(built, results.records, results.traces, results.reliability, results.rows)
     figures = draw_all(inputs, built.figures, own=own_figures, explored=True)
     places = {row[header.index("key")]: place for place, row in enumerate(rows)}
+    matches = [match for block in built.blocks for match in block.matches]
     return Part(
         kind="experiment",
         name=folder.name,
@@ -111,6 +145,9 @@ def experiment_part(
         ],
         pictures=dict(_picture(name, content) for name, content in figures.files.items()),
         notes=figures.notes,
+        conclusion=[*conclusions.on_numbers(matches), *conclusions.on_methods(built)],
+        verdicts=Counter(match.verdict for match in matches),
+        results=built,
     )
 
 
@@ -125,7 +162,7 @@ def paper_part(reproduction: Reproduction, numbers: Sequence[str] | None = None)
         for row, one in pages.number_rows([reproduction])
         if numbers is None or one.experiment in numbers
     ]
-    documents = []
+    documents, matches = [], reproduction.matches
     if numbers is None:
         documents = [pages.scoreboard_page(reproduction)] if reproduction.lines else []
         documents += [pages.table_page(reproduction, number) for number in reproduction.matches_by_table]
@@ -134,10 +171,13 @@ def paper_part(reproduction: Reproduction, numbers: Sequence[str] | None = None)
     return Part(
         kind="paper",
         name=reproduction.name,
+        about=f"{reproduction.paper.title}. {reproduction.paper.about or ''}" if numbers is None else "",
         title=reference if numbers is None else f"{reference}: its numbers and these results",
         documents=documents,
         tables=[table] if rows else [],
         commands=[f"klr-bench report paper={reproduction.name}"],
+        conclusion=[*conclusions.on_numbers(matches), *conclusions.on_claims(reproduction.claims)],
+        verdicts=Counter(match.verdict for match in matches),
     )
 
 
@@ -191,6 +231,39 @@ def _plot(name: str, plot: Plot, table: str, places: Mapping[str, int]) -> Plain
             for facet in plot.facets
         ],
     }
+
+
+def thumbnail(part: Part) -> tuple[str, list[Curve]]:
+    """Return the first figure as an image, or as curves: the means of its first facet."""
+    if not part.plots:
+        return next(iter(part.pictures.values()), ""), []
+    plot = part.plots[0]
+    facet = plot["facets"][0]
+    series = [one for one in facet["series"] if one["kind"] == "mean"] or facet["series"]
+    axes = [
+        _positions([one[side] for one in series], size, logarithmic=axis["log"])
+        for side, size, axis in zip("xy", THUMBNAIL, (plot["x"], facet["y"]), strict=True)
+    ]
+    curves = []
+    for one, across, up in zip(series, *axes, strict=True):
+        pairs = zip(across, up, strict=True)
+        points = [(x, THUMBNAIL[1] - y) for x, y in pairs if math.isfinite(x) and math.isfinite(y)]
+        curves.append(Curve(one["color"], one["connected"], points))
+    return "", curves
+
+
+def _positions(series: Sequence[Sequence[float | None]], size: float, *, logarithmic: bool) -> list[list[float]]:
+    """Scale coordinates to the size of a drawing; NaN if they cannot be shown."""
+    transformed = [[_transformed(one, logarithmic) for one in row] for row in series]
+    known = [one for row in transformed for one in row if math.isfinite(one)]
+    low, span = min(known, default=0.0), max(known, default=0.0) - min(known, default=0.0) or 1.0
+    return [[round(size * (0.06 + 0.88 * (one - low) / span), 1) for one in row] for row in transformed]
+
+
+def _transformed(value: float | None, logarithmic: bool) -> float:
+    if value is None or (logarithmic and value <= 0):
+        return math.nan
+    return math.log10(value) if logarithmic else value
 
 
 def _axis(axis: Axis) -> Plain:

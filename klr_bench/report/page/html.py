@@ -1,4 +1,4 @@
-"""Write HTML pages: a self-contained file, or a static site with shared scripts and style.
+"""Write HTML pages, as self-contained files or with shared scripts and styles.
 
 Jinja2 escapes all texts; only our own scripts and styles, and HTML that `fragment` made, are inserted as they are.
 """
@@ -9,7 +9,6 @@ import base64
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
@@ -20,25 +19,29 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 import klr_bench
 from klr_bench.config.locations import folders
-from klr_bench.errors import fail
 from klr_bench.files import write_atomic
 from klr_bench.report.compare.comparison import compare
 from klr_bench.report.compare.pages import documents
-from klr_bench.report.page.content import Part, experiment_part, paper_part, word
-from klr_bench.report.paper_pages import all_papers_page
+from klr_bench.report.page.content import THUMBNAIL, Part, experiment_part, paper_part
+from klr_bench.report.papers.claims import COLORED_AS
 from klr_bench.report.papers.reading import experiments_of, find_papers, paper_files
 from klr_bench.report.papers.reproduction import Reproduction
-from klr_bench.report.writing import write_changed
+from klr_bench.report.papers.verdicts import BY_SIGN, Verdict
+from klr_bench.report.render.document import ALIKE, BEST
 
+THEME = "theme.js"
+"""Script that runs before the page is shown."""
 SCRIPTS = ("plotly-basic.min.js", "common.js", "tables.js", "figures.js", "page.js")
-"""Scripts in execution order."""
-STYLE, LICENSE = "page.css", "plotly-LICENSE.txt"
-SHARED = (*SCRIPTS, STYLE, LICENSE)
+"""Scripts after the content, in execution order."""
+STYLES, LICENSE = ("verdicts.css", "page.css"), "plotly-LICENSE.txt"
+SHARED = (THEME, *SCRIPTS, *STYLES, LICENSE)
 """Files shared by the pages of a site."""
-SITE_TITLE = "Published and measured numbers"
-MARKS = {"*": "unexplained", "~": "statistical", "]": "explained", "‡": "best", "†": "alike"}
-"""CSS class of a table entry, selected by its last character."""
-
+VERDICTS = {verdict.value: verdict.name.lower() for verdict in Verdict} | {
+    word: verdict.name.lower() for word, verdict in COLORED_AS.items()
+}
+"""CSS class of each verdict on a number or claim; `verdicts.css` has their colors, for the documentation, too."""
+MARKS = {BEST: "best", ALIKE: "alike"} | {sign: verdict.name.lower() for sign, verdict in BY_SIGN.items()}
+"""CSS class of a table entry, by its last character."""
 
 ENVIRONMENT = Environment(
     loader=PackageLoader("klr_bench.report.page"),
@@ -53,7 +56,7 @@ def fragment(parts: Sequence[Part], title: str) -> str:
     """Return the sections of a page as HTML, with the data for its scripts."""
     tables = {table["name"]: table for part in parts for table in part.tables}
     plots = {plot["name"]: plot for part in parts for plot in part.plots}
-    data = script_json({"tables": tables, "plots": plots})
+    data = script_json({"tables": tables, "plots": plots, "verdicts": VERDICTS})
     return ENVIRONMENT.get_template("fragment.html").render(parts=parts, title=title, data=data)
 
 
@@ -95,7 +98,7 @@ def policy(*, shared: bool, watched: bool = False) -> str:
 
     Styles are free, because plotly.js sets some on its elements.
     """
-    digests = (hashlib.sha256(asset(name).encode()).digest() for name in SCRIPTS)
+    digests = (hashlib.sha256(asset(name).encode()).digest() for name in (THEME, *SCRIPTS))
     hashes = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
     scripts, styles = ("'self'", "'self' 'unsafe-inline'") if shared else (hashes, "'unsafe-inline'")
     allowed = [
@@ -110,9 +113,8 @@ def policy(*, shared: bool, watched: bool = False) -> str:
     return "; ".join(allowed)
 
 
-ENVIRONMENT.globals.update(
-    asset=asset, marks=MARKS, version=klr_bench.__version__, SCRIPTS=SCRIPTS, STYLE=STYLE, LICENSE=LICENSE
-)
+ENVIRONMENT.globals.update(asset=asset, version=klr_bench.__version__, marks=MARKS, classes=VERDICTS, Verdict=Verdict)
+ENVIRONMENT.globals.update(THUMBNAIL=THUMBNAIL, THEME=THEME, SCRIPTS=SCRIPTS, STYLES=STYLES, LICENSE=LICENSE)
 
 
 def write_page(
@@ -141,6 +143,7 @@ def write_page(
             part = paper_part(paper, sorted(compared))
             parts += [part] if part.tables else []
     title = ", ".join([paper.paper.reference for paper in reproduction] or [path.name for path in experiments])
+    title = parts[0].title if len(experiments) == 1 and not reproduction else title
     return _write(target, parts, title)
 
 
@@ -160,35 +163,3 @@ def page_against(target: Path, pairs: Sequence[tuple[Path, Path]], columns: Sequ
 def _write(target: Path, parts: Sequence[Part], title: str) -> Path:
     write_atomic(target, layout(fragment(parts, title), title).encode())
     return target
-
-
-def write_site(target: Path, results_dir: Path) -> list[Path]:
-    """Write a site with all experiments and papers that have results; return the paths.
-
-    The pages share scripts and style in `assets`; the last path is the first page.  Raises KlrBenchError if there are
-    no results, or a file is damaged.
-    """
-    experiments = sorted(path.parent for path in results_dir.glob("*/records.csv"))
-    if not experiments:
-        fail(f"{results_dir}: expected results folders, got none. Create one with: klr-bench run experiment=...")
-    papers = [Reproduction(name, folder, results_dir) for name, folder in paper_files(folders()).items()]
-    papers = [reproduction for reproduction in papers if reproduction.results]
-    paths = {folder.name: f"experiments/{word(folder.name)}.html" for folder in experiments}
-    paper_paths = {reproduction.name: f"papers/{word(reproduction.name)}.html" for reproduction in papers}
-    pages: dict[str, Part] = {}
-    for folder in experiments:
-        related = [reproduction for reproduction in papers if folder.name in reproduction.results]
-        links = {f"Compared with {one.paper.reference}": f"../{paper_paths[one.name]}" for one in related}
-        pages[paths[folder.name]] = replace(experiment_part(folder), links=links)
-    links = {reproduction.paper.reference: paper_paths[reproduction.name] for reproduction in papers}
-    index = [Part("site", "papers", "Papers", [all_papers_page(papers)] if papers else [], links=links)]
-    links = {f"{part.name}: {part.title}": path for path, part in pages.items()}
-    index.append(Part("site", "experiments", "Experiments", [], links=links))
-    for reproduction in papers:
-        links = {name: f"../{paths[name]}" for name in reproduction.results}
-        pages[paper_paths[reproduction.name]] = replace(paper_part(reproduction), links=links)
-    files = {f"assets/{name}": asset(name) for name in SHARED}
-    for path, part in pages.items():
-        files[path] = layout(fragment([part], part.title), part.title, shared="../assets/", home="../index.html")
-    files["index.html"] = layout(fragment(index, SITE_TITLE), SITE_TITLE, shared="assets/", home="index.html")
-    return write_changed(target, {path: text.encode() for path, text in files.items()})

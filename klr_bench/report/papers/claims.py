@@ -11,9 +11,15 @@ from klr_bench.report.labels import UNITS, line_label, number
 from klr_bench.report.measured import TIMES, Entry, Measured, Method
 from klr_bench.report.papers.candidates import Candidate, Candidates, Groups, right_hand_methods, select
 from klr_bench.report.papers.model import Claim, Statement
+from klr_bench.report.papers.verdicts import Verdict
 
 HOLDS, FAILS, OWN_TABLE, NOT_JUDGED = "holds", "does not hold here", "fails on the paper's own table", "not judged"
 CLAIM_VERDICTS = HOLDS, FAILS, OWN_TABLE, NOT_JUDGED
+COLORED_AS = {
+    **{HOLDS: Verdict.EXACT, FAILS: Verdict.UNEXPLAINED},
+    **{OWN_TABLE: Verdict.EXPLAINED, NOT_JUDGED: Verdict.NOT_COMPARED},
+}
+"""Verdict on numbers whose color each verdict on claims has."""
 MOST_LISTED = 4
 RELATIONS = {"above": (gt, -1), "below": (lt, 1), "at least": (ge, -1), "at most": (le, 1)}
 """One-sided relations: the comparison, and the sign of `within` on its right-hand side."""

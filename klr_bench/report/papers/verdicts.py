@@ -42,6 +42,8 @@ SCOREBOARD = ("numbers", *(verdict.value for verdict in Verdict), CALIBRATED)
 CALIBRATED_MARK = "§"
 MARKS = {Verdict.STATISTICAL: "~", Verdict.UNEXPLAINED: "*"}
 """Marks printed after a number; an explained difference is marked by the index of its cause."""
+BY_SIGN = {sign: verdict for verdict, sign in MARKS.items()} | {"]": Verdict.EXPLAINED}
+"""Verdict on a printed number, by the last character of its mark."""
 POINT, SHARE = 0.01, 0.04
 """Differences that agree statistically with a number printed without a spread: absolute and relative."""
 RELATIVE = ("nonzero_fraction", "n_iter_ratio")

@@ -38,7 +38,7 @@ class Grid:
 
     `papers` are the indices of the rows with published values, and `notes` are sentences on failed repeats.
     `omissible` are the columns that are left out where a table is too wide, the least important first; the spreads of
-    the columns in `times` are left out before them.
+    the columns in `times` are left out before them.  `sortable` is False if the rows have values of different metrics.
     """
 
     header: list[str]
@@ -47,6 +47,7 @@ class Grid:
     notes: Sequence[str] = ()
     omissible: Sequence[int] = ()
     times: Sequence[int] = ()
+    sortable: bool = True
 
     def with_columns(self, places: Sequence[int]) -> Grid:
         """Return the grid with only the given columns."""

@@ -118,7 +118,7 @@ def _crossed(block: Block, parameter: str, causes: Causes) -> Grid:
             papers += range(len(rows), len(rows) + len(below))
             rows += below
     header = [block.label, *(f"{parameter}={value_text(value)}" for value in order)]
-    return aligned(Grid(header, rows, papers, failures_of(block)))
+    return aligned(Grid(header, rows, papers, failures_of(block), sortable=False))
 
 
 def _mark(block: Block, line: Line, metric: Metric) -> Mark | None:

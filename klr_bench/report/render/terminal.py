@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from klr_bench.console import is_unlimited
+from klr_bench.report.papers.verdicts import BY_SIGN, Verdict
 from klr_bench.report.render.document import ALIKE, BEST, SEPARATOR, Document, Grid, fitting
 
 if TYPE_CHECKING:
@@ -15,8 +16,14 @@ if TYPE_CHECKING:
 
 PLAIN = {"±": "+-", BEST: "^", ALIKE: "="}
 """Replacements for characters that the encoding of the console lacks."""
-STYLES = {BEST: "bold", ALIKE: "underline", "*": "bold red", "]": "yellow", "~": "cyan"}
+COLORS = {
+    **{Verdict.EXACT: "green", Verdict.STATISTICAL: "cyan", Verdict.EXPLAINED: "yellow"},
+    **{Verdict.UNEXPLAINED: "bold red", Verdict.NOT_COMPARED: "dim"},
+}
+STYLES = {BEST: "bold", ALIKE: "underline"} | {sign: COLORS[verdict] for sign, verdict in BY_SIGN.items()}
 """Styles of values, by their last character, the mark of the best or of a verdict."""
+HEADS = {verdict.value: color for verdict, color in COLORS.items()}
+"""Additional styles of the headings of a scoreboard."""
 MOST_GRIDS = 200
 """Largest number of printed grids, because rich takes some milliseconds per grid."""
 MIN_PLAIN_WIDTH = 120
@@ -83,8 +90,8 @@ def _rich_table(grid: Grid, console: Console) -> RichTable:
     table = RichTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for number, head in enumerate(grid.header):
         # Two-word headings are split over two lines, so that the values determine the column width.
-        text = head.replace(" ", "\n", 1) if " " in head and number else f"\n{head}"
-        title = _text(text, console, "bold")
+        text = head.replace(" ", "\n", 1) if number else head
+        title = _text(text, console, f"bold {HEADS.get(head, '')}".strip())
         title.justify = "right" if number else "left"
         table.add_column(title, overflow="fold", no_wrap=number > 0)
     for number, row in enumerate(grid.rows):

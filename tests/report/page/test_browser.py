@@ -14,7 +14,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page
 
 from klr_bench.report.load import read_texts
-from klr_bench.report.page.html import write_page, write_site
+from klr_bench.report.page.html import write_page
+from klr_bench.report.page.site import write_site
 from klr_bench.report.watch import Server
 from klr_bench.results.store import Record
 from tests.report.folders import REFERENCE, record, write
@@ -45,7 +46,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def table_of(page: Page, name: str) -> Locator:
-    return page.locator(f'[data-table="{name}-records"]')
+    table = page.locator(f'[data-table="{name}-records"]')
+    table.evaluate("table => { table.closest('details').open = true }")
+    return table
 
 
 def column(table: Locator, title: str) -> list[str]:
@@ -131,6 +134,38 @@ def test_a_table_sorts_and_filters_as_the_records_do(open_page: Open, pages: dic
     table.get_by_role("searchbox").fill("nothing-has-this")
     assert table.locator("tbody tr").count() == 0
     assert "no rows" in table.locator(".count").inner_text()
+
+
+def test_a_printed_table_sorts_by_keyboard_with_the_published_values_below_each_method(
+    open_page: Open, pages: dict[str, Path]
+) -> None:
+    page = open_page(pages["magic"]).page
+    table = page.locator("table.sortable").first
+    before = table.locator("tbody tr").all_inner_texts()
+    head = table.get_by_role("button", name="Support vectors")
+    orders = []
+    for sort in ("ascending", "descending", "none"):
+        head.press("Enter")
+        assert head.locator("..").get_attribute("aria-sort") == sort
+        orders.append(table.locator("tbody tr").all_inner_texts())
+    place = table.locator("thead th").all_inner_texts().index("Support vectors")
+    for order, sign in zip(orders, (1, -1), strict=False):
+        counts = [int(row.split("\t")[place].split(" ")[0].replace(",", "")) for row in order if "paper" not in row]
+        assert [sign * count for count in counts] == sorted(sign * count for count in counts)
+        assert {*zip(order[::2], order[1::2], strict=True)} == {*zip(before[::2], before[1::2], strict=True)}
+    assert orders[0] != before == orders[2]
+
+
+def test_the_mode_is_that_of_the_system_until_it_is_switched(open_page: Open, site: Path) -> None:
+    page = open_page(site / "index.html", scheme="dark").page
+    background = "getComputedStyle(document.body).backgroundColor"
+    dark = page.evaluate(background)
+    page.get_by_role("button", name="Light mode").click()
+    assert page.evaluate(background) == "rgb(255, 255, 255)" != dark
+    page.reload()
+    assert page.evaluate(background) == "rgb(255, 255, 255)"
+    page.get_by_role("button", name="Dark mode").click()
+    assert page.evaluate(background) == dark
 
 
 def drawn(page: Page) -> Locator:

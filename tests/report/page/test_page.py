@@ -40,7 +40,7 @@ def test_a_page_loads_nothing_and_runs_its_own_scripts_alone(page: str) -> None:
     assert policy
     allowed = set(re.findall(r"sha256-[A-Za-z0-9+/=]+", policy[1].replace("&#43;", "+").replace("&#39;", "'")))
     scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
-    assert len(scripts) == len(SCRIPTS) == 5
+    assert len(scripts) == len(SCRIPTS) + 1 == 6
     assert {f"sha256-{base64.b64encode(hashlib.sha256(one.encode()).digest()).decode()}" for one in scripts} == allowed
     assert "default-src &#39;none&#39;" in policy[1]
     assert "unsafe-eval" not in policy[1]
@@ -110,7 +110,10 @@ def test_commands_make_pages_and_a_site(tmp_path: Path, capsys: pytest.CaptureFi
         (tmp_path / name).symlink_to(REFERENCE / name)
     where, target = f"results_dir={tmp_path}", tmp_path / "made" / "report.html"
     for words, expected in (
-        ((where, "experiment=oskl_mnist", "statistics=true"), ("<title>oskl_mnist", "Holm")),
+        (
+            (where, "experiment=oskl_mnist", "statistics=true"),
+            ("<title>Online sparse kernel learning of the ten digits", "<li>Best on MNIST, Accuracy (%): SVC", "Holm"),
+        ),
         (
             (where, "paper=zhang2012aaai"),
             ('id="paper-zhang2012aaai"', 'id="experiment-klr_figure4"', "AAAI 2012), pages 1219-1225: claims"),
@@ -129,7 +132,12 @@ def test_commands_make_pages_and_a_site(tmp_path: Path, capsys: pytest.CaptureFi
     assert main(["site", f"output={tmp_path / 'site'}", where]) == 0
     index = tmp_path / "site" / "index.html"
     assert capsys.readouterr().out == f"{index}\n"
-    assert 'href="experiments/oskl_mnist.html"' in index.read_text(encoding="utf-8")
+    text = index.read_text(encoding="utf-8")
+    assert all(f'href="{one}.html"' in text for one in ("experiments/oskl_mnist", "papers/zhang2012aaai"))
+    assert 'class="bar"' in text
+    methods = data_of(text)["tables"]["methods"]["rows"]
+    assert len(methods) > 10
+    assert methods == sorted(methods, key=lambda row: (row[0], -float(row[3])))
 
 
 def test_mistakes_are_refused_in_one_message(

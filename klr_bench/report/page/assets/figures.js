@@ -6,11 +6,10 @@ Object.assign(
     const { element, button, save, asCsv, chosen, choose, numberOf, short, asParameters } = klr;
     const MOST_REPEATS = 2000;
 
-    const dark = matchMedia("(prefers-color-scheme: dark)"),
-      coarse = matchMedia("(pointer: coarse)");
+    const coarse = matchMedia("(pointer: coarse)");
     /* Paper is white, whatever the screen is. */
     let printing = false;
-    const isDark = () => dark.matches && !printing;
+    const isDark = () => document.documentElement.dataset.theme === "dark" && !printing;
     const print = (on) => {
       printing = on;
       for (const redraw of klr.redrawn) redraw();
@@ -309,7 +308,7 @@ Object.assign(
       const layoutOf = (facet, at) => {
         const style = getComputedStyle(document.body),
           ink = printing ? "#000000" : style.color,
-          grid = printing ? "#bbbbbb" : style.getPropertyValue("--line").trim();
+          grid = printing ? "#bbbbbb" : getComputedStyle(places[at]).borderTopColor;
         const numbers = (which) => facet.series.flatMap((one) => one[which]);
         const side = (label, log, which, range) => ({
           title: { text: plainText(label) },
@@ -407,6 +406,6 @@ Object.assign(
       klr.redrawn.push(draw);
     };
 
-    return { drawFigure, hideTip, dark, print };
+    return { drawFigure, hideTip, print };
   })(),
 );

@@ -1,7 +1,7 @@
 "use strict";
 /* Gives life to a page: its tables, its figures, and newer content where it watches a run. */
 (() => {
-  const { button, copy, readAddress, drawTable, drawFigure, hideTip, dark, print } = klr;
+  const { element, button, copy, readAddress, drawTable, sortPrinted, drawFigure, hideTip, print } = klr;
 
   /* A figure is drawn when it comes into sight, and all of them before the page is printed. */
   const waiting = new Set();
@@ -19,11 +19,40 @@
   );
   const content = document.getElementById("content");
 
+  /* Adds a filter of words to a list of cards. */
+  const FEW = 12;
+  const addFilter = (list) => {
+    const cards = [...list.children],
+      said = element("span", { class: "count", role: "status" });
+    if (cards.length <= FEW) return;
+    const show = () => {
+      const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+      for (const card of cards) {
+        const text = card.textContent.toLowerCase();
+        card.hidden = !words.every((word) => text.includes(word));
+      }
+      said.textContent = `${cards.filter((card) => !card.hidden).length} of ${cards.length}`;
+    };
+    const filter = element("input", {
+      type: "search",
+      placeholder: "words, such as budget magic",
+      "aria-label": "Filter " + list.dataset.filter,
+      oninput: show,
+    });
+    list.before(element("div", { class: "tools" }, filter, said));
+    show();
+  };
+
   /* Gives life to what the page holds; figures of these names are drawn at once. */
   const begin = (drawn) => {
-    klr.data = JSON.parse(document.getElementById("data")?.textContent ?? '{"tables":{},"plots":{}}');
+    klr.data = JSON.parse(document.getElementById("data")?.textContent ?? '{"tables":{},"plots":{},"verdicts":{}}');
     klr.redrawn.length = 0;
-    for (const place of content.querySelectorAll(".data-table")) drawTable(place, place.dataset.table);
+    for (const place of content.querySelectorAll(".data-table")) {
+      drawTable(place, place.dataset.table);
+      place.closest("details").open ||= location.hash.includes(place.dataset.table + ".");
+    }
+    for (const table of content.querySelectorAll(".sortable")) sortPrinted(table);
+    for (const cards of content.querySelectorAll(".cards")) addFilter(cards);
     for (const place of content.querySelectorAll(".command")) {
       const text = place.textContent;
       const press = button("Copy", async () => {
@@ -102,7 +131,7 @@
     print(true);
   });
   addEventListener("afterprint", () => print(false));
-  dark.addEventListener("change", () => {
+  document.addEventListener("klr-theme", () => {
     for (const redraw of klr.redrawn) redraw();
   });
   addEventListener("hashchange", () => {

@@ -1,5 +1,38 @@
 "use strict";
 /* Tables that sort, filter and give what they show as CSV. */
+
+/* Makes the columns of a printed table sort; the rows of a paper stay below their method, a total stays last. */
+klr.sortPrinted = (table) => {
+  const body = table.tBodies[0],
+    groups = [];
+  for (const row of body.rows) {
+    if (row.classList.contains("paper") && groups.length) groups.at(-1).push(row);
+    else groups.push([row]);
+  }
+  const total = body.querySelector(".total") ? groups.pop() : [];
+  const heads = [...table.tHead.rows[0].cells];
+  heads.forEach((head, at) => {
+    if (!head.textContent) return;
+    const text = (group) => group[0].cells[at].textContent.trim();
+    const number = (group) => parseFloat(text(group).replaceAll(",", ""));
+    const compare = (a, b) =>
+      at ? number(a) - number(b) || text(a).localeCompare(text(b), "en") : text(a).localeCompare(text(b), "en", { numeric: true });
+    const isFilled = (group) => !["", "-"].includes(text(group));
+    const press = klr.button(head.textContent, () => {
+      const next = { none: "ascending", ascending: "descending", descending: "none" }[head.ariaSort];
+      for (const one of heads) one.ariaSort = one === head ? next : "none";
+      let sorted = groups;
+      if (next !== "none") {
+        sorted = groups.filter(isFilled).sort((a, b) => (next === "ascending" ? compare(a, b) : compare(b, a)));
+        sorted.push(...groups.filter((group) => !isFilled(group)));
+      }
+      body.append(...sorted.flat(), ...total);
+    });
+    head.ariaSort = "none";
+    head.replaceChildren(press);
+  });
+};
+
 klr.drawTable = (() => {
   const { element, button, save, asCsv, chosen, choose, numberOf, short, printed } = klr;
   const ROWS = 50;
@@ -39,6 +72,7 @@ klr.drawTable = (() => {
   const drawTable = (place, name) => {
     const table = klr.data.tables[name],
       prefix = name + ".";
+    const numeric = table.shown.map((at) => table.columns[at]).findLast((column) => column.numeric);
     let visible,
       sort,
       page = 0,
@@ -57,7 +91,7 @@ klr.drawTable = (() => {
     const filter = element("input", {
       type: "search",
       spellcheck: "false",
-      placeholder: "words, or accuracy>0.85",
+      placeholder: numeric ? `words, or ${numeric.name}>0.85` : "words",
       "aria-label": "Filter " + table.title,
       oninput: () => {
         choose(prefix + "filter", filter.value, "");
@@ -134,11 +168,8 @@ klr.drawTable = (() => {
             ...visible.map((at) => {
               const numeric = table.columns[at].numeric,
                 text = printed(table, row, at);
-              return element(
-                "td",
-                { class: numeric ? "number" : text.length > 30 ? "long" : null, title: numeric ? text : null },
-                numeric ? short(text) : text,
-              );
+              const kind = numeric ? "number" : (klr.data.verdicts[text] ?? (text.length > 30 ? "long" : null));
+              return element("td", { class: kind, title: numeric ? text : null }, numeric ? short(text) : text);
             }),
           ),
         ),
@@ -157,7 +188,7 @@ klr.drawTable = (() => {
     );
     const scroll = element(
       "div",
-      { class: "scroll", role: "region", tabindex: "0", "aria-label": table.title },
+      { class: "scroll", role: "group", tabindex: "0", "aria-label": table.title },
       element("table", { class: "records" }, element("thead", {}, head), body),
     );
     place.append(

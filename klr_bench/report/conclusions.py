@@ -1,0 +1,78 @@
+"""Conclusions of reports: how many published numbers agree, and which methods are best."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from klr_bench.report.labels import MOST_NAMED, join_names, line_label, number, pluralize, title_of
+from klr_bench.report.paper_pages import pairs
+from klr_bench.report.papers.claims import CLAIM_VERDICTS, JudgedClaim
+from klr_bench.report.papers.match import Match
+from klr_bench.report.papers.verdicts import Verdict, not_compared_sentence
+from klr_bench.report.table import Table
+
+MOST_DATASETS = 4
+"""Number of data sets up to which the best method of each is named."""
+
+
+def on_numbers(matches: Sequence[Match]) -> list[str]:
+    """Return sentences on how many published numbers agree, and why the others differ."""
+    by_verdict = {verdict: [one for one in matches if one.verdict is verdict] for verdict in Verdict}
+    exact, statistical = len(by_verdict[Verdict.EXACT]), len(by_verdict[Verdict.STATISTICAL])
+    n_agree, n_compared = exact + statistical, len(matches) - len(by_verdict[Verdict.NOT_COMPARED])
+    sentences = ["No published number is compared with a measured one."] if matches else []
+    if n_compared:
+        of = f"{pluralize(n_compared, 'comparison')} with published numbers"
+        how = f": {exact:,} exactly, {statistical:,} statistically" if n_agree else ""
+        verb = "agree" if n_agree > 1 else "agrees"
+        sentences = [f"{f'{n_agree:,}' if n_agree else 'None'} of {of} {verb}{how}."]
+    if unexplained := by_verdict[Verdict.UNEXPLAINED]:
+        more = f" And {len(unexplained) - MOST_NAMED:,} more." if len(unexplained) > MOST_NAMED else ""
+        sentences.append(f"{_differ(len(unexplained))}, unexplained: {pairs(unexplained[:MOST_NAMED])}{more}")
+    causes = Counter(one.reason for one in by_verdict[Verdict.EXPLAINED])
+    sentences += [f"{_differ(count)}, explained: {because}" for because, count in causes.most_common()]
+    return [*sentences, *filter(None, [not_compared_sentence(matches)])]
+
+
+def _differ(count: int) -> str:
+    return f"{count:,} differ{'s' if count == 1 else ''}"
+
+
+def on_claims(claims: Sequence[JudgedClaim]) -> list[str]:
+    """Return a sentence with the number of claims for each verdict, or [] without claims."""
+    verdicts = Counter(claim.verdict for claim in claims)
+    parts = [f"{verdict} {verdicts[verdict]}" for verdict in CLAIM_VERDICTS if verdicts[verdict]]
+    return [f"{pluralize(len(claims), 'claim')} by verdict: {'; '.join(parts)}."] if claims else []
+
+
+def on_methods(table: Table) -> list[str]:
+    """Return which methods are best on each data set, by the first metric that has marks."""
+    if table.columns:
+        return []
+    found = list(_best(table))
+    if len(found) <= MOST_DATASETS:
+        return [sentence for _, _, sentence in found]
+    titles = {title for title, _, _ in found}
+    wins = Counter(name for _, names, _ in found for name in names)
+    named = join_names([f"{name} on {count}" for name, count in wins.most_common()])
+    return [f"Best on {len(found)} data sets, {' or '.join(sorted(titles))}: {named}."]
+
+
+def _best(table: Table) -> Iterator[tuple[str, list[str], str]]:
+    """Yield the metric, the algorithms with the best mean, and a sentence for each data set."""
+    for block in table.blocks:
+        metric = next((one for one in block.metrics if one.name in block.marks), None)
+        if metric is None or len(block.lines) == 1:
+            continue
+        marks = block.marks[metric.name].lines
+        best, alike = (
+            [line for line in block.lines if line.column in marks and marks[line.column].place == place]
+            for place in ("best", "alike")
+        )
+        title, entry = title_of(metric), best[0].entries[metric.name]
+        names, value = join_names([*map(line_label, best)]), number(entry.mean, entry.std, metric)
+        sentence = f"Best on {block.label}, {title}: {names}, {value}"
+        if alike:
+            sentence += f"; not significantly different: {join_names([*map(line_label, alike)], most=3)}"
+        yield title, [line.algorithm_label for line in best], f"{sentence}."
