@@ -13,7 +13,7 @@ from klr_bench import __version__
 from klr_bench.report.figures.accuracy_support import FIGURE
 from klr_bench.report.figures.core.drawing import STYLE, saved, scale_axis
 from klr_bench.report.figures.core.figure import Inputs
-from klr_bench.report.figures.core.plot import ACCURACY, SUPPORT
+from klr_bench.report.figures.core.plot import ACCURACY, MARKERS, SUPPORT
 from klr_bench.report.load import read_results
 from klr_bench.report.table import results_table
 
@@ -38,13 +38,12 @@ THEMES = {
         {"OSKL": "#e58fc4", "Pegasos": "#3fc99b", "Auxiliary": "#f08a45", "Margin": "#5db4ec", "Baseline": "#dddddd"},
     ),
 }
-MARKERS = {"OSKL": "v", "Pegasos": "D", "Auxiliary": "^", "Margin": "s", "Baseline": "o"}
 LABELS = {
     "OSKL G=10": ("OSKL, G = 10", (12, -4), "left"),
     "OSKL G=4": ("G = 4", (12, -4), "left"),
     "OSKL G=2": ("G = 2", (12, -4), "left"),
     "OSKL G=1": ("G = 1", (-10, 3), "right"),
-    "Pegasos lam=0.0001; project=False": ("Pegasos", (10, -16), "left"),
+    "Pegasos lambda=0.0001": ("Pegasos", (10, -16), "left"),
     "Auxiliary": ("Auxiliary", (0, 32), "center"),
     "Margin": ("Margin", (-10, -32), "center"),
     "Baseline": ("Baseline:\nevery row", (8, -46), "center"),
@@ -77,7 +76,8 @@ def _hero(folder: Path, theme: Theme) -> bytes:
         for series in plot.facets[0].series:
             if series.kind == "repeat":
                 continue
-            style = {"color": theme.colors[series.look.label], "marker": MARKERS[series.look.label], "linestyle": ""}
+            color = theme.colors[series.look.label.split()[0]]
+            style = {"color": color, "marker": MARKERS[series.look.marker], "linestyle": ""}
             for number, (x, y, name) in enumerate(zip(series.x, series.y, series.names, strict=True)):
                 if name not in LABELS:
                     continue
@@ -86,7 +86,7 @@ def _hero(folder: Path, theme: Theme) -> bytes:
                     continue
                 text, offset, side = LABELS[name]
                 axes.errorbar(x, y, series.spread[number], **style, markersize=6, elinewidth=1.2)
-                axes.annotate(text, (x, y), offset, textcoords="offset points", ha=side, color=style["color"])
+                axes.annotate(text, (x, y), offset, textcoords="offset points", ha=side, color=color)
         scale_axis(axes.xaxis, SUPPORT)
         shown = {"color": theme.text, "linestyle": "", "marker": "v"}
         axes.plot([], [], **shown, markersize=6, label="measured, ± one standard deviation")
