@@ -107,7 +107,11 @@ def _notes(data: pd.DataFrame) -> list[str]:
 def busy(measured: pd.DataFrame) -> str:
     """Return a sentence on the load by other processes, if it was so high that times are rough."""
     load = measured["load"].max()
-    return f" Times are rough: other processes used up to {100 * load:.0f} % of the machine." if load > BUSY else ""
+    return (
+        f" Times are rough: other processes used up to {100 * load:.0f}{NO_BREAK}% of the machine."
+        if load > BUSY
+        else ""
+    )
 
 
 def all_fits(folder: Path) -> dict[str, str]:

@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 
 import pandas as pd
-from comparison import against_oskl, busy
+from comparison import NO_BREAK, against_oskl, busy
 from papers import reproductions
 from scipy.stats import wilcoxon
 
@@ -43,7 +43,8 @@ def published(reference: Path) -> str:
     compared, agree = printed - n[Verdict.NOT_COMPARED.value], exact + statistical
     return (
         f"Of {printed:,} printed numbers, {compared:,} can be compared, and {agree:,} of these "
-        f"({100 * agree / compared:.0f} %) agree: {exact:,} to the last digit, {statistical:,} within the spreads. "
+        f"({100 * agree / compared:.0f}{NO_BREAK}%) agree: {exact:,} to the last digit, {statistical:,} within the "
+        "spreads. "
         f"{n[Verdict.EXPLAINED.value]:,} differ for a demonstrated cause, {n[Verdict.UNEXPLAINED.value]:,} for no "
         f"known one. For {n[CALIBRATED]:,} of those compared, a setting that the paper leaves open was chosen by its "
         "numbers."

@@ -45,7 +45,7 @@ LABELS = {
     "OSKL G=1": ("G = 1", (-10, 3), "right"),
     "Pegasos lambda=0.0001": ("Pegasos", (10, -16), "left"),
     "Auxiliary": ("Auxiliary", (0, 32), "center"),
-    "Margin": ("Margin", (-10, -32), "center"),
+    "Margin": ("Margin", (-10, -37), "center"),
     "Baseline": ("Baseline:\nevery row", (8, -46), "center"),
 }
 """Points that are drawn, each with its label, the offset of the label in points, and its alignment."""
@@ -66,12 +66,13 @@ def pictures(reference: Path) -> dict[str, bytes]:
 def _hero(folder: Path, theme: Theme) -> bytes:
     """Draw measured means with one standard deviation, and published means as hollow markers."""
     results = read_results(folder)
+    rows, repeats = int(results.records["n_train"].iloc[0]), results.records["repeat"].nunique()
     table = results_table(results, columns=("accuracy", "n_support"))
     plot = FIGURE.plot(Inputs(table, results.records, results.traces, results.reliability, results.rows))
     ink = dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), theme.text)
     with mpl.rc_context({**STYLE, **ink, "grid.color": theme.grid, "font.size": 11.0, "axes.titlesize": 11.0}):
         figure = Figure(figsize=(6.4, 4.3), layout="constrained", facecolor="none")
-        axes = figure.add_subplot(xlabel=f"{SUPPORT.label} of 15,216 training rows", ylabel=ACCURACY.label)
+        axes = figure.add_subplot(xlabel=f"{SUPPORT.label} of {rows:,} training rows", ylabel=ACCURACY.label)
         axes.set(facecolor="none", xlim=(300, 26_000))
         for series in plot.facets[0].series:
             if series.kind == "repeat":
@@ -91,7 +92,7 @@ def _hero(folder: Path, theme: Theme) -> bytes:
         shown = {"color": theme.text, "linestyle": "", "marker": "v"}
         axes.plot([], [], **shown, markersize=6, label="measured, ± one standard deviation")
         axes.plot([], [], **shown, markersize=11, mfc="none", mew=1.4, label="published (ICML 2013, table 3)")
-        axes.legend(loc="lower right", title="MAGIC, 30 repeats", alignment="left")
+        axes.legend(loc="lower right", title=f"MAGIC, {repeats} repeats", alignment="left")
         return saved(figure, "svg", 100)
 
 

@@ -72,7 +72,7 @@ def test_the_first_sentences_can_say_the_opposite(tmp_path: Path, monkeypatch: p
     counted |= {"differs, unexplained": 5, "not compared": 2, "calibrated": 0}
     monkeypatch.setattr(module, "counts", lambda matches: counted)
     monkeypatch.setattr(module, "reproductions", lambda reference: [Mock()])
-    assert "8 can be compared, and 1 of these (12 %) agree" in module.published(tmp_path)
+    assert "8 can be compared, and 1 of these (12\N{NO-BREAK SPACE}%) agree" in module.published(tmp_path)
     assert "2 differ for a demonstrated cause, 5 for no known one" in module.published(tmp_path)
     (tmp_path / "benchmark").mkdir()
     data = pd.read_csv(BENCHMARK / "peers.csv")
