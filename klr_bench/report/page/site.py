@@ -52,7 +52,12 @@ def write_site(target: Path, results_dir: Path) -> list[Path]:
         links = {name: f"../{paths[name]}" for name in reproduction.results}
         pages[paper_paths[reproduction.name]] = replace(paper_part(reproduction), links=links)
     cards = [
-        Card(part.title, path, [part.about, *part.conclusion[:1], *conclusions.on_claims(paper.claims)], part.verdicts)
+        Card(
+            part.title,
+            path,
+            list(dict.fromkeys([part.about, *part.conclusion[:1], *conclusions.on_claims(paper.claims)])),
+            part.verdicts,
+        )
         for paper, (path, part) in zip(papers, pages.items(), strict=True)
     ]
     index = [_about(papers), Part("site", "papers", "Papers", [all_papers_page(papers)] if papers else [], cards=cards)]
