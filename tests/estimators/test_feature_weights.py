@@ -95,6 +95,7 @@ def noisy(n=500):
 @pytest.mark.parametrize(
     "model", [cls(random_state=0) for cls in (DualCDKLR, NystroemKLR, OSKL, PrototypeKLR)], ids=str
 )
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_learned_weights_lower_the_log_loss(model):
     X, y = noisy()
     half = slice(250)
