@@ -35,7 +35,7 @@ def real_tables(folder: Path) -> dict[str, str]:
         for name, line in zip(loss.index, loss.to_numpy(), strict=True)
     ]
     return {
-        "table_ranks": _ranks(by_metric, n_support, labels),
+        "table_ranks": f"{_ranks(by_metric, n_support, labels)}\nRepeats: {manifest.config.repeats}.",
         "table_ratios": _ratios(loss, by_metric["fit_time_s"], labels),
         "table_losses": table(["table", "rows", *labels.values()], rows, 1),
     }
