@@ -86,18 +86,21 @@ def test_the_first_sentences_can_say_the_opposite(tmp_path: Path, monkeypatch: p
 def test_the_sentence_on_gradient_boosting_is_that_of_the_records(klr: float, boosting: float, tmp_path: Path) -> None:
     losses = {"klr": klr, "gradient_boosting": boosting}
     rows = [
-        record(name, "", 0, dataset=f"d{n}", log_loss=loss + n / 100, accuracy=1 - loss, key=f"{name}-{n}")
+        record(
+            name, "", 0, dataset=f"d{n}", log_loss=loss + n / 100, accuracy=1 - loss, fit_time_s=loss, key=f"{name}-{n}"
+        )
         for name, loss in losses.items()
         for n in range(5)
     ]
     failed = record("klr", "", 0, dataset="failed", status="error", message="no", log_loss=None, accuracy=None)
-    other = record("gradient_boosting", "", 0, dataset="failed", log_loss=0.1, accuracy=1.0)
+    other = record("gradient_boosting", "", 0, dataset="failed", log_loss=0.1, accuracy=1.0, fit_time_s=0.1)
     write(tmp_path / "tables", [*rows, failed, other], USUAL)
     wins = (5, 0) if klr < boosting else (0, 5)
     sentence = sys.modules["facts"].boosting(tmp_path)
     assert "On 5 data sets (of 6; on the others, a fit failed)" in sentence
     assert f"lower log loss on {wins[0]} and gradient boosting on {wins[1]}" in sentence
     assert f"higher accuracy on {wins[0]} and gradient boosting on {wins[1]}" in sentence
+    assert f"trains for {klr / boosting:.2g} times as long" in sentence
 
 
 @pytest.mark.parametrize("address", ["", "https://example.org/klr-bench"])
