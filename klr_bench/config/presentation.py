@@ -39,7 +39,7 @@ class Presentation(OpenModel):
 
 
 def presentation(label: str, algorithm: str, experiment: str) -> Presentation:
-    """Return how an algorithm is displayed; an experiment's file goes before the algorithm's."""
+    """Return how an algorithm is displayed; an experiment's file overrides the algorithm's."""
     changes = _content("experiment", experiment).get("algorithms") or {}
     first, second = (
         parse(Presentation, one) for one in (_content("algorithm", algorithm), changes.get(algorithm) or {})
@@ -61,6 +61,8 @@ def without_presentation(entry: Any, where: str, overrides: Collection[str] = ()
         return entry
     for key in KEYS:
         if any(f"{override}.".startswith(f"{where}{key}.") for override in overrides):
-            fail(f"{where}{key}: has no effect on a run. Write it in the YAML file of the algorithm or experiment.")
+            fail(
+                f"{where}{key}: expected no override, because it affects only reports. Write it in the YAML file of the algorithm or experiment."
+            )
     parse(Presentation, {key: entry[key] for key in KEYS if key in entry}, where)
     return {key: value for key, value in entry.items() if key not in KEYS}

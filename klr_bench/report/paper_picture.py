@@ -31,7 +31,7 @@ DPI = 200.0
 
 
 def paper_picture(reproduction: Reproduction, also: Sequence[str] = ()) -> dict[str, bytes]:
-    """Return the picture of a paper as files; none if no number is compared.
+    """Return the files of the picture of a paper; without compared numbers, an empty dict.
 
     A panel shows one metric, and one shows the properties of data sets.  `also` has formats besides png and svg.
     """

@@ -116,7 +116,7 @@ class PrototypeClassifier(BinaryClassifier):
         return Rows(X if self._columns is None else self._compacted(in_layout(X, sparse=True)), None, self._origin)
 
     def _tidy(self, X):
-        """Return X, if `lazy` is True as CSR without stored zeros."""
+        """Return X; if `lazy` is True, convert it to CSR without stored zeros."""
         if self.lazy and not (sp.issparse(X) and np.all(X.data)):
             X = sp.csr_matrix(X, copy=True)
             X.eliminate_zeros()

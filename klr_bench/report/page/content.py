@@ -63,7 +63,7 @@ class Card:
 
 
 class Curve(NamedTuple):
-    """Points of a drawing of `THUMBNAIL` units; a curve is a line, or separate points."""
+    """Curve of a thumbnail, drawn as a line or as separate points."""
 
     color: str
     connected: bool
@@ -234,7 +234,7 @@ def _plot(name: str, plot: Plot, table: str, places: Mapping[str, int]) -> Plain
 
 
 def thumbnail(part: Part) -> tuple[str, list[Curve]]:
-    """Return the first figure as an image, or as curves: the means of its first facet."""
+    """Return a thumbnail of the first figure: an image, or curves of the means in its first facet."""
     if not part.plots:
         return next(iter(part.pictures.values()), ""), []
     plot = part.plots[0]

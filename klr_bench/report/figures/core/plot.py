@@ -224,7 +224,7 @@ def curve_of(line: Line, *along: str) -> Curve:
 
 
 def curves_of(inputs: Inputs) -> Callable[[Line], Curve]:
-    """Return a function of a method that gives its curve.
+    """Return a function that maps a method to its curve.
 
     Variants share a curve if they differ only in the first parameter of which all values are numbers.
     """
