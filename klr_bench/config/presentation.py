@@ -61,8 +61,6 @@ def without_presentation(entry: Any, where: str, overrides: Collection[str] = ()
         return entry
     for key in KEYS:
         if any(f"{override}.".startswith(f"{where}{key}.") for override in overrides):
-            fail(
-                f"{where}{key}: expected no override, because it affects only reports. Write it in the YAML file of the algorithm or experiment."
-            )
+            fail(f"{where}{key}: affects only reports; write it in the YAML file of the algorithm or experiment.")
     parse(Presentation, {key: entry[key] for key in KEYS if key in entry}, where)
     return {key: value for key, value in entry.items() if key not in KEYS}

@@ -91,8 +91,8 @@ def _notes(data: pd.DataFrame) -> list[str]:
     measured = data.dropna(subset="seconds")
     notes = [
         "All fits use one thread, and default parameters except for those listed in the table of all fits. "
-        f"A method that was expected to take more than {data['limit_s'].iloc[0]:g} s for all rows was fitted to as many as "
-        "take about that long, and to at least 1,000."
+        f"A method that was expected to take more than {data['limit_s'].iloc[0]:g} s for all rows was fitted to as "
+        "many as take about that long, and to at least 1,000."
     ]
     stopped = measured[measured["converged"] == False]  # noqa: E712  (it may be missing)
     for method, rows in stopped.groupby("method", sort=False):

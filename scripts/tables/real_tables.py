@@ -66,8 +66,8 @@ def _ranks(by_metric: dict[str, pd.DataFrame], n_support: pd.Series, labels: dic
     test, distance = friedman(-loss), nemenyi(len(labels), len(loss))
     return (
         table([*head, "calibration error, %", "support vectors", "s"], rows, 1)
-        + f"\n\np = {test.p:.2g} in Friedman's test that all methods have the same rank of log loss. Nemenyi's critical "
-        f"difference\nof two ranks at 5 %: {distance:.2f}."
+        + f"\n\np = {test.p:.2g} in Friedman's test that all methods have the same rank of log loss. Nemenyi's "
+        f"critical difference\nof two ranks at 5 %: {distance:.2f}."
     )
 
 
