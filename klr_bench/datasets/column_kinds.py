@@ -90,7 +90,7 @@ class Column:
         if len(wrong):
             fail(
                 f"{cell(wrong[0])} is not a number{_with_unit(self.unit)} between -{LARGEST:g} and {LARGEST:g}; "
-                "correct or remove the row."
+                "correct it, or leave it empty."
             )
 
 

@@ -165,7 +165,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             known = self.feature_names_in_.tolist()
             if missing := [column.name for column in columns if column.name not in frame]:
                 lacking, present = (", ".join(map(repr, first_ten(names))) for names in (missing, [*frame]))
-                message = f"{_table_name(frame)}: expected the columns {lacking}, got only {present}."
+                message = f"{_table_name(frame)}: expected the columns {lacking}, which are missing; got {present}."
                 raise ValueError(message)
             if unknown := [name for name in frame.columns if name not in known]:
                 message = f"Columns that `fit` has not seen are ignored: {', '.join(unknown)}."

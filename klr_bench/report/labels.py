@@ -66,7 +66,7 @@ def title_of(metric: Metric) -> str:
 
 
 def variant_label(variant: Mapping[str, Any], labels: Mapping[str, str]) -> str:
-    """Return the display name of a variant from `labels`, or else from its parameters: "G=4, loss=logit"."""
+    """Return the display name of a variant, from `labels` or as in "G=4, loss=logit"."""
     texts = []
     for name, value in variant.items():
         pair = f"{name}={value_text(value)}"

@@ -200,9 +200,9 @@ def stored() -> Path:
 def test_wrong_new_rows_are_refused_in_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     capsys.readouterr()
     for content, message in {
-        "weight,state\n1 kg,good\n": "{}: expected the columns 'price', got only 'weight'.",
+        "weight,state\n1 kg,good\n": "{}: expected the columns 'price', which are missing; got 'weight'.",
         "weight,price\n1 lb,5\n": "{}, line 2, column 1 ('weight'): '1 lb' is not a number with the unit 'kg' between",
-        "1 kg,5\n2 kg,6\n": "{}: expected the columns 'weight', 'price', got only 'column 1', 'column 2'.",
+        "1 kg,5\n2 kg,6\n": "{}: expected the columns 'weight', 'price', which are missing; got 'column 1', ",
         "weight,price\n": "{}: no rows.",
         "weight,price\n1 kg\n": "{}, line 2: expected 2 columns as in the first line, got 1",
     }.items():

@@ -83,7 +83,7 @@ def test_columns_are_found_by_name_and_set_output_names_them() -> None:
     unneeded = ["id", "since", "mail", "unit"]
     pd.testing.assert_frame_equal(preparer.transform(table().drop(columns=unneeded)), expected)
     pd.testing.assert_frame_equal(preparer.transform(dict(table())), expected)
-    with pytest.raises(ValueError, match="X: expected the columns 'size', 'plan', got only "):
+    with pytest.raises(ValueError, match="X: expected the columns 'size', 'plan', which are missing; got "):
         preparer.transform(table().drop(columns=["size", "plan"]))
 
 

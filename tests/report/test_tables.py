@@ -98,7 +98,7 @@ def test_the_sentence_on_gradient_boosting_is_that_of_the_records(klr: float, bo
     wins = (5, 0) if klr < boosting else (0, 5)
     sentence = sys.modules["facts"].boosting(tmp_path)
     assert "On 5 data sets (of 6; on the others, a fit failed)" in sentence
-    assert f"lower log loss on {wins[0]} and gradient boosting on {wins[1]}" in sentence
+    assert f"lower log loss on {wins[0]} and gradient boosting with its default settings on {wins[1]}" in sentence
     assert f"higher accuracy on {wins[0]} and gradient boosting on {wins[1]}" in sentence
     assert f"trains for {klr / boosting:.2g} times as long" in sentence
 

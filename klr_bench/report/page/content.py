@@ -234,7 +234,7 @@ def _plot(name: str, plot: Plot, table: str, places: Mapping[str, int]) -> Plain
 
 
 def thumbnail(part: Part) -> tuple[str, list[Curve]]:
-    """Return a thumbnail of the first figure: an image, or curves of the means in its first facet."""
+    """Return a thumbnail of the first figure: an image, or curves of its first facet."""
     if not part.plots:
         return next(iter(part.pictures.values()), ""), []
     plot = part.plots[0]

@@ -130,7 +130,7 @@ def leaderboard(parts: Iterable[Part]) -> list[Plain]:
 
 
 def _comparisons(block: Block) -> Iterator[tuple[str, float]]:
-    """Yield an algorithm and 1 (won), 0 (lost) or 0.5 (tied) for each comparison of its accuracy."""
+    """Yield an algorithm and 1 (won), 0 (lost) or 0.5 (tied) for each comparison."""
     means = [
         (line.algorithm_label, line.entries["accuracy"].mean) for line in block.lines if "accuracy" in line.entries
     ]

@@ -92,8 +92,15 @@ def _sources(table: Table, *, is_compared: bool) -> list[str]:
         for place, cause in enumerate(table.causes, 1)
     ]
     marks = mark_sentences(one.verdict for one in table.compared_matches)
-    if any(one.not_compared is NotCompared.OTHER_METHOD for one in table.compared_matches):
-        marks.append("Without a verdict: methods other than the one that the paper's number is compared with.")
+    others = [
+        line_label(line)
+        for block in table.blocks
+        for line in block.lines
+        if any(one.not_compared is NotCompared.OTHER_METHOD for one in line.matches.values())
+    ]
+    if others:
+        names = join_names([*dict.fromkeys(others)])
+        marks.append(f"Without a verdict, because the paper's number is compared with another method: {names}.")
     return [legend, *marks, *causes, *calibration_sentences(table.compared_matches)]
 
 
