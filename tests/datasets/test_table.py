@@ -259,7 +259,7 @@ def test_row_numbers_are_left_out_and_other_counts_are_kept(tmp_path: Path) -> N
 
 def test_a_table_without_features_is_rejected(tmp_path: Path) -> None:
     table = [{"id": i, "class": "ab"[i % 2]} for i in range(30)]
-    with pytest.raises(KlrBenchError, match=r"all feature columns are left out \(id: row numbers\); keep one"):
+    with pytest.raises(KlrBenchError, match=r"all feature columns are left out \(id: row numbers\); keep at least one"):
         read(write(tmp_path / "mine.csv", table))
 
 

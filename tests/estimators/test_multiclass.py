@@ -20,12 +20,14 @@ from klr_bench import (
     KernelPerceptron,
     L1Peer,
     PrimalCDKLR,
+    PrototypeKLR,
     SparseBatchConfidenceWeighted,
     l1_path,
     lambda_max,
 )
 from klr_bench.estimators.batch.base import BatchKLR
 from klr_bench.estimators.core.binary import BinaryClassifier
+from klr_bench.estimators.core.cross_validation import KernelClassifierCV
 from klr_bench.estimators.online.softmax import SoftmaxKernelClassifier
 from klr_bench.estimators.peers.approximate import ApproximateKernelLR
 from klr_bench.protocols import progress, steps, summary
@@ -48,12 +50,15 @@ def made(cls, **options):
     return small(cls(**SETTINGS.get(cls.__name__, {}) | options), budget=15, random_state=3, n_features_to_select=4)
 
 
+TOGETHER = (SoftmaxKernelClassifier, ApproximateKernelLR, KLR, KernelClassifierCV, PrototypeKLR)
+"""Classes that learn or choose something for all classes together."""
+
 LEARNERS = [
     made(cls)
     for name in klr_bench.__all__
     if isinstance(cls := getattr(klr_bench, name), type)
     and issubclass(cls, BinaryClassifier)
-    and not issubclass(cls, (SoftmaxKernelClassifier, ApproximateKernelLR, KLR))  # KLR has one search for all classes
+    and not issubclass(cls, TOGETHER)
 ] + [
     made(OSKL, loss="square", G=50.0, R=5.0),
     made(OSKL, loss="exponential", G=50.0, R=2.0),

@@ -126,7 +126,7 @@ class NewtonCG:
         sums = self._sum("gradient", self._coef(self.w))
         self.objective = sums[:, -1] + self.lam / 2 * np.sum(self._penalized * self.w**2, axis=1)
         self.gradient = self._back(sums[:, :-1]) + self.lam * self._penalized * self.w
-        if np.any(self.distance > KEPT_FACTOR * self.objective):
+        if not np.all(self.distance <= KEPT_FACTOR * self.objective):
             self._factors = [
                 self._sample_derivatives(w, signs, self.lam)[1] for w, signs in zip(self.w, self._signs, strict=True)
             ]

@@ -61,7 +61,14 @@ def test_an_intercept_is_that_of_lbfgs_and_has_no_penalty(layout, kernel, cache_
     X, y = toy()
     rows = (y < 0) | (np.arange(300) % 5 == 0)
     X, y, weights = X[rows], y[rows], np.random.RandomState(0).uniform(0.2, 2, rows.sum())
-    options = {"lam": 1e-2, "n_centers": 40, "cache_size": cache_size, "random_state": 0, "kernel": "rbf"} | kernel
+    options = {
+        "lam": 1e-2,
+        "n_centers": 40,
+        "cache_size": cache_size,
+        "random_state": 0,
+        "kernel": "rbf",
+        "tol": 1e-12,
+    } | kernel
     model = NystroemKLR(fit_intercept=True, **options).fit(layout(X), y, weights)
     assert_is_lowest(model, X, y, weights=weights)
     without = NystroemKLR(**options).fit(layout(X), y, weights)
