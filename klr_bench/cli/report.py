@@ -61,7 +61,7 @@ def _check(values: Values, formats: Sequence[str]) -> None:
             if is_unused and key in values:
                 fail(f"{key}={values[key]}: has no effect {reason}.")
     if two_runs and "pdf" in formats:
-        fail(f"format=pdf: has no effect with {other_run}={values[other_run]}, which has no figures; leave it out.")
+        fail(f"format=pdf has no effect with {other_run}={values[other_run]}, which has no figures; leave out pdf.")
 
 
 def _experiments(values: Values) -> list[str]:

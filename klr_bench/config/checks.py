@@ -31,7 +31,7 @@ def check_run(run: RunConfig, sweep: Mapping[str, Parameters], searched: Sequenc
     for metric in run.metrics or ():
         check_choice("metrics", metric, [*METRICS, *own])
         if metric in METRICS and METRICS[metric].compares and metric not in run.against:
-            expected = f"a baseline method in against.{metric}, as {{algorithm: NAME}} or {{PARAMETER: VALUE}}"
+            expected = f"against.{metric} to name the baseline method, by {{algorithm: NAME}} or {{PARAMETER: VALUE}}"
             fail(f"metrics: {metric}: expected {expected}, got none.")
     if kernel.kernel == "rbf" and kernel.gamma is not None and kernel.percentile is not None:
         both = f"kernel.gamma={kernel.gamma:g} and kernel.percentile={kernel.percentile:g} are both given"

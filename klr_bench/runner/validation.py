@@ -62,6 +62,6 @@ def check_stream_learners(cells: Sequence[Cell]) -> None:
             )
         if split.test == "rows" and not protocols.declares(learner, "partial_fit_scores"):
             fail(
-                f"{cell.algorithm}: cannot predict each row before learning from it. Remove it from algorithm=[...], "
-                f"or test all algorithms by chunks with {key}.test=chunks."
+                f"{cell.algorithm}: cannot predict each row before learning from it. Remove {cell.algorithm} from "
+                f"algorithm=[...], or predict whole chunks, for all algorithms, with {key}.test=chunks."
             )

@@ -46,8 +46,8 @@ def published(reference: Path) -> str:
         f"({100 * agree / compared:.0f}{NO_BREAK}%) agree: {exact:,} to the last digit, {statistical:,} within the "
         "spreads. "
         f"{n[Verdict.EXPLAINED.value]:,} differ for a demonstrated cause, {n[Verdict.UNEXPLAINED.value]:,} for no "
-        f"known one. For {n[CALIBRATED]:,} of those compared, a setting that the paper leaves open was chosen by its "
-        "numbers."
+        f"known one. {n[CALIBRATED]:,} of the compared numbers depend on a setting that the paper leaves open, and "
+        "that was chosen to match them."
     )
 
 

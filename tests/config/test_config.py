@@ -126,7 +126,7 @@ REFUSED = [
     ),
     (["+against.log_loss_ratio={algorithm: osk1}"], r"unknown algorithm 'osk1'\. Did you mean 'oskl'\?"),
     (["+against.log_loss_ratio={G: 9}"], r"against\.log_loss_ratio\.G: unknown value 9\. Known: 1, "),
-    (["metrics=[accuracy,log_loss_ratio]"], r"metrics: log_loss_ratio: expected a baseline method in against\.log_l"),
+    (["metrics=[accuracy,log_loss_ratio]"], r"metrics: log_loss_ratio: expected against\.log_l"),
     (["repeats=abc"], r"repeats: expected a whole number, got 'abc'\."),
     (["parallel.address=tcp://host:8786"], r"parallel\.address=.*no effect, because the backend is joblib; add par"),
     (["parallel=dask", "parallel.address=h:1", "parallel.scheduler_file=f"], r"are both given; .* Leave one out\."),

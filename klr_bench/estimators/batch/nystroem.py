@@ -64,7 +64,7 @@ class NystroemKLR(WeightedFeatures, ExpansionClassifier):
         Whether b is learned, without a penalty.
     tol : float, default=1e-8
         The fit ends when the estimated distance of the objective from its minimum is at most tol times the objective;
-        tol >= 0.
+        tol >= 0, of which values below the machine epsilon of `dtype` (1.2e-7 for float32) count as that.
     max_iter : int, default=30
         Largest number of Newton steps, >= 1; 4 to 8 are usual.
     cache_size : float, default=200
@@ -170,7 +170,7 @@ class NystroemKLR(WeightedFeatures, ExpansionClassifier):
             self._publish(solver)
             if self.n_iter_ and callback is not None and callback(self, self.n_iter_):
                 return self
-        if solver.unfinished(self.tol).any():
+        if solver.unfinished().any():
             message = (
                 f"NystroemKLR: after {self.n_iter_} Newton steps the estimated relative distance of the objective "
                 f"from its minimum is still {np.max(solver.distance / solver.objective):.1e}."

@@ -79,7 +79,7 @@ def newton_steps(
         while True:
             solver.evaluate()
             yield solver
-            unfinished = solver.unfinished(tol)
+            unfinished = solver.unfinished()
             if not unfinished.any() or solver.n_iter == max_iter or not solver.step(unfinished):
                 return
 
@@ -94,7 +94,8 @@ class NewtonCG:
     """
 
     def __init__(self, centers, call, X, signs, shares, lam, tol, fit_intercept):
-        self._call, self.lam, self.tol, self.n_passes, self.n_iter = call, lam, tol, 0, 0
+        self._call, self.lam, self.n_passes, self.n_iter = call, lam, 0, 0
+        self.tol = max(tol, np.finfo(centers.dtype).eps)  # smaller distances are rounding errors
         self.T = _factor(centers, JITTER[centers.dtype.name])
         X = centers.operands.rows(X)
         T = self.T.astype(centers.dtype)
@@ -109,7 +110,7 @@ class NewtonCG:
         self._solve_sample()
 
     def coef(self):
-        """Return the coefficients (k, B) of the centers, and the intercepts as last column, if any."""
+        """Return the coefficients (k, B) of the centers; with intercepts, these are the last column."""
         return self._coef(self.w)
 
     def _coef(self, w):
@@ -132,9 +133,9 @@ class NewtonCG:
             ]
         self.distance = np.sum(self.gradient * self._precondition(self.gradient), axis=1) / 2
 
-    def unfinished(self, tol):
+    def unfinished(self):
         """Return a mask (k,) of the problems whose objective is not yet minimized up to tol."""
-        return self.distance > tol * self.objective
+        return self.distance > self.tol * self.objective
 
     def step(self, unfinished):
         """Take a Newton step for the problems selected by a mask (k,).

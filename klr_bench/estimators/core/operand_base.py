@@ -37,7 +37,7 @@ class Operands:
     """True if the left operand is the rows themselves, so that one store serves both."""
 
     def both(self, X):
-        """Return the left and the right operand of the rows of X."""
+        """Prepare the rows of X both as a left and as a right operand."""
         return self.left(X), self.right(X)
 
     def values(self, left, right):

@@ -68,7 +68,7 @@ class Dense(PlainOperands):
         return self._augmented(X)
 
     def both(self, X):
-        """Return the left and the right operand of the rows of X."""
+        """Prepare the rows of X both as a left and as a right operand."""
         left = self.left(X)
         return left, _mirrored(left) if self.kernel.name == "rbf" else self.right(X)
 
@@ -189,7 +189,7 @@ class Packed(Operands):
         return np.ascontiguousarray(np.vstack([self.features.pack(X).view(X.dtype).T, *others]))
 
     def both(self, X):
-        """Return the left and the right operand of the rows of X."""
+        """Prepare the rows of X both as a left and as a right operand."""
         left = self.left(X)
         if self.others is None:
             return left, left.T.copy()

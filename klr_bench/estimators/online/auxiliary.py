@@ -1,4 +1,4 @@
-"""Online kernel logistic regression whose update probability is an auxiliary function."""
+"""Online kernel logistic regression that uses an upper bound of the loss: `AuxiliaryKLR`."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def softmax_step_on_auxiliary(z, r, u, parameters):
 
 @estimator
 class AuxiliaryKLR(SoftmaxKernelClassifier):
-    r"""Online kernel logistic regression whose update probability is an auxiliary function.
+    r"""Online kernel logistic regression that updates with probability loss / upper bound.
 
     The auxiliary function h is an upper bound of the loss l, and the update probability is l(z) / h(z).
 
