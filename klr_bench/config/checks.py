@@ -39,7 +39,7 @@ def check_run(run: RunConfig, sweep: Mapping[str, Parameters], searched: Sequenc
     _check_left_out(run, sweep, searched)
     for stem, dataset in {} if run.selection.nested else run.datasets.items():
         if not isinstance(dataset.split, Folds):
-            fail(f"selection.nested=false: expected a number of folds in datasets.{stem}.split.folds, got none.")
+            fail(f"selection.nested=false: expected folds for {stem}, got none. Set datasets.{stem}.split.folds.")
     _check_against(run, sweep, searched)
     _check_streams(run)
 

@@ -100,7 +100,7 @@ def _check_combination(dataset: DatasetEntry, source: SourceConfig, split: Split
     official = (two and not dataset.derive) or (source.test is None and source.n_train is not None)
     if isinstance(split, Official) and not official:
         example = f"{where}split={{official: null, test_size: 0.2}}"
-        fail(f"{where}split.official=true: there is no official test part; split at random: {example}.")
+        fail(f"{where}split.official=true: there is no official test set. To split at random, use {example}.")
     if isinstance(split, Stream):
         if source.format not in STREAMED:
             expected = f"one of the formats {', '.join(STREAMED)}, or {where}split.stream=null"

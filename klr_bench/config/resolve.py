@@ -313,6 +313,6 @@ def _support_vectors(setting: str, source: str, results: Path, datasets: list[st
     if not n_support.between(1, MOST_ROWS).all():
         fail(f"{setting}: {path}: n_support: expected values from 1 to {MOST_ROWS}, got {[*n_support]!r:.200}. {again}")
     if not variants:
-        expected = f"{PREFIX}<experiment>/<algorithm> with finished fits on {datasets[0]}"
+        expected = f"{PREFIX}<experiment>/<algorithm>, of which fits on {datasets[0]} are finished"
         fail(f"{setting}: expected {expected}; {path} has {', '.join(sorted(set(names))) or 'none'}.")
     return [round(means[variant]) for variant in variants]

@@ -115,7 +115,7 @@ REFUSED = [
     (["experiment=oskl_magic", "+left_out.magic.oskl={G: [3]}"], r"left_out\.magic\.oskl\.G: unknown value '3'\. Know"),
     (
         ["selection.nested=false"],
-        r"selection\.nested=false: expected a number of folds in datasets\.\w+\.split\.folds, got none\.",
+        r"selection\.nested=false: expected folds for \w+, got none\. Set datasets\.\w+\.split\.folds\.",
     ),
     (["experiment=klr_figure1", "selection.folds=3"], r"selection\.folds=3: .*because selection\.nested is false\."),
     (["+algorithms.nc.selected_as={etaa: 1}"], r"unknown key 'algorithms\.nc\.selected_as\.etaa'\. Did you mean 'eta'"),
@@ -140,7 +140,7 @@ REFUSED = [
     (["algorithm=[sbcw]", "selection.folds=3"], r"selection\.folds=3: has no effect, because nothing is selected"),
     (["dataset=[adult]", "datasets.adult.split.test_size=0.3"], r"add datasets\.adult\.split\.official=null"),
     (["dataset=[mnist]", "datasets.mnist.positive=8"], r"datasets\.mnist\.positive=8: has no effect with multiclass"),
-    (["dataset=[magic]", "datasets.magic.split={official: true, test_size: null}"], "there is no official test part"),
+    (["dataset=[magic]", "datasets.magic.split={official: true, test_size: null}"], "there is no official test set"),
     (["datasets.digits.source=digitts"], "digitts"),
     (["experiment=[oskl_magic,oskl_adult]"], r"experiment: expected one name\. .* -m experiment="),
     (["dataset=[]"], r"no dataset is selected: .* Known: a9a, adult, .*moons"),
@@ -248,7 +248,7 @@ def test_damaged_records_lend_no_budgets(tmp_path: Path, n_support: str) -> None
     ("overrides", "message"),
     [
         (["budget=from:none/oskl"], r"no records in .*none/records\.csv\. Run the experiment with: klr-bench run"),
-        (["budget=from:mine/oskl", "dataset=[adult]"], r"with finished fits on adult; .* has oskl on magic\."),
+        (["budget=from:mine/oskl", "dataset=[adult]"], r"of which fits on adult are finished; .* has oskl on magic\."),
         (["budget=from:mine"], r"expected from:<experiment>/<algorithm> .*records\.csv has oskl on magic\."),
         (["budget=from:mine/oskl", "dataset=[magic,adult]"], r"expected exactly one data set, got magic, adult\."),
         (["budget=2.5"], r"budget: expected a list or text or a whole number, got 2\.5\."),

@@ -72,7 +72,7 @@ class CalibratedSVC(ClassifierMixin, BaseEstimator):
 
 
 class QuietLogisticRegressionCV(LogisticRegressionCV):
-    """scikit-learn's `LogisticRegressionCV`, without warnings about later defaults."""
+    """scikit-learn's `LogisticRegressionCV`, without warnings about future changes of defaults."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> QuietLogisticRegressionCV:
         """Choose C, and fit the classifier to the rows of X and their classes y; return self."""

@@ -1,4 +1,4 @@
-"""Measured and published methods that the statements of a claim compare."""
+"""The measured and published methods that a claim compares."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class JudgedClaim:
 
     @property
     def verdict(self) -> str:
-        """The verdict: a claim holds if all its comparisons hold, or the share that it requires."""
+        """The verdict: a claim holds if all its comparisons, or the required share of them, hold."""
         if self.published and not self._holds(self.published):
             return OWN_TABLE
         if not self.comparisons:

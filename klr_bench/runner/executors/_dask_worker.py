@@ -30,7 +30,7 @@ def run_here(item: Fold | Cell, call: partial[Any]) -> Any:
     """
     machine.follow(os.getppid())  # all workers on this machine have this parent
     try:
-        key = replace(item).key  # the key of the copy is computed with this worker's code
+        key = replace(item).key  # a copy computes its key again, which depends on the code of this worker
     except KlrBenchError as error:
         return Failure(
             OTHER_CODE,
