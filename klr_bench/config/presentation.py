@@ -28,7 +28,7 @@ class LookConfig(Model):
 
 
 class Presentation(OpenModel):
-    """Display names of an algorithm and its variants, and its look.
+    """Display names of an algorithm and its variants, and the color and marker of its curves.
 
     `labels` has texts of variants by ``parameter=value``, or by ``parameter`` with ``{}`` for the value.
     """

@@ -249,7 +249,7 @@ def test_damaged_records_lend_no_budgets(tmp_path: Path, n_support: str) -> None
     [
         (["budget=from:none/oskl"], r"no records in .*none/records\.csv\. Run the experiment with: klr-bench run"),
         (["budget=from:mine/oskl", "dataset=[adult]"], r"of which fits on adult are finished; .* has oskl on magic\."),
-        (["budget=from:mine"], r"expected from:<experiment>/<algorithm> .*records\.csv has oskl on magic\."),
+        (["budget=from:mine"], r"expected from:<experiment>/<algorithm>, .*records\.csv has oskl on magic\."),
         (["budget=from:mine/oskl", "dataset=[magic,adult]"], r"expected exactly one data set, got magic, adult\."),
         (["budget=2.5"], r"budget: expected a list or text or a whole number, got 2\.5\."),
         (["budget=many"], r"sweep\.forgetron\.budget: expected a list of values such as \[1, 10\], got 'many'\."),

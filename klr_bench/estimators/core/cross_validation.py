@@ -220,7 +220,7 @@ def class_sizes(estimator, codes):
 
 
 def n_folds(cv, sizes):
-    """Return the number of folds for cv, an int or None, and classes of the given sizes."""
+    """Return the number of folds for the parameter cv, at most the size of the smallest class."""
     return max(min(cv or FOLDS, sizes.min()), 2)
 
 

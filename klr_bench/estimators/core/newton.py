@@ -134,7 +134,7 @@ class NewtonCG:
         self.distance = np.sum(self.gradient * self._precondition(self.gradient), axis=1) / 2
 
     def unfinished(self):
-        """Return a mask (k,) of the problems whose objective is not yet minimized up to tol."""
+        """Return a mask (k,) of the problems whose objective is not yet minimized to within tol."""
         return self.distance > self.tol * self.objective
 
     def step(self, unfinished):

@@ -36,7 +36,7 @@ Groups = Mapping[tuple[str, str], Candidates]
 
 
 def published_methods(claim: Claim, paper: Paper, numbers: Sequence[Printed]) -> dict[str, list[Candidate]]:
-    """Return the methods that a paper lists for each data set, from the tables of a claim."""
+    """Return the methods for each data set in the published tables to which a claim refers."""
     tables = {name for name, table in paper.tables.items() if set(table.experiments) & set(claim.experiments)}
     methods: dict[tuple[str, str, str], Method] = {}
     experiments: dict[tuple[str, str, str], set[str]] = {}

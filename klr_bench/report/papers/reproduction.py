@@ -85,7 +85,7 @@ class Reproduction:
 
     @cached_property
     def all_results(self) -> dict[str, Results]:
-        """Results of all experiments that verdicts use, on numbers or on claims."""
+        """Results of all experiments that are compared with published numbers or claims."""
         names = [*self._compared, *(name for claim in self.paper.claims for name in claim.experiments)]
         folders = {name: self._results_dir / name for name in dict.fromkeys(names)}
         return {name: read_results(folder) for name, folder in folders.items() if was_run(folder)}
