@@ -61,7 +61,7 @@ class Conditions:
 
 
 def conditions_of(rows: Iterable[Mapping[Hashable, Any]]) -> Conditions:
-    """Return the machines and highest load in a set of records; values of missing columns are unknown."""
+    """Return the machines and the highest load in a set of records, as far as they are known."""
     rows = list(rows)
     loads = [load for row in rows if not math.isnan(load := row.get("load", math.nan))]
     return Conditions(frozenset(map(_machine, rows)), max(loads, default=None))
