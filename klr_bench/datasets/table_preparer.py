@@ -152,7 +152,8 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Return the features (n_samples, n_features_out), float32, of the rows of a table.
 
         Columns are found by name, in any order; by position if X or the table of `fit` is an array.  Columns that `fit`
-        has left out may be missing, and a warning names columns that it has not seen.
+        has left out may be missing.  Warnings name columns that it has not seen, and text columns of more than two
+        values in which new values occur.
 
         Raises
         ------
@@ -180,6 +181,11 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 _features(column, _values(frame[name]), name, *origin)
                 for column, name in zip(columns, names, strict=True)
             ]
+        pairs = zip(columns, features, strict=True)
+        # a text column of two values has one feature, which is 0 for one of them
+        if unseen := [column.name for column, block in pairs if column.width > 1 and not block.any(axis=1).all()]:
+            message = f"Values that `fit` has not seen get no feature, in the columns {', '.join(unseen)}."
+            warnings.warn(message, stacklevel=3)
         return self._scaling.transform(np.concatenate(features, axis=1, dtype=np.float32))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:

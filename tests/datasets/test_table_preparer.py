@@ -90,13 +90,14 @@ def test_columns_are_found_by_name_and_set_output_names_them() -> None:
 def test_new_values_are_zeros_and_new_missing_numbers_the_median() -> None:
     preparer = TablePreparer(scale=None).set_output(transform="pandas").fit(table())
     new = table(3).assign(plan="platinum", weight="", flag=[True, False, True])
-    found = preparer.transform(new)
+    with pytest.warns(UserWarning, match="Values that `fit` has not seen get no feature, in the columns plan"):
+        found = preparer.transform(new)
     assert not found.filter(like="plan").to_numpy().any()
     median = table()["weight"].str.removesuffix(" kg").astype(np.float32).median()
     assert found["weight"].tolist() == [median] * 3
     assert found.filter(like="flag").to_numpy().ravel().tolist() == [1, 0, 1]
     new["size"] = "NA"
-    assert preparer.transform(new)["missingindicator_size"].tolist() == [1] * 3
+    assert preparer.transform(new.assign(plan="gold"))["missingindicator_size"].tolist() == [1] * 3
 
 
 def test_types_of_a_frame_change_nothing() -> None:
