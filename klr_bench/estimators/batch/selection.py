@@ -106,13 +106,12 @@ class Search:
 
     def rounds(self, max_rounds):
         """Yield a `Round` for equal feature weights, and then one for each update of the weights."""
-        weights = [np.ones(self.X.shape[1]) for _ in self.folds]
+        weights, widths, lams = [np.ones(self.X.shape[1]) for _ in self.folds], WIDTHS, LAMS
+        if len(self.folds[0][0]) > 2 * COARSE:
+            few = [(train[:COARSE], valid) for train, valid in self.folds]
+            _, _, _, best, place = self._grid(few, weights, widths, lams)
+            widths, lams = neighbors(WIDTHS, widths[best]), neighbors(LAMS, lams[place])
         for number in range(max_rounds + 1):
-            widths, lams = WIDTHS, LAMS
-            if len(self.folds[0][0]) > 2 * COARSE:
-                few = [(train[:COARSE], valid) for train, valid in self.folds]
-                _, _, _, best, place = self._grid(few, weights, widths, lams)
-                widths, lams = neighbors(widths, best), neighbors(lams, place)
             paths, losses, means, best, place = self._grid(self.folds, weights, widths, lams)
             results = [
                 {"width": widths[i], "lam": lams[j], "mean_log_loss": float(means[i, j])}
@@ -123,6 +122,7 @@ class Search:
             if number < max_rounds:
                 slopes = [path[best].mean_squared_slopes(place) for path in paths]
                 weights = [updated(*fold) for fold in zip(weights, slopes, strict=True)]
+                widths, lams = neighbors(WIDTHS, widths[best]), neighbors(LAMS, lams[place])
 
     def _grid(self, folds, weights, widths, lams):
         """Fit a model for each fold, kernel width and penalty, with the fold's feature weights.
@@ -166,8 +166,9 @@ class Search:
         return Path(np.stack([*losses, *missing]), rows, gamma, coefs)
 
 
-def neighbors(grid, place):
+def neighbors(grid, value):
     """Return a value of a grid and its neighbors on both sides."""
+    place = grid.index(value)
     return grid[max(place - 1, 0) : place + 2]
 
 
