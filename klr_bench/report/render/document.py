@@ -104,15 +104,13 @@ def fitting(grid: Grid, fits: Callable[[Grid], bool]) -> tuple[list[Grid], list[
 
 
 def _padded(column: Sequence[str], head: str) -> list[str]:
-    marked = [text.rstrip().endswith((BEST, ALIKE)) for text in column]
-    if any(marked):
-        pairs = zip(column, marked, strict=True)
-        column = [text if is_marked or PLUS_MINUS in text else f"{text} " for text, is_marked in pairs]
     if any(PLUS_MINUS in text for text in column):
         means, signs, stds = zip(*(text.partition(PLUS_MINUS) for text in column), strict=True)
         left, right = max(map(len, means)), max(map(len, stds))
         parts = zip(means, signs, stds, strict=True)
         column = [f"{mean:>{left}}{sign or '   '}{std:<{right}}" for mean, sign, std in parts]
+    elif any(marked := [text.rstrip().endswith((BEST, ALIKE)) for text in column]):
+        column = [text if is_marked else f"{text} " for text, is_marked in zip(column, marked, strict=True)]
     width = max(map(len, [*column, *head.split(" ", 1)]))
     return [text.rjust(width) for text in column]
 
