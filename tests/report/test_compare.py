@@ -318,7 +318,7 @@ def test_the_command_compares_a_name_a_path_and_two_results_folders(
         ("results_dir={one},{one}/.. compare=rings", "both name the other run"),
         ("results_dir={one},{one}/..,{one}/x", "expected one folder, or two as in results_dir=X,Y, got 3"),
         ("compare=rings table=3", "table=3: has no effect"),
-        ("compare=rings format=pdf", "format=pdf: has no effect"),
+        ("compare=rings format=pdf", "format=pdf has no effect"),
     ],
 )
 def test_bad_input_has_one_clear_message(
