@@ -18,7 +18,7 @@ from sphinx.util import logging
 from sphinx.util.typing import ExtensionMetadata
 
 from klr_bench.files import write_atomic
-from klr_bench.report.page.html import write_site
+from klr_bench.report.page.site import write_site
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "results" / "reference"
