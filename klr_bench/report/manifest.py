@@ -165,7 +165,7 @@ class Manifest(Model):
         return (entry and entry.label) or labels.get(algorithm) or algorithm
 
     def presentation(self, algorithm: str) -> Presentation:
-        """Return the display names and look of an algorithm."""
+        """Return the display names, color and marker of an algorithm."""
         return presentation(self.algorithm_label(algorithm), algorithm, self.experiment_file)
 
     def dataset_label(self, dataset: str) -> str:

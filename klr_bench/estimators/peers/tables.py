@@ -14,14 +14,26 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import SVC
 
 
-class LightGBM(ClassifierMixin, BaseEstimator):
+class Wrapper(ClassifierMixin, BaseEstimator):
+    """Base class of classifiers that predict with `model_`, a classifier of another library."""
+
+    def __init__(self, random_state: Any = None) -> None:
+        self.random_state = random_state
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the class with the highest probability for each row of X."""
+        return self.model_.predict(X)
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probability of each class for each row of X, of shape (n_samples, n_classes)."""
+        return self.model_.predict_proba(X)
+
+
+class LightGBM(Wrapper):
     """LightGBM's classifier with its own settings, on one thread.
 
     It needs the package lightgbm, which ``pip install klr-bench[peers]`` installs.
     """
-
-    def __init__(self, random_state: Any = None) -> None:
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> LightGBM:
         """Fit the classifier to the rows of X and their classes y; return self."""
@@ -31,24 +43,13 @@ class LightGBM(ClassifierMixin, BaseEstimator):
         self.classes_ = self.model_.classes_
         return self
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the predicted class of each row of X."""
-        return self.model_.predict(X)
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probability of each class for each row of X, of shape (n_samples, n_classes)."""
-        return self.model_.predict_proba(X)
-
-
-class CalibratedSVC(ClassifierMixin, BaseEstimator):
+class CalibratedSVC(Wrapper):
     """scikit-learn's SVC with chosen settings, and with probabilities by Platt's method.
 
     C and gamma are those with the highest accuracy in 3-fold cross-validation; gamma is a multiple of "scale".  The
     sigmoid of the probabilities is fitted to decision values of 5-fold cross-validation (Platt, 1999).
     """
-
-    def __init__(self, random_state: Any = None) -> None:
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> CalibratedSVC:
         """Choose C and gamma, and fit the classifier to the rows of X and their classes y; return self."""
@@ -61,14 +62,6 @@ class CalibratedSVC(ClassifierMixin, BaseEstimator):
         self.classes_ = self.model_.classes_
         self.n_support_ = self.model_.calibrated_classifiers_[0].estimator.n_support_
         return self
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the class with the highest probability for each row of X."""
-        return self.model_.predict(X)
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probability of each class for each row of X, of shape (n_samples, n_classes)."""
-        return self.model_.predict_proba(X)
 
 
 class QuietLogisticRegressionCV(LogisticRegressionCV):

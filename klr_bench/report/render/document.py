@@ -75,7 +75,7 @@ def aligned(grid: Grid) -> Grid:
 
 
 def fitting(grid: Grid, fits: Callable[[Grid], bool]) -> tuple[list[Grid], list[str]]:
-    """Divide a grid into parts that fit; return them and the headings of omitted columns.
+    """Divide a grid into parts that fit the width; return them and the omitted headings.
 
     Spreads of times are left out first, then columns in the order of `omissible`; what remains is divided.
     """
