@@ -31,11 +31,26 @@ HELP = {
 klr-bench run [key=value ...]    run an experiment, or continue it
     klr-bench run                         run the quickstart (about a minute)
     klr-bench run experiment=oskl_magic repeats=1
-    klr-bench run paper=zhang2013icml     run all experiments of a paper
-    klr-bench run dataset=file data.path=mine.csv algorithm=[nc,oskl]
-    klr-bench run experiment=oskl_magic watch=true    show the run on a page
-    Flags: -m (key=a,b: one run with each value), --cfg job, --dry-run (show
-    what would run), --quiet (no progress), --debug (tracebacks).
+    klr-bench run dataset=file data.path=mine.csv 'algorithm=[nc,oskl]'
+    Keys:
+      experiment   a name; klr-bench list experiments
+      paper        run all experiments of a paper; klr-bench list papers
+      dataset, algorithm    a name, or a list in quotes: 'dataset=[magic,adult]'
+      algorithms.NAME.estimator.PARAMETER    a parameter of an algorithm, as in
+                   algorithms.oskl.estimator.delta=0.2
+      data.path    your own CSV file; data.label: its label column
+      data.mirror  a folder or address with copies of the data sets
+      name, results_dir    results are written to results_dir/name
+      repeats, seed    the number of repeats; the seed of the splits
+      metrics      columns of the table, in quotes: 'metrics=[accuracy,auc]'
+      n_jobs       the number of processes; default: one per core
+      shard        K/N: run only the K-th of N parts of the cells
+      force        true: also compute finished cells again
+      watch        true: show the progress on a web page
+    Flags: -m (key=a,b: one run with each value), --dry-run (count what would
+    run; with --verbose, list it), --quiet (no progress), --debug (tracebacks).
+    All keys with their values: klr-bench run experiment=oskl_magic --cfg job
+    Flags of Hydra: klr-bench run --hydra-help
 """,
     "fit": """\
 klr-bench fit data.path=FILE output=FILE    fit a classifier to a CSV file, and store it
@@ -183,15 +198,13 @@ def _dispatch(arguments: list[str], *, debug: bool) -> int:
         return _print(f"klr-bench {__version__}\n")
     if verb not in HELP:
         fail(f"unknown command {verb!r}.{nearest(verb, HELP)} Run `klr-bench --help` to list all commands.")
+    if "--help" in rest or "-h" in rest:
+        return _print(_help(verb))
     if verb == "run":
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
         from klr_bench.cli.app import run
 
-        if "--help" in rest or "-h" in rest:
-            _print(f"{_help(verb)}\n")
         return run(rest, debug=debug)
-    if "--help" in rest or "-h" in rest:
-        return _print(_help(verb))
     if verb in MODULES:
         return int(getattr(import_module(f"klr_bench.cli.{MODULES[verb]}"), verb)(rest))
     commands: dict[str, Callable[[list[str]], int]] = {

@@ -11,11 +11,9 @@ import tempfile
 import warnings
 from argparse import ArgumentParser
 from collections.abc import Sequence
-from contextlib import ExitStack, redirect_stdout
+from contextlib import ExitStack
 from dataclasses import dataclass, field
-from io import StringIO
 from pathlib import Path
-from textwrap import wrap
 from typing import NoReturn
 from unittest.mock import patch
 
@@ -43,8 +41,6 @@ BAD_INPUT = (
     *(ImportError, OSError, ValueError, RecursionError, MemoryError),
 )
 """Exceptions caused by user input; any other exception is a bug and keeps its traceback."""
-LINE = 80
-"""Longest line of the help on all keys."""
 
 
 class OwnConfigs(SearchPathPlugin):
@@ -122,7 +118,10 @@ class Jobs:
         with ExitStack() as stack:
             if self.arguments.watch and not dry_run and os.getpid() == self.process:
                 self.port = stack.enter_context(watching(place, self.port))
-            outcome = runner.run(config, console=console, quiet=quiet, dry_run=dry_run, overrides=overrides)
+            verbose = self.arguments.verbose
+            outcome = runner.run(
+                config, console=console, quiet=quiet, dry_run=dry_run, verbose=verbose, overrides=overrides
+            )
         if self.arguments.paper and config.name == config.experiment:
             self.results_dir = config.results_dir
         else:
@@ -172,23 +171,13 @@ def _run(jobs: Jobs) -> int:
         # Python 3.14 checks help strings; this is disabled because Hydra has an invalid one (Hydra issue 3121).
         stack.enter_context(patch.object(ArgumentParser, "error", _refuse_flag))
         stack.enter_context(patch.object(ArgumentParser, "_check_help", lambda *_: None, create=True))
-        if {"--help", "-h"} & {*words}:
-            text = StringIO()
-            stack.callback(_print_wrapped, text)
-            stack.enter_context(redirect_stdout(text))
         try:
             application()
-        except SystemExit as leaving:  # raised by Hydra after --help, for example
+        except SystemExit as leaving:  # raised by Hydra after --hydra-help, for example
             return leaving.code if leaving.code in (0, EXIT_BROKEN_PIPE) else EXIT_BAD_INPUT
     if jobs.results_dir:
         jobs.print_next(f"paper={jobs.arguments.paper}", jobs.results_dir)
     return max(jobs.statuses, default=0)
-
-
-def _print_wrapped(text: StringIO) -> None:
-    for line in text.getvalue().splitlines():
-        indent = " " * (len(line) - len(line.lstrip()) + 2)
-        sys.stdout.write("\n".join(wrap(line, LINE, subsequent_indent=indent, break_long_words=False)) + "\n")
 
 
 def _refuse_flag(parser: ArgumentParser, message: str) -> NoReturn:
@@ -241,7 +230,7 @@ def _explain_composition(text: str) -> str:
         return f"unknown key {sanitize(key)!r}.{_near(sanitize(key), known)}"
     if ambiguous := re.match(r"Ambiguous value for argument '(.*)'", text):
         key, _, value = ambiguous[1].partition("=")
-        listed = f"write {key}=[{value}] for a list, or " if key in ("dataset", "algorithm") else ""
+        listed = f"write '{key}=[{value}]' for a list, or " if key in ("dataset", "algorithm") else ""
         return f"{key} has several values: {listed}add -m to run once with each."
     return text
 

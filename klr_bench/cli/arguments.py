@@ -15,16 +15,16 @@ from klr_bench.printing import announce_renaming
 
 RENAMED = {"against": "compare"}
 """Current keys, by their former names."""
-OWN_FLAGS = ("--debug", "--quiet", "--dry-run")
+OWN_FLAGS = ("--debug", "--quiet", "--dry-run", "--verbose")
 OWN_KEYS = ("paper", "watch")
 """Keys of klr-bench that are not part of the configuration."""
 HYDRA_FLAGS = (
-    *("--cfg", "--config-dir", "--help", "--hydra-help", "--info", "--multirun", "--package", "--resolve", "--run"),
+    *("--cfg", "--config-dir", "--hydra-help", "--info", "--multirun", "--package", "--resolve", "--run"),
     *("--shell-completion", "--version"),
 )
 """Hydra's flags, except those that change the root file configs/config.yaml."""
 VALUED_FLAGS = ("--cfg", "--config-dir", "--info", "--package", "-c", "-cd", "-i", "-p")
-SHORT_FLAGS = ("-c", "-cd", "-h", "-i", "-m", "-p", "-r", "-sc")
+SHORT_FLAGS = ("-c", "-cd", "-i", "-m", "-p", "-r", "-sc")
 LONGEST_NAME = 100
 """Maximum number of characters of the name of a run."""
 AROUND = " '\"[](){}"
@@ -52,6 +52,7 @@ class Arguments:
     hydra: list[str]
     quiet: bool
     dry_run: bool
+    verbose: bool
     watch: bool
     paper: str
     """Name of a paper whose experiments are run, or ""."""
@@ -68,9 +69,10 @@ def prepare(arguments: Sequence[str]) -> Arguments:
     pairs = sorted(pairwise(["", *rest]), key=lambda pair: _is_override(*pair))
     rest = [word for _, word in pairs]  # Hydra does not accept key=value pairs both before and after a flag
     dry_run = "--dry-run" in words
-    quiet = "--quiet" in words or (dry_run and bool(paper))  # a paper has too many cells to list
+    verbose = "--verbose" in words
+    quiet = "--quiet" in words or (dry_run and bool(paper) and not verbose)  # a paper has many experiments
     in_page = is_true("watch", {"watch": watch} if watch is not None else {})
-    return Arguments(rest, quiet=quiet, dry_run=dry_run, watch=in_page, paper=paper or "")
+    return Arguments(rest, quiet=quiet, dry_run=dry_run, verbose=verbose, watch=in_page, paper=paper or "")
 
 
 def _whole_flag(argument: str) -> str:
@@ -120,7 +122,7 @@ def _rewrite(argument: str) -> str:
     no_name = NO_NAME.fullmatch(argument)
     if no_name:
         group = no_name[1].lower()
-        example = f", or a list of names such as {group}=[a,b]" if group in ("dataset", "algorithm") else ""
+        example = f", or a list of names such as '{group}=[a,b]'" if group in ("dataset", "algorithm") else ""
         got = no_name[2] if no_name[2] and no_name[2].lower() != "null" else "none"
         fail(f"{group}: expected a name from configs/{group}{example}, got {got}. See klr-bench list.")
     return f"++{argument}" if OPEN_KEY.match(argument) else argument

@@ -21,7 +21,7 @@ LEAST_WIDTH = 40
 
 def listing(words: Sequence[str]) -> str:
     """Return the names of all kinds, or the names and descriptions of the kinds in `words`."""
-    kinds = [_kind(word, LISTED) for word in words]
+    kinds = [_kind(word, LISTED, "s") for word in words]
     return "".join(map(_described, kinds)) or _overview()
 
 
@@ -34,12 +34,18 @@ def file_text(words: Sequence[str]) -> str:
     return f"# {path}\n{path.read_text(encoding='utf-8', errors='backslashreplace')}"
 
 
-def _kind(word: str, known: Sequence[str]) -> str:
+def _kind(word: str, known: Sequence[str], plural: str = "") -> str:
     kind = word.removesuffix("s")
     if kind not in known:
-        plural = word != kind
-        fail(f"unknown kind {word!r}.{nearest(word, [f'{one}s' for one in known] if plural else known)}")
+        plural = plural or word.removeprefix(kind)
+        fail(f"unknown kind {word!r}.{nearest(word, [f'{one}{plural}' for one in known])}{_command_for(word)}")
     return kind
+
+
+def _command_for(name: str) -> str:
+    """Return a hint at the command that prints the file with this name, or ""."""
+    kinds = [kind for kind in SHOWN if name in config_files.names(kind, config_files.folders())]
+    return f" To print it: klr-bench show {kinds[0]} {name}" if kinds else ""
 
 
 def _overview() -> str:

@@ -90,7 +90,7 @@ class Column:
         if len(wrong):
             fail(
                 f"{cell(wrong[0])} is not a number{_with_unit(self.unit)} between -{LARGEST:g} and {LARGEST:g}; "
-                "correct it, or leave it empty."
+                f"{_remedy(self.unit)}, or leave it empty."
             )
 
 
@@ -188,7 +188,7 @@ def choose_column(
         return column(NUMBER, unit=unit, commas=commas)
     if other and (requested == NUMBER or (free and n_numbers >= MOSTLY * n_present)):
         share = f", unlike {n_numbers:,} of the {n_present:,} values in the column" if free else ""
-        refuse(other, f"is not a number{_with_unit(unit)}{share}; correct the {'line' if path else 'value'}")
+        refuse(other, f"is not a number{_with_unit(unit)}{share}; {_remedy(unit)}")
     mixed = ""
     if free:
         many = counts is None or len(counts) > max(FEW_VALUES, n_present / 2)
@@ -233,3 +233,7 @@ def _setting(path: Path | None, place: int, name: str, kind: str) -> str:
 
 def _with_unit(unit: str) -> str:
     return f" with the unit {sanitize(repr(unit))}" if unit else ""
+
+
+def _remedy(unit: str) -> str:
+    return f"convert it to {sanitize(repr(unit))}" if unit else "correct it (a number without a unit)"

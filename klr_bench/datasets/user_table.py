@@ -25,6 +25,8 @@ from klr_bench.parsing import OpenModel
 
 SOURCE = "klr_bench_source"
 """Attribute of a data frame for the path and the layout of the file from which it was read, used in messages."""
+FEW_ROWS, FEW_SHARE = 10, 0.04
+"""Classes with fewer rows are named in a warning: a number of rows, and a share of the mean number per class."""
 
 
 class TrainingFile(OpenModel):
@@ -147,6 +149,12 @@ def take_labels(
     counts = dict(zip(labels.spellings, np.bincount(used).tolist(), strict=True))
     listed = ", ".join(first_ten([f"{name} ({counts[name]:,})" for name in classes]))
     notes = [f"{path}: {len(used):,} rows", f"labels: {column}; {len(classes)} classes: {listed}"]
+    least = max(FEW_ROWS, FEW_SHARE * len(used) / len(classes))
+    if rare := first_ten([f"{name} ({counts[name]:,})" for name in classes if counts[name] < least]):
+        notes.append(
+            f"warning: few rows of {', '.join(rare)}: they may never be predicted. Add rows, join classes, or decide "
+            "by the probability of the class"
+        )
     if n := labels.dropped.total():
         notes.append(f"left out: {n:,} {'row' if n == 1 else 'rows'} without a label")
     numbers = [parse_number(text) for text in labels.spellings]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from textwrap import wrap
 
 from rich.console import Console
 
@@ -14,8 +16,13 @@ from klr_bench.runner.plan import Cell
 from klr_bench.runner.scores import ScoreStore
 
 
-def print_plan(cells: Sequence[Cell], folder: Path, config: RunConfig, console: Console, *, quiet: bool) -> int:
-    """Print what a run would compute, and return the number of finished cells."""
+def print_plan(
+    cells: Sequence[Cell], folder: Path, config: RunConfig, console: Console, *, quiet: bool, verbose: bool
+) -> int:
+    """Print what a run would compute, and return the number of finished cells.
+
+    Cells are counted by algorithm and data set; with `verbose`, each cell is listed.
+    """
     store = Store(folder)
     unfinished = [cell for cell in cells if config.force or not store.finished(cell.key)]
     folds = ScoreStore(folder, fresh=config.force).to_score(unfinished)
@@ -25,11 +32,24 @@ def print_plan(cells: Sequence[Cell], folder: Path, config: RunConfig, console: 
     reference = _reference(config.name)
     if reference and config.data.path is None:  # no reference results exist for the user's own file
         console.print(reference)
-    suffix = "" if quiet or not unfinished else ":"
+    suffix = "" if quiet or not unfinished else ":" if verbose else "; --verbose lists each cell:"
     console.print(f"would run {len(folds)} selection folds ({n_fits} fits) and {len(unfinished)} cells{suffix}")
-    for cell in [] if quiet else unfinished:
-        console.print(f"  {cell.describe()}")
+    for line in [] if quiet else [cell.describe() for cell in unfinished] if verbose else _cell_counts(unfinished):
+        console.print(*wrap(line, console.width, initial_indent="  ", subsequent_indent="    "), sep="\n")
     return len(cells) - len(unfinished)
+
+
+def _cell_counts(cells: Sequence[Cell]) -> Iterator[str]:
+    """Yield the number of cells per algorithm; data sets with the same numbers share a line."""
+    counts: dict[str, Counter[str]] = {}
+    for cell in cells:
+        counts.setdefault(cell.source.name, Counter())[cell.algorithm] += 1
+    datasets: dict[tuple[tuple[str, int], ...], list[str]] = {}
+    for name, by_algorithm in counts.items():
+        datasets.setdefault(tuple(by_algorithm.items()), []).append(name)
+    for numbers, names in datasets.items():
+        each = " (each)" if len(names) > 1 else ""
+        yield f"{', '.join(names)}{each}: {', '.join(f'{algorithm} {number}' for algorithm, number in numbers)}"
 
 
 def _reference(experiment: str) -> str:

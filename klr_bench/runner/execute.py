@@ -76,6 +76,7 @@ def run(
     console: Console,
     quiet: bool = False,
     dry_run: bool = False,
+    verbose: bool = False,
     executor: Executor | None = None,
     overrides: Sequence[str] = (),
 ) -> Outcome:
@@ -84,7 +85,7 @@ def run(
     The cells run on `executor`, by default the one in the configuration.  `overrides` are the command-line arguments,
     which are recorded in the manifest.  With `quiet`, progress is not printed.
     With `dry_run`, only print what would run and how long the reference results took: estimators are imported but not
-    called, and nothing is fetched, generated or written.
+    called, and nothing is fetched, generated or written; with `verbose`, each cell is listed.
     Raises KlrBenchError for invalid input, before anything is written.  A KeyboardInterrupt keeps all finished work.
     """
     cache = (Path(config.data.cache) if config.data.cache else default_cache()).absolute()
@@ -93,7 +94,7 @@ def run(
     for warning in kernel_warnings(config):
         console.print(warning, style="yellow")
     if dry_run:
-        return Outcome(n_found=print_plan(cells, folder, config, console, quiet=quiet))
+        return Outcome(n_found=print_plan(cells, folder, config, console, quiet=quiet, verbose=verbose))
     check_stream_learners(cells)
     machine.follow(os.getpid())
     runner = _Run(config, cells, folder, console, quiet=quiet)

@@ -67,6 +67,7 @@ def test_help_fits_a_small_terminal_and_each_verb_has_examples(capsys: pytest.Ca
         assert re.search(rf"^    {verb} +\w", text, re.MULTILINE)
         details = printed(capsys, verb, "--help")
         assert details.startswith(f"usage: klr-bench {verb} ")
+        assert len(details.splitlines()) <= 40
         assert f"\n    klr-bench {verb}" in details or f"$(klr-bench {verb}" in details
     assert "algorithms.oskl.estimator.delta=0.2" in printed(capsys, "run", "--help")
     assert printed(capsys, "--version") == f"klr-bench {__version__}\n"
@@ -105,6 +106,7 @@ def test_algorithms_have_a_class_and_settings(capsys: pytest.CaptureFixture[str]
         ("report oskl_magic", "report: expected experiment=<name>, got 'oskl_magic'. Try klr-bench report exper"),
         ("report experimnt=x", "unknown key 'experimnt'. Did you mean 'experiment'?"),
         ("report experiment=x name=mine", "unknown key 'name'. To show results of a run with name=mine: klr"),
+        ("list oskl", "unknown kind 'oskl'. Known: algorithms, .*sources. To print it: klr-bench show algorithm oskl"),
         ("list algoritms", "unknown kind 'algoritms'. Did you mean 'algorithms'?"),
         ("show papr zhang2013icml", "unknown kind 'papr'. Did you mean 'paper'?"),
         ("show paper zhang2013", "unknown paper 'zhang2013'. Did you mean 'zhang2013icml'?"),
@@ -117,7 +119,7 @@ def test_algorithms_have_a_class_and_settings(capsys: pytest.CaptureFixture[str]
         ("run dataset=null", "dataset: expected a name from configs/dataset, or a list of names .*, got none."),
         ("run experiment=", "experiment: expected a name from configs/experiment, got none."),
         ("run experiment=oskl_magic,oskl_adult", "experiment has several values: add -m to run once with each."),
-        ("run dataset=magic,adult", "dataset has several values: write dataset=[magic,adult] for a list, or add -m"),
+        ("run dataset=magic,adult", "dataset has several values: write 'dataset=[magic,adult]' for a list, or add -m"),
         ("run oskl_magic", "expected key=value, got 'oskl_magic'. Did you mean experiment=oskl_magic?"),
         ("run oskl_magic -m seed=1,2", "expected key=value, got 'oskl_magic'."),
         ("run mine.csv", "expected key=value, got 'mine.csv'. Did you mean experiment=own_file data.path=mine.csv?"),
@@ -210,8 +212,8 @@ def test_a_run_gets_its_flags_and_leaves_no_stray_files(
     stub.n_failed = 3
     assert main(["run", "--quiet", "repeats=2", "--dry-run"]) == 1
     assert capsys.readouterr().out == ""
-    shown = {"quiet": False, "dry_run": False, "overrides": []}
-    assert stub.options == [shown, {"quiet": True, "dry_run": True, "overrides": ["repeats=2"]}]
+    shown = {"quiet": False, "dry_run": False, "verbose": False, "overrides": []}
+    assert stub.options == [shown, {"quiet": True, "dry_run": True, "verbose": False, "overrides": ["repeats=2"]}]
     assert list(tmp_path.iterdir()) == []
 
 

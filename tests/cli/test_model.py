@@ -152,6 +152,12 @@ def test_a_classifier_without_probabilities_and_what_is_printed(capsys: pytest.C
     assert [*pd.read_csv("found.csv")] == ["prediction"]
 
 
+def test_classes_with_few_rows_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    pd.DataFrame({"x": X[:, 0], "class": ["rare"] * 9 + ["a"] * 151}).to_csv("train.csv", index=False)
+    assert main(["fit", "data.path=train.csv", "output=lr.skops", "algorithm=lr_linear"]) == 0
+    assert "  warning: few rows of rare (9): they may never be predicted." in capsys.readouterr().out
+
+
 MISTAKES = {
     "fit": "fit: expected data.path=..., got none. Try klr-bench fit data.path=train.csv output=model.skops",
     "fit train.csv output=m": "fit: expected data.path=..., got 'train.csv'.",

@@ -102,7 +102,11 @@ def test_kinds_of_columns_may_be_requested(tmp_path: Path) -> None:
     [
         ({"agee": "number"}, "1", "data.columns: there is no feature column 'agee'. Did you mean 'age'?"),
         ({"class": "number"}, "1", "there is no feature column 'class'"),
-        ({"city": "number"}, "1", "line 2, column 3 ('city'): 'Rome' is not a number; correct the line"),
+        (
+            {"city": "number"},
+            "1",
+            "line 2, column 3 ('city'): 'Rome' is not a number; correct it (a number without a unit)",
+        ),
         ({}, "1.2.3", "line 7, column 8 ('x'): '1.2.3' is not a number, unlike 39 of the 40 values in the column"),
         ({}, "1e300", "line 7, column 8 ('x'): '1e300' is not a number between -1e+18"),
     ],
@@ -153,7 +157,7 @@ def test_a_unit_is_removed_from_numbers(tmp_path: Path, form: str) -> None:
     assert treatment(tmp_path, table, price="text")[1].kind == "text"
     wrong = rf"'5 lb' is not a number with the unit {re.escape(repr(UNITS[form]))}"
     other = write(tmp_path / "test.csv", [row | {"price": "5 lb", "class": "a"} for row in table[:2]])
-    with pytest.raises(KlrBenchError, match=f"{wrong} between"):
+    with pytest.raises(KlrBenchError, match=f"{wrong} between .*; convert it to "):
         read(other, train=found)
     table[9]["price"] = "5 lb"
     with pytest.raises(KlrBenchError, match=rf"line 11, column 1 .*{wrong}, unlike 28 of the 29"):
@@ -167,7 +171,10 @@ def test_numbers_in_different_units_stay_text_with_a_warning(tmp_path: Path) -> 
         "one unit, or confirm with data.columns={w: text}"
     ) in treatment(tmp_path, table)[2].notes(HERE)
     assert "warning" not in "".join(treatment(tmp_path, table, w="text")[2].notes(HERE))
-    with pytest.raises(KlrBenchError, match=r"line 2, .*: '0 g' is not a number with the unit 'kg'; correct"):
+    with pytest.raises(
+        KlrBenchError,
+        match=r"line 2, .*: '0 g' is not a number with the unit 'kg'; convert it to 'kg', or leave the column out",
+    ):
         treatment(tmp_path, table, w="number")
     column = treatment(tmp_path, [{"w": f"{i}.5 {['kg', 'g'][i % 2]}", "x": i % 5} for i in range(60)])[1]
     assert (column.kind, column.why) == ("leave_out", "numbers with different units ('kg', 'g')")
