@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from paper_words import experiment_link, first_upper, html, html_table
+from paper_words import counted, experiment_link, first_upper, html, html_table
 
 from klr_bench.report.load import was_run
-from klr_bench.report.papers.claims import COLORED_AS, ClaimComparison, JudgedClaim
+from klr_bench.report.page.html import VERDICTS
+from klr_bench.report.papers.claims import FAILS, HOLDS, ClaimComparison, JudgedClaim
 from klr_bench.report.papers.reproduction import Reproduction
 
 MAX_SHOWN = 6
-"""Largest number of comparisons listed below a claim; the complete list can be expanded."""
-CLASSES = {words: verdict.name.lower() for words, verdict in COLORED_AS.items()}
+"""Largest number of contradicting comparisons listed below a claim; the complete list can be opened."""
 
 
 def claims_section(reproduction: Reproduction, results_dir: Path) -> str:
@@ -32,18 +32,16 @@ def claims_section(reproduction: Reproduction, results_dir: Path) -> str:
 
 def _claim(judged: JudgedClaim, results_dir: Path) -> str:
     claim = judged.claim
-    verdict = f'<strong class="{CLASSES[judged.verdict]}">{escape(first_upper(judged.verdict))}</strong>'
+    verdict = f'<strong class="{VERDICTS[judged.verdict]}">{escape(first_upper(judged.verdict))}</strong>'
     parts = [f"<p>{escape(claim.says)} <small>({escape(claim.where)})</small><br>{verdict}. {_reason(judged)}</p>"]
     if judged.comparisons:
-        supporting = [one for one in judged.comparisons if one.holds]
         contradicting = [one for one in judged.comparisons if not one.holds]
-        deciding, label = (contradicting, "Contradicting") if contradicting else (supporting, "Supporting")
-        examples = [deciding[index] for index in _evenly_spaced(len(deciding))]
-        count = f", {len(examples)} of {len(deciding)}" if len(deciding) > len(examples) else ""
-        parts.append(f"<p>{label} comparisons{count}:</p>{_comparisons(examples, label)}")
-        if len(judged.comparisons) > len(examples):
-            full = _comparisons(judged.comparisons, "All comparisons", verdicts=True)
-            parts.append(f"<details><summary>All {len(judged.comparisons)} comparisons</summary>{full}</details>")
+        if contradicting:
+            examples = [contradicting[index] for index in _evenly_spaced(len(contradicting))]
+            count = f", {len(examples)} of {len(contradicting)}" if len(contradicting) > len(examples) else ""
+            parts.append(f"<p>Contradicting comparisons{count}:</p>{_comparisons(examples, 'Contradicting')}")
+        full = _comparisons(judged.comparisons, "All comparisons", verdicts=True)
+        parts.append(f"<details><summary>{counted(len(judged.comparisons), 'comparison')}</summary>{full}</details>")
     links = [experiment_link(name, run=was_run(results_dir / name)) for name in claim.experiments]
     if links:
         parts.append(f"<p><small>Records: {', '.join(links)}.</small></p>")
@@ -59,7 +57,8 @@ def _reason(judged: JudgedClaim) -> str:
     if judged.missing:
         text += f" Not run: {', '.join(judged.missing)}."
     if judged.n_incomparable:
-        text += f" Omitted: {judged.n_incomparable} comparisons of times from different machines or a busy machine."
+        omitted = counted(judged.n_incomparable, "comparison")
+        text += f" Omitted: {omitted} of times from different machines or a busy machine."
     return escape(text)
 
 
@@ -71,7 +70,7 @@ def _evenly_spaced(count: int) -> list[int]:
 def _comparisons(compared: Sequence[ClaimComparison], name: str, *, verdicts: bool = False) -> str:
     rows = []
     for one in compared:
-        verdict = [f'<span class="{"within" if one.holds else "off"}">{"yes" if one.holds else "no"}</span>']
+        verdict = [f'<span class="{VERDICTS[HOLDS if one.holds else FAILS]}">{"yes" if one.holds else "no"}</span>']
         texts = (one.dataset, one.metric, one.left, one.relation, one.right)
         rows.append([*map(escape, texts), *(verdict if verdicts else [])])
     header = ["data set", "metric", "first", "relation", "second", *(["holds"] if verdicts else [])]

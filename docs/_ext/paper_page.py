@@ -6,27 +6,29 @@ from html import escape
 from pathlib import Path
 
 from paper_claims import claims_section
-from paper_overview import bar, claims_sentence, numbers_sentence, terms
+from paper_overview import terms, verdict_counts
 from paper_runs import cost_section, protocol_section
 from paper_tables import table_section
-from paper_words import PAGES, experiment_link, first_upper, html, html_table, plain
+from paper_words import PAGES, counted, experiment_link, first_upper, html, html_table, plain
 
 from klr_bench.report import figures
 from klr_bench.report import paper_pages as pages
+from klr_bench.report.conclusions import on_claims, on_numbers
 from klr_bench.report.load import was_run
 from klr_bench.report.manifest import Manifest, read_manifest
 from klr_bench.report.paper_pages import draw_figures
 from klr_bench.report.paper_picture import NAME, TITLE, paper_picture
 from klr_bench.report.papers.reading import experiments_of
 from klr_bench.report.papers.reproduction import Reproduction
+from klr_bench.report.papers.verdicts import MARKS, Verdict, not_compared_sentence
 
-LEGEND = """\
-<p class="marks"><span class="within">12.3</span> within the published spread &emsp;
-<span class="compatible">12.3~</span> statistically compatible &emsp;
-<span class="explained">12.3 [1]</span> different, with the cause of this number below the table &emsp;
-<span class="off">12.3*</span> different without a known cause &emsp;
-<span class="apart">12.3</span> not judged: a time, or a value for other data &emsp;
-- no value</p>"""
+EXAMPLES = (
+    f'<span class="{verdict.name.lower()}">12.3{({Verdict.EXPLAINED: " [1]"} | MARKS).get(verdict, "")}</span> '
+    f"{verdict.value}"
+    for verdict in Verdict
+)
+LEGEND = f'<p class="marks">{" &emsp; ".join(EXAMPLES)}</p>'
+"""Key to the colors and marks of values; [1] is a cause below the table."""
 
 
 class Figures:
@@ -77,14 +79,14 @@ def paper_page(reproduction: Reproduction, drawn: Figures, results_dir: Path) ->
     """Return the page of a paper in Markdown."""
     paper = reproduction.paper
     printed = f"{first_upper(paper.authors)}. {first_upper(paper.venue)}, {paper.year}."
+    matches = reproduction.matches
+    sentences = [*on_numbers(matches)[:1], not_compared_sentence(matches), *on_claims(reproduction.claims)]
     sections = [
         f"# {plain(first_upper(paper.reference))}",
         f"**{plain(paper.title)}**\\\n{plain(printed)}",
         plain(paper.about) if paper.about else "",
-        html(bar(reproduction)) if reproduction.lines else "",
-        "\n".join(
-            f"- {sentence}" for sentence in (numbers_sentence(reproduction), claims_sentence(reproduction)) if sentence
-        ),
+        verdict_counts(reproduction),
+        "\n".join(f"- {plain(sentence)}" for sentence in sentences if sentence),
         _commands(reproduction),
         _numbers(reproduction, drawn),
         _tables(reproduction),
@@ -107,7 +109,7 @@ def _commands(reproduction: Reproduction) -> str:
         "## Reproduce\n\n"
         f"```sh\nklr-bench run paper={reproduction.name}\nklr-bench report paper={reproduction.name}\n```\n\n"
         "The first command downloads the data, runs the experiments and resumes an interrupted run; `--dry-run` only "
-        f"lists the work. The second command reports results without running anything. {text}"
+        f"counts the work. The second command reports results without running anything. {text}"
     )
 
 
@@ -134,7 +136,10 @@ def _anchor(name: str) -> str:
 def _tables(reproduction: Reproduction) -> str:
     if not reproduction.lines:
         return ""
-    text = "Our values, rounded like the published ones, are above them. Hover over a value for its verdict."
+    text = (
+        "Our values, rounded like the published ones, are above them. Hover over a value for its verdict; [1] is a "
+        "cause below the table, and - means no value."
+    )
     parts = [f"## Tables\n\n{text}\n\n{html(LEGEND)}"]
     for number in reproduction.matches_by_table:
         place = html(f'<span id="{_anchor(f"table {number}")}"></span>')
@@ -152,16 +157,25 @@ def _figures(reproduction: Reproduction, drawn: Figures) -> str:
         missing = [one for one in figure.experiments if one not in reproduction.results]
         if missing:
             parts.append(f"Not run here: {', '.join(f'`{one}`' for one in missing)}.")
-        parts += [_pictures(reproduction, one, drawn) for one in figure.experiments if one in reproduction.results]
+        shown = [one for one in figure.experiments if one in reproduction.results]
+        parts += _folded([picture for one in shown for picture in _pictures(reproduction, one, drawn)], figure.title)
         used |= {*figure.experiments}
     rest = [one for one in experiments_of(reproduction.name) if one not in used and drawn.run(one)]
-    pictures = [text for one in rest if (text := _pictures(reproduction, one, drawn))]
+    pictures = [picture for one in rest for picture in _pictures(reproduction, one, drawn)]
     if pictures:
-        parts += ["### Figures of the experiments behind tables, claims and causes", *pictures]
-    return "\n\n".join(["## Figures", *parts]) if parts else ""
+        parts += ["### Figures of the experiments behind tables, claims and causes", *_folded(pictures)]
+    return "\n\n".join(filter(None, ["## Figures", *parts])) if parts else ""
 
 
-def _pictures(reproduction: Reproduction, experiment: str, drawn: Figures) -> str:
+def _folded(pictures: list[str], title: str = "") -> list[str]:
+    """Return pictures; all but the one that shares most words with `title` are in a part that readers can open."""
+    words = {*title.lower().split()}
+    first, *others = sorted(pictures, key=lambda text: -len(words & {*text.lower().split()})) or [""]
+    more = "\n\n".join(others)
+    return [first, f"````{{dropdown}} {counted(len(others), 'more figure')}\n{more}\n````"] if others else [first]
+
+
+def _pictures(reproduction: Reproduction, experiment: str, drawn: Figures) -> list[str]:
     config = drawn.manifest(experiment).config
     title = config.title
     blocks = []
@@ -172,7 +186,7 @@ def _pictures(reproduction: Reproduction, experiment: str, drawn: Figures) -> st
         blocks.append(
             f"```{{figure}} {file}\n:alt: {alt}\n:class: picture\n\n{plain(description)} {plain(title)}: {link}.\n```"
         )
-    return "\n\n".join(blocks)
+    return blocks
 
 
 def figure_title(stem: str, requested: list[str]) -> str:

@@ -1,11 +1,11 @@
-"""Files of the section *Reproduce a paper*: pages, figures and included fragments."""
+"""Files of the section *Reproduce a paper*: pages, figures, and the part of its first page with cards and contents."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from paper_experiments import experiments_page
-from paper_overview import cards, contents, failing, scoreboard
+from paper_overview import cards, contents
 from paper_page import Figures, paper_page
 
 from klr_bench.config.locations import folders
@@ -27,10 +27,7 @@ def write_pages(target: Path, results_dir: Path) -> list[Path]:
     figures = Figures(results_dir)
     files = {f"{reproduction.name}.md": paper_page(reproduction, figures, results_dir) for reproduction in papers}
     files["experiments.md"] = experiments_page(papers, results_dir)
-    files["_cards.md"] = cards(papers)
-    files["_scoreboard.md"] = scoreboard(papers)
-    files["_failing.md"] = failing(papers)
-    files["_contents.md"] = contents(papers)
+    files["_papers.md"] = f"{cards(papers)}\n{contents(papers)}"
     target.mkdir(parents=True, exist_ok=True)
     written = write_changed(target, {name: text.encode() for name, text in files.items()} | figures.files)
     for path in target.iterdir():

@@ -62,11 +62,6 @@ def duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.2g} s"
 
 
-def listed(texts: Sequence[str]) -> str:
-    """Return texts as an enumeration, such as "a, b and c"."""
-    return " and ".join(filter(None, [", ".join(texts[:-1]), texts[-1]])) if texts else ""
-
-
 def counted(count: int, singular: str, plural: str | None = None) -> str:
     """Return a number with its noun in the singular or plural."""
     return f"{count:,} {singular if count == 1 else plural or singular + 's'}"

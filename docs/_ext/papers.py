@@ -1,7 +1,7 @@
 """Sphinx extension that generates the pages of *Reproduce a paper*.
 
-`paper_pages.write_pages` writes a page for each paper of configs/paper, a page of all experiments, and the fragments
-that the first page of the section includes.  After the build, the interactive pages (`klr-bench site`) are written to
+`paper_pages.write_pages` writes a page for each paper of configs/paper, a page of all experiments, and the cards and
+contents of the first page of the section.  After the build, the interactive pages (`klr-bench site`) are written to
 the folder `pages` of the documentation.  Both steps are skipped if their inputs have not changed.
 """
 
@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "results" / "reference"
 INPUTS = ("configs/**/*.yaml", "configs/**/*.csv", "results/reference/**/*.*", "klr_bench/**/*.*", "docs/_ext/*.py")
 """Glob patterns of the files that the pages depend on."""
-STAMP = "made_of"
+STAMP, CARDS = "made_of", "<!-- cards -->"
 log = logging.getLogger(__name__)
 
 
@@ -35,6 +35,14 @@ def _write(app: Sphinx) -> None:
         if changed:
             log.info("writing the pages of papers ...")
             write_pages(target, RESULTS)
+
+
+def _add_cards(app: Sphinx, name: str, source: list[str]) -> None:
+    """Add cards and contents to the first page of the section; other readers of its file do not see them."""
+    if name == "papers/index":
+        path = Path(app.srcdir) / "papers" / "generated" / "_papers.md"
+        app.env.note_dependency(str(path))
+        source[0] = source[0].replace(CARDS, path.read_text(encoding="utf-8"))
 
 
 def _write_site(app: Sphinx, error: Exception | None) -> None:
@@ -61,5 +69,6 @@ def _input_changes(target: Path) -> Iterator[bool]:
 def setup(app: Sphinx) -> ExtensionMetadata:
     """Register the handlers: pages before Sphinx reads, interactive pages after the build."""
     app.connect("builder-inited", _write)
+    app.connect("source-read", _add_cards)
     app.connect("build-finished", _write_site)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -183,7 +183,7 @@ def scoreboard_page(reproduction: Reproduction) -> Document:
     """Return the number of verdicts of each kind per table."""
     lines = {f"table {number}": judged for number, judged in reproduction.matches_by_table.items()}
     title = f"{reproduction.paper.reference}: reproduced numbers"
-    caption = [f"{meaning}." for meaning in MEANINGS] + provenance(reproduction.all_results)
+    caption = [f"{word}: {meaning}." for word, meaning in MEANINGS.items()] + provenance(reproduction.all_results)
     return Document(title, [scoreboard(reproduction.name, lines)], caption)
 
 
@@ -201,7 +201,7 @@ def claims_page(reproduction: Reproduction) -> Document:
 def all_papers_page(papers: Sequence[Reproduction]) -> Document:
     """Return one row per paper with verdicts on its numbers and claims."""
     all_results = {name: results for reproduction in papers for name, results in reproduction.all_results.items()}
-    caption = [f"{meaning}." for meaning in MEANINGS] + provenance(all_results)
+    caption = [f"{word}: {meaning}." for word, meaning in MEANINGS.items()] + provenance(all_results)
     return Document("Reproduction results", [*numbers_and_claims(papers)], caption)
 
 

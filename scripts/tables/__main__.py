@@ -18,7 +18,7 @@ from facts import facts, facts_of_docs, install
 from hero import pictures
 from learners import budget_all, budget_oskl, defaults, mistakes
 from methods import choose
-from papers import first_page, scoreboard
+from papers import first_page, scoreboard, verdicts
 from real_tables import real_tables
 from scale import bits, blocks, far_end, few_rows, how_long, machine, many, speed, stream_learners, threads
 
@@ -40,6 +40,7 @@ PAGES: dict[str, tuple[tuple[Callable[[Path], dict[str, str]], str], ...]] = {
     "docs/get_started.md": ((install, ""), (quickstart, "quickstart"), (magic, "oskl_magic")),
     "docs/your_data.md": ((own_file, "own_file"),),
     "docs/reports/records.md": ((records_columns, ""), (other_columns, "")),
+    "docs/papers/index.md": ((verdicts, ""),),
     "docs/how_it_works/bits.md": ((bits, "benchmark"),),
     "docs/how_it_works/blocks.md": ((blocks, "benchmark"),),
     "docs/how_it_works/many.md": ((many, "benchmark"),),

@@ -7,7 +7,8 @@ from pathlib import Path
 from markup import table
 
 from klr_bench.config.locations import config_dir
-from klr_bench.report.papers.claims import HOLDS, NOT_JUDGED
+from klr_bench.report.paper_pages import numbers_and_claims
+from klr_bench.report.papers.claims import FAILS, HOLDS, NOT_JUDGED
 from klr_bench.report.papers.reading import paper_files
 from klr_bench.report.papers.reproduction import Reproduction
 from klr_bench.report.papers.verdicts import Verdict, counts
@@ -22,6 +23,24 @@ def first_page(results_dir: Path) -> dict[str, str]:
     """Return the scoreboard of the first page, restricted to compared values, with links."""
     judged = [verdict for verdict in Verdict if verdict is not Verdict.NOT_COMPARED]
     return {"scoreboard": _scoreboard(results_dir, "[{reference}](papers/generated/{name}.md)", judged)}
+
+
+def verdicts(results_dir: Path) -> dict[str, str]:
+    """Return the verdicts on numbers and on claims, and the claims that do not hold here."""
+    papers = reproductions(results_dir)
+    names = {reproduction.name: reproduction.paper.reference for reproduction in papers}
+    grids = [
+        table(grid.header, [[names.get(first, first), *rest] for first, *rest in grid.rows], 1)
+        for grid in numbers_and_claims(papers)
+    ]
+    failing = [
+        [claim.claim.says, f"{names[reproduction.name]}, {claim.claim.where}", claim.count()]
+        for reproduction in papers
+        for claim in reproduction.claims
+        if claim.verdict == FAILS
+    ]
+    claims = table(["claim", "source", "comparisons that hold"], failing, 2)
+    return dict(zip(("numbers", "claims", "failing"), [*grids, claims], strict=True))
 
 
 def _scoreboard(results_dir: Path, source: str, columns: list[Verdict]) -> str:

@@ -52,7 +52,7 @@ def test_each_paper_has_a_page_with_its_pictures_and_nothing_else_is_left(pages:
     written = {path.stem for path in pages.glob("[!_]*.md")}
     assert written == {*paper_files([config_dir()]), "experiments"}
     for name in written - {"experiments"}:
-        assert f"<generated/{name}>" in (pages / "_contents.md").read_text(encoding="utf-8")
+        assert f"<generated/{name}>" in (pages / "_papers.md").read_text(encoding="utf-8")
     shown = {name for path in pages.glob("*.md") for name in re.findall(r"{figure} (\S+)", path.read_text("utf-8"))}
     assert len(shown) > 20
     assert shown == {path.name for path in pages.glob("*.png")}

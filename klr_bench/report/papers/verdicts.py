@@ -48,14 +48,17 @@ POINT, SHARE = 0.01, 0.04
 """Differences that agree statistically with a number printed without a spread: absolute and relative."""
 RELATIVE = ("nonzero_fraction", "n_iter_ratio")
 """Percentages that are compared relatively, because a point is a large difference for a small share."""
-MEANINGS = (
-    "agrees exactly: the measured mean differs from the published one by at most half a unit of its last digit",
-    "agrees statistically: the difference is at most two published standard deviations or two standard errors; "
-    "if the paper prints no spread, at most one point for accuracies and error rates, or 4 % of other numbers",
-    "differs, explained: an experiment demonstrates the cause; differs, unexplained: no cause was found",
-    "not compared: training times, results on other data, and numbers without a measured counterpart",
-    "calibrated: compared numbers for which a setting that the paper does not state was chosen to agree with them",
-)
+MEANINGS = {
+    Verdict.EXACT.value: "the measured mean differs from the published one by at most half a unit of its last digit",
+    Verdict.STATISTICAL.value: "the difference is at most two published standard deviations or two standard errors; if "
+    "the paper prints no spread, at most one point for accuracies and error rates, or 4 % of other numbers",
+    Verdict.EXPLAINED.value: "a larger difference, and an experiment demonstrates the cause",
+    Verdict.UNEXPLAINED.value: "a larger difference without a known cause",
+    Verdict.NOT_COMPARED.value: "training times, results on other data, and numbers without a measured counterpart",
+    CALIBRATED: "compared numbers, marked by §, for which a setting that the paper does not state was chosen to agree "
+    "with them",
+}
+"""Definitions of verdicts and of calibrated numbers."""
 
 
 def verdict_of(entry: Entry, printed: Printed, metric: Metric | None, printed_repeats: int | None) -> Verdict:
@@ -101,7 +104,11 @@ def mark_of(match: Match, causes: Mapping[str, str]) -> str:
 def mark_sentences(verdicts: Iterable[Verdict]) -> list[str]:
     """Return sentences that explain the marks of the given verdicts."""
     verdicts = set(verdicts)
-    sentences = [f"~ {MEANINGS[1]}."] if Verdict.STATISTICAL in verdicts else []
+    sentences = (
+        [f"~ {Verdict.STATISTICAL.value}: {MEANINGS[Verdict.STATISTICAL.value]}."]
+        if Verdict.STATISTICAL in verdicts
+        else []
+    )
     if verdicts & {Verdict.UNEXPLAINED, Verdict.EXPLAINED}:
         sentences.append("* differs, unexplained; [1] differs, with the cause below.")
     return sentences

@@ -5,6 +5,7 @@ Files are drawn from it by `drawing`, and on a page readers explore it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -87,8 +88,9 @@ class Look:
 def looks_of(lines: Iterable[Line], curve: Callable[[Line], Curve], *, dashed: bool = False) -> dict[Curve, Look]:
     """Assign an appearance to each curve.
 
-    An algorithm has a color and marker, and each of its variants a tint and a dash.  An algorithm whose YAML file has
-    no look gets an unused one that depends on its name.  With `dashed` each curve has its own dash.
+    An algorithm has a color and marker, each of its variants a tint, and each curve of one color its own dash.  An
+    algorithm whose YAML file has no look gets an unused one that depends on its name.  With `dashed` each curve has
+    its own dash.
     """
     first: dict[Curve, Line] = {}
     for line in lines:
@@ -101,10 +103,12 @@ def looks_of(lines: Iterable[Line], curve: Callable[[Line], Curve], *, dashed: b
         free = sorted({*product(COLORS, MARKERS)} - {*pairs.values()}) or [*product(COLORS, MARKERS)]
         pairs.setdefault(name, free[crc32(name.encode()) % len(free)])
     looks: dict[Curve, Look] = {}
+    n_drawn = Counter[str]()
     for number, (key, line) in enumerate(first.items()):
         (color, marker), others = pairs[key[0]], variants[key[0]]
         place = others.index(key)
-        dash = DASHES[(number if dashed else place) % len(DASHES)]
+        dash = DASHES[(number if dashed else n_drawn[color]) % len(DASHES)]
+        n_drawn[color] += 1
         first_tint = -LIGHTEST if len(others) > 2 and color != "black" else 0.0
         tint = first_tint + (LIGHTEST - first_tint) * place / max(1, len(others) - 1)
         looks[key] = Look(column_label(line.presentation, key[1]), marker, dash, tinted(COLORS[color], tint))
