@@ -15,7 +15,7 @@ from klr_bench.report.papers.verdicts import MEANINGS
 
 
 def verdict_counts(reproduction: Reproduction) -> str:
-    """Return the verdicts on the values of a paper as a bar chart and a list, or an empty string."""
+    """Return the verdicts on the values of a paper as a bar chart and a list, or ""."""
     counts = Counter(match.verdict for match in reproduction.matches)
     return html(ENVIRONMENT.get_template("verdicts.html").render(counts=counts)) if counts else ""
 

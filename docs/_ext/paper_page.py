@@ -121,7 +121,8 @@ def _numbers(reproduction: Reproduction, drawn: Figures) -> str:
     table = html_table(["", *map(escape, grid.header[1:])], rows, "Reproduction results", numbers=True)
     text = f"## Reproduction results\n\n{html(table + terms(grid.header[1:]))}"
     file = drawn.of_paper(reproduction)
-    return f"{text}\n\n```{{figure}} {file}\n:alt: {TITLE}\n:class: picture\n\n{TITLE}.\n```" if file else text
+    caption = f'{TITLE}. All values: <a href="{PAGES}/papers/{escape(reproduction.name)}.html">interactive page</a>.'
+    return f"{text}\n\n```{{figure}} {file}\n:alt: {TITLE}\n:class: picture\n\n{caption}\n```" if file else text
 
 
 def _table_link(name: str) -> str:
@@ -168,7 +169,10 @@ def _figures(reproduction: Reproduction, drawn: Figures) -> str:
 
 
 def _folded(pictures: list[str], title: str = "") -> list[str]:
-    """Return pictures; all but the one that shares most words with `title` are in a part that readers can open."""
+    """Return pictures; all but the first are in a part of the page that readers can open.
+
+    The first one is the picture whose text shares most words with `title`.
+    """
     words = {*title.lower().split()}
     first, *others = sorted(pictures, key=lambda text: -len(words & {*text.lower().split()})) or [""]
     more = "\n\n".join(others)

@@ -1,4 +1,4 @@
-"""Files of the section *Reproduce a paper*: pages, figures, and the part of its first page with cards and contents."""
+"""Files of the section *Reproduce a paper*: pages, figures, cards and contents."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def print_plan(
     reference = _reference(config.name)
     if reference and config.data.path is None:  # no reference results exist for the user's own file
         console.print(reference)
-    suffix = "" if quiet or not unfinished else ":" if verbose else "; --verbose lists each cell:"
+    suffix = "" if quiet or not unfinished else ":" if verbose else " (list: --verbose):"
     console.print(f"would run {len(folds)} selection folds ({n_fits} fits) and {len(unfinished)} cells{suffix}")
     for line in [] if quiet else [cell.describe() for cell in unfinished] if verbose else _cell_counts(unfinished):
         console.print(*wrap(line, console.width, initial_indent="  ", subsequent_indent="    "), sep="\n")

@@ -423,9 +423,7 @@ def test_a_dry_run_writes_nothing(config, finished):
     text = run(config, dry_run=True)[1]
     assert not Path(config.results_dir).exists()
     assert "tiny: 6 cells, 0 of them finished" in text
-    assert (
-        "would run 6 selection folds (48 fits) and 6 cells; --verbose lists each cell:\n  small: nc 2, oskl 4\n" in text
-    )
+    assert "would run 6 selection folds (48 fits) and 6 cells (list: --verbose):\n  small: nc 2, oskl 4\n" in text
     assert "small: nc" not in run(config, dry_run=True, quiet=True)[1]
     assert "cells:\n  nc on small, repeat 0\n" in run(config, dry_run=True, verbose=True)[1]
     assert "tiny: 6 cells, 6 of them finished" in run(finished[0], dry_run=True)[1]

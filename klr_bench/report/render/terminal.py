@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,8 @@ STYLES = {BEST: "bold", ALIKE: "underline"} | {sign: COLORS[verdict] for sign, v
 """Styles of values, by their last character, the mark of the best or of a verdict."""
 HEADS = {verdict.value: color for verdict, color in COLORS.items()}
 """Additional styles of the headings of a scoreboard."""
+COUNT = re.compile(r"[\d,]+|-")
+"""Entries of a column that is aligned on the right; others are aligned already."""
 MOST_GRIDS = 200
 """Largest number of printed grids, because rich takes some milliseconds per grid."""
 MIN_PLAIN_WIDTH = 120
@@ -93,7 +96,8 @@ def _rich_table(grid: Grid, console: Console) -> RichTable:
         text = head.replace(" ", "\n", 1) if number else head
         title = _text(text, console, f"bold {HEADS.get(head, '')}".strip())
         title.justify = "right" if number else "left"
-        table.add_column(title, overflow="fold", no_wrap=number > 0)
+        counts = number > 0 and all(COUNT.fullmatch(row[number]) for row in grid.rows)
+        table.add_column(title, justify="right" if counts else "left", overflow="fold", no_wrap=number > 0)
     for number, row in enumerate(grid.rows):
         texts = [_text(row[0], console), *(_styled(text, console) for text in row[1:])]
         table.add_row(*texts, style="dim" if number in grid.papers else "")
