@@ -38,7 +38,7 @@ def _write(app: Sphinx) -> None:
 
 
 def _add_cards(app: Sphinx, name: str, source: list[str]) -> None:
-    """Add cards and contents to the first page of the section, whose file is readable without them."""
+    """Add cards and contents to the first page of the section, readable without them."""
     if name == "papers/index":
         path = Path(app.srcdir) / "papers" / "generated" / "_papers.md"
         app.env.note_dependency(str(path))
