@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 from numba import float32, float64, types, void
-from scipy.linalg import get_blas_funcs
 
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.operands import operands_of
@@ -26,12 +25,11 @@ MOST_STORED = 2**24
 """Maximum number of stored elements of omega for sparse rows; a larger omega is redrawn row by row."""
 DRAWN_AT_ONCE = 2**18
 """Number of elements of omega drawn at a time."""
-TURNS = 0.5 / math.pi
 _SINE = {
-    dtype: tuple(dtype.type((-1) ** k * (2 * math.pi) ** (2 * k + 1) / math.factorial(2 * k + 1)) for k in terms)
-    for dtype, terms in ((np.dtype(np.float32), range(5, -1, -1)), (np.dtype(np.float64), range(10, -1, -1)))
+    real: tuple(real((-1) ** k * (2 * math.pi) ** (2 * k + 1) / math.factorial(2 * k + 1)) for k in reversed(range(n)))
+    for real, n in ((np.float32, 6), (np.float64, 11))
 }
-"""Taylor coefficients of sin(2 pi s), from the highest power to the lowest, with a remainder below eps for |s| <= 1/4."""
+"""Taylor coefficients of sin(2 pi s), from the highest power to the lowest; for |s| <= 1/4 the error is below eps."""
 
 
 @dataclass(frozen=True)
@@ -135,26 +133,14 @@ class FourierFeatures:
 
     def transform(self, X):
         """Return the D random Fourier features of each row of X."""
-        b = self.b.astype(X.dtype, copy=False)
         if isinstance(self.omega, DrawnRows):
-            z = self.omega.product(X) + b
+            z = self.omega.product(X)
         else:
             if sp.issparse(X) and X.nnz > DENSE * X.shape[0] * X.shape[1]:
                 X = X.toarray()  # BLAS is faster
-            z = _affine(X, self.omega.astype(X.dtype, copy=False), b)
-        scaled_cosine(z, self.scale)
+            z = X @ self.omega.astype(X.dtype, copy=False)
+        scaled_cosine(z, self.b, self.scale)
         return z
-
-
-def _affine(X, omega, b):
-    if sp.issparse(X) or not X.size or not omega.size:
-        z = np.asarray(X @ omega)
-        z += b
-        return z
-    z = np.empty((len(X), len(b)), dtype=X.dtype)
-    z[:] = b
-    gemm = get_blas_funcs("gemm", (z,))
-    return gemm(1.0, omega.T, X.T, beta=1.0, c=z.T, overwrite_c=True).T
 
 
 @dataclass(frozen=True)
@@ -185,26 +171,26 @@ class LinearFeatures:
         return Z.toarray() if sp.issparse(Z) else Z
 
 
-def scaled_cosine(values, scale):
-    """Replace each element x of a matrix by scale * cos(x).
+def scaled_cosine(values, b, scale):
+    """Replace each row x of a matrix by scale * cos(x + b).
 
-    The error is at most scale * eps * (2 + |x|); rounding x itself has the same effect as an error of half of that.
+    The error is at most scale * eps * (2 + |x| + |b|); rounding x and b has the effect of an error of half of that.
     """
-    sine = _SINE[values.dtype]
-    _set_cosine(values, *map(values.dtype.type, (TURNS, 0.25, scale)), sine)
+    real = values.dtype.type
+    _set_cosine(values, (0.5 / math.pi * b).astype(real), real(0.5 / math.pi), real(0.25), real(scale), _SINE[real])
 
 
-def _signature(real):
-    return void(real[:, ::1], real, real, real, types.UniTuple(real, len(_SINE[np.dtype(str(real))])))
+def _signature(real, sine):
+    return void(real[:, ::1], real[::1], real, real, real, types.UniTuple(real, len(sine)))
 
 
-@compiled([_signature(float32), _signature(float64)], fastmath={"contract"})
-def _set_cosine(values, turns, quarter, scale, sine):
-    """Replace each element x by scale * cos(x) = scale * sin(2 pi s) with s in [-1/4, 1/4]."""
+@compiled([_signature(float32, _SINE[np.float32]), _signature(float64, _SINE[np.float64])], fastmath={"contract"})
+def _set_cosine(values, shifts, turns, quarter, scale, sine):
+    """Replace each element x by scale * cos(x + b) = scale * sin(2 pi s) with s in [-1/4, 1/4]."""
     for i in range(values.shape[0]):
         row = values[i]
         for j in range(len(row)):
-            turn = turns * row[j]
+            turn = turns * row[j] + shifts[j]
             s = quarter - abs(turn - np.rint(turn))
             square, total = s * s, sine[0]
             for coefficient in sine[1:]:

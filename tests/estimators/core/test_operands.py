@@ -320,12 +320,16 @@ ZEROS = [k * math.pi / 2 for k in (0, 1, -1, 2, 1000, -99_999, 300_000)]
 NEAR = [value for zero in ZEROS for value in (zero, np.nextafter(zero, -9e9), np.nextafter(zero, 9e9), zero + 1e-9)]
 
 
-@given(st.sampled_from([np.float32, np.float64]), st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40))
-@example(np.float32, NEAR)
-@example(np.float64, NEAR)
-@example(np.float64, [1e300])
-def test_the_cosine_equals_that_of_numpy(dtype, values):
-    matrix = np.array([values], dtype=dtype)
-    expected, bound = 0.5 * np.cos(matrix, dtype=np.float64), 0.5 * np.finfo(dtype).eps * (2 + np.abs(matrix))
-    scaled_cosine(matrix, 0.5)
-    assert (np.abs(matrix - expected) <= np.minimum(bound, 1.0)).all()
+@given(
+    st.sampled_from([np.float32, np.float64]),
+    st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40),
+    st.floats(0, 2 * math.pi),
+)
+@example(np.float32, NEAR, 0.0)
+@example(np.float64, NEAR, 0.0)
+@example(np.float64, [1e300], 0.0)
+def test_the_cosine_equals_that_of_numpy(dtype, values, b):
+    x = np.array([values], dtype=dtype)
+    expected, bound = 0.5 * np.cos(x.astype(np.float64) + b), 0.5 * np.finfo(dtype).eps * (2 + np.abs(x) + b)
+    scaled_cosine(x, np.full(len(values), b), 0.5)
+    assert (np.abs(x - expected) <= np.minimum(bound, 1.0)).all()
