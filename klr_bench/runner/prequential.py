@@ -91,6 +91,8 @@ class Pass:
 
     estimator: Any
     scaling: Scaling
+    dense: bool
+    """True to convert rows to a dense array, which for half of the values or more is smaller than CSR."""
     parameters: EstimatorSpec
     classes: NDArray[np.int8]
     by_rows: bool = False
@@ -106,10 +108,14 @@ class Pass:
     window: PrequentialResult = field(default_factory=PrequentialResult)
     points: list[Checkpoint] = field(default_factory=list)
 
+    def prepared(self, X: Any) -> Any:
+        """Return the scaled rows of a chunk, in the layout for the estimator."""
+        X = self.scaling.transform(X)
+        return X.toarray() if self.dense and sp.issparse(X) else X
+
     def take(self, X: Any, y: NDArray[np.int8]) -> None:
-        """Test on the rows of a chunk, unless it is the first chunk, and then learn from them."""
-        X, result = self.scaling.transform(X), PrequentialResult()
-        started = time.perf_counter()
+        """Test on the prepared rows of a chunk, unless it is the first; then learn from them."""
+        result, started = PrequentialResult(), time.perf_counter()
         if self.by_rows:
             decision = self.estimator.partial_fit_scores(X, y, classes=self.classes)
             trained = time.perf_counter()
@@ -179,7 +185,8 @@ def run_stream(cell: Cell, chosen: EstimatorSpec, folder: Path) -> CellFile:
             logger.warning(
                 "%s restarts from its first row, because %s cannot be used: %s.", cell.describe(), path, error
             )
-        for X, y in read_ahead(cell.source.streamed(progress.n_rows) if progress.n_rows else data):
+        chunks = cell.source.streamed(progress.n_rows) if progress.n_rows else data
+        for X, y in read_ahead((progress.prepared(X), y) for X, y in chunks):
             before = progress.n_rows
             progress.take(X, y)
             timed_out = cell.time_limit_s is not None and progress.learning_s > cell.time_limit_s
@@ -207,9 +214,10 @@ def _begin(cell: Cell, chosen: EstimatorSpec, X: Any, n_classes: int, *, by_rows
     X = scaling.transform(X)
     kernel = resolve_kernel(cell.kernel, X, seed)
     estimator = make(resolve_gamma(chosen, X), kernel, seed)
-    protocols.warm_up(estimator, sparse=sparse)
+    dense = not sparse or 2 * X.nnz >= X.shape[0] * X.shape[1]
+    protocols.warm_up(estimator, sparse=not dense)
     classes = np.array([-1, 1] if n_classes == 2 else range(n_classes), dtype=np.int8)
-    return Pass(estimator, scaling, flat_parameters(chosen, kernel), classes, by_rows)
+    return Pass(estimator, scaling, dense, flat_parameters(chosen, kernel), classes, by_rows)
 
 
 def remove_state(folder: Path, key: str) -> None:

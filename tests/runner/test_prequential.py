@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file, make_moons
 from sklearn.linear_model import SGDClassifier
 
@@ -141,6 +142,20 @@ def test_each_row_is_tested_on_and_then_learned_from(place, made, settings, requ
     windows = traces().pivot(index="t", columns="metric", values="value")
     assert [*windows.index] == [500, 1000, 1250]
     assert [*windows.accuracy] == pytest.approx([part.mean() for part in np.split(np.array(right), [400, 900])])
+
+
+@pytest.mark.parametrize("n_features", [4, 5])
+def test_rows_are_dense_if_that_takes_less_memory(place, monkeypatch, n_features):
+    """Each row has two non-zero values."""
+    sparse, take = [], Pass.take
+
+    def taken(self, X, y):
+        sparse.append(sp.issparse(X))
+        take(self, X, y)
+
+    monkeypatch.setattr(Pass, "take", taken)
+    assert run(*OSKL, "parallel=serial", f"data.n_features={n_features}", "data.path=part-0.svm") == 0
+    assert sparse == [n_features == 5] * 13
 
 
 @pytest.fixture

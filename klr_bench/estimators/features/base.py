@@ -22,8 +22,8 @@ from klr_bench.estimators.online.passes import OnlineClassifier
 MISTAKES, UPDATES, REFUSED = range(3)
 """Indices into `counts`: mistakes (y f <= 0), updates, and the 1-based index of a rejected example (0 if none)."""
 
-IN_CACHE = 2**17
-"""Number of feature values in a chunk of examples, about half a megabyte in float32."""
+IN_CACHE = 2**19
+"""Number of feature values in a chunk of examples, about two megabytes in float32."""
 
 
 def rows_of_chunk(n_features):

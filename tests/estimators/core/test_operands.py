@@ -13,7 +13,7 @@ from sklearn.svm import SVC
 from klr_bench import L1KLR, ApproximateKernelLR, DualCDKLR, ImportVectorMachine
 from klr_bench.estimators.core import features, kernels
 from klr_bench.estimators.core.bits import two_valued
-from klr_bench.estimators.core.features import LARGEST_ANGLE, DrawnRows, FourierFeatures, KernelFeatures, cosine
+from klr_bench.estimators.core.features import DrawnRows, FourierFeatures, KernelFeatures, scaled_cosine
 from klr_bench.estimators.core.inverted import CompactIndex, sparse_products
 from klr_bench.estimators.core.kernels import Kernel, exp2_negative, finish, gamma_of
 from klr_bench.estimators.core.operands import Dense, Indexed, Packed, operands_of, origin_of
@@ -320,10 +320,16 @@ ZEROS = [k * math.pi / 2 for k in (0, 1, -1, 2, 1000, -99_999, 300_000)]
 NEAR = [value for zero in ZEROS for value in (zero, np.nextafter(zero, -9e9), np.nextafter(zero, 9e9), zero + 1e-9)]
 
 
-@given(st.lists(st.floats(-2 * LARGEST_ANGLE, 2 * LARGEST_ANGLE), min_size=1, max_size=20))
-@example(NEAR)
-@example([1e300])
-def test_the_cosine_equals_that_of_numpy(values):
-    matrix = np.array([values])
-    cosine(matrix)
-    np.testing.assert_allclose(matrix[0], np.cos(values), rtol=0, atol=3e-16)
+@given(
+    st.sampled_from([np.float32, np.float64]),
+    st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40),
+    st.floats(0, 2 * math.pi),
+)
+@example(np.float32, NEAR, 0.0)
+@example(np.float64, NEAR, 0.0)
+@example(np.float64, [1e300], 0.0)
+def test_the_cosine_equals_that_of_numpy(dtype, values, b):
+    x = np.array([values], dtype=dtype)
+    expected, bound = 0.5 * np.cos(x.astype(np.float64) + b), 0.5 * np.finfo(dtype).eps * (2 + np.abs(x) + b)
+    scaled_cosine(x, np.full(len(values), b), 0.5)
+    assert (np.abs(x - expected) <= np.minimum(bound, 1.0)).all()
