@@ -52,9 +52,10 @@ class KLR(BinaryClassifier):
     of a round are those of the last one, times the square root of the root mean squared derivative of f along each
     feature.  The rounds end when two in turn have not lowered the validation log loss.  The last round is taken that
     lowered it, for up to 3,000 rows by more than a standard error.  The first round tries all values of gamma and
-    lambda of a grid, and each of the others the values next to the best ones of the round before: in two repeats of
+    lambda of a grid, and each of the others the penalties next to the best one of the round before: in two repeats of
     5-fold cross-validation for up to 500 rows, in one for up to 3,000, and with a single split, of at most 15,000 rows,
-    for more.  More than 2,000 training rows are used only next to the values that are best for 2,000.
+    for more.  A single split tries only values of gamma, too, next to the best one of the round before, and more than
+    2,000 training rows only values next to the best ones of 2,000.
 
     The final model is fitted to all rows by `DualCDKLR` for up to 10,000 rows, and by `NystroemKLR` for more.
 

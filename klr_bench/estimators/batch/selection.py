@@ -123,7 +123,9 @@ class Search:
             if number < max_rounds:
                 slopes = [path[best].mean_squared_slopes(place) for path in paths]
                 weights = [updated(*fold) for fold in zip(weights, slopes, strict=True)]
-                widths, lams = neighbors(WIDTHS, widths[best]), neighbors(LAMS, lams[place])
+                lams = neighbors(LAMS, lams[place])
+                if len(self.y) > MEDIUM:
+                    widths = neighbors(WIDTHS, widths[best])
 
     def _grid(self, folds, weights, widths, lams):
         """Fit a model for each fold, kernel width and penalty, with the fold's feature weights.
