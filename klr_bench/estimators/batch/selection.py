@@ -62,7 +62,10 @@ class Round:
 
 @dataclass
 class Path:
-    """Models for one kernel width and decreasing penalties, with their decisions (n_valid, m) for validation rows."""
+    """Models for one kernel width and decreasing penalties.
+
+    `decisions` are their values (n_valid, m) of f at the validation rows.
+    """
 
     decisions: list
     rows: np.ndarray
@@ -180,9 +183,9 @@ def neighbors(grid, value):
 
 
 def tempered_losses(f, y, shares):
-    """Return the log losses of rows at the temperature with the lowest mean loss, and the temperature.
+    """Return the log loss of each row and the temperature T, which minimizes their mean.
 
-    f has shape (n, m).  With one binary problem the temperature is 1; with more, the probabilities are softmax(f / T).
+    f has shape (n, m).  With one binary problem T is 1; with more, the probabilities are softmax(f / T).
     """
     temperatures = TEMPERATURES if f.shape[1] > 1 else (1.0,)
     losses = [log_losses(f / temperature, y, is_softmax=True) for temperature in temperatures]
