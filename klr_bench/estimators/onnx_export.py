@@ -51,7 +51,8 @@ def to_onnx(model):
         message = "to_onnx needs the library onnx; run `pip install klr-bench[onnx]`"
         raise ImportError(message) from error
     check_is_fitted(model)
-    expansion = model.model_ if isinstance(model, KLR) else model
+    is_klr = isinstance(model, KLR)
+    expansion = model.model_ if is_klr else model
     kernel = _kernel(expansion)
     if kernel is None or kernel.name != "rbf":
         message = f"to_onnx: expected KLR or a classifier with support vectors and kernel='rbf', got {model}."
@@ -68,7 +69,7 @@ def to_onnx(model):
         return name
 
     rows = node("Cast", "X", to=TensorProto.DOUBLE)
-    if isinstance(model, KLR):
+    if is_klr:
         rows = node("Sub", rows, constant("mean", model.mean_.astype(np.float64)))
     if hasattr(model, "feature_weights_"):  # the weights of KLR are for standardized features
         weights = model.feature_weights_ / getattr(model, "scale_", 1.0)
@@ -94,8 +95,9 @@ def to_onnx(model):
         node("Identity", f, name="decision")
     elif not many:
         node("Sigmoid", scores, name="probabilities")
-    elif getattr(expansion, "_is_softmax", bool)():
-        node("Softmax", scores, axis=1, name="probabilities")
+    elif is_klr or getattr(expansion, "_is_softmax", bool)():
+        temperature = constant("temperature", np.float32(getattr(model, "temperature_", 1.0)))
+        node("Softmax", node("Div", scores, temperature), axis=1, name="probabilities")
     else:
         logs = node("Neg", node("Softplus", node("Neg", scores)))
         node("Softmax", logs, axis=1, name="probabilities")

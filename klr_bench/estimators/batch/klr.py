@@ -8,6 +8,7 @@ from numbers import Integral
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.special import expit, softmax
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -51,11 +52,15 @@ class KLR(BinaryClassifier):
     of a round are those of the last one, times the square root of the root mean squared derivative of f along each
     feature.  The rounds end when two in turn have not lowered the validation log loss.  The last round is taken that
     lowered it, for up to 3,000 rows by more than a standard error.  The first round tries all values of gamma and
-    lambda of a grid, and each of the others the values next to the best ones of the round before: in two repeats of
+    lambda of a grid, and each of the others the penalties next to the best one of the round before: in two repeats of
     5-fold cross-validation for up to 500 rows, in one for up to 3,000, and with a single split, of at most 15,000 rows,
-    for more.  More than 2,000 training rows are used only next to the values that are best for 2,000.
+    for more.  A single split tries only values of gamma, too, next to the best one of the round before, and more than
+    2,000 training rows only values next to the best ones of 2,000.
 
     The final model is fitted to all rows by `DualCDKLR` for up to 10,000 rows, and by `NystroemKLR` for more.
+
+    With more than two classes, one f per class separates it from all others, and the probabilities are softmax(f / T).
+    The temperature T is the number from 1 to 4 with the lowest validation log loss.
 
     Parameters
     ----------
@@ -89,6 +94,8 @@ class KLR(BinaryClassifier):
         rows, which are not centered, `mean_` is 0; the kernel does not depend on it.
     feature_weights_ : ndarray of shape (n_features,)
         Weight of each standardized feature, with mean square 1: the larger, the more f depends on the feature.
+    temperature_ : float
+        T of the probabilities softmax(f / T) of more than two classes; 1 for two classes.
     best_params_ : dict
         Chosen `gamma` and `lam` of `model_`, and the number of `rounds`.
     cv_results_ : dict of ndarrays
@@ -165,7 +172,7 @@ class KLR(BinaryClassifier):
         rows, signs, center = self._standardized(X), np.atleast_2d(self._signs(y)), (mean - self.mean_) / self.scale_
         search = Search(rows, codes, signs, np.ones(len(y)) if weights is None else weights, self.cv, random, center)
         kept = self._search(search, begun)
-        self.feature_weights_ = kept.weights
+        self.feature_weights_, self.temperature_ = kept.weights, float(kept.temperature)
         return kept, search, y, weights, random
 
     def _model(self, kept, gamma, n, random):
@@ -211,7 +218,8 @@ class KLR(BinaryClassifier):
 
     def predict_proba(self, X):
         """Return the probability of each class for each row of X, of shape (n_samples, n_classes)."""
-        return self._probabilities(X)
+        f = self.decision_function(X)
+        return softmax(f / self.temperature_, axis=1) if f.ndim == 2 else np.column_stack([expit(-f), expit(f)])
 
     def _standardized(self, X):
         if sp.issparse(X) and not self.mean_.any():

@@ -42,6 +42,8 @@ WORSE = 1.05
 """A path of decreasing penalties ends when the loss is larger than its minimum by this factor."""
 GAP, MAX_EPOCHS = 1e-2, 30
 """Relative duality gap at which a fit ends, and its largest number of epochs."""
+TEMPERATURES = 2.0 ** np.linspace(0, 2, 9)
+"""Temperatures T of the probabilities softmax(f / T) of more than two classes."""
 
 
 @dataclass
@@ -51,6 +53,7 @@ class Round:
     weights: np.ndarray
     width: float
     lam: float
+    temperature: float
     losses: np.ndarray
     loss: float
     results: list
@@ -59,12 +62,12 @@ class Round:
 
 @dataclass
 class Path:
-    """Models for one kernel width and decreasing penalties, with their validation losses.
+    """Models for one kernel width and decreasing penalties.
 
-    `losses` has shape (n_lams, n_valid); a loss is inf if there is no model.
+    `decisions` are their values (n_valid, m) of f at the validation rows.
     """
 
-    losses: np.ndarray
+    decisions: list
     rows: np.ndarray
     gamma: float
     coefs: list
@@ -109,34 +112,41 @@ class Search:
         weights, widths, lams = [np.ones(self.X.shape[1]) for _ in self.folds], WIDTHS, LAMS
         if len(self.folds[0][0]) > 2 * COARSE:
             few = [(train[:COARSE], valid) for train, valid in self.folds]
-            _, _, _, best, place = self._grid(few, weights, widths, lams)
+            *_, best, place = self._grid(few, weights, widths, lams)
             widths, lams = neighbors(WIDTHS, widths[best]), neighbors(LAMS, lams[place])
         for number in range(max_rounds + 1):
-            paths, losses, means, best, place = self._grid(self.folds, weights, widths, lams)
+            paths, losses, temperatures, means, best, place = self._grid(self.folds, weights, widths, lams)
             results = [
                 {"width": widths[i], "lam": lams[j], "mean_log_loss": float(means[i, j])}
                 for i, j in np.argwhere(np.isfinite(means))
             ]
             mean_weights = np.sqrt(np.mean(np.square(weights), axis=0))
-            yield Round(mean_weights, widths[best], lams[place], losses[best, place], means[best, place], results)
+            chosen = widths[best], lams[place], temperatures[best, place], losses[best, place], means[best, place]
+            yield Round(mean_weights, *chosen, results)
             if number < max_rounds:
                 slopes = [path[best].mean_squared_slopes(place) for path in paths]
                 weights = [updated(*fold) for fold in zip(weights, slopes, strict=True)]
-                widths, lams = neighbors(WIDTHS, widths[best]), neighbors(LAMS, lams[place])
+                lams = neighbors(LAMS, lams[place])
+                if len(self.y) > MEDIUM:
+                    widths = neighbors(WIDTHS, widths[best])
 
     def _grid(self, folds, weights, widths, lams):
         """Fit a model for each fold, kernel width and penalty, with the fold's feature weights.
 
-        Return the paths of each fold, the losses of all validation rows and their means, and the places in widths and
-        lams of the lowest mean.
+        Return the paths of each fold; the losses of all validation rows, the temperature and the mean loss for each
+        width and penalty, inf without a model in each fold; and the places in widths and lams of the lowest mean.
         """
         jobs = [(*fold, of_fold, width, lams) for fold, of_fold in zip(folds, weights, strict=True) for width in widths]
         paths = parallel_map(lambda job: self._path(*job), jobs)
         paths = [paths[i : i + len(widths)] for i in range(0, len(jobs), len(widths))]
-        losses = np.concatenate([np.stack([path.losses for path in one]) for one in paths], axis=2)
-        means = losses @ self.shares[self._valid] / self.shares[self._valid].sum()
-        means[np.isnan(means)] = np.inf  # a missing model has loss inf, and 0 * inf is nan
-        return paths, losses, means, *np.unravel_index(np.argmin(means), means.shape)
+        y, shares = self.y[self._valid], self.shares[self._valid] / self.shares[self._valid].sum()
+        losses = np.full((len(widths), len(lams), len(y)), np.inf)
+        temperatures, means = np.ones(losses.shape[:2]), np.full(losses.shape[:2], np.inf)
+        for i in range(len(widths)):
+            for j, of_folds in enumerate(zip(*(one[i].decisions for one in paths), strict=False)):
+                losses[i, j], temperatures[i, j] = tempered_losses(np.concatenate(of_folds), y, shares)
+                means[i, j] = losses[i, j] @ shares
+        return paths, losses, temperatures, means, *np.unravel_index(np.argmin(means), means.shape)
 
     def improves(self, new, old):
         """Return True if a round lowers the loss (by more than a standard error if rows are few)."""
@@ -156,20 +166,31 @@ class Search:
         operands, random = rbf(rows, gamma).fitting(valid_rows), np.random.RandomState(0)
         blocks = KernelBlocks(operands, rows, math.inf)
         K = operands.values(operands.left(valid_rows), operands.right(rows))
-        coefs, losses, signs = [], [], np.ascontiguousarray(self.signs[:, train])
+        coefs, decisions, means, signs = [], [], [], np.ascontiguousarray(self.signs[:, train])
         for b in warm_path(blocks, signs, lams, shares, random, GAP, MAX_EPOCHS):
             coefs.append(b)
-            losses.append(log_losses((K @ b.T.astype(K.dtype)).astype(np.float64), self.y[valid]))
-            if losses[-1].mean() > WORSE * min(loss.mean() for loss in losses):
+            decisions.append((K @ b.T.astype(K.dtype)).astype(np.float64))
+            means.append(tempered_losses(decisions[-1], self.y[valid], 1 / len(valid))[0].mean())
+            if means[-1] > WORSE * min(means):
                 break
-        missing = [np.full(len(valid), np.inf)] * (len(lams) - len(losses))
-        return Path(np.stack([*losses, *missing]), rows, gamma, coefs)
+        return Path(decisions, rows, gamma, coefs)
 
 
 def neighbors(grid, value):
     """Return a value of a grid and its neighbors on both sides."""
     place = grid.index(value)
     return grid[max(place - 1, 0) : place + 2]
+
+
+def tempered_losses(f, y, shares):
+    """Return the log loss of each row and the temperature T, which minimizes their mean.
+
+    f has shape (n, m).  With one binary problem T is 1; with more, the probabilities are softmax(f / T).
+    """
+    temperatures = TEMPERATURES if f.shape[1] > 1 else (1.0,)
+    losses = [log_losses(f / temperature, y, is_softmax=True) for temperature in temperatures]
+    best = int(np.argmin([np.sum(loss * shares) for loss in losses]))
+    return losses[best], temperatures[best]
 
 
 def updated(weights, slopes):

@@ -5,6 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.special import expit, softmax
 from sklearn.metrics import log_loss
 from sklearn.preprocessing import StandardScaler
 
@@ -32,15 +33,32 @@ def test_losses_of_the_search_are_those_of_separate_fits(n_classes, monkeypatch)
     search = Search(X, y, signs, shares, 3, np.random.RandomState(0))
     results = next(iter(search.rounds(0))).results
     for result in [results[0], results[5], results[-1]]:
-        losses, weights = [], []
+        decisions, classes, weights = [], [], []
         for train, valid in search.folds:
             gamma = result["width"] * gamma_of("scale", X[train])
             model = DualCDKLR(result["lam"], gamma=gamma, tol=1e-9).fit(X[train], y[train], shares[train])
-            p = model.predict_proba(X[valid])[np.arange(len(valid)), y[valid]]
-            losses.append(-np.log(p))
+            decisions.append(model.decision_function(X[valid]))
+            classes.append(y[valid])
             weights.append(shares[valid])
-        expected = np.average(np.concatenate(losses), weights=np.concatenate(weights))
+        f, classes, weights = map(np.concatenate, (decisions, classes, weights))
+        if n_classes == 2:
+            expected = log_loss(classes, expit(f), sample_weight=weights)
+        else:
+            expected = min(
+                log_loss(classes, softmax(f / t, axis=1), sample_weight=weights) for t in 2 ** np.arange(0, 2.1, 0.25)
+            )
         assert result["mean_log_loss"] == pytest.approx(expected, rel=1e-4)
+
+
+def test_probabilities_of_three_classes_are_a_softmax_at_the_temperature(monkeypatch):
+    monkeypatch.setattr(selection, "LAMS", (1e-6,))  # too small a penalty, which a temperature above 1 corrects
+    X, y = rows(120, 3)
+    y[::5] = np.random.RandomState(0).randint(3, size=len(y[::5]))
+    model = KLR(max_rounds=0, random_state=0).fit(X, y)
+    assert 1 < model.temperature_ <= 4
+    f = model.decision_function(X)
+    np.testing.assert_allclose(model.predict_proba(X), softmax(f / model.temperature_, axis=1))
+    np.testing.assert_array_equal(model.predict(X), f.argmax(axis=1))
 
 
 def test_all_training_rows_are_used_only_next_to_the_best_point_of_few(monkeypatch):
