@@ -147,7 +147,7 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
 
     def _complete(self, X, y):
         """Optimize all coefficients if `refit` is True and no callback stopped the fit early."""
-        if self.refit and self.n_support_ and self.t_ == len(y) * self.n_epochs:
+        if self.refit and self.n_support_ and self.t_ == len(y) * self._passes(len(y)):
             n, lam = len(y), self.lam or 1.0 / (10.0 * len(y))
             operands, signs, shares = self._state.operands.fitting(X), self._signs(y)[None], np.full(n, 1.0 / n)
             random = np.random.RandomState(0)  # a refit must not change the random numbers of a later partial_fit

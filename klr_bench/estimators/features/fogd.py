@@ -63,7 +63,7 @@ class FOGD(Progressive, FeatureDescentClassifier):
     """
 
     n_components: int = parameter(500, COMPONENTS)
-    eta: float = parameter(0.5, POSITIVE)
+    eta: float = parameter(1.0, POSITIVE)
     loss: str = parameter("logit", StrOptions({"logit", "hinge", "square"}))
 
     kernel: str = fixed("rbf")

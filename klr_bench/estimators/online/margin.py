@@ -71,6 +71,7 @@ class MarginKLR(SoftmaxKernelClassifier):
     eta: float | str = parameter(1.0, Number(Real, 0, 2, closed="neither"), StrOptions({BY_RADIUS}))
     R: float = parameter(1e3, RADIUS)
 
+    _most_passes = 20
     _rule = gradient_step_by_margin
     _rule_of_many = softmax_gradient_step_by_length
 
