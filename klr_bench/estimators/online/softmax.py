@@ -143,7 +143,7 @@ class SoftmaxKernelClassifier(OnlineKernelClassifier):
     class, which sum to 0, and the probabilities are their softmax.  An example is a mistake if the value of its class
     is not the largest.
 
-    A subclass sets a second rule, `_rule_of_many`, and `_most_passes`.
+    A subclass sets a second rule, `_rule_of_many`, and may set `_most_passes`.
 
     Parameters
     ----------
