@@ -92,7 +92,7 @@ class AuxiliaryKLR(SoftmaxKernelClassifier):
     >>> X, y = make_moons(200, noise=0.1, random_state=0)
     >>> model = AuxiliaryKLR(h="hard_cutoff", aux_delta=0.5, gamma=2.0, random_state=0).fit(X, y)
     >>> model.score(X, y) > 0.9, model.n_support_, model.t_
-    (True, 25, 1000)
+    (True, 25, 1400)
     """
 
     eta: float | str = parameter(3.0, POSITIVE, StrOptions({BY_RADIUS}))

@@ -102,7 +102,7 @@ class OSKL(WeightedFeatures, SoftmaxKernelClassifier):
     >>> X, y = make_moons(200, noise=0.1, random_state=0)
     >>> model = OSKL(G=2.0, gamma=2.0, random_state=0).fit(X, y)
     >>> model.score(X, y) > 0.9, model.n_support_, model.t_
-    (True, 56, 2000)
+    (True, 65, 4000)
     """
 
     G: float = parameter(1.0, POSITIVE)
