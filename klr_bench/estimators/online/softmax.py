@@ -183,7 +183,7 @@ class SoftmaxKernelClassifier(OnlineKernelClassifier):
         return self._step_size() * self._state.scalars[0, 4] > SUFFICIENT_LOSS * of_guessing
 
     def pass_key(self, n_classes):
-        """Return a key as the base class does, or None if the number of passes depends on the losses."""
+        """Return a key as the base class does, or None if `n_epochs` is None."""
         return None if self.n_epochs is None else super().pass_key(n_classes)
 
     def _go_on_with(self, classes):
