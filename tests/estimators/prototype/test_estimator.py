@@ -38,7 +38,7 @@ def test_all_solvers_learn_and_learned_beats_random(solver, sparse):
     assert learned.predict_proba(rows).sum(axis=1) == pytest.approx(1)
 
 
-@pytest.mark.parametrize(("n_classes", "n_prototypes"), [(5, 10), (6, 12), (40, 60)])
+@pytest.mark.parametrize(("n_classes", "n_prototypes"), [(5, 10), (6, 12), (30, 60)])
 def test_default_number_of_prototypes_and_penalty(n_classes, n_prototypes):
     X, y = np.random.RandomState(0).standard_normal((60, 2)), np.arange(60) % n_classes
     options = {"learn_prototypes": False, "learn_width": False, "random_state": 0}
