@@ -10,7 +10,12 @@ from typing import Any
 import klr_bench
 
 ONCE = {"n_epochs": 1, "shuffle": False, "gamma": None}
-OTHERS = {"AuxiliaryKLR": {"eta": 1.0, "aux_gamma": 2.0}, "NonConservativeKLR": {"eta": 1.0}}
+OTHERS = {
+    "AuxiliaryKLR": {"eta": 1.0, "aux_gamma": 2.0},
+    "NonConservativeKLR": {"eta": 1.0},
+    "FOGD": {"eta": 0.5},
+    "NOGD": {"eta": 0.5},
+}
 """Further settings of the papers, by class."""
 
 

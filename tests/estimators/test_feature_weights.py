@@ -78,7 +78,7 @@ def test_partial_fit_is_that_of_weighted_rows(layout, n_classes):
 
 def test_learners_of_one_pass_keep_their_own_weights():
     X, y = toy()
-    learners = [OSKL(gamma=1.0, feature_weights=weights, random_state=0) for weights in (WEIGHTS, None, WEIGHTS[::-1])]
+    learners = [OSKL(gamma=1.0, feature_weights=w, n_epochs=2, random_state=0) for w in (WEIGHTS, None, WEIGHTS[::-1])]
     for learner, alone in zip(fit_many(learners, X, y), map(clone, learners), strict=True):
         assert_same(learner, X, alone.fit(X, y), X)
     assert [learner.pass_key(2) is None for learner in learners] == [True, False, True]

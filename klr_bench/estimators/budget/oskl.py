@@ -16,7 +16,7 @@ from klr_bench.estimators.budget.base import BudgetKernelClassifier
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import LOSSES, derivative
 from klr_bench.estimators.core.newton import newton_steps
-from klr_bench.estimators.core.parameters import AT_LEAST_ONE, POSITIVE, estimator, parameter
+from klr_bench.estimators.core.parameters import AT_LEAST_ONE, COUNT, POSITIVE, estimator, parameter
 from klr_bench.estimators.core.progressive import Progressive
 from klr_bench.estimators.core.vectors import first_of_largest
 from klr_bench.estimators.online.oskl import SMOOTH_LOSSES, refuse_slope, step_size
@@ -105,6 +105,9 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
     average : bool, default=True
         Predict with the average of the f_t; otherwise with the last one, which is the better choice where the rows do
         not come in random order (docs/methods/budget_oskl.md).
+    n_epochs : int or None, default=None
+        Passes of `fit` over the rows, >= 1.  None is 10, and fewer where there are many rows: 100,000 / n_samples, but
+        at least 2.  The average is that of all passes.
     refit : bool, default=False
         Whether `fit` finds the best coefficients of its support vectors at the end, with the solver of `NystroemKLR`.
         Its memory is proportional to budget**2, plus 40 bytes per row and up to 200 MB of kernel values.  The
@@ -139,6 +142,7 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
     delta: float = parameter(0.1, POSITIVE)
     _: KW_ONLY
     average: bool = parameter(True, "boolean")
+    n_epochs: int | None = parameter(None, COUNT, None)
     refit: bool = parameter(False, "boolean")
     lam: float | None = parameter(None, POSITIVE, None)
 
@@ -147,7 +151,7 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
 
     def _complete(self, X, y):
         """Optimize all coefficients if `refit` is True and no callback stopped the fit early."""
-        if self.refit and self.n_support_ and self.t_ == len(y) * self.n_epochs:
+        if self.refit and self.n_support_ and self.t_ == len(y) * self._passes(len(y)):
             n, lam = len(y), self.lam or 1.0 / (10.0 * len(y))
             operands, signs, shares = self._state.operands.fitting(X), self._signs(y)[None], np.full(n, 1.0 / n)
             random = np.random.RandomState(0)  # a refit must not change the random numbers of a later partial_fit

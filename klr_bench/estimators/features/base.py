@@ -9,13 +9,14 @@ they are in the cache.  The sum of w_1, ..., w_T is T w_{T+1} - sum_t t c_t z_t:
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY
 
 import numpy as np
 from numba import float32, float64, int64
 
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import LOSSES, derivative
-from klr_bench.estimators.core.parameters import estimator
+from klr_bench.estimators.core.parameters import COUNT, estimator, parameter
 from klr_bench.estimators.online.engine import BLOCK
 from klr_bench.estimators.online.passes import OnlineClassifier
 
@@ -112,7 +113,7 @@ class FeatureDescentClassifier(OnlineClassifier):
 
     Parameters
     ----------
-    eta : float, default=0.5
+    eta : float, default=1.0
         Step size > 0; a step moves f as one of `KernelOGD` does with the same eta.  The grid of the experiments is
         0.01, 0.1, 0.5, 1; in the reference of budget_all cross-validation chose 0.1 to 1 for `FOGD`, mostly 0.5, and 1
         for `NOGD`, but for one fit, on MAGIC and on Adult.
@@ -124,8 +125,9 @@ class FeatureDescentClassifier(OnlineClassifier):
     dtype : {"float32", "float64"} or None, default=None
         Precision of the features; None keeps float32 rows as they are and converts all others to float64.  w is always
         float64.
-    n_epochs : int, default=1
-        Passes of `fit` over the rows, >= 1; the paper makes one.
+    n_epochs : int or None, default=None
+        Passes of `fit` over the rows, >= 1; the paper makes one.  None is 10, and fewer where there are many rows:
+        100,000 / n_samples, but at least 2.
 
     Attributes
     ----------
@@ -136,6 +138,9 @@ class FeatureDescentClassifier(OnlineClassifier):
     t_ : int
         Number of rows seen.
     """
+
+    _: KW_ONLY
+    n_epochs: int | None = parameter(None, COUNT, None)
 
     def _dtype_of_rows(self):
         return self._state.dtype

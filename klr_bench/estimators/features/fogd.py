@@ -59,11 +59,11 @@ class FOGD(Progressive, FeatureDescentClassifier):
     >>> X, y = make_moons(400, noise=0.1, random_state=0)
     >>> model = FOGD(n_components=100, eta=2.0, gamma=2.0, random_state=0).fit(X, y)
     >>> model.score(X, y) > 0.9, model.coef_.shape, model.t_
-    (True, (100,), 400)
+    (True, (100,), 4000)
     """
 
     n_components: int = parameter(500, COMPONENTS)
-    eta: float = parameter(0.5, POSITIVE)
+    eta: float = parameter(1.0, POSITIVE)
     loss: str = parameter("logit", StrOptions({"logit", "hinge", "square"}))
 
     kernel: str = fixed("rbf")

@@ -203,7 +203,7 @@ class NOGD(FeatureDescentClassifier):
 
     budget: int = parameter(100, COUNT)
     rank: int | None = parameter(None, COUNT, None)
-    eta: float = parameter(0.5, POSITIVE)
+    eta: float = parameter(1.0, POSITIVE)
     loss: str = parameter("logit", StrOptions({"logit", "hinge", "square"}))
 
     _fixed = ("budget", "rank", "kernel", "gamma", "degree", "coef0", "dtype")

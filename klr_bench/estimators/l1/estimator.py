@@ -38,7 +38,7 @@ class L1KLR(L1Classifier):
         "prox_newton" is klr-bench's own and the fastest to a small gap: 1e-4 in 2 to 6 iterations on mnist10k.  The
         others are the paper's: algorithm 1 with equation 6 ("fista") or with equation 7 or 8 ("multiscale_fista"),
         algorithms 2 and 3 ("cgd") and algorithm 4 ("sgd_c").
-    lam : float, default=1.0
+    lam : float, default=0.3
         lambda > 0; with ``lam_relative`` a multiple of lambda_max, the smallest lambda for which w = 0.  In the paper
         0.5, 0.2, 0.1 and 0.05 lambda_max (0.001 on cod-rna).  On mnist10k these four give 85, 89, 91 and 93 % accuracy
         with 2, 5, 9 and 16 % of the coefficients.
@@ -167,7 +167,7 @@ class L1KLR(L1Classifier):
     def __init__(
         self,
         solver="prox_newton",
-        lam=1.0,
+        lam=0.3,
         lam_relative=False,
         features="kernel",
         n_components=500,

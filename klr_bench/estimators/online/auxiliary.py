@@ -69,7 +69,7 @@ class AuxiliaryKLR(SoftmaxKernelClassifier):
     ----------
     eta : float or "R/sqrt(T)", default=3.0
         Step size > 0; T is the number of rows of the first call.  The papers compare "R/sqrt(T)", 0.01, 0.1 and 1 in
-        one pass; 3 with five passes was chosen for log loss, see docs/methods/defaults.md.
+        one pass; 3 with several passes was chosen for log loss, see docs/methods/defaults.md.
     h : {"log_gamma", "log_one_plus_gamma", "hard_cutoff"}, default="log_gamma"
         The upper bound of the loss.  The papers' figures and tables have the first.
     aux_gamma : float, default=1.1
@@ -92,7 +92,7 @@ class AuxiliaryKLR(SoftmaxKernelClassifier):
     >>> X, y = make_moons(200, noise=0.1, random_state=0)
     >>> model = AuxiliaryKLR(h="hard_cutoff", aux_delta=0.5, gamma=2.0, random_state=0).fit(X, y)
     >>> model.score(X, y) > 0.9, model.n_support_, model.t_
-    (True, 25, 1000)
+    (True, 25, 1400)
     """
 
     eta: float | str = parameter(3.0, POSITIVE, StrOptions({BY_RADIUS}))

@@ -106,8 +106,7 @@ class OnlineKernelClassifier(OnlineClassifier):
         """
         if n_classes != 2 or type(self).fit is not OnlineKernelClassifier.fit:
             return None
-        passes = self._passes(1)  # if n_epochs is None, this is the maximum number of passes
-        return OnlineKernelClassifier, order_key(self), passes, *(repr(getattr(self, name, None)) for name in SHARED)
+        return OnlineKernelClassifier, order_key(self), *(repr(getattr(self, name, None)) for name in SHARED)
 
     def fit_together(self, estimators, X, y, callback=None):
         """Fit learners with equal values of `pass_key` in one pass; return a `SharedFit`."""

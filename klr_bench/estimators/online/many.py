@@ -74,7 +74,7 @@ def fit_many(learners, X, y, sample_weight=None):
     `KernelPegasos`, `KernelOGD` and `KernelPerceptron`, mixed, but must share kernel, dtype, n_epochs and class_weight.
     A grid of dozens of learners takes the time of a few passes.  Each gets the result of its own `fit`, up to rounding.
     If y has more than two classes, if learners that shuffle do not have the same integer as `random_state`, or if one
-    has `feature_weights`, they are fitted one by one.
+    has `feature_weights` or ``n_epochs=None``, they are fitted one by one.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def fit_many(learners, X, y, sample_weight=None):
     """
     _check(learners)
     alone = len({order_key(learner) for learner in learners}) > 1 or any(
-        getattr(learner, "feature_weights", None) is not None for learner in learners
+        learner.pass_key(2) is None for learner in learners
     )
     if alone or len(distinct_labels(column_or_1d(y))) > 2:
         return [learner.fit(X, y, sample_weight) for learner in learners]

@@ -65,12 +65,13 @@ class MarginKLR(SoftmaxKernelClassifier):
     >>> X, y = make_moons(200, noise=0.1, random_state=0)
     >>> model = MarginKLR(eta=1.9, gamma=2.0, random_state=0).fit(X, y)
     >>> model.score(X, y) > 0.9, model.n_support_, model.t_
-    (True, 60, 1000)
+    (True, 73, 1600)
     """
 
     eta: float | str = parameter(1.0, Number(Real, 0, 2, closed="neither"), StrOptions({BY_RADIUS}))
     R: float = parameter(1e3, RADIUS)
 
+    _most_passes = 20
     _rule = gradient_step_by_margin
     _rule_of_many = softmax_gradient_step_by_length
 

@@ -102,7 +102,7 @@ class OSKL(WeightedFeatures, SoftmaxKernelClassifier):
     >>> X, y = make_moons(200, noise=0.1, random_state=0)
     >>> model = OSKL(G=2.0, gamma=2.0, random_state=0).fit(X, y)
     >>> model.score(X, y) > 0.9, model.n_support_, model.t_
-    (True, 56, 2000)
+    (True, 65, 4000)
     """
 
     G: float = parameter(1.0, POSITIVE)
@@ -113,7 +113,8 @@ class OSKL(WeightedFeatures, SoftmaxKernelClassifier):
 
     _fixed = (*SoftmaxKernelClassifier._fixed, "feature_weights")
     _rule = sampled_sign_step
-    _most_passes = 10
+    _most_passes = 20
+    _step_size = step_size
     _rule_of_many = sampled_direction_step
 
     def _validate_params(self):
@@ -127,7 +128,7 @@ class OSKL(WeightedFeatures, SoftmaxKernelClassifier):
         return super().pass_key(n_classes) if self.feature_weights is None else None
 
     def _rule_arguments(self):
-        return [LOSSES[self.loss], self.delta, self.G, step_size(self) * self.G], self.R
+        return [LOSSES[self.loss], self.delta, self.G, self._step_size() * self.G], self.R
 
     def _refuse(self, t, f):
         if self.loss == "logit" or not math.isfinite(f):

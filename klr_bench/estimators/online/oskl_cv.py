@@ -11,6 +11,7 @@ from klr_bench.estimators.core.cross_validation import GRID, KernelClassifierCV,
 from klr_bench.estimators.core.parameters import COUNT, estimator, parameter
 from klr_bench.estimators.online.many import SharedFit
 from klr_bench.estimators.online.oskl import OSKL
+from klr_bench.estimators.online.passes import ENOUGH
 
 
 @estimator
@@ -73,6 +74,14 @@ class OSKLCV(KernelClassifierCV):
 
     _plain = OSKL
     _grids = {"etas": ("eta", (0.3, 0.9, 3.0)), "Gs": ("G", (1.0, 2.0, 4.0)), "Rs": ("R", (10.0, 1000.0))}  # noqa: RUF012
+
+    def _first_rows(self, X, y, sample_weight=None):
+        X, y = super()._first_rows(X, y, sample_weight)
+        self._n_passes = self.n_epochs or max(2, min(10, round(ENOUGH / len(y))))
+        return X, y
+
+    def _learner(self, **parameters):
+        return super()._learner(n_epochs=self._n_passes, **parameters)
 
     def _fold_losses(self, X, y, codes, weights, gamma, settings):
         def losses(train, valid):

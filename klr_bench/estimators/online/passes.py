@@ -16,6 +16,8 @@ from klr_bench.estimators.core.rows import in_layout
 from klr_bench.estimators.online import engine
 from klr_bench.protocols import FIRST
 
+ENOUGH = 100_000
+"""Number of steps after which a further pass improves little."""
 SORTED = 50
 """Minimum number of rows for which sorted labels trigger a warning."""
 
@@ -69,6 +71,9 @@ class OnlineClassifier(BinaryKernelClassifier):
     shuffle: bool = parameter(True, "boolean")
     class_weight: dict | str | None = parameter(None, *CLASS_WEIGHT)
 
+    _most_passes = 10
+    """Largest number of passes if `n_epochs` is None."""
+
     @checked_fit
     def fit(self, X, y, sample_weight=None, callback=None):
         """Fit the classifier to X and y from scratch; return self.
@@ -97,7 +102,7 @@ class OnlineClassifier(BinaryKernelClassifier):
             stopped = self._learn(X, y, callback, order, numbers if order is None else order, weights)
             if n_passes > 1:
                 self._end_pass()
-            if stopped:
+            if stopped or (epoch and self._passes_suffice()):
                 break
         self._publish()
         self._complete(X, y)
@@ -189,7 +194,11 @@ class OnlineClassifier(BinaryKernelClassifier):
         """Do nothing; `Progressive` overrides this method to store the predictions of a block."""
 
     def _passes(self, n):
-        return self.n_epochs
+        return max(2, min(self._most_passes, round(ENOUGH / n))) if self.n_epochs is None else self.n_epochs
+
+    def _passes_suffice(self):
+        """Return False; subclasses may override this method to end `fit` after fewer passes."""
+        return False
 
     def _order(self, n):
         """Return a permutation of n rows for one pass, or None for the original order."""

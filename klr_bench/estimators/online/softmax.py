@@ -32,8 +32,11 @@ from klr_bench.estimators.online.engine import _fold, _stores
 from klr_bench.estimators.online.many import Update
 from klr_bench.estimators.online.state import FOLD_BELOW
 
-ENOUGH = 100_000
-"""Number of steps after which a further pass improves little."""
+SUFFICIENT_LOSS = 4.0
+"""Sum of losses, multiplied by the step size, after which passes end, as a multiple of the loss of guessing.
+
+On small noisy data further passes fit the noise.
+"""
 
 RULE_SIGNATURE = types.Tuple((boolean, float64))(float64, float64, float64, float64[::1])
 """``rule(z, r, u, parameters) -> (insert, c)``, with log-odds, gradient length over sigma(-z), and a uniform draw."""
@@ -140,7 +143,7 @@ class SoftmaxKernelClassifier(OnlineKernelClassifier):
     class, which sum to 0, and the probabilities are their softmax.  An example is a mistake if the value of its class
     is not the largest.
 
-    A subclass sets a second rule, `_rule_of_many`, and `_most_passes`.
+    A subclass sets a second rule, `_rule_of_many`, and may set `_most_passes`.
 
     Parameters
     ----------
@@ -151,9 +154,11 @@ class SoftmaxKernelClassifier(OnlineKernelClassifier):
         Predict with the average of the f_t, which the papers' theorems and tables are about; otherwise with the last
         one, which is better where the rows do not come in random order (docs/scale/streams.md).
     n_epochs : int or None, default=None
-        Passes of `fit` over the rows, >= 1; the papers make one.  None is a number that suits the class, 10 for `OSKL`
-        and 5 for the others, fewer where there are many rows: 100,000 / n_samples, but at least 2.  A row that is
-        inserted in several passes is one support vector, and the average is that of the last pass.
+        Passes of `fit` over the rows, >= 1; the papers make one.  None makes passes until eta times the sum of the
+        logistic losses, each before its own step, exceeds that of guessing, n_samples log(n_classes), four times: fewer
+        on noisy data.  They are at least 2 and at most 20 for `OSKL` and `MarginKLR`, 10 for the others, and 100,000 /
+        n_samples where there are many rows.  A row that is inserted in several passes is one support vector, and the
+        average is that of the last pass.
 
     Attributes
     ----------
@@ -168,13 +173,18 @@ class SoftmaxKernelClassifier(OnlineKernelClassifier):
     average: bool = parameter(True, "boolean")
     n_epochs: int | None = parameter(None, COUNT, None)
 
-    _most_passes = 5
-
     def _probabilities(self, X):
         return softmax(self.decision_function(X), axis=1) if self._is_softmax() else super()._probabilities(X)
 
-    def _passes(self, n):
-        return max(2, min(self._most_passes, round(ENOUGH / n))) if self.n_epochs is None else self.n_epochs
+    def _passes_suffice(self):
+        if self.n_epochs is not None or not self._is_logistic():
+            return False
+        of_guessing = self._n_first * math.log(len(self.classes_))
+        return self._step_size() * self._state.scalars[0, 4] > SUFFICIENT_LOSS * of_guessing
+
+    def pass_key(self, n_classes):
+        """Return a key as the base class does, or None if `n_epochs` is None."""
+        return None if self.n_epochs is None else super().pass_key(n_classes)
 
     def _go_on_with(self, classes):
         super()._go_on_with(classes)

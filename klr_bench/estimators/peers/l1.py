@@ -82,7 +82,7 @@ class L1Peer(L1KLR):
     def __init__(
         self,
         solver="liblinear",
-        lam=1.0,
+        lam=0.3,
         lam_relative=False,
         features="kernel",
         n_components=500,

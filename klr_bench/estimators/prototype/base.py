@@ -170,9 +170,10 @@ class PrototypeClassifier(BinaryClassifier):
         """Create the model and return its initial parameter vector."""
         n, d = rows.X.shape
         M = 1 if len(self.classes_) == 2 else len(self.classes_)
-        J = min(10, n) if self.n_prototypes is None else self.n_prototypes
+        J = min(max(10, 2 * len(self.classes_)), n) if self.n_prototypes is None else self.n_prototypes
+        l2 = 0.05 / n if self.l2 is None else float(self.l2)
         kernel = PrototypeKernel(self.kernel, int(self.degree), float(self.coef0), self.lazy)
-        self._model = Model(Layout(M, J, d), kernel, float(self.l1), float(self.l2), LOSSES[self.loss])
+        self._model = Model(Layout(M, J, d), kernel, float(self.l1), l2, LOSSES[self.loss])
         self._origin = rows.origin
         gamma = 1 / self.n_features_in_ if self.gamma is None and self.kernel != "rbf" else self.gamma
         return first_point(self._model, rows, init=self.init, gamma=gamma, learn_coef=self.learn_coef, random=random)

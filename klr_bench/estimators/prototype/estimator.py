@@ -45,9 +45,9 @@ class PrototypeKLR(WeightedFeatures, PrototypeClassifier):
     Parameters
     ----------
     n_prototypes : int or None, default=None
-        Number J of prototypes, >= 1 and at most n_samples; None is 10, or the number of rows if that is less.  The
-        posts have 3 and 5 in the plane and 50 for 7,000 features.  The log loss on ten digits is 0.47, 0.21, 0.15 and
-        0.10 with 5, 10, 20 and 50 (reference of prototypes_curve).
+        Number J of prototypes, >= 1 and at most n_samples; None is 10, or two per class if that is more, or the number
+        of rows if that is less.  The posts have 3 and 5 in the plane and 50 for 7,000 features.  The log loss on ten
+        digits is 0.47, 0.21, 0.15 and 0.10 with 5, 10, 20 and 50 (reference of prototypes_curve).
     init : {"random", "kmeans", "archetypes"}, default="random"
         The first prototypes: training rows drawn at random, centers of k-means, or archetypes, which are extreme
         mixtures of rows (first post, question 6), of at most 2,000 rows, made dense.  On the same digits "kmeans" helps
@@ -67,8 +67,9 @@ class PrototypeKLR(WeightedFeatures, PrototypeClassifier):
         Loss of a row.  "squared_hinge" is ``sum_c max(0, 1 - s_c f_c(x))^2`` with s_c = 1 for the class of the row and
         -1 for the others, and one term with two classes: a large margin in the space of the J kernel values (first
         post, question 5).  It gives no probabilities.
-    l2 : float, default=1e-4
-        Weight >= 0 of a Gaussian prior on all b but b_y0.  With 0, as in the posts, b may grow without bound.
+    l2 : float or None, default=None
+        Weight >= 0 of a Gaussian prior on all b but b_y0; None is 1 / (20 n_samples).  With 0, as in the posts, b may
+        grow without bound.
     solver : {"auto", "adam", "lbfgs", "alternating", "gradient"}, default="auto"
         "adam" and "lbfgs" move all parameters at once, on mini-batches and on all rows.  "alternating" makes a pass for
         b, one for u and one for theta in turn, with Adam's steps, and undoes passes that raise the objective.
@@ -161,7 +162,7 @@ class PrototypeKLR(WeightedFeatures, PrototypeClassifier):
     _: KW_ONLY
     learn_coef: bool = parameter(True, "boolean")
     loss: str = parameter("logit", StrOptions(set(LOSSES)))
-    l2: float = parameter(1e-4, NOT_NEGATIVE)
+    l2: float | None = parameter(None, NOT_NEGATIVE, None)
     solver: str = parameter("auto", StrOptions({"auto", "adam", "lbfgs", "alternating", "gradient"}))
     learning_rate: float = parameter(0.1, POSITIVE)
     batch_size: int | None = parameter(128, COUNT, None)

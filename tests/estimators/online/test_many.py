@@ -86,7 +86,7 @@ def test_a_learner_that_fails_does_not_stop_the_others():
         fit_many([clone(learner) for learner in learners], X, y)
 
 
-@pytest.mark.parametrize("n_epochs", [1, 3, None])
+@pytest.mark.parametrize("n_epochs", [1, 3])
 @pytest.mark.parametrize("seeds", [(1, 1), (1, 2), (None, None)])
 def test_shuffling_learners_share_a_pass_if_seeds_are_equal(seeds, n_epochs):
     X, y = toy()
@@ -98,12 +98,25 @@ def test_shuffling_learners_share_a_pass_if_seeds_are_equal(seeds, n_epochs):
 
 
 def test_default_number_of_passes():
-    assert OSKL(n_epochs=None).pass_key(2) != NonConservativeKLR(n_epochs=None).pass_key(2)
     assert OSKL(n_epochs=2).pass_key(2) == NonConservativeKLR(n_epochs=2).pass_key(2)
-    assert OSKL(n_epochs=None).steps(6000) == (60_000, 256)
+    assert OSKL(n_epochs=None).steps(10_000) == (100_000, 256)
     assert OSKL(n_epochs=None).steps(50_000)[0] == AuxiliaryKLR(n_epochs=None).steps(50_000)[0] == 100_000
-    assert AuxiliaryKLR(n_epochs=None).steps(100)[0] == 500
+    assert OSKL(n_epochs=None).steps(100)[0] == 2 * AuxiliaryKLR(n_epochs=None).steps(100)[0] == 2000
     assert AuxiliaryKLR(n_epochs=None).steps(10**6)[0] == 2 * 10**6
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_passes_end_when_the_losses_exceed_those_of_guessing_four_times(n_classes):
+    random = np.random.RandomState(0)
+    X, y = random.standard_normal((60, 2)), np.arange(60) % n_classes
+    options, limit = {"eta": 1.5, "gamma": 1.0, "random_state": 0}, 4 * 60 * np.log(n_classes) / 1.5
+    noisy = OSKL(n_epochs=None, **options).fit(X, y)
+    passes = noisy.t_ // 60
+    assert OSKL(n_epochs=passes - 1, **options).fit(X, y).cumulative_loss_ < limit < noisy.cumulative_loss_
+    assert 2 < passes < 20
+    assert_same(noisy, OSKL(n_epochs=passes, **options).fit(X, y), rtol=1e-12)
+    (clean,) = fit_many([OSKL(n_epochs=None, **options)], X + 20 * y[:, None], y)
+    assert clean.t_ == 20 * 60
 
 
 def test_learners_must_share_the_kernel():

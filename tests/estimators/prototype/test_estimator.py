@@ -38,6 +38,15 @@ def test_all_solvers_learn_and_learned_beats_random(solver, sparse):
     assert learned.predict_proba(rows).sum(axis=1) == pytest.approx(1)
 
 
+@pytest.mark.parametrize(("n_classes", "n_prototypes"), [(5, 10), (6, 12), (30, 60)])
+def test_default_number_of_prototypes_and_penalty(n_classes, n_prototypes):
+    X, y = np.random.RandomState(0).standard_normal((60, 2)), np.arange(60) % n_classes
+    options = {"learn_prototypes": False, "learn_width": False, "random_state": 0}
+    usual, same = (PrototypeKLR(*J, l2=l2, **options).fit(X, y) for J, l2 in (((), None), ((n_prototypes,), 1 / 1200)))
+    assert usual.n_support_ == n_prototypes
+    np.testing.assert_allclose(usual.dual_coef_, same.dual_coef_)
+
+
 def test_fixed_prototypes_are_logistic_regression_on_their_kernel_values():
     X, y = three_classes()
     fixed = PrototypeKLR(6, learn_prototypes=False, learn_width=False, l2=1e-3, gamma=0.3, tol=1e-9, random_state=3)
