@@ -1,4 +1,4 @@
-"""Write the tables and figures of README.md, docs/ and data/, most of them computed from results/reference.
+"""Write the tables and figures of README.md, docs/ and data/, most of them from results/reference.
 
     python scripts/tables
 
