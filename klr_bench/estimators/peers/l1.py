@@ -52,7 +52,7 @@ class L1Peer(L1KLR):
 
     Attributes
     ----------
-    classes_, coef_, intercept_, n_iter_, objective_, duality_gap_, lam_, lambda_max_, n_features_in_
+    classes_, coef_, intercept_, n_iter_, objective_, duality_gap_, lam_, lambda_max_, n_features_in_, feature_names_in_
         See `L1KLR`; the iterations in n_iter_ are the library's own, 0 if it does not report them.
     converged_ : bool
         Whether the library ended before max_iter.
