@@ -170,6 +170,7 @@ class L1KLR(L1Classifier):
         self,
         solver="prox_newton",
         lam=1.0,
+        *,
         lam_relative=False,
         features="kernel",
         n_components=500,

@@ -83,6 +83,7 @@ class L1Peer(L1KLR):
         self,
         solver="liblinear",
         lam=1.0,
+        *,
         lam_relative=False,
         features="kernel",
         n_components=500,
@@ -97,7 +98,8 @@ class L1Peer(L1KLR):
         class_weight=None,
     ):
         super().__init__(
-            solver, lam, lam_relative, features, n_components, kernel, gamma, degree, coef0, False, tol, max_iter,
+            solver, lam, lam_relative=lam_relative, features=features, n_components=n_components, kernel=kernel,
+            gamma=gamma, degree=degree, coef0=coef0, fit_intercept=False, tol=tol, max_iter=max_iter,
             random_state=random_state, dtype=dtype, memory_limit=float("inf"), class_weight=class_weight,
         )  # fmt: skip
 
