@@ -1,4 +1,4 @@
-"""Write the tables and figures of README.md, docs/ and data/, most of them from results/reference.
+"""Write the tables and figures of README.md, docs/ and data/ from configs and references.
 
     python scripts/tables
 
