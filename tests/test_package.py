@@ -76,6 +76,20 @@ def test_every_dependency_has_a_least_version() -> None:
     assert SCRIPT["least_versions"](["numpy>=1.26", "types-PyYAML"]) == ["numpy==1.26"]
 
 
+def test_the_recipe_for_conda_has_the_version_and_dependencies_of_the_package() -> None:
+    recipe = yaml.safe_load((ROOT / "recipe" / "recipe.yaml").read_text(encoding="utf-8"))
+    python, unix, *others = recipe["requirements"]["run"]
+    assert recipe["context"]["version"] == klr_bench.__version__
+    assert f">={recipe['context']['python_min']}" == PROJECT["requires-python"]
+    assert [python, unix] == ["python >=${{ python_min }}", "__unix"]
+    assert [one.replace("-base ", " ").replace(" ", "") for one in others] == PROJECT["dependencies"]
+    assert recipe["build"]["python"]["entry_points"] == [
+        f"{name} = {call}" for name, call in PROJECT["scripts"].items()
+    ]
+    assert recipe["about"]["license_file"] == PROJECT["license-files"]
+    assert recipe["about"]["summary"] == PROJECT["description"]
+
+
 @pytest.mark.exhaustive
 def test_type_checkers_know_the_public_names(tmp_path: Path) -> None:
     mypy = pytest.importorskip("mypy.api")

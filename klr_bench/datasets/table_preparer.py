@@ -73,6 +73,8 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         How each column is converted; `report_` shows the same.
     n_features_in_ : int
         Number of columns.
+    feature_names_in_ : ndarray of shape (n_features_in_,), dtype object
+        Names of the columns, if X is a data frame whose column names are all strings.
 
     References
     ----------

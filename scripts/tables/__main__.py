@@ -1,4 +1,4 @@
-"""Write the tables and figures of README.md and docs/ computed from results/reference.
+"""Write the tables and figures of README.md, docs/ and data/ from configs and references.
 
     python scripts/tables
 
@@ -21,6 +21,7 @@ from methods import choose
 from papers import first_page, scoreboard, verdicts
 from real_tables import real_tables
 from scale import bits, blocks, far_end, few_rows, how_long, machine, many, speed, stream_learners, threads
+from sources import sources
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -36,6 +37,7 @@ def with_tables(text: str, tables: dict[str, str]) -> str:
 
 PAGES: dict[str, tuple[tuple[Callable[[Path], dict[str, str]], str], ...]] = {
     "README.md": ((facts, ""), (install, ""), (scoreboard, "")),
+    "data/README.md": ((sources, ""),),
     "docs/index.md": ((facts_of_docs, ""), (install, ""), (first_page, "")),
     "docs/get_started.md": ((install, ""), (quickstart, "quickstart"), (magic, "oskl_magic")),
     "docs/your_data.md": ((own_file, "own_file"),),

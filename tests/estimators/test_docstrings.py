@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import make_blobs, make_moons
 
@@ -101,7 +102,8 @@ def test_the_parameters_of_a_docstring_and_their_defaults_are_those_of_the_signa
 def test_the_attributes_of_a_docstring_are_those_of_a_fit(name):
     """Those of a fit to two classes are all documented; others that are documented are there with three."""
     cls = getattr(klr_bench, name)
-    of_two = fitted(cls().fit(*make_moons(60, noise=0.1, random_state=0)))
+    X, y = make_moons(60, noise=0.1, random_state=0)
+    of_two = fitted(cls().fit(pd.DataFrame(X, columns=["a", "b"]), y))
     of_three = fitted(small(cls(), feature_weights=[1, 1]).fit(*make_blobs(60, random_state=0)))
     documented = names(cls, "Attributes")
     assert len(documented) == len(set(documented))

@@ -104,6 +104,8 @@ class KLR(BinaryClassifier):
         Negative validation log loss of the chosen combination.
     n_features_in_ : int
         Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,), dtype object
+        Names of the features, if X is a data frame whose column names are all strings.
 
     References
     ----------

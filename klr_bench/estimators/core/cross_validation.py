@@ -73,6 +73,8 @@ class KernelClassifierCV(BinaryKernelClassifier):
         Number of support vectors of `best_estimator_`.
     n_features_in_ : int
         Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,), dtype object
+        Names of the features, if X is a data frame whose column names are all strings.
     """
 
     _copied = ("n_support_",)

@@ -109,6 +109,8 @@ class L1KLR(L1Classifier):
         The classes in sorted order, in the dtype of y.
     n_features_in_ : int
         Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,), dtype object
+        Names of the features, if X is a data frame whose column names are all strings.
     coef_ : ndarray of shape (D,), or (n_classes, D) for more than two classes, float64
         w; with features="kernel" one element per training row.
     intercept_ : float
@@ -168,6 +170,7 @@ class L1KLR(L1Classifier):
         self,
         solver="prox_newton",
         lam=0.3,
+        *,
         lam_relative=False,
         features="kernel",
         n_components=500,

@@ -31,6 +31,8 @@ class LinearClassifier(BinaryClassifier):
         (``estimators_``), and every other attribute of the fit has one entry per class.
     n_features_in_ : int
         Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,), dtype object
+        Names of the features, if X is a data frame whose column names are all strings.
     """
 
     @checked_decision

@@ -63,6 +63,8 @@ class OnlineClassifier(BinaryKernelClassifier):
         The classes in sorted order.
     n_features_in_ : int
         Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,), dtype object
+        Names of the features, if X is a data frame whose column names are all strings.
     """
 
     _: KW_ONLY

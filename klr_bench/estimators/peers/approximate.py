@@ -66,6 +66,8 @@ class ApproximateKernelLR(BinaryKernelClassifier):
         The classes in sorted order.
     n_features_in_ : int
         Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,), dtype object
+        Names of the features, if X is a data frame whose column names are all strings.
     n_iter_ : int
         Number of iterations of the linear model.
 

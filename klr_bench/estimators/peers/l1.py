@@ -52,7 +52,7 @@ class L1Peer(L1KLR):
 
     Attributes
     ----------
-    classes_, coef_, intercept_, n_iter_, objective_, duality_gap_, lam_, lambda_max_, n_features_in_
+    classes_, coef_, intercept_, n_iter_, objective_, duality_gap_, lam_, lambda_max_, n_features_in_, feature_names_in_
         See `L1KLR`; the iterations in n_iter_ are the library's own, 0 if it does not report them.
     converged_ : bool
         Whether the library ended before max_iter.
@@ -83,6 +83,7 @@ class L1Peer(L1KLR):
         self,
         solver="liblinear",
         lam=0.3,
+        *,
         lam_relative=False,
         features="kernel",
         n_components=500,
@@ -97,7 +98,8 @@ class L1Peer(L1KLR):
         class_weight=None,
     ):
         super().__init__(
-            solver, lam, lam_relative, features, n_components, kernel, gamma, degree, coef0, False, tol, max_iter,
+            solver, lam, lam_relative=lam_relative, features=features, n_components=n_components, kernel=kernel,
+            gamma=gamma, degree=degree, coef0=coef0, fit_intercept=False, tol=tol, max_iter=max_iter,
             random_state=random_state, dtype=dtype, memory_limit=float("inf"), class_weight=class_weight,
         )  # fmt: skip
 

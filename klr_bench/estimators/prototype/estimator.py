@@ -125,6 +125,8 @@ class PrototypeKLR(WeightedFeatures, PrototypeClassifier):
         The classes in sorted order, in the dtype of y.
     n_features_in_ : int
         Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,), dtype object
+        Names of the features, if X is a data frame whose column names are all strings.
     prototypes_ : ndarray or CSR matrix of shape (n_prototypes, n_features)
         u, in the precision of the fit; CSR after a fit to CSR rows with more than 8,192 features.
     dual_coef_ : ndarray of shape (n_classes, n_prototypes); with two classes (n_prototypes,), for the second
