@@ -151,7 +151,10 @@ class Search:
         return rows, float(width * gamma_of("scale", rows, self.center * weights))
 
     def _matrix(self, n_rows, n_columns):
-        """Return memory for a matrix, the same for each call in a thread: new pages would take a third of the time."""
+        """Return memory for a matrix, the same for each call in a thread.
+
+        New pages for each matrix would take a quarter of the time of a search.
+        """
         size = n_rows * n_columns
         if len(getattr(self._memory, "values", ())) < size:
             self._memory.values = np.empty(size, dtype=self.X.dtype)
