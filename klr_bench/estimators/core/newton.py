@@ -200,9 +200,9 @@ class NewtonCG:
         return np.where(direction.any(axis=1), low + width * share, 0.0)
 
     def _solve_sample(self, last):
-        """Find a starting point: minimize the objective of a sample of rows for lam decreasing to `last`.
+        """Find a starting point: minimize the objective of a sample of rows for decreasing lam.
 
-        For few of the rows the best lam is larger than for all; between the two is a better starting point.
+        `last` is its last value.  It is above lam if the sample has few of the rows, which it would otherwise overfit.
         """
         lams, few = [last] * 2, PATH_ROWS if len(self._Z) > LEAST_ROWS else 1
         while lams[-1] < FIRST_LAM:
