@@ -143,17 +143,19 @@ def per_problem(values):
 class KernelBlocks:
     """Kernel matrix of the rows of X, either stored as a whole or computed block by block.
 
-    It is stored if it fits into `limit` MB.
+    It is stored if it fits into `limit` MB, in the matrix `memory` if that is given.
     """
 
-    def __init__(self, operands, X, limit):
+    def __init__(self, operands, X, limit, memory=None):
         self.operands, self.n = operands, X.shape[0]
         self._rows = operands.rows(X)
         fitting = int(min(float(limit) * 1e6 / (self.n * X.dtype.itemsize), self.n))
         self.whole = None
         if fitting >= self.n:
             self.size = self.n
-            self.whole, _ = self.block(np.arange(self.n))
+            left, right = operands.both(self._rows)
+            self.whole = np.empty((self.n, self.n), dtype=self._rows.dtype) if memory is None else memory
+            parallel_map(lambda tile: operands.fill(left[tile], right, self.whole[tile]), slices(self.n, TILE))
             return
         self.size = min(max(fitting, 1), LARGEST)
         if self.size < 256:  # matrix products of small blocks are slow

@@ -89,23 +89,28 @@ def _visit(gram, order, y, f, a, margin, scale, least):
     """Update the dual variables of all rows in the given order, using a stored kernel matrix."""
     n, m = len(order), len(y)
     for start in range(0, n, SIDE):
-        rows = order[start : start + SIDE]
-        size = len(rows)
+        rows = order[start : start + SIDE].copy()
+        size, n_changed = len(rows), 0
         own, of_rows = np.empty((size, size), dtype=gram.dtype), np.empty((4, m, size))
         for i in range(size):
-            for j in range(size):
-                own[i, j] = gram[rows[i], rows[j]]
+            row = gram[rows[i]]
+            for j in range(i + 1):  # by symmetry half of the places in memory are enough
+                own[i, j] = own[j, i] = row[rows[j]]
             for k in range(m):
                 of_rows[0, k, i], of_rows[1, k, i] = y[k, rows[i]], f[k, rows[i]]
                 of_rows[2, k, i], of_rows[3, k, i] = a[k, rows[i]], margin[k, rows[i]]
         _sweep(own, of_rows[0], of_rows[1], of_rows[2], of_rows[3], scale[rows], least)
         changes = np.zeros((m, SIDE + 4))
-        for i in range(size):
+        for i in range(size):  # move the changed rows, about half of them, to the front: only these are read
+            is_changed = False
             for k in range(m):
-                changes[k, i] = (of_rows[2, k, i] - a[k, rows[i]]) * y[k, rows[i]] * scale[rows[i]]
+                changes[k, n_changed] = (of_rows[2, k, i] - a[k, rows[i]]) * y[k, rows[i]] * scale[rows[i]]
                 a[k, rows[i]], margin[k, rows[i]] = of_rows[2, k, i], of_rows[3, k, i]
-        for i in range(0, size, 4):  # four rows at a time, so that f is read and written less often
-            last = size - 1
+                is_changed |= changes[k, n_changed] != 0.0
+            rows[n_changed] = rows[i]
+            n_changed += is_changed
+        for i in range(0, n_changed, 4):  # four rows at a time, so that f is read and written less often
+            last = n_changed - 1
             row, second, third, fourth = (
                 gram[rows[i]],
                 gram[rows[min(i + 1, last)]],

@@ -152,6 +152,7 @@ class KLR(BinaryClassifier):
         """
         kept, search, y, weights, random = self._choose(X, y, sample_weight)
         rows, gamma = search.weighted(slice(None), kept.weights, kept.width)
+        del search  # free its memory
         self.model_ = self._model(kept, gamma, len(y), random).fit(rows, y, weights)
         self.best_params_ |= {"gamma": gamma, "lam": self.model_.lam}
         return self

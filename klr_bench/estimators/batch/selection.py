@@ -10,6 +10,7 @@ best ones are passed over.
 from __future__ import annotations
 
 import math
+import threading
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,7 +36,7 @@ COARSE = 2000
 SLOPE_ROWS = 2000
 """Number of rows whose derivatives are averaged."""
 SLOPE_VALUES = 2**20
-"""Number of derivatives that are computed at a time."""
+"""Number of derivatives, and of kernel values, that are computed at a time."""
 LEAST_SHARE = 1e-4
 """Added to each mean squared derivative, as a share of their mean, so that no weight becomes 0."""
 WORSE = 1.05
@@ -77,7 +78,7 @@ class Path:
         n, d = min(self.rows.shape[0], SLOPE_ROWS), self.rows.shape[1]
         operands, total = rbf(self.rows, self.gamma), np.zeros(d)
         right = operands.right(self.rows)
-        for part in slices(n, max(SLOPE_VALUES // d, 1)):
+        for part in slices(n, max(SLOPE_VALUES // max(d, self.rows.shape[0]), 1)):
             X = self.rows[part]
             K, X = operands.values(operands.left(X), right), in_layout(X, sparse=False)
             for coef in self.coefs[place]:
@@ -96,6 +97,7 @@ class Search:
 
     def __init__(self, X, y, signs, shares, cv, random, center=0.0):
         self.X, self.y, self.signs, self.shares, self.center = X, y, signs, shares, center
+        self._memory = threading.local()
         n, seed = len(y), random.randint(SEEDS)
         if cv is None and n > MEDIUM:
             n_valid = min(n // 4, MOST_VALIDATION)
@@ -158,14 +160,26 @@ class Search:
         rows = with_scaled_columns(self.X[part], weights)
         return rows, float(width * gamma_of("scale", rows, self.center * weights))
 
+    def _matrix(self, n_rows, n_columns):
+        """Return memory for a matrix, the same for each call in a thread.
+
+        New pages for each matrix would take a quarter of the time of a search.
+        """
+        size = n_rows * n_columns
+        if len(getattr(self._memory, "values", ())) < size:
+            self._memory.values = np.empty(size, dtype=self.X.dtype)
+        return self._memory.values[:size].reshape(n_rows, n_columns)
+
     def _path(self, train, valid, weights, width, lams):
         """Fit models for one width and decreasing penalties to the training rows of a fold."""
         rows, gamma = self.weighted(train, weights, width)
         valid_rows = with_scaled_columns(self.X[valid], weights)
         shares = self.shares[train] / self.shares[train].sum()
         operands, random = rbf(rows, gamma).fitting(valid_rows), np.random.RandomState(0)
-        blocks = KernelBlocks(operands, rows, math.inf)
-        K = operands.values(operands.left(valid_rows), operands.right(rows))
+        n = len(train)
+        memory = self._matrix(n + len(valid), n)
+        blocks, K = KernelBlocks(operands, rows, math.inf, memory[:n]), memory[n:]
+        operands.fill(operands.left(valid_rows), operands.right(rows), K)
         coefs, decisions, means, signs = [], [], [], np.ascontiguousarray(self.signs[:, train])
         for b in warm_path(blocks, signs, lams, shares, random, GAP, MAX_EPOCHS):
             coefs.append(b)

@@ -42,7 +42,7 @@ MOST_JITTER = 1e-3
 PATH = 10.0
 """Factor between the values of lam for which the problem of the preconditioner's rows is solved in turn."""
 FIRST_LAM = 1e-2
-MAX_CG, CG_TOL = 50, 0.1
+MAX_CG, CG_TOL = 50, 0.2
 """Limit of the iterations of conjugate gradients in a Newton step, and the largest relative residual at their end."""
 KEPT_FACTOR = 1e-2
 """The preconditioner is not computed again if the relative distance from the minimum was less before the last step."""
@@ -107,7 +107,7 @@ class NewtonCG:
             self._Z = np.column_stack([self._Z, np.ones(len(self._Z), dtype=centers.dtype)])
         self._signs, self._shares = signs, shares / shares.sum()
         self.w, self.distance = np.zeros((len(signs), len(self._penalized))), np.full(len(signs), np.inf)
-        self._solve_sample()
+        self._solve_sample(lam / np.sqrt(shares.sum()))
 
     def coef(self):
         """Return the coefficients (k, B) of the centers; with intercepts, these are the last column."""
@@ -199,14 +199,17 @@ class NewtonCG:
         share = np.clip(before / np.where(before < after, before - after, -1.0), 0, 1)
         return np.where(direction.any(axis=1), low + width * share, 0.0)
 
-    def _solve_sample(self):
-        """Find a starting point: minimize the objective of a sample of rows for decreasing lam."""
-        lams, few = [self.lam] * 2, PATH_ROWS if len(self._Z) > LEAST_ROWS else 1
+    def _solve_sample(self, last):
+        """Find a starting point: minimize the objective of a sample of rows for decreasing lam.
+
+        `last` is its last value.  It is above lam if the sample has few of the rows, which it would otherwise overfit.
+        """
+        lams, few = [last] * 2, PATH_ROWS if len(self._Z) > LEAST_ROWS else 1
         while lams[-1] < FIRST_LAM:
             lams.append(lams[-1] * PATH)
         for k, signs in enumerate(self._signs):
             for place, lam in reversed([*enumerate(lams)]):
-                gradient, factor = self._sample_derivatives(self.w[k], signs, lam, few if place > 2 else 1)
+                gradient, factor = self._sample_derivatives(self.w[k], signs, lam, few if place > 1 else 1)
                 self.w[k] -= cho_solve(factor, gradient, check_finite=False)
 
     def _sample_derivatives(self, w, signs, lam, every=1):

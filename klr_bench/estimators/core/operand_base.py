@@ -47,6 +47,14 @@ class Operands:
         n_words, _, per_bit, _ = self.packing(left.dtype)
         return tiles.values_of(left, right, n_words, per_bit)
 
+    def fill(self, left, right, values):
+        """Set a contiguous matrix to the kernel values of a left and a right operand."""
+        if self._in_tiles(right):
+            n_words, _, per_bit, _ = self.packing(left.dtype)
+            tiles.set_values(*map(np.ascontiguousarray, (left, right)), n_words, per_bit, values)
+        else:
+            values[:] = self._values(left, right)
+
     def sums(self, left, weights, right, size=TILE):
         """Return weighted sums of kernel values over the rows of the left operand.
 

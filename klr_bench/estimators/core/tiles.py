@@ -24,6 +24,8 @@ from klr_bench.estimators.core.kernels import EXP2, LOWEST
 WIDE = bool(binding.get_host_cpu_features().get("avx512f"))
 LANES, ROWS = (16, 12) if WIDE else (8, 8)
 """Numbers per vector register, which are columns, and rows of a block, whose sums and operands fit into registers."""
+COLUMNS = 256
+"""Number of columns whose right operands stay in the cache, while parts of this length of each row are written."""
 _FLOATS, _WORDS = ir.VectorType(ir.FloatType(), LANES), ir.VectorType(ir.IntType(32), LANES)
 _ROUND = 12582912.0
 """1.5 * 2^23: adding and subtracting it rounds a float32 to an integer, which then is in its last bits."""
@@ -184,11 +186,14 @@ def _padded(right, first):
 @compiled()
 def _set_columns(left, right, n_words, per_bit, m, values):
     whole = len(left) - len(left) % ROWS
-    for j in range(0, m, LANES):
+    for start in range(0, m, COLUMNS):
+        columns = range(start, min(start + COLUMNS, m), LANES)
         for i in range(0, whole, ROWS):
-            _set_block(left, right, n_words, per_bit, i, j, values)
+            for j in columns:
+                _set_block(left, right, n_words, per_bit, i, j, values)
         for i in range(whole, len(left)):
-            _set_row(left, right, n_words, per_bit, i, j, values)
+            for j in columns:
+                _set_row(left, right, n_words, per_bit, i, j, values)
 
 
 @compiled()
