@@ -11,9 +11,10 @@ import scipy.sparse as sp
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from klr_bench.estimators.batch.approximation import approximate
 from klr_bench.estimators.batch.dual import DualCDKLR
 from klr_bench.estimators.batch.nystroem import NystroemKLR
-from klr_bench.estimators.batch.selection import MEDIUM, MOST_TRAINING, Search
+from klr_bench.estimators.batch.selection import MEDIUM, MOST_TRAINING, Search, rbf
 from klr_bench.estimators.core.binary import BinaryClassifier
 from klr_bench.estimators.core.classifier import checked_decision, checked_fit, row_weights
 from klr_bench.estimators.core.cross_validation import class_sizes
@@ -143,8 +144,11 @@ class KLR(BinaryClassifier):
         """
         kept, search, y, weights, random = self._choose(X, y, sample_weight)
         rows, gamma = search.weighted(slice(None), kept.weights, kept.width)
-        self.model_ = self._model(kept, gamma, len(y), random).fit(rows, y, weights)
-        self.best_params_ |= {"gamma": gamma, "lam": self.model_.lam}
+        self.model_ = self._model(kept, gamma, len(y), random, self.max_support).fit(rows, y, weights)
+        if self.max_support is not None and self.max_support < min(len(y), CENTERS) and not sp.issparse(rows):
+            large = self._model(kept, gamma, len(y), random, None).fit(rows, y, weights)
+            self._approximate(large.decision_function(rows), rows, weights, random)
+        self.best_params_ |= {"gamma": self.model_.gamma, "lam": self.model_.lam}
         return self
 
     def _choose(self, X, y, sample_weight):
@@ -168,13 +172,20 @@ class KLR(BinaryClassifier):
         self.feature_weights_ = kept.weights
         return kept, search, y, weights, random
 
-    def _model(self, kept, gamma, n, random):
+    def _model(self, kept, gamma, n, random, max_support):
         shared = {"gamma": gamma, "cache_size": CACHE_MB, "random_state": random.randint(SEEDS)}
-        if self.max_support is None and n <= MOST_TRAINING:
+        if max_support is None and n <= MOST_TRAINING:
             return DualCDKLR(kept.lam, **shared)
-        centers = "uniform" if self.max_support is None else "kmeans++"
+        centers = "uniform" if max_support is None else "kmeans++"
         lam = kept.lam * min(MOST_TRAINING / n, 1.0)
-        return NystroemKLR(lam, min(self.max_support or CENTERS, n), centers=centers, tol=TOL, **shared)
+        return NystroemKLR(lam, min(max_support or CENTERS, n), centers=centers, tol=TOL, **shared)
+
+    def _approximate(self, f, rows, weights, random):
+        """Move the support vectors of `model_` so that it approximates decision values f at the training rows."""
+        model = self.model_
+        start = model.support_vectors_, np.atleast_2d(model.dual_coef_), model.gamma
+        model.support_vectors_, coef, model.gamma = approximate(f.reshape(len(f), -1), rows, weights, *start, random)
+        model.dual_coef_, model._operands = coef if len(coef) > 1 else coef[0], rbf(rows, model.gamma)
 
     def _search(self, search, begun):
         """Run the search, set its attributes, and return the best round."""

@@ -9,7 +9,7 @@ from sklearn.metrics import log_loss
 from sklearn.preprocessing import StandardScaler
 
 from klr_bench import KLR, DualCDKLR, NystroemKLR
-from klr_bench.estimators.batch import selection
+from klr_bench.estimators.batch import approximation, selection
 from klr_bench.estimators.batch.selection import Search
 from klr_bench.estimators.core.kernels import gamma_of
 
@@ -101,10 +101,45 @@ def test_the_final_model_is_a_fit_to_the_weighted_features():
 
 def test_max_support_limits_the_support_vectors():
     X, y = rows()
-    model = KLR(20, random_state=0).fit(X, y)
-    assert isinstance(model.model_, NystroemKLR)
-    assert model.model_.n_support_ == 20
-    assert model.score(X, y) > 0.7
+    for layout in (np.asarray, sp.csr_matrix):
+        model = KLR(20, random_state=0).fit(layout(X), y)
+        assert isinstance(model.model_, NystroemKLR)
+        assert model.model_.n_support_ == model.model_.support_vectors_.shape[0] == 20
+        assert model.score(X, y) > 0.7
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_moved_support_vectors_are_nearer_to_the_large_model(n_classes, monkeypatch):
+    X, y = rows(600, n_classes)
+    weights = np.random.RandomState(1).uniform(0.5, 2, len(y))
+    large, moved = (KLR(B, random_state=0).fit(X, y, weights) for B in (None, 20))
+    monkeypatch.setattr(approximation, "N_STEPS", 0)
+    drawn = KLR(20, random_state=0).fit(X, y, weights)
+    distances = [np.abs(model.predict_proba(X) - large.predict_proba(X)).mean() for model in (moved, drawn)]
+    assert distances[0] < 0.5 * distances[1]
+    support, gamma = moved.model_.support_vectors_, moved.best_params_["gamma"]
+    squares = ((moved._standardized(X) * moved.feature_weights_)[:, None] - support) ** 2
+    expected = np.exp(-gamma * squares.sum(axis=2)) @ moved.model_.dual_coef_.T
+    np.testing.assert_allclose(moved.decision_function(X), expected, rtol=1e-8, atol=1e-8)
+
+
+def test_slopes_of_the_approximation_are_those_of_differences():
+    random = np.random.RandomState(0)
+    X, z, a = (random.standard_normal(shape) for shape in ((7, 3), (4, 3), (2, 4)))
+    targets, shares = random.uniform(size=(7, 2)), random.uniform(0.5, 2, 7)
+
+    def cross_entropy(x):
+        z, a, gamma = x[:12].reshape(4, 3), x[12:20].reshape(2, 4), np.exp(x[20])
+        total = 0.0
+        for i, k in np.ndindex(7, 2):
+            g = sum(a[k, j] * np.exp(-gamma * np.sum((X[i] - z[j]) ** 2)) for j in range(4))
+            total += shares[i] * (np.log(1 + np.exp(g)) - targets[i, k] * g)
+        return total
+
+    x, step = np.concatenate([z, a, np.log(0.3)], axis=None), 1e-5
+    differences = [(cross_entropy(x + e) - cross_entropy(x - e)) / (2 * step) for e in step * np.eye(21)]
+    slopes = np.concatenate(approximation.slopes(X, targets, shares, z, a, 0.3), axis=None)
+    np.testing.assert_allclose(slopes, differences, rtol=1e-6, atol=1e-9)
 
 
 def test_a_time_limit_ends_the_search_and_progress_is_printed(capsys):
