@@ -22,6 +22,7 @@ import numpy as np
 from scipy.special import expit
 
 from klr_bench.estimators.core.kernels import squared_norms
+from klr_bench.estimators.core.threads import parallel_map
 
 N_STEPS, BATCH = 4000, 256
 """Number of steps, and number of rows per step."""
@@ -55,11 +56,13 @@ def approximate(f, X, weights, support, coef, gamma, random):
         z, c, log_gamma = np.split(x.astype(X.dtype), [support.size, -1])
         return z.reshape(support.shape), c.reshape(coef.shape) @ inverse, np.exp(log_gamma[0])
 
+    def slope_of(rows):
+        by_z, by_a, by_gamma = slopes(X[rows], targets[rows], shares[rows], *expansion())
+        return np.concatenate([by_z, by_a @ inverse.T, by_gamma], axis=None)
+
     mean, square = np.zeros((2, len(x)))
     for t in range(N_STEPS):
-        rows = random.randint(len(X), size=BATCH)
-        by_z, by_a, by_gamma = slopes(X[rows], targets[rows], shares[rows], *expansion())
-        slope = np.concatenate([by_z, by_a @ inverse.T, by_gamma], axis=None)
+        slope = sum(parallel_map(slope_of, np.split(random.randint(len(X), size=BATCH), 2)))
         mean += (1 - MEAN) * (slope - mean)
         square += (1 - SQUARE) * (slope**2 - square)
         spread = np.sqrt(square / (1 - SQUARE ** (t + 1))) + EPSILON

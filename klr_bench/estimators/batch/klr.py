@@ -56,13 +56,16 @@ class KLR(BinaryClassifier):
     5-fold cross-validation for up to 500 rows, in one for up to 3,000, and with a single split, of at most 15,000 rows,
     for more.  More than 2,000 training rows are used only next to the values that are best for 2,000.
 
-    The final model is fitted to all rows by `DualCDKLR` for up to 10,000 rows, and by `NystroemKLR` for more.
+    The final model is fitted to all rows by `DualCDKLR` for up to 10,000 rows, and by `NystroemKLR` for more.  With
+    `max_support` it is approximated: support vectors, which begin as rows drawn by k-means++, their coefficients and
+    gamma are moved to lower the cross-entropy of its probabilities and those of the small model at the training rows.
 
     Parameters
     ----------
     max_support : int or None, default=None
-        Largest number of support vectors, >= 1, which are drawn by k-means++; None is all rows up to 10,000, and 3,000
-        support vectors for more rows.  Fewer make the model smaller and faster, and less accurate.
+        Largest number of support vectors, >= 1; None is all rows up to 10,000, and 3,000 support vectors for more rows.
+        Fewer make the model smaller, and its predictions faster and less accurate; the fit takes longer.  They are no
+        training rows, unless X is sparse or they are 3,000 or more: then they are rows drawn by k-means++.
     max_rounds : int, default=4
         Largest number of updates of the feature weights, >= 0; 0 keeps all standardized features equal.
     cv : int or None, default=None
@@ -84,7 +87,8 @@ class KLR(BinaryClassifier):
     classes_ : ndarray of shape (n_classes,)
         The classes in sorted order.
     model_ : DualCDKLR or NystroemKLR
-        The final model, fitted to the weighted features.
+        The final model, fitted to the weighted features.  With moved support vectors, its objective, gradient norm and
+        numbers of iterations and passes are those of the fit before.
     mean_, scale_ : ndarray of shape (n_features,)
         Mean and standard deviation of each feature; the latter is 1 for a constant feature.  After a fit to sparse
         rows, which are not centered, `mean_` is 0; the kernel does not depend on it.
@@ -102,7 +106,8 @@ class KLR(BinaryClassifier):
     References
     ----------
     Radhakrishnan, Beaglehole, Pandit, Belkin, Science 383, 2024, for the update of the feature weights.  Marteau-Ferey,
-    Bach, Rudi, NeurIPS 2019, for the final model.
+    Bach, Rudi, NeurIPS 2019, for the final model.  Approximation of a model's probabilities by a smaller one: Hinton,
+    Vinyals, Dean, "Distilling the knowledge in a neural network", 2015.
 
     Examples
     --------
