@@ -37,7 +37,7 @@ RIDGE = 1e-2
 
 
 def approximate(f, X, weights, support, coef, gamma, random):
-    """Return support vectors, coefficients and gamma of an expansion that approximates f at the rows of X.
+    """Return support vectors, coefficients and gamma of an expansion that approximates f.
 
     f (n, m) are the values of m functions at the rows of X (n, d), and weights (n,) those of the rows, or None.
     `support` (J, d), `coef` (m, J) and `gamma` are those of the first expansion.
@@ -72,7 +72,7 @@ def approximate(f, X, weights, support, coef, gamma, random):
 
 
 def slopes(X, targets, shares, support, coef, gamma):
-    """Return the derivatives of the summed cross-entropy by the support vectors, the coefficients and log gamma.
+    """Return the derivatives of the cross-entropy by support vectors, coefficients and log gamma.
 
     The `targets` (n, m) are probabilities, and the `shares` (n,) w_i / n.
     """

@@ -186,7 +186,7 @@ class KLR(BinaryClassifier):
         return NystroemKLR(lam, min(max_support or CENTERS, n), centers=centers, tol=TOL, **shared)
 
     def _approximate(self, f, rows, weights, random):
-        """Move the support vectors of `model_` so that it approximates decision values f at the training rows."""
+        """Move the support vectors of `model_`, so that it approximates decision values f."""
         model = self.model_
         start = model.support_vectors_, np.atleast_2d(model.dual_coef_), model.gamma
         model.support_vectors_, coef, model.gamma = approximate(f.reshape(len(f), -1), rows, weights, *start, random)
