@@ -72,7 +72,7 @@ def approximate(f, X, weights, support, coef, gamma, random):
 
 
 def slopes(X, targets, shares, support, coef, gamma):
-    """Return the derivatives of the cross-entropy by support vectors, coefficients and log gamma.
+    """Return the slopes of the cross-entropy by support vectors, coefficients and log gamma.
 
     The `targets` (n, m) are probabilities, and the `shares` (n,) w_i / n.
     """
