@@ -12,9 +12,10 @@ from scipy.special import expit, softmax
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from klr_bench.estimators.batch.approximation import approximate
 from klr_bench.estimators.batch.dual import DualCDKLR
 from klr_bench.estimators.batch.nystroem import NystroemKLR
-from klr_bench.estimators.batch.selection import MEDIUM, MOST_TRAINING, Search
+from klr_bench.estimators.batch.selection import MEDIUM, MOST_TRAINING, Search, rbf
 from klr_bench.estimators.core.binary import BinaryClassifier
 from klr_bench.estimators.core.classifier import checked_decision, checked_fit, row_weights
 from klr_bench.estimators.core.cross_validation import class_sizes
@@ -57,7 +58,9 @@ class KLR(BinaryClassifier):
     for more.  A single split tries only values of gamma, too, next to the best one of the round before, and more than
     2,000 training rows only values next to the best ones of 2,000.
 
-    The final model is fitted to all rows by `DualCDKLR` for up to 10,000 rows, and by `NystroemKLR` for more.
+    The final model is fitted to all rows by `DualCDKLR` for up to 10,000 rows, and by `NystroemKLR` for more.  With
+    `max_support` it is approximated: support vectors, which begin as rows drawn by k-means++, their coefficients and
+    gamma are moved to lower the cross-entropy of its probabilities and those of the small model at the training rows.
 
     With more than two classes, one f per class separates it from all others, and the probabilities are softmax(f / T).
     The temperature T is the number from 1 to 4 with the lowest validation log loss.
@@ -65,8 +68,9 @@ class KLR(BinaryClassifier):
     Parameters
     ----------
     max_support : int or None, default=None
-        Largest number of support vectors, >= 1, which are drawn by k-means++; None is all rows up to 10,000, and 3,000
-        support vectors for more rows.  Fewer make the model smaller and faster, and less accurate.
+        Largest number of support vectors, >= 1; None is all rows up to 10,000, and 3,000 support vectors for more rows.
+        Fewer make the model smaller, and its predictions faster and less accurate; the fit takes longer.  They are no
+        training rows, unless X is sparse or they are 3,000 or more: then they are rows drawn by k-means++.
     max_rounds : int, default=4
         Largest number of updates of the feature weights, >= 0; 0 keeps all standardized features equal.
     cv : int or None, default=None
@@ -88,7 +92,8 @@ class KLR(BinaryClassifier):
     classes_ : ndarray of shape (n_classes,)
         The classes in sorted order.
     model_ : DualCDKLR or NystroemKLR
-        The final model, fitted to the weighted features.
+        The final model, fitted to the weighted features.  With moved support vectors, its objective, gradient norm and
+        numbers of iterations and passes are those of the fit before.
     mean_, scale_ : ndarray of shape (n_features,)
         Mean and standard deviation of each feature; the latter is 1 for a constant feature.  After a fit to sparse
         rows, which are not centered, `mean_` is 0; the kernel does not depend on it.
@@ -110,7 +115,8 @@ class KLR(BinaryClassifier):
     References
     ----------
     Radhakrishnan, Beaglehole, Pandit, Belkin, Science 383, 2024, for the update of the feature weights.  Marteau-Ferey,
-    Bach, Rudi, NeurIPS 2019, for the final model.
+    Bach, Rudi, NeurIPS 2019, for the final model.  Approximation of a model's probabilities by a smaller one: Hinton,
+    Vinyals, Dean, "Distilling the knowledge in a neural network", 2015.
 
     Examples
     --------
@@ -153,8 +159,11 @@ class KLR(BinaryClassifier):
         kept, search, y, weights, random = self._choose(X, y, sample_weight)
         rows, gamma = search.weighted(slice(None), kept.weights, kept.width)
         del search  # free its memory
-        self.model_ = self._model(kept, gamma, len(y), random).fit(rows, y, weights)
-        self.best_params_ |= {"gamma": gamma, "lam": self.model_.lam}
+        self.model_ = self._model(kept, gamma, len(y), random, self.max_support).fit(rows, y, weights)
+        if self.max_support is not None and self.max_support < min(len(y), CENTERS) and not sp.issparse(rows):
+            large = self._model(kept, gamma, len(y), random, None).fit(rows, y, weights)
+            self._approximate(large.decision_function(rows), rows, weights, random)
+        self.best_params_ |= {"gamma": self.model_.gamma, "lam": self.model_.lam}
         return self
 
     def _choose(self, X, y, sample_weight):
@@ -178,13 +187,21 @@ class KLR(BinaryClassifier):
         self.feature_weights_, self.temperature_ = kept.weights, float(kept.temperature)
         return kept, search, y, weights, random
 
-    def _model(self, kept, gamma, n, random):
+    def _model(self, kept, gamma, n, random, max_support):
         shared = {"gamma": gamma, "cache_size": CACHE_MB, "random_state": random.randint(SEEDS)}
-        if self.max_support is None and n <= MOST_TRAINING:
+        if max_support is None and n <= MOST_TRAINING:
             return DualCDKLR(kept.lam, **shared)
-        centers = "uniform" if self.max_support is None else "kmeans++"
+        centers = "uniform" if max_support is None else "kmeans++"
         lam = kept.lam * min(MOST_TRAINING / n, 1.0)
-        return NystroemKLR(lam, min(self.max_support or CENTERS, n), centers=centers, tol=TOL, **shared)
+        return NystroemKLR(lam, min(max_support or CENTERS, n), centers=centers, tol=TOL, **shared)
+
+    def _approximate(self, f, rows, weights, random):
+        """Move the support vectors of `model_`, so that it approximates decision values f."""
+        model = self.model_
+        T, f = self.temperature_, f.reshape(len(f), -1)
+        start = model.support_vectors_, np.atleast_2d(model.dual_coef_) / T, model.gamma
+        model.support_vectors_, coef, model.gamma = approximate(f / T, rows, weights, *start, random)
+        model.dual_coef_, model._operands = T * (coef if len(coef) > 1 else coef[0]), rbf(rows, model.gamma)
 
     def _search(self, search, begun):
         """Run the search, set its attributes, and return the best round."""

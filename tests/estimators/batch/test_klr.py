@@ -10,7 +10,7 @@ from sklearn.metrics import log_loss
 from sklearn.preprocessing import StandardScaler
 
 from klr_bench import KLR, DualCDKLR, NystroemKLR
-from klr_bench.estimators.batch import selection
+from klr_bench.estimators.batch import approximation, selection
 from klr_bench.estimators.batch.selection import Search
 from klr_bench.estimators.core.kernels import gamma_of
 
@@ -119,10 +119,58 @@ def test_the_final_model_is_a_fit_to_the_weighted_features():
 
 def test_max_support_limits_the_support_vectors():
     X, y = rows()
-    model = KLR(20, random_state=0).fit(X, y)
-    assert isinstance(model.model_, NystroemKLR)
-    assert model.model_.n_support_ == 20
-    assert model.score(X, y) > 0.7
+    for layout in (np.asarray, sp.csr_matrix):
+        model = KLR(20, random_state=0).fit(layout(X), y)
+        assert isinstance(model.model_, NystroemKLR)
+        assert model.model_.n_support_ == model.model_.support_vectors_.shape[0] == 20
+        assert model.score(X, y) > 0.7
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_moved_support_vectors_are_those_that_predict(n_classes, monkeypatch):
+    monkeypatch.setattr(approximation, "N_STEPS", 50)
+    X, y = rows(100, n_classes)
+    model = KLR(20, max_rounds=0, cv=2, random_state=0).fit(X, y, np.linspace(0.5, 2, 100))
+    Z, support = model._standardized(X), model.model_.support_vectors_
+    assert not (Z[:, None] == support).all(axis=2).any()
+    squares = ((Z[:, None] - support) ** 2).sum(axis=2)
+    expected = np.exp(-model.best_params_["gamma"] * squares) @ model.model_.dual_coef_.T
+    np.testing.assert_allclose(model.decision_function(X), expected, rtol=1e-8, atol=1e-8)
+
+
+def test_moved_support_vectors_approximate_probabilities(monkeypatch):
+    monkeypatch.setattr(approximation, "N_STEPS", 1000)
+    random = np.random.RandomState(0)
+    X = random.standard_normal((400, 2))
+    K = approximation.kernel_values(X, X, 2.0)[0]
+    f = K[:, :40] @ random.uniform(-4, 4, (40, 2))
+    coef = np.linalg.lstsq(K[:, :12], f)[0].T
+    start = K[:, :12] @ coef.T
+    support, coef, gamma = approximation.approximate(f, X, None, X[:12], coef, 2.0, random)
+    moved = approximation.kernel_values(X, support, gamma)[0] @ coef.T
+    errors = [np.abs(expit(g) - expit(f)).mean() for g in (moved, start)]
+    assert errors[0] < 0.3 * errors[1]
+
+
+@pytest.mark.parametrize("m", [1, 3])
+def test_slopes_of_the_approximation_are_those_of_differences(m):
+    random = np.random.RandomState(0)
+    X, z, a = (random.standard_normal(shape) for shape in ((7, 3), (4, 3), (m, 4)))
+    targets, shares = random.dirichlet(np.ones(max(m, 2)), 7)[:, :m], random.uniform(0.5, 2, 7)
+
+    def cross_entropy(x):
+        z, a, gamma = x[:12].reshape(4, 3), x[12:-1].reshape(m, 4), np.exp(x[-1])
+        total = 0.0
+        for i in range(7):
+            g = [sum(a[k, j] * np.exp(-gamma * np.sum((X[i] - z[j]) ** 2)) for j in range(4)) for k in range(m)]
+            normalizer = np.log(np.sum(np.exp(g)) + (m == 1))
+            total += shares[i] * (normalizer - np.sum(targets[i] * g))
+        return total
+
+    x, step = np.concatenate([z, a, np.log(0.3)], axis=None), 1e-5
+    differences = [(cross_entropy(x + e) - cross_entropy(x - e)) / (2 * step) for e in step * np.eye(len(x))]
+    slopes = np.concatenate(approximation.slopes(X, targets, shares, z, a, 0.3), axis=None)
+    np.testing.assert_allclose(slopes, differences, rtol=1e-6, atol=1e-9)
 
 
 def test_a_time_limit_ends_the_search_and_progress_is_printed(capsys):
