@@ -14,6 +14,7 @@ from klr_bench.estimators.core.kernels import PRECOMPUTED
 from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COUNT, estimator, parameter
 from klr_bench.estimators.core.rows import in_layout
 from klr_bench.estimators.online import engine
+from klr_bench.estimators.online.one_row import PUBLISHED, row_by_row, short_way
 from klr_bench.protocols import FIRST
 
 SORTED = 50
@@ -69,6 +70,9 @@ class OnlineClassifier(BinaryKernelClassifier):
     shuffle: bool = parameter(True, "boolean")
     class_weight: dict | str | None = parameter(None, *CLASS_WEIGHT)
 
+    _learn_row = None
+    """Function that `short_way` returned after the last call of `partial_fit`, or None."""
+
     @checked_fit
     def fit(self, X, y, sample_weight=None, callback=None):
         """Fit the classifier to X and y from scratch; return self.
@@ -107,6 +111,7 @@ class OnlineClassifier(BinaryKernelClassifier):
         """Do nothing; subclasses may override this method to act at the end of `fit`."""
 
     @available_if(has_rows)
+    @row_by_row
     @checked_fit
     def partial_fit(self, X, y, classes=None, sample_weight=None, callback=None):
         """Continue learning from the rows of X in their order; return self.
@@ -124,6 +129,7 @@ class OnlineClassifier(BinaryKernelClassifier):
         X, y = self._next_rows(X, y, classes, first=getattr(self, "_state", None) is None)
         self._learn(X, y, callback, weights=self._weights(sample_weight, X, y, whole=False))
         self._publish()
+        self._learn_row = short_way(self) if X.shape[0] == 1 else None
         return self
 
     @available_if(lambda self: self._is_logistic())
@@ -150,9 +156,31 @@ class OnlineClassifier(BinaryKernelClassifier):
     def _is_logistic(self):
         return getattr(self, "loss", None) == "logit"
 
+    def set_params(self, **params):
+        """Set parameters, which hold for the rows that follow; return self."""
+        self._publish_if_due()
+        return super().set_params(**params)
+
+    def __getattr__(self, name):
+        """Set and return a fitted attribute that is due, because rows have been learned one by one."""
+        if name in PUBLISHED and self._publish_if_due():
+            return getattr(self, name)
+        message = f"{type(self).__name__!r} object has no attribute {name!r}"
+        raise AttributeError(message)
+
+    def __getstate__(self):
+        return {name: value for name, value in super().__getstate__().items() if name != "_learn_row"}
+
+    def _publish_if_due(self):
+        due = vars(self).pop("_is_due", False)
+        if due:
+            self._publish()
+        return due
+
     def _forget(self):
         super()._forget()
-        self._state, self._n_again = None, 0
+        self._state, self._n_again, self._learn_row = None, 0, None
+        vars(self).pop("_is_due", None)
 
     def _dtypes(self):
         return super()._dtypes() if self._state is None else self._dtype_of_rows()
@@ -172,18 +200,25 @@ class OnlineClassifier(BinaryKernelClassifier):
             block = slice(start, start + size)
             rows = block if order is None else order[block]
             draws = self._random.random_sample(len(y[block]))
-            numbers_of = None if numbers is None else numbers[block]
-            learn(X[rows], signs[..., rows], draws, numbers_of, None if weights is None else weights[rows])
-            at, value = self._refused_at()
-            if at:
-                self._publish()
-                self._refuse(at, value)
+            draws, factors = self._weighted(draws, None if weights is None else weights[rows])
+            learn(X[rows], signs[..., rows], draws, None if numbers is None else numbers[block], factors)
+            self._refuse_if_needed()
             self._note_decided()
             if callback is not None:
                 self._publish()
                 if callback(self, self._state.t):
                     return True
         return False
+
+    def _refuse_if_needed(self):
+        at, value = self._refused_at()
+        if at:
+            self._publish()
+            self._refuse(at, value)
+
+    def _weighted(self, draws, weights):
+        """Adapt the random draws of a block to the weights of its rows; return them and the factors of the steps."""
+        return draws, weights
 
     def _note_decided(self):
         """Do nothing; `Progressive` overrides this method to store the predictions of a block."""

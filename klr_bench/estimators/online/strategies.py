@@ -278,7 +278,7 @@ class StrategyState(BlockState):
         size = BLOCK if self.budget <= LARGE else SHORT
         self._fit_operands(X)
         self._make_room(len(y), size)
-        rows, parameters = self.operands.rows(X), np.array(parameters, dtype=np.float64)
+        rows = self.operands.rows(X)
         lengths = np.sqrt(nonnegative_diagonal(self.operands, rows))
         learn = self._learn_outside if self.operands.left_is_rows else self._learn_dense
         self.decided, done = np.zeros(len(y)), 0
