@@ -125,9 +125,9 @@ class OnlineKernelClassifier(OnlineClassifier):
         return engine.OnlineState(self._kernel(X), self._rows(X), range(len(self.classes_) if self._has_many() else 1))
 
     def _learning(self):
-        """Return a function of X, signs, draws, numbers and factors that learns from a block of rows.
+        """Return the function that learns from a block of rows.
 
-        With more than two classes the signs are (n_classes, b).
+        Its arguments are X, signs, draws, numbers and factors; with more than two classes the signs are (n_classes, b).
         """
         return partial(self._state.learn_block, grouped([self._update()] * len(self._state.row)))
 
@@ -137,8 +137,9 @@ class OnlineKernelClassifier(OnlineClassifier):
         self._state.merge()
 
     def _refused_at(self):
-        learner = np.argmax(self._state.refused > 0)
-        return self._state.refused[learner], self._state.scalars[learner, 3]
+        refused = self._state.refused.tolist()
+        learner = next((i for i, t in enumerate(refused) if t), 0)
+        return refused[learner], self._state.scalars[learner, 3]
 
     def _step_size(self):
         if self.eta != BY_RADIUS:

@@ -208,7 +208,10 @@ def _row_signature(real):
 
 @compiled([_row_signature(float32), _row_signature(float64)])
 def _learn_one(rule, parameters, radii, y, u, gram, diagonal, t, n_support, f, stores, scalars, counts, tiny):
-    """Process one example with one learner, as `_recursion` and `_keep` do; return the number of inserted examples."""
+    """Process one example with one learner; return the number of inserted examples.
+
+    The arguments are those of `_recursion` and `_keep`.
+    """
     shape, numbers = (1, 1), np.zeros((2, 1), dtype=np.int64)
     block = (
         np.zeros(shape), np.zeros(shape), np.zeros(shape), np.zeros(shape, dtype=gram.dtype),
@@ -231,7 +234,7 @@ def _merge_signature(real):
 def _merge(numbers, sums, stores, tiny):
     """Merge the columns of repeated examples, which have the same row number, by adding them.
 
-    Returns the first place of each number in sorted order, and the merged columns of `stores`.
+    Returns the first place of each number in sorted order, and matrices like `stores` with the merged columns.
     """
     coef, average, since, weights, inserted = stores
     first = np.empty_like(numbers)
@@ -242,8 +245,8 @@ def _merge(numbers, sums, stores, tiny):
             first[m] = i
             m += 1
         place[i] = m - 1
-    shape = len(coef), m
-    new_coef, new_average, new_since = np.zeros(shape), np.zeros(shape), np.empty(shape)
+    shape = coef.shape
+    new_coef, new_average, new_since = np.zeros(shape), np.zeros(shape), np.zeros(shape)
     new_weights, new_inserted = np.zeros(shape, dtype=weights.dtype), np.zeros(shape, dtype=inserted.dtype)
     for k in range(len(coef)):
         for i in range(len(numbers)):
@@ -313,7 +316,7 @@ class OnlineState:
         left, right = operands.both(rows)
         gram = np.ascontiguousarray(operands.values(left, right))
         diagonal = operands.diagonal(rows)
-        n_rows, shape = self.row.max() + 1, (len(self.row), b)
+        n_rows, shape = max(self.row.tolist()) + 1, (len(self.row), b)
         f = np.zeros(shape)
         f[:n_rows] = expand(operands, self.left.rows, self.weights.columns[:n_rows], right)
         stores = [getattr(self, name) for name in STORES]
@@ -366,9 +369,9 @@ class OnlineState:
         stores = tuple(getattr(self, name).array for name in STORES)
         first, *merged = _merge(self.numbers.rows, self.scalars[:, 1].copy(), stores, TINY[self.weights.dtype])
         for name, columns in zip(STORES, merged, strict=True):
-            setattr(self, name, GrowingColumns(len(columns), columns.dtype).append(columns))
-        self.numbers = Growing((0,), np.int64).append(self.numbers.rows[first])
-        self._hold(self.support.take(first))
+            getattr(self, name).replace(columns, len(first))
+        for rows in [self.numbers, self.support, *([] if self.left is self.support else [self.left])]:
+            rows.keep(first)
         self.counts[:, 1] = 0
 
     def n_insertions(self):

@@ -1,14 +1,17 @@
-"""A short way through `partial_fit` for one dense row, which repeats no check that the previous call made."""
+"""A short way through `partial_fit` for one dense row.
+
+It repeats none of the checks that the previous call made, and sets the fitted attributes when they are first read.
+"""
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+import math
 from functools import wraps
 from operator import is_, itemgetter
 
 import numpy as np
 
-from klr_bench.estimators.core.threads import single_threaded_blas
+from klr_bench.estimators.core.threads import QUIET, single_threaded_blas
 from klr_bench.estimators.online.engine import OnlineState
 from klr_bench.estimators.online.strategies import StrategyState
 
@@ -17,6 +20,8 @@ PUBLISHED = (
     "_numbers",
 )  # fmt: skip
 """Attributes that `_publish` sets; after a row on the short way they are set when they are first read."""
+ONE_THREAD = 8192
+"""Number of multiplications for which BLAS would not use several threads anyway."""
 
 
 def row_by_row(method):
@@ -44,7 +49,8 @@ def short_way(learner):
     learn, random, dtype = learner._learning(), learner._random.random_sample, learner._dtype_of_rows()
     parameters_of, shape = itemgetter(*learner._parameter_constraints), (1, learner.n_features_in_)
     parameters, (negative, positive) = parameters_of(vars(learner)), classes_
-    in_tiles = isinstance(state, OnlineState | StrategyState) and state.operands._in_tiles(state.support)
+    compiled = isinstance(state, OnlineState | StrategyState)
+    most = 0 if not compiled else math.inf if state.operands._in_tiles(state.support) else ONE_THREAD // shape[1]
 
     def learn_row(learner, X, y, classes):
         if not (
@@ -60,7 +66,8 @@ def short_way(learner):
         ):
             return False
         sign = 1.0 if y[0] == positive else -1.0
-        with nullcontext() if in_tiles else single_threaded_blas(getattr(learner, "n_jobs", None)):
+        alone = len(state.support) < most if most else False
+        with np.errstate(**QUIET) if alone else single_threaded_blas(getattr(learner, "n_jobs", None)):
             learn(X, np.array([sign]), random(1), None, None)
         if "t_" in vars(learner):
             for name in PUBLISHED:

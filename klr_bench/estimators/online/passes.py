@@ -92,13 +92,14 @@ class OnlineClassifier(BinaryKernelClassifier):
         weights = self._weights(sample_weight, X, y)
         if not self.shuffle:
             warn_of_order(self, y)
-        numbers = np.arange(len(y))
+        prepared, numbers = None, np.arange(len(y))
         n_passes = self._passes(len(y))
         for epoch in range(n_passes):
             if epoch:
                 self._begin_pass()
             order = self._order(len(y))
-            stopped = self._learn(X, y, callback, order, numbers if order is None else order, weights)
+            prepared = prepared or self._prepare(X, y)  # after the order, because both may draw random numbers
+            stopped = self._learn(*prepared, callback, order, numbers if order is None else order, weights)
             if n_passes > 1:
                 self._end_pass()
             if stopped:
@@ -127,7 +128,8 @@ class OnlineClassifier(BinaryKernelClassifier):
             All classes; required in the first call if y does not contain all of them.
         """
         X, y = self._next_rows(X, y, classes, first=getattr(self, "_state", None) is None)
-        self._learn(X, y, callback, weights=self._weights(sample_weight, X, y, whole=False))
+        weights = self._weights(sample_weight, X, y, whole=False)
+        self._learn(*self._prepare(X, y), callback, weights=weights)
         self._publish()
         self._learn_row = short_way(self) if X.shape[0] == 1 else None
         return self
@@ -185,21 +187,25 @@ class OnlineClassifier(BinaryKernelClassifier):
     def _dtypes(self):
         return super()._dtypes() if self._state is None else self._dtype_of_rows()
 
-    def _learn(self, X, y, callback, order=None, numbers=None, weights=None):
-        """Learn from all rows, block by block; return True if the callback requested a stop.
-
-        `order` (n,) are the places of the rows in the order of learning, None for their own; `numbers` (n,), in that
-        order, tell which rows are the same in another pass, None for none; `weights` (n,) are those of the rows.
-        """
-        signs = self._signs(y)
+    def _prepare(self, X, y):
+        """Return the rows in the state's layout, their signs, and the function `_learning()`."""
         if self._state is None:
             self._n_first = len(y)
             self._state = self._new_state(X)
-        X, learn, size = in_layout(self._rows(X), self._state.sparse), self._learning(), self._size(callback)
-        for start in range(0, len(y), size):
-            block = slice(start, start + size)
+        return in_layout(self._rows(X), self._state.sparse), self._signs(y), self._learning()
+
+    def _learn(self, X, signs, learn, callback, order=None, numbers=None, weights=None):
+        """Learn from all rows, block by block; return True if the callback requested a stop.
+
+        X, signs and learn are what `_prepare` returns; `order` (n,) are the places of the rows in the order of
+        learning, None for their own; `numbers` (n,), in that order, tell which rows are the same in another pass, None
+        for none; `weights` (n,) are those of the rows.
+        """
+        n, size = X.shape[0], self._size(callback)
+        for start in range(0, n, size):
+            block = slice(start, min(start + size, n))
             rows = block if order is None else order[block]
-            draws = self._random.random_sample(len(y[block]))
+            draws = self._random.random_sample(block.stop - start)
             draws, factors = self._weighted(draws, None if weights is None else weights[rows])
             learn(X[rows], signs[..., rows], draws, None if numbers is None else numbers[block], factors)
             self._refuse_if_needed()
@@ -217,7 +223,7 @@ class OnlineClassifier(BinaryKernelClassifier):
             self._refuse(at, value)
 
     def _weighted(self, draws, weights):
-        """Adapt the random draws of a block to the weights of its rows; return them and the factors of the steps."""
+        """Return the draws of a block, adapted to its weights, and the factors of its steps."""
         return draws, weights
 
     def _note_decided(self):
