@@ -149,7 +149,8 @@ class BSGD(BudgetKernelClassifier):
 
     def _learning(self):
         if self.maintenance in STATES:
-            return lambda X, signs, *_: self._state.learn(X, signs, *self._strategy_arguments())
+            state, arguments = self._state, self._strategy_arguments()
+            return lambda X, signs, *_: state.learn(X, signs, *arguments)
         return super()._learning()
 
     def _strategy_arguments(self):

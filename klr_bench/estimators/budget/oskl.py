@@ -161,9 +161,9 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
 
     _refitted = None
 
-    def _learn(self, X, y, callback, order=None, numbers=None, weights=None):
+    def _prepare(self, X, y):
         self._refitted = None
-        return super()._learn(X, y, callback, order, numbers, weights)
+        return super()._prepare(X, y)
 
     def _publish(self):
         super()._publish()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from klr_bench.estimators.budget.base import BudgetKernelClassifier
 from klr_bench.estimators.budget.projection import ProjectionState
 from klr_bench.estimators.core.parameters import POSITIVE, estimator, parameter
@@ -53,7 +55,8 @@ class Projectron(BudgetKernelClassifier):
         return ProjectionState(self._kernel(X), X, self.budget)
 
     def _learning(self):
-        return lambda X, signs, draws, *_: self._state.learn(X, signs, margins=False, eta=1.0)
+        learn = partial(self._state.learn, margins=False, eta=1.0)
+        return lambda X, signs, *_: learn(X, signs)
 
 
 @estimator
@@ -92,4 +95,5 @@ class ProjectronPlusPlus(Projectron):
     eta: float = parameter(0.1, POSITIVE)
 
     def _learning(self):
-        return lambda X, signs, draws, *_: self._state.learn(X, signs, margins=True, eta=self.eta)
+        learn = partial(self._state.learn, margins=True, eta=self.eta)
+        return lambda X, signs, *_: learn(X, signs)

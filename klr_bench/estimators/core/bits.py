@@ -128,6 +128,11 @@ class PackedRows:
         self._rest.append(rest.toarray() if sp.issparse(rest) else rest)
         return self
 
+    def keep(self, places):
+        """Keep only the rows with the given indices, in this order."""
+        for store in (self._words, self._rest):
+            store.keep(places)
+
     @property
     def rows(self):
         """All stored rows as a dense or CSR matrix, unpacked at each access."""
@@ -161,6 +166,8 @@ def two_valued(X, *, from_zero):
     low, high = rows.min(axis=0), rows.max(axis=0)
     step = high - low
     two = np.logical_or(rows == low, rows == high).all(axis=0) & (step > 0)
+    if step.all() and not two.any():
+        return TwoValued(np.arange(0), low[:0], high[:0], 1.0, np.arange(len(step)))
     if from_zero:
         two &= (low == 0) | (high == 0)
     steps, counts = np.unique(step[two] if two.any() else np.abs(low[low != 0]), return_counts=True)

@@ -8,6 +8,7 @@ from functools import wraps
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
@@ -30,6 +31,12 @@ class Classifier(ClassifierMixin, BaseEstimator):
         """Return the predicted class of each row of X; ties go to the first class."""
         f = self.decision_function(X)
         return self.classes_[(f > 0).astype(int) if f.ndim == 1 else np.argmax(f, axis=1)]
+
+    def _validate_params(self):
+        """Validate the parameters that do not have their default values."""
+        values = {name: getattr(self, name) for name in self._parameter_constraints}
+        changed = {name: value for name, value in values.items() if value is not getattr(type(self), name, ...)}
+        validate_parameter_constraints(self._parameter_constraints, changed, caller_name=type(self).__name__)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -107,7 +114,8 @@ def distinct_labels(labels, name="y"):
         message = f"{name}: expected a list of labels, got an array of shape {labels.shape}."
         raise ValueError(message)
     try:
-        check_classification_targets(labels)
+        if labels.dtype.kind not in "biu":  # booleans and integers are always class labels
+            check_classification_targets(labels)
         return np.unique(labels)
     except (TypeError, ValueError) as error:
         kinds = ", ".join(sorted({type(label).__name__ for label in labels.tolist()}))

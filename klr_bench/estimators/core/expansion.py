@@ -56,7 +56,7 @@ def expand(operands, left, weights, right):
     n = weights.shape[1]
     n_tiles = 1 if n <= TILE else 2 * math.ceil(n / (2 * TILE))  # an even number of tiles, which two threads can share
     size = max(math.ceil(n / n_tiles), 1)
-    if n_threads(n_tiles) == 1:
+    if n_tiles == 1 or n_threads(n_tiles) == 1:
         return operands.sums(left, weights, right, size)
 
     def sums(start):

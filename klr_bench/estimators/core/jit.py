@@ -147,9 +147,12 @@ class Compiled:
         if key not in self._calls:
             self._calls[key] = self._prepare(arguments)
         dispatcher, functions = self._calls[key]
-        if functions:
-            return dispatcher(*(functions.get(place, one) for place, one in enumerate(arguments)))
-        return dispatcher(*arguments)
+        if not functions:
+            return dispatcher(*arguments)
+        changed = list(arguments)
+        for place, function in functions.items():
+            changed[place] = function
+        return dispatcher(*changed)
 
     def variant(self, dtypes: Iterable[Any]) -> Variant:
         """Return the variant that accepts array arguments with the given dtypes.

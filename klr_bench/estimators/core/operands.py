@@ -18,6 +18,7 @@ and weighted sums of them, `diagonal` returns k(x, x), and `fitting` returns the
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -96,7 +97,7 @@ class Dense(PlainOperands):
         """
         operand = np.empty((len(X), X.shape[1] + 2), dtype=X.dtype)
         augment(
-            np.ascontiguousarray(X), self.origin.astype(X.dtype, copy=False), np.sqrt(2 * self.kernel.rate), operand
+            np.ascontiguousarray(X), self.origin.astype(X.dtype, copy=False), math.sqrt(2 * self.kernel.rate), operand
         )
         return operand
 
@@ -233,7 +234,7 @@ class Packed(Operands):
 def _mirrored(left):
     """Return the right operand of the rbf kernel for rows whose left operand is given."""
     right = left.T.copy()
-    right[[-2, -1]] = right[[-1, -2]]
+    right[-2], right[-1] = left[:, -1], left[:, -2]
     return right
 
 

@@ -57,6 +57,12 @@ class Growing:
     def take(self, places):
         return self.rows[places]
 
+    def keep(self, places):
+        """Keep only the rows with the given indices, in this order."""
+        kept = np.empty_like(self._array)
+        kept[: len(places)] = self.rows[places]
+        self._array, self._used = kept, len(places)
+
     def __getstate__(self):
         return {"_array": self.rows.copy(self._order), "_used": self._used}  # without the spare room
 
@@ -72,6 +78,10 @@ class GrowingColumns(Growing):
     def append(self, columns):
         """Append columns to the matrix, and return self."""
         return super().append(columns.T)
+
+    def replace(self, array, n):
+        """Replace the columns by the first n of another array, which becomes the store's own."""
+        self._array, self._used = array.T, n
 
     @property
     def columns(self):
@@ -115,6 +125,12 @@ class GrowingCSR:
 
     def take(self, places):
         return self.rows[places]
+
+    def keep(self, places):
+        """Keep only the rows with the given indices, in this order."""
+        rows = self.take(places)
+        self.__init__(self._n_features, self.dtype)
+        self.append(rows)
 
 
 def enlarged(array, shape):

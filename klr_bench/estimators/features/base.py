@@ -152,12 +152,12 @@ class FeatureDescentClassifier(OnlineClassifier):
         return len(self.classes_) if self._has_many() else 1
 
     def _learning(self):
-        loss, state = LOSSES[self.loss], self._state
+        loss, eta, state = LOSSES[self.loss], self.eta, self._state
 
         def learn(X, signs, draws, numbers, weights):
             del draws, numbers
             weights = np.ones(X.shape[0]) if weights is None else weights
-            state.learn(loss, self.eta, X, np.ascontiguousarray(np.atleast_2d(signs)), weights)
+            state.learn(loss, eta, X, np.ascontiguousarray(np.atleast_2d(signs)), weights)
 
         return learn
 

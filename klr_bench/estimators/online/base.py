@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import KW_ONLY
+from functools import partial
 from numbers import Real
 
 import numpy as np
@@ -95,7 +96,7 @@ class OnlineKernelClassifier(OnlineClassifier):
 
     def for_rows(self, n_samples):
         """Set the number of rows T, which determines the step size R/sqrt(T); return self."""
-        self._rows_of_step = n_samples
+        self._rows_of_step, self._learn_row = n_samples, None
         return self
 
     def pass_key(self, n_classes):
@@ -123,21 +124,11 @@ class OnlineKernelClassifier(OnlineClassifier):
         return engine.OnlineState(self._kernel(X), self._rows(X), range(len(self.classes_) if self._has_many() else 1))
 
     def _learning(self):
-        """Return a function that learns from a block of rows.
+        """Return the function that learns from a block of rows.
 
-        With more than two classes the signs are (n_classes, b).
+        Its arguments are X, signs, draws, numbers and factors; with more than two classes the signs are (n_classes, b).
         """
-        groups = grouped([self._update()] * len(self._state.row))
-
-        def learn(X, signs, draws, numbers, weights):
-            draws, factors = self._weighted(draws, weights)
-            self._state.learn_block(groups, X, signs, draws, numbers, factors)
-
-        return learn
-
-    def _weighted(self, draws, weights):
-        """Adapt the random draws and the step sizes of a block to the sample weights."""
-        return draws, weights
+        return partial(self._state.learn_block, grouped([self._update()] * len(self._state.row)))
 
     def _end_pass(self):
         """At the end of a pass, merge support vectors that are copies of the same row."""
@@ -145,8 +136,9 @@ class OnlineKernelClassifier(OnlineClassifier):
         self._state.merge()
 
     def _refused_at(self):
-        learner = np.argmax(self._state.refused > 0)
-        return self._state.refused[learner], self._state.scalars[learner, 3]
+        refused = self._state.refused.tolist()
+        learner = next((i for i, t in enumerate(refused) if t), 0)
+        return refused[learner], self._state.scalars[learner, 3]
 
     def _step_size(self):
         if self.eta != BY_RADIUS:

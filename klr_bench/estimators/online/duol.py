@@ -195,4 +195,5 @@ class DUOL(OneVsRestKernelClassifier):
         return DoubleState(self._kernel(X), self._rows(X))
 
     def _learning(self):
-        return lambda X, signs, *_: self._state.learn(X, signs, self.C, self.rho)
+        state, C, rho = self._state, self.C, self.rho
+        return lambda X, signs, *_: state.learn(X, signs, C, rho)

@@ -41,6 +41,8 @@ rule = compiled(RULE_SIGNATURE)
 
 STORES = ("coef", "average", "since", "weights", "inserted")
 """Attributes of `OnlineState` with one column per support vector."""
+TINY = {np.dtype(real): float(np.finfo(real).tiny) for real in (np.float32, np.float64)}
+"""Smallest normal number of each precision of the weights."""
 _SMALLEST = 1e-290  # Coefficients below this become 0, because subnormal numbers are slow and do not affect f(x).
 
 
@@ -196,6 +198,32 @@ def _keep(block, stores, n):
     return new
 
 
+def _row_signature(real):
+    vector, matrix = float64[::1], float64[:, ::1]
+    return int64(
+        types.FunctionType(RULE_SIGNATURE), matrix, vector, vector, vector, real[:, ::1], vector, int64, int64, matrix,
+        _stores(real), matrix, int64[:, ::1], float64,
+    )  # fmt: skip
+
+
+@compiled([_row_signature(float32), _row_signature(float64)])
+def _learn_one(rule, parameters, radii, y, u, gram, diagonal, t, n_support, f, stores, scalars, counts, tiny):
+    """Process one example with one learner; return the number of inserted examples.
+
+    The arguments are those of `_recursion` and `_keep`.
+    """
+    shape, numbers = (1, 1), np.zeros((2, 1), dtype=np.int64)
+    block = (
+        np.zeros(shape), np.zeros(shape), np.zeros(shape), np.zeros(shape, dtype=gram.dtype),
+        np.zeros(shape, dtype=np.uint32),
+    )  # fmt: skip
+    _recursion(
+        rule, numbers[0], parameters, radii, numbers[1], y.reshape(shape), u.reshape(shape), np.ones(shape), gram,
+        diagonal, t, n_support, numbers[0], f, stores, block, scalars, counts, tiny,
+    )  # fmt: skip
+    return len(_keep(block, stores, n_support))
+
+
 def _merge_signature(real):
     matrix = float64[:, ::1]
     merged = types.Tuple((int64[::1], matrix, matrix, matrix, real[:, ::1], uint32[:, ::1]))
@@ -206,7 +234,7 @@ def _merge_signature(real):
 def _merge(numbers, sums, stores, tiny):
     """Merge the columns of repeated examples, which have the same row number, by adding them.
 
-    Returns the first place of each number in sorted order, and the merged columns of `stores`.
+    Returns the first place of each number in sorted order, and matrices like `stores` with the merged columns.
     """
     coef, average, since, weights, inserted = stores
     first = np.empty_like(numbers)
@@ -217,8 +245,8 @@ def _merge(numbers, sums, stores, tiny):
             first[m] = i
             m += 1
         place[i] = m - 1
-    shape = len(coef), m
-    new_coef, new_average, new_since = np.zeros(shape), np.zeros(shape), np.empty(shape)
+    shape = coef.shape
+    new_coef, new_average, new_since = np.zeros(shape), np.zeros(shape), np.zeros(shape)
     new_weights, new_inserted = np.zeros(shape, dtype=weights.dtype), np.zeros(shape, dtype=inserted.dtype)
     for k in range(len(coef)):
         for i in range(len(numbers)):
@@ -281,18 +309,21 @@ class OnlineState:
         if operands is not self.operands:
             self.operands = operands
             self._hold(self.support.rows)
+        if b == len(self.row) == len(groups) == 1 and numbers is factors is None and not operands.left_is_rows:
+            self._learn_one(*groups[0], X, y, u)
+            return
         rows = operands.rows(X)
         left, right = operands.both(rows)
         gram = np.ascontiguousarray(operands.values(left, right))
         diagonal = operands.diagonal(rows)
-        n_rows, shape = self.row.max() + 1, (len(self.row), b)
+        n_rows, shape = max(self.row.tolist()) + 1, (len(self.row), b)
         f = np.zeros(shape)
         f[:n_rows] = expand(operands, self.left.rows, self.weights.columns[:n_rows], right)
         stores = [getattr(self, name) for name in STORES]
         for store in stores:
             store.reserve(b)
         block = tuple(np.zeros(shape, dtype=store.dtype) for store in stores)
-        arrays, tiny = tuple(store.array for store in stores), float(np.finfo(X.dtype).tiny)
+        arrays, tiny = tuple(store.array for store in stores), TINY[X.dtype]
         factors = np.ones(u.shape) if factors is None else factors
         self._run(groups, y, u, factors, gram, diagonal, f, arrays, block, tiny)
         new = _keep(block, arrays, len(self.numbers))
@@ -303,6 +334,26 @@ class OnlineState:
             store.include(len(new))
         self.numbers.append((np.arange(self.t, self.t + b) if numbers is None else numbers)[new])
         self.t += b
+
+    def _learn_one(self, rule, _, parameters, radii, X, y, u):
+        """Learn from one row as `learn_block` does, in less time."""
+        rows = self.operands.rows(X)
+        left, right = self.operands.both(rows)
+        f = expand(self.operands, self.left.rows, self.weights.columns, right)
+        stores = [getattr(self, name) for name in STORES]
+        for store in stores:
+            store.reserve(1)
+        inserted = _learn_one(
+            rule, parameters, radii, y, u, np.zeros((1, 1), X.dtype), self.operands.diagonal(rows), self.t,
+            len(self.support), f, tuple(store.array for store in stores), self.scalars, self.counts, TINY[X.dtype],
+        )  # fmt: skip
+        if inserted:
+            self.support.append(X)
+            self.left.append(left)
+            for store in stores:
+                store.include(1)
+            self.numbers.append([self.t])
+        self.t += 1
 
     def average_from_here(self):
         """Start a new average of the decision function, which ignores all earlier steps."""
@@ -316,12 +367,11 @@ class OnlineState:
         Coefficients, and weights in the average, are added: no f_t and no average changes, but for rounding.
         """
         stores = tuple(getattr(self, name).array for name in STORES)
-        tiny = float(np.finfo(self.weights.dtype).tiny)
-        first, *merged = _merge(self.numbers.rows, self.scalars[:, 1].copy(), stores, tiny)
+        first, *merged = _merge(self.numbers.rows, self.scalars[:, 1].copy(), stores, TINY[self.weights.dtype])
         for name, columns in zip(STORES, merged, strict=True):
-            setattr(self, name, GrowingColumns(len(columns), columns.dtype).append(columns))
-        self.numbers = Growing((0,), np.int64).append(self.numbers.rows[first])
-        self._hold(self.support.take(first))
+            getattr(self, name).replace(columns, len(first))
+        for rows in [self.numbers, self.support, *([] if self.left is self.support else [self.left])]:
+            rows.keep(first)
         self.counts[:, 1] = 0
 
     def n_insertions(self):

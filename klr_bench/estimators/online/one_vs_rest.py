@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from functools import partial
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
@@ -13,6 +14,7 @@ from klr_bench.estimators.core.expansion import decide
 from klr_bench.estimators.core.multiclass import fitted_learners, in_common, one_vs_rest, spread
 from klr_bench.estimators.core.parameters import estimator, fixed
 from klr_bench.estimators.online.base import OnlineKernelClassifier
+from klr_bench.estimators.online.one_row import row_by_row
 from klr_bench.estimators.online.passes import has_rows
 from klr_bench.estimators.online.state import BLOCK
 from klr_bench.estimators.online.strategies import CHUNK, StrategyState
@@ -77,6 +79,7 @@ class OneVsRestKernelClassifier(OnlineKernelClassifier):
         return super().fit(X, y, callback=callback)
 
     @available_if(has_rows)
+    @row_by_row
     @checked_fit
     @one_vs_rest
     def partial_fit(self, X, y, classes=None, callback=None):
@@ -98,8 +101,9 @@ class OneVsRestKernelClassifier(OnlineKernelClassifier):
         return StrategyState(self._kernel(X), self._rows(X), self.budget, by_age=self._by_age)
 
     def _learning(self):
-        strategy, parameters = type(self)._strategy, [self.budget, *self._strategy_arguments()]
-        return lambda X, signs, draws, *_: self._state.learn(strategy, parameters, X, signs, draws)
+        parameters = np.array([self.budget, *self._strategy_arguments()], dtype=np.float64)
+        learn = partial(self._state.learn, type(self)._strategy, parameters)
+        return lambda X, signs, draws, *_: learn(X, signs, draws)
 
     def _begin_pass(self):
         """Do nothing, because the average covers all passes over the data."""

@@ -14,6 +14,7 @@ from klr_bench.estimators.core.kernels import PRECOMPUTED
 from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COUNT, estimator, parameter
 from klr_bench.estimators.core.rows import in_layout
 from klr_bench.estimators.online import engine
+from klr_bench.estimators.online.one_row import PUBLISHED, row_by_row, short_way
 from klr_bench.protocols import FIRST
 
 ENOUGH = 100_000
@@ -75,6 +76,8 @@ class OnlineClassifier(BinaryKernelClassifier):
 
     _most_passes = 10
     """Largest number of passes if `n_epochs` is None."""
+    _learn_row = None
+    """Function that `short_way` returned after the last call of `partial_fit`, or None."""
 
     @checked_fit
     def fit(self, X, y, sample_weight=None, callback=None):
@@ -95,13 +98,14 @@ class OnlineClassifier(BinaryKernelClassifier):
         weights = self._weights(sample_weight, X, y)
         if not self.shuffle:
             warn_of_order(self, y)
-        numbers = np.arange(len(y))
+        prepared, numbers = None, np.arange(len(y))
         n_passes = self._passes(len(y))
         for epoch in range(n_passes):
             if epoch:
                 self._begin_pass()
             order = self._order(len(y))
-            stopped = self._learn(X, y, callback, order, numbers if order is None else order, weights)
+            prepared = prepared or self._prepare(X, y)  # after the order, because both may draw random numbers
+            stopped = self._learn(*prepared, callback, order, numbers if order is None else order, weights)
             if n_passes > 1:
                 self._end_pass()
             if stopped or (epoch and self._passes_suffice()):
@@ -114,6 +118,7 @@ class OnlineClassifier(BinaryKernelClassifier):
         """Do nothing; subclasses may override this method to act at the end of `fit`."""
 
     @available_if(has_rows)
+    @row_by_row
     @checked_fit
     def partial_fit(self, X, y, classes=None, sample_weight=None, callback=None):
         """Continue learning from the rows of X in their order; return self.
@@ -129,8 +134,10 @@ class OnlineClassifier(BinaryKernelClassifier):
             All classes; required in the first call if y does not contain all of them.
         """
         X, y = self._next_rows(X, y, classes, first=getattr(self, "_state", None) is None)
-        self._learn(X, y, callback, weights=self._weights(sample_weight, X, y, whole=False))
+        weights = self._weights(sample_weight, X, y, whole=False)
+        self._learn(*self._prepare(X, y), callback, weights=weights)
         self._publish()
+        self._learn_row = short_way(self) if X.shape[0] == 1 else None
         return self
 
     @available_if(lambda self: self._is_logistic())
@@ -157,40 +164,73 @@ class OnlineClassifier(BinaryKernelClassifier):
     def _is_logistic(self):
         return getattr(self, "loss", None) == "logit"
 
+    def set_params(self, **params):
+        """Set parameters, which hold for the rows that follow; return self."""
+        self._publish_if_due()
+        return super().set_params(**params)
+
+    def __getattr__(self, name):
+        """Set and return a fitted attribute that is due, because rows have been learned one by one."""
+        if name in PUBLISHED and self._publish_if_due():
+            return getattr(self, name)
+        message = f"{type(self).__name__!r} object has no attribute {name!r}"
+        raise AttributeError(message)
+
+    def __getstate__(self):
+        return {name: value for name, value in super().__getstate__().items() if name != "_learn_row"}
+
+    def _publish_if_due(self):
+        due = vars(self).pop("_is_due", False)
+        if due:
+            self._publish()
+        return due
+
     def _forget(self):
         super()._forget()
-        self._state, self._n_again = None, 0
+        self._state, self._n_again, self._learn_row = None, 0, None
+        vars(self).pop("_is_due", None)
 
     def _dtypes(self):
         return super()._dtypes() if self._state is None else self._dtype_of_rows()
 
-    def _learn(self, X, y, callback, order=None, numbers=None, weights=None):
-        """Learn from all rows, block by block; return True if the callback requested a stop.
-
-        `order` (n,) are the places of the rows in the order of learning, None for their own; `numbers` (n,), in that
-        order, tell which rows are the same in another pass, None for none; `weights` (n,) are those of the rows.
-        """
-        signs = self._signs(y)
+    def _prepare(self, X, y):
+        """Return the rows in the state's layout, their signs, and the function `_learning()`."""
         if self._state is None:
             self._n_first = len(y)
             self._state = self._new_state(X)
-        X, learn, size = in_layout(self._rows(X), self._state.sparse), self._learning(), self._size(callback)
-        for start in range(0, len(y), size):
-            block = slice(start, start + size)
+        return in_layout(self._rows(X), self._state.sparse), self._signs(y), self._learning()
+
+    def _learn(self, X, signs, learn, callback, order=None, numbers=None, weights=None):
+        """Learn from all rows, block by block; return True if the callback requested a stop.
+
+        X, signs and learn are what `_prepare` returns; `order` (n,) are the places of the rows in the order of
+        learning, None for their own; `numbers` (n,), in that order, tell which rows are the same in another pass, None
+        for none; `weights` (n,) are those of the rows.
+        """
+        n, size = X.shape[0], self._size(callback)
+        for start in range(0, n, size):
+            block = slice(start, min(start + size, n))
             rows = block if order is None else order[block]
-            draws = self._random.random_sample(len(y[block]))
-            numbers_of = None if numbers is None else numbers[block]
-            learn(X[rows], signs[..., rows], draws, numbers_of, None if weights is None else weights[rows])
-            at, value = self._refused_at()
-            if at:
-                self._publish()
-                self._refuse(at, value)
+            draws = self._random.random_sample(block.stop - start)
+            draws, factors = self._weighted(draws, None if weights is None else weights[rows])
+            learn(X[rows], signs[..., rows], draws, None if numbers is None else numbers[block], factors)
+            self._refuse_if_needed()
             self._note_decided()
             if callback is not None:
                 self._publish()
                 if callback(self, self._state.t):
                     return True
         return False
+
+    def _refuse_if_needed(self):
+        at, value = self._refused_at()
+        if at:
+            self._publish()
+            self._refuse(at, value)
+
+    def _weighted(self, draws, weights):
+        """Return the draws of a block, adapted to its weights, and the factors of its steps."""
+        return draws, weights
 
     def _note_decided(self):
         """Do nothing; `Progressive` overrides this method to store the predictions of a block."""

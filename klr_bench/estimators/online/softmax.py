@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import KW_ONLY
+from functools import partial
 
 import numpy as np
 from numba import boolean, float32, float64, int64, types
@@ -225,14 +226,7 @@ class SoftmaxKernelClassifier(OnlineKernelClassifier):
     def _learning(self):
         if not self._is_softmax():
             return super()._learning()
-        parameters, radius = self._rule_arguments()
-        update = Update(type(self)._rule_of_many, parameters, radius)
-
-        def learn(X, codes, draws, numbers, weights):
-            draws, factors = self._weighted(draws, weights)
-            self._state.learn_block(update, X, codes, draws, numbers, factors)
-
-        return learn
+        return partial(self._state.learn_block, Update(type(self)._rule_of_many, *self._rule_arguments()))
 
     def _is_logistic(self):
         return getattr(self, "loss", "logit") == "logit"

@@ -278,7 +278,7 @@ class StrategyState(BlockState):
         size = BLOCK if self.budget <= LARGE else SHORT
         self._fit_operands(X)
         self._make_room(len(y), size)
-        rows, parameters = self.operands.rows(X), np.array(parameters, dtype=np.float64)
+        rows = self.operands.rows(X)
         lengths = np.sqrt(nonnegative_diagonal(self.operands, rows))
         learn = self._learn_outside if self.operands.left_is_rows else self._learn_dense
         self.decided, done = np.zeros(len(y)), 0
@@ -287,9 +287,10 @@ class StrategyState(BlockState):
             done += learn(
                 strategy, parameters, size, rows[done:], y[done:], u[done:], self.decided[done:], lengths[done:]
             )
-            entered = self.entered[ever : self.counts[EVER]]
-            self.support.append(X[entered - before])
-            self.numbers.append(entered)
+            if self.counts[EVER] > ever:
+                entered = self.entered[ever : self.counts[EVER]]
+                self.support.append(X[entered - before])
+                self.numbers.append(entered)
 
     def _n_operand_columns(self, X):
         """Return the number of columns of a left operand, or 0 if the rows themselves are used."""
@@ -311,9 +312,9 @@ class StrategyState(BlockState):
     def _make_room(self, n, size):
         slots, ever = min(self.budget, self.counts[N] + n), self.counts[EVER] + n
         self.left, self.column = grown(self.left, slots), grown(self.column, slots)
-        for name in ("coef", "average", "since", "length", "number", "slot"):
-            setattr(self, name, grown(getattr(self, name), slots + size))
-        if self.right.shape[1] < len(self.coef):
+        if slots + size > len(self.coef):
+            for name in ("coef", "average", "since", "length", "number", "slot"):
+                setattr(self, name, grown(getattr(self, name), slots + size))
             self.right = enlarged(self.right, (len(self.right), len(self.coef)))
         self.total, self.entered = grown(self.total, ever), grown(self.entered, ever)
 
