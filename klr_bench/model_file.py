@@ -28,6 +28,7 @@ _PARTS = """
     datasets.preprocessing.Scaling
     estimators.batch.hindsight.BestInHindsight
     estimators.budget.merging.MergingState
+    estimators.budget.oskl.FixedState
     estimators.budget.projecting.ProjectingState
     estimators.budget.projection.ProjectionState
     estimators.core.bits.PackedRows

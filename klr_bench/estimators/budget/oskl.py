@@ -10,6 +10,7 @@ import math
 from dataclasses import KW_ONLY
 
 import numpy as np
+from numba import float32, float64, int64, void
 from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.budget.base import BudgetKernelClassifier
@@ -18,13 +19,20 @@ from klr_bench.estimators.core.losses import LOSSES, derivative
 from klr_bench.estimators.core.newton import newton_steps
 from klr_bench.estimators.core.parameters import AT_LEAST_ONE, COUNT, POSITIVE, estimator, parameter
 from klr_bench.estimators.core.progressive import Progressive
-from klr_bench.estimators.core.vectors import first_of_largest
+from klr_bench.estimators.core.tiles import LANES, set_values, sums_and_nearest
+from klr_bench.estimators.core.vectors import add_scaled, first_of_largest
 from klr_bench.estimators.online.oskl import SMOOTH_LOSSES, refuse_slope, step_size
-from klr_bench.estimators.online.state import REFUSED, SCALE, SUM, T
-from klr_bench.estimators.online.strategies import N, decide, enter, strategy
+from klr_bench.estimators.online.state import REFUSED, SCALE, SUM, N, T, count_example
+from klr_bench.estimators.online.strategies import StrategyState, decide, enter, strategy
 
 TOL = 1e-10
 """Largest estimated distance of the objective from its minimum after a refit, as a share of the objective."""
+
+
+AT_ONCE = 512
+"""Number of rows learned before testing whether the budget is full."""
+BLOCK = 64
+"""Number of rows per block with a full budget."""
 
 
 @compiled()
@@ -33,6 +41,14 @@ def _inverse_lengths(book):
     for column in book.column[: book.counts[N]]:
         inverse[column] = 1.0 / book.length[column] if book.length[column] > 0.0 else 0.0
     return inverse
+
+
+@compiled()
+def _move(change, place, coef, average, since, scalars):
+    """Add `change` to the coefficient of a support vector."""
+    average[place] += coef[place] * (scalars[SUM] - since[place])
+    since[place] = scalars[SUM]
+    coef[place] += change
 
 
 @strategy
@@ -57,10 +73,63 @@ def sample_then_project(book, parameters):
             inverse = _inverse_lengths(book)
         nearest = first_of_largest(book.values[i], inverse)
         if nearest >= 0:
-            book.average[nearest] += coef[nearest] * (scalars[SUM] - book.since[nearest])
-            book.since[nearest] = scalars[SUM]
-            coef[nearest] -= eta * slope * (book.values[i, nearest] / length[nearest] ** 2) / scalars[SCALE]
+            change = -eta * slope * (book.values[i, nearest] / length[nearest] ** 2) / scalars[SCALE]
+            _move(change, nearest, coef, book.average, book.since, scalars)
     return len(y)
+
+
+@compiled(
+    void(
+        float64[::1], int64, float64, float32[:, ::1], float32[:, ::1], float64[::1], float64[::1],
+        float32[:, ::1], float32[:, ::1], *[float64[::1]] * 3, int64[::1], float64[::1],
+    )
+)  # fmt: skip
+def _project(
+    parameters, n_words, per_bit, queries, keys, y, f, left, right, coef, average, since, counts, scalars
+):  # fmt: skip
+    """Learn like `sample_then_project` with a full budget and an rbf kernel in float32.
+
+    The arguments are those of `strategies._learn`.  The sums of a block take the coefficients before the block; each
+    step adds the values of its support vector at the later rows of the block.
+    """
+    budget, loss, delta, G, eta = int(parameters[0]), int(parameters[1]), parameters[2], parameters[3], parameters[4]
+    left = left[:budget]
+    for start in range(0, len(y), BLOCK):
+        block = slice(start, min(start + BLOCK, len(y)))
+        columns, weights = keys[:, block].copy(), coef[:budget].astype(np.float32)
+        sums, nearest = sums_and_nearest(left, weights, right, columns, queries[block], n_words, per_bit)
+        values = np.empty((len(sums), len(sums)), dtype=np.float32)
+        set_values(left[nearest], columns, n_words, per_bit, values)
+        for i in range(len(sums)):
+            t = start + i
+            f[t] = scalars[SCALE] * sums[i]
+            if not count_example(y[t], f[t], 0.0, counts, scalars):
+                return
+            slope = derivative(loss, y[t], f[t], delta)
+            if not abs(slope) <= G:
+                counts[REFUSED] = counts[T]
+                return
+            change = -eta * slope * values[i, i] / scalars[SCALE]
+            _move(change, nearest[i], coef, average, since, scalars)
+            add_scaled(sums[i + 1 :], change, values[i, i + 1 :])
+
+
+class FixedState(StrategyState):
+    """State whose support vectors stay the same once the budget is full."""
+
+    def _learn_dense(self, strategy, parameters, size, X, y, u, f, lengths):
+        if not self.operands.in_tiles(self.right) or len(y) < LANES or self.budget < LANES:
+            return super()._learn_dense(strategy, parameters, size, X, y, u, f, lengths)
+        if self.counts[N] < self.budget:
+            some = (rows[:AT_ONCE] for rows in (X, y, u, f, lengths))
+            return super()._learn_dense(strategy, parameters, size, *some)
+        n_words, _, per_bit, _ = self.operands.packing(X.dtype)
+        left, right = self.operands.both(X)
+        _project(
+            parameters, n_words, per_bit, left, np.ascontiguousarray(right), y, f, self.left, self.right, self.coef,
+            self.average, self.since, self.counts, self.scalars,
+        )  # fmt: skip
+        return len(y)
 
 
 @estimator
@@ -175,6 +244,9 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
         if self.refit and self.loss != "logit":
             message = f"BudgetOSKL: refit=True requires loss='logit', got loss={self.loss!r}; use refit=False."
             raise ValueError(message)
+
+    def _new_state(self, X):
+        return FixedState(self._kernel(X), self._rows(X), self.budget, by_age=False)
 
     def _strategy_arguments(self):
         return [LOSSES[self.loss], self.delta, self.G, step_size(self)]

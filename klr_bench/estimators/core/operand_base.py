@@ -42,7 +42,7 @@ class Operands:
 
     def values(self, left, right):
         """Return the matrix of kernel values of a left and a right operand."""
-        if not self._in_tiles(right):
+        if not self.in_tiles(right):
             return self._values(left, right)
         n_words, _, per_bit, _ = self.packing(left.dtype)
         return tiles.values_of(left, right, n_words, per_bit)
@@ -61,7 +61,7 @@ class Operands:
         The result (k, m), float64, is sum_i weights[:, i] k(x_i, z_j), for weights (k, n).  Sums of `size` rows are
         added in float64.
         """
-        if len(weights) == 1 and self._in_tiles(right):
+        if len(weights) == 1 and self.in_tiles(right):
             n_words, _, per_bit, _ = self.packing(left.dtype)
             return tiles.sums_of(left, weights[0], right, size, n_words, per_bit)[None]
         sums = np.zeros((len(weights), right.shape[1]))
@@ -74,10 +74,14 @@ class Operands:
         """Return the kernel value k(x, x) for each row x of X, as float64."""
         return self.kernel.diagonal(X)
 
-    def _in_tiles(self, right):
+    def in_tiles(self, right):
+        """Return True if kernel values for the right operand are computed by `tiles`."""
         return not self.left_is_rows and self.kernel.name == "rbf" and right.dtype == np.float32
 
     def _tile_sums(self, left, weights, right):
+        if self.in_tiles(right) and right.shape[1] >= tiles.WIDTH:
+            n_words, _, per_bit, _ = self.packing(left.dtype)
+            return tiles.products_of(weights, left, right, n_words, per_bit)
         return weights @ self.values(left, right)
 
 

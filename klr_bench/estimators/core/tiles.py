@@ -12,20 +12,28 @@ contain the squared norms, and ones in the other operand.
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 from llvmlite import binding, ir
-from numba import float32, float64, int64, types, void
+from numba import float32, float64, int32, int64, types, void
 from numba.core import cgutils
 from numba.extending import intrinsic
 
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.kernels import EXP2, LOWEST
+from klr_bench.estimators.core.vectors import SINGLE_TIE
 
 WIDE = bool(binding.get_host_cpu_features().get("avx512f"))
 LANES, ROWS = (16, 12) if WIDE else (8, 8)
 """Numbers per vector register, which are columns, and rows of a block, whose sums and operands fit into registers."""
 COLUMNS = 256
 """Number of columns whose right operands stay in the cache, while parts of this length of each row are written."""
+SUMMED = 20 * ROWS
+"""Number of rows whose weighted kernel values are added in float32 by `sums_and_nearest`."""
+VECTORS = 8 if WIDE else 4
+WIDTH = VECTORS * LANES
+"""Vectors, and numbers, in each of the two rows of products that are computed at once."""
 _FLOATS, _WORDS = ir.VectorType(ir.FloatType(), LANES), ir.VectorType(ir.IntType(32), LANES)
 _ROUND = 12582912.0
 """1.5 * 2^23: adding and subtracting it rounds a float32 to an integer, which then is in its last bits."""
@@ -148,26 +156,68 @@ def _block_of_values(n_rows):
 
 
 def _block_of_sums(n_rows):
-    """Return an intrinsic that adds the weighted kernel values of a block to column sums."""
+    """Return an intrinsic that adds the weighted kernel values of a block to column sums.
+
+    It also raises `largest` to the kernel values of the block, if `largest` is not None.
+    """
 
     @intrinsic
-    def add_block(typing, left, right, n_words, per_bit, i, j, weights, sums):
+    def add_block(typing, left, right, n_words, per_bit, i, j, weights, sums, largest):
         del typing
 
         def generate(context, builder, signature, arguments):
-            *operands, i, j, weights, sums = _unwrapped(context, builder, signature, arguments)
+            *operands, i, j, weights, sums, largest = _unwrapped(context, builder, signature, arguments)
             exponents = _exponents(builder, *operands, i, j, n_rows)
-            place = _vector(builder, sums.data, j)
-            total = builder.load(place, align=4)
+            targets = [_vector(builder, array.data, j) for array in (sums, largest) if hasattr(array, "data")]
+            total, *highest = [builder.load(target, align=4) for target in targets]
             for r, exponent in enumerate(exponents):
                 weight = _splat(builder, builder.load(builder.gep(weights.data, [builder.add(i, i.type(r))])))
-                total = _call(builder, "fmuladd", [weight, _exp2(builder, exponent), total])
-            builder.store(total, place, align=4)
+                value = _exp2(builder, exponent)
+                total = _call(builder, "fmuladd", [weight, value, total])
+                highest = [builder.select(builder.fcmp_ordered(">", value, one), value, one) for one in highest]
+            for target, vector in zip(targets, [total, *highest], strict=True):
+                builder.store(vector, target, align=4)
             return context.get_dummy_value()
 
-        return void(left, right, int64, float32, int64, int64, weights, sums), generate
+        return void(left, right, int64, float32, int64, int64, weights, sums, largest), generate
 
     return add_block
+
+
+@intrinsic
+def _add_products(typing, weights, values, places, n_places, pair, j, products):
+    """Add weights[k, i] values[i] to products[k, j:] for both k in `pair`.
+
+    The i are the first n_places of `places`.
+    """
+    del typing
+
+    def generate(context, builder, signature, arguments):
+        weights, values, places, n_places, pair, j, products = _unwrapped(context, builder, signature, arguments)
+        rows = cgutils.unpack_tuple(builder, pair)
+
+        def element(array, row, column):
+            return builder.add(builder.mul(row, cgutils.unpack_tuple(builder, array.shape)[1]), column)
+
+        def vectors(array, row, column):
+            start = element(array, row, column)
+            return [_vector(builder, array.data, builder.add(start, j.type(c * LANES))) for c in range(VECTORS)]
+
+        targets = [vector for row in rows for vector in vectors(products, row, j)]
+        sums = [cgutils.alloca_once(builder, _FLOATS) for _ in targets]
+        for target, total in zip(targets, sums, strict=True):
+            builder.store(builder.load(target, align=4), total)
+        with cgutils.for_range(builder, n_places) as loop:
+            i = builder.load(builder.gep(places.data, [loop.index]))
+            factors = [builder.load(builder.gep(weights.data, [element(weights, row, i)])) for row in rows]
+            terms = [builder.load(vector, align=4) for vector in vectors(values, i, j.type(0))]
+            for total, (factor, term) in zip(sums, product([_splat(builder, x) for x in factors], terms), strict=True):
+                builder.store(_call(builder, "fmuladd", [factor, term, builder.load(total)]), total)
+        for target, total in zip(targets, sums, strict=True):
+            builder.store(builder.load(total), target, align=4)
+        return context.get_dummy_value()
+
+    return void(weights, values, places, int64, pair, int64, products), generate
 
 
 _set_block, _set_row = _block_of_values(ROWS), _block_of_values(1)
@@ -176,10 +226,11 @@ _MATRIX, _VECTOR = (types.Array(float32, n, "C", readonly=True) for n in (2, 1))
 
 
 @compiled()
-def _padded(right, first):
-    """Return the columns of a matrix from `first` on, padded with zeros to LANES columns."""
-    panel = np.zeros((right.shape[0], LANES), dtype=np.float32)
-    panel[:, : right.shape[1] - first] = right[:, first:]
+def _padded(right, first, width):
+    """Return `width` columns of a matrix from `first` on, padded with zeros."""
+    panel = np.zeros((right.shape[0], width), dtype=np.float32)
+    columns = right[:, first : first + width]
+    panel[:, : columns.shape[1]] = columns
     return panel
 
 
@@ -201,9 +252,9 @@ def _add_columns(left, right, n_words, per_bit, m, weights, sums):
     whole = len(left) - len(left) % ROWS
     for j in range(0, m, LANES):
         for i in range(0, whole, ROWS):
-            _add_block(left, right, n_words, per_bit, i, j, weights, sums)
+            _add_block(left, right, n_words, per_bit, i, j, weights, sums, None)
         for i in range(whole, len(left)):
-            _add_row(left, right, n_words, per_bit, i, j, weights, sums)
+            _add_row(left, right, n_words, per_bit, i, j, weights, sums, None)
 
 
 @compiled(void(_MATRIX, _MATRIX, int64, float64, float32[:, ::1]))
@@ -214,7 +265,7 @@ def set_values(left, right, n_words, per_bit, values):
     _set_columns(left, right, n_words, scale, whole, values)
     if whole < m:
         rest = np.empty((len(left), LANES), dtype=np.float32)
-        _set_columns(left, _padded(right, whole), n_words, scale, LANES, rest)
+        _set_columns(left, _padded(right, whole, LANES), n_words, scale, LANES, rest)
         values[:, whole:] = rest[:, : m - whole]
 
 
@@ -226,7 +277,7 @@ def add_sums(left, right, n_words, per_bit, weights, size, sums):
     """
     m, scale = right.shape[1], float32(per_bit)
     whole = m - m % LANES
-    panel = _padded(right, whole)
+    panel = _padded(right, whole, LANES)
     for start in range(0, len(left), size):
         rows, factors = left[start : start + size], weights[start : start + size]
         added = np.zeros(whole + LANES, dtype=np.float32)
@@ -237,11 +288,103 @@ def add_sums(left, right, n_words, per_bit, weights, size, sums):
             sums[j] += added[j]
 
 
+@compiled()
+def _add_and_compare(left, right, n_words, per_bit, weights, sums, largest):
+    """Add weighted kernel values to `sums`; raise `largest` to those of each ROWS rows."""
+    whole = len(left) - len(left) % ROWS
+    for j in range(0, right.shape[1], LANES):
+        for i in range(0, whole, ROWS):
+            _add_block(left, right, n_words, per_bit, i, j, weights, sums, largest[i // ROWS])
+        for i in range(whole, len(left)):
+            _add_row(left, right, n_words, per_bit, i, j, weights, sums, largest[i // ROWS])
+
+
+@compiled(types.Tuple((float64[::1], int64[::1]))(_MATRIX, _VECTOR, _MATRIX, _MATRIX, _MATRIX, int64, float64))
+def sums_and_nearest(left, weights, right, others, rows, n_words, per_bit):
+    """Return weighted sums of kernel values (b,), and the indices of the largest values (b,).
+
+    The values are those of n support vectors with each of b rows.  Both have a left and a right operand: `left` (n, d)
+    with `weights` (n,), and `right` (d, n or more) for support vectors, `rows` (b, d) and `others` (d, b) for the rows.
+    Of values that are equal up to `SINGLE_TIE`, the index is that of the first.  Sums are float64.
+    """
+    n, b = len(left), len(rows)
+    padded, scale = _padded(others, 0, b + -b % LANES), float32(per_bit)
+    sums, added = np.zeros(b), np.empty(padded.shape[1], dtype=np.float32)
+    largest = np.zeros((-(-n // ROWS), padded.shape[1]), dtype=np.float32)
+    for start in range(0, n, SUMMED):
+        some, added[:] = slice(start, start + SUMMED), 0.0
+        _add_and_compare(left[some], padded, n_words, scale, weights[some], added, largest[start // ROWS :])
+        for j in range(b):
+            sums[j] += added[j]
+    least, block = largest[0].copy(), np.zeros(len(added), dtype=np.int32)
+    for row in largest:
+        for j in range(len(row)):
+            least[j] = row[j] if row[j] > least[j] else least[j]
+    for j in range(len(least)):
+        least[j] = least[j] * (1.0 - SINGLE_TIE)
+    for k in range(len(largest) - 1, -1, -1):
+        row = largest[k]
+        for j in range(len(row)):
+            block[j] = int32(k) if row[j] >= least[j] else block[j]
+    nearest, values = np.empty(b, dtype=np.int64), np.empty((1, right.shape[1]), dtype=np.float32)
+    for j in range(b):
+        place = block[j] * ROWS
+        first = min(place, right.shape[1] - LANES)
+        _set_row(rows[j : j + 1], right, n_words, scale, 0, first, values)
+        last = min(place + ROWS, n) - 1
+        nearest[j] = last
+        for i in range(place, last):
+            nearest[j] = min(nearest[j], i if values[0, i] >= least[j] else last)
+    return sums, nearest
+
+
+@compiled()
+def _nonzero(first, second, places):
+    """Set `places` to the indices where one of two vectors is not 0, and return their number."""
+    n = np.uint64(0)
+    for i in range(len(first)):  # without a branch, because the processor could not predict it
+        places[n] = i
+        n += np.uint64((first[i] != 0.0) | (second[i] != 0.0))
+    return int64(n)
+
+
+@compiled(void(_MATRIX, _MATRIX, _MATRIX, int64, float64, float32[:, ::1]))
+def add_products(weights, left, right, n_words, per_bit, products):
+    """Add the weights (k, n) times the kernel values (n, m) to `products`.
+
+    The shape of `products` is (k, m rounded up to a multiple of WIDTH).  Weights that are 0 are skipped, in pairs of
+    rows that are sorted by the number of nonzero weights.
+    """
+    k, n = weights.shape
+    n_nonzero = np.zeros(k, dtype=np.int64)
+    for row in range(k):
+        for weight in weights[row]:
+            n_nonzero[row] += weight != 0.0
+    order = np.argsort(n_nonzero)
+    pairs = [(order[p], order[min(p + 1, k - 1)]) for p in range(0, k, 2)]
+    places, n_places = np.empty((len(pairs), n + 1), dtype=np.int64), np.zeros(len(pairs), dtype=np.int64)
+    for p, (first, second) in enumerate(pairs):
+        n_places[p] = _nonzero(weights[first], weights[second], places[p])
+    values = np.empty((n, WIDTH), dtype=np.float32)
+    for j in range(0, products.shape[1], WIDTH):
+        _set_columns(left, _padded(right, j, WIDTH), n_words, float32(per_bit), WIDTH, values)
+        for p, pair in enumerate(pairs):
+            _add_products(weights, values, places[p], n_places[p], pair, j, products)
+
+
 def values_of(left, right, n_words=0, per_bit=0.0):
     """Return the kernel values (n, m) of n left rows and m right rows."""
     values = np.empty((len(left), right.shape[1]), dtype=np.float32)
     set_values(*map(np.ascontiguousarray, (left, right)), n_words, per_bit, values)
     return values
+
+
+def products_of(weights, left, right, n_words=0, per_bit=0.0):
+    """Return the weights (k, n) times the kernel values (n, m), as float32 of shape (k, m)."""
+    m = right.shape[1]
+    products = np.zeros((len(weights), m + -m % WIDTH), dtype=np.float32)
+    add_products(*map(np.ascontiguousarray, (weights, left, right)), n_words, per_bit, products)
+    return products[:, :m]
 
 
 def sums_of(left, weights, right, size, n_words=0, per_bit=0.0):

@@ -175,7 +175,9 @@ class SharedFit:
             message = "learners must have the same kernel, dtype, n_epochs and class_weight."
             raise ValueError(message)
         self.learners = list(learners)
-        updates = [learner._update(stream) for learner, stream in zip(learners, _streams(learners), strict=True)]
+        self._streams = list(_streams(learners))
+        self._drawing = [learners[self._streams.index(stream)] for stream in range(max(self._streams) + 1)]
+        updates = [learner._update(stream) for learner, stream in zip(learners, self._streams, strict=True)]
         rows = first._rows(X)
         self.state = engine.OnlineState(first._kernel(X), rows, shared_rows(updates))
         self._weights = [learner._weights(sample_weight, X, y) for learner in learners]
@@ -190,16 +192,18 @@ class SharedFit:
                     self.state.merge()
                 if stopped:
                     break
+        for learner, stream in zip(learners, self._streams, strict=True):
+            learner._random.set_state(self._drawing[stream]._random.get_state())
 
     def _learn(self, groups, X, signs, epoch, callback):
         n = len(signs)
-        # each learner draws the random numbers that it would draw if fitted alone
-        order, *_ = [learner._order(n) for learner in self.learners]
+        # each learner uses the random numbers that it would draw if fitted alone; one of each stream draws them
+        order, *_ = [learner._order(n) for learner in self._drawing]
         for start in range(0, n, engine.BLOCK):
             block = slice(start, min(start + engine.BLOCK, n))
             rows = block if order is None else order[block]
-            drawn = [learner._random.random_sample(block.stop - start) for learner in self.learners]
-            draws, factors = self._weighted(drawn, rows)
+            drawn = np.array([learner._random.random_sample(block.stop - start) for learner in self._drawing])
+            draws, factors = self._weighted(drawn[self._streams], rows)
             numbers = np.arange(start, block.stop) if order is None else rows
             self.state.learn_block(groups, X[rows], signs[rows], draws, numbers, factors)
             if callback is not None and callback(self, epoch * n + block.stop):
@@ -208,8 +212,10 @@ class SharedFit:
 
     def _weighted(self, drawn, rows):
         """Adapt the random draws and the step sizes of all learners to the sample weights."""
+        if self._weights[0] is None:
+            return drawn, None
         weighted = [
-            learner._weighted(draws, None if weights is None else weights[rows])
+            learner._weighted(draws, weights[rows])
             for learner, draws, weights in zip(self.learners, drawn, self._weights, strict=True)
         ]
         factors = [np.ones(len(draws)) if factors is None else factors for draws, factors in weighted]

@@ -17,7 +17,8 @@ from klr_bench.estimators.core.features import DrawnRows, FourierFeatures, Kerne
 from klr_bench.estimators.core.inverted import CompactIndex, sparse_products
 from klr_bench.estimators.core.kernels import Kernel, exp2_negative, finish, gamma_of
 from klr_bench.estimators.core.operands import Dense, Indexed, Packed, operands_of, origin_of
-from klr_bench.estimators.core.tiles import sums_of, values_of
+from klr_bench.estimators.core.tiles import products_of, sums_and_nearest, sums_of, values_of
+from klr_bench.estimators.core.vectors import SINGLE_TIE
 from tests.estimators import samples
 from tests.estimators.one_pass import OSKL, Forgetron, NonConservativeKLR
 from tests.estimators.samples import spread_out, toy
@@ -212,9 +213,10 @@ def test_powers_of_two_in_single_precision():
     d=st.integers(0, 9),
     n_words=st.integers(0, 5),
     size=st.integers(1, 50),
+    k=st.integers(1, 7),
     seed=st.integers(0, 1000),
 )
-def test_tiles_are_those_of_a_loop_in_float64(n, m, d, n_words, size, seed):
+def test_tiles_are_those_of_a_loop_in_float64(n, m, d, n_words, size, k, seed):
     random = np.random.RandomState(seed)
     width = n_words + d + 2 * (d > 0)
     left, right = (random.standard_normal(shape).astype(np.float32) for shape in ((n, width), (width, m)))
@@ -229,6 +231,25 @@ def test_tiles_are_those_of_a_loop_in_float64(n, m, d, n_words, size, seed):
     np.testing.assert_allclose(values_of(left, right, n_words, per_bit), expected, atol=3e-6)
     sums = sums_of(left, weights, right, size, n_words, per_bit)
     np.testing.assert_allclose(sums / scale, weights @ expected / scale, atol=3e-6)
+    many = random.standard_normal((k, n)).astype(np.float32) * (random.random_sample((k, n)) < random.random_sample())
+    products = products_of(many, left, right, n_words, per_bit)
+    np.testing.assert_allclose(products / n, many @ expected / n, atol=3e-6)
+
+
+@pytest.mark.parametrize(("n", "b"), [(16, 1), (23, 70), (500, 33), (1000, 128)])
+@pytest.mark.parametrize("n_bits", [0, 50])
+def test_sums_and_the_first_of_the_nearest_rows_are_those_of_all_values(n, b, n_bits):
+    X = with_others(binary(n + b, n_bits), 3).astype("float32")
+    X[n // 2] = X[n // 3]  # ties, of which the first is taken
+    X[n : n + b // 2] = X[n // 2]
+    operands = packed(Kernel("rbf", 0.2), X) if n_bits else Dense(Kernel("rbf", 0.2), origin_of(X))
+    (left, right), weights = operands.both(X), np.random.RandomState(0).standard_normal(n).astype(np.float32)
+    n_words, _, per_bit, _ = operands.packing(X.dtype)
+    others = np.ascontiguousarray(right[:, n:])
+    sums, nearest = sums_and_nearest(left[:n], weights, np.ascontiguousarray(right), others, left[n:], n_words, per_bit)
+    values = kernel_matrix(X[:n], X[n:], gamma=0.2)
+    np.testing.assert_allclose(sums, weights @ values, atol=1e-5 * n)
+    np.testing.assert_array_equal(nearest, np.argmax(values >= values.max(axis=0) * (1 - SINGLE_TIE), axis=0))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -44,7 +44,7 @@ def test_fit_many_equals_separate_fits(kernel, layout):
 def test_partial_fit_continues_after_fit_many(cases, cut, n_epochs):
     X, y = toy(n=600)
     learner = {"gamma": 0.7, "n_epochs": n_epochs}
-    learners = [clone(CASES[case]).set_params(random_state=seed, **learner) for seed, case in enumerate(cases)]
+    learners = [clone(CASES[case]).set_params(random_state=i // 2, **learner) for i, case in enumerate(cases)]
     cut = max(cut, 1 + int(np.argmax(y != y[0])))
     for learner in fit_many(learners, X[:cut], y[:cut]):
         whole = clone(learner).fit(X[:cut], y[:cut]).partial_fit(X[cut:], y[cut:])
