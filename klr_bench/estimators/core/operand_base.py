@@ -49,7 +49,7 @@ class Operands:
 
     def fill(self, left, right, values):
         """Set a contiguous matrix to the kernel values of a left and a right operand."""
-        if self._in_tiles(right):
+        if self.in_tiles(right):
             n_words, _, per_bit, _ = self.packing(left.dtype)
             tiles.set_values(*map(np.ascontiguousarray, (left, right)), n_words, per_bit, values)
         else:

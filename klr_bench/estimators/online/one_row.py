@@ -50,7 +50,7 @@ def short_way(learner):
     parameters_of, shape = itemgetter(*learner._parameter_constraints), (1, learner.n_features_in_)
     parameters, (negative, positive) = parameters_of(vars(learner)), classes_
     compiled = isinstance(state, OnlineState | StrategyState)
-    most = 0 if not compiled else math.inf if state.operands._in_tiles(state.support) else ONE_THREAD // shape[1]
+    most = 0 if not compiled else math.inf if state.operands.in_tiles(state.support) else ONE_THREAD // shape[1]
 
     def learn_row(learner, X, y, classes):
         if not (
