@@ -112,7 +112,7 @@ def test_each_chunk_is_tested_on_and_then_learned_from(place):
     ("made", "settings"),
     [
         (BudgetOSKL(20, G=10, average=False, gamma=2.0), ["budget=20", "gamma=2.0"]),
-        (FOGD(20, loss="logit", gamma=2.0), ["n_components=20", "gamma=2.0"]),
+        (FOGD(20, eta=0.5, loss="logit", gamma=2.0), ["n_components=20", "gamma=2.0"]),
         (AROW(r=20, covariance="diagonal"), ["r=20"]),
     ],
     ids=["budget_oskl", "fogd", "arow"],

@@ -444,7 +444,7 @@ def test_a_dry_run_prints_the_time_of_the_reference(config, monkeypatch, tmp_pat
 
 
 def test_traces_and_time_limits(config):
-    limited = algorithm("klr_bench.NonConservativeKLR", time_limit_s=1e-9)
+    limited = algorithm("klr_bench.NonConservativeKLR", n_epochs=5, time_limit_s=1e-9)
     run(altered(config, algorithms={"nc": limited}, sweep={}, trace=TraceConfig(points=9, spacing="log")))
     rows = table(config)
     assert rows[["status", "message"]].to_numpy().tolist() == [["timeout", "stopped after 1e-09 s"]] * 2

@@ -171,10 +171,9 @@ class OnlineClassifier(BinaryKernelClassifier):
 
     def __getattr__(self, name):
         """Set and return a fitted attribute that is due, because rows have been learned one by one."""
-        if name in PUBLISHED and self._publish_if_due():
-            return getattr(self, name)
-        message = f"{type(self).__name__!r} object has no attribute {name!r}"
-        raise AttributeError(message)
+        if name in PUBLISHED:
+            self._publish_if_due()
+        return super().__getattribute__(name)
 
     def __getstate__(self):
         return {name: value for name, value in super().__getstate__().items() if name != "_learn_row"}

@@ -114,7 +114,7 @@ def test_unusual_calls_take_effect():
     with pytest.raises(ValueError, match="'eta' parameter"):
         learner.set_params(gamma="scale", eta=-1.0).partial_fit(X[41:42], y[41:42])
     one_by_one(learner.set_params(eta=2.0), X, y, 41, 43)
-    assert learner.fit(X[:20], y[:20]).t_ == 20 * 5
+    assert learner.set_params(n_epochs=5).fit(X[:20], y[:20]).t_ == 20 * 5
     assert one_by_one(learner, X, y, 20, 23).t_ == 20 * 5 + 3
 
 
