@@ -26,7 +26,7 @@ from scipy.special import expit, softmax
 from klr_bench.estimators.core.kernels import squared_norms
 from klr_bench.estimators.core.threads import parallel_map
 
-N_STEPS, BATCH = 4000, 256
+N_STEPS, BATCH = 6000, 256
 """Number of steps, and number of rows per step."""
 RATE = 0.05
 """Length of the first step, as a share of the kernel width 1 / sqrt(2 gamma) for z, and of the size of c."""
