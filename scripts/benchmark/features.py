@@ -67,7 +67,7 @@ def measure(output):
     for real in ("float32", "float64"):
         rows, width = X.astype(real), np.dtype(real).type(gamma)
         for D in (100, 500, 4000):
-            learner = FOGD(D, gamma=gamma, random_state=0, **ONE_PASS)
+            learner = FOGD(D, eta=0.5, gamma=gamma, random_state=0, **ONE_PASS)
             ours = best(lambda learner=learner, r=rows: learner.fit(r, y), 3)
             drawn = learner._state.features
             omega = np.ascontiguousarray(drawn.omega.T)
@@ -75,7 +75,7 @@ def measure(output):
             change = _change(learner.coef_, fogd(rows, signs, omega, drawn.b, 0.5))
             yield _row("fogd", D, real, len(y), plain, ours, change)
         for B in (100, 500, 1000):
-            learner = NOGD(B, gamma=gamma, random_state=0, **ONE_PASS).fit(rows[:B], y[:B])
+            learner = NOGD(B, eta=0.5, gamma=gamma, random_state=0, **ONE_PASS).fit(rows[:B], y[:B])
             state, later = learner._state, rows[B:]
             projection, w = np.ascontiguousarray(state.projection.T), state.descent.weights[0].copy()
             learner.partial_fit(later, y[B:])
