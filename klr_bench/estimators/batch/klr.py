@@ -8,7 +8,7 @@ from numbers import Integral
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.special import expit, softmax
+from scipy.special import softmax
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -238,8 +238,9 @@ class KLR(BinaryClassifier):
 
     def predict_proba(self, X):
         """Return the probability of each class for each row of X, of shape (n_samples, n_classes)."""
-        f = self.decision_function(X)
-        return softmax(f / self.temperature_, axis=1) if f.ndim == 2 else np.column_stack([expit(-f), expit(f)])
+        if self._has_many():
+            return softmax(self.decision_function(X) / self.temperature_, axis=1)
+        return self._probabilities(X)
 
     def _standardized(self, X):
         if sp.issparse(X) and not self.mean_.any():

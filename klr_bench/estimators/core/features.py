@@ -186,7 +186,10 @@ def _signature(real, sine):
 
 @compiled([_signature(float32, _SINE[np.float32]), _signature(float64, _SINE[np.float64])], fastmath={"contract"})
 def _set_cosine(values, shifts, turns, quarter, scale, sine):
-    """Replace each element x by scale * cos(x + b) = scale * sin(2 pi s) with s in [-1/4, 1/4]."""
+    """Replace each element x of a matrix by scale * cos(x + b).
+
+    It is scale * sin(2 pi s) with s in [-1/4, 1/4], computed by a Taylor polynomial.
+    """
     for i in range(values.shape[0]):
         row = values[i]
         for j in range(len(row)):

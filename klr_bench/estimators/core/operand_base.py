@@ -48,7 +48,7 @@ class Operands:
         return tiles.values_of(left, right, n_words, per_bit)
 
     def fill(self, left, right, values):
-        """Set a contiguous matrix to the kernel values of a left and a right operand."""
+        """Write the kernel values of a left and a right operand into a contiguous matrix."""
         if self.in_tiles(right):
             n_words, _, per_bit, _ = self.packing(left.dtype)
             tiles.set_values(*map(np.ascontiguousarray, (left, right)), n_words, per_bit, values)

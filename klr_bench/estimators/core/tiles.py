@@ -186,9 +186,9 @@ def _block_of_sums(n_rows):
 
 @intrinsic
 def _add_products(typing, weights, values, places, n_places, pair, j, products):
-    """Add weights[k, i] values[i] to products[k, j:] for both k in `pair`.
+    """Add the sum of weights[k, i] values[i] over i to products[k, j:], for both k in `pair`.
 
-    The i are the first n_places of `places`.
+    The indices i are the first n_places elements of `places`.
     """
     del typing
 
@@ -290,7 +290,7 @@ def add_sums(left, right, n_words, per_bit, weights, size, sums):
 
 @compiled()
 def _add_and_compare(left, right, n_words, per_bit, weights, sums, largest):
-    """Add weighted kernel values to `sums`; raise `largest` to those of each ROWS rows."""
+    """Add weighted kernel values to `sums`; store the largest of each ROWS rows in `largest`."""
     whole = len(left) - len(left) % ROWS
     for j in range(0, right.shape[1], LANES):
         for i in range(0, whole, ROWS):

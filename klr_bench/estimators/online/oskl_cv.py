@@ -11,7 +11,7 @@ from klr_bench.estimators.core.cross_validation import GRID, KernelClassifierCV,
 from klr_bench.estimators.core.parameters import COUNT, estimator, parameter
 from klr_bench.estimators.online.many import SharedFit
 from klr_bench.estimators.online.oskl import OSKL
-from klr_bench.estimators.online.passes import ENOUGH
+from klr_bench.estimators.online.passes import default_passes
 
 
 @estimator
@@ -77,7 +77,7 @@ class OSKLCV(KernelClassifierCV):
 
     def _first_rows(self, X, y, sample_weight=None):
         X, y = super()._first_rows(X, y, sample_weight)
-        self._n_passes = self.n_epochs or max(2, min(10, round(ENOUGH / len(y))))
+        self._n_passes = self.n_epochs or default_passes(len(y))
         return X, y
 
     def _learner(self, **parameters):

@@ -19,6 +19,8 @@ from klr_bench.protocols import FIRST
 
 ENOUGH = 100_000
 """Number of steps after which a further pass improves little."""
+MOST_PASSES = 10
+"""Largest number of passes if `n_epochs` is None, for most learners."""
 SORTED = 50
 """Minimum number of rows for which sorted labels trigger a warning."""
 
@@ -29,6 +31,11 @@ def has_rows(learner):
         message = f"{type(learner).__name__}: partial_fit needs rows; with kernel='precomputed' only fit learns."
         raise AttributeError(message)
     return True
+
+
+def default_passes(n, most=MOST_PASSES):
+    """Return the largest number of passes over n rows if `n_epochs` is None."""
+    return max(2, min(most, round(ENOUGH / n)))
 
 
 @estimator
@@ -74,8 +81,7 @@ class OnlineClassifier(BinaryKernelClassifier):
     shuffle: bool = parameter(True, "boolean")
     class_weight: dict | str | None = parameter(None, *CLASS_WEIGHT)
 
-    _most_passes = 10
-    """Largest number of passes if `n_epochs` is None."""
+    _most_passes = MOST_PASSES
     _learn_row = None
     """Function that `short_way` returned after the last call of `partial_fit`, or None."""
 
@@ -235,7 +241,7 @@ class OnlineClassifier(BinaryKernelClassifier):
         """Do nothing; `Progressive` overrides this method to store the predictions of a block."""
 
     def _passes(self, n):
-        return max(2, min(self._most_passes, round(ENOUGH / n))) if self.n_epochs is None else self.n_epochs
+        return default_passes(n, self._most_passes) if self.n_epochs is None else self.n_epochs
 
     def _passes_suffice(self):
         """Return False; subclasses may override this method to end `fit` after fewer passes."""
