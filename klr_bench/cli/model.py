@@ -17,7 +17,7 @@ from klr_bench.config import locations as config_files
 from klr_bench.config.models import MAX_SEED, AlgorithmEntry, DataConfig
 from klr_bench.config.presentation import without_presentation
 from klr_bench.errors import exception_text, fail, sanitize
-from klr_bench.files import expanded, write_atomic
+from klr_bench.files import expanded, no_file, write_atomic
 from klr_bench.instantiate import check_parameters
 from klr_bench.parsing import between, parse, parse_value
 from klr_bench.printing import printable
@@ -78,6 +78,8 @@ def predict(arguments: Sequence[str]) -> int:
     values = _values("predict", arguments, PREDICT_KEYS, example)
     path, output = _paths(values)
     stored = expanded(values["model"])
+    if fault := no_file(stored):
+        fail(f"model: {sanitize(stored, 1000)} {fault}; expected a model file of klr-bench fit.")
     import pandas as pd
 
     from klr_bench import model_file

@@ -114,6 +114,8 @@ def read_frame(
         names = [name for name in train.names if name != train.label or layout.n_columns == len(train.names)]
         if layout.n_columns != len(names):
             fail(f"{path}: expected {len(train.names)} columns as in the training file, got {layout.n_columns}.")
+    if repeated := [name for place, name in enumerate(names) if name in names[:place]]:
+        fail(f"{path} has several columns with the name {sanitize(repr(repeated[0]))}; rename them.")
     frame = pd.DataFrame([fields for _, fields in rows], [line for line, _ in rows], names, dtype=object)
     frame.attrs[SOURCE] = path, replace(layout, header=tuple(names))
     return frame, train or TrainingFile(names=names, label=names[layout.label], has_header=layout.header is not None)
@@ -124,11 +126,8 @@ def take_labels(
 ) -> tuple[pd.DataFrame, NDArray[Any], list[str]]:
     """Split the data frame of a training file into features and labels.
 
-    Also returns notes for the user.
-
-    The labels are integers or floats if all of them are numbers, otherwise strings.  Rows without a label are left out.
-    If there are more than two classes, all except `positive` become one.
-    Raises KlrBenchError if there are fewer than 2 or more than 100 classes.
+    Also returns notes for the user.  The labels are integers if all of them are whole numbers, otherwise strings.  Rows
+    without a label are left out.  If there are more than two classes, all except `positive` become one.  Raises KlrBenchError if there are fewer than 2 or more than 100 classes.
     """
     path, layout = frame.attrs[SOURCE]
     column, labels, codes = layout.describe(layout.label), Labels(drop_missing=True), []
@@ -158,9 +157,8 @@ def take_labels(
     if n := labels.dropped.total():
         notes.append(f"left out: {n:,} {'row' if n == 1 else 'rows'} without a label")
     numbers = [parse_number(text) for text in labels.spellings]
-    values: list[Any] = labels.spellings if None in numbers else numbers
-    if all(isinstance(value, float) and value.is_integer() for value in values):
-        values = [int(value) for value in values]
+    whole = [int(number) for number in numbers if number is not None and number.is_integer()]
+    values = whole if len(whole) == len(numbers) else labels.spellings
     return frame.loc[kept].drop(columns=label), np.array(values)[used], notes
 
 

@@ -177,7 +177,7 @@ MISTAKES = {
     "fit data.path=train.csv output=m data.columns=[": "data.columns: cannot read '['.",
     "fit data.path=wrong.csv output=m": "{}/wrong.csv, line 3, column 1 ('a'): 'x' is not a number, unlike 48 of",
     "predict model=m data.path=train.csv": "predict: expected output=..., got none.",
-    "predict model=m data.path=train.csv output=p": "{}/m: cannot be used (No such file or directory)",
+    "predict model=m data.path=train.csv output=p": "model: m does not exist; expected a model file of klr-bench fit.",
     "predict model=train.csv data.path=train.csv output=p": "train.csv: expected a model file of klr-bench fit",
 }
 

@@ -138,7 +138,7 @@ def _label_position(path: Path, label_column: str | int | None, header: tuple[st
         if number is None:
             what = "the file has no header, so a position is needed."
         if number is None and header:
-            what = f"the columns are {first_ten(header)}.{nearest(text, header) if len(header) <= 100 else ''}"
+            what = f"expected the name of a column.{nearest(text, header if len(header) <= 100 else first_ten(header))}"
         fail(f"{path}: there is no label column {sanitize(repr(label_column))} (data.label); {what}")
     return number % n
 
