@@ -46,6 +46,7 @@ def fit(arguments: Sequence[str]) -> int:
     from klr_bench.datasets.column_kinds import describe
     from klr_bench.datasets.table_preparer import TablePreparer
     from klr_bench.datasets.user_table import read_frame, take_labels
+    from klr_bench.report.labels import pluralize
     from klr_bench.runner.bandwidth import resolve_gamma, substitute_gamma
     from klr_bench.runner.selection import make
 
@@ -64,7 +65,8 @@ def fit(arguments: Sequence[str]) -> int:
         seconds = time.perf_counter() - begun
     score = getattr(classifier, "best_score_", math.nan)
     loss = "" if math.isnan(score) else f"; validation log loss {-score:.4f}"
-    _say(f"{algorithm}: fitted to {len(y):,} rows and {X.shape[1]:,} features in {seconds:.1f} s{loss}")
+    size = f"{pluralize(len(y), 'row')} and {pluralize(X.shape[1], 'feature')}"
+    _say(f"{algorithm}: fitted to {size} in {seconds:.1f} s{loss}")
     content = model_file.dump(make_pipeline(preparer, classifier), train)
     write_atomic(output, content)
     _say(f"{output}: {len(content) / 1000:,.0f} kB")
@@ -84,6 +86,7 @@ def predict(arguments: Sequence[str]) -> int:
 
     from klr_bench import model_file
     from klr_bench.datasets.user_table import read_frame
+    from klr_bench.report.labels import pluralize
 
     with _warning_lines():
         model, train = model_file.load(stored)
@@ -100,7 +103,8 @@ def predict(arguments: Sequence[str]) -> int:
             fail(f"{stored}: the model cannot predict ({exception_text(error)}); fit it again.")
     write_atomic(output, predictions.to_csv(index=False).encode())
     counts = predictions["prediction"].value_counts(sort=False).sort_index()
-    _say(f"{output}: {len(table):,} rows, predicted as {', '.join(f'{name} ({n:,})' for name, n in counts.items())}")
+    listed = ", ".join(f"{name} ({n:,})" for name, n in counts.items())
+    _say(f"{output}: {pluralize(len(table), 'row')}, predicted as {listed}")
     return 0
 
 

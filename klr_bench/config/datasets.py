@@ -47,10 +47,8 @@ def resolve_dataset(
 ) -> DatasetConfig:
     """Return the complete description of a data set, with its source and split parsed.
 
-    A source given as a name is read from configs/source.
-
-    `where`, which ends in a dot or is empty, stands before the keys in messages.  No module that a data set names is
-    imported.  Raises KlrBenchError.
+    A source given as a name is read from configs/source.  `where`, which ends in a dot or is empty, stands before the
+    keys in messages.  No module that a data set names is imported.  Raises KlrBenchError.
     """
     source = _source(entry.source, searched, where)
     split = parse_split(entry.split, f"{where}split", overrides)
@@ -204,9 +202,7 @@ def generate(call: Parameters, where: str, **arguments: Any) -> Any:
 def check_generators(dataset: DatasetConfig, where: str) -> None:
     """Check the generators of a data set, and that their sizes match the declared ones.
 
-    Raises KlrBenchError.
-
-    `where`, which ends in a dot, stands before the keys in messages.
+    `where`, which ends in a dot, stands before the keys in messages.  Raises KlrBenchError.
     """
     source = dataset.source
     for call, place in ((source.generator, f"{where}source.generator."), (dataset.derive, f"{where}derive.")):

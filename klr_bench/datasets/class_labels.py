@@ -104,7 +104,6 @@ class Labels:
 
         `values` (n,) contains the numeric labels, and NaN for each label that is not a number.  For these, and for
         labels that have no code yet, `code_of(row)` must return the code of the label in the given row.
-
         """
         codes = np.full(len(values), -1, dtype=np.int32)
         for code, spelling in enumerate(self.spellings[:MOST_COMPARED]):

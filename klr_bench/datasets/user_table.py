@@ -127,7 +127,8 @@ def take_labels(
     """Split the data frame of a training file into features and labels.
 
     Also returns notes for the user.  The labels are integers if all of them are whole numbers, otherwise strings.  Rows
-    without a label are left out.  If there are more than two classes, all except `positive` become one.  Raises KlrBenchError if there are fewer than 2 or more than 100 classes.
+    without a label are left out.  If there are more than two classes, all except `positive` become one.  Raises
+    KlrBenchError if there are fewer than 2 or more than 100 classes.
     """
     path, layout = frame.attrs[SOURCE]
     column, labels, codes = layout.describe(layout.label), Labels(drop_missing=True), []

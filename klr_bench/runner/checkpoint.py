@@ -32,7 +32,6 @@ def save(path: Path, key: str, estimator: Any, sums: dict[str, Any]) -> None:
     """Write a checkpoint of the cell `key`.
 
     If the estimator cannot be stored, because it is not from klr-bench, the file has the reason instead of the state.
-
     Raises KlrBenchError if it cannot be written.
     """
     encoder = _Encoder()

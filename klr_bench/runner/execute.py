@@ -84,6 +84,7 @@ def run(
 
     The cells run on `executor`, by default the one in the configuration.  `overrides` are the command-line arguments,
     which are recorded in the manifest.  With `quiet`, progress is not printed.
+
     With `dry_run`, only print what would run and how long the reference results took: estimators are imported but not
     called, and nothing is fetched, generated or written; with `verbose`, each cell is listed.
     Raises KlrBenchError for invalid input, before anything is written.  A KeyboardInterrupt keeps all finished work.

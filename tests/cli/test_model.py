@@ -143,7 +143,7 @@ def test_a_classifier_without_probabilities_and_what_is_printed(capsys: pytest.C
         "  left out: 53 rows without a label",
     ]
     assert lines[4].startswith("  left out: customer_id: row numbers; since: dates; x: as requested by data.columns.")
-    assert lines[5].startswith("SVC: fitted to 107 rows and 1 features in ")
+    assert lines[5].startswith("SVC: fitted to 107 rows and 1 feature in ")
     assert lines[6] == f"svc.skops: {os.path.getsize('svc.skops') / 1000:,.0f} kB"
     assert main(["predict", "model=svc.skops", "data.path=train.csv", "output=found.csv"]) == 0
     captured = capsys.readouterr()
