@@ -210,6 +210,7 @@ def test_wrong_new_rows_are_refused_in_one_line(capsys: pytest.CaptureFixture[st
         "weight,price\n1 lb,5\n": "{}, line 2, column 1 ('weight'): '1 lb' is not a number with the unit 'kg' between",
         "1 kg,5\n2 kg,6\n": "{}: expected the columns 'weight', 'price', which are missing; got 'column 1', ",
         "weight,price\n": "{}: no rows.",
+        "weight,price,state,state\n1 kg,5,good,bad\n": "{} has several columns with the name 'state'; rename them.",
         "weight,price\n1 kg\n": "{}, line 2: expected 2 columns as in the first line, got 1",
     }.items():
         Path("new.csv").write_text(content)
