@@ -31,8 +31,10 @@ from klr_bench.estimators.core.row_blocks import (
 )
 from klr_bench.estimators.core.rows import slices
 
-ROWS_PER_CENTER, LEAST_ROWS, MOST_ROWS = 16, 2000, 16_000
-"""Number of rows of the preconditioner, per center, and its limits."""
+ROWS_PER_CENTER, LEAST_ROWS, MANY_ROWS = 16, 2000, 16_000
+"""Number of rows of the preconditioner, per center, and its limits; above MANY_ROWS half as many per center."""
+LEAST_LAM = 1e-2
+"""Least lam of the sample, times its number of rows.  With less, its Hessian says little about that of all rows."""
 PATH_ROWS = 4
 """Of more than LEAST_ROWS rows, every PATH_ROWS-th is used for the larger values of lam."""
 JITTER = {"float32": 1e-7, "float64": 1e-13}
@@ -71,7 +73,8 @@ def newton_steps(
     values.  `map_rows` is `in_this_process` or has the same arguments.
     """
     signs, centers = signs.astype(np.int8), Centers(operands, centers, X.shape[0], cache_size)
-    m = min(X.shape[0], min(max(ROWS_PER_CENTER * centers.B, LEAST_ROWS), MOST_ROWS))
+    m = max(ROWS_PER_CENTER * centers.B, LEAST_ROWS)
+    m = min(X.shape[0], m, max(m // 2, MANY_ROWS))
     some = np.sort(random.permutation(np.flatnonzero(shares))[:m])
     make = partial(Rows, centers)
     with (map_rows or in_this_process)(make, X, signs, shares, centers.block_rows) as call:
@@ -106,8 +109,9 @@ class NewtonCG:
         if fit_intercept:
             self._Z = np.column_stack([self._Z, np.ones(len(self._Z), dtype=centers.dtype)])
         self._signs, self._shares = signs, shares / shares.sum()
+        self._sample_lam = max(lam, LEAST_LAM / len(shares))
         self.w, self.distance = np.zeros((len(signs), len(self._penalized))), np.full(len(signs), np.inf)
-        self._solve_sample(lam / np.sqrt(shares.sum()))
+        self._solve_sample(max(lam / np.sqrt(shares.sum()), self._sample_lam))
 
     def coef(self):
         """Return the coefficients (k, B) of the centers; with intercepts, these are the last column."""
@@ -129,7 +133,7 @@ class NewtonCG:
         self.gradient = self._back(sums[:, :-1]) + self.lam * self._penalized * self.w
         if not np.all(self.distance <= KEPT_FACTOR * self.objective):
             self._factors = [
-                self._sample_derivatives(w, signs, self.lam)[1] for w, signs in zip(self.w, self._signs, strict=True)
+                self._sample_derivatives(w, signs, self._sample_lam)[1] for w, signs in zip(self.w, self._signs, strict=True)
             ]
         self.distance = np.sum(self.gradient * self._precondition(self.gradient), axis=1) / 2
 
