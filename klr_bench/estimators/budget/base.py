@@ -18,9 +18,6 @@ class BudgetKernelClassifier(OneVsRestKernelClassifier):
     With more than two classes there is one learner per class, which separates it from the others, with a budget of its
     own.
 
-    A subclass sets its compiled strategy, `_strategy`; its `_strategy_arguments()` returns the numbers that the
-    strategy gets after the budget.
-
     Parameters
     ----------
     kernel : {"rbf", "poly", "linear"}, default="rbf"
