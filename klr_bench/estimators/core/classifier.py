@@ -167,7 +167,7 @@ def row_weights(sample_weight, class_weight, X, y, classes):
 def refuse_balanced(estimator):
     """Raise ValueError if class_weight is "balanced", which `partial_fit` does not support."""
     if estimator.class_weight == "balanced":
-        why = "needs the numbers of all rows, which partial_fit does not have; give a dict, or sample_weight"
+        why = "needs the sizes of the classes, which partial_fit does not have; give a dict, or sample_weight"
         message = f"{type(estimator).__name__}: class_weight='balanced' {why}."
         raise ValueError(message)
 

@@ -241,7 +241,7 @@ class NOGD(FeatureDescentClassifier):
     def _validate_params(self):
         super()._validate_params()
         if self.rank is not None and self.rank > self.budget:
-            message = f"rank of NOGD: expected at most budget={self.budget}, got {self.rank}."
+            message = f"The 'rank' parameter of NOGD must be at most budget={self.budget}. Got {self.rank}."
             raise ValueError(message)
 
     def _new_state(self, X):
