@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions, _Constraint
+from sklearn.utils._param_validation import Interval, StrOptions
 
 
 class Number(Interval):
@@ -24,17 +24,6 @@ class Number(Interval):
     def is_satisfied_by(self, value):
         """Return True if a value is a number in the interval."""
         return not isinstance(value, bool) and super().is_satisfied_by(value)
-
-
-class Weights(_Constraint):
-    """Constraint that accepts a dict of finite numbers >= 0."""
-
-    def is_satisfied_by(self, value):
-        """Return True if a value is a dict of finite numbers >= 0."""
-        return isinstance(value, dict) and all(map(NOT_NEGATIVE.is_satisfied_by, value.values()))
-
-    def __str__(self):
-        return "a dict of finite numbers >= 0"
 
 
 POSITIVE = Number(Real, 0, None, closed="neither")
@@ -55,7 +44,7 @@ SEED = [Number(Integral, 0, 2**32 - 1, closed="both"), np.random.RandomState, No
 """Constraints of `random_state`."""
 VERBOSE = ["boolean", Number(Integral, 0, 2**31 - 1, closed="both")]
 """Constraints of `verbose`."""
-CLASS_WEIGHT = [Weights(), StrOptions({"balanced"}), None]
+CLASS_WEIGHT = [dict, StrOptions({"balanced"}), None]
 """Constraints of `class_weight`."""
 JOBS = [Number(Integral, None, -1, closed="right"), COUNT, None]
 """Constraints of `n_jobs`, the number of threads."""
