@@ -1,6 +1,6 @@
-"""The learners of the papers, which go through the rows once, in their order, with gamma = 1 / n_features.
+"""Learners with the defaults of the papers: one pass over the rows in their order, and gamma = 1 / n_features.
 
-In user code a fit makes several passes in orders that it draws.  Each class of klr-bench can be imported from here.
+Each class of klr-bench can be imported from here; its own defaults are several passes in random orders.
 """
 
 from inspect import signature
@@ -33,7 +33,7 @@ def _once(cls: Any, **settings: Any) -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    """Return the class of klr-bench with this name, as the papers have it; the same one each time."""
+    """Return the class of klr-bench with this name and the defaults of the papers; the same one at each call."""
     if name not in klr_bench.__all__:
         message = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(message)

@@ -27,11 +27,11 @@ ALL_KERNELS = KERNELS | {
     "sigmoid": {"kernel": "sigmoid", "gamma": 0.2, "coef0": 0.5},
 }
 LAYOUTS = ["dense", "csr made dense", "csr by index", "bits", "csr as bits", "bits and others"]
-"""How rows come, and how their kernel values are computed."""
+"""Layouts of rows, with the way in which their kernel values are computed."""
 
 
 def laid_out(X, layout, monkeypatch):
-    """Return rows made of X (n, d) as they come in a layout; let their kernel values be computed as it says."""
+    """Return X (n, d) in one of the LAYOUTS, and force the computation of kernel values that it names."""
     bits, kind = "bits" in layout, operands.Indexed if layout == "csr by index" else operands.Dense
     monkeypatch.setattr(operands, "plain_ns", lambda plain, X: 1.0 if isinstance(plain, kind) else 2.0)
     monkeypatch.setattr(operands, "packed_ns", lambda features: 0.0 if bits and len(features.columns) else 3.0)
@@ -39,9 +39,9 @@ def laid_out(X, layout, monkeypatch):
 
 
 def suited(X, layout):
-    """Return rows (n, d) that a layout is for: those of X, or, for bits, whether its elements exceed some values.
+    """Return rows (n, d) suitable for a layout: X itself or, for bits, comparisons of its elements with thresholds.
 
-    No row is without a bit.
+    Each row has at least one bit that is 1.
     """
     if "bits" not in layout:
         return X
@@ -52,7 +52,7 @@ def suited(X, layout):
 
 
 def spread_out(X, d=10_000, seed=0):
-    """Return rows X (n, k) as CSR rows (n, d) with the same columns in the same order, at random places."""
+    """Move the columns of X (n, k), in their order, to random columns of a CSR matrix (n, d)."""
     places = np.sort(np.random.RandomState(seed).permutation(d)[: X.shape[1]])
     X = sp.csr_matrix(X)
     return sp.csr_matrix((X.data, places[X.indices], X.indptr), shape=(X.shape[0], d))
@@ -64,9 +64,9 @@ def draws(n, seed=0):
 
 
 def toy(n=300, d=4, seed=1, *, empty_rows=True):
-    """Overlapping classes, so that every method has something to correct until the end; some features are 0.
+    """Return rows of two overlapping classes, so that every method makes updates until the end; some features are 0.
 
-    Of a row without any feature f may be 0 but for rounding, which then decides whether it is a mistake.
+    With `empty_rows`, all features of some rows are 0; there f may be 0 up to rounding, which decides about mistakes.
     """
     random = np.random.RandomState(seed)
     X = random.standard_normal((n, d)) * (random.random_sample((n, d)) < 0.7)
@@ -82,6 +82,6 @@ def skip_if_not_installed(solver):
 
 
 def small(model, **parameters):
-    """Set those of the parameters that a model has, which keep its fit short; return it."""
+    """Set those of the given parameters that a model has, to keep its fit short; return the model."""
     known = model.get_params()
     return model.set_params(**{name: value for name, value in parameters.items() if name in known})

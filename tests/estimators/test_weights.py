@@ -155,5 +155,5 @@ def test_a_step_has_the_weight_of_its_row(learner):
             np.testing.assert_allclose(parts.coef_, model.coef_, rtol=1e-12)
     by_class = clone(learner).set_params(class_weight={1: 3.0}).fit(X, y)
     np.testing.assert_array_equal(by_class.coef_, clone(learner).fit(X, y, np.where(y == 1, 3.0, 1.0)).coef_)
-    with pytest.raises(ValueError, match="class_weight='balanced' needs the numbers of all rows"):
+    with pytest.raises(ValueError, match="class_weight='balanced' needs the sizes of the classes"):
         clone(learner).set_params(class_weight="balanced").partial_fit(X, y)

@@ -1,6 +1,6 @@
-"""Online logistic regression of many classes, slow and obvious, in float64: what the learners are compared with.
+"""Simple, slow reference implementations of online logistic regression with many classes, in float64.
 
-Everything is in terms of probabilities and gradients; the norm comes from the whole kernel matrix at every step.
+They use probabilities and gradients; norms are computed from the whole kernel matrix at every step.
 """
 
 import numpy as np
@@ -10,7 +10,9 @@ from tests.reference.kernel import Budgeted
 
 
 def online(K, y, n_classes, draws, step, radius=np.inf):
-    """Run F <- project(F + C k_t) over examples of the classes y (T,), 0, 1, ...; step(y, f, u) answers C (M,) or None.
+    """Run F <- project(F + C k_t), where step(y, f, u) returns C (M,), or None for no update.
+
+    The examples have the classes y (T,), 0, 1, ..., M - 1.
 
     The result is that of `kernel.online`, with coefficients (M, T) and the losses -log softmax(f)[y].
     """

@@ -18,9 +18,6 @@ class BudgetKernelClassifier(OneVsRestKernelClassifier):
     With more than two classes there is one learner per class, which separates it from the others, with a budget of its
     own.
 
-    A subclass sets its compiled strategy, `_strategy`; its `_strategy_arguments()` returns the numbers that the
-    strategy gets after the budget.
-
     Parameters
     ----------
     kernel : {"rbf", "poly", "linear"}, default="rbf"
@@ -44,5 +41,6 @@ class BudgetKernelClassifier(OneVsRestKernelClassifier):
 
     def _check_shrinking(self):
         if self.lam is not None and self.eta * self.lam >= 1:
-            message = f"{type(self).__name__}: eta * lam must be below 1, got {self.eta!r} * {self.lam!r}."
+            name = type(self).__name__
+            message = f"The 'lam' parameter of {name} must be below 1 / eta = {1 / self.eta:g}. Got {self.lam!r}."
             raise ValueError(message)

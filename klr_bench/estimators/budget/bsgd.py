@@ -137,9 +137,8 @@ class BSGD(BudgetKernelClassifier):
     def _validate_params(self):
         super()._validate_params()
         if self.maintenance == "merging" and self.kernel != "rbf":
-            message = (
-                f"maintenance='merging' of BSGD requires kernel='rbf', got {self.kernel!r}; use 'projection' instead."
-            )
+            instead = "use maintenance='projection'"
+            message = f"The 'kernel' parameter of BSGD must be 'rbf' for merging. Got {self.kernel!r}; {instead}."
             raise ValueError(message)
 
     def _new_state(self, X):

@@ -79,8 +79,6 @@ def forget_oldest(book, parameters):
 class Forgetron(BudgetKernelClassifier):
     r"""Kernel perceptron that shrinks f and removes its oldest support vector (Forgetron).
 
-    At each mistake f is shrunk before the removal.
-
     At a mistake, y f(x) <= 0, y k(x, .) is added, f is multiplied by phi, and the oldest support vector is removed if
     there are more than B, the budget.  By then its coefficient is small, and so is the damage.  With f' the function
     after the insertion,

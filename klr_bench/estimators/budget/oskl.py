@@ -242,7 +242,8 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
     def _validate_params(self):
         super()._validate_params()
         if self.refit and self.loss != "logit":
-            message = f"BudgetOSKL: refit=True requires loss='logit', got loss={self.loss!r}; use refit=False."
+            name = "The 'loss' parameter of BudgetOSKL"
+            message = f"{name} must be 'logit' for refit=True. Got {self.loss!r}; use refit=False."
             raise ValueError(message)
 
     def _new_state(self, X):

@@ -18,15 +18,13 @@ import numpy as np
 import scipy.sparse as sp
 from numba import float64, int64, types
 
+from klr_bench.estimators.budget.projection import DEPENDENT
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import derivative
 from klr_bench.estimators.core.operands import operands_of
 from klr_bench.estimators.core.rows import Growing, enlarged, growing_like, grown
 from klr_bench.estimators.core.vectors import TIE
 from klr_bench.estimators.online.state import EVER, SCALE, SUM, BlockState, N, T, count_example, decay, settle
-
-_DEPENDENT = 1e-10
-"""An example counts as dependent if its squared distance from the span is at most this share of k(x, x)."""
 
 _vector, _numbers, _matrix = float64[::1], int64[::1], float64[:, ::1]
 
@@ -163,7 +161,7 @@ def _block(
         away = squares[i]
         for j in range(m):
             away -= k[j] * k[j]
-        inside = away <= _DEPENDENT * squares[i]
+        inside = away <= DEPENDENT * squares[i]
         if m == budget and not inside:
             p, least = _least(m, coef, length)
             # an example that would be removed at once is projected without being inserted

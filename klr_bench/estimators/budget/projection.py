@@ -26,7 +26,7 @@ AHEAD = 512
 """Number of examples per block while the budget is not full."""
 PANEL = 128
 """Number of rows of L per matrix product."""
-_DEPENDENT = 1e-10
+DEPENDENT = 1e-10
 """An example counts as dependent if its squared distance from the span is at most this share of k(x, x)."""
 
 
@@ -50,7 +50,7 @@ def _block(y, gram, projected, f, room, margins, eta, c, inserted, new, counts):
         away = max(gram[i, i] - projected[i, i], 0.0)
         if z <= 0.0:
             c[i] = y[i]
-            if n < room and away > _DEPENDENT * gram[i, i]:
+            if n < room and away > DEPENDENT * gram[i, i]:
                 # Project the later examples onto the component of example i orthogonal to the support vectors.
                 direction, products, its = new[n, i:], gram[i, i:], projected[i, i:]
                 for j in range(len(direction)):
@@ -98,7 +98,7 @@ def _new_directions(left_over, lengths, inserted, new):
     n = 0
     for i in range(len(lengths)):
         away = left_over[i, i]
-        if away > _DEPENDENT * lengths[i]:
+        if away > DEPENDENT * lengths[i]:
             new[n, i:] = left_over[i, i:] / math.sqrt(away)
             for k in range(i + 1, len(lengths)):
                 add_scaled(left_over[k, k:], -new[n, k], new[n, k:])

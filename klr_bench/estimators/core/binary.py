@@ -128,11 +128,10 @@ class BinaryClassifier(Classifier):
         self.classes_ = labels
 
     def _signs(self, y):
-        """Convert the class labels y to labels -1.0 and +1.0.
+        """Convert the class labels y (n,) to labels -1.0 and +1.0.
 
-        The result has shape (n,), or (M, n) for M > 2 classes.
-
-        Row k is +1.0 for class k and -1.0 for all others.
+        The result has the shape (n,), with +1.0 for the second class, or (M, n) for M > 2 classes, with +1.0 in row k
+        for class k.
         """
         positive = y == (self.classes_[:, None] if self._has_many() else self.classes_[1])
         return np.where(positive, 1.0, -1.0)
@@ -161,12 +160,11 @@ class BinaryKernelClassifier(BinaryClassifier):
         exp(-gamma ||x - z||^2), (gamma x'z + coef0)^degree or x'z.  The papers use the rbf kernel, and (x'z + 1)^2 for
         the texts of RCV1, which is kernel="poly", gamma=1, degree=2, coef0=1.
     gamma : float, {"scale", "auto", "median"} or None, default="scale"
-        gamma > 0 of all kernels with a name but "linear".  "scale" is 1 / (n_features X.var()), "auto" or None is
-        1 / n_features, "median" is 1 / (2 m^2) with the median distance m of rows; computed from the rows of `fit` or
-        of the first `partial_fit`.
-        Try 0.1, 0.3, 1 and 3 times the value of "scale", the grid of configs/experiment/own_file.yaml.  The papers use
-        1 / (2 s^2) with a percentile s of the distances between training rows: the 20th in Zhang et al., ICML 2013, the
-        5th in Zhang et al., AAAI 2012.
+        gamma > 0 of the rbf, poly, laplacian and sigmoid kernels.  "scale" is 1 / (n_features X.var()), "auto" or None
+        is 1 / n_features, "median" is 1 / (2 m^2) with the median distance m of rows; computed from the rows of `fit`
+        or of the first `partial_fit`.  Try 0.1, 0.3, 1 and 3 times the value of "scale", the grid of
+        configs/experiment/own_file.yaml.  The papers use 1 / (2 s^2) with a percentile s of the distances between
+        training rows: the 20th in Zhang et al., ICML 2013, the 5th in Zhang et al., AAAI 2012.
     degree : float, default=3
         Degree > 0 of the poly kernel.
     coef0 : float, default=1.0

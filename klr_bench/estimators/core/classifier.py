@@ -153,7 +153,7 @@ def verbose_callback(estimator, callback):
 def row_weights(sample_weight, class_weight, X, y, classes):
     """Return the sample weight of each row times its class weight, or None without weights.
 
-    Raises ValueError for negative weights, and for weights of the wrong shape.
+    Raises ValueError for weights that are negative or not finite, and for weights of the wrong shape.
     """
     if sample_weight is None and class_weight is None:
         return None
@@ -161,13 +161,16 @@ def row_weights(sample_weight, class_weight, X, y, classes):
     if class_weight is None:
         return weights
     of_classes = compute_class_weight(class_weight, classes=classes, y=y)
+    if not ((of_classes >= 0) & (of_classes < np.inf)).all():
+        message = f"The 'class_weight' parameter must have finite weights >= 0. Got {class_weight!r}."
+        raise ValueError(message)
     return weights * of_classes[np.searchsorted(classes, y)]
 
 
 def refuse_balanced(estimator):
     """Raise ValueError if class_weight is "balanced", which `partial_fit` does not support."""
     if estimator.class_weight == "balanced":
-        why = "needs the numbers of all rows, which partial_fit does not have; give a dict, or sample_weight"
+        why = "needs the sizes of the classes, which partial_fit does not have; give a dict, or sample_weight"
         message = f"{type(estimator).__name__}: class_weight='balanced' {why}."
         raise ValueError(message)
 

@@ -18,9 +18,7 @@ from klr_bench.estimators.core.operands import operands_of
 from klr_bench.estimators.core.rows import in_layout
 
 DENSE = 0.05
-"""Fraction of nonzeros above which a block of sparse rows is multiplied as a dense block."""
-
-
+"""Fraction of nonzeros above which sparse rows are multiplied as dense rows."""
 MOST_STORED = 2**24
 """Maximum number of stored elements of omega for sparse rows; a larger omega is redrawn row by row."""
 DRAWN_AT_ONCE = 2**18
@@ -36,7 +34,7 @@ _SINE = {
 class KernelFeatures:
     """Feature map whose features are the kernel values k(x, c_j) with the centers c_j.
 
-    `centers` (D, d) are training rows, dense or CSR; see Qin et al. (2011), equation 3, line 60.
+    `centers` (D, d) are training rows, dense or CSR; see Qin et al. (2011), equation 3.
     """
 
     operands: object
@@ -104,8 +102,8 @@ class FourierFeatures:
 
     The features are z_j(x) = sqrt(2/D) cos(omega_j'x + b_j).
 
-    Qin et al. (2011), equation 14 (line 266): omega_j ~ N(0, 2 gamma I), b_j ~ U(0, 2 pi) (line 274, with
-    gamma = 1/sigma^2).  omega (d, D), b (D,); scale is sqrt(2/D) of the D that was drawn.
+    Qin et al. (2011), equation 14, with gamma = 1/sigma^2: omega_j ~ N(0, 2 gamma I), b_j ~ U(0, 2 pi).  omega (d, D),
+    b (D,); scale is sqrt(2/D) of the D that was drawn.
     """
 
     omega: np.ndarray | DrawnRows

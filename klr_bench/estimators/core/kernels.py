@@ -87,9 +87,10 @@ class Kernel:
 def gamma_of(gamma, X, center=0.0):
     """Convert the parameter gamma to a number, computed from the training rows X if necessary.
 
-    None and "auto" are 1 / d, "scale" 1 / (d v) with the variance v of all elements of X (1 where it is 0), as in
-    scikit-learn; "median" is 1 / (2 m^2) with the median m of the distances of at most MEDIAN_ROWS rows, evenly spaced
-    (where it is 0, all as for "scale").  If X is CSR, `center` (d,) is subtracted from its rows for the variance.
+    None and "auto" are 1 / d, "scale" 1 / (d v) with the variance v of all elements of X (1 where it is 0, as in
+    scikit-learn, or overflows); "median" is 1 / (2 m^2) with the median m of the distances of at most MEDIAN_ROWS rows,
+    evenly spaced (where it is 0, all as for "scale").  If X is CSR, `center` (d,) is subtracted from its rows for the
+    variance.
     """
     if gamma not in (None, *WIDTHS):
         return gamma

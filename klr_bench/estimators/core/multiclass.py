@@ -26,7 +26,10 @@ def one_vs_rest(method):
 
     @wraps(method)
     def fitted(self, *args, **kwargs):
-        arguments = signature.bind(self, *args, **kwargs).arguments
+        try:
+            arguments = signature.bind(self, *args, **kwargs).arguments
+        except TypeError:
+            return method(self, *args, **kwargs)  # raises TypeError with the name of the method
         going_on = method.__name__ == "partial_fit"
         if going_on and "classes_" in vars(self):
             many = self._has_many()

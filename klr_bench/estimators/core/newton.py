@@ -7,10 +7,10 @@ objective
     J(w) = (lam/2) ||w||^2 + sum_i v_i log(1 + exp(-y_i f_i)),    f = K a
 
 is minimized by Newton's method.  An intercept is one more coordinate of w, with the kernel value 1 and without a
-penalty.  The steps are computed by conjugate gradients: a product of the Hessian and a vector
-is a pass over the rows, in which kernel values are computed again.  The preconditioner is the Hessian of some of the
-rows, whose minimum is the starting point (Marteau-Ferey, Bach, Rudi, 2019).  All classes are solved together, so that
-each kernel value of a pass is used for all of them; their arrays have the shape (k, ...).
+penalty.  The steps are computed by conjugate gradients: a product of the Hessian and a vector is a pass over the rows,
+in which kernel values are computed again.  The preconditioner is the Hessian of the objective of a sample of rows, and
+the minimum of that objective is the starting point (Marteau-Ferey, Bach, Rudi, NeurIPS 2019).  All classes are solved
+together, so that each kernel value of a pass is used for all of them; their arrays have the shape (k, ...).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Declaration of estimator parameters as annotated attributes with constraints.
 
-@estimator
+    @estimator
     class KernelOGD(OnlineKernelClassifier):
         eta: float = parameter(0.5, POSITIVE)
 

@@ -121,7 +121,8 @@ class FeatureDescentClassifier(OnlineClassifier):
         ``log(1 + exp(-y f))``, ``max(0, 1 - y f)`` or ``(y - f)^2``.  The experiments have "hinge"; probabilities need
         "logit".
     average : bool, default=False
-        Predict with the average of the f_t, after several passes that of the last one; otherwise with the last f_t.
+        Predict with the average of the f_t, after several passes only those of the last pass; otherwise with the last
+        f_t.
     dtype : {"float32", "float64"} or None, default=None
         Precision of the features; None keeps float32 rows as they are and converts all others to float64.  w is always
         float64.

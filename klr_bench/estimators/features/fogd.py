@@ -112,9 +112,8 @@ class FourierState:
 
     def __init__(self, features, X, n_functions):
         self.features, self.descent = features, Descent(np.zeros((n_functions, features.n_features)))
-        self.sparse = (
-            sp.issparse(X) and 2 * X.nnz < X.shape[0] * X.shape[1]
-        )  # denser rows take less memory as a dense array than as CSR
+        # denser rows take less memory as a dense array than as CSR
+        self.sparse = sp.issparse(X) and 2 * X.nnz < X.shape[0] * X.shape[1]
         self.dtype = X.dtype
         self.counts, self.last_value, self.t = np.zeros(3, dtype=np.int64), 0.0, 0
 

@@ -173,8 +173,8 @@ class NOGD(FeatureDescentClassifier):
         Number B of support vectors, >= 1; takes 8 B (B + 2 rank) bytes.  In the reference of budget_all 414 give 85.1 %
         accuracy on Adult, 3,443 give 85.3 % in 110 times the time.
     rank : int or None, default=None
-        Number k of features, 1 to B; None is a fifth of B, as in the authors' code.  Eigenvalues that are 0 but for
-        rounding give none.
+        Number k of features, 1 to B; None is a fifth of B, rounded up; the authors' code takes a fifth, too.
+        Eigenvalues that are 0 but for rounding give none.
 
     Attributes
     ----------
@@ -220,7 +220,7 @@ class NOGD(FeatureDescentClassifier):
 
     @property
     def support_vectors_(self):
-        """The support vectors, of shape (n_support, n_features)."""
+        """The support vectors, in a matrix of shape (n_support_, n_features)."""
         return self._state.features.centers
 
     def last_classifier(self):
@@ -241,7 +241,7 @@ class NOGD(FeatureDescentClassifier):
     def _validate_params(self):
         super()._validate_params()
         if self.rank is not None and self.rank > self.budget:
-            message = f"rank of NOGD: expected at most budget={self.budget}, got {self.rank}."
+            message = f"The 'rank' parameter of NOGD must be at most budget={self.budget}. Got {self.rank}."
             raise ValueError(message)
 
     def _new_state(self, X):

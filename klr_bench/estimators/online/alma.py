@@ -31,8 +31,8 @@ def step_inside_the_ball(book, parameters):
 class ALMA(OneVsRestKernelClassifier):
     r"""Approximate large margin algorithm (ALMA), an online learner with a large margin.
 
-    The parameter p of the paper is 2.  On separable data its margin reaches at least 1 - alpha of the largest possible
-    one.
+    This is ALMA_p of the paper with p = 2.  On separable data the margin of f reaches at least 1 - alpha times the
+    largest possible one.
 
     Examples have length 1, x^ = k(x, .) / ||k(x, .)||.  One with y <f, x^> <= (1 - alpha) B / sqrt(j) gives update
     number j, a step that gets shorter and a projection into the unit ball:

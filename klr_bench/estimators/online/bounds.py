@@ -195,7 +195,8 @@ def oskl_support_bound(
 def separating_function(T: float, n_points: int) -> tuple[float, float]:
     """Return the cumulative loss and the norm of a function that separates the data.
 
-    The function is f_* of ICML 2013, theorem 2.  The data are `repeated_points`, with T > n_points.
+    The function is f_* of ICML 2013, theorem 2.  The data are those of
+    `klr_bench.datasets.synthetic.repeated_points`, with T > n_points.
 
     f_* has n support vectors and y f_*(x) = ln(T/n) at all n points, which are orthogonal: its loss T log(1 + n/T) is
     at most n, its norm sqrt(n) ln(T/n).  (The paper gives no sequence; its proof is in a supplement.)

@@ -85,7 +85,7 @@ class OneVsRestKernelClassifier(OnlineKernelClassifier):
     def partial_fit(self, X, y, classes=None, callback=None):
         """Continue learning from the rows of X in their order; return self.
 
-        There are no sample weights.  Parameters, returns and result are those of `KernelOGD.partial_fit`.
+        There are no sample weights; otherwise as `KernelOGD.partial_fit`.
         """
         return super().partial_fit(X, y, classes, callback=callback)
 

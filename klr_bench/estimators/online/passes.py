@@ -129,8 +129,9 @@ class OnlineClassifier(BinaryKernelClassifier):
     def partial_fit(self, X, y, classes=None, sample_weight=None, callback=None):
         """Continue learning from the rows of X in their order; return self.
 
-        The result depends on the sequence of rows only, up to rounding, not on how it is split into calls.  Kernel,
-        dtype and budget cannot change after the first call; other parameters hold for the rows that follow.
+        The result depends on the sequence of rows only, up to rounding, not on how it is split into calls.  dtype and
+        the parameters of kernel, features and budget cannot change after the first call; other parameters hold for the
+        rows that follow.
 
         Parameters
         ----------
@@ -148,7 +149,7 @@ class OnlineClassifier(BinaryKernelClassifier):
 
     @available_if(lambda self: self._is_logistic())
     def predict_proba(self, X):
-        """Return the class probabilities for the rows of X; requires the logistic loss."""
+        """Return the class probabilities (n_samples, n_classes); requires the logistic loss."""
         return self._probabilities(X)
 
     def steps(self, n_samples):

@@ -46,7 +46,7 @@ from klr_bench.estimators.online.state import (
 CHUNK = 4096
 """Number of rows whose operands are prepared at once."""
 LARGE = 16_384
-"""With more support vectors, blocks are shorter so that their kernel values fit into the cache."""
+"""With a larger budget, blocks have SHORT rows, so that their kernel values fit into the cache."""
 SHORT = 32
 
 Book = namedtuple("Book", "values y u f coef average since length number slot column total entered counts scalars")

@@ -87,7 +87,7 @@ def test_each_class_has_separate_points(average):
 
 def test_merging_requires_the_gaussian_kernel_and_cannot_change_later():
     X, y = toy(n=40)
-    with pytest.raises(ValueError, match=r"maintenance='merging' of BSGD requires kernel='rbf', got 'poly'"):
+    with pytest.raises(ValueError, match=r"The 'kernel' parameter of BSGD must be 'rbf' for merging\. Got 'poly'"):
         merging_learner(10, kernel="poly").fit(X, y)
     learner = merging_learner(10).partial_fit(X, y)
     with pytest.raises(ValueError, match="maintenance"):

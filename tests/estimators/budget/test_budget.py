@@ -225,8 +225,13 @@ def test_raises_if_values_overflow(learner):
 
 @pytest.mark.parametrize("cls", [one_pass.NORMA, one_pass.BOGD])
 def test_raises_if_shrinking_reverses_the_sign_of_f(cls):
-    with pytest.raises(ValueError, match=f"{cls.__name__}: eta \\* lam must be below 1"):
+    with pytest.raises(ValueError, match=f"The 'lam' parameter of {cls.__name__} must be below 1 / eta = "):
         cls(eta=2.0, lam=0.5).fit(*toy(n=20))
+
+
+def test_unknown_arguments_raise_an_error_that_names_the_method():
+    with pytest.raises(TypeError, match=r"fit\(\) got an unexpected keyword argument 'sample_weight'"):
+        one_pass.NORMA().fit(*toy(n=20), sample_weight=np.ones(20))
 
 
 @pytest.mark.parametrize("alpha", [0.3, 0.6, 0.9])
@@ -329,7 +334,7 @@ def test_refit_of_three_classes(layout):
 @pytest.mark.parametrize("loss", ["exponential", "square"])
 def test_refit_requires_the_logit_loss(loss):
     X, y = toy(n=20)
-    with pytest.raises(ValueError, match=rf"requires loss='logit', got loss='{loss}'; use refit=False\."):
+    with pytest.raises(ValueError, match=rf"must be 'logit' for refit=True\. Got '{loss}'; use refit=False\."):
         one_pass.BudgetOSKL(G=30.0, loss=loss, refit=True).fit(X, y)
 
 

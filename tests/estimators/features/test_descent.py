@@ -220,5 +220,5 @@ def test_a_kernel_matrix_that_overflows_is_refused():
 
 def test_the_rank_is_at_most_the_budget():
     X, y = toy(n=20)
-    with pytest.raises(ValueError, match=r"rank of NOGD: expected at most budget=10, got 11"):
+    with pytest.raises(ValueError, match=r"The 'rank' parameter of NOGD must be at most budget=10\. Got 11"):
         NOGD(10, 11).fit(X, y)

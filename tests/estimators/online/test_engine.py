@@ -289,10 +289,13 @@ def test_learners_with_weights_share_a_pass():
 
 def test_raises_for_invalid_weights():
     X, y = toy()
-    with pytest.raises(ValueError, match="class_weight='balanced' needs the numbers of all rows"):
+    with pytest.raises(ValueError, match="class_weight='balanced' needs the sizes of the classes"):
         OSKL(class_weight="balanced").partial_fit(X, y)
     with pytest.raises(ValueError, match="Negative values in data passed to `sample_weight`"):
         OSKL().fit(X, y, -np.ones(len(y)))
+    for weight in (-1.0, np.nan, np.inf):
+        with pytest.raises(ValueError, match="'class_weight' parameter must have finite weights >= 0"):
+            OSKL(class_weight={1: weight}).fit(X, y)
     with pytest.raises(ValueError, match=r"weights above 1 require loss='logit'\. The largest weight is 2"):
         OSKL(loss="square", G=50).fit(X, y, np.full(len(y), 2.0))
     with pytest.raises(ValueError, match="'class_weight' parameter of OSKL must be"):
