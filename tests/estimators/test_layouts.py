@@ -111,6 +111,15 @@ def test_the_layout_at_prediction_changes_nothing(name, options, layout, shape, 
             assert_near(decision(copy, lay(X.astype(asked))), expected, precision, asked)
 
 
+@pytest.mark.parametrize("name", EVERY)
+def test_duplicate_entries_at_the_fit_change_nothing(name):
+    X, y = rows("narrow")
+    tidy, other = (
+        decision(made(name, {}).fit(layout(X.astype("float64")), y), X) for layout in (sp.csr_matrix, untidy)
+    )
+    assert_near(other, tidy, "float64")
+
+
 @pytest.mark.parametrize("shape", [marked((shape,), usual=shape == "narrow") for shape in SHAPES])
 @pytest.mark.parametrize("precision", TOLERANCE)
 @pytest.mark.parametrize("layouts", [("dense", "csr"), ("csr", "fortran")], ids="-".join)

@@ -63,7 +63,7 @@ class ImportVectorMachine(ExpansionClassifier):
         Weight of the squared norm, > 0; None is 1 / (10 n_samples), with the sum of the weights in place of n_samples
         if rows have weights.  Try 1e-5, 1e-4, ..., 1.
     max_import_vectors : int, default=100
-        Largest number of import vectors, >= 1; with more than two classes, of each.  The q-th round takes time O(n q)
+        Largest number of import vectors, >= 1, per class if there are more than two.  The q-th round takes time O(n q)
         for every candidate; where a warning says that the objective still falls, raise it.
     n_candidates : int or None, default=None
         Number of rows, drawn at random, that are tried in each round, >= 1; None is all rows, with time O(n^2 q) for a
@@ -126,6 +126,11 @@ class ImportVectorMachine(ExpansionClassifier):
             Weights >= 0 of the rows, some above 0.
         callback : callable, default=None
             ``callback(estimator, t)`` is called after each round, t = rounds x n_samples; returning True ends the fit.
+
+        Raises
+        ------
+        ValueError
+            If parameters or data are refused, or kernel values are so large that an objective is not finite.
         """
         X, y = self._begin(X, y)
         signs, n = self._signs(y), len(y)
@@ -201,6 +206,9 @@ class _Machine:
             diagonal = new[rows, np.arange(len(rows))]
             border = K.T @ (w[:, None] * new) + lam * K[rows].T
             curvature = np.einsum("ij,ij,i->j", new, new, w) + lam * diagonal
+            if not np.isfinite(curvature).all():
+                message = "ImportVectorMachine: kernel values are too large or not finite; scale X."
+                raise ValueError(message)
             along = solve(border)
             left_over = curvature - np.sum(border * along, axis=0)
             independent = left_over > NEW * curvature

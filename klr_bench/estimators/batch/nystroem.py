@@ -235,7 +235,7 @@ class NystroemKLR(WeightedFeatures, ExpansionClassifier):
                 f"(n_centers, n_features). Got {self.centers!r} instead."
             )
             raise InvalidParameterError(message)
-        centers = check_array(self.centers, accept_sparse="csr", dtype=X.dtype)
+        centers = check_array(self.centers, accept_sparse="csr", dtype=X.dtype, input_name="centers")
         if centers.shape[1] != X.shape[1]:
             message = f"centers: expected {X.shape[1]} features as in X, got {centers.shape[1]}."
             raise ValueError(message)

@@ -25,7 +25,7 @@ from klr_bench.estimators.core.parameters import estimator
 from klr_bench.estimators.core.rows import slices
 
 LARGEST_ERROR = 1e-3
-"""Largest distance of objectives, which are at most log 2, that rounding makes negative."""
+"""A duality gap below minus this is not due to rounding: the kernel is indefinite.  Objectives are at most log 2."""
 
 
 def _signature(real):

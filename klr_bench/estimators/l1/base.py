@@ -26,7 +26,7 @@ from klr_bench.estimators.core.classifier import (
 from klr_bench.estimators.core.features import FourierFeatures, KernelFeatures, LinearFeatures
 from klr_bench.estimators.core.multiclass import fitted_learners, gather, reporting, spread
 from klr_bench.estimators.core.operands import DENSE_AT_MOST
-from klr_bench.estimators.core.rows import occurring
+from klr_bench.estimators.core.rows import occurring, without_duplicates
 from klr_bench.estimators.l1.cgd import cgd
 from klr_bench.estimators.l1.fista import fista
 from klr_bench.estimators.l1.matrix import FeatureMatrix, rows_of_a_block
@@ -49,9 +49,13 @@ class L1Classifier(BinaryKernelClassifier):
     A subclass defines the parameters and `fit`; the features are computed by `_map`.
     """
 
+    _drawn_for = None
+    """Numbers of columns and of components, and gamma, of the Fourier features; None for other features."""
+
     def _validate(self, *data, dtype, reset=False):
         order = None if self.features == "linear" else "C"
-        return checked_data(self, *data, dtype=dtype, reset=reset, order=order)
+        validated = checked_data(self, *data, dtype=dtype, reset=reset, order=order)
+        return without_duplicates(validated) if len(data) == 1 else (without_duplicates(validated[0]), *validated[1:])
 
     def _fit_classes(self, X, ys, weights, callback):
         starts = [learner._last_solution() for learner in self.estimators_]
@@ -90,19 +94,21 @@ class L1Classifier(BinaryKernelClassifier):
     def adopt(self, other):
         """Copy the classes and the feature map of another estimator prepared on the same rows."""
         self.classes_, self.n_features_in_ = other.classes_, other.n_features_in_
-        self._map, self._columns = other._map, other._columns
+        self._map, self._columns, self._drawn_for = other._map, other._columns, other._drawn_for
         if "feature_names_in_" in vars(other):
             self.feature_names_in_ = other.feature_names_in_
 
     def _feature_map(self, X, random):
+        last, self._drawn_for = self._drawn_for, None
         if self.features == "linear":
             return LinearFeatures.of(X)
         if self.features == "kernel":
             return KernelFeatures.of(X, self._kernel(X))
-        drawn, shape = getattr(self, "_map", None), (X.shape[1], self.n_components)
-        if self.warm_start and isinstance(drawn, FourierFeatures) and drawn.omega.shape == shape:
-            return drawn
-        return FourierFeatures.of(X, self.n_components, self._kernel(X).gamma, random)
+        gamma = float(self._kernel(X).gamma)
+        self._drawn_for = (X.shape[1], self.n_components, gamma)
+        if self.warm_start and self._drawn_for == last:
+            return self._map
+        return FourierFeatures.of(X, self.n_components, gamma, random)
 
     def _last_solution(self):
         return (self.coef_, self.intercept_) if self.warm_start and "coef_" in vars(self) else None
@@ -225,7 +231,8 @@ class L1Classifier(BinaryKernelClassifier):
         learners = fitted_learners(self)
         gather(self, ("coef_", "intercept_", "n_iter_", "lam_", "lambda_max_"))
         self.converged_ = np.array([getattr(learner, "converged_", False) for learner in learners])
-        self._map, self._stage, self._iterate = learners[0]._map, learners[-1]._stage, None
+        self._map, self._drawn_for = learners[0]._map, learners[0]._drawn_for
+        self._stage, self._iterate = learners[-1]._stage, None
         self._final = tuple(np.array([(learner.objective_, learner.duality_gap_) for learner in learners]).T)
         self._set_support()
 

@@ -5,8 +5,6 @@ See also Tseng and Yun; Yun and Toh.
 
 from __future__ import annotations
 
-from itertools import count
-
 import numpy as np
 
 from klr_bench.estimators.l1.problem import Iterate, soft
@@ -29,7 +27,7 @@ def cgd(problem, x, *, threshold="adaptive"):
     v = FIRST_THRESHOLD if adaptive else threshold
     margins = problem.products(x)  # line 181
     gradient, diagonal, _ = problem.slopes(margins, second=True)
-    for _ in count():
+    while True:
         H = np.clip(diagonal, 1e-10, 1e10)  # line 171
         d = soft(x - gradient / H, problem.penalty / H) - x  # line 184
         if greedy:

@@ -85,8 +85,8 @@ class L1KLR(L1Classifier):
         mean of the last 20 is within 1 % of it; the others end at or below it.  It is for comparisons of times as in
         section 4.2.1; otherwise leave it None: all but "sgd_c" then end by the gap.
     warm_start : bool, default=False
-        Start from the coefficients of the last fit, if it had as many features; Fourier features are not drawn again.
-        `l1_path` does this for a grid of lambdas.
+        Start from the coefficients of the last fit, if it had as many features; Fourier features are drawn again only
+        for another gamma.  `l1_path` does this for a grid of lambdas.
     random_state : int, RandomState instance or None, default=None
         Seed of the Fourier features and of the order of the rows in "sgd_c".
     dtype : {"float32", "float64"} or None, default=None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from itertools import count
 
 import numpy as np
 
@@ -24,7 +23,7 @@ def fista(problem, x, *, scale="identity", mu=1.0, shrink=0.8, growth=1.0):
     H = np.ones(len(x)) if scale == "identity" else None
     y, margins_y, t, bound = x, problem.products(x), 1.0, -math.inf  # line 124
     margins = margins_y
-    for _ in count(1):
+    while True:
         gradient, diagonal, dual = problem.slopes(margins, second=scale != "identity")
         loss = problem.loss(margins)
         if scale != "identity":

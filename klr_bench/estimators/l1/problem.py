@@ -135,7 +135,7 @@ class Problem:
         largest = float(np.max(np.abs(self.matrix.sums(b[None])[0][0]), initial=0.0))
         if not np.isfinite(largest):
             message = (
-                "L1KLR: the features of some rows are not finite; scale X, or choose another kernel "
+                "The features of some rows are not finite; scale X, or choose another kernel "
                 "(a polynomial kernel of fractional degree is undefined for a negative base)."
             )
             raise ValueError(message)

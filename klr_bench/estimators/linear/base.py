@@ -137,7 +137,7 @@ class IncrementalClassifier(LinearClassifier):
     n_mistakes_ : int
         Number of rows that were misclassified, y f(x) <= 0, before the classifier learned from them.
     t_ : int
-        Number of rows seen.
+        Number of rows seen, without those of weight 0.
     """
 
     n_epochs = 1

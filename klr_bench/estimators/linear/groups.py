@@ -187,6 +187,9 @@ class Subproblem:
             added = self._rows[:, p:].astype(np.float64)
             weighted = added.multiply(self._precisions[:, None]).tocsr()
             inverse = (np.eye(r) if inverse is None else inverse) + (added.T @ weighted).toarray()
+            if not np.isfinite(inverse).all():
+                message = "X'X is not finite; scale X, for example to [0, 1]."
+                raise ValueError(message)
             e, V = eigh(inverse)
             self._S = enlarged(self._S, (p + r, max(r, self._S.shape[1])))
             self._S[p:, :r] = (V / np.maximum(e, 1.0)) @ V.T  # in exact arithmetic, the eigenvalues e are at least 1

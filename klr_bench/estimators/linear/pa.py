@@ -63,7 +63,5 @@ class PassiveAggressive(Weighted, OnlineLinearClassifier):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = (
-            self.variant == 0
-        )  # a single noisy row can undo what the variant PA has learned
+        tags.classifier_tags.poor_score = self.variant == 0  # a single noisy row can undo what PA has learned
         return tags

@@ -122,7 +122,10 @@ class ApproximateKernelLR(BinaryKernelClassifier):
 
     @checked_decision
     def decision_function(self, X: Any) -> Any:
-        """Evaluate the decision function at each row of X."""
+        """Evaluate the decision function at each row of X.
+
+        The result has shape (n_samples,), or (n_samples, n_classes) for more than two classes.
+        """
         check_is_fitted(self, "pipeline_")
         return self.pipeline_.decision_function(self._validate(X, dtype=self._dtypes()))
 

@@ -13,6 +13,7 @@ import warnings
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
+from klr_bench.estimators.core.parameters import POSITIVE
 from klr_bench.estimators.l1.estimator import L1KLR
 from klr_bench.estimators.l1.problem import Iterate
 
@@ -55,7 +56,7 @@ class L1Peer(L1KLR):
     classes_, coef_, intercept_, n_iter_, objective_, duality_gap_, lam_, lambda_max_, n_features_in_, feature_names_in_
         See `L1KLR`; the iterations in n_iter_ are the library's own, 0 if it does not report them.
     converged_ : bool
-        Whether the library ended before max_iter.
+        Whether the library ended before max_iter; always True if it does not report its iterations.
     support_vectors_, n_support_
         See `L1KLR`.
 
@@ -77,7 +78,7 @@ class L1Peer(L1KLR):
 
     _parameter_constraints = {
         name: constraint for name, constraint in L1KLR._parameter_constraints.items() if name not in OTHERS
-    } | {"solver": [StrOptions(set(PEERS))]}
+    } | {"solver": [StrOptions(set(PEERS))], "tol": [POSITIVE]}
 
     def __init__(
         self,

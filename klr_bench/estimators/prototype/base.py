@@ -193,28 +193,34 @@ class PrototypeClassifier(BinaryClassifier):
             if callback is not None:
                 callback(self, self.n_iter_)
             return
-        descend = self._descend if solver == "lbfgs" else self._go_on
-        if not descend(solver, x, rows, held_out, parts, random, callback):
+        if solver == "lbfgs":
+            ended = self._descend(x, rows, parts, callback)
+        else:
+            ended = self._go_on(solver, x, rows, held_out, parts, random, callback)
+        if not ended:
             message = (
                 f"PrototypeKLR: the objective was still decreasing after {self.max_iter} passes; increase max_iter."
             )
             warnings.warn(message, ConvergenceWarning, stacklevel=4)
 
-    def _descend(self, solver, x, rows, held_out, parts, random, callback):
-        """Run L-BFGS on all training rows; return True if it converged."""
+    def _descend(self, x, rows, parts, callback):
+        """Run L-BFGS on all training rows; return False if more passes could improve the objective."""
+        stopped = False
 
         def watch(x):
+            nonlocal stopped
             self.n_iter_ += 1
             if callback is not None:
                 self._publish(x)
-                if callback(self, self.n_iter_):
+                stopped = bool(callback(self, self.n_iter_))
+                if stopped:
                     raise StopIteration
 
         rows = Rows(rows.X.astype(np.float64), rows.y, rows.origin, rows.v)
         limits = {"tol": 1e-2 * self.tol, "max_iter": self.max_iter}
         x, self.converged_ = lbfgs(self._model, x, rows, parts, callback=watch, **limits)
         self._publish(x)
-        return self.converged_
+        return self.converged_ or stopped
 
     def _go_on(self, solver, x, rows, held_out, parts, random, callback):
         """Run a mini-batch solver; return False if more passes could improve the objective."""

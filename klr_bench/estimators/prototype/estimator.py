@@ -199,7 +199,7 @@ class PrototypeKLR(WeightedFeatures, PrototypeClassifier):
         Raises
         ------
         ValueError
-            Parameters out of range, a single class, more prototypes than rows, lazy=True with another kernel.
+            If parameters or data are refused, such as more prototypes than rows, or lazy=True with dense rows.
         """
         X, y = self._first_rows(X, y, sample_weight)
         self._check(X)

@@ -34,7 +34,8 @@ PARTS = ("b", "u", "theta")
 class Layout:
     """Positions of the intercepts, coefficients, prototypes and theta in one parameter vector.
 
-    There are M scores per row, J prototypes and d features; the names of the four parts are b_0, b, u and theta.
+    There are M scores per row, J prototypes and d features.  The vector consists of three parts: "b", which has the
+    intercepts b_0 and then the coefficients b, "u" and "theta".
     """
 
     M: int

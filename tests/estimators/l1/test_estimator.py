@@ -190,6 +190,13 @@ def test_a_warm_start_begins_where_the_last_fit_ended(solver):
     assert model.fit(X[:, :3], y).coef_.shape == (30,)
 
 
+def test_a_warm_start_uses_a_new_gamma():
+    X, y = toy()
+    shared = {"features": "fourier", "n_components": 30, "tol": 1e-8, "random_state": 0}
+    model = L1KLR(gamma=0.1, warm_start=True, **shared).fit(X, y).set_params(gamma=1.0).fit(X, y)
+    np.testing.assert_allclose(model.coef_, L1KLR(gamma=1.0, **shared).fit(X, y).coef_, atol=1e-3)
+
+
 def test_the_second_stage_keeps_the_support_and_has_a_tenth_of_lambda():
     X, y = toy()
     one, seen = L1KLR(lam=4.0, tol=1e-8, gamma=0.7).fit(X, y), []

@@ -204,6 +204,7 @@ def test_validation_rows_are_held_out_and_the_best_pass_is_kept():
     np.testing.assert_array_equal(model._x, kept[int(np.argmin(losses))])
 
 
+@pytest.mark.filterwarnings("error")
 def test_the_callback_sees_the_start_and_stops():
     X, y = three_classes()
     for solver in ("lbfgs", "adam", "alternating", "gradient"):
