@@ -34,7 +34,7 @@ from klr_bench.estimators.core.rows import slices
 ROWS_PER_CENTER, LEAST_ROWS, MANY_ROWS = 16, 2000, 16_000
 """Number of rows of the preconditioner, per center, and its limits; above MANY_ROWS half as many per center."""
 LEAST_LAM = 1e-2
-"""Least lam of the sample, times its number of rows.  With less, its Hessian says little about that of all rows."""
+"""Least lam of a sample of few rows, times their number.  With less, its Hessian says little about that of all rows."""
 PATH_ROWS = 4
 """Of more than LEAST_ROWS rows, every PATH_ROWS-th is used for the larger values of lam."""
 JITTER = {"float32": 1e-7, "float64": 1e-13}
@@ -109,7 +109,7 @@ class NewtonCG:
         if fit_intercept:
             self._Z = np.column_stack([self._Z, np.ones(len(self._Z), dtype=centers.dtype)])
         self._signs, self._shares = signs, shares / shares.sum()
-        self._sample_lam = max(lam, LEAST_LAM / len(shares))
+        self._sample_lam = max(lam, LEAST_LAM * (1 - shares.sum()) / len(shares))
         self.w, self.distance = np.zeros((len(signs), len(self._penalized))), np.full(len(signs), np.inf)
         self._solve_sample(max(lam / np.sqrt(shares.sum()), self._sample_lam))
 
@@ -132,9 +132,8 @@ class NewtonCG:
         self.objective = sums[:, -1] + self.lam / 2 * np.sum(self._penalized * self.w**2, axis=1)
         self.gradient = self._back(sums[:, :-1]) + self.lam * self._penalized * self.w
         if not np.all(self.distance <= KEPT_FACTOR * self.objective):
-            self._factors = [
-                self._sample_derivatives(w, signs, self._sample_lam)[1] for w, signs in zip(self.w, self._signs, strict=True)
-            ]
+            points = zip(self.w, self._signs, strict=True)
+            self._factors = [self._sample_derivatives(w, signs, self._sample_lam)[1] for w, signs in points]
         self.distance = np.sum(self.gradient * self._precondition(self.gradient), axis=1) / 2
 
     def unfinished(self):
