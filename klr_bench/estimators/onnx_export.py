@@ -89,7 +89,8 @@ def to_onnx(model):
     f = node("Cast", f, to=TensorProto.FLOAT)
     many = len(model.classes_) > 2
     scores = f if many else node("Concat", node("Neg", f), f, axis=1)
-    labels = constant("classes", model.classes_)
+    classes = model.classes_
+    labels = constant("classes", classes.astype(object) if classes.dtype.kind == "U" else classes)  # for onnx 1.15
     node("Gather", labels, node("ArgMax", scores, axis=1, keepdims=0), name="label")
     if not hasattr(model, "predict_proba"):
         node("Identity", f, name="decision")
