@@ -18,7 +18,7 @@ from klr_bench.errors import KlrBenchError, error_context, fail
 from klr_bench.metrics.labels import METRICS
 from klr_bench.metrics.metric import Metric
 from klr_bench.parsing import FileName, Model, OpenModel, Words, between, check_choice, parse, refuse
-from klr_bench.results.migrate import upgraded_manifest
+from klr_bench.results.migrate import upgrade_manifest
 from klr_bench.results.store import SCHEMA_VERSION, refuse_newer
 from klr_bench.results.variants import Variant
 from klr_bench.yaml_file import read_yaml
@@ -202,7 +202,7 @@ def read_manifest(folder: Path) -> Manifest:
     refuse_newer(content, path)
     with error_context(path, AGAIN):
         is_first = isinstance(content, Mapping) and content.get("schema_version") == 1
-        manifest = parse(Manifest, upgraded_manifest(content) if is_first else content)
+        manifest = parse(Manifest, upgrade_manifest(content) if is_first else content)
         config = manifest.config
         for key, metric in manifest.own_metrics.items():
             if metric.name != key:

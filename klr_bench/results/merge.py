@@ -133,6 +133,10 @@ def _merge_selections(target: Path, folder: Path) -> list[str]:
 
 
 def _are_equal(first: Any, other: Any) -> bool:
+    """Return True if two files of selection scores have equal keys and scores.
+
+    Failed fits are not compared, because a fit may exceed its time limit on one machine only.
+    """
     if not (isinstance(first, dict) and isinstance(other, dict) and first.keys() == other.keys()):
         return False
     pairs = [

@@ -48,7 +48,7 @@ def algorithm_name(name: str) -> str:
     return match[1] if match else name
 
 
-def upgraded_manifest(content: Any) -> Any:
+def upgrade_manifest(content: Any) -> Any:
     """Convert a manifest from version 1 to version 2; return anything else unchanged."""
     content = deepcopy(content)
     with suppress(KeyError, TypeError, ValueError, AttributeError):

@@ -21,7 +21,7 @@ from klr_bench.files import read_regular
 from klr_bench.parsing import OpenModel, between, parse
 
 NAME = "progress.json"
-LARGEST = 4 * 10**6
+MAX_BYTES = 4 * 10**6
 """Maximum size of the file in bytes."""
 MOST_LISTED = 100
 """Maximum number of running tasks and of failures that the file lists; the counts include all of them."""
@@ -95,7 +95,7 @@ def read_progress(folder: Path) -> Progress | None:
     path = folder / NAME
     with error_context(path, "The next run writes the file again."):
         try:
-            content = json.loads(read_regular(path, LARGEST))
+            content = json.loads(read_regular(path, MAX_BYTES))
         except FileNotFoundError:
             return None
         except (ValueError, RecursionError):

@@ -1,6 +1,6 @@
 """Results folder of an experiment: one JSON file per cell, and tables built from them.
 
-results/<experiment>/cells/<key>.json    one cell: record, checkpoints, bins, rows, hash of its configuration
+    results/<experiment>/cells/<key>.json    one cell: record, checkpoints, bins, rows, hash of its configuration
     results/<experiment>/cells.index         cached rows of the tables, from a thousand cells on
     results/<experiment>/records.csv         one row per cell: COLUMNS in this order, then the user's own metrics
     results/<experiment>/traces.csv          key, t, elapsed_s, metric, value

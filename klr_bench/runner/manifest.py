@@ -88,9 +88,7 @@ def _labels(previous: Mapping[str, Any], group: str) -> dict[str, str]:
 def git_state(folder: Path) -> tuple[str | None, list[str]]:
     """Return the git commit of the package, and the files modified since that commit.
 
-    Only files of the package and of `configs/` are listed.
-
-    Return (None, []) if the package is not in a git checkout.
+    Only files of the package and of `configs/` are listed.  Return (None, []) if the package is not in a git checkout.
     """
     root = folder.parent
     if not (root / ".git").exists():

@@ -198,9 +198,8 @@ def run_stream(cell: Cell, chosen: EstimatorSpec, folder: Path) -> CellFile:
                 cell.source.check_unchanged()
                 progress.save(path, cell.key)
         cell.source.check_unchanged()
-        if (
-            progress.window.n >= split.window / 2 or not progress.points
-        ):  # metrics computed on fewer rows would be noisy
+        # Metrics of a last window with fewer rows would be noisy.
+        if progress.window.n >= split.window / 2 or not progress.points:
             progress.close_window()
         measured = progress.metrics() | ({} if load is None else {"load": load})
         ended = completed(cell, progress.parameters, measured, machine.processor(), timed_out=timed_out)

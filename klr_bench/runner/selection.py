@@ -163,11 +163,10 @@ def selection_score(metric: Metric, predictions: Predictions) -> Score:
 
 
 def choose(scores: Sequence[Sequence[Score]], tolerance: float = 0.0) -> int | None:
-    """Return the index of the first candidate whose mean score is (almost) the highest.
+    """Return the index of the first candidate whose mean score is within `tolerance` of the best.
 
-    Return None if all candidates have failed.
-
-    `scores` has one row per candidate and one column per fold.  A candidate that failed in any fold is never chosen.
+    `scores` has one row per candidate and one column per fold.  A candidate that failed in any fold is never chosen;
+    return None if this leaves none.
     """
     means = [_mean(row) for row in scores]
     best = max(means)

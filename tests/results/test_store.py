@@ -27,7 +27,7 @@ from klr_bench.files import read_json, read_regular, write_atomic, write_json
 from klr_bench.metrics.labels import METRICS
 from klr_bench.report.load import load_results, read_results
 from klr_bench.results import store as store_module
-from klr_bench.results.migrate import parse_variant, upgraded_manifest
+from klr_bench.results.migrate import parse_variant, upgrade_manifest
 from klr_bench.results.store import COLUMNS, TRACE_COLUMNS, CellFile, Record, Store, read_variant
 from klr_bench.results.variants import Variant, variant_text
 
@@ -253,9 +253,9 @@ def test_manifests_of_version_1_are_converted() -> None:
         "against": {"gain": {"R": 1.0, "loss": "logit"}},
     }
     content = {"config": old, "labels": {"algorithms": {"l1_cgd_kernel": "L1"}, "datasets": {}}}
-    assert upgraded_manifest(content) == {"config": new, "labels": {"algorithms": {"l1_cgd": "L1"}, "datasets": {}}}
+    assert upgrade_manifest(content) == {"config": new, "labels": {"algorithms": {"l1_cgd": "L1"}, "datasets": {}}}
     for other in (None, [], {"config": 5}, {"config": {"algorithms": [1]}}, {"config": {"against": {"a": None}}}):
-        assert upgraded_manifest(other) == other
+        assert upgrade_manifest(other) == other
 
 
 @pytest.mark.parametrize("call", ["os.fsync", "pathlib.Path.replace"])

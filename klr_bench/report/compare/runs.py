@@ -16,7 +16,7 @@ from klr_bench.report.labels import column_label
 from klr_bench.report.load import Results, read_results
 from klr_bench.report.manifest import Column, Manifest
 from klr_bench.report.measured import SIZES, Row
-from klr_bench.results.migrate import upgraded_manifest
+from klr_bench.results.migrate import upgrade_manifest
 from klr_bench.yaml_file import read_yaml
 
 MethodKey = tuple[str, Column]
@@ -105,7 +105,7 @@ def read_two(first: Path, second: Path) -> list[Run]:
     runs = []
     for folder in (first, second):
         results, content = read_results(folder), read_yaml(folder / "manifest.yaml")
-        content = upgraded_manifest(content) if results.manifest.schema_version == 1 else content
+        content = upgrade_manifest(content) if results.manifest.schema_version == 1 else content
         name = sanitize(folder.name if first.name != second.name else folder)
         runs.append(Run(name, folder, results, results.manifest, content))
     return runs

@@ -57,7 +57,7 @@ def open_executor(parallel: ParallelConfig, n_jobs: int | None, say: Say) -> Exe
     return executor
 
 
-LONGEST = 2000
+MAX_MESSAGE_LENGTH = 2000
 """Maximum number of characters of an error message."""
 
 
@@ -92,4 +92,4 @@ def exception_message(error: BaseException) -> str:
     text = str(error) if isinstance(error, KlrBenchError) else f"{type(error).__name__}: {error}"
     if isinstance(error, SystemExit):
         text += ". Remove the call to exit from the estimator or metric."
-    return shortened(text, LONGEST).encode("utf-8", "backslashreplace").decode()
+    return shortened(text, MAX_MESSAGE_LENGTH).encode("utf-8", "backslashreplace").decode()

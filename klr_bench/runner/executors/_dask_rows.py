@@ -81,7 +81,7 @@ def dask_rows(
     client.wait_for_workers(1)
     workers = list(client.nthreads())
     n_blocks = -(-X.shape[0] // block_rows)
-    ends = [n_blocks * one // len(workers) for one in range(len(workers) + 1)]
+    ends = [n_blocks * i // len(workers) for i in range(len(workers) + 1)]
     parts = []
     for first, end in pairwise(ends):
         if first < end:

@@ -24,9 +24,8 @@ OTHER_CODE, NO_DATA = "other code", "no data"
 def run_here(item: Fold | Cell, call: partial[Any]) -> Any:
     """Run a call on a fold or cell with the data on this machine; return its result.
 
-    `item` is the first argument of the call.
-
-    Return a Failure if that is not possible, with status OTHER_CODE or NO_DATA if another worker may be able to.
+    `item` is the first argument of the call.  If this worker cannot run the call, return a Failure with the status
+    OTHER_CODE or NO_DATA.
     """
     machine.follow(os.getppid())  # all workers on this machine have this parent
     try:

@@ -30,6 +30,7 @@ from klr_bench.runner import machine
 from klr_bench.runner.executors import Failure, Say, Task, call_safely
 from klr_bench.runner.executors.serial import SerialExecutor
 
+# joblib warns about cancelled tasks when the results are no longer read, as after Ctrl-C.
 warnings.filterwarnings("ignore", "\\d+ tasks which were still being processed", UserWarning, "joblib")
 PARENT_CHECK_S = 0.5
 """Seconds between a worker's checks that its parent process is still running."""
