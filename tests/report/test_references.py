@@ -50,7 +50,7 @@ def test_a_reference_names_its_commit_and_machine_and_has_the_tables_of_its_reco
             f"output=results/reference/{folder.name}/report format=md,tex,csv"
         )
         assert DECIMAL.sub("", text) == DECIMAL.sub("", committed), again
-        assert decimals(text) == pytest.approx(decimals(committed), rel=1e-6), again
+        assert decimals(text) == pytest.approx(decimals(committed), rel=1e-8), again
 
 
 def test_a_number_that_the_records_have_is_shown() -> None:

@@ -113,9 +113,9 @@ class OnlineKernelClassifier(OnlineClassifier):
         """Fit learners with equal values of `pass_key` in one pass; return a `SharedFit`."""
         return SharedFit(estimators, X, y, callback)
 
-    def _update(self, stream=0):
+    def _update(self, draws=0):
         parameters, radius = self._rule_arguments()
-        return Update(type(self)._rule, parameters, radius, stream)
+        return Update(type(self)._rule, parameters, radius, draws)
 
     def _dtype_of_rows(self):
         return self._state.support.dtype

@@ -19,17 +19,17 @@ from klr_bench.protocols import declares
 class Update(NamedTuple):
     """Compiled update rule of a learner, its parameters, and the maximum norm of f (the radius).
 
-    Learners with the same `stream` get the same random draws.
+    Learners with the same `draws` get the same random draws.
     """
 
     rule: Any
     parameters: Sequence[float]
     radius: float
-    stream: int = 0
+    draws: int = 0
 
 
 def _key_without_radius(update):
-    return id(update.rule), *update.parameters, update.stream
+    return id(update.rule), *update.parameters, update.draws
 
 
 def grouped(updates):
