@@ -114,8 +114,14 @@ def run(name: str) -> bool:
     if name.startswith(PART):
         part = name.removeprefix(PART)
         return run_python("scripts/benchmark", part)
-    complete = run_python("-m", "klr_bench", "run", *arguments_of(name))
-    return run_python("-m", "klr_bench", "report", f"experiment={name}", "format=md,tex,csv") and complete
+    return run_python("-m", "klr_bench", "run", *arguments_of(name))
+
+
+def write_report(name: str) -> None:
+    """Write the report of a reference, whose verdicts can depend on other references."""
+    places = f"results_dir={KEPT}", f"output={KEPT / name / 'report'}"
+    if not run_python("-m", "klr_bench", "report", f"experiment={name}", "format=md,tex,csv", *places):
+        raise RuntimeError(f"the report of {name} failed")
 
 
 def arguments_of(name: str) -> list[str]:
@@ -147,11 +153,11 @@ def keep(name: str, seconds: float) -> None:
         for table in TABLES:
             if (RESULTS / name / f"{table}.csv").exists():
                 shutil.copy(RESULTS / name / f"{table}.csv", new)
-        shutil.copytree(RESULTS / name / "report", new / "report")
         if (KEPT / name).exists():
             (KEPT / name).rename(old)
         new.rename(KEPT / name)
         shutil.rmtree(old, ignore_errors=True)
+        write_report(name)
     rows: dict[str, list[str]] = {}
     if TIMES.exists():
         with TIMES.open(encoding="utf-8", newline="") as file:

@@ -108,7 +108,7 @@ def read_index(path: Path) -> dict[str, Row]:
 
 
 def _format() -> list[Any]:
-    """Return the format of an index file: its version, the schema version, columns and valid ranges."""
+    """Return the format of an index file: its version, and the schema, columns and ranges."""
     limits = sorted((name, str(metric.low), str(metric.high)) for name, metric in RANGES.items())
     return [2, SCHEMA_VERSION, *COLUMNS, *map(list, limits)]
 
