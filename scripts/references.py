@@ -117,11 +117,13 @@ def run(name: str) -> bool:
     return run_python("-m", "klr_bench", "run", *arguments_of(name))
 
 
-def write_report(name: str) -> None:
-    """Write the report of a reference, whose verdicts can depend on other references."""
+def report(name: str) -> bool:
+    """Write the report of an experiment beside the other references; return True if it succeeds.
+
+    The verdict on a number can depend on the records of another experiment.
+    """
     places = f"results_dir={KEPT}", f"output={KEPT / name / 'report'}"
-    if not run_python("-m", "klr_bench", "report", f"experiment={name}", "format=md,tex,csv", *places):
-        raise RuntimeError(f"the report of {name} failed")
+    return run_python("-m", "klr_bench", "report", f"experiment={name}", "format=md,tex,csv", *places)
 
 
 def arguments_of(name: str) -> list[str]:
@@ -157,7 +159,6 @@ def keep(name: str, seconds: float) -> None:
             (KEPT / name).rename(old)
         new.rename(KEPT / name)
         shutil.rmtree(old, ignore_errors=True)
-        write_report(name)
     rows: dict[str, list[str]] = {}
     if TIMES.exists():
         with TIMES.open(encoding="utf-8", newline="") as file:
@@ -189,6 +190,7 @@ def make(name: str) -> float | None:
         complete = run(name)
         if complete:
             keep(name, before + time.monotonic() - start)
+            complete = name.startswith(PART) or report(name)
     finally:
         seconds = before + time.monotonic() - start
         path.write_text(json.dumps({"commit": commit, "seconds": seconds, "complete": complete}), "utf-8")

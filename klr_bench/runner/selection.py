@@ -163,7 +163,7 @@ def selection_score(metric: Metric, predictions: Predictions) -> Score:
 
 
 def choose(scores: Sequence[Sequence[Score]], tolerance: float = 0.0) -> int | None:
-    """Return the first candidate whose mean score is within `tolerance` of the best, as its index.
+    """Return the index of the first candidate within `tolerance` of the best mean score.
 
     `scores` has one row per candidate and one column per fold.  A candidate that failed in any fold is never chosen;
     return None if this leaves none.
