@@ -40,7 +40,7 @@ def print_plan(
 
 
 def _cell_counts(cells: Sequence[Cell]) -> Iterator[str]:
-    """Yield a line with the number of cells of each algorithm, for data sets with equal numbers."""
+    """Yield the numbers of cells per algorithm, one line for data sets with equal numbers."""
     counts: dict[str, Counter[str]] = {}
     for cell in cells:
         counts.setdefault(cell.source.name, Counter())[cell.algorithm] += 1

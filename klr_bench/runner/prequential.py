@@ -198,7 +198,7 @@ def run_stream(cell: Cell, chosen: EstimatorSpec, folder: Path) -> CellFile:
                 cell.source.check_unchanged()
                 progress.save(path, cell.key)
         cell.source.check_unchanged()
-        # Metrics of a last window with fewer rows would be noisy.
+        # A last window with fewer rows is left out, because its metrics would be noisy.
         if progress.window.n >= split.window / 2 or not progress.points:
             progress.close_window()
         measured = progress.metrics() | ({} if load is None else {"load": load})

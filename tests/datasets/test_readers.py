@@ -386,7 +386,7 @@ def test_unusual_but_valid_delimited_text(
 @pytest.mark.parametrize(
     ("content", "spec", "reason"),
     [
-        ("x,class\n1,a\n", {"label_column": "clas"}, "there is no label column 'clas' (data.label); expected the na"),
+        ("x,class\n1,a\n", {"label_column": "clas"}, "there is no label column 'clas' (data.label); expected the name"),
         ("x,class\n1,a\n", {"label_column": 2}, "no label column 2 (data.label); expected a position from 0 to 1 or f"),
         ("1,a\n2,b\n", {"label_column": "class"}, "the file has no header, so a position is needed."),
         ("1,2,a\n", {"n_features": 5}, "expected n_features=5 feature columns, got 2; omit data.n_features="),

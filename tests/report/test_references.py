@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import scipy
 
 from klr_bench.cli import main
 from klr_bench.report import FORMATS
@@ -19,7 +20,7 @@ DECIMAL = re.compile(r"-?\d+\.\d+(?:e-\d+)?")
 
 
 def decimals(text: str) -> list[float]:
-    """Return the numbers of a table, whose last digits depend on the version of SciPy."""
+    """Return the numbers of a table."""
     return [float(number) for number in DECIMAL.findall(text)]
 
 
@@ -49,8 +50,10 @@ def test_a_reference_names_its_commit_and_machine_and_has_the_tables_of_its_reco
             f"klr-bench report experiment={folder.name} results_dir=results/reference "
             f"output=results/reference/{folder.name}/report format=md,tex,csv"
         )
-        assert DECIMAL.sub("", text) == DECIMAL.sub("", committed), again
-        assert decimals(text) == pytest.approx(decimals(committed), rel=1e-8), again
+        if scipy.__version__.startswith("1.11."):  # the last digits of its statistics differ
+            assert decimals(text) == pytest.approx(decimals(committed), rel=1e-8), again
+            text, committed = DECIMAL.sub("", text), DECIMAL.sub("", committed)
+        assert text == committed, again
 
 
 def test_a_number_that_the_records_have_is_shown() -> None:

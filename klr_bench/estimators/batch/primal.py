@@ -25,7 +25,7 @@ from klr_bench.estimators.core.parameters import estimator
 from klr_bench.estimators.core.rows import slices
 
 LARGEST_ERROR = 1e-3
-"""A duality gap below minus this is not due to rounding: the kernel is indefinite.  Objectives are at most log 2."""
+"""Largest rounding error of objectives, which are at most log 2.  A gap below minus this means an indefinite kernel."""
 
 
 def _signature(real):

@@ -14,7 +14,7 @@ from klr_bench.estimators.core.classifier import Classifier, checked_data, disti
 from klr_bench.estimators.core.kernels import KERNELS, MORE_KERNELS, PRECOMPUTED, WIDTHS, Kernel, gamma_of
 from klr_bench.estimators.core.multiclass import fit_classes
 from klr_bench.estimators.core.parameters import NUMBER, POSITIVE, SEED, estimator, parameter
-from klr_bench.estimators.core.rows import make_writable, without_duplicates
+from klr_bench.estimators.core.rows import make_writable
 
 ANY_KERNEL = [StrOptions({*KERNELS, *MORE_KERNELS}), callable]
 """Constraints of `kernel`, for classes that accept all kernels."""
@@ -100,10 +100,7 @@ class BinaryClassifier(Classifier):
     def _validate(self, *data, dtype, reset=False):
         if not reset and self._is_valid(*data, dtype=dtype):
             return data[0] if len(data) == 1 else data
-        validated = checked_data(self, *data, dtype=dtype, reset=reset, order="C", accept_large_sparse=True)
-        if len(data) == 1:
-            return without_duplicates(validated)
-        return without_duplicates(validated[0]), *validated[1:]
+        return checked_data(self, *data, dtype=dtype, reset=reset, order="C", accept_large_sparse=True)
 
     def _is_valid(self, X, y=None, *, dtype):
         """Return True if scikit-learn's validation would return X and y unchanged.

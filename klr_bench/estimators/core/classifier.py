@@ -13,6 +13,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from klr_bench.estimators.core.rows import without_duplicates
 from klr_bench.estimators.core.threads import single_threaded_blas
 
 LEARNED = ("coef_", "dual_coef_", "intercept_", "prototypes_", "objective_")
@@ -54,14 +55,18 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
 
 def checked_data(estimator, *data, **options):
-    """Validate X, or X and y; the error message has a hint for missing values and strings in X."""
+    """Validate X, or X and y, and sum duplicate entries of a CSR matrix X.
+
+    The error message has a hint for missing values and strings in X.
+    """
     try:
-        return validate_data(estimator, *data, accept_sparse="csr", **options)
+        validated = validate_data(estimator, *data, accept_sparse="csr", **options)
     except ValueError as error:
         if "X contains NaN" not in str(error) and "could not convert string" not in str(error):
             raise
         message = f"{error}\nklr_bench.TablePreparer converts tables with missing values and strings to numbers."
         raise ValueError(message) from error
+    return without_duplicates(validated) if len(data) == 1 else (without_duplicates(validated[0]), *validated[1:])
 
 
 def checked_fit(method):

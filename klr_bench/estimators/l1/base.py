@@ -26,7 +26,7 @@ from klr_bench.estimators.core.classifier import (
 from klr_bench.estimators.core.features import FourierFeatures, KernelFeatures, LinearFeatures
 from klr_bench.estimators.core.multiclass import fitted_learners, gather, reporting, spread
 from klr_bench.estimators.core.operands import DENSE_AT_MOST
-from klr_bench.estimators.core.rows import occurring, without_duplicates
+from klr_bench.estimators.core.rows import occurring
 from klr_bench.estimators.l1.cgd import cgd
 from klr_bench.estimators.l1.fista import fista
 from klr_bench.estimators.l1.matrix import FeatureMatrix, rows_of_a_block
@@ -50,12 +50,11 @@ class L1Classifier(BinaryKernelClassifier):
     """
 
     _drawn_for = None
-    """Numbers of columns and of components, and gamma, of the Fourier features; None for other features."""
+    """(n_features, n_components, gamma) for which Fourier features were drawn; None for other features."""
 
     def _validate(self, *data, dtype, reset=False):
         order = None if self.features == "linear" else "C"
-        validated = checked_data(self, *data, dtype=dtype, reset=reset, order=order)
-        return without_duplicates(validated) if len(data) == 1 else (without_duplicates(validated[0]), *validated[1:])
+        return checked_data(self, *data, dtype=dtype, reset=reset, order=order)
 
     def _fit_classes(self, X, ys, weights, callback):
         starts = [learner._last_solution() for learner in self.estimators_]

@@ -20,7 +20,7 @@ from klr_bench.protocols import FIRST
 ENOUGH = 100_000
 """Number of steps after which a further pass improves little."""
 MOST_PASSES = 10
-"""Largest number of passes if `n_epochs` is None, for most learners."""
+"""Largest number of passes if `n_epochs` is None; a learner can have another one."""
 SORTED = 50
 """Minimum number of rows for which sorted labels trigger a warning."""
 
