@@ -81,6 +81,8 @@ def line_search(step, slack, softness, squares, e, v, sigma, norms, c):
         return step
     low, high, side = 0.0, step, 0
     at_low = slope(0.0, slack, squares, e, v, sigma, norms, c)
+    if (at_low < 0.0) == (at_high < 0.0):  # the maximum is at 0 up to rounding errors
+        return 0.0
     for _ in range(MAX_SECANTS):
         step = (low * at_high - high * at_low) / (at_high - at_low)
         value = slope(step, slack - softness * step, squares, e, v, sigma, norms, c)

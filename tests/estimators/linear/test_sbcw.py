@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from klr_bench import BatchConfidenceWeighted, FeatureGeneratingMachine, SparseBatchConfidenceWeighted
 from klr_bench.estimators.core.vectors import highest
-from klr_bench.estimators.linear.groups import Subproblem, conjugate
+from klr_bench.estimators.linear.groups import Subproblem, conjugate, line_search
 from tests.estimators.linear.samples import toy
 from tests.reference import sparse_linear as reference
 
@@ -212,3 +212,11 @@ def test_rounding_errors_of_the_dual_objective_raise_an_error():
     assert all(re.match(r"Rounding errors made the dual objective invalid .*; scale X", message) for message in refused)
     c = np.empty(3)
     assert not np.isfinite(conjugate(np.array([np.inf, 1.0, np.inf]), 0.01, c)), "it ends"
+
+
+@pytest.mark.parametrize("slack", [0.0, -1e-16])
+@pytest.mark.parametrize("step", [1e-20, 1e-17])
+def test_a_variable_at_its_maximum_up_to_rounding_errors_does_not_move(slack, step):
+    """Where the slopes at both ends are the same number, no secant exists."""
+    squares, e, v, norms, c = np.ones(2), np.zeros(2), np.zeros(2), np.empty(2), np.empty(2)
+    assert line_search(step, slack, 0.05, squares, e, v, 1.0, norms, c) == 0.0
