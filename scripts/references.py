@@ -144,8 +144,12 @@ def keep(name: str, seconds: float) -> None:
     if name.startswith(PART):
         (KEPT / "benchmark").mkdir(exist_ok=True)
         source = RESULTS / "benchmark"
-        for file in (source / "machine.csv", *source.glob(f"{name.removeprefix(PART)}.*")):
+        for file in source.glob(f"{name.removeprefix(PART)}.*"):
             shutil.copy(file, KEPT / "benchmark")
+        files = [folder / "machine.csv" for folder in (KEPT / "benchmark", source)]
+        machines = pd.concat([pd.read_csv(file, dtype=str) for file in files if file.exists()])
+        machines = machines.drop_duplicates("part", keep="last").sort_values("part")
+        machines.to_csv(KEPT / "benchmark" / "machine.csv", index=False)
     else:
         new, old = KEPT / f".{name}.new", KEPT / f".{name}.old"
         for folder in (new, old):

@@ -31,7 +31,7 @@ stream_learners  OSKL with a budget, FOGD and AROW on a text file of KLR_BENCH_S
         reading the file and with Vowpal Wabbit, if it is installed
 
 MAGIC, Adult, IJCNN1, MNIST, cod-rna and Covertype are downloaded or come from KLR_BENCH_MIRROR.  Results are printed
-and written as CSV files, together with a description of the machine.
+and written as CSV files; machine.csv has the commit and the machine of each part.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import csv
 import platform
+import subprocess
 import time
 from pathlib import Path
 
@@ -60,6 +61,7 @@ import l1
 import loop
 import numba
 import numpy as np
+import pandas as pd
 import passes
 import peers
 import small
@@ -94,13 +96,16 @@ PARTS = {
 
 
 def machine():
-    """Return the properties of the machine and libraries that affect the results."""
+    """Return the commit and the properties of the machine and libraries that affect the results."""
     processor = next(
         (line.partition(":")[2].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")),
         platform.processor(),
     )
     blas = next(library for library in threadpool_info() if "numpy" in library["filepath"])
+    describe = ["git", "describe", "--always", "--exclude=*", "--dirty", "--abbrev=10"]
+    git = subprocess.run(describe, capture_output=True, text=True)
     return {
+        "commit": git.stdout.strip(),
         "processor": processor,
         "blas": f"{blas['internal_api']} {blas['version']}, {blas.get('architecture')} kernels",
         "python": platform.python_version(),
@@ -121,6 +126,14 @@ def write(path, rows):
         writer.writerows(rows)
 
 
+def keep_machine(output, part):
+    """Replace the row of a part in machine.csv."""
+    path = output / "machine.csv"
+    known = [pd.read_csv(path, dtype=str)] if path.exists() else []
+    rows = pd.concat([*known, pd.DataFrame([{"part": part, **machine()}])])
+    rows.drop_duplicates("part", keep="last").sort_values("part").to_csv(path, index=False)
+
+
 def main(arguments):
     output = Path(next((a.partition("=")[2] for a in arguments if a.startswith("output=")), "results/benchmark"))
     selected = [argument for argument in arguments if "=" not in argument] or list(PARTS)
@@ -129,7 +142,6 @@ def main(arguments):
         print(__doc__)
         return 2
     output.mkdir(parents=True, exist_ok=True)
-    write(output / "machine.csv", [machine()])
     print(", ".join(f"{key} {value}" for key, value in machine().items()))
     for name in selected:
         start = time.perf_counter()
@@ -144,6 +156,7 @@ def main(arguments):
                 flush=True,
             )
         write(output / f"{name}.csv", rows)
+        keep_machine(output, name)
         print(f"{name}: {time.perf_counter() - start:.0f} s, {output / name}.csv")
     return 0
 

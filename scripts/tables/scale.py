@@ -143,8 +143,13 @@ def measured(folder: Path, *names: str) -> dict[str, str]:
 
 
 def machine(folder: Path) -> dict[str, str]:
-    """Return the table of the machine and the versions."""
-    rows = [[key, str(value)] for key, value in pd.read_csv(folder / "machine.csv").iloc[0].items()]
+    """Return the table of commits, machine and versions, with numbers of parts if they differ."""
+    parts = pd.read_csv(folder / "machine.csv", dtype=str).fillna("unknown")
+    rows = []
+    for key in parts.columns.drop("part"):
+        counts = parts[key].value_counts()
+        values = [value if len(counts) == 1 else f"{value} ({count} parts)" for value, count in counts.items()]
+        rows.append([key, "; ".join(values)])
     return {"machine": pipe_table(Grid(["measured on", ""], rows, [], []))}
 
 
