@@ -112,8 +112,7 @@ def commit_of(folder: Path) -> str:
 def run(name: str) -> bool:
     """Run an experiment or a part of the benchmark; return True if it is complete."""
     if name.startswith(PART):
-        part = name.removeprefix(PART)
-        return run_python("scripts/benchmark", part)
+        return run_python("scripts/benchmark", name.removeprefix(PART), f"output={KEPT / 'benchmark'}")
     return run_python("-m", "klr_bench", "run", *arguments_of(name))
 
 
@@ -140,17 +139,8 @@ def run_python(*arguments: str) -> bool:
 
 
 def keep(name: str, seconds: float) -> None:
-    """Copy a reference to results/reference and its seconds to times.csv."""
-    if name.startswith(PART):
-        (KEPT / "benchmark").mkdir(exist_ok=True)
-        source = RESULTS / "benchmark"
-        for file in source.glob(f"{name.removeprefix(PART)}.*"):
-            shutil.copy(file, KEPT / "benchmark")
-        files = [folder / "machine.csv" for folder in (KEPT / "benchmark", source)]
-        machines = pd.concat([pd.read_csv(file, dtype=str) for file in files if file.exists()])
-        machines = machines.drop_duplicates("part", keep="last").sort_values("part")
-        machines.to_csv(KEPT / "benchmark" / "machine.csv", index=False)
-    else:
+    """Copy an experiment to results/reference, and the seconds of a reference to times.csv."""
+    if not name.startswith(PART):
         new, old = KEPT / f".{name}.new", KEPT / f".{name}.old"
         for folder in (new, old):
             shutil.rmtree(folder, ignore_errors=True)

@@ -44,8 +44,8 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import csv
 import platform
-import subprocess
 import time
+from operator import itemgetter
 from pathlib import Path
 
 import batch
@@ -61,7 +61,6 @@ import l1
 import loop
 import numba
 import numpy as np
-import pandas as pd
 import passes
 import peers
 import small
@@ -71,6 +70,10 @@ import stream
 import stream_learners
 import threads
 from threadpoolctl import threadpool_info
+
+import klr_bench
+from klr_bench.runner.machine import cpu_name
+from klr_bench.runner.manifest import git_state
 
 PARTS = {
     "floor": floor.measure,
@@ -97,25 +100,16 @@ PARTS = {
 
 def machine():
     """Return the commit and the properties of the machine and libraries that affect the results."""
-    processor = next(
-        (line.partition(":")[2].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")),
-        platform.processor(),
-    )
     blas = next(library for library in threadpool_info() if "numpy" in library["filepath"])
-    describe = ["git", "describe", "--always", "--exclude=*", "--dirty", "--abbrev=10"]
-    git = subprocess.run(describe, capture_output=True, text=True)
+    commit, changed = git_state(Path(klr_bench.__file__).parent)
     return {
-        "commit": git.stdout.strip(),
-        "processor": processor,
+        "commit": f"{commit[:10] if commit else ''}{' with changes' if changed else ''}",
+        "processor": cpu_name(),
         "blas": f"{blas['internal_api']} {blas['version']}, {blas.get('architecture')} kernels",
         "python": platform.python_version(),
         "numpy": np.__version__,
         "numba": numba.__version__,
     }
-
-
-def _lines(path):
-    return Path(path).read_text().splitlines() if Path(path).exists() else []
 
 
 def write(path, rows):
@@ -126,12 +120,11 @@ def write(path, rows):
         writer.writerows(rows)
 
 
-def keep_machine(output, part):
+def keep_machine(path, part):
     """Replace the row of a part in machine.csv."""
-    path = output / "machine.csv"
-    known = [pd.read_csv(path, dtype=str)] if path.exists() else []
-    rows = pd.concat([*known, pd.DataFrame([{"part": part, **machine()}])])
-    rows.drop_duplicates("part", keep="last").sort_values("part").to_csv(path, index=False)
+    known = list(csv.DictReader(path.read_text().splitlines())) if path.exists() else []
+    rows = [row for row in known if row["part"] != part] + [{"part": part, **machine()}]
+    write(path, sorted(rows, key=itemgetter("part")))
 
 
 def main(arguments):
@@ -156,7 +149,7 @@ def main(arguments):
                 flush=True,
             )
         write(output / f"{name}.csv", rows)
-        keep_machine(output, name)
+        keep_machine(output / "machine.csv", name)
         print(f"{name}: {time.perf_counter() - start:.0f} s, {output / name}.csv")
     return 0
 
