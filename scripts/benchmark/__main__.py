@@ -120,10 +120,10 @@ def write(path, rows):
         writer.writerows(rows)
 
 
-def keep_machine(path, part):
+def keep_machine(path, part, described):
     """Replace the row of a part in machine.csv."""
     known = list(csv.DictReader(path.read_text().splitlines())) if path.exists() else []
-    rows = [row for row in known if row["part"] != part] + [{"part": part, **machine()}]
+    rows = [row for row in known if row["part"] != part] + [{"part": part, **described}]
     write(path, sorted(rows, key=itemgetter("part")))
 
 
@@ -135,7 +135,8 @@ def main(arguments):
         print(__doc__)
         return 2
     output.mkdir(parents=True, exist_ok=True)
-    print(", ".join(f"{key} {value}" for key, value in machine().items()))
+    described = machine()
+    print(", ".join(f"{key} {value}" for key, value in described.items()))
     for name in selected:
         start = time.perf_counter()
         rows = []
@@ -149,7 +150,7 @@ def main(arguments):
                 flush=True,
             )
         write(output / f"{name}.csv", rows)
-        keep_machine(output / "machine.csv", name)
+        keep_machine(output / "machine.csv", name, described)
         print(f"{name}: {time.perf_counter() - start:.0f} s, {output / name}.csv")
     return 0
 

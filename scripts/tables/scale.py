@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from klr_bench.report.labels import pluralize
 from klr_bench.report.load import load_results
 from klr_bench.report.render.document import Grid, pipe_table
 
@@ -148,7 +149,9 @@ def machine(folder: Path) -> dict[str, str]:
     rows = []
     for key in parts.columns.drop("part"):
         counts = parts[key].value_counts()
-        values = [value if len(counts) == 1 else f"{value} ({count} parts)" for value, count in counts.items()]
+        values = [
+            value if len(counts) == 1 else f"{value} ({pluralize(count, 'part')})" for value, count in counts.items()
+        ]
         rows.append([key, "; ".join(values)])
     return {"machine": pipe_table(Grid(["measured on", ""], rows, [], []))}
 
