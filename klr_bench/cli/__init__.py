@@ -168,17 +168,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         status = _dispatch([argument for argument in arguments if argument != "--debug"], debug=debug)
         sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader closed the pipe.  Without this line, Python would report the error again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # the reader closed the pipe
+        _discard_output()
         return EXIT_BROKEN_PIPE
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
         return EXIT_INTERRUPTED
     except (KlrBenchError, OSError, ValueError, RecursionError, MemoryError) as error:
         complain(environment_message(error), debug=debug)
+        try:
+            sys.stdout.flush()
+        except OSError:  # it was the output that could not be written
+            _discard_output()
         return EXIT_BAD_INPUT
     return status
+
+
+def _discard_output() -> None:
+    """Discard what standard output still holds; Python would try to write it at exit, and fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def complain(message: str, *, debug: bool) -> None:

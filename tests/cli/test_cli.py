@@ -18,7 +18,7 @@ from klr_bench.errors import KlrBenchError
 from tests.cli.conftest import Runner
 
 ROOT = Path(__file__).resolve().parents[2]
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": ""}
 HEAVY = {"numpy", "scipy", "sklearn", "pandas", "numba", "matplotlib", "joblib", "hydra", "omegaconf"}
 """Libraries whose import alone takes a good part of a second."""
 READERS = {"yaml", "rich", "filelock"}
@@ -157,6 +157,7 @@ def test_a_full_standard_output_is_named() -> None:
     done = shell('"$@" list >/dev/full')
     assert done.returncode == 2
     assert done.stderr.startswith("error: standard output or a file: cannot be used (No space left on device).")
+    assert done.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize(
