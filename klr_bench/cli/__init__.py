@@ -185,7 +185,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _discard_output() -> None:
-    """Discard what standard output still holds; Python would try to write it at exit, and fail again."""
+    """Discard what standard output still holds, which Python would fail to write at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
