@@ -103,8 +103,8 @@ class _Encoder:
             return {"random": self.encode(value.get_state(legacy=False))}
         if kind is sp.csr_matrix:
             return {"csr": [self.encode(part) for part in (value.data, value.indices, value.indptr)], "of": value.shape}
-        if kind is list:
-            return {"list": [self.encode(item) for item in value]}
+        if kind in (list, tuple):
+            return {kind.__name__: [self.encode(item) for item in value]}
         if kind is dict:
             return {"dict": [[self.encode(name), self.encode(item)] for name, item in value.items()]}
         if kind.__module__.startswith(ESTIMATORS_PREFIX):
@@ -140,8 +140,9 @@ class _Decoder:
             return self._arrays[str(content)][... if kind == "array" else ()]
         if kind == "dtype":
             return np.dtype(content)
-        if kind == "list":
-            return [self.decode(item) for item in content]
+        if kind in ("list", "tuple"):
+            items = [self.decode(item) for item in content]
+            return items if kind == "list" else tuple(items)
         if kind == "dict":
             return {self.decode(name): self.decode(item) for name, item in content}
         if kind == "csr":
