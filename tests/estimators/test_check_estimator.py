@@ -40,7 +40,7 @@ SETTINGS = [
     klr_bench.PrototypeKLR(learn_prototypes=False, learn_width=False),
     klr_bench.PrototypeKLR(3, init="archetypes", loss="squared_hinge"),
     klr_bench.BatchConfidenceWeighted(q=2),
-    klr_bench.BudgetOSKL(G=10.0, eta=0.05, loss="exponential"),
+    klr_bench.BudgetOSKL(G=10.0, eta=0.02, loss="exponential"),
     klr_bench.BudgetOSKL(G=10.0, loss="square"),
     klr_bench.DualCDKLR(feature_weights="auto", random_state=0),
     klr_bench.NystroemKLR(feature_weights="auto", random_state=0),
