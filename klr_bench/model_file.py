@@ -31,6 +31,7 @@ _PARTS = """
     estimators.budget.oskl.FixedState
     estimators.budget.projecting.ProjectingState
     estimators.budget.projection.ProjectionState
+    estimators.batch.scaling.Scaling
     estimators.core.bits.PackedRows
     estimators.core.bits.TwoValued
     estimators.core.features.FourierFeatures

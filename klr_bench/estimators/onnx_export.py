@@ -70,12 +70,17 @@ def to_onnx(model):
 
     rows = node("Cast", "X", to=TensorProto.DOUBLE)
     if is_klr:
+        lowest, highest = model.limits_
+        rows = node("Min", node("Max", rows, constant("lowest", lowest)), constant("highest", highest))
         rows = node("Sub", rows, constant("mean", model.mean_.astype(np.float64)))
     if hasattr(model, "feature_weights_"):  # the weights of KLR are for standardized features
         weights = model.feature_weights_ / getattr(model, "scale_", 1.0)
         rows = node("Mul", rows, constant("weights", weights.astype(np.float64)))
     Z = expansion.support_vectors_
     Z = (Z.toarray() if sp.issparse(Z) else np.asarray(Z)).astype(np.float64)
+    if is_klr and Z.shape[1] < model.n_features_in_:  # those of KLR lack the features that are constant
+        Z, some = np.zeros((len(Z), model.n_features_in_)), Z
+        Z[:, model._scaling.columns] = some
     center = Z.mean(axis=0)  # centered rows keep more digits of the squared distances
     Z -= center
     rows = node("Sub", rows, constant("center", center))

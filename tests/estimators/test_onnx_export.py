@@ -54,6 +54,15 @@ def test_predictions_agree(name, n_classes):
         np.testing.assert_allclose(found["decision"], decision, rtol=0, atol=1e-5 * np.abs(decision).max())
 
 
+def test_constant_features_and_outliers_have_no_effect():
+    y = np.digitize(X[:, 0] + RANDOM.standard_normal(90) / 2, CUTS[2])
+    rows = np.insert(X, 1, 0.1, axis=1)
+    rows[80] = 1e9
+    model = KLR(random_state=0, max_rounds=1).fit(rows[:60], y[:60])
+    assert model.feature_weights_[1] == 0
+    np.testing.assert_allclose(predicted(model, rows)["probabilities"], model.predict_proba(rows), rtol=0, atol=1e-5)
+
+
 @pytest.mark.parametrize("name", ["OSKL", "DualCDKLR", "NystroemKLR"])
 def test_predictions_with_feature_weights_agree(name):
     model = CLASSIFIERS[name](feature_weights=[0.3, 0.1, 2.0], random_state=0)

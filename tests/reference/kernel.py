@@ -33,17 +33,25 @@ def online(K, y, draws, step, radius=np.inf):
     The result also has the number of mistakes, y f(x) <= 0, and the sum of the losses log(1 + exp(-y f(x))).
     """
     f = Budgeted(K)
-    f.mistakes, f.losses = 0, 0.0
+    f.mistakes, f.losses, f.squares = 0, 0.0, 0.0
     for t in f:
-        value = f.value(t)
+        value = settled(f.value(t), np.sqrt(f.squares * abs(K[t, t])))
         f.mistakes += y[t] * value <= 0
         f.losses -= log_expit(y[t] * value)
         insert, s, c = step(y[t], value, draws[t], t + 1)
         f.coef *= s
         if insert:
             f.insert(t, c)
-        f.coef *= min(1, radius / max(np.sqrt(max(f.coef @ K @ f.coef, 0)), 1e-300))
+        factor = min(1, radius / max(np.sqrt(max(f.coef @ K @ f.coef, 0)), 1e-300))
+        f.coef *= factor
+        f.squares = (s**2 * f.squares + (c**2 * abs(K[t, t]) if insert else 0)) * factor**2
     return f
+
+
+def settled(value, size):
+    """Return -1, 0 or 1 instead of a value that differs from it by a rounding error, a share of `size`."""
+    nearest = np.clip(np.round(value), -1, 1)
+    return nearest if abs(value - nearest) <= 1e-10 * size else value
 
 
 def nc(eta):

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.core.binary import ANY_KERNEL, BinaryKernelClassifier
-from klr_bench.estimators.core.classifier import checked_decision, checked_fit, row_weights, verbose_callback
+from klr_bench.estimators.core.classifier import checked_decision, checked_fit, verbose_callback
 from klr_bench.estimators.core.expansion import decide, evaluate
 from klr_bench.estimators.core.multiclass import spread
 from klr_bench.estimators.core.operands import nonnegative_diagonal, operands_of
@@ -52,9 +52,9 @@ class ExpansionClassifier(BinaryKernelClassifier):
         solver that cannot work with the kernel values raises a ValueError.
     gamma : float, {"scale", "auto", "median"} or None, default="scale"
         gamma > 0 of the rbf, poly, laplacian and sigmoid kernels; "auto" or None is 1 / n_features, "scale"
-        1 / (n_features X.var()) as in scikit-learn, "median" 1 / (2 m^2) with the median distance m of rows.  Zhang et
-        al. use 1 / (2 s^2), where s is the 5th (AAAI 2012) or the 20th (ICML 2013) percentile of the distances: a
-        narrower kernel than "median".
+        1 / (n_features X.var()), "median" 1 / (2 m^2) with the median distance m of rows.  Both count a row as often as
+        its weight says, unlike scikit-learn's SVC.  Zhang et al. use 1 / (2 s^2), where s is the 5th (AAAI 2012) or the
+        20th (ICML 2013) percentile of the distances: a narrower kernel than "median".
     degree : float, default=3
         Degree > 0 of the poly kernel.  Zhang et al. (AAAI 2012, table 2) use 2 for the texts of RCV1.
     coef0 : float, default=1.0
@@ -91,10 +91,6 @@ class ExpansionClassifier(BinaryKernelClassifier):
         f = decide(self._operands, self.support_vectors_, self.dual_coef_, X)
         return spread(self, f)
 
-    def predict_proba(self, X):
-        """Return the probability of each class for each row of X, of shape (n_samples, n_classes)."""
-        return self._probabilities(X)
-
     def steps(self, n_samples):
         """Return the number of rows per epoch, and the number of rows at the first checkpoint."""
         return n_samples, FIRST
@@ -108,11 +104,10 @@ class ExpansionClassifier(BinaryKernelClassifier):
         n_iter, objective = int(np.max(self.n_iter_)), float(np.sum(self.objective_))
         return {"n_support": self.n_support_, "n_iter": n_iter, "objective": objective}
 
-    def _shares(self, sample_weight, X, y):
+    def _shares(self, weights, n):
         """Return each row's share of the total weight, and the total weight."""
-        weights = row_weights(sample_weight, self.class_weight, X, y, self.classes_)
         if weights is None:
-            return np.full(X.shape[0], 1.0 / X.shape[0]), X.shape[0]
+            return np.full(n, 1.0 / n), n
         total = weights.sum()
         if not 0 < total < np.inf:
             message = f"{type(self).__name__}: the sum of sample_weight must be positive and finite, got {total:g}."
@@ -120,11 +115,11 @@ class ExpansionClassifier(BinaryKernelClassifier):
         return weights / total, total
 
     def _begin(self, X, y, sample_weight=None):
-        """Validate the parameters and the data, remove old fitted attributes, and return X and y."""
-        X, y = self._first_rows(X, y, sample_weight)
+        """Validate the parameters and the data, and remove old fitted attributes; return X, y and the weights."""
+        X, y, weights = self._first_rows(X, y, sample_weight)
         rows = self._rows(X)
-        self._operands = operands_of(self._kernel(X), rows).fitting(rows)
-        return rows, y
+        self._operands = operands_of(self._kernel(X, weights), rows).fitting(rows)
+        return rows, y, weights
 
 
 def usual_lam(n):
@@ -227,7 +222,7 @@ class BatchKLR(ExpansionClassifier):
     Attributes
     ----------
     support_vectors_ : ndarray or CSR matrix of shape (n_samples, n_features)
-        All training rows, in the precision of the kernel values.
+        All training rows with positive weight, in the precision of the kernel values.
     dual_coef_ : ndarray of shape (n_samples,), or (n_classes, n_samples) for more than two classes, float64
         b of f = sum_i b_i k(x_i, .).  At the solution b_i = y_i sigma(-y_i f(x_i)) / (n lam).
     n_support_ : int
@@ -271,11 +266,11 @@ class BatchKLR(ExpansionClassifier):
             If parameters or data are refused, or kernel values are so large that an objective is not finite.
         """
         start = np.atleast_2d(self.dual_coef_) if self.warm_start and "dual_coef_" in vars(self) else None
-        X, y = self._begin(X, y, sample_weight)
+        X, y, weights = self._begin(X, y, sample_weight)
         nonnegative_diagonal(self._operands, X)
         signs = np.atleast_2d(self._signs(y))
         m, n = signs.shape
-        shares, total = self._shares(sample_weight, X, y)
+        shares, total = self._shares(weights, n)
         if start is not None and start.shape != signs.shape:
             what, last, now = ("rows", start.shape[1], n) if len(start) == m else ("functions", len(start), m)
             message = f"warm_start=True: the number of {what} must be {last} as in the last fit, got {now}."

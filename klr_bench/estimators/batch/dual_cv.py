@@ -79,7 +79,7 @@ class DualCDKLRCV(KernelClassifierCV):
     def _fold_losses(self, X, y, codes, weights, gamma, settings):
         learner, signs = self._learner(gamma=gamma), np.atleast_2d(self._signs(y))
         rows = learner._rows(X)
-        operands = operands_of(learner._kernel(X), rows).fitting(rows)
+        operands = operands_of(learner._kernel(X, weights), rows).fitting(rows)
         nonnegative_diagonal(operands, rows)
         n = len(y)
         if n * n * rows.dtype.itemsize <= self.cache_size * 1e6:

@@ -84,7 +84,7 @@ class BestInHindsight(ExpansionClassifier):
         `callback(estimator, t)` is called after each block of rows, as by an online learner; returning True ends the
         sums at row t.
         """
-        _, y = self._begin(X, y)
+        _, y, _ = self._begin(X, y)
         if len(self.classes_) > 2:
             message = f"BestInHindsight: expected two classes, got {len(self.classes_)}."
             raise ValueError(message)

@@ -132,9 +132,9 @@ class ImportVectorMachine(ExpansionClassifier):
         ValueError
             If parameters or data are refused, or kernel values are so large that an objective is not finite.
         """
-        X, y = self._begin(X, y)
+        X, y, weights = self._begin(X, y, sample_weight)
         signs, n = self._signs(y), len(y)
-        shares, total = self._shares(sample_weight, X, y)
+        shares, total = self._shares(weights, n)
         rows = self._operands.rows(X.astype(np.float64))  # in float32, similar rows would appear linearly dependent
         lam = usual_lam(total) if self.lam is None else self.lam
         machine = _Machine(self._operands, rows, signs, shares, lam)

@@ -8,16 +8,16 @@ from numbers import Integral
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.special import softmax
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.batch.approximation import approximate
 from klr_bench.estimators.batch.dual import DualCDKLR
 from klr_bench.estimators.batch.nystroem import NystroemKLR
+from klr_bench.estimators.batch.scaling import Scaling
 from klr_bench.estimators.batch.selection import MEDIUM, MOST_TRAINING, Search, rbf
-from klr_bench.estimators.core.binary import BinaryClassifier
-from klr_bench.estimators.core.classifier import checked_decision, checked_fit, row_weights
+from klr_bench.estimators.core.binary import BinaryClassifier, Probabilities
+from klr_bench.estimators.core.classifier import checked_decision, checked_fit
 from klr_bench.estimators.core.cross_validation import class_sizes
 from klr_bench.estimators.core.multiclass import SEEDS
 from klr_bench.estimators.core.parameters import (
@@ -31,7 +31,7 @@ from klr_bench.estimators.core.parameters import (
     estimator,
     parameter,
 )
-from klr_bench.estimators.core.rows import in_layout, mean_and_deviation, with_scaled_columns
+from klr_bench.estimators.core.rows import with_scaled_columns
 
 CENTERS = 3000
 """Number of centers for more than MOST_TRAINING rows."""
@@ -41,7 +41,7 @@ CACHE_MB = 1000.0
 
 
 @estimator
-class KLR(BinaryClassifier):
+class KLR(Probabilities, BinaryClassifier):
     r"""Kernel logistic regression that needs no settings and learns weights of the features.
 
     .. math::
@@ -49,14 +49,17 @@ class KLR(BinaryClassifier):
         & \min_f \; \frac{\lambda}{2} {\lVert f \rVert}^2 + \frac{1}{n} \sum_{i=1}^n \log(1 + e^{-y_i f(x_i)}) \\
         & k(x, z) = \exp \left( -\gamma \sum_j w_j^2 (x_j - z_j)^2 / s_j^2 \right)
 
-    The features are divided by their standard deviations s and multiplied by weights w, which are learned: the weights
-    of a round are those of the last one, times the square root of the root mean squared derivative of f along each
-    feature.  The rounds end when two in turn have not lowered the validation log loss.  The last round is taken that
-    lowered it, for up to 3,000 rows by more than a standard error.  The first round tries all values of gamma and
-    lambda of a grid, and each of the others the penalties next to the best one of the round before: in two repeats of
-    5-fold cross-validation for up to 500 rows, in one for up to 3,000, and with a single split, of at most 15,000 rows,
-    for more.  A single split tries only values of gamma, too, next to the best one of the round before, and more than
-    2,000 training rows only values next to the best ones of 2,000.
+    Values that deviate from the median of their feature by more than ten typical deviations are moved to that limit, so
+    that outliers have no effect; the typical deviation is the median of abs(x - median) over the values that differ
+    from the median.  The features are divided by their standard deviations s and multiplied by weights w, which are
+    learned; constant features have the weight 0.  The weights of a round are those of the last one, times the square
+    root of the root mean squared derivative of f along each feature.  The rounds end when two in turn have not lowered
+    the validation log loss.  The last round is taken that lowered it, for up to 3,000 rows by more than a standard
+    error.  The first round tries all values of gamma and lambda of a grid, and each of the others the penalties next to
+    the best one of the round before: in two repeats of 5-fold cross-validation for up to 500 rows, in one for up to
+    3,000, and with a single split, of at most 15,000 rows, for more.  A single split tries only values of gamma, too,
+    next to the best one of the round before, and more than 2,000 training rows only values next to the best ones of
+    2,000.
 
     The final model is fitted to all rows by `DualCDKLR` for up to 10,000 rows, and by `NystroemKLR` for more.  With
     `max_support` it is approximated: support vectors, which begin as rows drawn by k-means++, their coefficients and
@@ -94,11 +97,15 @@ class KLR(BinaryClassifier):
     model_ : DualCDKLR or NystroemKLR
         The final model, fitted to the weighted features.  With moved support vectors, its objective, gradient norm and
         numbers of iterations and passes are those of the fit before.
+    limits_ : ndarray of shape (2, n_features)
+        Lowest and highest value of each feature; a value beyond is replaced by the limit.
     mean_, scale_ : ndarray of shape (n_features,)
-        Mean and standard deviation of each feature; the latter is 1 for a constant feature.  After a fit to sparse
-        rows, which are not centered, `mean_` is 0; the kernel does not depend on it.
+        Weighted mean and standard deviation of each feature within its limits; the latter is 1 for a constant feature.
+        After a fit to sparse rows, which are not centered, `mean_` is 0, or the limit nearest to 0; the kernel does not
+        depend on it.
     feature_weights_ : ndarray of shape (n_features,)
-        Weight of each standardized feature, with mean square 1: the larger, the more f depends on the feature.
+        Weight of each standardized feature: the larger, the more f depends on the feature.  The mean square is 1 over
+        the features that are not constant, whose weight is 0.
     temperature_ : float
         T of the probabilities softmax(f / T) of more than two classes; 1 for two classes.
     best_params_ : dict
@@ -149,7 +156,7 @@ class KLR(BinaryClassifier):
         y : array of shape (n_samples,)
             Classes of any type; of two classes, decision values above 0 mean the second in sorted order.
         sample_weight : array of shape (n_samples,), default=None
-            Weights >= 0 of the rows, which also weight the validation losses.
+            Weights >= 0 of the rows, which also weight means, deviations and validation losses.
 
         Raises
         ------
@@ -172,20 +179,23 @@ class KLR(BinaryClassifier):
         Return the best round, the search, y, the weights of the rows or None, and the random numbers.
         """
         begun = time.monotonic()
-        X, y = self._first_rows(X, y)
+        X, y, weights = self._first_rows(X, y, sample_weight)
         codes = np.searchsorted(self.classes_, y)
         class_sizes(self, codes)
         random = check_random_state(self.random_state)
-        weights = row_weights(sample_weight, self.class_weight, X, y, self.classes_)
-        mean, deviations = mean_and_deviation(X)
-        self.scale_ = np.where(deviations > 0, deviations, 1.0)
-        self.mean_ = np.zeros(len(mean)) if sp.issparse(X) else mean
+        self._scaling = scaling = Scaling.of(X, weights)
+        self.limits_, self.mean_, self.scale_ = scaling.limits, scaling.origin, scaling.deviation
         self._dtype = np.dtype(np.float64 if len(y) <= MEDIUM else np.float32)
-        rows, signs, center = self._standardized(X), np.atleast_2d(self._signs(y)), (mean - self.mean_) / self.scale_
+        rows, signs = scaling.transform(X, self._dtype), np.atleast_2d(self._signs(y))
+        center = ((scaling.mean - scaling.origin) / scaling.deviation)[scaling.columns]
         search = Search(rows, codes, signs, np.ones(len(y)) if weights is None else weights, self.cv, random, center)
         kept = self._search(search, begun)
-        self.feature_weights_, self.temperature_ = kept.weights, float(kept.temperature)
+        self.feature_weights_ = np.zeros(X.shape[1])
+        self.feature_weights_[scaling.columns], self.temperature_ = kept.weights, float(kept.temperature)
         return kept, search, y, weights, random
+
+    def _check_scale(self, X):
+        """Accept rows of any scale, because the features are standardized."""
 
     def _model(self, kept, gamma, n, random, max_support):
         shared = {"gamma": gamma, "cache_size": CACHE_MB, "random_state": random.randint(SEEDS)}
@@ -233,16 +243,8 @@ class KLR(BinaryClassifier):
         The result is float64 of shape (n_samples,), or (n_samples, n_classes) for more than two classes.
         """
         check_is_fitted(self, "model_")
-        rows = self._standardized(self._validate(X, dtype=self._dtypes()))
-        return self.model_.decision_function(with_scaled_columns(rows, self.feature_weights_))
+        rows = self._scaling.transform(self._validate(X, dtype=self._dtypes()), self._dtype)
+        return self.model_.decision_function(with_scaled_columns(rows, self.feature_weights_[self._scaling.columns]))
 
-    def predict_proba(self, X):
-        """Return the probability of each class for each row of X, of shape (n_samples, n_classes)."""
-        if self._has_many():
-            return softmax(self.decision_function(X) / self.temperature_, axis=1)
-        return self._probabilities(X)
-
-    def _standardized(self, X):
-        if sp.issparse(X) and not self.mean_.any():
-            return sp.csr_matrix((X.data / self.scale_[X.indices], X.indices, X.indptr), X.shape, self._dtype)
-        return ((in_layout(X, sparse=False) - self.mean_) / self.scale_).astype(self._dtype)
+    def _scores(self, f):
+        return f / self.temperature_

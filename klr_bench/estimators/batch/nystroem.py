@@ -145,12 +145,12 @@ class NystroemKLR(WeightedFeatures, ExpansionClassifier):
         ValueError
             If parameters or data are refused, or kernel values are so large that the objective is not finite.
         """
-        X, y = self._begin(X, y, sample_weight)
+        X, y, weights = self._begin(X, y, sample_weight)
         self._refuse_precomputed()
         signs = np.atleast_2d(self._signs(y))
-        shares, total = self._shares(sample_weight, X, y)
+        shares, total = self._shares(weights, len(y))
         lam = usual_lam(total) if self.lam is None else self.lam
-        self.support_vectors_ = self._centers(X, y)
+        self.support_vectors_ = self._centers(X, y, weights)
         self.n_support_ = self.support_vectors_.shape[0]
         callback = verbose_callback(self, callback)
         for solver in newton_steps(
@@ -202,7 +202,7 @@ class NystroemKLR(WeightedFeatures, ExpansionClassifier):
         self.objective_, self.gradient_norm_ = per_problem(solver.objective), per_problem(norms)
         self.n_iter_, self.n_passes_ = solver.n_iter, solver.n_passes
 
-    def _centers(self, X, y):
+    def _centers(self, X, y, weights):
         """Return the centers, in the layout of X."""
         if not isinstance(self.centers, str):
             return self._given_centers(X)
@@ -212,7 +212,8 @@ class NystroemKLR(WeightedFeatures, ExpansionClassifier):
             from sklearn.cluster import kmeans_plusplus  # a slow import
 
             sample = np.sort(order[: max(KMEANS_ROWS, B)])
-            _, places = kmeans_plusplus(X[sample], B, random_state=self._random)
+            shares = None if weights is None else weights[sample]
+            _, places = kmeans_plusplus(X[sample], B, sample_weight=shares, random_state=self._random)
             return X[np.sort(sample[places])]
         if self.centers == "uniform":
             return X[np.sort(order[:B])]

@@ -65,17 +65,19 @@ class Round:
 class Path:
     """Models for one kernel width and decreasing penalties.
 
-    `decisions` are their values (n_valid, m) of f at the validation rows.
+    `decisions` are their values (n_valid, m) of f at the validation rows; `shares` are those of the training rows.
     """
 
     decisions: list
     rows: np.ndarray
+    shares: np.ndarray
     gamma: float
     coefs: list
 
     def mean_squared_slopes(self, place):
-        """Return the mean squared derivative along each feature, summed over the binary problems."""
+        """Return the weighted mean squared derivative along each feature, summed over the binary problems."""
         n, d = min(self.rows.shape[0], SLOPE_ROWS), self.rows.shape[1]
+        shares = self.shares[:n] / self.shares[:n].sum()
         operands, total = rbf(self.rows, self.gamma), np.zeros(d)
         right = operands.right(self.rows)
         for part in slices(n, max(SLOPE_VALUES // max(d, self.rows.shape[0]), 1)):
@@ -84,7 +86,7 @@ class Path:
             for coef in self.coefs[place]:
                 terms = K * coef.astype(K.dtype)
                 slopes = 2 * self.gamma * (terms @ self.rows - X * terms.sum(axis=1, keepdims=True))
-                total += np.sum(slopes**2, axis=0, dtype=np.float64) / n
+                total += shares[part] @ slopes.astype(np.float64) ** 2
         return total
 
 
@@ -158,7 +160,7 @@ class Search:
     def weighted(self, part, weights, width):
         """Return rows with weighted features, and gamma = width / (n_features variance)."""
         rows = with_scaled_columns(self.X[part], weights)
-        return rows, float(width * gamma_of("scale", rows, self.center * weights))
+        return rows, float(width * gamma_of("scale", rows, self.shares[part], self.center * weights))
 
     def _matrix(self, n_rows, n_columns):
         """Return memory for a matrix, the same for each call in a thread.
@@ -184,10 +186,11 @@ class Search:
         for b in warm_path(blocks, signs, lams, shares, random, GAP, MAX_EPOCHS):
             coefs.append(b)
             decisions.append((K @ b.T.astype(K.dtype)).astype(np.float64))
-            means.append(tempered_losses(decisions[-1], self.y[valid], 1 / len(valid))[0].mean())
+            losses, _ = tempered_losses(decisions[-1], self.y[valid], self.shares[valid])
+            means.append(np.average(losses, weights=self.shares[valid]))
             if means[-1] > WORSE * min(means):
                 break
-        return Path(decisions, rows, gamma, coefs)
+        return Path(decisions, rows, shares, gamma, coefs)
 
 
 def neighbors(grid, value):

@@ -141,10 +141,10 @@ class BSGD(BudgetKernelClassifier):
             message = f"The 'kernel' parameter of BSGD must be 'rbf' for merging. Got {self.kernel!r}; {instead}."
             raise ValueError(message)
 
-    def _new_state(self, X):
+    def _new_state(self, X, weights):
         if self.maintenance in STATES:
-            return STATES[self.maintenance](self._kernel(X), X, self.budget)
-        return super()._new_state(X)
+            return STATES[self.maintenance](self._kernel(X, weights), X, self.budget)
+        return super()._new_state(X, weights)
 
     def _learning(self):
         if self.maintenance in STATES:

@@ -230,9 +230,9 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
 
     _refitted = None
 
-    def _prepare(self, X, y):
+    def _prepare(self, X, y, weights=None):
         self._refitted = None
-        return super()._prepare(X, y)
+        return super()._prepare(X, y, weights)
 
     def _publish(self):
         super()._publish()
@@ -246,8 +246,8 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
             message = f"{name} must be 'logit' for refit=True. Got {self.loss!r}; use refit=False."
             raise ValueError(message)
 
-    def _new_state(self, X):
-        return FixedState(self._kernel(X), self._rows(X), self.budget, by_age=False)
+    def _new_state(self, X, weights):
+        return FixedState(self._kernel(X, weights), self._rows(X), self.budget, by_age=False)
 
     def _strategy_arguments(self):
         return [LOSSES[self.loss], self.delta, self.G, step_size(self)]

@@ -19,7 +19,7 @@ from scipy.linalg.lapack import dtrtri
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.operands import operands_of
 from klr_bench.estimators.core.rows import Growing, enlarged, growing_like, grown
-from klr_bench.estimators.core.vectors import add_scaled
+from klr_bench.estimators.core.vectors import add_scaled, settled, tie_of_sums
 
 BLOCK = 128
 AHEAD = 512
@@ -31,21 +31,22 @@ DEPENDENT = 1e-10
 
 
 @compiled(int64(float64[::1], float64[:, ::1], float64[:, ::1], float64[::1], int64, boolean, float64,
-                float64[::1], int64[::1], float64[:, ::1], int64[::1]))  # fmt: skip
-def _block(y, gram, projected, f, room, margins, eta, c, inserted, new, counts):
+                float64[::1], int64[::1], float64[:, ::1], int64[::1], float64[::1]))  # fmt: skip
+def _block(y, gram, projected, f, room, margins, eta, c, inserted, new, counts, squares):
     """Learn from a block of examples; return the number of new support vectors.
 
     gram and projected (b, b) are the inner products of the k(x_i, .) and of their projections; `projected` changes with
     each insertion.  f (b,) is the function at the start of the block.  Written: c (b,), the steps along the
     projections; inserted (b,), the places of the inserted examples; new (b, b), the coordinates along each new
-    direction; counts, the number of mistakes and the place where f was not finite, or 0.
+    direction; counts, the number of mistakes and the place where f was not finite, or 0; squares (1,), the sum of the
+    squared norms of all steps.
     """
     n = 0
     for i in range(len(y)):
         if not math.isfinite(f[i] + gram[i, i]):
             counts[1] = i + 1
             break
-        z = y[i] * f[i]
+        z = y[i] * settled(f[i], tie_of_sums(gram) * math.sqrt(squares[0] * gram[i, i]))
         counts[0] += z <= 0.0
         away = max(gram[i, i] - projected[i, i], 0.0)
         if z <= 0.0:
@@ -64,26 +65,28 @@ def _block(y, gram, projected, f, room, margins, eta, c, inserted, new, counts):
             if gain > 0.0:
                 c[i] = y[i] * min((1.0 - z) / projected[i, i], 2.0 * gain / projected[i, i], 1.0)
         if c[i] != 0.0:
+            squares[0] += c[i] * c[i] * gram[i, i]
             add_scaled(f[i + 1 :], c[i], projected[i, i + 1 :])
     return n
 
 
-@compiled(types.UniTuple(int64, 2)(float64[::1], float64[:, ::1], float64[::1], int64, int64[::1]))
-def _perceptron(y, gram, f, room, mistakes):
+@compiled(types.UniTuple(int64, 2)(float64[::1], float64[:, ::1], float64[::1], int64, int64[::1], float64[::1]))
+def _perceptron(y, gram, f, room, mistakes, squares):
     """Process a block of examples as a kernel perceptron until the budget is full.
 
-    The function also stops where f(x) is not finite.  gram (b, b) and f (b,) as in `_block`.  Written: the places of
-    the mistakes.  Returned: the numbers of examples seen and of mistakes.
+    The function also stops where f(x) is not finite.  gram (b, b), f (b,) and squares (1,) as in `_block`.  Written:
+    the places of the mistakes.  Returned: the numbers of examples seen and of mistakes.
     """
     n = 0
     for i in range(len(y)):
         if not math.isfinite(f[i] + gram[i, i]):
             return i, n
-        if y[i] * f[i] <= 0.0:
+        if y[i] * settled(f[i], tie_of_sums(gram) * math.sqrt(squares[0] * gram[i, i])) <= 0.0:
             if n == room:
                 return i, n
             mistakes[n] = i
             n += 1
+            squares[0] += gram[i, i]
             add_scaled(f[i:], y[i], gram[i, i:])
     return len(y), n
 
@@ -112,7 +115,7 @@ class ProjectionState:
 
     Attributes: `support`, the support vectors; `numbers`, which of the examples they are; `v` and `v_sum`, the
     coordinates of f and the sum of those of the f_t; `a`, the coefficients of f, or None if not computed; `factor`, L;
-    `inverses`, those of its diagonal blocks of PANEL rows and columns.
+    `inverses`, those of its diagonal blocks of PANEL rows and columns; `squares`, as in `_block`.
     """
 
     def __init__(self, kernel, X, budget):
@@ -123,6 +126,7 @@ class ProjectionState:
         self._left = growing_like(self._operand(X[:1]))
         self.factor, self.inverses = np.zeros((0, 0)), np.zeros((0, PANEL))
         self.v, self.v_sum, self.a = np.zeros(0), np.zeros(0), None
+        self.squares = np.zeros(1)
         self.t = self.n_mistakes = self.refused = 0
         self.last_value = 0.0
 
@@ -149,7 +153,7 @@ class ProjectionState:
         if self.a is None:
             self.a = self._coefficients(self.v)
         f, mistakes = self.a @ k, np.zeros(len(y), dtype=np.int64)
-        seen, m = _perceptron(y, gram, f, room, mistakes)
+        seen, m = _perceptron(y, gram, f, room, mistakes, self.squares)
         mistakes = mistakes[:m]
         w, gram = self._coordinates(k[:, mistakes]), gram[np.ix_(mistakes, mistakes)]
         inserted, new, c = np.zeros(m, dtype=np.int64), np.zeros((m, m)), y[mistakes]
@@ -173,7 +177,7 @@ class ProjectionState:
         f = self.v[:n] @ w
         c, inserted, new = np.zeros(b), np.zeros(b, dtype=np.int64), np.zeros((b, b))
         counts = np.zeros(2, dtype=np.int64)
-        m = _block(y, gram, w.T @ w, f, self.budget - n, margins, eta, c, inserted, new, counts)
+        m = _block(y, gram, w.T @ w, f, self.budget - n, margins, eta, c, inserted, new, counts, self.squares)
         inserted, new, self.a = inserted[:m], new[:m], None
         self._insert(self.t + inserted, X[inserted], left[inserted], w[:, inserted], new[:, inserted])
         self._step(np.vstack([w, new]), c, np.arange(b - 1, -1, -1), b)

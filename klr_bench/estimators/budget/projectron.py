@@ -51,8 +51,8 @@ class Projectron(BudgetKernelClassifier):
 
     grows = False  # what is inserted stays
 
-    def _new_state(self, X):
-        return ProjectionState(self._kernel(X), X, self.budget)
+    def _new_state(self, X, weights):
+        return ProjectionState(self._kernel(X, weights), X, self.budget)
 
     def _learning(self):
         learn = partial(self._state.learn, margins=False, eta=1.0)

@@ -6,11 +6,21 @@ from dataclasses import KW_ONLY
 from operator import is_not
 
 import numpy as np
-from scipy.special import expit, log_expit, softmax
+from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.metaestimators import available_if
 
-from klr_bench.estimators.core.classifier import Classifier, checked_data, distinct_labels, refuse_single
+from klr_bench.estimators.core.classifier import (
+    Classifier,
+    checked_data,
+    distinct_labels,
+    refuse_balanced,
+    refuse_scale,
+    refuse_single,
+    refuse_weightless,
+    row_weights,
+)
 from klr_bench.estimators.core.kernels import KERNELS, MORE_KERNELS, PRECOMPUTED, WIDTHS, Kernel, gamma_of
 from klr_bench.estimators.core.multiclass import fit_classes
 from klr_bench.estimators.core.parameters import NUMBER, POSITIVE, SEED, estimator, parameter
@@ -18,6 +28,42 @@ from klr_bench.estimators.core.rows import make_writable
 
 ANY_KERNEL = [StrOptions({*KERNELS, *MORE_KERNELS}), callable]
 """Constraints of `kernel`, for classes that accept all kernels."""
+
+
+def _has_probabilities(classifier):
+    """Return True if decision values are logarithms of odds, otherwise raise AttributeError."""
+    if classifier._is_logistic():
+        return True
+    loss = getattr(classifier, "loss", None)
+    why = f"requires loss='logit', got loss={loss!r}" if loss else "requires the logistic loss"
+    message = f"{type(classifier).__name__}: predict_proba {why}; use decision_function."
+    raise AttributeError(message)
+
+
+class Probabilities:
+    """Mixin for classifiers with class probabilities, computed from decision values.
+
+    They exist if `_is_logistic()` is true.  For more than two classes they are the softmax of `_scores(f)`.
+    """
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X):
+        """Return the probability of each class for each row of X, of shape (n_samples, n_classes)."""
+        f = self.decision_function(X)
+        return np.column_stack([expit(-f), expit(f)]) if f.ndim == 1 else softmax(self._scores(f), axis=1)
+
+    @available_if(_has_probabilities)
+    def predict_log_proba(self, X):
+        """Return the logarithms of the probabilities, of shape (n_samples, n_classes); none is -inf by underflow."""
+        f = self.decision_function(X)
+        return np.column_stack([log_expit(-f), log_expit(f)]) if f.ndim == 1 else log_softmax(self._scores(f), axis=1)
+
+    def _is_logistic(self):
+        return getattr(self, "loss", "logit") == "logit"
+
+    def _scores(self, f):
+        """Return scores whose softmax is the probabilities, for decision values f (n_samples, n_classes)."""
+        return log_expit(f)
 
 
 class BinaryClassifier(Classifier):
@@ -43,9 +89,7 @@ class BinaryClassifier(Classifier):
     def _forget(self):
         """Validate the parameters and remove the attributes of an earlier fit."""
         self._validate_params()
-        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
-            delattr(self, name)
-        vars(self).pop("_state", None)
+        self._clear()
         self._begun_with = {name: getattr(self, name) for name in self._fixed}
 
     def _go_on_with(self, classes):
@@ -72,17 +116,25 @@ class BinaryClassifier(Classifier):
             make_writable(self)
 
     def _first_rows(self, X, y, sample_weight=None):
-        """Forget an earlier fit; validate and return the rows X and the labels y passed to `fit`."""
-        del sample_weight
+        """Forget an earlier fit; validate and return the rows X, the labels y and the weights passed to `fit`.
+
+        See `_weighted_rows` for the weights.
+        """
         self._forget()
         X, y = self._validate(X, y, dtype=self._dtypes(), reset=True)
         self._set_classes(y)
-        return X, y
+        X, y, weights = self._weighted_rows(X, y, sample_weight, whole=True)
+        self._check_scale(X)
+        return X, y, weights
 
-    def _next_rows(self, X, y, classes, *, first):
-        """Validate and return the rows X and the labels y passed to `partial_fit`.
+    def _check_scale(self, X):
+        """Raise ValueError if squares of the values of X overflow or underflow."""
+        refuse_scale(self, X)
 
-        Only the first call forgets an earlier fit, and sets features and classes.
+    def _next_rows(self, X, y, classes, sample_weight=None, *, first):
+        """Validate and return the rows X, the labels y and the weights passed to `partial_fit`.
+
+        Only the first call forgets an earlier fit, and sets features and classes.  `_weighted_rows` has the weights.
         """
         if first:
             self._forget()
@@ -92,7 +144,36 @@ class BinaryClassifier(Classifier):
         if first:
             self._set_classes(y, classes)
         self._refuse_unknown(y)
-        return X, y
+        X, y, weights = self._weighted_rows(X, y, sample_weight, whole=False)
+        if first:
+            if not len(y):
+                message = f"{type(self).__name__}: the first call of partial_fit needs a row with a positive weight."
+                raise ValueError(message)
+            self._check_scale(X)
+        return X, y, weights
+
+    def _weighted_rows(self, X, y, sample_weight, *, whole):
+        """Remove the rows of weight 0; return the other rows, their labels, and their weights.
+
+        The weights (n,) are those of the rows times those of their classes, or None if there are none.  If X is the
+        `whole` of the data, each class needs a positive weight.  If `_keeps_rows()` is true, no row is removed, and
+        weights can be 0.
+        """
+        if not whole:
+            refuse_balanced(self)
+        weights = row_weights(sample_weight, getattr(self, "class_weight", None), y, self.classes_)
+        if weights is None or weights.all():
+            return X, y, weights
+        if whole:
+            refuse_weightless(self, weights, y)
+        if self._keeps_rows():
+            return X, y, weights
+        rows = np.flatnonzero(weights)
+        return X[rows], y[rows], weights[rows]
+
+    def _keeps_rows(self):
+        """Return True if something refers to the rows by their indices, such as the columns of a kernel matrix."""
+        return getattr(self, "kernel", None) == PRECOMPUTED
 
     def _dtypes(self):
         return [np.float64, np.float32]
@@ -133,10 +214,6 @@ class BinaryClassifier(Classifier):
         positive = y == (self.classes_[:, None] if self._has_many() else self.classes_[1])
         return np.where(positive, 1.0, -1.0)
 
-    def _probabilities(self, X):
-        f = self.decision_function(X)
-        return np.column_stack([expit(-f), expit(f)]) if f.ndim == 1 else softmax(log_expit(f), axis=1)
-
     def _refuse_unknown(self, y):
         is_known = np.zeros(len(y), dtype=bool)
         for label in self.classes_:
@@ -148,7 +225,7 @@ class BinaryClassifier(Classifier):
 
 
 @estimator
-class BinaryKernelClassifier(BinaryClassifier):
+class BinaryKernelClassifier(Probabilities, BinaryClassifier):
     """Base class of binary classifiers with a kernel.
 
     Parameters
@@ -159,9 +236,10 @@ class BinaryKernelClassifier(BinaryClassifier):
     gamma : float, {"scale", "auto", "median"} or None, default="scale"
         gamma > 0 of the rbf, poly, laplacian and sigmoid kernels.  "scale" is 1 / (n_features X.var()), "auto" or None
         is 1 / n_features, "median" is 1 / (2 m^2) with the median distance m of rows; computed from the rows of `fit`
-        or of the first `partial_fit`.  Try 0.1, 0.3, 1 and 3 times the value of "scale", the grid of
-        configs/experiment/own_file.yaml.  The papers use 1 / (2 s^2) with a percentile s of the distances between
-        training rows: the 20th in Zhang et al., ICML 2013, the 5th in Zhang et al., AAAI 2012.
+        or of the first `partial_fit`, which count as often as their weights say, unlike in scikit-learn's SVC.  Try
+        0.1, 0.3, 1 and 3 times the value of "scale", the grid of configs/experiment/own_file.yaml.  The papers use
+        1 / (2 s^2) with a percentile s of the distances between training rows: the 20th in Zhang et al., ICML 2013, the
+        5th in Zhang et al., AAAI 2012.
     degree : float, default=3
         Degree > 0 of the poly kernel.
     coef0 : float, default=1.0
@@ -202,10 +280,10 @@ class BinaryKernelClassifier(BinaryClassifier):
         tags.input_tags.pairwise = self.kernel == PRECOMPUTED
         return tags
 
-    def _kernel(self, X):
+    def _kernel(self, X, weights=None):
         if self.kernel == PRECOMPUTED:
             return Kernel(PRECOMPUTED, matrix=X)
-        return Kernel(self.kernel, gamma_of(self.gamma, X), self.degree, self.coef0)
+        return Kernel(self.kernel, gamma_of(self.gamma, X, weights), self.degree, self.coef0)
 
     def _rows(self, X):
         """Return X, or a column of the indices of its rows if it is a precomputed kernel matrix."""

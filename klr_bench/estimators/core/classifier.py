@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from functools import wraps
+from numbers import Number
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,13 +12,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import check_array, check_non_negative, validate_data
 
-from klr_bench.estimators.core.rows import without_duplicates
+from klr_bench.estimators.core.rows import canonical, largest_of
 from klr_bench.estimators.core.threads import single_threaded_blas
 
 LEARNED = ("coef_", "dual_coef_", "intercept_", "prototypes_", "objective_")
 """Fitted attributes that must be finite."""
+SQUARABLE = {np.dtype(np.float32): 1e18, np.dtype(np.float64): 1e150}
+"""Largest absolute value whose square does not overflow in each precision; that of its inverse does not underflow."""
 PAUSE_S = 1.0
 """Seconds between two progress lines with verbose=1; with a larger value each call prints a line."""
 
@@ -32,6 +35,12 @@ class Classifier(ClassifierMixin, BaseEstimator):
         """Return the predicted class of each row of X; ties go to the first class."""
         f = self.decision_function(X)
         return self.classes_[(f > 0).astype(int) if f.ndim == 1 else np.argmax(f, axis=1)]
+
+    def _clear(self):
+        """Remove the attributes of an earlier fit."""
+        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            delattr(self, name)
+        vars(self).pop("_state", None)
 
     def _validate_params(self):
         """Validate the parameters that do not have their default values."""
@@ -66,17 +75,25 @@ def checked_data(estimator, *data, **options):
             raise
         message = f"{error}\nklr_bench.TablePreparer converts tables with missing values and strings to numbers."
         raise ValueError(message) from error
-    return without_duplicates(validated) if len(data) == 1 else (without_duplicates(validated[0]), *validated[1:])
+    return canonical(validated) if len(data) == 1 else (canonical(validated[0]), *validated[1:])
 
 
 def checked_fit(method):
-    """Decorate a fit method to raise ValueError if a fitted attribute is not finite."""
+    """Decorate a fit method to raise ValueError if a fitted attribute is not finite.
+
+    An error or Ctrl-C in `fit` leaves an unfitted estimator.
+    """
 
     @wraps(method)
     def checked(self, *args, **kwargs):
-        with single_threaded_blas(getattr(self, "n_jobs", None)):
-            result = method(self, *args, **kwargs)
-        refuse_not_finite(self)
+        try:
+            with single_threaded_blas(getattr(self, "n_jobs", None)):
+                result = method(self, *args, **kwargs)
+            refuse_not_finite(self)
+        except BaseException:
+            if method.__name__ == "fit":
+                self._clear()
+            raise
         return result
 
     return checked
@@ -155,17 +172,28 @@ def verbose_callback(estimator, callback):
     return call
 
 
-def row_weights(sample_weight, class_weight, X, y, classes):
+def row_weights(sample_weight, class_weight, y, classes):
     """Return the sample weight of each row times its class weight, or None without weights.
 
     Raises ValueError for weights that are negative or not finite, and for weights of the wrong shape.
     """
     if sample_weight is None and class_weight is None:
         return None
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if sample_weight is None or isinstance(sample_weight, Number):
+        weights = np.full(len(y), 1.0 if sample_weight is None else sample_weight, dtype=np.float64)
+    else:
+        weights = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
+    if weights.shape != (len(y),):
+        message = f"sample_weight: expected an array of shape ({len(y)},), got shape {weights.shape}."
+        raise ValueError(message)
+    check_non_negative(weights, "`sample_weight`")
     if class_weight is None:
         return weights
-    of_classes = compute_class_weight(class_weight, classes=classes, y=y)
+    if isinstance(class_weight, str):  # "balanced"
+        totals = np.bincount(np.searchsorted(classes, y), weights, len(classes))
+        of_classes = np.divide(totals.sum(), len(classes) * totals, out=np.ones(len(classes)), where=totals > 0)
+    else:
+        of_classes = compute_class_weight(class_weight, classes=classes, y=y)
     if not ((of_classes >= 0) & (of_classes < np.inf)).all():
         message = f"The 'class_weight' parameter must have finite weights >= 0. Got {class_weight!r}."
         raise ValueError(message)
@@ -174,9 +202,20 @@ def row_weights(sample_weight, class_weight, X, y, classes):
 
 def refuse_balanced(estimator):
     """Raise ValueError if class_weight is "balanced", which `partial_fit` does not support."""
-    if estimator.class_weight == "balanced":
+    if getattr(estimator, "class_weight", None) == "balanced":
         why = "needs the sizes of the classes, which partial_fit does not have; give a dict, or sample_weight"
         message = f"{type(estimator).__name__}: class_weight='balanced' {why}."
+        raise ValueError(message)
+
+
+def refuse_scale(estimator, X):
+    """Raise ValueError if squares of the values of X overflow or underflow."""
+    largest, limit = largest_of(X), SQUARABLE[X.dtype]
+    if largest and not 1 / limit <= largest <= limit:
+        message = (
+            f"{type(estimator).__name__}: the largest absolute value of X must be between {1 / limit:g} and {limit:g} "
+            f"in {X.dtype}, got {largest:g}; scale X, for example with sklearn.preprocessing.StandardScaler."
+        )
         raise ValueError(message)
 
 
@@ -185,5 +224,5 @@ def refuse_weightless(estimator, weights, y):
     for label in np.unique(y[weights == 0]).tolist():
         if not weights[y == label].any():
             name = type(estimator).__name__
-            message = f"{name}: each class needs a positive weight, but all weights of class {label!r} are 0."
+            message = f"{name}: each class needs a positive weight, but all weights of class {label!r} are zero."
             raise ValueError(message)

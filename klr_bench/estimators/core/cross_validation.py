@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import InvalidParameterError, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.core.binary import ANY_KERNEL, BinaryKernelClassifier
-from klr_bench.estimators.core.classifier import checked_decision, checked_fit, row_weights
+from klr_bench.estimators.core.classifier import checked_decision, checked_fit
 from klr_bench.estimators.core.kernels import PRECOMPUTED, gamma_of
 from klr_bench.estimators.core.multiclass import SEEDS
 from klr_bench.estimators.core.parameters import CLASS_WEIGHT, JOBS, VERBOSE, Number, estimator, fixed, parameter
@@ -108,10 +108,9 @@ class KernelClassifierCV(BinaryKernelClassifier):
             If parameters or data are refused, or a class is missing in the training rows of a fold.
         """
         begun = time.monotonic()
-        X, y = self._first_rows(X, y)
+        X, y, weights = self._first_rows(X, y, sample_weight)
         self._seed = self.random_state if isinstance(self.random_state, Integral) else self._random.randint(SEEDS)
         codes = np.searchsorted(self.classes_, y)
-        weights = row_weights(sample_weight, self.class_weight, X, y, self.classes_)
         shares = np.ones(len(y)) if weights is None else weights
         folds = self._folds(X, codes, shares)
         grids = {name: self._values(of, name, default) for of, (name, default) in self._grids.items()}
@@ -126,8 +125,7 @@ class KernelClassifierCV(BinaryKernelClassifier):
                 took = time.monotonic() - begun
                 print(f"[{type(self).__name__}] gamma {gamma}: log loss {least:.4f}, {took:.1f} s", flush=True)  # noqa: T201
         self._rank(params, np.concatenate(scores, axis=1))
-        self.best_estimator_ = self._learner(class_weight=self.class_weight, **self.best_params_)
-        self.best_estimator_.fit(X, y, sample_weight)
+        self.best_estimator_ = self._learner(**self.best_params_).fit(X, y, weights)
         for name in self._copied:
             setattr(self, name, getattr(self.best_estimator_, name))
         return self
@@ -141,11 +139,8 @@ class KernelClassifierCV(BinaryKernelClassifier):
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.decision_function(self._validate(X, dtype=self._dtypes()))
 
-    @checked_decision
-    def predict_proba(self, X):
-        """Return the probability of each class for each row of X, of shape (n_samples, n_classes)."""
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.predict_proba(self._validate(X, dtype=self._dtypes()))
+    def _scores(self, f):
+        return self.best_estimator_._scores(f)
 
     def _learner(self, **parameters):
         """Return a classifier of class `_plain` with the given parameters and those of self."""
@@ -174,20 +169,26 @@ class KernelClassifierCV(BinaryKernelClassifier):
             raise InvalidParameterError(message)
         return values
 
+    def _keeps_rows(self):
+        return super()._keeps_rows() or self._has_own_folds()
+
+    def _has_own_folds(self):
+        """Return True if the folds are given by the user, for all rows."""
+        return self.cv is not None and not isinstance(self.cv, Integral)
+
     def _folds(self, X, codes, shares):
         """Return the training and the validation rows of each fold, as a list of pairs of indices."""
         sizes = class_sizes(self, codes)
-        if self.cv is None or isinstance(self.cv, Integral):
+        if not self._has_own_folds():
             cv = StratifiedKFold(n_folds(self.cv, sizes), shuffle=True, random_state=self._seed)
         else:
             cv = check_cv(self.cv)
-        folds = list(cv.split(X, codes))
+        folds = [[part[shares[part] > 0] for part in map(np.asarray, fold)] for fold in cv.split(X, codes)]
         if not folds:
             message = f"The 'cv' parameter of {type(self).__name__} must be folds of the rows. Got {self.cv!r} instead."
             raise InvalidParameterError(message)
         for i, (train, valid) in enumerate(folds):
-            totals = np.bincount(codes[train], shares[train], len(sizes))
-            if not (totals > 0).all() or not shares[valid].sum() > 0:
+            if len(np.unique(codes[train])) < len(sizes) or not len(valid):
                 message = (
                     f"{type(self).__name__}: fold {i} needs training rows of each class and validation rows, with "
                     "weights above 0; use fewer folds."

@@ -20,9 +20,10 @@ class WeightedFeatures:
     ----------
     feature_weights : array of shape (n_features,), "auto" or None, default=None
         Weights >= 0 by which the columns of X are multiplied in the fit and in predictions; None leaves X as it is.
-        ``support_vectors_`` are weighted, and gamma="scale" and "median" are computed from the weighted features, so
-        center those with a large mean.  "auto" is for `fit`, which then learns them as `KLR` does: with the rbf kernel,
-        from dense rows, in more time than the fit itself takes.  They include the division by the standard deviations.
+        ``support_vectors_`` are weighted, and gamma="scale" and "median" are computed from the weighted features whose
+        weight is not 0, so center those with a large mean.  "auto" is for `fit`, which then learns them as `KLR` does:
+        with the rbf kernel, from dense rows, in more time than the fit itself takes.  They include the division by the
+        standard deviations.
 
     Attributes
     ----------
@@ -37,22 +38,28 @@ class WeightedFeatures:
         return isinstance(self.feature_weights, str)
 
     def _first_rows(self, X, y, sample_weight=None):
-        X, y = super()._first_rows(X, y)
+        X, y, weights = super()._first_rows(X, y, sample_weight)
         if not self._learns_weights():
-            return X, y
+            return X, y, weights
         from klr_bench import KLR  # imported here to avoid a circular import
 
-        learner = KLR(class_weight=self.class_weight, random_state=self.random_state)
-        learner._choose(X, y, sample_weight)
+        learner = KLR(random_state=self.random_state)
+        learner._choose(X, y, weights)
         self.feature_weights_ = learner.feature_weights_ / learner.scale_
-        return self._weighted_features(X), y
+        return self._weighted_features(X), y, weights
 
-    def _next_rows(self, X, y, classes, *, first):
+    def _next_rows(self, X, y, classes, sample_weight=None, *, first):
         if first and self._learns_weights():
             why = "needs all rows; call fit before partial_fit, or give an array"
             message = f"{type(self).__name__}: feature_weights='auto' {why}."
             raise ValueError(message)
-        return super()._next_rows(X, y, classes, first=first)
+        return super()._next_rows(X, y, classes, sample_weight, first=first)
+
+    def _kernel(self, X, weights=None):
+        """Return the kernel, with gamma computed from the features whose weight is not 0."""
+        if self.feature_weights is not None and not self.feature_weights_.all():
+            X = X[:, np.flatnonzero(self.feature_weights_)]
+        return super()._kernel(X, weights)
 
     def _validate(self, *data, dtype, reset=False):
         validated = super()._validate(*data, dtype=dtype, reset=reset)

@@ -25,7 +25,7 @@ from numba import float32, float64, int64, void
 from numba.extending import overload
 
 from klr_bench.estimators.core.jit import compiled
-from klr_bench.estimators.core.rows import slices
+from klr_bench.estimators.core.rows import ROUNDING, largest_of, slices, weighted_median
 from klr_bench.estimators.core.vectors import same_bits
 
 KERNELS = ("rbf", "poly", "linear")
@@ -84,13 +84,13 @@ class Kernel:
         return squared if self.name == "linear" else (self.gamma * squared + self.coef0) ** self.degree
 
 
-def gamma_of(gamma, X, center=0.0):
+def gamma_of(gamma, X, weights=None, center=0.0):
     """Convert the parameter gamma to a number, computed from the training rows X if necessary.
 
     None and "auto" are 1 / d, "scale" 1 / (d v) with the variance v of all elements of X (1 where it is 0, as in
-    scikit-learn, or overflows); "median" is 1 / (2 m^2) with the median m of the distances of at most MEDIAN_ROWS rows,
-    evenly spaced (where it is 0, all as for "scale").  If X is CSR, `center` (d,) is subtracted from its rows for the
-    variance.
+    scikit-learn); "median" is 1 / (2 m^2) with the median m of the distances of at most MEDIAN_ROWS rows, evenly spaced
+    (where it is 0, all as for "scale").  Variance and median count a row as often as its weight in `weights` (n,)
+    says, unlike scikit-learn.  If X is CSR, `center` (d,) is subtracted from its rows for the variance.
     """
     if gamma not in (None, *WIDTHS):
         return gamma
@@ -100,22 +100,42 @@ def gamma_of(gamma, X, center=0.0):
     if gamma == "median":
         from sklearn.metrics.pairwise import euclidean_distances  # a slow import
 
-        rows = X[np.linspace(0, n - 1, min(n, MEDIAN_ROWS)).astype(int)].astype(np.float64)
-        distances = euclidean_distances(rows)[np.triu_indices(rows.shape[0], k=1)]
-        if len(distances) and (median := float(np.median(distances))) > 0:
+        places = np.linspace(0, n - 1, min(n, MEDIAN_ROWS)).astype(int)
+        distances = euclidean_distances(X[places].astype(np.float64))[np.triu_indices(len(places), k=1)]
+        if weights is not None:  # a row of weight w stands for w rows, with w (w - 1) / 2 pairs at distance 0
+            w = weights[places]
+            pairs = np.outer(w, w)[np.triu_indices(len(places), k=1)]
+            distances = np.append(distances, 0.0)
+            median = weighted_median(distances, np.append(pairs, np.maximum(w * (w - 1) / 2, 0).sum()))
+        else:
+            median = float(np.median(distances)) if len(distances) else 0.0
+        if median > ROUNDING * largest_of(X):
             return 1.0 / (2.0 * median**2)
-    values = X.data if sp.issparse(X) else X
-    parts = slices(len(values), max(VARIANCE_VALUES * len(values) // max(values.size, 1), 1))
-    mean = sum(values[part].astype(np.float64, copy=False).sum() for part in parts) / (n * d)
-    if sp.issparse(X):
-        squares = sum((values[part].astype(np.float64) ** 2).sum() for part in parts)
-        if np.any(center):
-            squares += np.sum(center * (n * center - 2 * np.bincount(X.indices, X.data, d)))
-            mean -= np.mean(center)
-        variance = squares / (n * d) - mean**2
+    variance = variance_of(X, np.ones(n) if weights is None else weights, center)
+    return 1.0 / (d * variance) if variance > 0 else 1.0 / d
+
+
+def variance_of(X, weights, center):
+    """Return the variance of all elements of X (n, d), in float64, or 0 if they are equal up to rounding.
+
+    `weights` (n,) are those of the rows.  If X is CSR, `center` (d,) is subtracted from its rows.
+    """
+    d, total = X.shape[1], weights.sum() * X.shape[1]
+    if not sp.issparse(X):
+        if X.max() - X.min() <= ROUNDING * largest_of(X):
+            return 0.0
+        parts = slices(len(X), max(VARIANCE_VALUES // d, 1))
+        mean = sum(weights[part] @ X[part].sum(axis=1, dtype=np.float64) for part in parts) / total
+        return sum(weights[part] @ squared_norms(X[part].astype(np.float64) - mean) for part in parts) / total
+    counts, values = np.repeat(weights, np.diff(X.indptr)), X.data.astype(np.float64)  # of the stored elements
+    mean = counts @ values / total - np.mean(center)
+    if np.any(center):
+        squares = (weights.sum() - np.bincount(X.indices, counts, d)) @ (center + mean) ** 2
+        values -= center[X.indices]
     else:
-        variance = sum(((values[part] - np.float64(mean)) ** 2).sum() for part in parts) / (n * d)
-    return 1.0 / (d * variance) if 0 < variance < math.inf else 1.0 / d
+        squares = (total - counts.sum()) * mean**2
+    squares += counts @ (values - mean) ** 2
+    return squares / total if squares > total * (ROUNDING * largest_of(X)) ** 2 else 0.0
 
 
 def raise_to(values, degree):

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state, column_or_1d
 
-from klr_bench.estimators.core.classifier import distinct_labels, refuse_balanced, row_weights
+from klr_bench.estimators.core.classifier import distinct_labels
 from klr_bench.estimators.core.rows import stacked
 from klr_bench.estimators.core.threads import parallel_map
 
@@ -53,23 +53,19 @@ def _n_classes(labels):
 
 def _fit(self, X, y, sample_weight=None, callback=None):
     before = getattr(self, "estimators_", [])
-    self._forget()
-    X, y = self._validate(X, y, dtype=self._dtypes(), reset=True)
-    self._set_classes(y)
+    X, y, weights = self._first_rows(X, y, sample_weight)
     _begin(self, before if getattr(self, "warm_start", False) else [])
-    weights = row_weights(sample_weight, getattr(self, "class_weight", None), X, y, self.classes_)
     self._fit_classes(X, [y == label for label in self.classes_], weights, callback)
     self._gather()
 
 
 def _go_on(self, X, y, classes=None, sample_weight=None, callback=None):
     first = "estimators_" not in vars(self)
-    if "class_weight" in self._get_param_names():
-        refuse_balanced(self)
-    X, y = self._next_rows(X, y, classes, first=first)
+    X, y, weights = self._next_rows(X, y, classes, sample_weight, first=first)
+    if not len(y):
+        return
     if first:
         _begin(self)
-    weights = row_weights(sample_weight, getattr(self, "class_weight", None), X, y, self.classes_)
     options = {"classes": [False, True]} | ({} if weights is None else {"sample_weight": weights})
     for k, (learner, label) in enumerate(zip(self.estimators_, self.classes_, strict=True)):
         learner.set_params(**_parameters(self))

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.sparsefuncs import mean_variance_axis
 
+ROUNDING = 16 * np.finfo(np.float64).eps
+"""Relative difference up to which numbers computed in float64 count as equal."""
 MOST_DENSE_MB = 1000.0
 """Maximum size of a dense array created for sparse rows with many features."""
 
@@ -148,6 +149,11 @@ def grown(array, n):
     return array if n <= len(array) else enlarged(array, (max(n, 2 * len(array)), *array.shape[1:]))
 
 
+def positive_places(weights, n):
+    """Return the indices of the rows with positive weight, which are all n rows if there are no weights."""
+    return np.arange(n) if weights is None else np.flatnonzero(weights)
+
+
 def slices(n, size):
     """Return consecutive slices of at most `size` rows that together cover n rows."""
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
@@ -177,13 +183,22 @@ def with_scaled_columns(X, factors):
     return scaled
 
 
-def mean_and_deviation(X):
-    """Return the mean and the standard deviation of each column of X, as float64."""
-    if not sp.issparse(X):
-        return X.mean(axis=0, dtype=np.float64), X.std(axis=0, dtype=np.float64)
-    largest = float(np.abs(X.data).max(initial=0)) or 1.0  # squares of scaled values do not overflow
-    mean, variance = mean_variance_axis(X.astype(np.float64) / largest, axis=0)
-    return largest * mean, largest * np.sqrt(variance)
+def largest_of(X):
+    """Return the largest absolute value of a dense or CSR matrix X."""
+    values = X.data if sp.issparse(X) else X
+    return max(float(values.max(initial=0)), -float(values.min(initial=0)))
+
+
+def weighted_median(values, weights):
+    """Return the median of values (n,) with weights (n,) > 0.
+
+    It is the mean of two values if half of the total weight is at or below the first of them, like np.median.
+    """
+    order = np.argsort(values)
+    below = np.cumsum(weights[order])
+    half = below[-1] / 2 * (1 - ROUNDING)
+    first, last = np.searchsorted(below, [half, below[-1] / 2 * (1 + ROUNDING)], side="left")
+    return float(values[order[first]] + values[order[min(last, len(order) - 1)]]) / 2
 
 
 def stacked(parts):
@@ -212,11 +227,12 @@ def make_writable(thing: Any) -> None:
             make_writable(value)
 
 
-def without_duplicates(X: Any) -> Any:
-    """Sum duplicate entries in a copy of a CSR matrix X; return any other X unchanged."""
-    if sp.issparse(X) and not X.has_canonical_format:
+def canonical(X: Any) -> Any:
+    """Sum duplicate entries and drop stored zeros in a copy of a CSR matrix X; return any other X unchanged."""
+    if sp.issparse(X) and not (X.has_canonical_format and X.data.all()):
         X = X.copy()
         X.sum_duplicates()
+        X.eliminate_zeros()
     return X
 
 
@@ -235,7 +251,7 @@ def occurring(X, others=()):
     """
     if not sp.issparse(X):
         return np.arange(X.shape[1]), sp.csr_matrix(X)
-    X = without_duplicates(X)
+    X = canonical(X)
     there = np.zeros(X.shape[1], dtype=bool)
     there[X.indices] = True
     there[list(others)] = True

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numba import float32, float64, int32, int64, types, void
 from numba.extending import intrinsic
@@ -20,6 +22,22 @@ CHUNK = 64
 def tie(values):
     """Return the relative tolerance for ties, which depends on the precision of `values`."""
     return SINGLE_TIE if values.itemsize == 4 else TIE
+
+
+@compiled()
+def tie_of_sums(values):
+    """Return the relative tolerance for ties of sums of `values`, whose rounding errors partly cancel."""
+    return 0.1 * tie(values)
+
+
+@compiled()
+def settled(f, tolerance):
+    """Return -1, 0 or 1 if f differs from it by at most the tolerance, otherwise f.
+
+    Update rules compare f(x) with these numbers, and rounding errors must not decide.
+    """
+    nearest = 0.0 if abs(f) < 0.5 else math.copysign(1.0, f)
+    return nearest if abs(f - nearest) <= tolerance else f
 
 
 _SAME_BITS = {float32: int32, int32: float32, float64: int64, int64: float64}

@@ -96,8 +96,8 @@ class FOGD(Progressive, FeatureDescentClassifier):
     def selected_features(self):
         """Return None, because Fourier features depend on all columns of X."""
 
-    def _new_state(self, X):
-        features = FourierFeatures.of(X, self.n_components, gamma_of(self.gamma, X), self._random)
+    def _new_state(self, X, weights):
+        features = FourierFeatures.of(X, self.n_components, gamma_of(self.gamma, X, weights), self._random)
         return FourierState(features, X, self._n_functions())
 
     def _rows_of_chunk(self):

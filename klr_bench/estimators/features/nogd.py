@@ -108,7 +108,7 @@ class NystroemState:
         b, n = len(weights), self.features.n_features
         rows = stacked([self.features.centers, X])
         features = KernelFeatures(self.features.operands.fitting(X), rows)
-        coef, last = np.hstack([self.coef, np.zeros(y.shape)]), np.zeros(1)
+        coef, last = np.ascontiguousarray(np.hstack([self.coef, np.zeros(y.shape)])), np.zeros(1)
         K = np.ascontiguousarray(features.transform(X))
         done = _insert(loss, eta, K, y, weights, coef, self.budget - n, self.counts, self.t, last)
         places = np.r_[:n, n + np.flatnonzero(coef[:, n:].any(axis=0))]
@@ -244,9 +244,9 @@ class NOGD(FeatureDescentClassifier):
             message = f"The 'rank' parameter of NOGD must be at most budget={self.budget}. Got {self.rank}."
             raise ValueError(message)
 
-    def _new_state(self, X):
+    def _new_state(self, X, weights):
         rank = math.ceil(SHARE * self.budget) if self.rank is None else self.rank
-        return NystroemState(self._kernel(X), X, self.budget, rank, self._n_functions())
+        return NystroemState(self._kernel(X, weights), X, self.budget, rank, self._n_functions())
 
     def _rows_of_chunk(self):
         return CHUNK

@@ -19,8 +19,6 @@ from klr_bench.estimators.core.classifier import (
     checked_data,
     checked_decision,
     distinct_labels,
-    refuse_weightless,
-    row_weights,
     verbose_callback,
 )
 from klr_bench.estimators.core.features import FourierFeatures, KernelFeatures, LinearFeatures
@@ -70,14 +68,12 @@ class L1Classifier(BinaryKernelClassifier):
 
     def prepare(self, X, y, sample_weight=None):
         """Validate the data and compute the features; return the `Problem` and a RandomState."""
-        self._forget()
-        X, y = self._validate(X, y, dtype=self._dtypes(), reset=True)
-        self._set_classes(y)
+        X, y, weights = self._first_rows(X, y, sample_weight)
         if self._has_many():
             message = f"expected two classes, got {len(self.classes_)}; use L1KLR().fit for one-vs-rest."
             raise ValueError(message)
         random = check_random_state(self.random_state)
-        self._map, self._columns = self._feature_map(X, random), slice(None)
+        self._map, self._columns = self._feature_map(X, weights, random), slice(None)
         features, rows = self._map, X
         if self.features == "linear" and sp.issparse(X) and X.shape[1] > DENSE_AT_MOST:
             self._columns, rows = occurring(X)  # columns that are always 0 get the coefficient 0
@@ -85,9 +81,6 @@ class L1Classifier(BinaryKernelClassifier):
         by_rows = self.solver == "sgd_c" and self.reference is None
         matrix = FeatureMatrix(features, rows, by_rows=by_rows, memory_limit=self.memory_limit)
         matrix.warn_if_large()
-        weights = row_weights(sample_weight, self.class_weight, X, y, self.classes_)
-        if weights is not None:
-            refuse_weightless(self, weights, y)
         return Problem(matrix, self._signs(y), 0.0, self.fit_intercept, weights), random
 
     def adopt(self, other):
@@ -97,13 +90,13 @@ class L1Classifier(BinaryKernelClassifier):
         if "feature_names_in_" in vars(other):
             self.feature_names_in_ = other.feature_names_in_
 
-    def _feature_map(self, X, random):
+    def _feature_map(self, X, weights, random):
         last, self._drawn_for = self._drawn_for, None
         if self.features == "linear":
             return LinearFeatures.of(X)
         if self.features == "kernel":
-            return KernelFeatures.of(X, self._kernel(X))
-        gamma = float(self._kernel(X).gamma)
+            return KernelFeatures.of(X, self._kernel(X, weights))
+        gamma = float(self._kernel(X, weights).gamma)
         self._drawn_for = (X.shape[1], self.n_components, gamma)
         if self.warm_start and self._drawn_for == last:
             return self._map
@@ -300,10 +293,6 @@ class L1Classifier(BinaryKernelClassifier):
         for start in range(0, X.shape[0], step):
             values[start : start + step] += part.transform(X[start : start + step]) @ w
         return spread(self, values)
-
-    def predict_proba(self, X):
-        """Return class probabilities for the rows of X, of shape (n_samples, n_classes)."""
-        return self._probabilities(X)
 
     def rehearse(self, X, y):
         """Return an unfitted copy that stops where this fit stopped, without a reference solver.

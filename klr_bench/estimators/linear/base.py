@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.core.binary import BinaryClassifier
-from klr_bench.estimators.core.classifier import checked_decision, checked_fit, refuse_balanced, row_weights
+from klr_bench.estimators.core.classifier import checked_decision, checked_fit
 from klr_bench.estimators.core.multiclass import fitted_learners, one_vs_rest, spread
 from klr_bench.estimators.core.parameters import CLASS_WEIGHT, VERBOSE, estimator, parameter
 from klr_bench.protocols import FIRST
@@ -19,7 +19,7 @@ PREDICTED_ROWS = 4096
 class LinearClassifier(BinaryClassifier):
     """Base class of linear classifiers without an intercept.
 
-    A subclass has `fit`, which calls `_begin` and sets `coef_`.
+    A subclass has `fit`, which calls `_first_rows` and sets `coef_`.
 
     Attributes
     ----------
@@ -77,22 +77,6 @@ class LinearClassifier(BinaryClassifier):
         if hasattr(learners[0], "t_"):
             self.t_ = learners[0].t_
 
-    def _begin(self, X, y):
-        """Reset the estimator and validate the data; return X, and the labels as -1.0 or 1.0."""
-        self._forget()
-        X, y = self._validate(X, y, dtype=self._dtypes(), reset=True)
-        self._set_classes(y)
-        return X, self._signs(y)
-
-    def _weighted(self, X, signs, sample_weight):
-        """Drop the rows with weight 0; return the other rows, their labels and their weights."""
-        labels = self.classes_[(signs > 0).astype(int)]
-        weights = row_weights(sample_weight, getattr(self, "class_weight", None), X, labels, self.classes_)
-        if weights is None or weights.all():
-            return X, signs, weights
-        rows = np.flatnonzero(weights)
-        return X[rows], signs[rows], weights[rows]
-
 
 @estimator
 class WeightedSolver(LinearClassifier):
@@ -113,14 +97,11 @@ class WeightedSolver(LinearClassifier):
 
     def _begin_weighted(self, X, y, sample_weight):
         """Reset the estimator; return the rows, their labels, and the weight of each row times C."""
-        X, signs, weights = self._weighted(*self._begin(X, y), sample_weight)
-        if len(np.unique(signs)) < 2:
-            message = f"{type(self).__name__}: each class needs at least one row with a positive weight."
-            raise ValueError(message)
-        return X, signs, self._row_costs(signs, weights)
+        X, y, weights = self._first_rows(X, y, sample_weight)
+        return X, self._signs(y), self._row_costs(len(y), weights)
 
-    def _row_costs(self, signs, weights):
-        return per_row(self.C, len(signs)) if weights is None else self.C * weights
+    def _row_costs(self, n, weights):
+        return per_row(self.C, n) if weights is None else self.C * weights
 
 
 class IncrementalClassifier(LinearClassifier):
@@ -168,20 +149,20 @@ class IncrementalClassifier(LinearClassifier):
         return self._partial_fit(X, y, classes, None, callback)
 
     def _fit(self, X, y, sample_weight, callback):
-        X, signs, weights = self._weighted(*self._begin(X, y), sample_weight)
+        X, y, weights = self._first_rows(X, y, sample_weight)
         self._start(X)
         for _ in range(self.n_epochs):
-            if self._learn(X, signs, callback, weights):
+            if self._learn(X, self._signs(y), callback, weights):
                 break
         return self
 
     def _partial_fit(self, X, y, classes, sample_weight, callback):
         first = "coef_" not in vars(self)
-        X, y = self._next_rows(X, y, classes, first=first)
-        X, signs, weights = self._weighted(X, self._signs(y), sample_weight)
+        X, y, weights = self._next_rows(X, y, classes, sample_weight, first=first)
         if first:
             self._start(X)
-        self._learn(X, signs, callback, weights)
+        if len(y):
+            self._learn(X, self._signs(y), callback, weights)
         return self
 
     def steps(self, n_samples):
@@ -240,7 +221,6 @@ class Weighted:
         classes : array of shape (n_classes,), default=None
             All classes; required in the first call if y does not contain all of them.
         """
-        refuse_balanced(self)
         return self._partial_fit(X, y, classes, sample_weight, callback)
 
 

@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY
 import numpy as np
 from sklearn.utils._param_validation import Options
 
-from klr_bench.estimators.core.classifier import checked_fit, refuse_balanced, verbose_callback
+from klr_bench.estimators.core.classifier import checked_fit, verbose_callback
 from klr_bench.estimators.core.multiclass import one_vs_rest
 from klr_bench.estimators.core.parameters import COUNT, NOT_NEGATIVE, POSITIVE, estimator, fixed, parameter
 from klr_bench.estimators.core.rows import occurring
@@ -142,10 +142,10 @@ class SparseBatchConfidenceWeighted(WeightedSolver):
         sample_weight, callback
             As for `fit`.
         """
-        refuse_balanced(self)
-        X, y = self._next_rows(X, y, classes, first="coef_" not in vars(self))
-        X, signs, weights = self._weighted(X, self._signs(y), sample_weight)
-        return self._learn(X, signs, self._row_costs(signs, weights), callback)
+        X, y, weights = self._next_rows(X, y, classes, sample_weight, first="coef_" not in vars(self))
+        if len(y):
+            self._learn(X, self._signs(y), self._row_costs(len(y), weights), callback)
+        return self
 
     def _forget(self):
         super()._forget()

@@ -120,8 +120,9 @@ class OnlineKernelClassifier(OnlineClassifier):
     def _dtype_of_rows(self):
         return self._state.support.dtype
 
-    def _new_state(self, X):
-        return engine.OnlineState(self._kernel(X), self._rows(X), range(len(self.classes_) if self._has_many() else 1))
+    def _new_state(self, X, weights):
+        row = range(len(self.classes_) if self._has_many() else 1)
+        return engine.OnlineState(self._kernel(X, weights), self._rows(X), row)
 
     def _learning(self):
         """Return the function that learns from a block of rows.

@@ -191,8 +191,8 @@ class DUOL(OneVsRestKernelClassifier):
     C: float = parameter(1.0, POSITIVE)
     rho: float = parameter(0.1, SHARE)
 
-    def _new_state(self, X):
-        return DoubleState(self._kernel(X), self._rows(X))
+    def _new_state(self, X, weights):
+        return DoubleState(self._kernel(X, weights), self._rows(X))
 
     def _learning(self):
         state, C, rho = self._state, self.C, self.rho

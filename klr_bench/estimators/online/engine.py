@@ -28,6 +28,7 @@ from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import softplus
 from klr_bench.estimators.core.operands import operands_of
 from klr_bench.estimators.core.rows import Growing, GrowingColumns, growing_like
+from klr_bench.estimators.core.vectors import settled, tie_of_sums
 from klr_bench.estimators.online.state import FOLD_BELOW
 
 BLOCK = 256
@@ -104,9 +105,13 @@ def _recursion(
 
     row (n_learners,) gives the row of each learner in all other matrices: f (n_learners, b), the sums so far, without
     the scale; (coef, average, since, weights, inserted), the first `n_support` columns of `stores` for earlier examples
-    and `block` for those of the block; scalars: scale, sum of scales, squared norm, the last f(x), and the sum of the
-    logistic losses log(1 + exp(-y f_t(x_t))); counts: mistakes, first non-zero coefficient, and the example that the
-    learner refused, or 0.  A learner refuses an example if its rule answers c = nan or something is not finite.
+    and `block` for those of the block; scalars: scale, sum of scales, squared norm, the last f(x), the sum of the
+    logistic losses log(1 + exp(-y f_t(x_t))), and the sum of the squared norms of the terms of f; counts: mistakes,
+    first non-zero coefficient, and the example that the learner refused, or 0.  A learner refuses an example if its
+    rule answers c = nan or something is not finite.
+
+    The rule gets f(x) = -1, 0 or 1 if f(x) is that up to a rounding error, which is a share of the root of the sum of
+    the squared norms.
 
     Learners that share a row are adjacent, by decreasing radius.  Only the first of them runs.  When its norm exceeds
     the radius of another, that learner continues in a row of its own.
@@ -120,23 +125,26 @@ def _recursion(
         last = k
         while last + 1 < len(learners) and row[learners[last + 1]] == m:
             last += 1
-        scale, scale_sum, squared = scalars[m, 0], scalars[m, 1], scalars[m, 2]
+        scale, scale_sum, squared, squares = scalars[m, 0], scalars[m, 1], scalars[m, 2], scalars[m, 5]
         radius, sums, labels, draws, weights_of = radii[k], f[m], y[learners[k]], u[learners[k]], factors[learners[k]]
         for i in range(begin[k], len(labels)):
             value = scale * sums[i]
-            insert, shrink, c = rule(labels[i], value, draws[i], t + i + 1, parameters[k])
+            decided = settled(value, tie_of_sums(gram) * math.sqrt(squares * abs(diagonal[i])))
+            insert, shrink, c = rule(labels[i], decided, draws[i], t + i + 1, parameters[k])
             insert, c = insert and weights_of[i] > 0.0, c * weights_of[i]
             scalars[m, 3] = value
             if not math.isfinite(value + c):
                 counts[m, 2] = t + i + 1
                 break
             scale_sum += scale
-            counts[m, 0] += labels[i] * value <= 0.0
+            counts[m, 0] += labels[i] * decided <= 0.0
             scalars[m, 4] += softplus(-labels[i] * value)
             scale *= shrink
             squared *= shrink * shrink
+            squares *= shrink * shrink
             if insert:
                 a = c / scale
+                squares += c * c * abs(diagonal[i])
                 new_coef[m, i], new_since[m, i], new_weights[m, i], new_inserted[m, i] = a, scale_sum, a, 1
                 later, values = sums[i + 1 :], gram[i, i + 1 :]  # slices let the compiler vectorize the loop below
                 for j in range(len(later)):
@@ -156,11 +164,12 @@ def _recursion(
                 f[own], counts[own] = f[m], counts[m]
                 scalars[own, 0], scalars[own, 1] = scale * radii[last] / norm, scale_sum
                 scalars[own, 2], scalars[own, 3] = radii[last] * radii[last], value
-                scalars[own, 4] = scalars[m, 4]
+                scalars[own, 4], scalars[own, 5] = scalars[m, 4], squares * (radii[last] / norm) ** 2
                 last -= 1
             if norm > radius:
                 scale *= radius / norm
                 squared = radius * radius
+                squares *= (radius / norm) ** 2
             if scale < FOLD_BELOW:
                 counts[m, 1] = _fold(
                     coef[m], average[m], since[m], weights[m], counts[m, 1], n_support, scale, scale_sum, tiny
@@ -168,7 +177,7 @@ def _recursion(
                 _fold(new_coef[m], new_average[m], new_since[m], new_weights[m], 0, i + 1, scale, scale_sum, tiny)
                 sums[i + 1 :] *= scale
                 scale, scale_sum = 1.0, 0.0
-        scalars[m, 0], scalars[m, 1], scalars[m, 2] = scale, scale_sum, squared
+        scalars[m, 0], scalars[m, 1], scalars[m, 2], scalars[m, 5] = scale, scale_sum, squared, squares
 
 
 def _keep_signature(real):
@@ -285,7 +294,7 @@ class OnlineState:
         self.weights = GrowingColumns(n, support.dtype)
         self.inserted = GrowingColumns(n, np.uint32)
         self.numbers = Growing((0,), np.int64)
-        self.scalars = np.tile([1.0, 0.0, 0.0, 0.0, 0.0], (n, 1))
+        self.scalars = np.tile([1.0, 0.0, 0.0, 0.0, 0.0, 0.0], (n, 1))
         self.counts = np.zeros((n, 3), dtype=np.int64)
         self.t = self.averaged_from = 0
 

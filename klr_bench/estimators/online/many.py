@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils import column_or_1d
 
 from klr_bench.estimators.core.classifier import distinct_labels, refuse_not_finite
+from klr_bench.estimators.core.rows import positive_places
 from klr_bench.estimators.core.threads import single_threaded_blas
 from klr_bench.estimators.online import engine
 from klr_bench.protocols import declares
@@ -156,19 +157,19 @@ class SharedFit:
         first = learners[0]
         for learner in learners:
             learner._forget()
-        X, y = first._validate(X, y, dtype=first._dtypes(), reset=True)
-        first._set_classes(y)
+        X, y, weights = first._first_rows(X, y, sample_weight)
         if len(first.classes_) > 2:
             message = f"a shared pass requires two classes, got {len(first.classes_)}; fit the learners one by one."
             raise ValueError(message)
-        first._n_first = len(y)
+        self._places = positive_places(weights, len(y))
+        first._n_first = len(self._places)
         for learner in learners[1:]:
             learner.n_features_in_, learner.classes_ = first.n_features_in_, first.classes_
-            learner._n_first = len(y)
+            learner._n_first = first._n_first
             if "feature_names_in_" in vars(first):
                 learner.feature_names_in_ = first.feature_names_in_
         shared = [
-            (learner._kernel(X), learner.dtype, learner._passes(len(y)), repr(learner.class_weight))
+            (learner._kernel(X, weights), learner.dtype, learner._passes(first._n_first), repr(learner.class_weight))
             for learner in learners
         ]
         if shared.count(shared[0]) < len(shared):
@@ -179,10 +180,10 @@ class SharedFit:
         self._drawing = [learners[self._streams.index(stream)] for stream in range(max(self._streams) + 1)]
         updates = [learner._update(stream) for learner, stream in zip(learners, self._streams, strict=True)]
         rows = first._rows(X)
-        self.state = engine.OnlineState(first._kernel(X), rows, shared_rows(updates))
-        self._weights = [learner._weights(sample_weight, X, y) for learner in learners]
+        self.state = engine.OnlineState(first._kernel(X, weights), rows, shared_rows(updates))
+        self._weights = [learner._checked_weights(weights) for learner in learners]
         groups, signs = grouped(updates), first._signs(y)
-        n_passes = first._passes(len(y))
+        n_passes = first._passes(first._n_first)
         with single_threaded_blas(first.n_jobs):
             for epoch in range(n_passes):
                 if epoch:
@@ -196,16 +197,15 @@ class SharedFit:
             learner._random.set_state(self._drawing[stream]._random.get_state())
 
     def _learn(self, groups, X, signs, epoch, callback):
-        n = len(signs)
+        n = len(self._places)
         # each learner uses the random numbers that it would draw if fitted alone; one of each stream draws them
         order, *_ = [learner._order(n) for learner in self._drawing]
         for start in range(0, n, engine.BLOCK):
             block = slice(start, min(start + engine.BLOCK, n))
-            rows = block if order is None else order[block]
+            rows = self._places[order[block]]
             drawn = np.array([learner._random.random_sample(block.stop - start) for learner in self._drawing])
             draws, factors = self._weighted(drawn[self._streams], rows)
-            numbers = np.arange(start, block.stop) if order is None else rows
-            self.state.learn_block(groups, X[rows], signs[rows], draws, numbers, factors)
+            self.state.learn_block(groups, X[rows], signs[rows], draws, rows, factors)
             if callback is not None and callback(self, epoch * n + block.stop):
                 return True
         return False

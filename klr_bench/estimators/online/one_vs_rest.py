@@ -97,8 +97,8 @@ class OneVsRestKernelClassifier(OnlineKernelClassifier):
     def _strategy_arguments(self):
         return []
 
-    def _new_state(self, X):
-        return StrategyState(self._kernel(X), self._rows(X), self.budget, by_age=self._by_age)
+    def _new_state(self, X, weights):
+        return StrategyState(self._kernel(X, weights), self._rows(X), self.budget, by_age=self._by_age)
 
     def _learning(self):
         parameters = np.array([self.budget, *self._strategy_arguments()], dtype=np.float64)

@@ -136,7 +136,7 @@ class OSKL(WeightedFeatures, SoftmaxKernelClassifier):
         refuse_slope(self, t, "R")
 
     def _checked_weights(self, weights):
-        largest = float(weights.max(initial=0.0))
+        largest = 0.0 if weights is None else float(weights.max(initial=0.0))
         if self.loss != "logit" and largest > 1:
             message = f"OSKL: sample weights above 1 require loss='logit'. The largest weight is {largest:g}."
             raise ValueError(message)
@@ -147,6 +147,4 @@ class OSKL(WeightedFeatures, SoftmaxKernelClassifier):
         """Divide the random draws by the sample weights, and increase G if a weight exceeds it."""
         if weights is None:
             return draws, None
-        with np.errstate(divide="ignore", invalid="ignore"):
-            draws = np.where(weights > 0, draws * self._raised / weights, np.inf)
-        return draws, None if self.eta is None else np.full(len(draws), self._raised)
+        return draws * self._raised / weights, None if self.eta is None else np.full(len(draws), self._raised)

@@ -76,9 +76,9 @@ class OSKLCV(KernelClassifierCV):
     _grids = {"etas": ("eta", (0.3, 0.9, 3.0)), "Gs": ("G", (1.0, 2.0, 4.0)), "Rs": ("R", (10.0, 1000.0))}  # noqa: RUF012
 
     def _first_rows(self, X, y, sample_weight=None):
-        X, y = super()._first_rows(X, y, sample_weight)
+        X, y, weights = super()._first_rows(X, y, sample_weight)
         self._n_passes = self.n_epochs or default_passes(len(y))
-        return X, y
+        return X, y, weights
 
     def _learner(self, **parameters):
         return super()._learner(n_epochs=self._n_passes, **parameters)

@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from klr_bench.estimators.core.binary import BinaryKernelClassifier
-from klr_bench.estimators.core.classifier import checked_fit, refuse_balanced, row_weights
+from klr_bench.estimators.core.classifier import checked_fit
 from klr_bench.estimators.core.kernels import PRECOMPUTED
 from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COUNT, estimator, parameter
-from klr_bench.estimators.core.rows import in_layout
+from klr_bench.estimators.core.rows import in_layout, positive_places
 from klr_bench.estimators.online import engine
 from klr_bench.estimators.online.one_row import PUBLISHED, row_by_row, short_way
 from klr_bench.protocols import FIRST
@@ -45,10 +45,10 @@ class OnlineClassifier(BinaryKernelClassifier):
     With more than two classes it learns one function f_k per class, which separates it from the others, all in the same
     passes.
 
-    A subclass has `_new_state(X)`, which returns the state before the first example; `_learning()`, which returns the
-    function that learns from a block of rows; `_refused_at()`; `_dtype_of_rows()`; and `_publish()`, which sets the
-    fitted attributes from the state.  A state has `t`, the number of examples seen, `sparse`, whether rows come as CSR,
-    and `average_from_here()`, which begins a new average.
+    A subclass has `_new_state(X, weights)`, which returns the state before the first example; `_learning()`, which
+    returns the function that learns from a block of rows; `_refused_at()`; `_dtype_of_rows()`; and `_publish()`, which
+    sets the fitted attributes from the state.  A state has `t`, the number of examples seen, `sparse`, whether rows
+    come as CSR, and `average_from_here()`, which begins a new average.
 
     Parameters
     ----------
@@ -100,18 +100,18 @@ class OnlineClassifier(BinaryKernelClassifier):
         callback : callable, default=None
             `callback(estimator, t)` is called after each block of examples; returning True ends the fit.
         """
-        X, y = self._first_rows(X, y, sample_weight)
-        weights = self._weights(sample_weight, X, y)
+        X, y, weights = self._first_rows(X, y, sample_weight)
+        weights = self._checked_weights(weights)
         if not self.shuffle:
             warn_of_order(self, y)
-        prepared, numbers = None, np.arange(len(y))
-        n_passes = self._passes(len(y))
+        prepared, places = None, positive_places(weights, len(y))
+        n_passes = self._passes(len(places))
         for epoch in range(n_passes):
             if epoch:
                 self._begin_pass()
-            order = self._order(len(y))
-            prepared = prepared or self._prepare(X, y)  # after the order, because both may draw random numbers
-            stopped = self._learn(*prepared, callback, order, numbers if order is None else order, weights)
+            order = places[self._order(len(places))]
+            prepared = prepared or self._prepare(X, y, weights)  # after the order: both may draw random numbers
+            stopped = self._learn(*prepared, callback, order, order, weights)
             if n_passes > 1:
                 self._end_pass()
             if stopped or (epoch and self._passes_suffice()):
@@ -140,17 +140,15 @@ class OnlineClassifier(BinaryKernelClassifier):
         classes : array of shape (n_classes,), default=None
             All classes; required in the first call if y does not contain all of them.
         """
-        X, y = self._next_rows(X, y, classes, first=getattr(self, "_state", None) is None)
-        weights = self._weights(sample_weight, X, y, whole=False)
-        self._learn(*self._prepare(X, y), callback, weights=weights)
+        first = getattr(self, "_state", None) is None
+        X, y, weights = self._next_rows(X, y, classes, sample_weight, first=first)
+        if not len(y):
+            return self
+        weights = self._checked_weights(weights)
+        self._learn(*self._prepare(X, y, weights), callback, weights=weights)
         self._publish()
         self._learn_row = short_way(self) if X.shape[0] == 1 else None
         return self
-
-    @available_if(lambda self: self._is_logistic())
-    def predict_proba(self, X):
-        """Return the class probabilities (n_samples, n_classes); requires the logistic loss."""
-        return self._probabilities(X)
 
     def steps(self, n_samples):
         """Return the total number of steps of `fit` and the step number of the first checkpoint."""
@@ -199,11 +197,11 @@ class OnlineClassifier(BinaryKernelClassifier):
     def _dtypes(self):
         return super()._dtypes() if self._state is None else self._dtype_of_rows()
 
-    def _prepare(self, X, y):
+    def _prepare(self, X, y, weights=None):
         """Return the rows in the state's layout, their signs, and the function `_learning()`."""
         if self._state is None:
-            self._n_first = len(y)
-            self._state = self._new_state(X)
+            self._n_first = len(positive_places(weights, len(y)))
+            self._state = self._new_state(X, weights)
         return in_layout(self._rows(X), self._state.sparse), self._signs(y), self._learning()
 
     def _learn(self, X, signs, learn, callback, order=None, numbers=None, weights=None):
@@ -249,24 +247,14 @@ class OnlineClassifier(BinaryKernelClassifier):
         return False
 
     def _order(self, n):
-        """Return a permutation of n rows for one pass, or None for the original order."""
-        return self._random.permutation(n) if self.shuffle else None
+        """Return the order of n rows for one pass: a permutation, or their own order without `shuffle`."""
+        return self._random.permutation(n) if self.shuffle else np.arange(n)
 
     def _begin_pass(self):
         self._state.average_from_here()
 
-    def _weights(self, sample_weight, X, y, *, whole=True):
-        """Return the sample weights times the class weights, or None if all are 1.
-
-        `whole` is False if X is only a part of the data.
-        """
-        if not whole:
-            refuse_balanced(self)
-        weights = row_weights(sample_weight, self.class_weight, X, y, self.classes_)
-        return None if weights is None else self._checked_weights(weights)
-
     def _checked_weights(self, weights):
-        """Return the sample weights if the learner supports them.
+        """Return the weights of the rows, or None, if the learner supports them.
 
         Otherwise the method raises ValueError.
         """

@@ -22,7 +22,6 @@ from functools import partial
 
 import numpy as np
 from numba import boolean, float32, float64, int64, types
-from scipy.special import softmax
 
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import softplus
@@ -61,7 +60,7 @@ def _recursion(
     """Learn from a block of examples of M classes, one example after the other.
 
     The b examples have the classes y (b,) in {0, ..., M - 1}.  As in `engine._recursion`, with factors (b,), and with
-    one row per class: f (M, b), the sums so far, without the scale; `stores`; `block`; `scalars` (M, 5), the same for
+    one row per class: f (M, b), the sums so far, without the scale; `stores`; `block`; `scalars` (M, 6), the same for
     all classes, with the last z in place of f(x); and `counts`, where mistakes and the refused example are those of row
     0.
     """
@@ -69,7 +68,7 @@ def _recursion(
     new_coef, new_average, new_since, new_weights, new_inserted = block
     n_classes = len(f)
     values, direction = np.empty(n_classes), np.empty(n_classes)
-    scale, scale_sum, squared, z, loss = scalars[0]
+    scale, scale_sum, squared, z, loss = scalars[0, 0], scalars[0, 1], scalars[0, 2], scalars[0, 3], scalars[0, 4]
     for i in range(len(y)):
         right, largest, total = y[i], -math.inf, 0.0
         for k in range(n_classes):
@@ -174,8 +173,8 @@ class SoftmaxKernelClassifier(OnlineKernelClassifier):
     average: bool = parameter(True, "boolean")
     n_epochs: int | None = parameter(None, COUNT, None)
 
-    def _probabilities(self, X):
-        return softmax(self.decision_function(X), axis=1) if self._is_softmax() else super()._probabilities(X)
+    def _scores(self, f):
+        return f if self._is_softmax() else super()._scores(f)
 
     def _passes_suffice(self):
         if self.n_epochs is not None or not self._is_logistic():
@@ -218,10 +217,10 @@ class SoftmaxKernelClassifier(OnlineKernelClassifier):
             return super()._signs(y)
         return np.searchsorted(self.classes_, y)
 
-    def _new_state(self, X):
+    def _new_state(self, X, weights):
         if not self._is_softmax():
-            return super()._new_state(X)
-        return SoftmaxState(self._kernel(X), self._rows(X), len(self.classes_))
+            return super()._new_state(X, weights)
+        return SoftmaxState(self._kernel(X, weights), self._rows(X), len(self.classes_))
 
     def _learning(self):
         if not self._is_softmax():

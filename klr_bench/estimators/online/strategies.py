@@ -28,7 +28,7 @@ from klr_bench.estimators.core.kernels import KERNELS, RBF, finish
 from klr_bench.estimators.core.operands import nonnegative_diagonal, operands_of
 from klr_bench.estimators.core.rows import Growing, enlarged, growing_like, grown, stacked
 from klr_bench.estimators.core.tiles import set_values
-from klr_bench.estimators.core.vectors import dot
+from klr_bench.estimators.core.vectors import dot, settled, tie_of_sums
 from klr_bench.estimators.online.state import (
     BLOCK,
     EVER,
@@ -48,6 +48,8 @@ CHUNK = 4096
 LARGE = 16_384
 """With a larger budget, blocks have SHORT rows, so that their kernel values fit into the cache."""
 SHORT = 32
+NEAR = 1e-3
+"""Distance of f(x) from -1, 0 or 1, per unit of ||k(x, .)||, from which on rounding errors are not estimated."""
 
 Book = namedtuple("Book", "values y u f coef average since length number slot column total entered counts scalars")
 Book.__doc__ = """What a strategy reads and writes: b examples, v next victims, B slots, columns as above.
@@ -94,9 +96,17 @@ def f_at(book, row, i):
 
 @compiled()
 def decide(book, i):
-    """Begin the step for example i; return f(x_i), or nan if a value is not finite."""
-    value = f_at(book, i, i)
-    book.f[i] = value
+    """Begin the step for example i; return f(x_i), or nan if a value is not finite.
+
+    f(x_i) is -1, 0 or 1 if it is so up to a rounding error, a share of the root of the sum of the squares of its terms.
+    """
+    value, m = f_at(book, i, i), book.counts[FIRST] + i
+    book.f[i], length = value, book.length[m]
+    if settled(value, NEAR * length) != value:
+        squares = 0.0
+        for j in range(m):
+            squares += (book.coef[j] * book.values[i, j]) ** 2
+        value = settled(value, tie_of_sums(book.values) * book.scalars[SCALE] * math.sqrt(squares))
     return value if count_example(book.y[i], value, 0.0, book.counts, book.scalars) else math.nan
 
 

@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.core.binary import BinaryKernelClassifier
-from klr_bench.estimators.core.classifier import checked_decision, checked_fit, row_weights
+from klr_bench.estimators.core.classifier import checked_decision, checked_fit
 from klr_bench.estimators.core.kernels import gamma_of
 from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COMPONENTS, COUNT, POSITIVE, estimator, fixed, parameter
 from klr_bench.estimators.core.rows import refuse_dense
@@ -107,16 +107,13 @@ class ApproximateKernelLR(BinaryKernelClassifier):
         sample_weight : array of shape (n_samples,), default=None
             Weights >= 0 of the rows, which multiply their losses.
         """
-        self._forget()
         if self.features == "fourier" and self.kernel != "rbf":
             message = f"features='fourier' requires kernel='rbf', got kernel={self.kernel!r}; use features='nystroem'."
             raise ValueError(message)
-        X, y = self._validate(X, y, dtype=self._dtypes(), reset=True)
-        self._set_classes(y)
-        model = self._linear_model(len(y))
-        weights = row_weights(sample_weight, self.class_weight, X, y, self.classes_)
+        X, y, weights = self._first_rows(X, y, sample_weight)
+        model = self._linear_model(len(y) if weights is None else float(weights.sum()))
         options = {} if weights is None else {f"{type(model).__name__.lower()}__sample_weight": weights}
-        self.pipeline_: Pipeline = make_pipeline(self._feature_map(X), model).fit(X, y, **options)
+        self.pipeline_: Pipeline = make_pipeline(self._feature_map(X, weights), model).fit(X, y, **options)
         self.n_iter_ = int(np.max(self.pipeline_[-1].n_iter_))
         return self
 
@@ -129,11 +126,8 @@ class ApproximateKernelLR(BinaryKernelClassifier):
         check_is_fitted(self, "pipeline_")
         return self.pipeline_.decision_function(self._validate(X, dtype=self._dtypes()))
 
-    @checked_decision
-    def predict_proba(self, X: Any) -> Any:
-        """Return the probability of each class for each row of X, of shape (n_samples, n_classes)."""
-        check_is_fitted(self, "pipeline_")
-        return self.pipeline_.predict_proba(self._validate(X, dtype=self._dtypes()))
+    def _scores(self, f: Any) -> Any:
+        return super()._scores(f) if self.solver == "sgd" else f
 
     def kernel_error(self, X: Any) -> float:
         """Return the largest error of the approximate kernel over all pairs of rows of X.
@@ -151,8 +145,8 @@ class ApproximateKernelLR(BinaryKernelClassifier):
         """Return an estimator with the same solver, for a warm-up fit before the timed fit."""
         return type(self)(solver=self.solver)
 
-    def _feature_map(self, X: Any) -> Any:
-        gamma = gamma_of(self.gamma, X)
+    def _feature_map(self, X: Any, weights: Any) -> Any:
+        gamma = gamma_of(self.gamma, X, weights)
         if self.features == "fourier":
             frequencies, instead = f"n_components={self.n_components} frequencies", "use features='nystroem'"
             refuse_dense("ApproximateKernelLR", frequencies, X, self.n_components, instead)
@@ -163,7 +157,7 @@ class ApproximateKernelLR(BinaryKernelClassifier):
         size = min(X.shape[0], self.n_components)
         return Nystroem(self.kernel, n_components=size, random_state=self.random_state, **options)
 
-    def _linear_model(self, n: int) -> Any:
+    def _linear_model(self, n: float) -> Any:
         common = {"max_iter": self.max_iter, "random_state": self.random_state}
         if self.solver == "sgd":
             return SGDClassifier(loss="log_loss", alpha=1.0 / (n * self.C), **common)

@@ -8,13 +8,11 @@ from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.special import expit, softmax
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from klr_bench.estimators.core.binary import BinaryClassifier
-from klr_bench.estimators.core.classifier import checked_decision, refuse_weightless, row_weights
+from klr_bench.estimators.core.binary import BinaryClassifier, Probabilities
+from klr_bench.estimators.core.classifier import checked_decision
 from klr_bench.estimators.core.kernels import squared_norms
 from klr_bench.estimators.core.operands import DENSE_AT_MOST
 from klr_bench.estimators.core.rows import in_layout, restricted
@@ -30,7 +28,7 @@ WATCHED = 20_000
 """Number of rows on which the objective is evaluated after a mini-batch pass."""
 
 
-class PrototypeClassifier(BinaryClassifier):
+class PrototypeClassifier(Probabilities, BinaryClassifier):
     """Base class of `PrototypeKLR`; a subclass defines the parameters and `fit`."""
 
     watched = ("accuracy", "log_loss")
@@ -99,28 +97,13 @@ class PrototypeClassifier(BinaryClassifier):
         scores = self._model.scores(self._x, self._new_rows(X))
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
-    def _has_probabilities(self):
-        if self.loss == "logit":
-            return True
-        message = f"predict_proba requires loss='logit', got loss={self.loss!r}; use decision_function."
-        raise AttributeError(message)
-
-    @available_if(_has_probabilities)
-    def predict_proba(self, X):
-        """Return class probabilities of shape (n_samples, n_classes); requires loss="logit"."""
-        scores = self.decision_function(X)
-        return np.column_stack([expit(-scores), expit(scores)]) if scores.ndim == 1 else softmax(scores, axis=1)
+    def _scores(self, f):
+        return f
 
     def _new_rows(self, X):
-        X = self._tidy(self._validate(X, dtype=self._x.dtype))
+        X = self._validate(X, dtype=self._x.dtype)
+        X = in_layout(X, sparse=True) if self.lazy else X
         return Rows(X if self._columns is None else self._compacted(in_layout(X, sparse=True)), None, self._origin)
-
-    def _tidy(self, X):
-        """Return X; if `lazy` is True, convert it to CSR without stored zeros."""
-        if self.lazy and not (sp.issparse(X) and np.all(X.data)):
-            X = sp.csr_matrix(X, copy=True)
-            X.eliminate_zeros()
-        return X
 
     def _compacted(self, X):
         """Drop columns that were empty in training; append the norm of each row's dropped entries."""
@@ -147,18 +130,16 @@ class PrototypeClassifier(BinaryClassifier):
         wanted = (self.learn_coef, self.learn_prototypes, self.learn_width and self.kernel != "linear")
         return tuple(part for part, learned in zip(PARTS, wanted, strict=True) if learned)
 
-    def _rows(self, X, y, sample_weight, random):
+    def _rows(self, X, y, weights, random):
         """Return training rows and validation rows (or None), with weights scaled to mean 1."""
-        weights = row_weights(sample_weight, self.class_weight, X, y, self.classes_)
-        if weights is not None:
-            refuse_weightless(self, weights, y)
-            weights = weights / weights.mean()
-        self._columns, X, origin = None, self._tidy(X), None
+        self._mean_weight = 1.0 if weights is None else float(weights.mean())
+        weights = None if weights is None else weights / weights.mean()
+        self._columns, origin = None, None
         if sp.issparse(X) and X.shape[1] > DENSE_AT_MOST:
             self._columns = np.unique(X.indices)
             X = self._compacted(X)
         if self.kernel == "rbf" and not sp.issparse(X) and not self.l1:
-            origin = X.mean(axis=0, dtype=np.float64).astype(X.dtype)
+            origin = np.average(X, axis=0, weights=weights).astype(X.dtype)
         codes = np.searchsorted(self.classes_, y).astype(np.intp)
         rows, held_out = Rows(X, codes, origin, weights).split(self.validation_fraction, random)
         if self.n_prototypes is not None and self.n_prototypes > len(rows):
@@ -171,7 +152,7 @@ class PrototypeClassifier(BinaryClassifier):
         n, d = rows.X.shape
         M = 1 if len(self.classes_) == 2 else len(self.classes_)
         J = min(max(10, 2 * len(self.classes_)), n) if self.n_prototypes is None else self.n_prototypes
-        l2 = 0.05 / n if self.l2 is None else float(self.l2)
+        l2 = 0.05 / (self._mean_weight * rows.v.sum()) if self.l2 is None else float(self.l2)
         kernel = PrototypeKernel(self.kernel, int(self.degree), float(self.coef0), self.lazy)
         self._model = Model(Layout(M, J, d), kernel, float(self.l1), l2, LOSSES[self.loss])
         self._origin = rows.origin

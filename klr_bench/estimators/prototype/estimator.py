@@ -201,10 +201,10 @@ class PrototypeKLR(WeightedFeatures, PrototypeClassifier):
         ValueError
             If parameters or data are refused, such as more prototypes than rows, or lazy=True with dense rows.
         """
-        X, y = self._first_rows(X, y, sample_weight)
+        X, y, weights = self._first_rows(X, y, sample_weight)
         self._check(X)
         random = check_random_state(self.random_state)
-        rows, held_out = self._rows(X, y, sample_weight, random)
+        rows, held_out = self._rows(X, y, weights, random)
         x = self._start(rows, random)
         self.n_iter_, self.converged_, callback = 0, False, verbose_callback(self, callback)
         self._publish(x)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import scipy.sparse as sp
 
+from klr_bench.estimators.core.kernels import squared_norms
 from klr_bench.estimators.core.multiclass import SEEDS
+from klr_bench.estimators.core.rows import ROUNDING, largest_of, weighted_median
 from klr_bench.estimators.prototype.archetypes import archetypes
 from klr_bench.estimators.prototype.model import DENSE
 
@@ -27,8 +31,9 @@ def first_point(model, rows, *, init, gamma, learn_coef, random):
     b0, _, U, theta = layout.views(x)
     U[:] = first_prototypes(rows, layout.J, init, random).T
     if gamma is None:
-        D = model.kernel.distances(rows.block(np.sort(random.permutation(n)[:SAMPLE]))[0], U)
-        gamma = 1 / (float(np.median(D)) or float(np.mean(D)) or 1.0)
+        X, _, v = rows.block(np.sort(random.permutation(n)[:SAMPLE]))
+        D, v = model.kernel.distances(X, U).astype(np.float64), np.repeat(v, layout.J)
+        gamma = 1 / (weighted_median(D.ravel(), v) or np.average(D.ravel(), weights=v) or 1.0)
     theta[:] = np.log(gamma)
     if learn_coef:
         b0[:] = model.loss.constant(np.bincount(rows.y, rows.v, minlength=max(layout.M, 2)) / rows.v.sum())
@@ -42,12 +47,12 @@ def first_prototypes(rows, J, init, random):
     """Return J initial prototypes relative to the origin: rows, k-means centers or archetypes."""
     order = random.permutation(len(rows))
     n = {"random": J, "kmeans": CLUSTERED, "archetypes": max(J, ANALYZED)}[init]
-    X, *_ = rows.block(np.sort(order[:n]))
+    X, _, v = rows.block(np.sort(order[:n]))
     if init == "kmeans":
         from sklearn.cluster import MiniBatchKMeans
 
         seed = random.randint(SEEDS)
-        return MiniBatchKMeans(J, n_init=1, random_state=seed, batch_size=2048).fit(X).cluster_centers_
+        return MiniBatchKMeans(J, n_init=1, random_state=seed, batch_size=2048).fit(X, sample_weight=v).cluster_centers_
     if init == "archetypes" and sp.issparse(X) and X.shape[0] * X.shape[1] > DENSE:
         message = (
             f"init='archetypes' needs a dense sample of the rows: expected at most {DENSE:,} entries, got "
@@ -66,23 +71,29 @@ def unit_of(model, x, rows, n_features):
     """
     unit, places, n = np.ones(len(x)), model.layout.slices, len(rows)
     if not model.kernel.lazy:
-        K = model.kernel_values(x, rows.block(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.intp))[0])
-        unit[model.layout.M : places["b"].stop] = 0.3 / (_deviation(K) or 0.3)
+        X, _, v = rows.block(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.intp))
+        unit[model.layout.M : places["b"].stop] = 0.3 / (_deviation(model.kernel_values(x, X), v) or 0.3)
     unit[places["theta"]] = 0.1
-    unit[places["u"]] = _spread(rows.X, n_features, model.kernel.lazy) or 1.0
+    unit[places["u"]] = _spread(rows, n_features, model.kernel.lazy) or 1.0
     return unit
 
 
-def _spread(X, n_features, lazy):
+def _spread(rows, n_features, lazy):
     """Return the root mean square of the features, which are centered first if X is dense.
 
     X may have fewer than `n_features` columns if it is CSR.  In the lazy form only the non-zero entries count.
     """
-    if sp.issparse(X):
-        n = X.nnz if lazy else X.shape[0] * n_features
-        return float(np.sqrt(np.sum(np.square(X.data, dtype=np.float64)) / max(n, 1)))
-    return _deviation(X)
+    X, v = rows.X, rows.v
+    if not sp.issparse(X):
+        return _deviation(X, v)
+    weights = np.repeat(v, np.diff(X.indptr))
+    total = weights.sum() if lazy else v.sum() * n_features
+    return math.sqrt(weights @ np.square(X.data, dtype=np.float64) / total) if total else 0.0
 
 
-def _deviation(X):
-    return float(np.sqrt(np.mean(np.var(X, axis=0, dtype=np.float64))))
+def _deviation(X, weights):
+    """Return the root of the mean variance of the columns of X, or 0 if they are constant up to rounding."""
+    X = X.astype(np.float64)
+    centered = X - np.average(X, axis=0, weights=weights)
+    deviation = math.sqrt(np.average(squared_norms(centered), weights=weights) / X.shape[1])
+    return deviation if deviation > ROUNDING * largest_of(X) else 0.0

@@ -35,7 +35,7 @@ def test_losses_of_the_search_are_those_of_separate_fits(n_classes, monkeypatch)
     for result in [results[0], results[5], results[-1]]:
         decisions, classes, weights = [], [], []
         for train, valid in search.folds:
-            gamma = result["width"] * gamma_of("scale", X[train])
+            gamma = result["width"] * gamma_of("scale", X[train], shares[train])
             model = DualCDKLR(result["lam"], gamma=gamma, tol=1e-9).fit(X[train], y[train], shares[train])
             decisions.append(model.decision_function(X[valid]))
             classes.append(y[valid])
@@ -131,7 +131,7 @@ def test_moved_support_vectors_are_those_that_predict(n_classes, monkeypatch):
     monkeypatch.setattr(approximation, "N_STEPS", 50)
     X, y = rows(100, n_classes)
     model = KLR(20, max_rounds=0, cv=2, random_state=0).fit(X, y, np.linspace(0.5, 2, 100))
-    Z, support = model._standardized(X), model.model_.support_vectors_
+    Z, support = model._scaling.transform(X, np.float64), model.model_.support_vectors_
     assert not (Z[:, None] == support).all(axis=2).any()
     squares = ((Z[:, None] - support) ** 2).sum(axis=2)
     expected = np.exp(-model.best_params_["gamma"] * squares) @ model.model_.dual_coef_.T

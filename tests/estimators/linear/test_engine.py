@@ -149,7 +149,7 @@ def test_overflow_raises_an_error(learner, mode):
     X, y = toy(20)
     X[5] = 1e200
     with pytest.raises(ValueError, match=r"not finite.*scale the features"):
-        learner.fit(X, y)
+        learner.partial_fit(X[:5], y[:5]).partial_fit(X[5:], y[5:])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

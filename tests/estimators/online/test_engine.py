@@ -233,13 +233,13 @@ def test_weighted_updates_equal_the_reference(case):
     X, y = toy(empty_rows=False)
     sampled = isinstance(learner, OSKL)
     w = weights_of(len(y), largest=1.0 if (sampled and learner.G < 2) or (sampled and learner.loss != "logit") else 1.9)
+    fitted = clone(learner).set_params(random_state=0, dtype="float64", gamma=0.7).fit(X, y, w)
+    X, y, w = X[w > 0], y[w > 0], w[w > 0]
 
     def weighted(label, f, u, t):
-        weight = w[t - 1]
-        insert, shrink, c = step(label, f, u / weight if sampled and weight else u, t)
-        return insert and weight > 0, shrink, c if sampled else c * weight
+        insert, shrink, c = step(label, f, u / w[t - 1] if sampled else u, t)
+        return insert, shrink, c if sampled else c * w[t - 1]
 
-    fitted = clone(learner).set_params(random_state=0, dtype="float64", gamma=0.7).fit(X, y, w)
     assert_same_learner(fitted, X, y, step=weighted, rtol=1e-9)
 
 

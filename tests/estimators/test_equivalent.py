@@ -1,0 +1,231 @@
+"""Equivalent ways of asking every public classifier give equal answers, on data that Hypothesis chooses."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.utils.validation import has_fit_parameter
+
+from klr_bench.estimators.core.kernels import gamma_of
+from tests.estimators.samples import CLASSIFIERS, small
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn.exceptions.ConvergenceWarning", "ignore:lam=:UserWarning", "ignore:.*sorted by class:UserWarning"
+)
+
+SLOW = {"KLR", "DualCDKLRCV", "OSKLCV"}
+"""Classifiers that search for their settings."""
+WEIGHTED = sorted(name for name in CLASSIFIERS if has_fit_parameter(CLASSIFIERS[name], "sample_weight"))
+WITH_KERNEL = sorted(name for name in CLASSIFIERS if "gamma" in CLASSIFIERS[name]().get_params())
+LEARN_WEIGHTS = sorted(name for name in CLASSIFIERS if "feature_weights" in CLASSIFIERS[name]().get_params())
+VALUES = {
+    "numbers": lambda random, shape: random.standard_normal(shape),
+    "bits": lambda random, shape: random.integers(2, size=shape),
+    "integers": lambda random, shape: random.integers(-3, 4, size=shape),
+    "far": lambda random, shape: np.round(64 * random.standard_normal(shape)) / 64 + 1024,
+    "small": lambda random, shape: 1e-6 * random.standard_normal(shape),
+}
+
+
+@st.composite
+def problems(draw, most_classes=4):
+    """Draw rows X (n, d), exact in float32, and class numbers y (n,) of at least five rows each."""
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n, d, k = draw(st.integers(25, 45)), draw(st.integers(1, 4)), draw(st.integers(2, most_classes))
+    X = VALUES[draw(st.sampled_from(sorted(VALUES)))](random, (n, d)).astype(np.float32).astype(np.float64)
+    X[0] = X[1] + (np.ptp(X) or 1)  # no feature is constant
+    score = X @ random.standard_normal(d) + 0.3 * X.std() * random.standard_normal(n)
+    y = np.argsort(np.argsort(score)) * k // n
+    return X, y
+
+
+def model(name, **parameters):
+    few = {"max_iter": 40, "n_components": 30, "max_rounds": 1, "cv": 2, "n_features_to_select": 2}
+    grids = {"etas": [0.9], "Gs": [1.0, 2.0], "Rs": [1000.0], "lams": [1e-1, 1e-3]}
+    learner = small(CLASSIFIERS[name](**parameters), random_state=0, **few, **grids)
+    return small(learner, n_epochs=2) if name in SLOW else learner
+
+
+def assert_near(found, expected, rtol):
+    scale = np.abs(expected).max()
+    np.testing.assert_allclose(found, expected, rtol=0, atol=max(rtol * scale, 1e-300))
+
+
+@pytest.mark.parametrize("name", sorted(CLASSIFIERS))
+@settings(max_examples=3)
+@given(problem=problems())
+def test_label_types_change_nothing(name, problem):
+    X, y = problem
+    expected = model(name).fit(X, y)
+    f, predicted = expected.decision_function(X), expected.predict(X)
+    types = [y.astype(float), y.astype(np.uint8), np.array(["a", "b", "cc", "d"])[y]]
+    types += [types[-1].astype(object), 2**62 + y, pd.Series(types[-1], dtype="category")]
+    types += [y.astype(bool)] if y.max() == 1 else []
+    for labels in types:
+        other = model(name).fit(X, labels)
+        np.testing.assert_array_equal(other.decision_function(X), f)
+        np.testing.assert_array_equal(other.predict(X), np.asarray(other.classes_)[predicted])
+
+
+@pytest.mark.parametrize("name", sorted(CLASSIFIERS))
+@settings(max_examples=3)
+@given(problem=problems())
+def test_layouts_frames_and_a_second_fit_change_nothing(name, problem):
+    X, y = problem
+    f = model(name).fit(X, y).decision_function(X)
+    names = [f"x{j}" for j in range(X.shape[1])]
+    frame = pd.DataFrame(X, columns=names)
+    frames = [frame, frame.convert_dtypes(convert_integer=False), pd.DataFrame(X[:, ::-1], columns=names[::-1])[names]]
+    twice = model(name).fit(X[::-1] + 1, y)
+    for learner, rows in [(twice, X), *((model(name), frame) for frame in frames), (model(name), np.asfortranarray(X))]:
+        np.testing.assert_array_equal(learner.fit(rows, y).decision_function(rows), f)
+    assert_near(model(name).fit(sp.csr_matrix(X), y).decision_function(X), f, 1e-2 if name in SLOW else 1e-3)
+
+
+@pytest.mark.parametrize("name", sorted(CLASSIFIERS))
+@settings(max_examples=3)
+@given(problem=problems())
+def test_float32_rows_give_nearly_the_same_model(name, problem):
+    X, y = problem
+    accuracies = [model(name).fit(rows, y).score(rows, y) for rows in (X, X.astype(np.float32))]
+    assert abs(accuracies[0] - accuracies[1]) <= 0.15
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+@settings(max_examples=3)
+@given(problem=problems(), seed=st.integers(0, 2**32 - 1))
+def test_a_row_of_weight_0_is_absent(name, seed, problem):
+    X, y = problem
+    random = np.random.default_rng(seed)
+    absent = random.random(len(y)) < 0.3
+    absent[[np.flatnonzero(y == label)[place] for label in np.unique(y) for place in (0, 1)]] = False
+    weights = np.where(absent, 0.0, random.uniform(0.2, 1.0, len(y)))
+    outliers = np.where(absent[:, None], 1e6 * random.standard_normal(X.shape), X)
+    expected = model(name).fit(X[~absent], y[~absent], weights[~absent]).decision_function(X)
+    np.testing.assert_array_equal(model(name).fit(outliers, y, weights).decision_function(X), expected)
+    if hasattr(CLASSIFIERS[name], "partial_fit"):
+        learner, other = model(name), model(name)
+        for part in np.split(np.arange(len(y)), [5, 6, 7]):
+            kept = part[~absent[part]]
+            learner.partial_fit(outliers[part], y[part], classes=np.unique(y), sample_weight=weights[part])
+            if len(kept):
+                other.partial_fit(X[kept], y[kept], classes=np.unique(y), sample_weight=weights[kept])
+        np.testing.assert_array_equal(learner.decision_function(X), other.decision_function(X))
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+@settings(max_examples=3)
+@given(problem=problems())
+def test_a_class_without_weight_is_refused(name, problem):
+    X, y = problem
+    with pytest.raises(ValueError, match=r"each class needs a positive weight, but all weights of class 1 are zero"):
+        model(name).fit(X, y, (y != 1).astype(float))
+
+
+@pytest.mark.parametrize("name", WITH_KERNEL)
+@settings(max_examples=3)
+@given(problem=problems(), seed=st.integers(0, 2**32 - 1))
+def test_the_width_of_the_kernel_counts_a_row_as_often_as_its_weight_says(name, seed, problem):
+    X, _ = problem
+    counts = np.random.default_rng(seed).integers(1, 4, len(X))
+    for gamma in ("scale", "median"):
+        expected = gamma_of(gamma, np.repeat(X, counts, axis=0))
+        for rows in (X, sp.csr_matrix(X), X.astype(np.float32)):
+            assert gamma_of(gamma, rows, counts.astype(float)) == pytest.approx(expected, rel=1e-6)
+
+
+CONSTANTS = st.sampled_from([0.0, 0.1, 1 / 3, -0.7, 123.456, 1e6 + 0.1, 1e-5, 1e-12, 1e12])
+
+
+@pytest.mark.parametrize(
+    "name", sorted({*WITH_KERNEL, "KLR"} - SLOW - {"FOGD"})
+)  # whose random features depend on their number
+@settings(max_examples=3)
+@given(problem=problems(), value=CONSTANTS)
+def test_a_constant_column_changes_nothing(name, value, problem):
+    X, y = problem
+    options = {"gamma": gamma_of("scale", X)} if name != "KLR" else {}
+    if "centers" in model(name).get_params():
+        options["centers"] = "uniform"
+    f = model(name, **options).fit(X, y).decision_function(X)
+    column = np.full((len(y), 1), value)
+    learner = model(name, **options)
+    wider = np.hstack([X, column])
+    assert_near(learner.fit(wider, y).decision_function(wider), f, 1e-3)
+
+
+@pytest.mark.parametrize("name", LEARN_WEIGHTS)
+@settings(max_examples=3)
+@given(problem=problems(most_classes=2), value=CONSTANTS)
+def test_a_constant_column_changes_no_learned_weights(name, value, problem):
+    X, y = problem
+    learned, wider = model(name, feature_weights="auto"), model(name, feature_weights="auto")
+    f = learned.fit(X, y).decision_function(X)
+    wide = np.hstack([np.full((len(y), 1), value), X])
+    assert_near(wider.fit(wide, y).decision_function(wide), f, 1e-4)
+    assert wider.feature_weights_[0] == 0
+    assert_near(wider.feature_weights_[1:], learned.feature_weights_, 1e-9)
+    assert_near(wider.decision_function(wide.astype(np.float32)), f, 1e-2)
+
+
+SCALES = {np.float64: [1e-300, 1e-200, 1e-160, 1e160, 1e250, 1e300], np.float32: [1e-44, 1e-40, 1e-25, 1e25, 1e37]}
+
+
+@pytest.mark.parametrize("dtype", SCALES)
+@pytest.mark.parametrize("name", sorted(CLASSIFIERS))
+def test_rows_too_small_or_too_large_to_be_squared_are_refused(name, dtype):
+    random = np.random.default_rng(0)
+    X = random.uniform(-1, 1, (60, 3))
+    y = (X[:, 0] > 0).astype(int)
+    if name == "KLR":  # divides by the standard deviations
+        expected = model(name).fit(X, y).predict(X)
+        for scale in SCALES[dtype][2 * (dtype is np.float32) :]:
+            rows = (scale * X).astype(dtype)
+            assert np.mean(model(name).fit(rows, y).predict(rows) == expected) > 0.9
+        return
+    for scale in SCALES[dtype]:
+        with pytest.raises(ValueError, match=rf"{name}: the largest absolute value of X must be between .* scale X"):
+            model(name).fit((scale * X).astype(dtype), y)
+
+
+ORDERLESS = {
+    "DualCDKLR": {"tol": 1e-9, "max_iter": 3000},
+    "PrimalCDKLR": {"tol": 1e-9, "max_iter": 3000},
+    "NystroemKLR": {"tol": 0.0},
+    "ImportVectorMachine": {"max_import_vectors": 5},
+    "L1KLR": {"tol": 1e-9, "max_iter": 3000},
+    "SparDCA": {"tol": 1e-9, "max_iter": 3000},
+}
+"""Solvers of problems with one solution, and settings that give it."""
+
+
+@pytest.mark.parametrize("name", sorted(ORDERLESS))
+@settings(max_examples=3)
+@given(problem=problems(), seed=st.integers(0, 2**32 - 1))
+def test_the_order_of_the_rows_and_the_features_changes_no_solution(name, seed, problem):
+    X, y = problem
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    random = np.random.default_rng(seed)
+    order, columns = random.permutation(len(y)), random.permutation(X.shape[1])
+    fits = [model(name).set_params(**ORDERLESS[name]) for _ in range(2)]
+    f = fits[0].fit(X, y).decision_function(X)
+    fits[1].fit(X[order][:, columns], y[order])
+    assert_near(fits[1].decision_function(X[:, columns]), f, 1e-3)
+
+
+@pytest.mark.parametrize("n_classes", [1, 2, 3, 5])
+@pytest.mark.parametrize("name", sorted(set(CLASSIFIERS) - SLOW))
+def test_any_number_of_rows_and_classes_is_learned(name, n_classes):
+    random = np.random.default_rng(0)
+    X, y = random.standard_normal((258, 3)), np.arange(258) % n_classes
+    for n in (127, 128, 129, 255, 256, 257):
+        rows = slice(n) if n < 200 else slice(0, n)
+        if n_classes == 1:
+            with pytest.raises(ValueError, match="class"):
+                model(name).fit(X[rows], y[rows])
+            continue
+        assert model(name).fit(X[rows], y[rows]).decision_function(X[:2]).shape == (
+            (2,) if n_classes == 2 else (2, n_classes)
+        )
