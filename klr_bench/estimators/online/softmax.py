@@ -171,8 +171,8 @@ class SoftmaxKernelClassifier(OnlineKernelClassifier):
     """
 
     _: KW_ONLY
-    average: bool = parameter(True, "boolean")
-    n_epochs: int | None = parameter(None, COUNT, None)
+    average: bool = parameter("boolean", default=True)
+    n_epochs: int | None = parameter(COUNT, None, default=None)
 
     def _probabilities(self, X):
         return softmax(self.decision_function(X), axis=1) if self._is_softmax() else super()._probabilities(X)
