@@ -64,7 +64,7 @@ def test_the_sdist_builds_and_tests_without_results(built: dict[str, Path]) -> N
 def test_every_place_names_the_same_version_and_licence() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     headings = re.findall(r"^## (\d+\.\d+\.\d+)\b", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert "version" in PROJECT["dynamic"]  # read from klr_bench/__init__.py
+    assert "version" in PROJECT["dynamic"]  # read from klr_bench/version.py
     assert [citation["version"], headings[0]] == [klr_bench.__version__] * 2
     assert citation["license"] == PROJECT["license"] == "MIT"
     assert all((ROOT / path).is_file() for path in PROJECT["license-files"])

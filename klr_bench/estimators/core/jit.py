@@ -32,6 +32,8 @@ from numba.core.sigutils import normalize_signature
 from numba.core.types.function_type import CompileResultWAP
 from numba.extending import intrinsic, typeof_impl
 
+from klr_bench.protocols import LOADERS
+
 logger = logging.getLogger("klr_bench")
 
 
@@ -108,6 +110,9 @@ def compile_all() -> None:
     for variant in _waiting:
         variant.ready()
     _waiting.clear()
+
+
+LOADERS.append(compile_all)
 
 
 def _dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
