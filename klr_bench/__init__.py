@@ -6,7 +6,7 @@ starts quickly.
 
 import lazy_loader
 
-__version__ = "0.1.0"
+from klr_bench.version import __version__ as __version__
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 __all__.append("__version__")

@@ -12,12 +12,12 @@ from typing import Any
 
 import skops.io
 
-import klr_bench
 from klr_bench.datasets.user_table import TrainingFile
 from klr_bench.errors import exception_text, fail, sanitize
 from klr_bench.files import read_regular, write_atomic
 from klr_bench.parsing import OpenModel, parse_value
 from klr_bench.results.keys import PUBLIC
+from klr_bench.version import __version__
 
 LARGEST_MODEL = 4 * 10**9
 """Maximum size in bytes of a model file, compressed and uncompressed."""
@@ -199,7 +199,7 @@ def load(path: Path) -> tuple[Any, TrainingFile | None]:
 
 
 def _versions() -> dict[str, str]:
-    return {"klr-bench": klr_bench.__version__, **{name: version(name) for name in ("scikit-learn", "numpy")}}
+    return {"klr-bench": __version__, **{name: version(name) for name in ("scikit-learn", "numpy")}}
 
 
 def _untrusted(content: bytes) -> str:

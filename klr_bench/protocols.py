@@ -43,7 +43,6 @@ Streams
 from __future__ import annotations
 
 import inspect
-import sys
 import warnings
 from collections.abc import Callable, Hashable
 from contextlib import suppress
@@ -159,6 +158,8 @@ def pass_key(estimator: Any, n_classes: int) -> Hashable | None:
     return key if isinstance(key, Hashable) else None
 
 
+LOADERS: list[Callable[[], None]] = []
+"""Functions that load or compile code before a fit is timed; a module with such code appends its function."""
 _WARM: set[tuple[type, str, bool]] = set()
 
 
@@ -174,8 +175,8 @@ def warm_up(estimator: Any, *, sparse: bool = False) -> None:
         key = type(stand_in), str(stand_in.get_params()) if declares(stand_in, "get_params") else "", sparse
         if key not in _WARM:
             _WARM.add(key)
-            if jit := sys.modules.get("klr_bench.estimators.core.jit"):  # other estimators have no code to compile
-                jit.compile_all()
+            for load in LOADERS:
+                load()
             stand_in.fit(*_few_rows(sparse=sparse))
 
 

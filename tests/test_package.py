@@ -64,7 +64,7 @@ def test_the_sdist_builds_and_tests_without_results(built: dict[str, Path]) -> N
 def test_every_place_names_the_same_version_and_licence() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     headings = re.findall(r"^## (\d+\.\d+\.\d+)\b", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert "version" in PROJECT["dynamic"]  # read from klr_bench/__init__.py
+    assert "version" in PROJECT["dynamic"]  # read from klr_bench/version.py
     assert [citation["version"], headings[0]] == [klr_bench.__version__] * 2
     assert citation["license"] == PROJECT["license"] == "MIT"
     assert all((ROOT / path).is_file() for path in PROJECT["license-files"])
@@ -88,14 +88,3 @@ def test_the_recipe_for_conda_has_the_version_and_dependencies_of_the_package() 
     ]
     assert recipe["about"]["license_file"] == PROJECT["license-files"]
     assert recipe["about"]["summary"] == PROJECT["description"]
-
-
-@pytest.mark.exhaustive
-def test_type_checkers_know_the_public_names(tmp_path: Path) -> None:
-    mypy = pytest.importorskip("mypy.api")
-    code = tmp_path / "user.py"
-    code.write_text("from klr_bench import OSKL, fit_many\nreveal_type(OSKL())\nfrom klr_bench import OSKLL\n")
-    told, _, status = mypy.run(["--config-file=", f"--cache-dir={tmp_path}", str(code)])
-    assert '"klr_bench.estimators.online.oskl.OSKL"' in told
-    assert 'has no attribute "OSKLL"' in told
-    assert status == 1

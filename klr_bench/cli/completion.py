@@ -16,7 +16,7 @@ from klr_bench.cli.report import KEYS as REPORT_KEYS
 from klr_bench.cli.report import SITE_KEYS
 from klr_bench.cli.watch import KEYS as WATCH_KEYS
 from klr_bench.config import locations as config_files
-from klr_bench.config.models import BACKENDS, KERNELS, all_keys
+from klr_bench.config.models import KERNELS, all_keys
 from klr_bench.metrics.labels import METRICS, SCORES
 from klr_bench.report.writing import FORMATS, ORIENTATIONS
 
@@ -76,7 +76,6 @@ CHOICES: dict[str, Sequence[str]] = {
     "orientation": [*ORIENTATIONS],
     "data.scale": ("standard", "minmax", "none"),
     "kernel.kernel": KERNELS,
-    "parallel.backend": BACKENDS,
     "selection.score": SCORES,
 }
 """Keys with a fixed set of values."""
@@ -124,6 +123,8 @@ def _choices(before: list[str], key: str) -> Sequence[str]:
         return sorted(path.parent.name for path in Path(folders[-1]).expanduser().glob("*/records.csv"))
     if key in config_files.GROUPS:
         return _names(key)
+    if key == "parallel.backend":
+        return _names("parallel")
     if key == "paper":
         return [*_names("paper"), *(["all"] if is_report else [])]
     if key == "figures":

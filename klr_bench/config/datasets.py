@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Collection, Sequence
-from functools import cache
-from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
-
-from pydantic import create_model
 
 from klr_bench.config import locations as config_files
 from klr_bench.config.models import (
     FILE,
-    MAX_SEED,
     SOURCE_KEYS,
     DataConfig,
     DatasetConfig,
     DatasetEntry,
-    Features,
     SourceConfig,
 )
-from klr_bench.config.splitting import Official, Rows, SplitSpec, Stream, parse_split
-from klr_bench.errors import error_context, fail, nearest
-from klr_bench.instantiate import TARGET, Parameters, build
-from klr_bench.parsing import Model, Plain, Text, between, parse, refuse
+from klr_bench.config.splitting import Official, SplitSpec, Stream, parse_split
+from klr_bench.errors import error_context, fail
+from klr_bench.instantiate import TARGET
+from klr_bench.parsing import Plain, parse, refuse
 
 STREAMED = ("csv", "svmlight", FILE)
 """Formats whose rows can be read one at a time."""
@@ -152,79 +144,3 @@ def label_column(data: DataConfig) -> str | int | None:
 
 def _not_none(values: Plain) -> Plain:
     return {key: value for key, value in values.items() if value is not None}
-
-
-GENERATORS = tuple(f"klr_bench.datasets.{name}" for name in ("synthetic", "bundled", "deformed", "keel"))
-"""Modules whose public functions generate data; those in `deformed` also get arrays from files."""
-COUNT = Annotated[int, between(1, 10_000)]
-FRACTION = Annotated[float, between(0, 1)]
-SIZE = Annotated[float, between(0, 1e6)]
-PARAMETERS: dict[str, Any] = {
-    "n_samples": Rows,
-    "seed": Annotated[int, between(0, MAX_SEED)],
-    **dict.fromkeys(("n_features", "topic_words"), Features),
-    **dict.fromkeys(("cells", "n_points", "components", "length", "n_factors", "topics"), COUNT),
-    **dict.fromkeys(("n_blocks", "block_size"), COUNT),
-    **dict.fromkeys(("label_noise", "share", "topic_share", "correlation", "presence"), FRACTION),
-    **dict.fromkeys(("noise", "distance", "spread"), SIZE),
-    "n_classes": Annotated[int, between(2, 127)],
-    "n_on": Annotated[int, between(1, 100)],
-    "blocks": Annotated[int, between(2, 10_000)],
-    "decay": Annotated[float, between(-10, 10)],
-    "table": Text,
-}
-"""Types and ranges of the generators' parameters."""
-
-
-@cache
-def generators() -> dict[str, type[Model]]:
-    """Return pydantic models for the parameters of the built-in data generators, by name."""
-    functions = {
-        f"{module}.{name}": function
-        for module in GENERATORS
-        for name, function in vars(import_module(module)).items()
-        if inspect.isfunction(function) and function.__module__ == module and not name.startswith("_")
-    }
-    models = {}
-    for target, function in functions.items():
-        names = [name for name in inspect.signature(function).parameters if name != "arrays"]
-        hints: dict[str, Any] = {name: (PARAMETERS[name], ...) for name in names}
-        models[target] = create_model(target, __base__=Model, **hints)
-    return models
-
-
-def generate(call: Parameters, where: str, **arguments: Any) -> Any:
-    """Check the parameters in `call`, call the data generator and return its result."""
-    check_generator(call, where)
-    return build(call, **arguments)
-
-
-def check_generators(dataset: DatasetConfig, where: str) -> None:
-    """Check the generators of a data set, and that their sizes match the declared ones.
-
-    `where`, which ends in a dot, stands before the keys in messages.  Raises KlrBenchError.
-    """
-    source = dataset.source
-    for call, place in ((source.generator, f"{where}source.generator."), (dataset.derive, f"{where}derive.")):
-        if call:
-            check_generator(call, place)
-    for key, declared in (("n_samples", source.n_samples), ("n_features", source.n_features)):
-        requested = (source.generator or {}).get(key)
-        if declared is not None and requested is not None and declared != requested:
-            refuse(f"{where}source.{key}", f"the value of source.generator.{key}, {requested}", declared)
-    rows, n_train = source.n_samples, source.n_train
-    if rows is not None and n_train is not None and n_train >= rows:
-        refuse(f"{where}source.n_train", f"less than n_samples={rows}", n_train)
-
-
-def check_generator(call: Parameters, where: str) -> None:
-    """Raise KlrBenchError if a data generator is unknown or its parameters are invalid.
-
-    `where`, which ends in a dot or is empty, stands before the keys in messages.  A user's function is not imported.
-    """
-    target = str(call[TARGET])
-    if target.startswith("klr_bench."):
-        known = generators()
-        if target not in known:
-            fail(f"{where}{TARGET}: expected a function that generates data, got {target!r}.{nearest(target, known)}")
-        parse(known[target], {key: value for key, value in call.items() if key != TARGET}, where)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path as PackagePath
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, Field
 
 from klr_bench.config.splitting import MOST_ROWS, PartOfRows, Rows, SplitSpec, Stream
 from klr_bench.files import expanded
@@ -17,9 +16,6 @@ from klr_bench.printing import announce_renaming
 
 Kernel = Literal["rbf", "poly", "linear"]
 KERNELS: tuple[str, ...] = get_args(Kernel)
-EXECUTORS = PackagePath(__file__).parents[1] / "runner" / "executors"
-BACKENDS = tuple(sorted(path.stem for path in EXECUTORS.glob("[!_]*.py")))
-"""Names of the modules in runner/executors."""
 MAX_SEED = 2**32 - 1
 N_JOBS = {-1, *range(1, 1025)}
 MOST_FEATURES = 100_000_000
@@ -30,13 +26,6 @@ GAMMAS = (1e-70, 1e70)
 """Range of gamma, whose square root is then nonzero in float32."""
 FILE = "file"
 """Format of a user's own file, which the section ``data`` describes."""
-
-
-def _renamed_backend(backend: Any) -> Any:
-    if backend not in ("processes", "loky"):
-        return backend
-    announce_renaming(f"parallel.backend={backend}", "parallel.backend=joblib")
-    return "joblib"
 
 
 def _renamed_target(call: Parameters) -> Parameters:
@@ -72,10 +61,6 @@ def _expanded(path: str) -> str | None:
     return str(expanded(path)) if path.startswith("~") else path
 
 
-if TYPE_CHECKING:
-    Backend = str
-else:
-    Backend = Annotated[Literal[BACKENDS], BeforeValidator(_renamed_backend)]
 Name = Annotated[str, matching("a name: letters, digits, and _ . + - after the first character", r"\w[\w.+-]{0,99}")]
 Path = Annotated[str, Check("a path", _is_path)]
 Folder = Annotated[str, Check("a folder", _is_path), AfterValidator(_expanded)]
@@ -164,11 +149,12 @@ class TraceConfig(Model):
 class ParallelConfig(Model):
     """Section ``parallel``: whether fits run in joblib or dask workers or in this process.
 
+    `backend` is the name of an executor, one of the modules in `klr_bench.runner.executors`.
     With `spare_threads`, the last cells of a run may use idle cores.  A dask cluster is given by its address or its
     scheduler file; with neither, one is started on this machine.
     """
 
-    backend: Backend = "joblib"
+    backend: str = "joblib"
     spare_threads: bool = False
     address: Address | None = None
     scheduler_file: Path | None = None

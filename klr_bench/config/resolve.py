@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from klr_bench import instantiate
 from klr_bench.config import locations as config_files
 from klr_bench.config.checks import check_run, check_unused_keys
-from klr_bench.config.datasets import check_generators, is_own_file, resolve_dataset, with_own_file
+from klr_bench.config.datasets import is_own_file, resolve_dataset, with_own_file
 from klr_bench.config.models import (
     LEFT_TO_SELECTION,
     AlgorithmConfig,
@@ -112,11 +112,9 @@ def resolve_datasets(
         key = f"data.{settings[0]}="
         fail(f"{key} is given, but dataset=file is not selected. Add experiment=own_file (or dataset=file).")
     selected |= {stem: with_own_file(stem, selected[stem], data) for stem in own}
-    datasets = {}
-    for stem, entry in selected.items():
-        datasets[stem] = resolve_dataset(stem, entry, searched, f"datasets.{stem}.", overrides)
-        check_generators(datasets[stem], f"datasets.{stem}.")
-    return datasets
+    return {
+        stem: resolve_dataset(stem, entry, searched, f"datasets.{stem}.", overrides) for stem, entry in selected.items()
+    }
 
 
 def resolve_sweep(

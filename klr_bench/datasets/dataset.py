@@ -13,13 +13,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from klr_bench.config.datasets import generate
 from klr_bench.config.models import DatasetConfig
 from klr_bench.config.splitting import Stream as StreamSplit
 from klr_bench.datasets.cache import Progress, content_sha256, ignore_progress, stamped_sha256, state_of
 from klr_bench.datasets.class_labels import LARGEST, Labels, encode_targets
 from klr_bench.datasets.compression import SUFFIXES, DamagedFileError
 from klr_bench.datasets.download import UNKNOWN, fetch, files, verify
+from klr_bench.datasets.generators import generate
 from klr_bench.datasets.parsed import load_or_parse
 from klr_bench.datasets.readers import READER_VERSION, TABLE_VERSION, Arrays, Reading, as_float32, check_text, read
 from klr_bench.errors import KlrBenchError, fail, sanitize

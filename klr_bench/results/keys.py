@@ -17,7 +17,6 @@ from importlib.metadata import packages_distributions, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import klr_bench
 from klr_bench.errors import fail
 from klr_bench.files import regular
 from klr_bench.instantiate import TARGET
@@ -40,7 +39,7 @@ def content_hash(content: Any) -> str:
 
 
 def _public_names() -> dict[str, str]:
-    stub = Path(klr_bench.__file__).with_suffix(".pyi")
+    stub = Path(__file__).parents[1] / "__init__.pyi"
     imports = [node for node in ast.parse(stub.read_text("utf-8")).body if isinstance(node, ast.ImportFrom)]
     return {name.name: f"{PACKAGE}.{node.module}" for node in imports for name in node.names}
 

@@ -35,7 +35,7 @@ from klr_bench.runner.plan import Cell, Fold, group_folds, plan_cells, select_sh
 from klr_bench.runner.prequential import remove_state, run_stream
 from klr_bench.runner.progress_file import Display, ProgressFile
 from klr_bench.runner.scores import ScoreStore
-from klr_bench.runner.validation import check_data, check_many_classes, check_stream_learners
+from klr_bench.runner.validation import check_data, check_many_classes, check_named, check_stream_learners
 
 Item = TypeVar("Item", Fold, Cell)
 
@@ -91,6 +91,7 @@ def run(
     """
     cache = (Path(config.data.cache) if config.data.cache else default_cache()).absolute()
     folder = (Path(config.results_dir) / config.name).absolute()
+    check_named(config)
     cells = select_shard(plan_cells(config, cache, construct=not dry_run), config.shard)
     for warning in kernel_warnings(config):
         console.print(warning, style="yellow")

@@ -13,11 +13,11 @@ from typing import Any
 import psutil
 from joblib import cpu_count
 
-import klr_bench
 from klr_bench.config import locations as config_files
 from klr_bench.config.models import RunConfig
 from klr_bench.metrics.labels import METRICS, user_metrics
 from klr_bench.runner.machine import cpu_name
+from klr_bench.version import __version__
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pandas", "joblib", "hydra-core")
 """Libraries whose versions may affect results."""
@@ -38,7 +38,7 @@ def manifest(
     `previous` is the manifest of an earlier run in the same folder, or {}.
     """
     metrics = [name for name in config.metrics or () if name not in METRICS]
-    commit, changed = git_state(Path(klr_bench.__file__).parent)
+    commit, changed = git_state(Path(__file__).parents[1])
     now = datetime.now(UTC).isoformat(timespec="seconds")
     groups: dict[str, Mapping[str, Any]] = {"algorithms": config.algorithms, "datasets": config.datasets}
     return {
@@ -49,7 +49,7 @@ def manifest(
         "git_commit": commit,
         "changed": changed,
         "versions": {
-            "klr-bench": klr_bench.__version__,
+            "klr-bench": __version__,
             "python": platform.python_version(),
             **library_versions(),
         },

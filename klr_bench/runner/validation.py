@@ -7,13 +7,23 @@ from collections.abc import Sequence
 import numpy as np
 
 from klr_bench import protocols
+from klr_bench.config.models import RunConfig
 from klr_bench.config.splitting import Stream
 from klr_bench.datasets import Dataset
+from klr_bench.datasets.generators import check_generators
 from klr_bench.datasets.splits import make_split
 from klr_bench.errors import fail
 from klr_bench.instantiate import TARGET, build
 from klr_bench.runner.bandwidth import substitute_gamma
+from klr_bench.runner.executors import check_executor
 from klr_bench.runner.plan import Cell
+
+
+def check_named(config: RunConfig) -> None:
+    """Raise KlrBenchError if the executor or a data generator of a run does not exist."""
+    check_executor(config.parallel.backend)
+    for stem, dataset in config.datasets.items():
+        check_generators(dataset, f"datasets.{stem}.")
 
 
 def check_data(dataset: Dataset, cells: Sequence[Cell]) -> None:

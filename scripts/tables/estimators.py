@@ -1,51 +1,81 @@
-"""Tables of docs/methods/estimators.md: the classes and functions of klr_bench."""
+"""Tables of docs/methods/estimators.md: the public classes and functions, from their docstrings and YAML files."""
 
 from __future__ import annotations
 
 import inspect
+import re
 from pathlib import Path
+from typing import Any
 
 import yaml
 from markup import table
+from sklearn.base import is_classifier
 
 import klr_bench
 from klr_bench.config.locations import config_dir
 
-TEXTS = yaml.safe_load(Path(__file__).with_name("methods.yaml").read_text("utf-8"))
+TABLES = {
+    "online": "kernel_online",
+    "budget": "kernel_budget",
+    "features": "kernel_budget",
+    "batch": "kernel_batch",
+    "l1": "kernel_batch",
+    "prototype": "kernel_batch",
+    "linear": "linear",
+    "peers": "peers",
+}
+"""Tables of classifiers, by folder of klr_bench/estimators."""
+SELECTING = {"n_features_to_select", "l1"}
+"""Linear classifiers with one of these parameters are in the table linear_selection."""
 
 
 def estimators(reference: Path) -> dict[str, str]:
     """Return the tables of classes and functions, by name; the references are not used."""
     del reference
-    keys = _keys()
-    tables = {
-        name: table(["class", "method", "supports"], [_row(one, method, keys[one]) for one, method in of.items()], 3)
-        for name, of in TEXTS["classes"].items()
-    }
-    calls = {name: "" if inspect.isclass(getattr(klr_bench, name)) else "()" for name in TEXTS["functions"]}
-    rows = [[f"`{name}{calls[name]}`", text] for name, text in TEXTS["functions"].items()]
-    return tables | {"functions": table(["name", "description"], rows, 2)}
+    configs = _configs()
+    rows: dict[str, list[list[str]]] = {}
+    for name in klr_bench.__all__:
+        thing = getattr(klr_bench, name)
+        if inspect.isclass(thing) and is_classifier(thing()):
+            rows.setdefault(_table(thing), []).append(_row(name, thing, configs[name]))
+        elif name != "__version__":
+            call = "" if inspect.isclass(thing) else "()"
+            rows.setdefault("functions", []).append([f"`{name}{call}`", _summary(thing)])
+    heads = {"functions": ["name", "description"]}
+    return {name: table(heads.get(name, ["class", "method", "supports"]), of, 3) for name, of in rows.items()}
 
 
-def _row(name: str, method: str, keys: list[str]) -> list[str]:
-    """Return the cells of a class: name and keys, method, and features beyond fit and predict."""
-    one = getattr(klr_bench, name)
-    can = ["`partial_fit`"] if hasattr(one, "partial_fit") else []
-    if hasattr(one(), "predict_proba"):
+def _table(cls: Any) -> str:
+    folder = cls.__module__.split(".")[2]
+    selects = folder == "linear" and SELECTING & inspect.signature(cls).parameters.keys()
+    return "linear_selection" if selects else TABLES[folder]
+
+
+def _row(name: str, cls: Any, configs: dict[str, str]) -> list[str]:
+    """Return the cells of a class: name and keys, method and source, and further methods."""
+    can = ["`partial_fit`"] if hasattr(cls, "partial_fit") else []
+    if hasattr(cls(), "predict_proba"):
         can.append("probabilities")
-    elif "loss" in inspect.signature(one).parameters and hasattr(one(loss="logit"), "predict_proba"):
+    elif "loss" in inspect.signature(cls).parameters and hasattr(cls(loss="logit"), "predict_proba"):
         can.append('probabilities with `loss="logit"`')
-    can += ["weights"] if "sample_weight" in inspect.signature(one.fit).parameters else []
-    plural = "keys" if len(keys) > 1 else "key"
-    named = f"`{name}`, {plural} {', '.join(f'`{key}`' for key in keys)}"
-    return [named, method, ", ".join(can)]
+    can += ["weights"] if "sample_weight" in inspect.signature(cls.fit).parameters else []
+    plural = "keys" if len(configs) > 1 else "key"
+    named = f"`{name}`, {plural} {', '.join(f'`{key}`' for key in configs)}"
+    source = re.match(r"((?:[A-Z][\w-]+|et|al\.|and),? )+\([^)]*\d{4}\)", next(iter(configs.values())))
+    return [named, f"{_summary(cls)} {source[0]}" if source else _summary(cls), ", ".join(can)]
 
 
-def _keys() -> dict[str, list[str]]:
-    """Return the keys of configs/algorithm, by class name."""
-    keys: dict[str, list[str]] = {}
+def _summary(thing: Any) -> str:
+    """Return the first line of a docstring."""
+    return inspect.getdoc(thing).split("\n")[0].replace("``", "`")
+
+
+def _configs() -> dict[str, dict[str, str]]:
+    """Return the references of the files in configs/algorithm, by class name and file name."""
+    configs: dict[str, dict[str, str]] = {}
     for file in sorted((config_dir() / "algorithm").glob("*.yaml")):
-        module, _, name = yaml.safe_load(file.read_text("utf-8"))["estimator"]["_target_"].rpartition(".")
+        content = yaml.safe_load(file.read_text("utf-8"))
+        module, _, name = content["estimator"]["_target_"].rpartition(".")
         if module == "klr_bench":
-            keys.setdefault(name, []).append(file.stem)
-    return keys
+            configs.setdefault(name, {})[file.stem] = content["reference"]
+    return configs

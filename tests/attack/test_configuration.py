@@ -13,12 +13,14 @@ import pytest
 
 from klr_bench.cli import main
 from klr_bench.config import locations as config_files
-from klr_bench.config.datasets import check_generator, check_generators, generate, read_dataset
+from klr_bench.config.datasets import read_dataset
 from klr_bench.config.models import AlgorithmEntry, DatasetEntry, RunConfig
 from klr_bench.config.resolve import resolve_run
 from klr_bench.config.splitting import SPLITS
+from klr_bench.datasets.generators import check_generator, check_generators, generate
 from klr_bench.errors import KlrBenchError
 from klr_bench.parsing import Model
+from klr_bench.runner.validation import check_named
 from tests.attack.promise import check_message, refused, rejected
 from tests.config.composing import composed_values
 
@@ -107,7 +109,7 @@ def attacked(key: Key, value: Any) -> dict[str, Any]:
 def refusal(key: Key, value: Any) -> str | None:
     """Return the message about a value of a key, or None if it is accepted; the message names the key or its parent."""
     try:
-        resolve_run(attacked(key, value), set(), config_files.folders())
+        check_named(resolve_run(attacked(key, value), set(), config_files.folders()))
     except KlrBenchError as error:
         message = str(error)
         check_message(message)

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from klr_bench.config.datasets import check_generator
+from klr_bench.datasets.generators import check_generator
 from klr_bench.datasets.keel import keel
 from klr_bench.errors import KlrBenchError
 

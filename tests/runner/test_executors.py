@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import pkgutil
 import signal
 import sys
 import time
@@ -18,10 +19,12 @@ from sklearn.linear_model import LogisticRegression
 from klr_bench.config.models import ParallelConfig
 from klr_bench.errors import KlrBenchError
 from klr_bench.metrics.clock import KilledError, TimeLimitError, fit_in_child
+from klr_bench.runner import executors
 from klr_bench.runner.execute import rounds
 from klr_bench.runner.executors import Failure, Task, open_executor
 from klr_bench.runner.executors.joblib import JoblibExecutor
 
+EXECUTORS = [name for _, name, _ in pkgutil.iter_modules(executors.__path__) if not name.startswith("_")]
 ONE_WORKER = pytest.param("joblib", 1, marks=pytest.mark.exhaustive)
 
 
@@ -36,7 +39,7 @@ def outcome(kind: str) -> str:
     return kind
 
 
-@pytest.mark.parametrize(("backend", "n_jobs"), [("serial", None), ONE_WORKER, ("joblib", 2)])
+@pytest.mark.parametrize(("backend", "n_jobs"), [*((name, 2) for name in EXECUTORS if name != "dask"), ONE_WORKER])
 def test_each_task_has_its_result_or_its_failure(backend, n_jobs):
     tasks = (Task(kind, partial(outcome, kind)) for kind in ("error", "fine", "exit", "slow"))
     with open_executor(ParallelConfig(backend=backend), n_jobs, print) as executor:

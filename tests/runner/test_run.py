@@ -306,20 +306,31 @@ def test_labels_outlive_a_run_of_a_part_and_a_damaged_manifest(done):
         assert manifest_of(done)["labels"]["algorithms"] == expected
 
 
+def nc(*arguments, **parameters):
+    return {"algorithms": {"nc": algorithm(*arguments, **parameters)}}
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        (algorithm("klr_bench.MarginKLR", eta=2.0), "algorithms.nc.estimator: The 'eta' parameter"),
-        (algorithm("klr_bench.MarginKLR", {"eta": [0.1, 3]}), "'eta' parameter of .* Got 3"),
-        (algorithm("klr_bench.OSKL", G=0.5), "'G' parameter of OSKL must be at least 1 for the logit loss"),
-        (algorithm("sklearn.linear_model.LinearRegression"), "expected a classifier, got .*Linear"),
-        (None, r"240 training rows, .* and 400 in total \(two per fold\)"),
+        (nc("klr_bench.MarginKLR", eta=2.0), "algorithms.nc.estimator: The 'eta' parameter"),
+        (nc("klr_bench.MarginKLR", {"eta": [0.1, 3]}), "'eta' parameter of .* Got 3"),
+        (nc("klr_bench.OSKL", G=0.5), "'G' parameter of OSKL must be at least 1 for the logit loss"),
+        (nc("sklearn.linear_model.LinearRegression"), "expected a classifier, got .*Linear"),
+        ({"selection": SelectionConfig(folds=200)}, r"240 training rows, .* and 400 in total \(two per fold\)"),
+        (
+            {"parallel": ParallelConfig(backend="threads")},
+            r"^parallel\.backend: unknown value 'threads'\. Known: dask, joblib, serial\.$",
+        ),
+        (
+            {"datasets": {"small": SMALL | {"source": made({"_target_": f"{SYNTHETIC}.moons", "n_samples": 0})}}},
+            r"^datasets\.small\.source\.generator\.n_samples: expected from 1 ",
+        ),
     ],
 )
 def test_invalid_experiments_are_refused_before_anything_is_written(config, changes, message):
-    changed = {"algorithms": {"nc": changes}} if changes else {"selection": SelectionConfig(folds=200)}
     with pytest.raises(KlrBenchError, match=message):
-        run(altered(config, sweep={}, **changed))
+        run(altered(config, **{"sweep": {}} | changes))
     assert not Path(config.results_dir).exists()
 
 

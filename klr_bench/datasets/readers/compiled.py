@@ -43,7 +43,7 @@ def _number(text, at):
     digits, n_digits, power, n_read = 0, 0, 0, 0
     while np.uint8(text[at] - ZERO) < 10:
         if n_digits < MOST_DIGITS:
-            digits = 10 * digits + (text[at] - ZERO)
+            digits = 10 * digits + np.int64(text[at] - ZERO)
             n_digits += digits > 0
         else:
             power += 1
@@ -53,7 +53,7 @@ def _number(text, at):
         at += 1
         while np.uint8(text[at] - ZERO) < 10:
             if n_digits < MOST_DIGITS:
-                digits = 10 * digits + (text[at] - ZERO)
+                digits = 10 * digits + np.int64(text[at] - ZERO)
                 n_digits += digits > 0
                 power -= 1
             at += 1
@@ -67,7 +67,7 @@ def _number(text, at):
             at += 1
         exponent, first = 0, at
         while np.uint8(text[at] - ZERO) < 10:
-            exponent = min(10 * exponent + (text[at] - ZERO), 1_000_000_000)
+            exponent = min(10 * exponent + np.int64(text[at] - ZERO), 1_000_000_000)
             at += 1
         if at == first:
             return 0.0, False, begin
@@ -131,7 +131,7 @@ def svmlight_rows(text, lowest, highest, labels, places, ends, indices, values, 
                     break
                 first, index = at, 0
                 while np.uint8(text[at] - ZERO) < 10 and at - first < 10:
-                    index = 10 * index + (text[at] - ZERO)
+                    index = 10 * index + np.int64(text[at] - ZERO)
                     at += 1
                 if at == first and text[at] == Q and text[at + 1] == I and text[at + 2] == D and text[at + 3] == COLON:
                     while not _ends_token(text[at]):

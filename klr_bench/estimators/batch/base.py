@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import KW_ONLY
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -78,7 +80,7 @@ class ExpansionClassifier(BinaryKernelClassifier):
     """
 
     _: KW_ONLY
-    kernel: object = parameter("rbf", *ANY_KERNEL)
+    kernel: str | Callable[..., Any] = parameter(*ANY_KERNEL, default="rbf")
 
     @checked_decision
     def decision_function(self, X):
@@ -233,15 +235,15 @@ class BatchKLR(ExpansionClassifier):
         Primal and dual objective and (primal - dual) / primal after the last whole epoch.
     """
 
-    lam: float | None = parameter(None, POSITIVE, None)
+    lam: float | None = parameter(POSITIVE, None, default=None)
     _: KW_ONLY
-    tol: float = parameter(1e-3, NOT_NEGATIVE)
-    max_iter: int = parameter(1000, COUNT)
-    cache_size: float = parameter(200, POSITIVE)
-    warm_start: bool = parameter(False, "boolean")
-    class_weight: dict | str | None = parameter(None, *CLASS_WEIGHT)
-    n_jobs: int | None = parameter(None, *JOBS)
-    verbose: int | bool = parameter(False, *VERBOSE)
+    tol: float = parameter(NOT_NEGATIVE, default=1e-3)
+    max_iter: int = parameter(COUNT, default=1000)
+    cache_size: float = parameter(POSITIVE, default=200)
+    warm_start: bool = parameter("boolean", default=False)
+    class_weight: dict | str | None = parameter(*CLASS_WEIGHT, default=None)
+    n_jobs: int | None = parameter(*JOBS, default=None)
+    verbose: int | bool = parameter(*VERBOSE, default=False)
 
     @checked_fit
     def fit(self, X, y, sample_weight=None, callback=None):

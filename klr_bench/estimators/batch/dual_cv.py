@@ -6,6 +6,7 @@ import math
 from dataclasses import KW_ONLY
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from klr_bench.estimators.batch.base import KernelBlocks
 from klr_bench.estimators.batch.dual import DualCDKLR, warm_path
@@ -66,11 +67,11 @@ class DualCDKLRCV(KernelClassifierCV):
     ['gamma', 'lam']
     """
 
-    lams: object = parameter("auto", *GRID)
+    lams: ArrayLike | str = parameter(*GRID, default="auto")
     _: KW_ONLY
-    tol: float = parameter(1e-3, NOT_NEGATIVE)
-    max_iter: int = parameter(100, COUNT)
-    cache_size: float = parameter(1000.0, POSITIVE)
+    tol: float = parameter(NOT_NEGATIVE, default=1e-3)
+    max_iter: int = parameter(COUNT, default=100)
+    cache_size: float = parameter(POSITIVE, default=1000.0)
 
     _plain = DualCDKLR
     _copied = ("n_support_", "n_iter_")

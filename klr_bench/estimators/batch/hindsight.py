@@ -68,14 +68,14 @@ class BestInHindsight(ExpansionClassifier):
         Primal objective of the last fit of `DualCDKLR`.
     """
 
-    R: float = parameter(1e3, POSITIVE)
-    lam: float | None = parameter(None, POSITIVE, None)
+    R: float = parameter(POSITIVE, default=1e3)
+    lam: float | None = parameter(POSITIVE, None, default=None)
     _: KW_ONLY
-    h: str = parameter("log_gamma", StrOptions(set(AUXILIARY)))
-    aux_gamma: float = parameter(1.1, AT_LEAST_ONE)
-    aux_delta: float = parameter(1.0, NUMBER)
-    tol: float = parameter(1e-4, NOT_NEGATIVE)
-    max_iter: int = parameter(1000, COUNT)
+    h: str = parameter(StrOptions(set(AUXILIARY)), default="log_gamma")
+    aux_gamma: float = parameter(AT_LEAST_ONE, default=1.1)
+    aux_delta: float = parameter(NUMBER, default=1.0)
+    tol: float = parameter(NOT_NEGATIVE, default=1e-4)
+    max_iter: int = parameter(COUNT, default=1000)
 
     @checked_fit
     def fit(self, X, y, callback=None):

@@ -103,13 +103,13 @@ class ImportVectorMachine(ExpansionClassifier):
     (True, True)
     """
 
-    lam: float | None = parameter(None, POSITIVE, None)
+    lam: float | None = parameter(POSITIVE, None, default=None)
     _: KW_ONLY
-    max_import_vectors: int = parameter(100, COUNT)
-    n_candidates: int | None = parameter(None, COUNT, None)
-    tol: float = parameter(1e-3, NOT_NEGATIVE)
-    class_weight: dict | str | None = parameter(None, *CLASS_WEIGHT)
-    verbose: int | bool = parameter(False, *VERBOSE)
+    max_import_vectors: int = parameter(COUNT, default=100)
+    n_candidates: int | None = parameter(COUNT, None, default=None)
+    tol: float = parameter(NOT_NEGATIVE, default=1e-3)
+    class_weight: dict | str | None = parameter(*CLASS_WEIGHT, default=None)
+    verbose: int | bool = parameter(*VERBOSE, default=False)
 
     @checked_fit
     @one_vs_rest

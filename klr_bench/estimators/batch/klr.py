@@ -135,15 +135,15 @@ class KLR(Probabilities, BinaryClassifier):
     True
     """
 
-    max_support: int | None = parameter(None, COUNT, None)
+    max_support: int | None = parameter(COUNT, None, default=None)
     _: KW_ONLY
-    max_rounds: int = parameter(4, Number(Integral, 0, None, closed="left"))
-    cv: int | None = parameter(None, Number(Integral, 2, None, closed="left"), None)
-    time_limit: float | None = parameter(None, POSITIVE, None)
-    class_weight: dict | str | None = parameter(None, *CLASS_WEIGHT)
-    random_state: object = parameter(None, *SEED)
-    n_jobs: int | None = parameter(None, *JOBS)
-    verbose: int | bool = parameter(False, *VERBOSE)
+    max_rounds: int = parameter(Number(Integral, 0, None, closed="left"), default=4)
+    cv: int | None = parameter(Number(Integral, 2, None, closed="left"), None, default=None)
+    time_limit: float | None = parameter(POSITIVE, None, default=None)
+    class_weight: dict | str | None = parameter(*CLASS_WEIGHT, default=None)
+    random_state: int | np.random.RandomState | None = parameter(*SEED, default=None)
+    n_jobs: int | None = parameter(*JOBS, default=None)
+    verbose: int | bool = parameter(*VERBOSE, default=False)
 
     @checked_fit
     def fit(self, X, y, sample_weight=None):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import KW_ONLY
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -112,18 +114,20 @@ class NystroemKLR(WeightedFeatures, ExpansionClassifier):
     (True, (30, 2))
     """
 
-    lam: float | None = parameter(None, POSITIVE, None)
-    n_centers: int = parameter(1000, COUNT)
+    lam: float | None = parameter(POSITIVE, None, default=None)
+    n_centers: int = parameter(COUNT, default=1000)
     _: KW_ONLY
-    centers: object = parameter("uniform", StrOptions({"uniform", "kmeans++", "oskl"}), "array-like", "sparse matrix")
-    fit_intercept: bool = parameter(False, "boolean")
-    tol: float = parameter(1e-8, NOT_NEGATIVE)
-    max_iter: int = parameter(30, COUNT)
-    cache_size: float = parameter(200, POSITIVE)
-    class_weight: dict | str | None = parameter(None, *CLASS_WEIGHT)
-    n_jobs: int | None = parameter(None, *JOBS)
-    map_rows: object = parameter(None, callable, None)
-    verbose: int | bool = parameter(False, *VERBOSE)
+    centers: object = parameter(
+        StrOptions({"uniform", "kmeans++", "oskl"}), "array-like", "sparse matrix", default="uniform"
+    )
+    fit_intercept: bool = parameter("boolean", default=False)
+    tol: float = parameter(NOT_NEGATIVE, default=1e-8)
+    max_iter: int = parameter(COUNT, default=30)
+    cache_size: float = parameter(POSITIVE, default=200)
+    class_weight: dict | str | None = parameter(*CLASS_WEIGHT, default=None)
+    n_jobs: int | None = parameter(*JOBS, default=None)
+    map_rows: Callable[..., Any] | None = parameter(callable, None, default=None)
+    verbose: int | bool = parameter(*VERBOSE, default=False)
 
     @checked_fit
     def fit(self, X, y, sample_weight=None, callback=None):

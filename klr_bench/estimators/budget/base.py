@@ -33,9 +33,9 @@ class BudgetKernelClassifier(OneVsRestKernelClassifier):
         budget; `last_classifier` returns the last classifier of the same fit.
     """
 
-    budget: int = parameter(100, COUNT)
+    budget: int = parameter(COUNT, default=100)
     _: KW_ONLY
-    kernel: str = parameter("rbf", StrOptions(set(KERNELS)))
+    kernel: str = parameter(StrOptions(set(KERNELS)), default="rbf")
 
     _fixed = (*OneVsRestKernelClassifier._fixed, "budget")
 

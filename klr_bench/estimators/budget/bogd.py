@@ -158,9 +158,9 @@ class BOGD(BudgetKernelClassifier):
     (True, 20, True)
     """
 
-    eta: float = parameter(1.0, POSITIVE)
-    gamma_max: float = parameter(1.0, POSITIVE)
-    lam: float | None = parameter(None, NOT_NEGATIVE, None)
+    eta: float = parameter(POSITIVE, default=1.0)
+    gamma_max: float = parameter(POSITIVE, default=1.0)
+    lam: float | None = parameter(NOT_NEGATIVE, None, default=None)
 
     _strategy = replace_and_make_up
     _by_length = False

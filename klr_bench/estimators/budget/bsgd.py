@@ -127,9 +127,9 @@ class BSGD(BudgetKernelClassifier):
     True
     """
 
-    lam: float = parameter(1e-4, POSITIVE)
-    loss: str = parameter("hinge", StrOptions({"hinge", "logit"}))
-    maintenance: str = parameter("removal", StrOptions({"removal", *STATES}))
+    lam: float = parameter(POSITIVE, default=1e-4)
+    loss: str = parameter(StrOptions({"hinge", "logit"}), default="hinge")
+    maintenance: str = parameter(StrOptions({"removal", *STATES}), default="removal")
 
     _strategy = step_and_remove_least
     _fixed = (*BudgetKernelClassifier._fixed, "maintenance")

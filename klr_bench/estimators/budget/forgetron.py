@@ -112,7 +112,7 @@ class Forgetron(BudgetKernelClassifier):
     (True, True)
     """
 
-    variant: str = parameter("basic", StrOptions({"basic", "self_tuned"}))
+    variant: str = parameter(StrOptions({"basic", "self_tuned"}), default="basic")
 
     _strategy = forget_oldest
     _by_age = True

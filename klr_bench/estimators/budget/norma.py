@@ -74,9 +74,9 @@ class NORMA(BudgetKernelClassifier):
     (True, 30, True)
     """
 
-    eta: float = parameter(0.5, POSITIVE)
-    lam: float = parameter(0.01, NOT_NEGATIVE)
-    loss: str = parameter("hinge", StrOptions({"hinge", "logit"}))
+    eta: float = parameter(POSITIVE, default=0.5)
+    lam: float = parameter(NOT_NEGATIVE, default=0.01)
+    loss: str = parameter(StrOptions({"hinge", "logit"}), default="hinge")
 
     _strategy = step_and_truncate
 

@@ -205,15 +205,15 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
     (True, 20, 20)
     """
 
-    G: float = parameter(1.0, AT_LEAST_ONE)
-    eta: float | None = parameter(None, POSITIVE, None)
-    loss: str = parameter("logit", StrOptions(set(SMOOTH_LOSSES)))
-    delta: float = parameter(0.1, POSITIVE)
+    G: float = parameter(AT_LEAST_ONE, default=1.0)
+    eta: float | None = parameter(POSITIVE, None, default=None)
+    loss: str = parameter(StrOptions(set(SMOOTH_LOSSES)), default="logit")
+    delta: float = parameter(POSITIVE, default=0.1)
     _: KW_ONLY
-    average: bool = parameter(True, "boolean")
-    n_epochs: int | None = parameter(None, COUNT, None)
-    refit: bool = parameter(False, "boolean")
-    lam: float | None = parameter(None, POSITIVE, None)
+    average: bool = parameter("boolean", default=True)
+    n_epochs: int | None = parameter(COUNT, None, default=None)
+    refit: bool = parameter("boolean", default=False)
+    lam: float | None = parameter(POSITIVE, None, default=None)
 
     grows = False  # what is inserted stays
     _strategy = sample_then_project

@@ -92,7 +92,7 @@ class ProjectronPlusPlus(Projectron):
     (True, 6)
     """
 
-    eta: float = parameter(0.1, POSITIVE)
+    eta: float = parameter(POSITIVE, default=0.1)
 
     def _learning(self):
         learn = partial(self._state.learn, margins=True, eta=self.eta)

@@ -253,12 +253,12 @@ class BinaryKernelClassifier(Probabilities, BinaryClassifier):
     """
 
     _: KW_ONLY
-    kernel: str = parameter("rbf", StrOptions(set(KERNELS)))
-    gamma: float | str | None = parameter("scale", POSITIVE, StrOptions(set(WIDTHS)), None)
-    degree: float = parameter(3, POSITIVE)
-    coef0: float = parameter(1.0, NUMBER)
-    random_state: object = parameter(None, *SEED)
-    dtype: str | None = parameter(None, StrOptions({"float32", "float64"}), None)
+    kernel: str = parameter(StrOptions(set(KERNELS)), default="rbf")
+    gamma: float | str | None = parameter(POSITIVE, StrOptions(set(WIDTHS)), None, default="scale")
+    degree: float = parameter(POSITIVE, default=3)
+    coef0: float = parameter(NUMBER, default=1.0)
+    random_state: int | np.random.RandomState | None = parameter(*SEED, default=None)
+    dtype: str | None = parameter(StrOptions({"float32", "float64"}), None, default=None)
 
     def __init__(self, kernel, gamma, degree, coef0, random_state, dtype):
         self.kernel = kernel

@@ -13,9 +13,8 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 from numba import boolean, float32, float64, int64, types, uint32, uint64, void
-from numba.extending import intrinsic
 
-from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.jit import compiled, instructions
 from klr_bench.estimators.core.rows import Growing
 
 LOOKED_AT = 1024
@@ -182,7 +181,7 @@ def two_valued(X, *, from_zero):
     return TwoValued(columns, base[columns], other[columns], float(common), np.flatnonzero(~two))
 
 
-@intrinsic
+@instructions(lambda word: int(word).bit_count())
 def _n_bits(typing, word):
     del typing
 

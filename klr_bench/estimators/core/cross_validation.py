@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import KW_ONLY
 from numbers import Integral
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import log_expit, logsumexp
 from scipy.stats import rankdata
 from sklearn.model_selection import ParameterGrid, StratifiedKFold, check_cv
@@ -80,14 +83,14 @@ class KernelClassifierCV(BinaryKernelClassifier):
     _copied = ("n_support_",)
     """Attributes of `best_estimator_` that self has, too."""
 
-    gammas: object = parameter("auto", *GRID)
+    gammas: ArrayLike | str = parameter(*GRID, default="auto")
     _: KW_ONLY
-    cv: object = parameter(None, "cv_object", None)
-    kernel: object = parameter("rbf", *ANY_KERNEL)
+    cv: object = parameter("cv_object", None, default=None)
+    kernel: str | Callable[..., Any] = parameter(*ANY_KERNEL, default="rbf")
     gamma: str = fixed("scale")
-    class_weight: dict | str | None = parameter(None, *CLASS_WEIGHT)
-    n_jobs: int | None = parameter(None, *JOBS)
-    verbose: int | bool = parameter(False, *VERBOSE)
+    class_weight: dict | str | None = parameter(*CLASS_WEIGHT, default=None)
+    n_jobs: int | None = parameter(*JOBS, default=None)
+    verbose: int | bool = parameter(*VERBOSE, default=False)
 
     @checked_fit
     def fit(self, X, y, sample_weight=None):

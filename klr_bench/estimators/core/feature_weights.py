@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import InvalidParameterError, StrOptions
 
 from klr_bench.estimators.core.kernels import PRECOMPUTED
@@ -32,7 +33,7 @@ class WeightedFeatures:
     """
 
     _: KW_ONLY
-    feature_weights: object = parameter(None, "array-like", StrOptions({"auto"}), None)
+    feature_weights: ArrayLike | str | None = parameter("array-like", StrOptions({"auto"}), None, default=None)
 
     def _learns_weights(self):
         return isinstance(self.feature_weights, str)

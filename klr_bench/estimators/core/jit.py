@@ -6,6 +6,8 @@ numba itself would compile explicit signatures at import, and without them an en
 Compiled code is stored in ``<base>/<hash of the estimators' source files>``, where the base is the first folder that
 can be written of ``NUMBA_CACHE_DIR``, the user's cache folder and a temporary folder.  The hash is necessary because
 numba checks only the file of the function itself: a cached caller of a function in another file would run old code.
+
+With NUMBA_DISABLE_JIT=1 nothing is compiled: functions run as Python, hundreds of times slower.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import cache, update_wrapper
+from functools import cache, update_wrapper, wraps
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +30,9 @@ from numba import config, njit, types
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.sigutils import normalize_signature
 from numba.core.types.function_type import CompileResultWAP
-from numba.extending import typeof_impl
+from numba.extending import intrinsic, typeof_impl
+
+from klr_bench.protocols import LOADERS
 
 logger = logging.getLogger("klr_bench")
 
@@ -63,8 +67,8 @@ refused: list[str] = []
 
 
 def is_cold() -> bool:
-    """Return True if the cache has no compiled code for this version of the package yet."""
-    return next(cache_folder().rglob("*.nbc"), None) is None
+    """Return True if a fit compiles code, because the cache has none for this version."""
+    return not config.DISABLE_JIT and next(cache_folder().rglob("*.nbc"), None) is None
 
 
 def compiled(*signatures: Any, **options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -74,11 +78,30 @@ def compiled(*signatures: Any, **options: Any) -> Callable[[Callable[..., Any]],
     """
 
     def decorate(function: Callable[..., Any]) -> Any:
+        if config.DISABLE_JIT:
+            return _interpreted(function)
         if not signatures:
             return _dispatcher(function, options)
         return Compiled(function, signatures[0] if isinstance(signatures[0], list) else signatures, options)
 
     return decorate
+
+
+def instructions(interpreted: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
+    """Decorate a function that generates machine instructions.
+
+    `interpreted` has the same arguments and result, and replaces it where compilation is disabled.
+    """
+    return lambda generator: interpreted if config.DISABLE_JIT else intrinsic(generator)
+
+
+def _interpreted(function: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(function)
+    def run(*arguments: Any) -> Any:
+        with np.errstate(all="ignore"):  # compiled code does not report them either
+            return function(*arguments)
+
+    return run
 
 
 def compile_all() -> None:
@@ -87,6 +110,9 @@ def compile_all() -> None:
     for variant in _waiting:
         variant.ready()
     _waiting.clear()
+
+
+LOADERS.append(compile_all)
 
 
 def _dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:

@@ -190,6 +190,7 @@ def exp2_negative(values):
 
 def _exp2_at_most_one(x):
     """Return 2^min(x, 0) in the precision of x."""
+    return exp2_of_negative(x) if x.dtype == np.float32 else 2.0 ** min(x, 0.0)
 
 
 @overload(_exp2_at_most_one)

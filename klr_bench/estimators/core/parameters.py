@@ -2,9 +2,10 @@
 
     @estimator
     class KernelOGD(OnlineKernelClassifier):
-        eta: float = parameter(0.5, POSITIVE)
+        eta: float = parameter(POSITIVE, default=0.5)
 
-declares a parameter `eta` with its default and its constraint.  Parameters behind ``_: KW_ONLY`` are keyword-only.
+declares a parameter `eta` with its constraint and its default.  Parameters behind ``_: KW_ONLY`` are keyword-only.
+Type checkers know the constructor that `estimator` adds, because they find `default` and `init` by these names.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import inspect
 import re
 from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
+from typing import Literal, TypeVar, dataclass_transform
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -50,17 +52,22 @@ JOBS = [Number(Integral, None, -1, closed="right"), COUNT, None]
 """Constraints of `n_jobs`, the number of threads."""
 
 
-def parameter(default, *constraints):
-    """Declare a parameter of an estimator with its default and constraints."""
+Value = TypeVar("Value")
+Class = TypeVar("Class", bound=type)
+
+
+def parameter(*constraints: object, default: Value) -> Value:
+    """Declare a parameter of an estimator with its constraints and default."""
     return field(default=default, metadata={"constraints": list(constraints)})
 
 
-def fixed(value):
+def fixed(value: Value, *, init: Literal[False] = False) -> Value:
     """Give a parameter of the base class a fixed value that users cannot change."""
-    return field(default=value, init=False)
+    return field(default=value, init=init)
 
 
-def estimator(cls):
+@dataclass_transform(eq_default=False, field_specifiers=(parameter, fixed))
+def estimator(cls: Class) -> Class:
     """Decorate an estimator class: add a constructor, constraints and a complete docstring.
 
     The constructor stores the declared parameters, unless the class has one.  The docstring gets the entries of base

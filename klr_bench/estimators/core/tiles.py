@@ -18,9 +18,9 @@ import numpy as np
 from llvmlite import binding, ir
 from numba import float32, float64, int32, int64, types, void
 from numba.core import cgutils
-from numba.extending import intrinsic
 
-from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.bits import add_counts
+from klr_bench.estimators.core.jit import compiled, instructions
 from klr_bench.estimators.core.kernels import EXP2, LOWEST
 from klr_bench.estimators.core.vectors import SINGLE_TIE
 
@@ -131,13 +131,25 @@ def _unwrapped(context, builder, signature, arguments):
     ]
 
 
+def _interpreted_block(left, right, n_words, per_bit):
+    exponents = np.zeros((len(left), right.shape[1]), dtype=np.float32)
+    if n_words < len(right):
+        exponents += left[:, n_words:-2] @ right[n_words:-2] + left[:, -2:-1] + right[-1]
+    add_counts(exponents, left.view(np.uint32), right.view(np.uint32), n_words, True, per_bit)
+    return np.exp2(np.clip(exponents, LOWEST, 0))
+
+
 def _block_of_values(n_rows):
     """Return an intrinsic that computes a block of n_rows x LANES kernel values.
 
     Its arguments i and j are the first row and the first column.
     """
 
-    @intrinsic
+    def interpreted(left, right, n_words, per_bit, i, j, values):
+        rows, columns = slice(i, i + n_rows), slice(j, j + LANES)
+        values[rows, columns] = _interpreted_block(left[rows], right[:, columns], n_words, per_bit)
+
+    @instructions(interpreted)
     def set_block(typing, left, right, n_words, per_bit, i, j, values):
         del typing
 
@@ -161,7 +173,14 @@ def _block_of_sums(n_rows):
     It also raises `largest` to the kernel values of the block, if `largest` is not None.
     """
 
-    @intrinsic
+    def interpreted(left, right, n_words, per_bit, i, j, weights, sums, largest):
+        rows, columns = slice(i, i + n_rows), slice(j, j + LANES)
+        block = _interpreted_block(left[rows], right[:, columns], n_words, per_bit)
+        sums[columns] += weights[rows] @ block
+        if largest is not None:
+            largest[columns] = np.maximum(largest[columns], block.max(axis=0))
+
+    @instructions(interpreted)
     def add_block(typing, left, right, n_words, per_bit, i, j, weights, sums, largest):
         del typing
 
@@ -184,7 +203,13 @@ def _block_of_sums(n_rows):
     return add_block
 
 
-@intrinsic
+def _interpreted_products(weights, values, places, n_places, pair, j, products):
+    nonzero = places[:n_places]
+    for row in set(pair):
+        products[row, j : j + WIDTH] += weights[row, nonzero] @ values[nonzero]
+
+
+@instructions(_interpreted_products)
 def _add_products(typing, weights, values, places, n_places, pair, j, products):
     """Add the sum of weights[k, i] values[i] over i to products[k, j:], for both k in `pair`.
 

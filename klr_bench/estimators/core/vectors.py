@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import float32, float64, int32, int64, types, void
-from numba.extending import intrinsic
+from numba import float32, float64, int32, int64, typeof, types, void
 
-from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.jit import compiled, instructions
 
 TIE = 1e-9
 """Relative difference up to which numbers count as tied; among tied support vectors the oldest is chosen."""
@@ -43,7 +42,11 @@ def settled(f, tolerance):
 _SAME_BITS = {float32: int32, int32: float32, float64: int64, int64: float64}
 
 
-@intrinsic
+def _viewed(number):
+    return number.view(str(_SAME_BITS[typeof(number)]))
+
+
+@instructions(_viewed)
 def same_bits(typing, number):
     """Reinterpret the bits of a floating-point number as an integer, or the reverse."""
     del typing

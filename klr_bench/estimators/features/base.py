@@ -141,7 +141,7 @@ class FeatureDescentClassifier(OnlineClassifier):
     """
 
     _: KW_ONLY
-    n_epochs: int | None = parameter(None, COUNT, None)
+    n_epochs: int | None = parameter(COUNT, None, default=None)
 
     def _dtype_of_rows(self):
         return self._state.dtype

@@ -62,9 +62,9 @@ class FOGD(Progressive, FeatureDescentClassifier):
     (True, (100,), 4000)
     """
 
-    n_components: int = parameter(500, COMPONENTS)
-    eta: float = parameter(1.0, POSITIVE)
-    loss: str = parameter("logit", StrOptions({"logit", "hinge", "square"}))
+    n_components: int = parameter(COMPONENTS, default=500)
+    eta: float = parameter(POSITIVE, default=1.0)
+    loss: str = parameter(StrOptions({"logit", "hinge", "square"}), default="logit")
 
     kernel: str = fixed("rbf")
     degree: float = fixed(3)

@@ -201,10 +201,10 @@ class NOGD(FeatureDescentClassifier):
     (True, 50, 50)
     """
 
-    budget: int = parameter(100, COUNT)
-    rank: int | None = parameter(None, COUNT, None)
-    eta: float = parameter(1.0, POSITIVE)
-    loss: str = parameter("logit", StrOptions({"logit", "hinge", "square"}))
+    budget: int = parameter(COUNT, default=100)
+    rank: int | None = parameter(COUNT, None, default=None)
+    eta: float = parameter(POSITIVE, default=1.0)
+    loss: str = parameter(StrOptions({"logit", "hinge", "square"}), default="logit")
 
     _fixed = ("budget", "rank", "kernel", "gamma", "degree", "coef0", "dtype")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
+
 from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.core.classifier import checked_fit
@@ -16,10 +18,13 @@ from klr_bench.estimators.core.parameters import (
     POSITIVE,
     SHARE,
     VERBOSE,
+    estimator,
+    parameter,
 )
 from klr_bench.estimators.l1.base import REFERENCES, SOLVERS, L1Classifier
 
 
+@estimator
 class L1KLR(L1Classifier):
     r"""Sparse kernel logistic regression with an L1 penalty and a choice of five solvers.
 
@@ -145,74 +150,25 @@ class L1KLR(L1Classifier):
     True
     """
 
-    _parameter_constraints = L1Classifier._parameter_constraints | {
-        "solver": [StrOptions(set(SOLVERS))],
-        "lam": [POSITIVE],
-        "lam_relative": ["boolean"],
-        "features": [StrOptions({"kernel", "fourier", "linear"})],
-        "n_components": [COMPONENTS],
-        "fit_intercept": ["boolean"],
-        "tol": [NOT_NEGATIVE],
-        "max_iter": [COUNT],
-        "n_epochs": [PASSES],
-        "two_stage": ["boolean"],
-        "hessian": [StrOptions({"decreasing", "current"})],
-        "growth": [AT_LEAST_ONE],
-        "threshold": [StrOptions({"adaptive", "greedy"}), SHARE],
-        "reference": [StrOptions(set(REFERENCES)), POSITIVE, None],
-        "warm_start": ["boolean"],
-        "memory_limit": [POSITIVE],
-        "class_weight": CLASS_WEIGHT,
-        "verbose": VERBOSE,
-    }
-
-    def __init__(
-        self,
-        solver="prox_newton",
-        lam=0.3,
-        *,
-        lam_relative=False,
-        features="kernel",
-        n_components=500,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=1.0,
-        fit_intercept=True,
-        tol=1e-4,
-        max_iter=3000,
-        n_epochs=3,
-        two_stage=False,
-        hessian="decreasing",
-        growth=1.0,
-        threshold="adaptive",
-        reference=None,
-        warm_start=False,
-        random_state=None,
-        dtype=None,
-        memory_limit=3400.0,
-        class_weight=None,
-        verbose=False,
-    ):
-        self.solver = solver
-        self.lam = lam
-        self.lam_relative = lam_relative
-        self.features = features
-        self.n_components = n_components
-        super().__init__(kernel, gamma, degree, coef0, random_state, dtype)
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_epochs = n_epochs
-        self.two_stage = two_stage
-        self.hessian = hessian
-        self.growth = growth
-        self.threshold = threshold
-        self.reference = reference
-        self.warm_start = warm_start
-        self.memory_limit = memory_limit
-        self.class_weight = class_weight
-        self.verbose = verbose
+    solver: str = parameter(StrOptions(set(SOLVERS)), default="prox_newton")
+    lam: float = parameter(POSITIVE, default=0.3)
+    _: KW_ONLY
+    lam_relative: bool = parameter("boolean", default=False)
+    features: str = parameter(StrOptions({"kernel", "fourier", "linear"}), default="kernel")
+    n_components: int = parameter(COMPONENTS, default=500)
+    fit_intercept: bool = parameter("boolean", default=True)
+    tol: float = parameter(NOT_NEGATIVE, default=1e-4)
+    max_iter: int = parameter(COUNT, default=3000)
+    n_epochs: float = parameter(PASSES, default=3)
+    two_stage: bool = parameter("boolean", default=False)
+    hessian: str = parameter(StrOptions({"decreasing", "current"}), default="decreasing")
+    growth: float = parameter(AT_LEAST_ONE, default=1.0)
+    threshold: float | str = parameter(StrOptions({"adaptive", "greedy"}), SHARE, default="adaptive")
+    reference: float | str | None = parameter(StrOptions(set(REFERENCES)), POSITIVE, None, default=None)
+    warm_start: bool = parameter("boolean", default=False)
+    memory_limit: float = parameter(POSITIVE, default=3400.0)
+    class_weight: dict | str | None = parameter(*CLASS_WEIGHT, default=None)
+    verbose: int | bool = parameter(*VERBOSE, default=False)
 
     @checked_fit
     @one_vs_rest

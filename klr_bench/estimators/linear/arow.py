@@ -52,7 +52,7 @@ class AROW(Progressive, Weighted, ConfidenceLearner):
     (True, (20,), (20, 20))
     """
 
-    r: float = parameter(1.0, POSITIVE)
+    r: float = parameter(POSITIVE, default=1.0)
 
     def _update(self, weights=1.0):
         return adaptive, (self.r / weights,)
@@ -100,7 +100,7 @@ class NAROW(Progressive, ConfidenceLearner):
     (True, (20,), (20, 20))
     """
 
-    b: float = parameter(1.0, POSITIVE)
+    b: float = parameter(POSITIVE, default=1.0)
 
     def _update(self):
         return narrow, (self.b,)

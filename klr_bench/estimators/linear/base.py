@@ -92,8 +92,8 @@ class WeightedSolver(LinearClassifier):
     """
 
     _: KW_ONLY
-    class_weight: dict | str | None = parameter(None, *CLASS_WEIGHT)
-    verbose: int | bool = parameter(False, *VERBOSE)
+    class_weight: dict | str | None = parameter(*CLASS_WEIGHT, default=None)
+    verbose: int | bool = parameter(*VERBOSE, default=False)
 
     def _begin_weighted(self, X, y, sample_weight):
         """Reset the estimator; return the rows, their labels, and the weight of each row times C."""
@@ -189,7 +189,7 @@ class Weighted:
     """
 
     _: KW_ONLY
-    class_weight: dict | str | None = parameter(None, *CLASS_WEIGHT)
+    class_weight: dict | str | None = parameter(*CLASS_WEIGHT, default=None)
 
     @checked_fit
     @one_vs_rest

@@ -105,11 +105,11 @@ class BatchConfidenceWeighted(Weighted, IncrementalClassifier):
     (True, 1, (20, 20))
     """
 
-    C: float = parameter(1.0, POSITIVE)
-    q: int = parameter(1, Options(int, {1, 2}))
+    C: float = parameter(POSITIVE, default=1.0)
+    q: int = parameter(Options(int, {1, 2}), default=1)
     _: KW_ONLY
-    r: float | None = parameter(None, POSITIVE, None)
-    memory_limit: float = parameter(4000.0, POSITIVE)
+    r: float | None = parameter(POSITIVE, None, default=None)
+    memory_limit: float = parameter(POSITIVE, default=4000.0)
 
     @property
     def covariance_(self):

@@ -34,7 +34,7 @@ class OnlineLinearClassifier(IncrementalClassifier):
     """
 
     _: KW_ONLY
-    n_epochs: int = parameter(1, COUNT)
+    n_epochs: int = parameter(COUNT, default=1)
 
     def _start(self, X):
         self._state = self._new_state(X)
@@ -96,8 +96,8 @@ class ConfidenceLearner(OnlineLinearClassifier):
 
     _fixed = ("covariance",)
     _: KW_ONLY
-    covariance: str = parameter("full", StrOptions({"full", "diagonal"}))
-    memory_limit: float = parameter(4000.0, POSITIVE)
+    covariance: str = parameter(StrOptions({"full", "diagonal"}), default="full")
+    memory_limit: float = parameter(POSITIVE, default=4000.0)
 
     @property
     def covariance_(self):

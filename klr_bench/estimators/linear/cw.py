@@ -119,8 +119,8 @@ class ConfidenceWeighted(ConfidenceLearner):
     """
 
     _fixed = (*ConfidenceLearner._fixed, "safeguard")
-    confidence: float = parameter(0.7, CONFIDENCE)
-    safeguard: bool = parameter(True, "boolean")
+    confidence: float = parameter(CONFIDENCE, default=0.7)
+    safeguard: bool = parameter("boolean", default=True)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -181,11 +181,11 @@ class SoftConfidenceWeighted(Weighted, ConfidenceLearner):
     (True, (20,), (20,))
     """
 
-    variant: int = parameter(1, Options(int, {1, 2}))
-    C: float = parameter(1.0, POSITIVE)
-    confidence: float = parameter(0.75, CONFIDENCE)
+    variant: int = parameter(Options(int, {1, 2}), default=1)
+    C: float = parameter(POSITIVE, default=1.0)
+    confidence: float = parameter(CONFIDENCE, default=0.75)
     _: KW_ONLY
-    compat: str | None = parameter(None, StrOptions({"libol"}), None)
+    compat: str | None = parameter(StrOptions({"libol"}), None, default=None)
 
     def _update(self, weights=1.0):
         phi, C = ndtri(self.confidence), self.C * weights

@@ -53,8 +53,8 @@ class PassiveAggressive(Weighted, OnlineLinearClassifier):
     (True, True)
     """
 
-    variant: int = parameter(0, Options(int, {0, 1, 2}))
-    C: float = parameter(1.0, POSITIVE)
+    variant: int = parameter(Options(int, {0, 1, 2}), default=0)
+    C: float = parameter(POSITIVE, default=1.0)
 
     def _update(self, weights=1.0):
         bound = self.C * weights if self.variant == 1 else math.inf

@@ -102,17 +102,17 @@ class SparseBatchConfidenceWeighted(WeightedSolver):
     """
 
     _fixed = ("n_features_to_select", "n_group")
-    C: float = parameter(1.0, POSITIVE)
-    q: int = parameter(2, Options(int, {1, 2}))
+    C: float = parameter(POSITIVE, default=1.0)
+    q: int = parameter(Options(int, {1, 2}), default=2)
     _: KW_ONLY
-    n_features_to_select: int = parameter(100, COUNT)
-    n_group: int | None = parameter(None, COUNT, None)
-    tol: float = parameter(1e-3, NOT_NEGATIVE)
-    n_passes: int = parameter(1, COUNT)
-    gap_tol: float = parameter(1e-3, NOT_NEGATIVE)
-    sigma: float = parameter(1.0, POSITIVE)
-    r: float | None = parameter(None, POSITIVE, None)
-    memory_limit: float = parameter(4000.0, POSITIVE)
+    n_features_to_select: int = parameter(COUNT, default=100)
+    n_group: int | None = parameter(COUNT, None, default=None)
+    tol: float = parameter(NOT_NEGATIVE, default=1e-3)
+    n_passes: int = parameter(COUNT, default=1)
+    gap_tol: float = parameter(NOT_NEGATIVE, default=1e-3)
+    sigma: float = parameter(POSITIVE, default=1.0)
+    r: float | None = parameter(POSITIVE, None, default=None)
+    memory_limit: float = parameter(POSITIVE, default=4000.0)
 
     @checked_fit
     @one_vs_rest
@@ -245,7 +245,7 @@ class FeatureGeneratingMachine(SparseBatchConfidenceWeighted):
     True
     """
 
-    C: float = parameter(10.0, POSITIVE)
+    C: float = parameter(POSITIVE, default=10.0)
     r: None = fixed(None)
 
     def _precisions(self, C):

@@ -150,10 +150,10 @@ class SOFS(Weighted, IncrementalClassifier):
     """
 
     _fixed = ("n_features_to_select",)
-    n_features_to_select: int = parameter(100, COUNT)
-    r: float = parameter(1.0, POSITIVE)
+    n_features_to_select: int = parameter(COUNT, default=100)
+    r: float = parameter(POSITIVE, default=1.0)
     _: KW_ONLY
-    n_epochs: int = parameter(1, COUNT)
+    n_epochs: int = parameter(COUNT, default=1)
 
     def _start(self, X):
         d = X.shape[1]

@@ -65,10 +65,10 @@ class SecondOrderPerceptron(ConfidenceLearner):
     """
 
     _fixed = (*ConfidenceLearner._fixed, "a")
-    a: float = parameter(1.0, POSITIVE)
-    update: str = parameter("mistakes", StrOptions({"mistakes", "always"}))
+    a: float = parameter(POSITIVE, default=1.0)
+    update: str = parameter(StrOptions({"mistakes", "always"}), default="mistakes")
     _: KW_ONLY
-    compat: str | None = parameter(None, StrOptions({"libol"}), None)
+    compat: str | None = parameter(StrOptions({"libol"}), None, default=None)
 
     def _first_variance(self):
         return self.a

@@ -124,14 +124,14 @@ class SparDCA(WeightedSolver):
     True
     """
 
-    C: float = parameter(1.0, POSITIVE)
-    l1: float = parameter(1.0, NOT_NEGATIVE)
+    C: float = parameter(POSITIVE, default=1.0)
+    l1: float = parameter(NOT_NEGATIVE, default=1.0)
     _: KW_ONLY
-    l1_relative: bool = parameter(False, "boolean")
-    q: int = parameter(2, Options(int, {1, 2}))
-    tol: float = parameter(1e-3, NOT_NEGATIVE)
-    max_iter: int = parameter(1000, COUNT)
-    random_state: object = parameter(None, *SEED)
+    l1_relative: bool = parameter("boolean", default=False)
+    q: int = parameter(Options(int, {1, 2}), default=2)
+    tol: float = parameter(NOT_NEGATIVE, default=1e-3)
+    max_iter: int = parameter(COUNT, default=1000)
+    random_state: int | np.random.RandomState | None = parameter(*SEED, default=None)
 
     @checked_fit
     @one_vs_rest

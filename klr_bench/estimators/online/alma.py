@@ -68,9 +68,9 @@ class ALMA(OneVsRestKernelClassifier):
     (True, True)
     """
 
-    alpha: float = parameter(0.9, SHARE)
-    B: float | None = parameter(None, POSITIVE, None)
-    C: float | None = parameter(None, POSITIVE, None)
+    alpha: float = parameter(SHARE, default=0.9)
+    B: float | None = parameter(POSITIVE, None, default=None)
+    C: float | None = parameter(POSITIVE, None, default=None)
 
     _strategy = step_inside_the_ball
 

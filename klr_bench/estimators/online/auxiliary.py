@@ -95,11 +95,11 @@ class AuxiliaryKLR(SoftmaxKernelClassifier):
     (True, 25, 1400)
     """
 
-    eta: float | str = parameter(3.0, POSITIVE, StrOptions({BY_RADIUS}))
-    R: float = parameter(1e3, RADIUS)
-    h: str = parameter("log_gamma", StrOptions(set(H)))
-    aux_gamma: float = parameter(1.1, Number(Real, 1, None, closed="left"))
-    aux_delta: float = parameter(1.0, NUMBER)
+    eta: float | str = parameter(POSITIVE, StrOptions({BY_RADIUS}), default=3.0)
+    R: float = parameter(RADIUS, default=1e3)
+    h: str = parameter(StrOptions(set(H)), default="log_gamma")
+    aux_gamma: float = parameter(Number(Real, 1, None, closed="left"), default=1.1)
+    aux_delta: float = parameter(NUMBER, default=1.0)
 
     _rule = step_on_auxiliary
     _rule_of_many = softmax_step_on_auxiliary

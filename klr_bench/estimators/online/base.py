@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import KW_ONLY
 from functools import partial
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -68,8 +70,8 @@ class OnlineKernelClassifier(OnlineClassifier):
     """
 
     _: KW_ONLY
-    kernel: object = parameter("rbf", *ANY_KERNEL)
-    n_jobs: int | None = parameter(None, *JOBS)
+    kernel: str | Callable[..., Any] = parameter(*ANY_KERNEL, default="rbf")
+    n_jobs: int | None = parameter(*JOBS, default=None)
 
     grows = True
     """True because memory grows with the support vectors; see `klr_bench.protocols`."""

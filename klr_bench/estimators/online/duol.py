@@ -188,8 +188,8 @@ class DUOL(OneVsRestKernelClassifier):
     True
     """
 
-    C: float = parameter(1.0, POSITIVE)
-    rho: float = parameter(0.1, SHARE)
+    C: float = parameter(POSITIVE, default=1.0)
+    rho: float = parameter(SHARE, default=0.1)
 
     def _new_state(self, X, weights):
         return DoubleState(self._kernel(X, weights), self._rows(X))

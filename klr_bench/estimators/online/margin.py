@@ -68,8 +68,8 @@ class MarginKLR(SoftmaxKernelClassifier):
     (True, 73, 1600)
     """
 
-    eta: float | str = parameter(1.0, Number(Real, 0, 2, closed="neither"), StrOptions({BY_RADIUS}))
-    R: float = parameter(1e3, RADIUS)
+    eta: float | str = parameter(Number(Real, 0, 2, closed="neither"), StrOptions({BY_RADIUS}), default=1.0)
+    R: float = parameter(RADIUS, default=1e3)
 
     _most_passes = 20
     _rule = gradient_step_by_margin

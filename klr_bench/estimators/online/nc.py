@@ -57,8 +57,8 @@ class NonConservativeKLR(SoftmaxKernelClassifier):
     (True, (200, 2), 200)
     """
 
-    eta: float | str = parameter(2.0, POSITIVE, StrOptions({BY_RADIUS}))
-    R: float = parameter(1e3, RADIUS)
+    eta: float | str = parameter(POSITIVE, StrOptions({BY_RADIUS}), default=2.0)
+    R: float = parameter(RADIUS, default=1e3)
 
     _rule = gradient_step
     _rule_of_many = softmax_gradient_step

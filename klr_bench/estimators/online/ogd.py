@@ -55,8 +55,8 @@ class KernelOGD(OnlineKernelClassifier):
     (True, 42, 200)
     """
 
-    eta: float = parameter(0.5, POSITIVE)
-    loss: str = parameter("hinge", StrOptions({"hinge", "logit", "square", "squared_hinge", "smooth_hinge"}))
+    eta: float = parameter(POSITIVE, default=0.5)
+    loss: str = parameter(StrOptions({"hinge", "logit", "square", "squared_hinge", "smooth_hinge"}), default="hinge")
 
     _rule = loss_gradient_step
 

@@ -105,11 +105,11 @@ class OSKL(WeightedFeatures, SoftmaxKernelClassifier):
     (True, 65, 4000)
     """
 
-    G: float = parameter(1.0, POSITIVE)
-    eta: float | None = parameter(None, POSITIVE, None)
-    R: float = parameter(1e3, RADIUS)
-    loss: str = parameter("logit", StrOptions(set(SMOOTH_LOSSES)))
-    delta: float = parameter(0.1, POSITIVE)
+    G: float = parameter(POSITIVE, default=1.0)
+    eta: float | None = parameter(POSITIVE, None, default=None)
+    R: float = parameter(RADIUS, default=1e3)
+    loss: str = parameter(StrOptions(set(SMOOTH_LOSSES)), default="logit")
+    delta: float = parameter(POSITIVE, default=0.1)
 
     _fixed = (*SoftmaxKernelClassifier._fixed, "feature_weights")
     _rule = sampled_sign_step

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import _safe_split
 
 from klr_bench.estimators.core.cross_validation import GRID, KernelClassifierCV, log_losses
@@ -64,13 +65,13 @@ class OSKLCV(KernelClassifierCV):
     ['G', 'R', 'eta', 'gamma']
     """
 
-    etas: object = parameter("auto", *GRID)
-    Gs: object = parameter("auto", *GRID)
-    Rs: object = parameter("auto", *GRID)
+    etas: ArrayLike | str = parameter(*GRID, default="auto")
+    Gs: ArrayLike | str = parameter(*GRID, default="auto")
+    Rs: ArrayLike | str = parameter(*GRID, default="auto")
     _: KW_ONLY
-    average: bool = parameter(True, "boolean")
-    n_epochs: int | None = parameter(None, COUNT, None)
-    shuffle: bool = parameter(True, "boolean")
+    average: bool = parameter("boolean", default=True)
+    n_epochs: int | None = parameter(COUNT, None, default=None)
+    shuffle: bool = parameter("boolean", default=True)
 
     _plain = OSKL
     _grids = {"etas": ("eta", (0.3, 0.9, 3.0)), "Gs": ("G", (1.0, 2.0, 4.0)), "Rs": ("R", (10.0, 1000.0))}  # noqa: RUF012

@@ -76,10 +76,10 @@ class OnlineClassifier(BinaryKernelClassifier):
     """
 
     _: KW_ONLY
-    average: bool = parameter(False, "boolean")
-    n_epochs: int = parameter(1, COUNT)
-    shuffle: bool = parameter(True, "boolean")
-    class_weight: dict | str | None = parameter(None, *CLASS_WEIGHT)
+    average: bool = parameter("boolean", default=False)
+    n_epochs: int = parameter(COUNT, default=1)
+    shuffle: bool = parameter("boolean", default=True)
+    class_weight: dict | str | None = parameter(*CLASS_WEIGHT, default=None)
 
     _most_passes = MOST_PASSES
     _learn_row = None

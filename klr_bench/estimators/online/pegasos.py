@@ -55,8 +55,8 @@ class KernelPegasos(OnlineKernelClassifier):
     (True, 40, 200)
     """
 
-    lam: float = parameter(1e-4, POSITIVE)
-    project: bool = parameter(True, "boolean")
+    lam: float = parameter(POSITIVE, default=1e-4)
+    project: bool = parameter("boolean", default=True)
 
     _rule = hinge_step
 

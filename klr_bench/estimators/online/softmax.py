@@ -170,8 +170,8 @@ class SoftmaxKernelClassifier(OnlineKernelClassifier):
     """
 
     _: KW_ONLY
-    average: bool = parameter(True, "boolean")
-    n_epochs: int | None = parameter(None, COUNT, None)
+    average: bool = parameter("boolean", default=True)
+    n_epochs: int | None = parameter(COUNT, None, default=None)
 
     def _scores(self, f):
         return f if self._is_softmax() else super()._scores(f)

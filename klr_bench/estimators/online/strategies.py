@@ -168,6 +168,7 @@ def n_victims(by_age, first, b, budget):
 
 def _as_words(array):
     """Reinterpret an array of floating-point numbers as unsigned integers of the same size."""
+    return array.view(f"u{array.itemsize}")
 
 
 @overload(_as_words)
@@ -179,6 +180,7 @@ def _as_words_by_precision(array):
 
 def _set_in_tiles(rows, columns, n_words, per_bit, kernel, values):
     """Set `values` and return True if the kernel is rbf in float32; otherwise return False."""
+    return False
 
 
 @overload(_set_in_tiles)

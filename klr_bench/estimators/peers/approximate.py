@@ -85,13 +85,13 @@ class ApproximateKernelLR(BinaryKernelClassifier):
     (True, (200, 2))
     """
 
-    features: str = parameter("nystroem", StrOptions({"nystroem", "fourier"}))
-    solver: str = parameter("lbfgs", StrOptions({"lbfgs", "sgd"}))
-    n_components: int = parameter(500, COMPONENTS)
-    C: float = parameter(1.0, POSITIVE)
+    features: str = parameter(StrOptions({"nystroem", "fourier"}), default="nystroem")
+    solver: str = parameter(StrOptions({"lbfgs", "sgd"}), default="lbfgs")
+    n_components: int = parameter(COMPONENTS, default=500)
+    C: float = parameter(POSITIVE, default=1.0)
     _: KW_ONLY
-    max_iter: int = parameter(1000, COUNT)
-    class_weight: dict[Any, float] | str | None = parameter(None, *CLASS_WEIGHT)
+    max_iter: int = parameter(COUNT, default=1000)
+    class_weight: dict[Any, float] | str | None = parameter(*CLASS_WEIGHT, default=None)
     dtype: None = fixed(None)
 
     @checked_fit

@@ -9,22 +9,19 @@ skglm           (1/n) sum_i log(1 + exp(-y_i w'z_i)) + alpha ||w||_1     alpha =
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY
 
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
-from klr_bench.estimators.core.parameters import POSITIVE
+from klr_bench.estimators.core.parameters import COUNT, POSITIVE, estimator, fixed, parameter
 from klr_bench.estimators.l1.estimator import L1KLR
 from klr_bench.estimators.l1.problem import Iterate
 
 PEERS = ("liblinear", "saga", "skglm", "celer")
-OTHERS = (
-    "fit_intercept", "n_epochs", "two_stage", "hessian", "growth", "threshold", "reference", "warm_start",
-    "memory_limit", "verbose",
-)  # fmt: skip
-"""Parameters of `L1KLR` that `L1Peer` does not have."""
 
 
+@estimator
 class L1Peer(L1KLR):
     r"""L1-regularized logistic regression by another library, on the features of `L1KLR`.
 
@@ -42,8 +39,9 @@ class L1Peer(L1KLR):
     solver : {"liblinear", "saga", "skglm", "celer"}, default="liblinear"
         liblinear and saga of scikit-learn, or the library of that name.  On mnist10k (reference of l1_mnist10k)
         liblinear takes little more than half the time of saga.
-    lam, lam_relative, features, n_components, kernel, gamma, degree, coef0, random_state, dtype, class_weight
-        See `L1KLR`; skglm and celer take no weights, so class_weight must be None for them.
+    class_weight : dict, "balanced" or None, default=None
+        Weights >= 0 of the classes, which multiply the weights of the rows; None for skglm and celer, which take no
+        weights.
     tol : float, default=1e-4
         The library's own tolerance, > 0, which is not a duality gap.  A gap of about 1e-4 of the objective on MNIST
         needs 1e-5 of liblinear, 1e-4 of saga and of celer, and 3e-7 of skglm (configs/algorithm/l1_liblinear.yaml and
@@ -53,12 +51,10 @@ class L1Peer(L1KLR):
 
     Attributes
     ----------
-    classes_, coef_, intercept_, n_iter_, objective_, duality_gap_, lam_, lambda_max_, n_features_in_, feature_names_in_
-        See `L1KLR`; the iterations in n_iter_ are the library's own, 0 if it does not report them.
+    n_iter_ : int
+        Number of iterations of the library, 0 if it does not report them.
     converged_ : bool
         Whether the library ended before max_iter; always True if it does not report its iterations.
-    support_vectors_, n_support_
-        See `L1KLR`.
 
     References
     ----------
@@ -76,33 +72,20 @@ class L1Peer(L1KLR):
     (True, True, 0.0)
     """
 
-    _parameter_constraints = {
-        name: constraint for name, constraint in L1KLR._parameter_constraints.items() if name not in OTHERS
-    } | {"solver": [StrOptions(set(PEERS))], "tol": [POSITIVE]}
-
-    def __init__(
-        self,
-        solver="liblinear",
-        lam=0.3,
-        *,
-        lam_relative=False,
-        features="kernel",
-        n_components=500,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=1.0,
-        tol=1e-4,
-        max_iter=10_000,
-        random_state=None,
-        dtype=None,
-        class_weight=None,
-    ):
-        super().__init__(
-            solver, lam, lam_relative=lam_relative, features=features, n_components=n_components, kernel=kernel,
-            gamma=gamma, degree=degree, coef0=coef0, fit_intercept=False, tol=tol, max_iter=max_iter,
-            random_state=random_state, dtype=dtype, memory_limit=float("inf"), class_weight=class_weight,
-        )  # fmt: skip
+    solver: str = parameter(StrOptions(set(PEERS)), default="liblinear")
+    _: KW_ONLY
+    fit_intercept: bool = fixed(False)
+    tol: float = parameter(POSITIVE, default=1e-4)
+    max_iter: int = parameter(COUNT, default=10_000)
+    n_epochs: float = fixed(3)
+    two_stage: bool = fixed(False)
+    hessian: str = fixed("decreasing")
+    growth: float = fixed(1.0)
+    threshold: str = fixed("adaptive")
+    reference: None = fixed(None)
+    warm_start: bool = fixed(False)
+    memory_limit: float = fixed(np.inf)
+    verbose: bool = fixed(False)
 
     def steps(self, n_samples):
         """Return (1, 1), because a fit by another library counts as one step."""

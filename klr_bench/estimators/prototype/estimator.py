@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY
 from numbers import Real
 
+import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 
@@ -156,30 +157,30 @@ class PrototypeKLR(WeightedFeatures, PrototypeClassifier):
     (True, (6, 2))
     """
 
-    n_prototypes: int | None = parameter(None, COUNT, None)
-    init: str = parameter("random", StrOptions({"random", "kmeans", "archetypes"}))
-    learn_prototypes: bool = parameter(True, "boolean")
-    learn_width: bool = parameter(True, "boolean")
-    l1: float = parameter(0.0, NOT_NEGATIVE)
+    n_prototypes: int | None = parameter(COUNT, None, default=None)
+    init: str = parameter(StrOptions({"random", "kmeans", "archetypes"}), default="random")
+    learn_prototypes: bool = parameter("boolean", default=True)
+    learn_width: bool = parameter("boolean", default=True)
+    l1: float = parameter(NOT_NEGATIVE, default=0.0)
     _: KW_ONLY
-    learn_coef: bool = parameter(True, "boolean")
-    loss: str = parameter("logit", StrOptions(set(LOSSES)))
-    l2: float | None = parameter(None, NOT_NEGATIVE, None)
-    solver: str = parameter("auto", StrOptions({"auto", "adam", "lbfgs", "alternating", "gradient"}))
-    learning_rate: float = parameter(0.1, POSITIVE)
-    batch_size: int | None = parameter(128, COUNT, None)
-    lazy: bool = parameter(False, "boolean")
-    validation_fraction: float = parameter(0.0, Number(Real, 0, 1, closed="left"))
-    tol: float = parameter(1e-4, NOT_NEGATIVE)
-    max_iter: int = parameter(100, COUNT)
-    kernel: str = parameter("rbf", StrOptions(set(KERNELS)))
-    gamma: float | None = parameter(None, POSITIVE, None)
-    degree: int = parameter(3, COUNT)
-    coef0: float = parameter(1.0, NUMBER)
-    random_state: object = parameter(None, *SEED)
-    dtype: str | None = parameter(None, StrOptions({"float32", "float64"}), None)
-    class_weight: dict | str | None = parameter(None, *CLASS_WEIGHT)
-    verbose: int | bool = parameter(False, *VERBOSE)
+    learn_coef: bool = parameter("boolean", default=True)
+    loss: str = parameter(StrOptions(set(LOSSES)), default="logit")
+    l2: float | None = parameter(NOT_NEGATIVE, None, default=None)
+    solver: str = parameter(StrOptions({"auto", "adam", "lbfgs", "alternating", "gradient"}), default="auto")
+    learning_rate: float = parameter(POSITIVE, default=0.1)
+    batch_size: int | None = parameter(COUNT, None, default=128)
+    lazy: bool = parameter("boolean", default=False)
+    validation_fraction: float = parameter(Number(Real, 0, 1, closed="left"), default=0.0)
+    tol: float = parameter(NOT_NEGATIVE, default=1e-4)
+    max_iter: int = parameter(COUNT, default=100)
+    kernel: str = parameter(StrOptions(set(KERNELS)), default="rbf")
+    gamma: float | None = parameter(POSITIVE, None, default=None)
+    degree: int = parameter(COUNT, default=3)
+    coef0: float = parameter(NUMBER, default=1.0)
+    random_state: int | np.random.RandomState | None = parameter(*SEED, default=None)
+    dtype: str | None = parameter(StrOptions({"float32", "float64"}), None, default=None)
+    class_weight: dict | str | None = parameter(*CLASS_WEIGHT, default=None)
+    verbose: int | bool = parameter(*VERBOSE, default=False)
 
     @checked_fit
     def fit(self, X, y, sample_weight=None, callback=None):

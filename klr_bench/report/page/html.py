@@ -17,7 +17,6 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-import klr_bench
 from klr_bench.config.locations import folders
 from klr_bench.files import write_atomic
 from klr_bench.report.compare.comparison import compare
@@ -28,6 +27,7 @@ from klr_bench.report.papers.reading import experiments_of, find_papers, paper_f
 from klr_bench.report.papers.reproduction import Reproduction
 from klr_bench.report.papers.verdicts import BY_SIGN, Verdict
 from klr_bench.report.render.document import ALIKE, BEST
+from klr_bench.version import __version__
 
 THEME = "theme.js"
 """Script that runs before the page is shown."""
@@ -113,7 +113,7 @@ def policy(*, shared: bool, watched: bool = False) -> str:
     return "; ".join(allowed)
 
 
-ENVIRONMENT.globals.update(asset=asset, version=klr_bench.__version__, marks=MARKS, classes=VERDICTS, Verdict=Verdict)
+ENVIRONMENT.globals.update(asset=asset, version=__version__, marks=MARKS, classes=VERDICTS, Verdict=Verdict)
 ENVIRONMENT.globals.update(THUMBNAIL=THUMBNAIL, THEME=THEME, SCRIPTS=SCRIPTS, STYLES=STYLES, LICENSE=LICENSE)
 
 

@@ -7,6 +7,7 @@ add an executor, add a module with a function `open_executor` to this package an
 from __future__ import annotations
 
 import importlib
+import pkgutil
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple, Protocol, Self
 from klr_bench.config.models import ParallelConfig
 from klr_bench.errors import KlrBenchError
 from klr_bench.metrics.clock import KilledError, TimeLimitError
+from klr_bench.parsing import check_choice
 from klr_bench.printing import shortened
 
 Say = Callable[[str], None]
@@ -44,6 +46,12 @@ class Executor(Protocol):
         A task has failed if it raised an exception or if its worker died twice.  `tasks` is consumed lazily, whenever a
         worker is free, possibly in another thread.  Ending the iteration early cancels the running tasks.
         """
+
+
+def check_executor(name: str) -> None:
+    """Raise KlrBenchError unless `name` is that of an executor, a module of this package."""
+    modules = [module.name for module in pkgutil.iter_modules(__path__)]
+    check_choice("parallel.backend", name, sorted(one for one in modules if not one.startswith("_")))
 
 
 def open_executor(parallel: ParallelConfig, n_jobs: int | None, say: Say) -> Executor:

@@ -5,14 +5,18 @@ import os
 import subprocess
 import sys
 import threading
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from numba import float32, float64
 
 from klr_bench.estimators.core import jit
 from klr_bench.estimators.core.jit import compile_all, compiled
+from tests.conftest import ROOT
+from tests.estimators.samples import CLASSIFIERS, small, toy
 
 FIT = """
 import json, sys
@@ -126,3 +130,51 @@ def test_several_threads_may_need_a_function_for_the_first_time():
     for thread in together:
         thread.join()
     assert sorted(values) == [0, 0.5, 1, 1.5, 2, 2.5]
+
+
+SHORT = {
+    "random_state": 0, "budget": 5, "n_components": 20, "max_iter": 3, "n_epochs": 2, "max_rounds": 1,
+    "gammas": [0.5], "lams": [0.01], "etas": [1.0], "Gs": [1.0], "Rs": [10.0],
+}  # fmt: skip
+"""Parameters of short fits."""
+
+
+def decision_values():
+    """Return the decision values of each public classifier, fitted to a few rows of three kinds."""
+    X, y = toy(9, 3, empty_rows=False)
+    bits = (np.random.RandomState(0).random_sample((9, 70)) < 0.5).astype(np.float32)
+    rows = [(X, np.argsort(np.argsort(X[:, 0])) % 3), (sp.csr_matrix(X.astype(np.float32)), y), (bits, y)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return {
+            name: [small(cls(), **SHORT).fit(X, y).decision_function(X).tolist() for X, y in rows]
+            for name, cls in CLASSIFIERS.items()
+        }
+
+
+def without_compiling(*arguments):
+    """Run Python with NUMBA_DISABLE_JIT=1 and return what it prints."""
+    run = subprocess.run(
+        [sys.executable, *arguments], env=os.environ | {"NUMBA_DISABLE_JIT": "1"}, cwd=ROOT, capture_output=True,
+        text=True, check=False,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stdout + run.stderr
+    return run.stdout
+
+
+def test_all_classifiers_learn_the_same_without_compilation():
+    """Python runs the functions as they are written; only the precision of intermediate results differs."""
+    code = f"import json\nfrom {__name__} import decision_values\nprint(json.dumps(decision_values()))"
+    interpreted = json.loads(without_compiling("-c", code))
+    for name, values in decision_values().items():
+        for expected, actual, tolerance in zip(values, interpreted[name], (1e-9, 1e-4, 1e-4), strict=True):
+            scale = np.abs(expected).max()
+            np.testing.assert_allclose(actual, expected, rtol=0, atol=tolerance * scale, err_msg=name)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(
+    "file", ["estimators/core/test_operands.py", "estimators/test_kernels.py", "datasets/test_readers.py"]
+)
+def test_kernel_values_and_files_are_right_without_compilation(file):
+    without_compiling("-m", "pytest", "-k", "not cosine", f"tests/{file}")  # its bound needs fused multiply-adds

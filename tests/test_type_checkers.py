@@ -1,0 +1,100 @@
+"""Type checkers accept every public class with every parameter, and refuse wrong names and types."""
+
+import ast
+import inspect
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import klr_bench
+from tests.conftest import ROOT
+
+NAMES = [name for name in klr_bench.__all__ if name != "__version__"]
+CLASSES = {name: getattr(klr_bench, name) for name in NAMES if inspect.isclass(getattr(klr_bench, name))}
+PARAMETERS = {name: list(inspect.signature(cls).parameters.values()) for name, cls in CLASSES.items()}
+POSITIONAL = inspect.Parameter.POSITIONAL_OR_KEYWORD
+IMPORTS = [f"from klr_bench import {name}" for name in NAMES]
+
+
+def test_of_each_class_all_parameters_have_types_and_defaults() -> None:
+    for name, parameters in PARAMETERS.items():
+        lacking = [one.name for one in parameters if inspect.Parameter.empty in (one.annotation, one.default)]
+        assert not lacking, f"{name}: no type or default for {lacking}"
+
+
+def right() -> list[str]:
+    """Return the lines that use each class as it may be used."""
+    calls = []
+    for name, parameters in PARAMETERS.items():
+        positional = ", ".join(repr(one.default) for one in parameters if one.kind is POSITIONAL)
+        keywords = ", ".join(f"{one.name}={one.default!r}" for one in parameters)
+        calls += [f"{name}()", f"{name}({positional})", f"{name}({keywords})"]
+    return calls
+
+
+def wrong_types() -> list[str]:
+    """Return one line per parameter with a value that no parameter takes, except those that take any object."""
+    every = [(name, one) for name, parameters in PARAMETERS.items() for one in parameters]
+    return [f"{name}({one.name}=Wrong())" for name, one in every if one.annotation != "object"]
+
+
+def wrong_names() -> list[str]:
+    """Return lines with unknown parameters and with more positional arguments than a class takes."""
+    calls = [f"{name}(no_parameter=1)" for name in CLASSES]
+    for name, parameters in PARAMETERS.items():
+        positional = [repr(one.default) for one in parameters if one.kind is POSITIONAL]
+        calls.append(f"{name}({', '.join([*positional, 'None'])})")
+    return calls
+
+
+def code(tmp_path: Path, *blocks: list[str]) -> tuple[Path, list[str]]:
+    """Write the lines to a file; return its path and the lines."""
+    lines = [*IMPORTS, "class Wrong: ...", *(line for block in blocks for line in block)]
+    path = tmp_path / "user.py"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path, lines
+
+
+def signature(message: str) -> list[tuple[str, bool, object]]:
+    """Return name, whether it is keyword-only, and default of each parameter in the output of pyright's reveal_type."""
+    text = message[message.index("(self: ") : message.rindex(") -> None")].partition(", ")[2]
+    while text != (text := re.sub(r"\([^()]*\)|\[[^\[\]]*\]", "", text)):
+        pass
+    parts = text.split(", ")
+    is_keyword = parts.index("*") if "*" in parts else len(parts)
+    return [
+        (part.partition(":")[0], place > is_keyword, ast.literal_eval(part.partition(" = ")[2]))
+        for place, part in enumerate(parts)
+        if part != "*"
+    ]
+
+
+def test_pyright_knows_the_classes_and_the_signature_that_editors_show(tmp_path: Path) -> None:
+    pytest.importorskip("basedpyright")
+    wrong = [*wrong_types(), *wrong_names(), "from klr_bench import OSKLL"]
+    _, lines = code(tmp_path, right(), wrong, [f"reveal_type({name}.__init__)" for name in CLASSES])
+    (tmp_path / "pyrightconfig.json").write_text('{"typeCheckingMode": "standard"}', encoding="utf-8")
+    command = [sys.executable, "-m", "basedpyright", "--project", tmp_path, "--pythonpath", sys.executable]
+    answer = subprocess.run([*command, "--outputjson"], capture_output=True, text=True, check=False)
+    told = json.loads(answer.stdout)["generalDiagnostics"]
+    messages = [(one["severity"], lines[one["range"]["start"]["line"]], one["message"]) for one in told]
+    assert {line for severity, line, _ in messages if severity == "error"} == set(wrong)
+    signatures = {line: message for severity, line, message in messages if severity == "information"}
+    for name, parameters in PARAMETERS.items():
+        expected = [(one.name, one.kind is not POSITIONAL, one.default) for one in parameters]
+        assert signature(signatures[f"reveal_type({name}.__init__)"]) == expected, name
+
+
+def test_mypy_knows_the_classes_and_the_types_of_their_parameters(tmp_path: Path) -> None:
+    """Wrong names are no errors for mypy, because the base class is of scikit-learn, which has no types."""
+    mypy = pytest.importorskip("mypy.api")
+    wrong = [*wrong_types(), "from klr_bench import OSKLL"]
+    path, lines = code(tmp_path, right(), wrong)
+    settings = ["--config-file", str(ROOT / "pyproject.toml"), "--cache-dir", str(ROOT / ".mypy_cache")]
+    output, errors, _ = mypy.run([*settings, str(path)])
+    numbers = [int(number) for number in re.findall(r"^.*user\.py:(\d+): error:", output, re.MULTILINE)]
+    assert {lines[number - 1] for number in numbers} == set(wrong), output + errors
