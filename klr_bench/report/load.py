@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import logging
 import math
 import os
 from collections.abc import Sequence
@@ -21,11 +22,13 @@ from klr_bench.printing import is_file_name, shortened
 from klr_bench.report.manifest import Manifest, read_manifest
 from klr_bench.results import record
 from klr_bench.results.migrate import algorithm_name
-from klr_bench.results.store import read_variant
+from klr_bench.results.store import Store, damaged_cells, read_variant
 from klr_bench.results.variants import is_variant
 
 if TYPE_CHECKING:
     import pandas as pd
+
+logger = logging.getLogger(__name__)
 
 REBUILD = "Run the experiment again to rebuild the file from its cells; finished work is not repeated."
 FILES = {"traces": record.TRACE_COLUMNS, "reliability": record.RELIABILITY_COLUMNS, "rows": record.ROWS_COLUMNS}
@@ -118,6 +121,7 @@ def read_results(folder: Path) -> Results:
             _refuse(path, int(again.argmax()) + 1, "", f"another {', '.join(identity)} in each row", "one again")
     if manifest.schema_version == 1:
         records["algorithm"] = records["algorithm"].map(algorithm_name)
+    _compare_with_cells(folder, texts)
     frames = {}
     for name, columns in FILES.items():
         path = folder / f"{name}.csv"
@@ -127,6 +131,31 @@ def read_results(folder: Path) -> Results:
             expected = f"{record.RANGES.get(name, record.ANY).range} for {name}"
             _refuse(folder / "traces.csv", row, "value", expected, repr(value))
     return Results(manifest, records, **frames, texts=texts, folder=folder)
+
+
+def _compare_with_cells(folder: Path, texts: Texts) -> None:
+    """Raise KlrBenchError for a row of records.csv that contradicts its cell, if the cells are there.
+
+    Damaged cells are named in a warning, since their rows cannot be compared.  A cell that is newer than the table, as
+    during a run, is not compared.
+    """
+    store, path = Store(folder), folder / "records.csv"
+    if not store.cells.is_dir():
+        return
+    header, rows = texts
+    keys = [row[header.index("key")] for row in rows]
+    written = path.stat().st_mtime
+    for number, (key, row) in enumerate(zip(keys, rows, strict=True), 1):
+        cell = store.row(key)
+        if cell is None or cell.created > written:
+            continue
+        stored = cell.texts()
+        for name, text in zip(header, row, strict=True):
+            expected = stored.get(name, text)  # a column that was added by hand
+            if text != expected and repr(_value(name, text)) != repr(_value(name, expected)):
+                _refuse(path, number, name, f"{expected!r} as in cells/{key}.json", repr(text[:80]))
+    if damaged := store.damaged(keys):
+        logger.warning("%s: %s Their rows of records.csv cannot be verified.", folder, damaged_cells(damaged))
 
 
 def read_texts(path: Path) -> tuple[list[str], list[list[str]]]:

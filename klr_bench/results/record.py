@@ -14,7 +14,6 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, PlainVa
 from klr_bench.metrics.labels import CATALOG, METRICS, MOST
 from klr_bench.metrics.metric import Metric
 from klr_bench.printing import is_file_name, shortened
-from klr_bench.results.migrate import upgrade_record
 from klr_bench.results.variants import Variant, is_variant
 
 SCHEMA_VERSION = 2
@@ -199,11 +198,7 @@ def parse_cell(content: Any, key: str) -> CellFile | None:
     An unknown schema version or a different key is invalid, too.
     """
     try:
-        if content["schema_version"] == 1:
-            content = content | {"record": upgrade_record(content["record"], IDENTITY)}
-        elif content["schema_version"] != SCHEMA_VERSION:
-            return None
         cell = CELL.validate_python(content)
+        return cell if content["schema_version"] == SCHEMA_VERSION and cell.record.key == key else None
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
-    return cell if cell.record.key == key else None

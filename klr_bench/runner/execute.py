@@ -23,7 +23,7 @@ from klr_bench.datasets.catalog import progress
 from klr_bench.datasets.dataset import Streamed
 from klr_bench.datasets.splits import scaling
 from klr_bench.printing import shortened
-from klr_bench.results.store import FINISHED, CellFile, Record, Store
+from klr_bench.results.store import FINISHED, CellFile, Record, Store, damaged_cells
 from klr_bench.results.variants import variant_text
 from klr_bench.runner import machine
 from klr_bench.runner.bandwidth import kernel_warnings
@@ -120,6 +120,8 @@ class _Run:
         started = time.monotonic()
         self.executor = executor
         cells = [cell for cell in self.cells if self.config.force or not self.store.finished(cell.key)]
+        if damaged := self.store.damaged(cell.key for cell in cells):
+            self.say(f"{damaged_cells(damaged)} They are computed again.", style="yellow")
         previous = self.store.read_manifest()
         self._fetch(cells)
         self.store.write_manifest(manifest(self.config, executor.n_workers, previous, overrides))
