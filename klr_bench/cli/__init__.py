@@ -278,8 +278,8 @@ def _data(arguments: list[str]) -> int:
     if verb == "fetch":
         return catalog.fetch_(names, searched, cache, mirror, console)
     if verb == "verify":
-        return catalog.verify_(names, searched, cache, console)
-    return catalog.info(names[0], searched, cache, console)
+        return catalog.verify_(names, searched, cache, console, mirror)
+    return catalog.info(names[0], searched, cache, console, mirror)
 
 
 def _completion(arguments: list[str]) -> int:

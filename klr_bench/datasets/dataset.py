@@ -20,6 +20,7 @@ from klr_bench.datasets.cache import Progress, content_sha256, ignore_progress, 
 from klr_bench.datasets.class_labels import LARGEST, Labels, encode_targets
 from klr_bench.datasets.compression import SUFFIXES, DamagedFileError
 from klr_bench.datasets.download import UNKNOWN, fetch, files, verify
+from klr_bench.datasets.identity import identified
 from klr_bench.datasets.parsed import load_or_parse
 from klr_bench.datasets.readers import READER_VERSION, TABLE_VERSION, Arrays, Reading, as_float32, check_text, read
 from klr_bench.errors import KlrBenchError, fail, sanitize
@@ -72,6 +73,7 @@ def load(
 
     Raises KlrBenchError if a file is unavailable or invalid, or if the cache cannot be written.
     """
+    config = identified(config, cache=cache, mirror=mirror, progress=progress)
     key, full_name = dataset_hash(name, config), dataset_name(name, config)
     if config.source.generator:
         arrays = _generated(name, config)  # not cached, because generating them is faster than reading them from a disk
@@ -146,6 +148,7 @@ def fetched(config: DatasetConfig, *, cache: Path, mirror: str | None, progress:
     """
     if config.source.is_own_file:
         return _own_files(config)
+    config = identified(config, cache=cache, mirror=mirror, progress=progress)
     return [fetch(file, cache=cache, mirror=mirror, progress=progress) for file in files(config)]
 
 
@@ -171,8 +174,8 @@ def dataset_name(name: str, config: DatasetConfig) -> str:
 def dataset_hash(name: str, config: DatasetConfig) -> str:
     """Return a hash that identifies the content of a data set.
 
-    Its files are not fetched.  The hash does not depend on the scaling and the split.  The user's own files are hashed
-    as a whole; those of a stream are sampled.
+    Its files are not fetched; `identified` replaces unknown hashes.  The hash does not depend on the scaling and the
+    split.  The user's own files are hashed as a whole; those of a stream are sampled.
     """
     source, reading = config.source, _reading(config).content()
     parts: dict[str, object] = {} if source.n_train is None or source.test else {"n_train": source.n_train}
@@ -183,7 +186,7 @@ def dataset_hash(name: str, config: DatasetConfig) -> str:
         return content_hash(content | parts)
     if source.is_own_file:
         sha256s = _sha256s(_own_files(config), config)
-    else:  # a file whose hash is unknown is identified by its URL or its name
+    else:  # a file that must be fetched before its hash is known has a provisional identity: its URL or its name
         unknown = {file.name: f"{UNKNOWN}: {file.url or file.name}" for file in files(config) if file.sha256 == UNKNOWN}
         sha256s = [unknown.get(file.name, file.sha256) for file in files(config)]
     return content_hash({"reader": READER_VERSION, "sha256": sha256s, "reading": reading} | parts)

@@ -91,12 +91,16 @@ def run(
     """
     cache = (Path(config.data.cache) if config.data.cache else default_cache()).absolute()
     folder = (Path(config.results_dir) / config.name).absolute()
-    cells = select_shard(plan_cells(config, cache, construct=not dry_run), config.shard)
+    with progress(PlainConsole(quiet=True) if quiet else console) as report:
+        planned = plan_cells(config, cache, construct=not dry_run, progress=report)
+    cells = select_shard(planned, config.shard)
     for warning in kernel_warnings(config):
         console.print(warning, style="yellow")
     if dry_run:
         return Outcome(n_found=print_plan(cells, folder, config, console, quiet=quiet, verbose=verbose))
     check_stream_learners(cells)
+    identified = {cell.source.stem: cell.source.spec for cell in planned}
+    config = config.model_copy(update={"datasets": {**config.datasets, **identified}})  # for the manifest
     machine.follow(os.getpid())
     runner = _Run(config, cells, folder, console, quiet=quiet)
     with executor or open_executor(config.parallel, config.n_jobs, runner.say) as opened:
