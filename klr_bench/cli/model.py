@@ -16,7 +16,7 @@ from klr_bench.cli.arguments import split_keys
 from klr_bench.config import locations as config_files
 from klr_bench.config.models import MAX_SEED, AlgorithmEntry, DataConfig
 from klr_bench.config.presentation import without_presentation
-from klr_bench.errors import exception_text, fail, sanitize
+from klr_bench.errors import error_context, exception_text, fail, sanitize
 from klr_bench.files import expanded, no_file, write_atomic
 from klr_bench.instantiate import check_parameters
 from klr_bench.parsing import between, parse, parse_value
@@ -52,11 +52,13 @@ def fit(arguments: Sequence[str]) -> int:
 
     preparer = TablePreparer(data.columns, scale={None: "auto", "none": None}.get(data.scale, data.scale))
     check_parameters(substitute_gamma(estimator))
-    model_file.dump(make_pipeline(preparer, make(substitute_gamma(estimator), {}, seed)))  # refuse it before a long fit
     frame, train = read_frame(path, label_column(data))
     table, y, notes = take_labels(frame, train.label, data.positive)
+    with error_context(f"algorithm={values.get('algorithm', 'klr')}"):
+        model_file.check_storable(make(substitute_gamma(estimator), {}, seed))
     with _warning_lines():
         X = preparer.fit_transform(table)
+        model_file.dump(preparer)  # refuse a table with too many columns before a long fit
         for number, note in enumerate([*notes, *describe(path, preparer.columns_)]):
             _say(f"  {note}" if number else note)
         classifier = make(resolve_gamma(estimator, X), {}, seed)
