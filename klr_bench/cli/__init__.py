@@ -16,6 +16,7 @@ from pathlib import Path
 
 from klr_bench.cli.arguments import split_keys
 from klr_bench.cli.listing import LISTED, SHOWN, file_text, listing
+from klr_bench.cli.outputs import check_folder
 from klr_bench.config import locations as config_files
 from klr_bench.errors import KlrBenchError, environment_message, fail, nearest
 from klr_bench.files import expanded
@@ -247,6 +248,7 @@ def _merge(arguments: list[str]) -> int:
     if not words or "into" not in values:
         missing = "into=FOLDER" if words else "results folders"
         fail(f"merge: expected {missing}, got none. Try klr-bench merge RESULTS1 RESULTS2 into=results")
+    check_folder("into", Path(values["into"]))
     from klr_bench.results.merge import merge
 
     merged = merge([expanded(word) for word in words], Path(values["into"]))

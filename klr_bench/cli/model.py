@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from klr_bench.cli.arguments import split_keys
+from klr_bench.cli.outputs import check_model, check_table, write_table
 from klr_bench.config import locations as config_files
 from klr_bench.config.models import MAX_SEED, AlgorithmEntry, DataConfig
 from klr_bench.config.presentation import without_presentation
@@ -39,6 +40,7 @@ def fit(arguments: Sequence[str]) -> int:
     seed = parse_value(Seed, settings.get("seed", 0), "seed")
     algorithm, estimator = _algorithm(values.get("algorithm", "klr"), {key: settings[key] for key in parameters})
     path, output = _paths(values)
+    check_model(output)
     from sklearn.pipeline import make_pipeline
 
     from klr_bench import model_file
@@ -81,6 +83,7 @@ def predict(arguments: Sequence[str]) -> int:
     example = "model=model.skops data.path=new.csv output=predictions.csv"
     values = _values("predict", arguments, PREDICT_KEYS, example)
     path, output = _paths(values)
+    check_table(output)
     stored = expanded(values["model"])
     if fault := no_file(stored):
         fail(f"model: {sanitize(stored, 1000)} {fault}; expected a model file of klr-bench fit.")
@@ -103,7 +106,7 @@ def predict(arguments: Sequence[str]) -> int:
                 predictions[names] = model.predict_proba(table)
         except (AttributeError, TypeError, LookupError, ArithmeticError) as error:  # errors of unfitted models
             fail(f"{stored}: the model cannot predict ({exception_text(error)}); fit it again.")
-    write_atomic(output, predictions.to_csv(index=False).encode())
+    write_table(predictions, output)
     counts = predictions["prediction"].value_counts(sort=False).sort_index()
     listed = ", ".join(f"{name} ({n:,})" for name, n in counts.items())
     _say(f"{output}: {pluralize(len(table), 'row')}, predicted as {listed}")

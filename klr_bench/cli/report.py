@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from klr_bench.cli.arguments import is_true, items, split_keys
+from klr_bench.cli.outputs import check_folder
 from klr_bench.config.locations import reference_results
 from klr_bench.errors import fail
 from klr_bench.files import expanded
@@ -36,6 +37,8 @@ def report(arguments: Sequence[str]) -> int:
         fail(f"report: expected experiment=<name>, got {got}. Try klr-bench report experiment={name}")
     formats = items("format", values.get("format", "terminal"))
     _check(values, formats)
+    if "output" in values and (PAGE not in formats or Path(values["output"]).suffix != f".{PAGE}"):
+        check_folder("output", Path(values["output"]))
     if PAGE in formats:
         _write_page(values, formats)
     rest = [name for name in formats if name != PAGE]
@@ -189,6 +192,7 @@ def site(arguments: Sequence[str]) -> int:
     if words or "output" not in values:
         fail(f"site: expected output=FOLDER, got {' '.join(words) or 'none'}. Try klr-bench site output=site")
     in_browser = is_true("open", values)
+    check_folder("output", Path(values["output"]))
     from klr_bench.report.page.site import write_site
 
     *_, first = write_site(Path(values["output"]), Path(values.get("results_dir", "results")))

@@ -26,6 +26,7 @@ from klr_bench.datasets.readers import READER_VERSION, TABLE_VERSION, Arrays, Re
 from klr_bench.errors import KlrBenchError, fail, sanitize
 from klr_bench.files import expanded, matching, no_file
 from klr_bench.instantiate import TARGET, Parameters
+from klr_bench.printing import to_file_name
 from klr_bench.results.keys import content_hash, source_hash
 
 OWN_PATHS = ("path", "test_path")
@@ -160,7 +161,8 @@ def parsed_folder(key: str, cache: Path) -> Path:
 def dataset_name(name: str, config: DatasetConfig) -> str:
     """Return the name by which results refer to a data set.
 
-    For a user's file, it is the stem of the file name followed by six digits of the hash.
+    For a user's file, it is the stem of the file name, without characters that a name in results cannot have, followed
+    by six digits of the hash.
     """
     if not config.source.is_own_file:
         return name
@@ -168,7 +170,7 @@ def dataset_name(name: str, config: DatasetConfig) -> str:
     hashes = _sha256s(paths, config)
     plain = paths[0].with_suffix("") if paths[0].suffix in SUFFIXES else paths[0]
     stem = os.fsencode(plain.stem).decode("utf-8", "replace")  # bytes that are not text
-    return f"{stem}-{(hashes[0] if len(hashes) == 1 else content_hash(hashes))[:6]}"
+    return f"{to_file_name(stem)}-{(hashes[0] if len(hashes) == 1 else content_hash(hashes))[:6]}"
 
 
 def dataset_hash(name: str, config: DatasetConfig) -> str:

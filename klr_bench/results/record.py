@@ -175,17 +175,21 @@ class CellFile:
         }
 
     def checked(self) -> CellFile:
-        """Return the cell, or a failed one if a metric is out of range, such as an accuracy of 7.
+        """Return the cell, or a failed one if a metric is out of range, such as an accuracy of 7, or has a wrong name.
 
         Checkpoints whose value is NaN are dropped.
         """
         cell = replace(self, checkpoints=[point for point in self.checkpoints if not math.isnan(point[-1])])
         values = [*self.record.metrics.items(), *((name, value) for _, _, name, value in cell.checkpoints)]
         for name, value in values:
-            if not possible(name, value):
+            if not (isinstance(name, str) and _is_name(name)) or name in FIELDS:
+                message = f"expected a name of a metric, which has no slashes, got {name!r} from the fit"
+            elif not possible(name, value):
                 message = f"{name}: expected {RANGES.get(name, ANY).range}, got {value!r} from the fit"
-                failed = replace(self.record, status="error", message=message, metrics={})
-                return CellFile(failed, self.config_hash, self.created)
+            else:
+                continue
+            failed = replace(self.record, status="error", message=message, metrics={})
+            return CellFile(failed, self.config_hash, self.created)
         return cell
 
 
