@@ -70,7 +70,8 @@ klr-bench fit data.path=FILE output=FILE    fit a classifier to a CSV file, and 
 klr-bench predict model=FILE data.path=FILE output=FILE    predict with a stored model
     klr-bench predict model=model.skops data.path=new.csv output=new_classes.csv
     Columns are found by name; a label column is not needed.  The output has the
-    predicted class of each row, and the probability of each class.
+    predicted class of each row, and the probability of each class.  It is
+    compressed if its name ends in .csv.gz, .csv.bz2, .csv.xz or .csv.zip.
 """,
     "report": """\
 klr-bench report experiment=NAME    print tables and draw figures of results

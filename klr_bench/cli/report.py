@@ -8,7 +8,7 @@ from pathlib import Path
 
 from klr_bench.cli.arguments import is_true, items, split_keys
 from klr_bench.cli.outputs import check_folder
-from klr_bench.config.locations import reference_results
+from klr_bench.config.locations import is_reference
 from klr_bench.errors import fail
 from klr_bench.files import expanded
 from klr_bench.printing import is_file_name, printable
@@ -23,7 +23,7 @@ SINGLE_RUN_KEYS = ("table", *LATEX_KEYS, "own_figures", "statistics")
 KEYS = ("experiment", "compare", "paper", "results_dir", "table", "format", "output", "open", *EXPERIMENT_KEYS[2:])
 SITE_KEYS = ("output", "results_dir", "open")
 REFERENCE_REPORTS = Path("results", "reference_reports")
-"""Default folder for reports on the reference results, whose own folder belongs to the checkout."""
+"""Default folder for reports on the reference results of any checkout, to which their own folder belongs."""
 Values = Mapping[str, str]
 
 
@@ -104,7 +104,7 @@ def _other_run(values: Values, name: str) -> Path:
 def _reports_dir(values: Values) -> Path:
     """Return the folder in which reports are written if ``output=`` is not given."""
     folder = _results_dirs(values)[0]
-    return REFERENCE_REPORTS if folder.resolve() == reference_results() else folder
+    return REFERENCE_REPORTS if is_reference(folder) else folder
 
 
 def _columns(values: Values) -> list[str] | None:
