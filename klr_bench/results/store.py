@@ -157,7 +157,7 @@ class Store:
             raise unwritable(self.folder, error) from error
 
     def _rebuild(self, current: Collection[str]) -> Summary:
-        cells, unreadable = self._scan(self._row)
+        cells, unreadable = self.rows()
         if len(self._rows) > len(cells):
             self._rows = {f"{cell.key}.json": cell for cell in cells}
         cells.sort(key=attrgetter("order"))
@@ -191,6 +191,10 @@ class Store:
     def _write(self, name: str, header: Sequence[str], lines: Iterable[str]) -> None:
         content = "".join([csv_text([header]), *lines])
         write_atomic(self.folder / f"{name}.csv", content.encode("utf-8", "backslashreplace"))
+
+    def rows(self) -> tuple[list[Row], list[str]]:
+        """Return the table rows of all cells, and the names of the unreadable files."""
+        return self._scan(self._row)
 
     def load(self) -> tuple[list[CellFile], list[str]]:
         """Return all cells and the names of the unreadable files."""

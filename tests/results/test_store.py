@@ -283,13 +283,13 @@ def test_a_kill_in_the_middle_of_writing_leaves_the_old_cell(tmp_path: Path, cal
 
 def test_two_processes_rebuild_at_once(tmp_path: Path) -> None:
     code = """
-        import pathlib, sys
+        import pathlib, sys, time
         from klr_bench.results.store import CellFile, Record, Store
         from klr_bench.results.variants import Variant
         store, number = Store(pathlib.Path(sys.argv[1])), sys.argv[2]
         for repeat in range(25):
             record = Record(f"{number}-{repeat}", "demo", "a", "b", Variant({"G": number}), {}, repeat, 0, "ok")
-            store.write_cell(CellFile(record, "c", 1.0))
+            store.write_cell(CellFile(record, "c", time.time()))
             store.rebuild()
     """
     Store(tmp_path).write_manifest(MANIFEST)
@@ -384,12 +384,29 @@ def test_a_table_that_contradicts_its_cells_is_an_error(built: Path, column: str
     expected = rf"records\.csv: row 1, {column}: expected '{before}' as in cells/k0\.json, got '{value}'\. Run"
     with pytest.raises(KlrBenchError, match=expected):
         read_results(built)
-    os.utime(built / "records.csv", (0.5, 0.5))  # before the cell was computed, so that the table is not rebuilt yet
-    assert read_results(built).records[column].astype(str)[0].removesuffix(".0") == value
     shutil.rmtree(built / "cells")
-    assert read_results(built).records[column].astype(str)[0].removesuffix(".0") == value, (
-        "a table without cells cannot be compared"
-    )
+    assert read_results(built).records[column].astype(str)[0].removesuffix(".0") == value, "there is nothing to compare"
+
+
+def test_a_table_that_lacks_a_cell_is_an_error(built: Path) -> None:
+    write(Store(built), record("k1", repeat=1))
+    write(Store(built), record("old", repeat=1), "older", 0.5)
+    Store(built).rebuild()
+    assert len(read_results(built).records) == 2
+    (built / "records.csv").write_text("".join((built / "records.csv").read_text().splitlines(keepends=True)[:2]))
+    with pytest.raises(KlrBenchError, match=r"records\.csv: expected a row for cells/k1\.json, got none\. Run"):
+        read_results(built)
+
+
+def test_a_table_is_not_compared_with_cells_of_a_run_that_goes_on(built: Path) -> None:
+    now = (built / "records.csv").stat().st_mtime
+    for key, repeat, created in (("k0", 0, now), ("k1", 1, now)):
+        write(Store(built), record(key, repeat=repeat, accuracy=0.9), "c", created)
+    os.utime(built / "records.csv", (now, now))
+    assert list(read_results(built).records["accuracy"]) == [0.1 + 0.2]
+    write(Store(built), record(accuracy=0.9), "c", now - 1000)
+    with pytest.raises(KlrBenchError, match=r"accuracy: expected '0\.9' as in cells/k0\.json"):
+        read_results(built)
 
 
 def test_a_damaged_cell_is_named_when_its_table_is_read(built: Path, caplog: pytest.LogCaptureFixture) -> None:
