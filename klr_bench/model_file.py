@@ -32,8 +32,13 @@ from klr_bench.parsing import OpenModel, parse_value
 
 LARGEST_MODEL = 4 * 10**9
 """Maximum size in bytes of a model file, compressed and uncompressed."""
-LARGEST_JSON = 16 * 10**6
-"""Maximum size in bytes of each JSON member: 5 MB describe a table of 3,000 columns, 14 MB an ensemble of 50 tables."""
+SMALLEST_JSON, MOST_JSON_RATIO, LARGEST_JSON = 16 * 10**6, 50, 64 * 10**6
+"""Maximum size in bytes of each JSON member: 16 MB or 50 times the size of the file, up to 64 MB.
+
+A table of 3,000 columns has 7.5 MB, 32 times the size of its file, and 100 classifiers one-vs-rest have 2 MB.
+"""
+BYTES_PER_CONTAINER = 20
+"""Minimum mean size of a list or mapping in JSON; skops needs about 100 for each.  Each takes 60 bytes of memory."""
 MOST_RATIO = 250
 """Maximum ratio of the size of the arrays in a model file to the size of the file."""
 COMPRESSIONS = (zipfile.ZIP_DEFLATED, 6), (zipfile.ZIP_DEFLATED, 1), (zipfile.ZIP_STORED, None)
@@ -207,14 +212,24 @@ class Inspected(NamedTuple):
 def _inspected(content: bytes) -> Inspected:
     """Inspect a model file.  Exceptions are of many kinds; InflatedError is raised if it unpacks to too much."""
     with zipfile.ZipFile(BytesIO(content)) as archive:
-        for name in (ABOUT, SCHEMA):
-            if (size := archive.getinfo(name).file_size) > LARGEST_JSON:
-                message = f"expected at most {LARGEST_JSON:,} bytes in {name}, got {size:,}"
-                raise ValueError(message)
-        about, schema = (json.loads(archive.read(name)) for name in (ABOUT, SCHEMA))
+        about, schema = (_json(archive, name, len(content)) for name in (ABOUT, SCHEMA))
         check_references(schema)
         check_sizes(archive, schema, min(LARGEST_MODEL, max(SMALLEST_BOMB, MOST_RATIO * len(content))))
     names = skops.io.get_untrusted_types(data=content)
     refused = untrusted(names, schema)
     text = f"the type{'s' * (len(refused) > 1)} {sanitize(', '.join(refused))}" if refused else ""
     return Inspected(parse_value(About, about, ABOUT), text, sorted(set(names) - set(refused)))
+
+
+def _json(archive: zipfile.ZipFile, name: str, packed: int) -> Any:
+    """Return the content of a JSON member of a file with `packed` bytes.  Raises ValueError if it needs much memory."""
+    size, most = archive.getinfo(name).file_size, min(LARGEST_JSON, max(SMALLEST_JSON, MOST_JSON_RATIO * packed))
+    if size > most:
+        message = f"expected at most {most:,} bytes in {name}, got {size:,}"
+        raise ValueError(message)
+    content = archive.read(name)
+    n_containers = content.count(b"[") + content.count(b"{")
+    if BYTES_PER_CONTAINER * n_containers > len(content):
+        message = f"expected at most one list per {BYTES_PER_CONTAINER} bytes in {name}, got {n_containers:,} lists"
+        raise ValueError(message)
+    return json.loads(content)

@@ -28,7 +28,7 @@ from sklearn.utils import all_estimators
 import klr_bench
 from klr_bench import OSKL, DualCDKLR, NystroemKLR, PassiveAggressive, TablePreparer, dask_rows, load_model, save_model
 from klr_bench.errors import KlrBenchError
-from klr_bench.model_file import ABOUT, LARGEST_JSON, SCHEMA, check_storable
+from klr_bench.model_file import ABOUT, SCHEMA, SMALLEST_JSON, check_storable
 from tests.estimators.samples import CLASSIFIERS, small
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -190,10 +190,11 @@ def array_of(members: dict[str, bytes]) -> str:
     return next(name for name in members if name.endswith(".npy"))
 
 
-def with_long_json(name: str) -> Callable[[dict[str, bytes]], None]:
+def with_lists(name: str, one: bytes, size: int) -> Callable[[dict[str, bytes]], None]:
+    """Return a function that adds many lists to a JSON member, so that it has a size."""
+
     def change(members: dict[str, bytes]) -> None:
-        end = b',"x":[' + b"[]," * (LARGEST_JSON // 3) + b"[]]}"
-        members[name] = members[name].rstrip()[:-1] + end
+        members[name] = members[name].rstrip()[:-1] + b',"x":[' + one * (size // len(one)) + b"0]}"
 
     return change
 
@@ -235,8 +236,14 @@ def add_node(members: dict[str, bytes], *nodes: Any) -> None:
 
 
 BOMBS = {
-    "a long description": (with_long_json(SCHEMA), f"expected at most {LARGEST_JSON:,} bytes in schema"),
-    "long metadata": (with_long_json(ABOUT), f"expected at most {LARGEST_JSON:,} bytes in klr-bench"),
+    **{
+        f"{kind} in {name}": (with_lists(name, one, size), message)
+        for name in (SCHEMA, ABOUT)
+        for kind, one, size, message in (
+            ("large lists", b'["23456789012345678901"],', SMALLEST_JSON, f"at most {SMALLEST_JSON:,} bytes"),
+            ("empty lists", b"[],", SMALLEST_JSON // 4, "at most one list per 20 bytes"),
+        )
+    },
     "zeros": (with_zeros, "its arrays have more than"),
     "a long header": (with_long_header, "its arrays have more than"),
     "zeros in a sparse matrix": (with_zeros_in_a_sparse_matrix, "its arrays have more than"),
