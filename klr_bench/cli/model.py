@@ -63,8 +63,7 @@ def fit(arguments: Sequence[str]) -> int:
         model_file.dump(preparer)  # refuse a table with too many columns before a long fit
         for number, note in enumerate([*notes, *describe(path, preparer.columns_)]):
             _say(f"  {note}" if number else note)
-        classifier = make(resolve_gamma(estimator, X), {}, seed)
-        begun = time.perf_counter()
+        classifier, begun = make(resolve_gamma(estimator, X), {}, seed), time.perf_counter()
         classifier.fit(X, y)
         seconds = time.perf_counter() - begun
     score = getattr(classifier, "best_score_", math.nan)

@@ -72,8 +72,8 @@ def _is_plain(value: Any) -> bool:
     return value is None or type(value) in (bool, int, str) or (type(value) is float and value == value)
 
 
-def _expanded(path: str) -> str | None:
-    return str(expanded(path)) if path.startswith("~") else path
+def _expanded(path: str | None) -> str | None:
+    return str(expanded(path)) if path and path.startswith("~") else path or None
 
 
 if TYPE_CHECKING:
@@ -83,15 +83,9 @@ else:
 Name = Annotated[str, matching("a name: letters, digits, and _ . + - after the first character", r"\w[\w.+-]{0,99}")]
 Path = Annotated[str, Check("a path", _is_path)]
 Folder = Annotated[str, Check("a folder", _is_path), AfterValidator(_expanded)]
-OwnPath = Annotated[
-    str | None,
-    Check("a path", lambda path: not path or _is_path(path)),
-    AfterValidator(lambda path: _expanded(path) if path else None),
-]
+OwnPath = Annotated[str | None, Check("a path", lambda path: not path or _is_path(path)), AfterValidator(_expanded)]
 """A path in which ~ is expanded; an empty path, such as an empty KLR_BENCH_MIRROR, counts as None."""
-OwnFile = Annotated[
-    OwnPath, Check("a path of printable characters (rename the file)", lambda path: path is None or path.isprintable())
-]
+OwnFile = Annotated[OwnPath, Check("a path of printable characters (rename it)", lambda path: str(path).isprintable())]
 InsideCache = Annotated[str, Check("a path inside the cache: use <data set>/<file>", _is_inside)]
 Sha256 = Annotated[str, matching("64 hexadecimal digits, or unknown", r"[0-9a-f]{64}|unknown")]
 Url = Annotated[str, matching("an http(s) address", r"https?://\S+"), Check("an http(s) address", str.isprintable)]
