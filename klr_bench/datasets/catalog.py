@@ -145,9 +145,11 @@ def info(name: str, config_dirs: Sequence[Path], cache: Path, console: Console, 
     ]
     for entry in files(dataset):
         path, place, here = cached_path(entry, cache), entry.url, None
-        if entry.sha256 == UNKNOWN and (content := UndeclaredFile(entry, cache, mirror).present()):
-            place, here = content.place, content.sha256
-            path = copy_path(path, here) if here else path
+        if entry.sha256 == UNKNOWN:
+            file = UndeclaredFile(entry, cache, mirror)
+            if content := file.present() or next(iter(file.fetched()), None):
+                place, here = content.place, content.sha256
+                path = copy_path(path, here) if here else path
         lines += [("file", path), ("from", place), ("sha256", entry.sha256), ("here", here)]
     for key, value in lines:
         if value not in (None, ""):

@@ -30,7 +30,7 @@ from klr_bench.datasets.cache import (
     stamped_sha256,
     state_of,
 )
-from klr_bench.datasets.compression import is_compressed
+from klr_bench.datasets.compression import SUFFIXES, is_compressed
 from klr_bench.datasets.download import N_DIGITS, UNKNOWN, cached_path, copy_path, fetch_from, files, is_url, locations
 from klr_bench.errors import KlrBenchError
 from klr_bench.files import expanded, no_file, read_checked_json, unreadable, write_checked_json
@@ -135,10 +135,21 @@ class UndeclaredFile:
         return str(stamped_sha256(path, recompute=True)).startswith(path.parent.name)
 
     def changed(self) -> list[Path]:
-        """Return the path of the local file, if it has changed since it was fetched."""
+        """Return the paths of local files that have changed since they were fetched.
+
+        Without a local file, as if the mirror is not set, they are those from which files of this name were fetched.
+        """
         place = self._local_place()
-        last = self._last(place) if place else None
-        return [Path(place)] if place and last and last.stored != self._local(place).stored else []
+        fetched = filter(None, [self._last(place)]) if place else self.fetched()
+        paths = [(Path(content.place), content.stored) for content in fetched]
+        return [path for path, stored in paths if no_file(path) is None and self._local(str(path)).stored != stored]
+
+    def fetched(self) -> list[Content]:
+        """Return what was fetched last from each place with a file of this name, the latest one first."""
+        notes = sorted(self._notes.glob("*.json"), key=lambda path: path.stat().st_mtime, reverse=True)
+        ends = tuple(f"/{self.entry.name}{suffix}" for suffix in ("", *SUFFIXES))
+        contents = map(_read_note, notes)
+        return [one for one in contents if one and (one.place.endswith(ends) or one.place == self.entry.url)]
 
     def _sources(self) -> dict[str, list[str]]:
         sources = locations(self.entry, self.plain, self.mirror)
@@ -172,13 +183,21 @@ class UndeclaredFile:
         return Content(place, before if is_unchanged else None, stamped_sha256(path))
 
     def _last(self, place: str) -> Content | None:
-        """Return the content that was fetched last from a place, or None."""
-        with suppress(KlrBenchError, TypeError):
-            return Content(**read_checked_json(self._note_path(place)))
-        return None
+        return _read_note(self._note_path(place))
+
+    @property
+    def _notes(self) -> Path:
+        return expanded(str(self.cache)).absolute() / "sources"
 
     def _note_path(self, place: str) -> Path:
-        return expanded(str(self.cache)).absolute() / "sources" / f"{content_hash(place)}.json"
+        return self._notes / f"{content_hash(place)}.json"
+
+
+def _read_note(path: Path) -> Content | None:
+    """Return the content that was fetched last from a place, or None if it is not known."""
+    with suppress(KlrBenchError, TypeError):
+        return Content(**read_checked_json(path))
+    return None
 
 
 @once

@@ -198,7 +198,12 @@ def test_the_data_commands_see_a_change(tmp_path: Path, cache: Path) -> None:
         return text.getvalue()
 
     def verified() -> list[str]:
-        return printed(catalog.verify_, ["rings"], [configs], cache, mirror=mirror).splitlines()
+        lines = printed(catalog.verify_, ["rings"], [configs], cache, mirror=mirror).splitlines()
+        of_files = [line for line in lines if "/parsed/" not in line]
+        assert printed(catalog.verify_, ["rings"], [configs], cache).splitlines() == of_files, (
+            "the mirror is remembered"
+        )
+        return lines
 
     def info() -> str:
         return printed(catalog.info, "rings", [configs], cache, mirror=mirror)
@@ -217,6 +222,7 @@ def test_the_data_commands_see_a_change(tmp_path: Path, cache: Path) -> None:
         assert f"here       {sha256}" in info()
         assert f"rings: {paths[-1]} (18 bytes)" in printed(catalog.fetch_, ["rings"], [configs], cache, mirror)
         assert f"file       {paths[-1]}" in info()
+        assert printed(catalog.info, "rings", [configs], cache) == info()
         assert f"from       {plain}" in info()
         assert "fetched, 18 bytes" in printed(catalog.list_, [configs], cache)
     assert verified() == [f"ok       rings: {path}" for path in sorted(paths)]
