@@ -8,8 +8,11 @@ import json
 import os
 import stat
 import zlib
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from io import BufferedReader
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 from uuid import uuid4
@@ -20,6 +23,8 @@ LARGEST_CSV = 256 * 10**6
 """Maximum size in bytes of a results table; a report needs about ten times as much memory."""
 LARGEST_JSON = 256 * 10**6
 """Maximum size in bytes of a cell file, enough for a million checkpoints."""
+CHUNK = 1 << 16
+"""Number of bytes read at a time from a file whose size is unknown."""
 KINDS = {
     stat.S_IFDIR: "a folder",
     stat.S_IFIFO: "a named pipe",
@@ -112,10 +117,18 @@ def unreadable(path: str | Path, error: OSError | ValueError) -> KlrBenchError |
 def read_regular(path: str | Path, most: int) -> bytes:
     """Return the bytes of a regular file of at most `most` bytes.
 
-    Raises the same errors as `regular`.
+    Memory for at most the size of the file is allocated, whatever `most` is.  Raises the same errors as `regular`.
     """
     with regular(path, most) as file:
-        return file.read(most)
+        return _content(file, most)
+
+
+def _content(file: BinaryIO, most: int) -> bytes:
+    """Return the bytes of an open file; ``file.read(most)`` would allocate `most` bytes."""
+    size = os.fstat(file.fileno()).st_size
+    if size:
+        return file.read(size)
+    return b"".join(islice(iter(partial(file.read, CHUNK), b""), -(-most // CHUNK)))  # as in /proc, or empty
 
 
 def stamp_of(file: str | Path | int) -> Stamp | None:
@@ -177,17 +190,13 @@ def read_json(path: str | Path) -> Any:
 
     Raises the same KlrBenchError as `regular`.
     """
-    return read_stamped_json(path)[1]
+    return _read_stamped(path, lambda content: content)[1]
 
 
-def read_stamped_json(path: str | Path) -> tuple[Stamp | None, Any]:
-    """Return a stamp that identifies the version of a JSON file, and the file's content.
-
-    Both are None if the file is missing or damaged.
-    """
+def _read_stamped(path: str | Path, verify: Callable[[Any], Any]) -> tuple[Stamp | None, Any]:
     try:
         with regular(path, LARGEST_JSON) as file:
-            return stamp_of(file.fileno()), json.loads(file.read(LARGEST_JSON))
+            return stamp_of(file.fileno()), verify(json.loads(_content(file, LARGEST_JSON)))
     except (FileNotFoundError, ValueError, RecursionError):
         return None, None
 
@@ -205,10 +214,17 @@ def read_checked_json(path: str | Path) -> Any:
 
     Returns None also if the file is missing.  Raises the same KlrBenchError as `regular`.
     """
-    stored = read_json(path)
-    if isinstance(stored, list) and len(stored) == 2 and stored[0] == _checksum(stored[1]):
-        return stored[1]
-    return None
+    return read_stamped_json(path)[1]
+
+
+def read_stamped_json(path: str | Path) -> tuple[Stamp | None, Any]:
+    """Return a stamp that identifies the version of a file, and its content as `read_checked_json` does."""
+    return _read_stamped(path, _verified)
+
+
+def _verified(stored: Any) -> Any:
+    is_pair = isinstance(stored, list) and len(stored) == 2
+    return stored[1] if is_pair and stored[0] == _checksum(stored[1]) else None
 
 
 def _checksum(content: Any) -> int:

@@ -1,80 +1,49 @@
-"""Store fitted models in the skops format; loading such a file runs no code from the file."""
+"""Store fitted models in the skops format; loading such a file runs no code from the file.
+
+    klr-bench.json    `About`: versions and, from ``klr-bench fit``, the columns of the training file
+    schema.json       the objects of the model, as skops describes them
+    <number>.npy      an array; <number>.npz: a sparse matrix
+
+`klr_bench.model_trust` says which types may be loaded.
+"""
 
 from __future__ import annotations
 
 import json
 import warnings
 import zipfile
+from contextlib import suppress
 from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import skops.io
+from sklearn.base import clone
 
+from klr_bench.datasets.compression import SMALLEST_BOMB
 from klr_bench.datasets.user_table import TrainingFile
 from klr_bench.errors import exception_text, fail, sanitize
 from klr_bench.files import read_regular, write_atomic
+from klr_bench.model_trust import InflatedError, check_indices, check_references, check_sizes, untrusted
 from klr_bench.parsing import OpenModel, parse_value
-from klr_bench.results.keys import PUBLIC
 from klr_bench.version import __version__
 
 LARGEST_MODEL = 4 * 10**9
 """Maximum size in bytes of a model file, compressed and uncompressed."""
-ABOUT = "klr-bench.json"
-"""Name of the member of a model file with versions and, from `klr-bench fit`, the columns of the training file."""
-_PARTS = """
-    datasets.column_kinds.Column
-    datasets.preprocessing.Scaling
-    estimators.batch.hindsight.BestInHindsight
-    estimators.budget.merging.MergingState
-    estimators.budget.oskl.FixedState
-    estimators.budget.projecting.ProjectingState
-    estimators.budget.projection.ProjectionState
-    estimators.batch.scaling.Scaling
-    estimators.core.bits.PackedRows
-    estimators.core.bits.TwoValued
-    estimators.core.features.FourierFeatures
-    estimators.core.features.KernelFeatures
-    estimators.core.features.LinearFeatures
-    estimators.core.kernels.Kernel
-    estimators.core.operands.Dense
-    estimators.core.operands.Indexed
-    estimators.core.operands.Packed
-    estimators.core.rows.Growing
-    estimators.core.rows.GrowingCSR
-    estimators.core.rows.GrowingColumns
-    estimators.features.base.Descent
-    estimators.features.fogd.FourierState
-    estimators.features.nogd.NystroemState
-    estimators.linear.engine.Diagonal
-    estimators.linear.engine.Full
-    estimators.online.duol.DoubleState
-    estimators.online.engine.OnlineState
-    estimators.online.softmax.SoftmaxState
-    estimators.online.strategies.StrategyState
-    estimators.peers.boosting.GradientBoosting
-    estimators.prototype.kernels.PrototypeKernel
-    estimators.prototype.losses.Loss
-    estimators.prototype.losses._hinge_constant
-    estimators.prototype.losses._hinge_loss
-    estimators.prototype.losses._hinge_slopes
-    estimators.prototype.losses._log_constant
-    estimators.prototype.losses._log_loss
-    estimators.prototype.losses._log_slopes
-    estimators.prototype.model.Layout
-    estimators.prototype.model.Model
+SMALLEST_JSON, MOST_JSON_RATIO, LARGEST_JSON = 16 * 10**6, 50, 64 * 10**6
+"""Maximum size in bytes of each JSON member: 16 MB or 50 times the size of the file, up to 64 MB.
+
+A table of 3,000 columns has 7.5 MB, 32 times the size of its file, and 100 classifiers one-vs-rest have 2 MB.
 """
-TRUSTED = frozenset(
-    {
-        *(f"{module}.{name}" for name, module in PUBLIC.items() if name[0].isupper()),
-        *(f"klr_bench.{name}" for name in _PARTS.split()),
-        "numpy.dtype",
-        "scipy.sparse._csr.csr_matrix",
-        "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
-    }
-)
-"""Types that a model file may contain, in addition to those of NumPy, SciPy and scikit-learn that skops trusts."""
+BYTES_PER_CONTAINER = 20
+"""Minimum mean size of a list or mapping in JSON; skops needs about 100 for each.  Each takes 60 bytes of memory."""
+MOST_RATIO = 250
+"""Maximum ratio of the size of the arrays in a model file to the size of the file."""
+COMPRESSIONS = (zipfile.ZIP_DEFLATED, 6), (zipfile.ZIP_DEFLATED, 1), (zipfile.ZIP_STORED, None)
+"""Methods and levels of compression, by the largest ratio: 1030, for an array of zeros, 230 and 1."""
+ABOUT, SCHEMA = "klr-bench.json", "schema.json"
 
 
 class About(OpenModel):
@@ -152,18 +121,34 @@ def dump(model: Any, train: TrainingFile | None = None) -> bytes:
 
     `train` describes the training file, for a model of ``klr-bench fit``.
     """
+    about = About(versions=_versions(), train=train).model_dump_json()
     try:
-        content = BytesIO(skops.io.dumps(model, compression=zipfile.ZIP_DEFLATED))
-        unknown = _untrusted(content.getvalue())
+        stored = skops.io.dumps(model)
+        for compression in COMPRESSIONS:
+            content = _archive(stored, about, *compression)
+            with suppress(InflatedError):
+                refused = _inspected(content).refused
+                break
     except Exception as error:  # skops raises exceptions of many kinds
         fail(f"the model cannot be stored ({exception_text(error)}). Use joblib.dump, which stores any object.")
-    if unknown:
+    if refused:
+        advice = "Store its best_estimator_, or use" if hasattr(model, "best_estimator_") else "Use"
         fail(
-            f"the model cannot be stored: load_model would refuse {unknown}. Use joblib.dump, which stores any object."
+            f"the model cannot be stored: load_model would refuse {refused}. {advice} joblib.dump, which stores any "
+            "object."
         )
-    with zipfile.ZipFile(content, "a") as archive:
-        archive.writestr(ABOUT, About(versions=_versions(), train=train).model_dump_json())
-    return content.getvalue()
+    return content
+
+
+def check_storable(model: Any) -> None:
+    """Raise KlrBenchError if a model cannot be stored, before or after a fit, which is tried with a few rows."""
+    dump(model)
+    X, y = np.random.default_rng(0).standard_normal((40, 3)), np.arange(40) % 2
+    fitted = clone(model)
+    with warnings.catch_warnings(), suppress(Exception):  # the fit to all rows says what is wrong
+        warnings.simplefilter("ignore")
+        fitted.fit(X, y)
+    dump(fitted)
 
 
 def load(path: Path) -> tuple[Any, TrainingFile | None]:
@@ -173,15 +158,12 @@ def load(path: Path) -> tuple[Any, TrainingFile | None]:
     """
     content = read_regular(path, LARGEST_MODEL)
     try:
-        with zipfile.ZipFile(BytesIO(content)) as archive:
-            size = sum(member.file_size for member in archive.infolist())
-            about = parse_value(About, json.loads(archive.read(ABOUT)) if size <= LARGEST_MODEL else None, ABOUT)
-        unknown = _untrusted(content)
+        about, refused, trusted = _inspected(content)
     except Exception as error:  # damaged archives raise exceptions of many kinds
         reason = exception_text(error)
         fail(f"{path}: expected a model file of klr-bench fit or save_model; it cannot be read ({reason}).")
-    if unknown:
-        fail(f"{path}: contains {unknown}, which klr-bench does not load. Use a file that klr-bench fit has written.")
+    if refused:
+        fail(f"{path}: contains {refused}, which klr-bench does not load. Use a file that klr-bench fit has written.")
     here = _versions()
     different = [f"{name} {sanitize(one, 30)}" for name, one in about.versions.items() if here.get(name) != one]
     present = ", ".join(f"{name} {one}" for name, one in here.items())
@@ -189,7 +171,8 @@ def load(path: Path) -> tuple[Any, TrainingFile | None]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # scikit-learn's warning about its version
-            model = skops.io.loads(content, trusted=sorted(TRUSTED))
+            model = skops.io.loads(content, trusted=trusted)
+        check_indices(model)
     except Exception as error:
         advice = f"; {origin}. Fit the model again" if origin else ""
         fail(f"{path}: the model cannot be loaded ({exception_text(error)}){advice}.")
@@ -202,7 +185,51 @@ def _versions() -> dict[str, str]:
     return {"klr-bench": __version__, **{name: version(name) for name in ("scikit-learn", "numpy")}}
 
 
-def _untrusted(content: bytes) -> str:
-    """Return a description of the types in a model file that are not trusted, or ""."""
-    names = sorted(set(skops.io.get_untrusted_types(data=content)) - TRUSTED)
-    return f"the type{'s' * (len(names) > 1)} {sanitize(', '.join(names))}" if names else ""
+def _archive(stored: bytes, about: str, method: int, level: int | None) -> bytes:
+    """Return the file of a model that skops has stored, with a compact schema."""
+    content = BytesIO()
+    with (
+        zipfile.ZipFile(BytesIO(stored)) as members,
+        zipfile.ZipFile(content, "w", method, compresslevel=level) as archive,
+    ):
+        for name in members.namelist():
+            member = members.read(name)
+            archive.writestr(name, json.dumps(json.loads(member), separators=(",", ":")) if name == SCHEMA else member)
+        archive.writestr(ABOUT, about)
+    return content.getvalue()
+
+
+class Inspected(NamedTuple):
+    """What a model file says about itself, before any object is created."""
+
+    about: About
+    refused: str
+    """The types that are not trusted, or ""."""
+    trusted: list[str]
+    """The types that klr-bench trusts, in addition to those that skops trusts."""
+
+
+def _inspected(content: bytes) -> Inspected:
+    """Inspect a model file.  Exceptions are of many kinds; InflatedError is raised if it unpacks to too much."""
+    with zipfile.ZipFile(BytesIO(content)) as archive:
+        about, schema = (_json(archive, name, len(content)) for name in (ABOUT, SCHEMA))
+        check_references(schema)
+        check_sizes(archive, schema, min(LARGEST_MODEL, max(SMALLEST_BOMB, MOST_RATIO * len(content))))
+    names = skops.io.get_untrusted_types(data=content)
+    refused = untrusted(names, schema)
+    text = f"the type{'s' * (len(refused) > 1)} {sanitize(', '.join(refused))}" if refused else ""
+    return Inspected(parse_value(About, about, ABOUT), text, sorted(set(names) - set(refused)))
+
+
+def _json(archive: zipfile.ZipFile, name: str, packed: int) -> Any:
+    """Return the content of a JSON member of a file with `packed` bytes.  Raises ValueError if it needs much memory."""
+    size, most = archive.getinfo(name).file_size, min(LARGEST_JSON, max(SMALLEST_JSON, MOST_JSON_RATIO * packed))
+    if size > most:
+        message = f"expected at most {most:,} bytes in {name}, got {size:,}"
+        raise ValueError(message)
+    content = archive.read(name)
+    n_containers = content.count(b"[") + content.count(b"{")
+    if n_containers > 1000 and BYTES_PER_CONTAINER * n_containers > size:
+        message = f"expected at most one list per {BYTES_PER_CONTAINER} bytes in {name}, got {n_containers:,} lists"
+        raise ValueError(message)
+    return json.loads(content)

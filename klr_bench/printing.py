@@ -11,6 +11,7 @@ import sys
 MOST_LINES = 5
 MOST_CHARACTERS = 2500
 LONGEST_WORD = 200
+LONGEST_NAME = 100
 LONG_WORD = re.compile(rf"\S{{{LONGEST_WORD + 1},}}")
 ENDS_WITH = "0.2.0"
 """The version in which former names of keys, values and functions stop working."""
@@ -36,6 +37,13 @@ def printable(text: str) -> str:
 def is_file_name(text: str) -> bool:
     """Return True if a string is printable and can safely be part of a file name."""
     return bool(text.strip()) and text.isprintable() and text[0] != "." and "/" not in text and "\\" not in text
+
+
+def to_file_name(text: str) -> str:
+    """Return a string of at most LONGEST_NAME bytes that `is_file_name` accepts, as similar to `text` as possible."""
+    name = "".join(one if one.isprintable() and one not in "/\\" else "_" for one in text).lstrip(".")
+    name = name.encode()[:LONGEST_NAME].decode(errors="ignore")
+    return name if is_file_name(name) else "data"
 
 
 def shortened(text: str, most: int) -> str:

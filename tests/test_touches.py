@@ -1,6 +1,7 @@
 """A user's own files: those of docs/add/, in a folder of their own, stand in a run's report."""
 
 import csv
+import hashlib
 import os
 import re
 import shlex
@@ -12,6 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.datasets import make_circles
+
+from klr_bench.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
 BLOCK = re.compile(r"^(?:`([\w./]+)`\n\n)?```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -64,10 +67,10 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     return Outcome(output[-1], folder / "results" / "mine")
 
 
-def write_rings(path: Path) -> None:
-    """Write 200 rows of two rings with the label in the last column."""
-    path.parent.mkdir(parents=True)
-    X, y = make_circles(200, noise=0.05, factor=0.3, random_state=0)
+def write_rings(path: Path, n: int = 200) -> None:
+    """Write rows of two rings with the label in the last column."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    X, y = make_circles(n, noise=0.05, factor=0.3, random_state=0)
     rows = [f"{a:.6f},{b:.6f},{name}" for (a, b), name in zip(X, np.where(y, "inner", "outer"), strict=True)]
     path.write_text("\n".join(rows) + "\n", encoding="utf-8")
 
@@ -112,3 +115,41 @@ def test_a_figure_and_a_table_of_a_paper(outcome: Outcome) -> None:
     ]
     assert published == [["paper", mean, "±", std] for mean, std in (("50.2", "0.9"), ("99.1", "0.4"), ("98.7", "0.5"))]
     assert "paper: mine, table 1." in outcome.report
+
+
+def test_the_data_set_is_its_content(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A changed file is used at the next run, and never that of another folder, which has the same name."""
+
+    def counts(folder: str) -> tuple[str, list[str]]:
+        monkeypatch.chdir(tmp_path / folder)
+        words = ["dataset=rings", "algorithm=[nc]", "repeats=2", "name=one", "parallel=serial"]
+        status = main(["run", *words, "data.mirror=files", "data.cache=../cache"])
+        printed = capfd.readouterr()
+        assert status == 0, printed.err
+        with Path("results/one/records.csv").open(encoding="utf-8") as file:
+            rows = [row["n_train"] for row in csv.DictReader(file)]
+        return next(line for line in printed.out.splitlines() if "finished" in line)[:46], rows
+
+    page = files_and_commands()[0]["configs/dataset/rings.yaml"]
+    for folder, n in (("mine", 200), ("theirs", 100)):
+        (tmp_path / folder / "configs" / "dataset").mkdir(parents=True)
+        (tmp_path / folder / "configs" / "dataset" / "rings.yaml").write_text(page, encoding="utf-8")
+        write_rings(tmp_path / folder / "files" / "rings" / "rings.csv", n)
+    computed, found = "2 of 2 cells are finished (0 by", "2 of 2 cells are finished (2 by"
+    for folder, beginning, n_train in (("mine", computed, 160), ("theirs", computed, 80), ("mine", found, 160)):
+        line, rows = counts(folder)
+        assert (line.startswith(beginning), rows) == (True, [str(n_train)] * 2), line
+    write_rings(tmp_path / "mine" / "files" / "rings" / "rings.csv", 50)
+    for beginning in (computed, found):
+        line, rows = counts("mine")
+        assert (line.startswith(beginning), rows) == (True, ["40", "40"]), line
+    manifest = (tmp_path / "mine" / "results" / "one" / "manifest.yaml").read_text(encoding="utf-8")
+    content = (tmp_path / "mine" / "files" / "rings" / "rings.csv").read_bytes()
+    declared = f"sha256: {hashlib.sha256(content).hexdigest()}"
+    assert declared in manifest
+    (tmp_path / "mine" / "files" / "rings" / "rings.csv").unlink()
+    assert counts("mine") == (line, rows), "the cache has the last content"
+    (tmp_path / "mine" / "configs" / "dataset" / "rings.yaml").write_text(page.replace("sha256: unknown", declared))
+    assert counts("mine") == (line, rows), "the key of a declared hash is the same"

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from klr_bench.cli.arguments import split_keys
 from klr_bench.cli.listing import LISTED, SHOWN, file_text, listing
+from klr_bench.cli.outputs import check_folder
 from klr_bench.config import locations as config_files
 from klr_bench.errors import KlrBenchError, environment_message, fail, nearest
 from klr_bench.files import expanded
@@ -69,7 +70,8 @@ klr-bench fit data.path=FILE output=FILE    fit a classifier to a CSV file, and 
 klr-bench predict model=FILE data.path=FILE output=FILE    predict with a stored model
     klr-bench predict model=model.skops data.path=new.csv output=new_classes.csv
     Columns are found by name; a label column is not needed.  The output has the
-    predicted class of each row, and the probability of each class.
+    predicted class of each row, and the probability of each class.  It is
+    compressed if its name ends in .csv.gz, .csv.bz2, .csv.xz or .csv.zip.
 """,
     "report": """\
 klr-bench report experiment=NAME    print tables and draw figures of results
@@ -247,6 +249,7 @@ def _merge(arguments: list[str]) -> int:
     if not words or "into" not in values:
         missing = "into=FOLDER" if words else "results folders"
         fail(f"merge: expected {missing}, got none. Try klr-bench merge RESULTS1 RESULTS2 into=results")
+    check_folder("into", Path(values["into"]))
     from klr_bench.results.merge import merge
 
     merged = merge([expanded(word) for word in words], Path(values["into"]))
@@ -278,8 +281,8 @@ def _data(arguments: list[str]) -> int:
     if verb == "fetch":
         return catalog.fetch_(names, searched, cache, mirror, console)
     if verb == "verify":
-        return catalog.verify_(names, searched, cache, console)
-    return catalog.info(names[0], searched, cache, console)
+        return catalog.verify_(names, searched, cache, console, mirror)
+    return catalog.info(names[0], searched, cache, console, mirror)
 
 
 def _completion(arguments: list[str]) -> int:

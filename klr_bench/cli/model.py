@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from klr_bench.cli.arguments import split_keys
+from klr_bench.cli.outputs import check_model, check_table, write_table
 from klr_bench.config import locations as config_files
 from klr_bench.config.models import MAX_SEED, AlgorithmEntry, DataConfig
 from klr_bench.config.presentation import without_presentation
-from klr_bench.errors import exception_text, fail, sanitize
+from klr_bench.errors import error_context, exception_text, fail, sanitize
 from klr_bench.files import expanded, no_file, write_atomic
 from klr_bench.instantiate import check_parameters
 from klr_bench.parsing import between, parse, parse_value
@@ -39,6 +40,7 @@ def fit(arguments: Sequence[str]) -> int:
     seed = parse_value(Seed, settings.get("seed", 0), "seed")
     algorithm, estimator = _algorithm(values.get("algorithm", "klr"), {key: settings[key] for key in parameters})
     path, output = _paths(values)
+    check_model(output)
     from sklearn.pipeline import make_pipeline
 
     from klr_bench import model_file
@@ -52,15 +54,16 @@ def fit(arguments: Sequence[str]) -> int:
 
     preparer = TablePreparer(data.columns, scale={None: "auto", "none": None}.get(data.scale, data.scale))
     check_parameters(substitute_gamma(estimator))
-    model_file.dump(make_pipeline(preparer, make(substitute_gamma(estimator), {}, seed)))  # refuse it before a long fit
     frame, train = read_frame(path, label_column(data))
     table, y, notes = take_labels(frame, train.label, data.positive)
+    with error_context(f"algorithm={values.get('algorithm', 'klr')}"):
+        model_file.check_storable(make(substitute_gamma(estimator), {}, seed))
     with _warning_lines():
         X = preparer.fit_transform(table)
+        model_file.dump(preparer)  # refuse a table with too many columns before a long fit
         for number, note in enumerate([*notes, *describe(path, preparer.columns_)]):
             _say(f"  {note}" if number else note)
-        classifier = make(resolve_gamma(estimator, X), {}, seed)
-        begun = time.perf_counter()
+        classifier, begun = make(resolve_gamma(estimator, X), {}, seed), time.perf_counter()
         classifier.fit(X, y)
         seconds = time.perf_counter() - begun
     score = getattr(classifier, "best_score_", math.nan)
@@ -79,6 +82,7 @@ def predict(arguments: Sequence[str]) -> int:
     example = "model=model.skops data.path=new.csv output=predictions.csv"
     values = _values("predict", arguments, PREDICT_KEYS, example)
     path, output = _paths(values)
+    check_table(output)
     stored = expanded(values["model"])
     if fault := no_file(stored):
         fail(f"model: {sanitize(stored, 1000)} {fault}; expected a model file of klr-bench fit.")
@@ -101,7 +105,7 @@ def predict(arguments: Sequence[str]) -> int:
                 predictions[names] = model.predict_proba(table)
         except (AttributeError, TypeError, LookupError, ArithmeticError) as error:  # errors of unfitted models
             fail(f"{stored}: the model cannot predict ({exception_text(error)}); fit it again.")
-    write_atomic(output, predictions.to_csv(index=False).encode())
+    write_table(predictions, output)
     counts = predictions["prediction"].value_counts(sort=False).sort_index()
     listed = ", ".join(f"{name} ({n:,})" for name, n in counts.items())
     _say(f"{output}: {pluralize(len(table), 'row')}, predicted as {listed}")

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from klr_bench.cli.arguments import is_true, items, split_keys
-from klr_bench.config.locations import reference_results
+from klr_bench.cli.outputs import check_folder
+from klr_bench.config.locations import is_reference
 from klr_bench.errors import fail
 from klr_bench.files import expanded
 from klr_bench.printing import is_file_name, printable
@@ -22,7 +23,7 @@ SINGLE_RUN_KEYS = ("table", *LATEX_KEYS, "own_figures", "statistics")
 KEYS = ("experiment", "compare", "paper", "results_dir", "table", "format", "output", "open", *EXPERIMENT_KEYS[2:])
 SITE_KEYS = ("output", "results_dir", "open")
 REFERENCE_REPORTS = Path("results", "reference_reports")
-"""Default folder for reports on the reference results, whose own folder belongs to the checkout."""
+"""Default folder for reports on the reference results of any checkout, to which their own folder belongs."""
 Values = Mapping[str, str]
 
 
@@ -36,6 +37,8 @@ def report(arguments: Sequence[str]) -> int:
         fail(f"report: expected experiment=<name>, got {got}. Try klr-bench report experiment={name}")
     formats = items("format", values.get("format", "terminal"))
     _check(values, formats)
+    if "output" in values and (PAGE not in formats or Path(values["output"]).suffix != f".{PAGE}"):
+        check_folder("output", Path(values["output"]))
     if PAGE in formats:
         _write_page(values, formats)
     rest = [name for name in formats if name != PAGE]
@@ -101,7 +104,7 @@ def _other_run(values: Values, name: str) -> Path:
 def _reports_dir(values: Values) -> Path:
     """Return the folder in which reports are written if ``output=`` is not given."""
     folder = _results_dirs(values)[0]
-    return REFERENCE_REPORTS if folder.resolve() == reference_results() else folder
+    return REFERENCE_REPORTS if is_reference(folder) else folder
 
 
 def _columns(values: Values) -> list[str] | None:
@@ -189,6 +192,7 @@ def site(arguments: Sequence[str]) -> int:
     if words or "output" not in values:
         fail(f"site: expected output=FOLDER, got {' '.join(words) or 'none'}. Try klr-bench site output=site")
     in_browser = is_true("open", values)
+    check_folder("output", Path(values["output"]))
     from klr_bench.report.page.site import write_site
 
     *_, first = write_site(Path(values["output"]), Path(values.get("results_dir", "results")))

@@ -32,6 +32,12 @@ def reference_results() -> Path:
     return Path(__file__).resolve().parents[2] / "results" / "reference"
 
 
+def is_reference(results_dir: Path) -> bool:
+    """Return True if a results folder is that of the reference results of any checkout."""
+    path = results_dir.resolve()
+    return path.parts[-2:] == ("results", "reference") and (path.parents[1] / "klr_bench" / "__init__.py").is_file()
+
+
 def folders() -> list[Path]:
     """Return the folders of YAML files: the built-in configs, and ``./configs`` if it exists."""
     shipped, own = config_dir(), Path.cwd() / "configs"
@@ -78,7 +84,7 @@ def package_header(relative: Path) -> str | None:
 
 def _paths(group: str, searched: Sequence[Path]) -> dict[str, Path]:
     paths = [path for folder in searched for path in sorted(folder.glob(FILES.get(group, f"{group}/*.yaml")))]
-    return {(path.parent.name if group in FILES else path.stem): path for path in reversed(paths)}
+    return {(path.parent.name if group in FILES else path.stem): path for path in paths}  # nearer folders come last
 
 
 def names(group: str, searched: Sequence[Path]) -> list[str]:

@@ -36,8 +36,12 @@ def _renamed_target(call: Parameters) -> Parameters:
     return {**call, TARGET: target}
 
 
+NO_TEXT = re.compile("[\0\ud800-\udfff]")
+"""Characters of a path that YAML cannot represent: NUL and bytes that are not UTF-8."""
+
+
 def _is_path(path: str) -> bool:
-    return bool(path.strip()) and "\0" not in path
+    return bool(path.strip()) and not NO_TEXT.search(path)
 
 
 def _is_inside(name: str) -> bool:
@@ -57,15 +61,16 @@ def _is_plain(value: Any) -> bool:
     return value is None or type(value) in (bool, int, str) or (type(value) is float and value == value)
 
 
-def _expanded(path: str) -> str | None:
-    return str(expanded(path)) if path.startswith("~") else path
+def _expanded(path: str | None) -> str | None:
+    return str(expanded(path)) if path and path.startswith("~") else path or None
 
 
 Name = Annotated[str, matching("a name: letters, digits, and _ . + - after the first character", r"\w[\w.+-]{0,99}")]
 Path = Annotated[str, Check("a path", _is_path)]
 Folder = Annotated[str, Check("a folder", _is_path), AfterValidator(_expanded)]
-OwnPath = Annotated[str | None, AfterValidator(lambda path: _expanded(path) if path else None)]
+OwnPath = Annotated[str | None, Check("a path", lambda path: not path or _is_path(path)), AfterValidator(_expanded)]
 """A path in which ~ is expanded; an empty path, such as an empty KLR_BENCH_MIRROR, counts as None."""
+OwnFile = Annotated[OwnPath, Check("a path of printable characters (rename it)", lambda path: str(path).isprintable())]
 InsideCache = Annotated[str, Check("a path inside the cache: use <data set>/<file>", _is_inside)]
 Sha256 = Annotated[str, matching("64 hexadecimal digits, or unknown", r"[0-9a-f]{64}|unknown")]
 Url = Annotated[str, matching("an http(s) address", r"https?://\S+"), Check("an http(s) address", str.isprintable)]
@@ -96,8 +101,8 @@ class DataConfig(Model):
 
     mirror: OwnPath = None
     cache: OwnPath = None
-    path: OwnPath = None
-    test_path: OwnPath = None
+    path: OwnFile = None
+    test_path: OwnFile = None
     format: Literal["svmlight", "csv"] | None = None
     n_features: Features | None = None
     label: int | str | None = None

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from filelock import FileLock, Timeout
 
 from klr_bench.errors import KlrBenchError, fail, sanitize
-from klr_bench.files import open_regular, read_json, write_json
+from klr_bench.files import open_regular, read_checked_json, write_checked_json
 
 # A progress callback receives the bytes processed, the total bytes (None if unknown) and a description of the step.
 Progress = Callable[[int, "int | None", str], None]
@@ -149,14 +149,14 @@ def stamped_sha256(path: Path, *, recompute: bool = False) -> str | None:
         return None
     if recompute or stamp.get("sha256") in (None, sha256):
         with suppress(KlrBenchError):  # a read-only cache stores no hash, so the file is hashed each time
-            write_json(suffixed(path, ".stamp"), {"state": state, "sha256": sha256})
+            write_checked_json(suffixed(path, ".stamp"), {"state": state, "sha256": sha256})
     return sha256
 
 
 def stamp_of(path: Path) -> dict[str, Any]:
     """Return the state and hash recorded for a cached file, or {} if there is no valid record."""
     with suppress(KlrBenchError):
-        stamp = read_json(suffixed(path, ".stamp"))
+        stamp = read_checked_json(suffixed(path, ".stamp"))
         if isinstance(stamp, dict) and re.fullmatch(r"[0-9a-f]{64}", str(stamp.get("sha256"))):
             return stamp
     return {}

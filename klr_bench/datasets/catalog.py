@@ -18,10 +18,10 @@ from rich.table import Table
 
 from klr_bench.config import locations as config_files
 from klr_bench.config.datasets import read_dataset
-from klr_bench.config.models import DatasetConfig
+from klr_bench.config.models import DatasetConfig, LabelsFile
 from klr_bench.datasets.cache import Progress as Callback
-from klr_bench.datasets.cache import stamp_of
-from klr_bench.datasets.download import UNKNOWN, cached_path, fetch, files, verify
+from klr_bench.datasets.download import UNKNOWN, cached_path, copy_path, fetch, files, verify
+from klr_bench.datasets.identity import UndeclaredFile, identified
 from klr_bench.errors import fail
 from klr_bench.files import no_file
 
@@ -32,13 +32,19 @@ def datasets(config_dirs: Sequence[Path]) -> dict[str, DatasetConfig]:
 
 
 def _state(dataset: DatasetConfig, cache: Path) -> tuple[int, str]:
-    paths = [cached_path(file, cache) for file in files(dataset)]
+    paths = [_path(file, cache) for file in files(dataset)]
     present = [path for path in paths if no_file(path) is None]
     if not paths:
         state = "your own" if dataset.source.is_own_file else "built in"
     else:
         state = "not fetched" if not present else "fetched" if len(present) == len(paths) else "partly fetched"
     return sum(path.stat().st_size for path in present), state
+
+
+def _path(entry: LabelsFile, cache: Path) -> Path:
+    """Return the path of a file in the cache, or of any of its contents if its hash is not declared."""
+    copies = UndeclaredFile(entry, cache, None).copies() if entry.sha256 == UNKNOWN else []
+    return next(iter(copies), cached_path(entry, cache))
 
 
 def list_(config_dirs: Sequence[Path], cache: Path, console: Console) -> int:
@@ -65,8 +71,8 @@ def fetch_(names: Sequence[str], config_dirs: Sequence[Path], cache: Path, mirro
         known = ", ".join(datasets(config_dirs))
         fail(f"klr-bench data fetch: expected the names of data sets, got none. Known data sets: {known}.")
     for name, dataset in {name: read_dataset(name, config_dirs) for name in names}.items():
-        entries = files(dataset)
         with progress(console) as report:
+            entries = files(identified(dataset, cache=cache, mirror=mirror, progress=report))
             paths = [fetch(entry, cache=cache, mirror=mirror, progress=report) for entry in entries]
         for path in paths:
             _print_line(console, f"{name}: {path} ({filesize.decimal(path.stat().st_size)})")
@@ -75,10 +81,13 @@ def fetch_(names: Sequence[str], config_dirs: Sequence[Path], cache: Path, mirro
     return 0
 
 
-def verify_(names: Sequence[str], config_dirs: Sequence[Path], cache: Path, console: Console) -> int:
+def verify_(
+    names: Sequence[str], config_dirs: Sequence[Path], cache: Path, console: Console, mirror: str | None = None
+) -> int:
     """Check the cached files and parsed arrays of the given data sets against stored hashes.
 
-    Return 2 if any of them is corrupt, otherwise 0.  Without names, everything in the cache is checked.
+    A local file without a declared hash is compared with its content in the cache.  Return 2 if anything is corrupt,
+    otherwise 0.  Without names, everything in the cache is checked.
     """
     from klr_bench.datasets import parsed
     from klr_bench.datasets.dataset import dataset_hash, parsed_folder
@@ -86,23 +95,39 @@ def verify_(names: Sequence[str], config_dirs: Sequence[Path], cache: Path, cons
     selected = {name: read_dataset(name, config_dirs) for name in names} if names else datasets(config_dirs)
     with_files = {name: dataset for name, dataset in selected.items() if files(dataset)}
     states: list[tuple[str, str, Path]] = [
-        (verify(entry, cache=cache), name, cached_path(entry, cache))
+        (state, name, path)
         for name, dataset in with_files.items()
         for entry in files(dataset)
+        for state, path in _states(entry, cache, mirror)
     ]
-    folders = {parsed_folder(dataset_hash(name, dataset), cache) for name, dataset in with_files.items()}
+    present_data = {
+        name: identified(dataset, cache=cache, mirror=mirror, fetching=False) for name, dataset in with_files.items()
+    }
+    folders = {parsed_folder(dataset_hash(name, dataset), cache) for name, dataset in present_data.items()}
     parent = parsed_folder("*", cache).parent
     present = sorted(path for path in parent.glob("*") if not path.suffix) if no_file(parent) == "is a folder" else []
     states += [(*parsed.verify(path), path) for path in present if not names or path in folders]
     for state, name, path in states:
         _print_line(console, f"{state:8} {name}: {path}")
-    corrupt = sum(state == "corrupt" for state, _, _ in states)
+    corrupt, changed = (sum(state == one for state, _, _ in states) for one in ("corrupt", "changed"))
+    if changed:
+        _print_line(console, f"Changed since they were fetched: {changed}. The next run uses their new content.")
     if corrupt:
         _print_line(console, f"Corrupt: {corrupt}. The next run, or klr-bench data fetch, replaces the corrupt files.")
     return 2 if corrupt else 0
 
 
-def info(name: str, config_dirs: Sequence[Path], cache: Path, console: Console) -> int:
+def _states(entry: LabelsFile, cache: Path, mirror: str | None) -> list[tuple[str, Path]]:
+    """Return the states and paths of the contents of a file in the cache, and of a changed local file."""
+    if entry.sha256 != UNKNOWN:
+        return [(verify(entry, cache=cache), cached_path(entry, cache))]
+    file = UndeclaredFile(entry, cache, mirror)
+    states = [("ok" if file.is_whole(path) else "corrupt", path) for path in file.copies()]
+    states += [("changed", path) for path in file.changed()]
+    return states or [("missing", file.plain)]
+
+
+def info(name: str, config_dirs: Sequence[Path], cache: Path, console: Console, mirror: str | None = None) -> int:
     """Print the properties of a data set and the locations of its files."""
     dataset = read_dataset(name, config_dirs)
     source, values = dataset.source, dataset.model_dump()
@@ -119,9 +144,13 @@ def info(name: str, config_dirs: Sequence[Path], cache: Path, console: Console) 
         ("state", _state(dataset, cache)[1]),
     ]
     for entry in files(dataset):
-        path = cached_path(entry, cache)
-        here = stamp_of(path).get("sha256") if entry.sha256 == UNKNOWN else None
-        lines += [("file", path), ("from", entry.url), ("sha256", entry.sha256), ("here", here)]
+        path, place, here = cached_path(entry, cache), entry.url, None
+        if entry.sha256 == UNKNOWN:
+            file = UndeclaredFile(entry, cache, mirror)
+            if content := file.present() or next(iter(file.fetched()), None):
+                place, here = content.place, content.sha256
+                path = copy_path(path, here) if here else path
+        lines += [("file", path), ("from", place), ("sha256", entry.sha256), ("here", here)]
     for key, value in lines:
         if value not in (None, ""):
             _print_line(console, f"{key:10} {value}")

@@ -99,6 +99,12 @@ def open_plain(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
         raise DamagedFileError(path, reason) from error
 
 
+def is_compressed(path: Path) -> bool:
+    """Return True if a file is compressed, which its first bytes tell.  Raises OSError."""
+    with open_regular(path) as file:
+        return file.peek(6).startswith(MAGIC)
+
+
 def plain_chunks(path: Path) -> Iterator[tuple[bytes, int]]:
     """Yield the uncompressed content of a file in chunks.
 

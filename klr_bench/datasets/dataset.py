@@ -20,11 +20,13 @@ from klr_bench.datasets.class_labels import LARGEST, Labels, encode_targets
 from klr_bench.datasets.compression import SUFFIXES, DamagedFileError
 from klr_bench.datasets.download import UNKNOWN, fetch, files, verify
 from klr_bench.datasets.generators import generate
+from klr_bench.datasets.identity import identified
 from klr_bench.datasets.parsed import load_or_parse
 from klr_bench.datasets.readers import READER_VERSION, TABLE_VERSION, Arrays, Reading, as_float32, check_text, read
 from klr_bench.errors import KlrBenchError, fail, sanitize
 from klr_bench.files import expanded, matching, no_file
 from klr_bench.instantiate import TARGET, Parameters
+from klr_bench.printing import to_file_name
 from klr_bench.results.keys import content_hash, source_hash
 
 OWN_PATHS = ("path", "test_path")
@@ -72,6 +74,7 @@ def load(
 
     Raises KlrBenchError if a file is unavailable or invalid, or if the cache cannot be written.
     """
+    config = identified(config, cache=cache, mirror=mirror, progress=progress)
     key, full_name = dataset_hash(name, config), dataset_name(name, config)
     if config.source.generator:
         arrays = _generated(name, config)  # not cached, because generating them is faster than reading them from a disk
@@ -146,6 +149,7 @@ def fetched(config: DatasetConfig, *, cache: Path, mirror: str | None, progress:
     """
     if config.source.is_own_file:
         return _own_files(config)
+    config = identified(config, cache=cache, mirror=mirror, progress=progress)
     return [fetch(file, cache=cache, mirror=mirror, progress=progress) for file in files(config)]
 
 
@@ -157,7 +161,8 @@ def parsed_folder(key: str, cache: Path) -> Path:
 def dataset_name(name: str, config: DatasetConfig) -> str:
     """Return the name by which results refer to a data set.
 
-    For a user's file, it is the stem of the file name followed by six digits of the hash.
+    For a user's file, it is the stem of the file name, without characters that a name in results cannot have, followed
+    by six digits of the hash.
     """
     if not config.source.is_own_file:
         return name
@@ -165,14 +170,14 @@ def dataset_name(name: str, config: DatasetConfig) -> str:
     hashes = _sha256s(paths, config)
     plain = paths[0].with_suffix("") if paths[0].suffix in SUFFIXES else paths[0]
     stem = os.fsencode(plain.stem).decode("utf-8", "replace")  # bytes that are not text
-    return f"{stem}-{(hashes[0] if len(hashes) == 1 else content_hash(hashes))[:6]}"
+    return f"{to_file_name(stem)}-{(hashes[0] if len(hashes) == 1 else content_hash(hashes))[:6]}"
 
 
 def dataset_hash(name: str, config: DatasetConfig) -> str:
     """Return a hash that identifies the content of a data set.
 
-    Its files are not fetched.  The hash does not depend on the scaling and the split.  The user's own files are hashed
-    as a whole; those of a stream are sampled.
+    Its files are not fetched; `identified` replaces unknown hashes.  The hash does not depend on the scaling and the
+    split.  The user's own files are hashed as a whole; those of a stream are sampled.
     """
     source, reading = config.source, _reading(config).content()
     parts: dict[str, object] = {} if source.n_train is None or source.test else {"n_train": source.n_train}
@@ -183,7 +188,7 @@ def dataset_hash(name: str, config: DatasetConfig) -> str:
         return content_hash(content | parts)
     if source.is_own_file:
         sha256s = _sha256s(_own_files(config), config)
-    else:  # a file whose hash is unknown is identified by its URL or its name
+    else:  # a file that must be fetched before its hash is known has a provisional identity: its URL or its name
         unknown = {file.name: f"{UNKNOWN}: {file.url or file.name}" for file in files(config) if file.sha256 == UNKNOWN}
         sha256s = [unknown.get(file.name, file.sha256) for file in files(config)]
     return content_hash({"reader": READER_VERSION, "sha256": sha256s, "reading": reading} | parts)

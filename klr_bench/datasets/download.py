@@ -2,10 +2,9 @@
 
 A file is searched for next to its cached path (a compressed copy put there by hand), at the mirror, and at its upstream
 URL, in this order.  It is decompressed into a temporary file, which is moved to the cached path only if its hash is
-correct, so the cache never contains an incomplete or wrong file.
+correct, so the cache never contains an incomplete or wrong file.  No file may be larger than its ``max_bytes``.
 
-``sha256: unknown`` accepts any content; the hash of the first content is recorded, and a file that changes afterwards
-is fetched again.  No file may be larger than its ``max_bytes``.
+A file with ``sha256: unknown`` is cached under the hash of its content; see `klr_bench.datasets.identity`.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -28,6 +28,8 @@ logger = logging.getLogger(__name__)
 UNKNOWN = "unknown"
 MOST_BYTES = 1 << 36
 """Maximum size of a file whose entry has no ``max_bytes``."""
+N_DIGITS = 16
+"""Number of digits of the hash in the path of a file whose hash is not declared."""
 
 
 def files(dataset: DatasetConfig) -> list[LabelsFile]:
@@ -36,7 +38,7 @@ def files(dataset: DatasetConfig) -> list[LabelsFile]:
 
 
 def fetch(entry: LabelsFile, *, cache: Path, mirror: str | None = None, progress: Progress | None = None) -> Path:
-    """Return the path of a file in the cache, after fetching the file if necessary.
+    """Return the path of a file with a known hash in the cache, after fetching the file if necessary.
 
     A file is fetched if it is missing or has the wrong content.
 
@@ -45,55 +47,53 @@ def fetch(entry: LabelsFile, *, cache: Path, mirror: str | None = None, progress
     target, report = cached_path(entry, cache), progress or ignore_progress
 
     def find() -> Path | None:
-        return target if _matches(stamped_sha256(target), _expected(entry, target)) else None
+        return target if stamped_sha256(target) == entry.sha256 else None
 
-    return find_or_make(target, entry.name, report, find, lambda: _fetch_from_sources(entry, target, mirror, report))
+    def make() -> Path:
+        return fetch_from(locations(entry, target, mirror), entry, target, mirror, report)[1]
+
+    return find_or_make(target, entry.name, report, find, make)
 
 
 def verify(entry: LabelsFile, *, cache: Path) -> Literal["ok", "corrupt", "missing"]:
-    """Check the hash of a cached file; return "ok", "corrupt" or "missing".
+    """Check a cached file with a known hash; return "ok", "corrupt" or "missing".
 
-    The next `fetch` replaces a corrupt file.  A file with an unknown hash is compared with the hash recorded when it
-    was fetched, and is removed if it differs.
+    The next `fetch` replaces a corrupt file.
     """
     target = cached_path(entry, cache)
-    expected = _expected(entry, target)
     sha256 = stamped_sha256(target, recompute=True)
     if sha256 is None:
         return "corrupt" if os.path.lexists(target) else "missing"
-    if _matches(sha256, expected):
-        return "ok"
-    if entry.sha256 == UNKNOWN:
-        target.unlink()
-        suffixed(target, ".stamp").unlink(missing_ok=True)
-    return "corrupt"
+    return "ok" if sha256 == entry.sha256 else "corrupt"
 
 
 def cached_path(entry: LabelsFile, cache: Path) -> Path:
     """Return the path at which the cache stores the uncompressed content of a file."""
-    return expanded(str(cache)).absolute() / entry.name
+    plain = expanded(str(cache)).absolute() / entry.name
+    copy = copy_path(plain, entry.sha256)
+    return copy if entry.sha256 != UNKNOWN and os.path.lexists(copy) else plain
 
 
-def _expected(entry: LabelsFile, target: Path) -> str:
-    """Return the declared hash of a file or, if unknown, the hash recorded when it was fetched."""
-    return stamp_of(target).get("sha256", UNKNOWN) if entry.sha256 == UNKNOWN else str(entry.sha256)
+def copy_path(plain: Path, sha256: str) -> Path:
+    """Return the path at which the cache stores a content of the file `plain` if no hash is declared."""
+    return plain.parent / sha256[:N_DIGITS] / plain.name
 
 
-def _matches(sha256: str | None, expected: str) -> bool:
-    return sha256 is not None and expected in (sha256, UNKNOWN)
+def fetch_from(
+    sources: Mapping[str, Sequence[str]], entry: LabelsFile, target: Path, mirror: str | None, progress: Progress
+) -> tuple[str, Path]:
+    """Fetch a file from the first of its sources that has it; return the place there, and the path in the cache.
 
-
-def _fetch_from_sources(entry: LabelsFile, target: Path, mirror: str | None, progress: Progress) -> Path:
-    problems = []
-    if os.path.lexists(target):
-        hint = f"; to keep the changed file, remove {target.name}.stamp" if entry.sha256 == UNKNOWN else ""
-        fault = no_file(target) or _wrong_content(stamped_sha256(target), _expected(entry, target)) + hint
-        problems.append(f"{target}: {fault}")
-    for source, places in _locations(entry, target, mirror).items():
+    `sources` has paths or URLs to try, by source.  The path in the cache is `target`, or `copy_path` if the hash of the
+    file is unknown.  Raises KlrBenchError if no source has the file.
+    """
+    is_known, fault = entry.sha256 != UNKNOWN, _fault(entry, target)
+    problems = [fault] if fault and is_known else []
+    for source, places in sources.items():
         absent, n_problems = None, len(problems)
         for place in places:
             try:
-                _fetch_from(place, entry, target, progress)
+                path = _fetch_from(place, entry, target, progress)
             except NotFoundError as error:
                 absent = absent or error
             except TransferError as error:
@@ -104,45 +104,60 @@ def _fetch_from_sources(entry: LabelsFile, target: Path, mirror: str | None, pro
                 discard(suffixed(target, ".part"))  # an interrupted download may have left a partial file
                 for problem in problems:
                     logger.warning("%s; fetched from %s instead", problem, place)
-                return target
+                return place, path
         if absent and source and len(problems) == n_problems:
             problems.append(f"{source}: not found ({sanitize(absent)})")
+    problems += [fault] if fault and not is_known else []
     raise KlrBenchError(_unavailable_message(entry, target, mirror, problems))
 
 
-def _locations(entry: LabelsFile, target: Path, mirror: str | None) -> dict[str, list[str]]:
-    # The key "" stands for compressed copies next to the cached path; messages do not mention missing copies.
+def _fault(entry: LabelsFile, target: Path) -> str:
+    """Return the reason why the file at the cached path cannot be used, or "" if there is no such file."""
+    if not os.path.lexists(target):
+        return ""
+    if entry.sha256 != UNKNOWN:
+        return f"{target}: {no_file(target) or _wrong_content(stamped_sha256(target), entry.sha256)}"
+    reason = f"belongs to a data set that declares its hash; to use it here, remove {target.name}.stamp"
+    fault = no_file(target) or (reason if stamp_of(target) else "")
+    return fault and f"{target}: {fault}"
+
+
+def locations(entry: LabelsFile, target: Path, mirror: str | None) -> dict[str, list[str]]:
+    """Return the paths and URLs at which a file may be, by source.
+
+    The source "" stands for compressed copies next to the cached path; messages do not mention missing copies.
+    """
     places = {"": [str(target) + suffix for suffix in SUFFIXES]}
     if mirror:
-        base = f"{mirror.rstrip('/') if _is_url(mirror) else expanded(mirror).absolute()}/{entry.name}"
+        base = f"{mirror.rstrip('/') if is_url(mirror) else expanded(mirror).absolute()}/{entry.name}"
         places[f"{base}[{'|'.join(SUFFIXES)}]"] = [base + suffix for suffix in ("", *SUFFIXES)]
     return places | ({entry.url: [entry.url]} if entry.url else {})
 
 
-def _is_url(place: str) -> bool:
+def is_url(place: str) -> bool:
+    """Return True for an http(s) address, and False for a path."""
     return place.lower().startswith(("http://", "https://"))
 
 
-def _fetch_from(place: str, entry: LabelsFile, target: Path, progress: Progress) -> None:
-    """Fetch a file from a path or a URL into the cache.
+def _fetch_from(place: str, entry: LabelsFile, target: Path, progress: Progress) -> Path:
+    """Fetch a file from a path or a URL into the cache; return its path there.
 
     After a failure, at most a partial download that can be resumed is left.  Raises TransferError.
     """
-    if not _is_url(place):
+    if not is_url(place):
         fault = no_file(Path(place))
         if fault:
             raise (NotFoundError("no such file") if fault == "does not exist" else TransferError(fault))
-        _decompress(Path(place), entry, target, progress)
-        return
+        return _decompress(Path(place), entry, target, progress)
     part = suffixed(target, ".part")
     download(place, part, progress, f"{entry.name}: downloading", entry.max_bytes or MOST_BYTES)
     try:
-        _decompress(part, entry, target, progress)
+        return _decompress(part, entry, target, progress)
     finally:
         discard(part)
 
 
-def _decompress(source: Path, entry: LabelsFile, target: Path, progress: Progress) -> None:
+def _decompress(source: Path, entry: LabelsFile, target: Path, progress: Progress) -> Path:
     temporary = suffixed(target, ".tmp")
     temporary.unlink(missing_ok=True)  # an existing link or FIFO would redirect the output
     sha256, size = hashlib.sha256(), source.stat().st_size
@@ -153,7 +168,10 @@ def _decompress(source: Path, entry: LabelsFile, target: Path, progress: Progres
                 out.write(chunk)
                 check_size(out.tell(), entry.max_bytes or MOST_BYTES, suffixed(target, ".part"))
                 progress(position, size, f"{entry.name}: unpacking")
-        if not _matches(sha256.hexdigest(), entry.sha256):
+        if entry.sha256 == UNKNOWN:
+            target = copy_path(target, sha256.hexdigest())
+            target.parent.mkdir(exist_ok=True)
+        elif entry.sha256 != sha256.hexdigest():
             raise TransferError(_wrong_content(sha256.hexdigest(), entry.sha256) + "; discarded")
         os.replace(temporary, target)
     except DamagedFileError as error:
@@ -162,6 +180,7 @@ def _decompress(source: Path, entry: LabelsFile, target: Path, progress: Progres
     finally:
         temporary.unlink(missing_ok=True)
     stamped_sha256(target, recompute=True)
+    return target
 
 
 def _wrong_content(sha256: str | None, expected: str) -> str:

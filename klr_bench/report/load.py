@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import logging
 import math
 import os
 from collections.abc import Sequence
@@ -21,15 +22,20 @@ from klr_bench.printing import is_file_name, shortened
 from klr_bench.report.manifest import Manifest, read_manifest
 from klr_bench.results import record
 from klr_bench.results.migrate import algorithm_name
-from klr_bench.results.store import read_variant
+from klr_bench.results.row_cache import Row
+from klr_bench.results.store import Store, damaged_cells, read_variant
 from klr_bench.results.variants import is_variant
 
 if TYPE_CHECKING:
     import pandas as pd
 
+logger = logging.getLogger(__name__)
+
 REBUILD = "Run the experiment again to rebuild the file from its cells; finished work is not repeated."
 FILES = {"traces": record.TRACE_COLUMNS, "reliability": record.RELIABILITY_COLUMNS, "rows": record.ROWS_COLUMNS}
 """Columns of the optional files in a results folder."""
+LAG_S, REBUILD_S = 600.0, 10.0
+"""Maximum seconds between the end of a fit and the storing of its cell, and of a rebuild of the tables."""
 OPTIONAL = {*METRICS, *record.LATER}
 EXPECTED = {
     **dict.fromkeys(record.NAMES, "a name without slashes"),
@@ -118,6 +124,7 @@ def read_results(folder: Path) -> Results:
             _refuse(path, int(again.argmax()) + 1, "", f"another {', '.join(identity)} in each row", "one again")
     if manifest.schema_version == 1:
         records["algorithm"] = records["algorithm"].map(algorithm_name)
+    _compare_with_cells(folder, texts)
     frames = {}
     for name, columns in FILES.items():
         path = folder / f"{name}.csv"
@@ -127,6 +134,46 @@ def read_results(folder: Path) -> Results:
             expected = f"{record.RANGES.get(name, record.ANY).range} for {name}"
             _refuse(folder / "traces.csv", row, "value", expected, repr(value))
     return Results(manifest, records, **frames, texts=texts, folder=folder)
+
+
+def _compare_with_cells(folder: Path, texts: Texts) -> None:
+    """Raise KlrBenchError if records.csv contradicts the cells, if they are there: a row is different, or absent.
+
+    Damaged cells are named in a warning, since their rows cannot be compared.  Cells that were stored after the table,
+    as during a run, are not compared.
+    """
+    store, path = Store(folder), folder / "records.csv"
+    if not store.cells.is_dir():
+        return
+    header, rows = texts
+    written = path.stat().st_mtime
+    cells, unreadable = store.rows()
+    by_key, listed = {cell.key: cell for cell in cells if not _is_newer(cell, written)}, set()
+    keys = [row[header.index("key")] for row in rows]
+    for number, (key, row) in enumerate(zip(keys, rows, strict=True), 1):
+        if key not in by_key:
+            continue
+        listed.add((by_key[key].method, by_key[key].config_hash))
+        stored = by_key[key].texts()
+        for name, text in zip(header, row, strict=True):
+            expected = stored.get(name, text)  # a column that was added by hand
+            if text != expected and repr(_value(name, text)) != repr(_value(name, expected)):
+                _refuse(path, number, name, f"{expected!r} as in cells/{key}.json", repr(text[:80]))
+    present = set(keys)
+    for cell in by_key.values():
+        is_listed = cell.key in present or (cell.method, cell.config_hash) not in listed
+        if not is_listed and not _is_newer(cell, written - REBUILD_S):
+            fail(f"{path}: expected a row for cells/{cell.key}.json, got none. {REBUILD}")
+    if unreadable:
+        logger.warning("%s: %s Their rows of records.csv cannot be verified.", folder, damaged_cells(unreadable))
+
+
+def _is_newer(cell: Row, written: float) -> bool:
+    """Return True for a cell that was stored later than `written`, in seconds since 1970.
+
+    The files of a copied folder have new times; the time at which a cell was computed stays.
+    """
+    return cell.stamp[1] > written * 1e9 and cell.created > written - LAG_S
 
 
 def read_texts(path: Path) -> tuple[list[str], list[list[str]]]:

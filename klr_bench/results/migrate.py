@@ -1,16 +1,14 @@
-"""Convert results files from schema version 1 to version 2.
+"""Convert tables and manifests from schema version 1 to version 2.
 
-In version 1 a variant was text ("G=1; loss=logit"), and a cell held its metrics among the fields of the record.  In
-version 2 a variant is a mapping ({"G": 1, "loss": "logit"}; JSON in records.csv), and a cell holds `metrics`.  Solvers
-on a kernel matrix were separate algorithms (l1_cgd_kernel) and are parameters now (l1_cgd with features=kernel).  The
-configuration in a manifest had the keys `published` and `algorithms.<name>.terms`.
+In version 1 a variant was text ("G=1; loss=logit"); in version 2 it is a mapping ({"G": 1, "loss": "logit"}; JSON in
+records.csv).  Solvers on a kernel matrix were separate algorithms (l1_cgd_kernel) and are parameters now (l1_cgd with
+features=kernel).  The configuration in a manifest had the keys `published` and `algorithms.<name>.terms`.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping
 from contextlib import suppress
 from copy import deepcopy
 from typing import Any
@@ -29,17 +27,6 @@ def parse_variant(text: str) -> Parameters:
     """Parse a variant of version 1, such as "G=1; loss=logit", into a dict of typed values."""
     pairs = (pair.strip().partition("=") for pair in text.split(";") if pair.strip())
     return {name: _value(value) for name, _, value in pairs}
-
-
-def upgrade_record(record: Mapping[str, Any], identity: Collection[str]) -> dict[str, Any]:
-    """Convert a record of version 1 to version 2.
-
-    `identity` lists the fields that are not metrics.
-    """
-    fields = {name: value for name, value in record.items() if name in identity}
-    metrics = {name: value for name, value in record.items() if name not in identity and value is not None}
-    renamed = {"algorithm": algorithm_name(record["algorithm"]), "variant": parse_variant(record["variant"])}
-    return {"seed": None, **fields, **renamed, "metrics": metrics}  # the earliest files do not have a seed
 
 
 def algorithm_name(name: str) -> str:

@@ -14,7 +14,6 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, PlainVa
 from klr_bench.metrics.labels import CATALOG, METRICS, MOST
 from klr_bench.metrics.metric import Metric
 from klr_bench.printing import is_file_name, shortened
-from klr_bench.results.migrate import upgrade_record
 from klr_bench.results.variants import Variant, is_variant
 
 SCHEMA_VERSION = 2
@@ -176,17 +175,21 @@ class CellFile:
         }
 
     def checked(self) -> CellFile:
-        """Return the cell, or a failed one if a metric is out of range, such as an accuracy of 7.
+        """Return the cell, or a failed one if a metric is out of range, such as an accuracy of 7, or has a wrong name.
 
         Checkpoints whose value is NaN are dropped.
         """
         cell = replace(self, checkpoints=[point for point in self.checkpoints if not math.isnan(point[-1])])
         values = [*self.record.metrics.items(), *((name, value) for _, _, name, value in cell.checkpoints)]
         for name, value in values:
-            if not possible(name, value):
+            if not (isinstance(name, str) and _is_name(name)) or name in FIELDS:
+                message = f"expected a name of a metric, which has no slashes, got {name!r} from the fit"
+            elif not possible(name, value):
                 message = f"{name}: expected {RANGES.get(name, ANY).range}, got {value!r} from the fit"
-                failed = replace(self.record, status="error", message=message, metrics={})
-                return CellFile(failed, self.config_hash, self.created)
+            else:
+                continue
+            failed = replace(self.record, status="error", message=message, metrics={})
+            return CellFile(failed, self.config_hash, self.created)
         return cell
 
 
@@ -199,11 +202,7 @@ def parse_cell(content: Any, key: str) -> CellFile | None:
     An unknown schema version or a different key is invalid, too.
     """
     try:
-        if content["schema_version"] == 1:
-            content = content | {"record": upgrade_record(content["record"], IDENTITY)}
-        elif content["schema_version"] != SCHEMA_VERSION:
-            return None
         cell = CELL.validate_python(content)
+        return cell if content["schema_version"] == SCHEMA_VERSION and cell.record.key == key else None
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
-    return cell if cell.record.key == key else None

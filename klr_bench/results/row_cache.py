@@ -55,6 +55,11 @@ class Row(NamedTuple):
         """Tuple of data set, algorithm and variant."""
         return self.dataset, self.algorithm, _variant(self.variant)
 
+    def texts(self) -> dict[str, str]:
+        """Return the fields of the row of records.csv, by column."""
+        (fields,) = csv.reader(io.StringIO(self.record, newline=""))
+        return dict(zip(COLUMNS, fields, strict=True)) | {name: str(one) for name, one in self.user_metrics.items()}
+
     @property
     def order(self) -> tuple[Any, ...]:
         """Key for sorting the rows of the tables."""

@@ -1,6 +1,6 @@
 """Results folder of an experiment: one JSON file per cell, and tables built from them.
 
-    results/<experiment>/cells/<key>.json    one cell: record, checkpoints, bins, rows, hash of its configuration
+    results/<experiment>/cells/<key>.json    [crc32, cell]: record, checkpoints, bins, rows, hash of the configuration
     results/<experiment>/cells.index         cached rows of the tables, from a thousand cells on
     results/<experiment>/records.csv         one row per cell: COLUMNS in this order, then the user's own metrics
     results/<experiment>/traces.csv          key, t, elapsed_s, metric, value
@@ -8,7 +8,8 @@
     results/<experiment>/rows.csv            key, x1, x2, label: training rows with two features, with `trace.rows`
     results/<experiment>/manifest.yaml       configuration, versions and machine
 
-All files are replaced by an atomic rename, so that neither a kill nor a full disk leaves half a file.  Files of schema
+All files are replaced by an atomic rename, so that neither a kill nor a full disk leaves half a file.  A cell file
+whose checksum does not match is damaged: its cell is not listed, and is computed again.  Tables and manifests of schema
 version 1 can be read: see `migrate`.
 """
 
@@ -28,7 +29,7 @@ from typing import Any, TypeVar
 import yaml
 
 from klr_bench.errors import KlrBenchError, fail
-from klr_bench.files import Stamp, read_stamped_json, stamp_of, unwritable, write_atomic, write_json
+from klr_bench.files import Stamp, read_stamped_json, stamp_of, unwritable, write_atomic, write_checked_json
 from klr_bench.printing import shortened
 from klr_bench.results.migrate import parse_variant_column
 from klr_bench.results.record import (
@@ -83,9 +84,13 @@ class Summary:
             names = shortened(names, MAX_NOTE_LENGTH)
             notes.append(f"{sum(self.older.values())} cells of older configurations are omitted: {names}.")
         if self.unreadable:
-            names = shortened(", ".join(self.unreadable), MAX_NOTE_LENGTH)
-            notes.append(f"{len(self.unreadable)} cell files cannot be read and will be computed again: {names}.")
+            notes.append(f"{damaged_cells(self.unreadable)} They are left out until they are computed again.")
         return notes
+
+
+def damaged_cells(names: Sequence[str]) -> str:
+    """Return a sentence that names damaged cell files."""
+    return f"Damaged cell files ({len(names)}): {shortened(', '.join(names), MAX_NOTE_LENGTH)}."
 
 
 class Store:
@@ -105,7 +110,7 @@ class Store:
 
     def write_cell(self, cell: CellFile) -> None:
         """Write the file of a cell, replacing an earlier one with the same key."""
-        write_json(self.cells / f"{cell.record.key}.json", cell.content())
+        write_checked_json(self.cells / f"{cell.record.key}.json", cell.content())
 
     def read_cell(self, key: str) -> Record | None:
         """Return the record of a cell, or None if its file is missing or damaged.
@@ -117,8 +122,19 @@ class Store:
 
     def finished(self, key: str) -> bool:
         """Return True if a cell is finished.  Raises the same errors as `read_cell`."""
-        row = self._row(f"{self.cells}/{key}.json", f"{key}.json")
+        row = self.row(key)
         return row is not None and row.status in FINISHED
+
+    def row(self, key: str) -> Row | None:
+        """Return the table rows of a cell, or None if its file is missing or damaged.
+
+        Raises the same errors as `read_cell`.
+        """
+        return self._row(f"{self.cells}/{key}.json", f"{key}.json")
+
+    def damaged(self, keys: Iterable[str]) -> list[str]:
+        """Return the names of the files of cells that exist but cannot be read."""
+        return [f"{key}.json" for key in keys if (self.cells / f"{key}.json").exists() and not self.row(key)]
 
     def rebuild(self, current: Collection[str] = ()) -> Summary:
         """Rebuild all tables from the cell files.  A lock file makes concurrent calls safe.
@@ -141,7 +157,7 @@ class Store:
             raise unwritable(self.folder, error) from error
 
     def _rebuild(self, current: Collection[str]) -> Summary:
-        cells, unreadable = self._scan(self._row)
+        cells, unreadable = self.rows()
         if len(self._rows) > len(cells):
             self._rows = {f"{cell.key}.json": cell for cell in cells}
         cells.sort(key=attrgetter("order"))
@@ -175,6 +191,10 @@ class Store:
     def _write(self, name: str, header: Sequence[str], lines: Iterable[str]) -> None:
         content = "".join([csv_text([header]), *lines])
         write_atomic(self.folder / f"{name}.csv", content.encode("utf-8", "backslashreplace"))
+
+    def rows(self) -> tuple[list[Row], list[str]]:
+        """Return the table rows of all cells, and the names of the unreadable files."""
+        return self._scan(self._row)
 
     def load(self) -> tuple[list[CellFile], list[str]]:
         """Return all cells and the names of the unreadable files."""

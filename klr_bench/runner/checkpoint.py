@@ -13,6 +13,7 @@ import json
 import sys
 from pathlib import Path
 from typing import Any
+from zipfile import ZIP_STORED, ZipFile
 
 import numpy as np
 import scipy.sparse as sp
@@ -55,6 +56,9 @@ def restore(path: Path, key: str, fresh: Any) -> dict[str, Any] | None:
             digest, _, content = file.read().partition(b"\n")
         if digest != _digest(content):
             raise CheckpointError("it is damaged or was written by another version of klr-bench")
+        with ZipFile(io.BytesIO(content)) as archive:
+            if any(member.compress_type != ZIP_STORED for member in archive.infolist()):
+                raise CheckpointError("it is compressed, unlike those of klr-bench")
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
             stored = json.loads(arrays["json"].tobytes())
             if stored["key"] != key:

@@ -23,7 +23,7 @@ from klr_bench.datasets.catalog import progress
 from klr_bench.datasets.dataset import Streamed
 from klr_bench.datasets.splits import scaling
 from klr_bench.printing import shortened
-from klr_bench.results.store import FINISHED, CellFile, Record, Store
+from klr_bench.results.store import FINISHED, CellFile, Record, Store, damaged_cells
 from klr_bench.results.variants import variant_text
 from klr_bench.runner import machine
 from klr_bench.runner.bandwidth import kernel_warnings
@@ -92,12 +92,16 @@ def run(
     cache = (Path(config.data.cache) if config.data.cache else default_cache()).absolute()
     folder = (Path(config.results_dir) / config.name).absolute()
     check_named(config)
-    cells = select_shard(plan_cells(config, cache, construct=not dry_run), config.shard)
+    with progress(PlainConsole(quiet=True) if quiet else console) as report:
+        planned = plan_cells(config, cache, construct=not dry_run, progress=report)
+    cells = select_shard(planned, config.shard)
     for warning in kernel_warnings(config):
         console.print(warning, style="yellow")
     if dry_run:
         return Outcome(n_found=print_plan(cells, folder, config, console, quiet=quiet, verbose=verbose))
     check_stream_learners(cells)
+    identified = {cell.source.stem: cell.source.spec for cell in planned}
+    config = config.model_copy(update={"datasets": {**config.datasets, **identified}})  # for the manifest
     machine.follow(os.getpid())
     runner = _Run(config, cells, folder, console, quiet=quiet)
     with executor or open_executor(config.parallel, config.n_jobs, runner.say) as opened:
@@ -121,6 +125,8 @@ class _Run:
         started = time.monotonic()
         self.executor = executor
         cells = [cell for cell in self.cells if self.config.force or not self.store.finished(cell.key)]
+        if damaged := self.store.damaged(cell.key for cell in cells):
+            self.say(f"{damaged_cells(damaged)} They are computed again.", style="yellow")
         previous = self.store.read_manifest()
         self._fetch(cells)
         self.store.write_manifest(manifest(self.config, executor.n_workers, previous, overrides))

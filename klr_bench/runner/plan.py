@@ -26,6 +26,7 @@ from klr_bench.config.splitting import Folds
 from klr_bench.datasets import Dataset, dataset_hash, dataset_name, load
 from klr_bench.datasets.cache import Progress
 from klr_bench.datasets.dataset import Streamed, streamed
+from klr_bench.datasets.identity import identified
 from klr_bench.errors import KlrBenchError, error_context, fail
 from klr_bench.instantiate import TARGET, EstimatorSpec, Parameters, build, check_parameters
 from klr_bench.metrics.labels import METRICS, metric_files
@@ -211,20 +212,25 @@ class Cell(Method):
         return f"{method} on {self.source.name}, repeat {self.source.repeat}"
 
 
-def plan_cells(config: RunConfig, cache: Path, *, construct: bool = False) -> list[Cell]:
+def plan_cells(
+    config: RunConfig, cache: Path, *, construct: bool = False, progress: Progress | None = None
+) -> list[Cell]:
     """Return all cells of a run, ordered by data set and repeat.
 
-    No data set is loaded or fetched.  With `construct`, estimators are created, so that they can reject invalid
-    combinations of values.  Raises KlrBenchError for invalid parameters.
+    No data set is loaded.  With `construct`, estimators are created, so that they can reject invalid combinations of
+    values, and then files with unknown hashes are fetched, because keys depend on their content.  Raises KlrBenchError
+    for invalid parameters.
     """
     cells = []
     methods = _methods(config, construct=construct)
-    for stem, spec in config.datasets.items():
+    mirror = config.data.mirror
+    for stem, described in config.datasets.items():
+        spec = identified(described, cache=cache, mirror=mirror, progress=progress, fetching=construct)
         key, name = dataset_hash(stem, spec), dataset_name(stem, spec)
         excluded = config.left_out.get(stem, {})
         included = [method for method in methods if not _is_excluded(excluded, method)]
         for repeat in range(config.repeats):
-            source = Source(stem, name, spec, key, cache, config.data.mirror, config.seed, repeat)
+            source = Source(stem, name, spec, key, cache, mirror, config.seed, repeat)
             cells += [Cell(**vars(method), source=source) for method in included]
     return cells
 

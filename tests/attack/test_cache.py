@@ -1,5 +1,6 @@
 """Attacks on the cache: what failing disks, programs and users leave there changes no number and hangs nothing."""
 
+import gzip
 import hashlib
 import json
 import shutil
@@ -15,10 +16,10 @@ from klr_bench.datasets import cache as cache_module
 from klr_bench.datasets import parsed as parsed_module
 from klr_bench.datasets.dataset import Dataset, dataset_hash
 from klr_bench.datasets.dataset import load as load_dataset
-from klr_bench.datasets.download import fetch, verify
+from klr_bench.datasets.download import verify
 from klr_bench.errors import KlrBenchError
-from klr_bench.files import read_json, write_checked_json
-from tests.attack.promise import check_message, rejected
+from klr_bench.files import read_checked_json, write_checked_json
+from tests.attack.promise import check_message
 from tests.attack.test_data_files import NO_FILES
 from tests.config.composing import dataset_of
 
@@ -67,7 +68,7 @@ def test_a_damaged_download_whose_stamp_fits_is_not_parsed(cache: Path, mirror: 
     shutil.rmtree(folder)
     path = cache / NAME
     path.write_bytes(PLAIN.replace(b"1", b"2", 1))
-    Path(f"{path}.stamp").write_text(json.dumps({"state": cache_module.state_of(path), "sha256": SHA256}))
+    write_checked_json(Path(f"{path}.stamp"), {"state": cache_module.state_of(path), "sha256": SHA256})
     with pytest.raises(KlrBenchError, match="run the same command again"):
         load(cache, mirror)
     check_loads(cache, mirror)
@@ -100,26 +101,41 @@ def test_pickled_objects_in_the_cache_are_not_loaded(cache: Path, mirror: str, f
 
 
 @pytest.mark.parametrize("sha256", [SHA256, "unknown"], ids=["known", "unknown"])
-@pytest.mark.parametrize("stamp", ["", "[" * 100_000, '{"sha256": 5}', '{"state": [1, 2], "sha256": "%s"}'])
+@pytest.mark.parametrize("stamp", ["", "[" * 100_000, '{"sha256": 5}', '{"state": [1, 2], "sha256": "%s"}', "[5, %s]"])
 def test_an_odd_stamp(stamp: str, sha256: str, cache: Path, mirror: str) -> None:
-    fetch(entry(sha256), cache=cache, mirror=mirror)
-    (cache / f"{NAME}.stamp").write_text(stamp.replace("%s", "0" * 64))
-    assert fetch(entry(sha256), cache=cache, mirror=mirror).read_bytes() == PLAIN
-    assert verify(entry(sha256), cache=cache) == "ok"
-    assert read_json(cache / f"{NAME}.stamp")["sha256"] == SHA256
+    check_loads(cache, mirror, sha256)
+    (path,) = cache.rglob("file.stamp")
+    path.write_text(stamp.replace("%s", "0" * 64))
+    check_loads(cache, mirror, sha256)
+    assert verify(entry(), cache=cache) == "ok"
+    assert read_checked_json(path)["sha256"] == SHA256
 
 
-def test_an_edited_file_of_unknown_content_is_noticed(cache: Path, mirror: str) -> None:
-    load(cache, mirror, "unknown")
-    (cache / NAME).write_bytes(b"7,8,a\n9,9,b\n")
+@pytest.mark.parametrize("note", ["", "[" * 100_000, '["place", "stored", "sha256"]', '{"place": "/", "sha256": 5}'])
+def test_an_odd_note_on_the_content_of_a_file(note: str, cache: Path, mirror: str) -> None:
+    Path(mirror, NAME).with_suffix(".gz").write_bytes(gzip.compress(PLAIN))
+    Path(mirror, NAME).unlink()
     check_loads(cache, mirror, "unknown")
-    (cache / NAME).write_bytes(b"7,8,a\n9,9,b\n")
-    rejected(lambda: load(cache, None, "unknown"), "wrong content", "remove file.stamp")
-    (cache / f"{NAME}.stamp").unlink()
-    np.testing.assert_array_equal(load(cache, None, "unknown").X, [[7, 8], [9, 9]])
-    (cache / NAME).write_bytes(PLAIN)
-    assert verify(entry("unknown"), cache=cache) == "corrupt"
-    assert not (cache / NAME).exists()
+    (path,) = cache.glob("sources/*.json")
+    whole = path.read_bytes()
+    for content in (
+        note.encode(),
+        whole[:-9],
+        whole.replace(b"sha256", b"sha_56"),
+        whole.replace(SHA256[:5].encode(), b"00000"),
+    ):
+        path.write_bytes(content)
+        check_loads(cache, mirror, "unknown")
+        assert path.read_bytes() == whole
+
+
+def test_an_edited_copy_of_unknown_content_is_replaced(cache: Path, mirror: str) -> None:
+    check_loads(cache, mirror, "unknown")
+    (path,) = cache.rglob(f"{NAME.split('/')[1]}")
+    shutil.rmtree(cache / "parsed")
+    path.write_bytes(b"7,8,a\n9,9,b\n")
+    check_loads(cache, mirror, "unknown")
+    assert path.read_bytes() == PLAIN
 
 
 PLACES = [

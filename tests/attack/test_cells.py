@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from klr_bench.files import read_checked_json, write_checked_json
 from klr_bench.metrics.labels import CATALOG, METRICS
 from klr_bench.report.load import read_results
 from klr_bench.results.record import COLUMNS, LONGEST_MESSAGE, RANGES, CellFile, Record, parse_cell
@@ -144,7 +145,10 @@ def test_a_duplicate_row_is_refused(folder: Path, column: str, value: str) -> No
 @pytest.mark.parametrize("place", ["cells/k0.json", "manifest.yaml"])
 def test_files_of_a_newer_version_are_neither_read_nor_overwritten(folder: Path, place: str) -> None:
     path = folder / place
-    path.write_text(path.read_text().replace('schema_version": 2', 'schema_version": 99').replace("ion: 2", "ion: 99"))
+    if place == "manifest.yaml":
+        path.write_text(path.read_text().replace("ion: 2", "ion: 99"))
+    else:
+        write_checked_json(path, read_checked_json(path) | {"schema_version": 99})
     before = files_in(folder)
     read: Callable[[], object] = Store(folder).read_manifest if place == "manifest.yaml" else Store(folder).rebuild
     rejected(read, "schema_version: expected at most 2, got 99", "another results_dir")

@@ -13,14 +13,14 @@ import pytest
 import yaml
 
 from klr_bench.cli import main
-from klr_bench.config.locations import folders
+from klr_bench.config.locations import config_dir, folders
 from klr_bench.metrics.labels import METRICS
 from klr_bench.metrics.metric import Metric
 from klr_bench.parsing import parse
 from klr_bench.report.load import read_results
 from klr_bench.report.manifest import read_manifest
 from klr_bench.report.papers.model import Paper, Printed
-from klr_bench.report.papers.reading import read_lines, read_paper
+from klr_bench.report.papers.reading import _say_replaced, read_lines, read_paper
 from klr_bench.report.render.terminal import MOST_GRIDS
 from tests.attack import promise
 from tests.report.folders import record, write
@@ -274,11 +274,18 @@ def test_a_sweep_of_endless_columns_is_refused(place: Path, capsys: pytest.Captu
     refused(capsys, "config.sweep: expected at most 100,000 variants, got 1,000,000,000,000")
 
 
-def test_two_papers_of_one_name_are_refused(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_nearer_paper_of_the_same_name_is_used_with_a_warning(
+    place: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    _say_replaced.cache_clear()
     own = place / "configs" / "paper" / "own"
-    own.rename(own.with_name("qin2011"))
-    assert main(["report", "experiment=mine"]) == 2
-    assert "two papers called 'qin2011'" in capsys.readouterr().err
+    own = own.rename(own.with_name("qin2011"))
+    assert main(["report", "experiment=mine"]) == 0
+    capsys.readouterr()
+    (message,) = caplog.messages
+    assert message.startswith(f"The paper {own} is used in place of {config_dir() / 'paper' / 'qin2011'}, which has")
+    assert main(["show", "paper", "qin2011"]) == 0
+    assert capsys.readouterr().out.startswith(f"# {own}/paper.yaml\n")
 
 
 def test_a_terminal_shows_some_of_many_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

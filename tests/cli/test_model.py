@@ -25,8 +25,7 @@ import klr_bench
 from klr_bench import KLR, OSKL, TablePreparer, load_model, save_model
 from klr_bench.cli import main
 from klr_bench.errors import KlrBenchError
-from klr_bench.instantiate import locate
-from klr_bench.model_file import ABOUT, TRUSTED, dump, load
+from klr_bench.model_file import ABOUT, dump, load
 
 RANDOM = np.random.RandomState(0)
 X = RANDOM.standard_normal((160, 2))
@@ -182,6 +181,34 @@ MISTAKES = {
 }
 
 
+OWN = """\
+from sklearn.linear_model import LogisticRegression
+
+
+class Own(LogisticRegression):
+    def fit(self, X, y):
+        assert len(X) < 160, "trained before it was checked"
+        return super().fit(X, y)
+"""
+
+
+@pytest.mark.parametrize(("algorithm", "refused"), [("random_forest", "sklearn.tree._tree.Tree"), ("own", "own.Own")])
+def test_a_classifier_that_cannot_be_stored_is_refused_before_it_is_trained(
+    algorithm: str, refused: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("own.py").write_text(OWN)
+    Path("configs/algorithm").mkdir(parents=True)
+    Path("configs/algorithm/own.yaml").write_text("# @package algorithms.own\nestimator: {_target_: own.Own}\n")
+    monkeypatch.syspath_prepend(Path.cwd())
+    missing_values()[0].to_csv("train.csv", index=False)
+    assert main(["fit", "data.path=train.csv", "output=m", f"algorithm={algorithm}"]) == 2
+    message = (
+        f"error: algorithm={algorithm}: the model cannot be stored: load_model would refuse the type {refused}. Use"
+    )
+    assert capsys.readouterr().err.startswith(message)
+    assert not Path("m").exists()
+
+
 @pytest.mark.parametrize("words", MISTAKES)
 def test_mistakes_are_refused_in_one_line(words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     missing_values()[0].to_csv("train.csv", index=False)
@@ -296,11 +323,6 @@ def test_a_model_with_missing_parts_is_refused(stored: Path, capsys: pytest.Capt
     capsys.readouterr()
     assert main(["predict", "model=model.skops", "data.path=train.csv", "output=found.csv"]) == 2
     assert capsys.readouterr().err.startswith("error: model.skops: the model cannot predict (AttributeError: ")
-
-
-def test_every_trusted_type_exists() -> None:
-    for name in sorted(TRUSTED):
-        assert callable(locate(name)), name
 
 
 @pytest.mark.exhaustive

@@ -1,6 +1,7 @@
 """Reports are the records: each committed table is made again from the records beside it."""
 
 import re
+import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -8,6 +9,7 @@ import pytest
 import scipy
 
 from klr_bench.cli import main
+from klr_bench.config.locations import config_dir
 from klr_bench.report import FORMATS
 from klr_bench.report.load import read_results
 from klr_bench.report.papers.reproduction import provenance, source_of
@@ -83,6 +85,25 @@ def test_a_report_on_the_references_is_written_outside_of_their_folder(
         file = Path("results", "reference_reports", written)
         assert file.is_file()
         assert str(file) in capsys.readouterr().out
+
+
+def test_a_second_clone_reports_and_the_references_of_the_first_stay_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The program belongs to this checkout; the current folder, and the results, to other ones."""
+    for clone in ("one", "other"):
+        shutil.copytree(config_dir(), tmp_path / clone / "configs")
+        (tmp_path / clone / "klr_bench").mkdir()
+        (tmp_path / clone / "klr_bench" / "__init__.py").touch()
+    folder = tmp_path / "one" / "results" / "reference"
+    shutil.copytree(REFERENCE / "oskl_magic", folder / "oskl_magic", ignore=shutil.ignore_patterns("report"))
+    before = sorted(folder.rglob("*"))
+    monkeypatch.chdir(tmp_path / "other")
+    for words in (["experiment=oskl_magic", "format=md"], ["paper=zhang2013icml", "format=md"]):
+        assert main(["report", *words, f"results_dir={folder}"]) == 0
+    assert sorted(folder.rglob("*")) == before
+    assert Path("results/reference_reports/oskl_magic/report/table.md").is_file()
+    assert caplog.messages == []
 
 
 def test_an_unknown_paper_is_refused_before_anything_is_written(

@@ -1,6 +1,5 @@
 """Tests of merging: shards, cells that occur twice, and conflicts."""
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import yaml
 from klr_bench.cli import main
 from klr_bench.config.models import RunConfig
 from klr_bench.errors import KlrBenchError
+from klr_bench.files import read_checked_json, write_checked_json
 from klr_bench.results.merge import MACHINE_METRICS, merge
 from klr_bench.results.store import Store
 from tests.config.composing import altered
@@ -44,10 +44,10 @@ def whole(config: RunConfig) -> Path:
 def changed_copy(whole: Path, folder: Path, changes: dict[str, Any], **metrics: float) -> str:
     """Copy results, modify the first cell of the copy, and return its key."""
     path = sorted((Path(shutil.copytree(whole, folder)) / "tiny" / "cells").glob("*.json"))[0]
-    content = json.loads(path.read_text())
+    content = read_checked_json(path)
     content["record"] |= changes
     content["record"]["metrics"] |= metrics
-    path.write_text(json.dumps(content))
+    write_checked_json(path, content)
     return path.stem
 
 
@@ -130,12 +130,14 @@ def test_invalid_sources_are_refused_before_anything_is_written(
 
 def test_damaged_cells_and_scores_are_conflicts(whole: Path, tmp_path: Path) -> None:
     source = Path(shutil.copytree(whole, tmp_path / "source")) / "tiny"
-    sorted((source / "cells").glob("*.json"))[0].write_text("{")
+    first, second, *_ = sorted((source / "cells").glob("*.json"))
+    first.write_text("{")
+    second.write_text(second.read_text().replace('"accuracy": 0.', '"accuracy": 0.1', 1))
     scores = sorted((source / "selections").glob("*/*.json"))
     scores[0].write_text(scores[0].read_text().replace("0.", "1.", 1))
     (merged,) = merge([source], tmp_path / "all")
-    assert merged.n_new == 5
-    assert len(merged.conflicts) == 2
+    assert merged.n_new == 4
+    assert len(merged.conflicts) == 3
     assert all("cannot be read" in conflict for conflict in merged.conflicts)
     assert len(list((tmp_path / "all/tiny/selections").glob("*/*.json"))) == len(scores) - 1
 

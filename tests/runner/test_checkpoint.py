@@ -4,6 +4,7 @@ import io
 import itertools
 import json
 import pickle
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,17 @@ def test_a_missing_checkpoint_and_one_of_another_cell(path: Path) -> None:
         checkpoint.restore(path, "other", fresh())
     with pytest.raises(CheckpointError, match="belongs to another estimator"):
         checkpoint.restore(path, "key", AROW())
+
+
+def test_a_checkpoint_that_unpacks_to_far_more_than_its_size_is_refused(path: Path) -> None:
+    npz = io.BytesIO()
+    np.savez_compressed(npz, json=np.frombuffer(b"{}" + b" " * 10**8, np.uint8))
+    path.write_bytes(checkpoint._digest(npz.getvalue()) + b"\n" + npz.getvalue())
+    tracemalloc.start()
+    with pytest.raises(CheckpointError, match="it is compressed"):
+        checkpoint.restore(path, "key", fresh())
+    assert tracemalloc.get_traced_memory()[1] < 10**7
+    tracemalloc.stop()
 
 
 class Forged:

@@ -177,7 +177,7 @@ def test_data_are_sent_to_a_machine_without_them(tmp_path, monkeypatch, what):
         own = [f"source={source}", "source.generator=null", "source.n_samples=60"]
         data = ["dataset=moons", *(f"datasets.moons.{setting}" for setting in own), f"data.mirror={here}"]
     config = composed(*data, "algorithm=nc", "repeats=1", f"data.cache={here / 'cache'}")
-    (cell,) = plan_cells(config, here / "cache")
+    (cell,) = plan_cells(config, here / "cache", construct=True)
     expected = run_cell(cell, cell.candidates[0].chosen)
     sent = [(place, path.read_bytes()) for place, path in _dask_worker.files_to_send(cell.source).items()]
     here.rename(tmp_path / "far away")

@@ -361,6 +361,16 @@ def test_a_rerun_computes_only_missing_or_forced_cells(done, finished):
         assert (outcome.n_computed, outcome.n_found) == expected
 
 
+def test_a_damaged_cell_is_named_and_computed_again(done):
+    before = table(done)
+    path = sorted((Path(done.results_dir) / "tiny" / "cells").glob("*.json"))[0]
+    path.write_text(path.read_text().replace('"accuracy": 0.', '"accuracy": 0.1', 1))
+    outcome, text = run(done)
+    assert (outcome.n_computed, outcome.n_found) == (1, 5)
+    assert f"Damaged cell files (1): {path.name}. They are computed again." in text
+    pd.testing.assert_series_equal(table(done).accuracy, before.accuracy)
+
+
 def test_only_added_learners_are_scored(config, monkeypatch):
     scored = []
     monkeypatch.setattr(execute, "run_fold", lambda fold: scored.append(fold) or [0.5] * len(fold.candidates))

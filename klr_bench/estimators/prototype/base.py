@@ -17,7 +17,6 @@ from klr_bench.estimators.core.kernels import squared_norms
 from klr_bench.estimators.core.operands import DENSE_AT_MOST
 from klr_bench.estimators.core.rows import in_layout, restricted
 from klr_bench.estimators.prototype.kernels import PrototypeKernel
-from klr_bench.estimators.prototype.losses import LOSSES
 from klr_bench.estimators.prototype.model import PARTS, Layout, Model, Rows
 from klr_bench.estimators.prototype.solvers import adam, by_gradient, coefficients, in_batches, lbfgs
 from klr_bench.estimators.prototype.start import first_point, unit_of
@@ -154,7 +153,7 @@ class PrototypeClassifier(Probabilities, BinaryClassifier):
         J = min(max(10, 2 * len(self.classes_)), n) if self.n_prototypes is None else self.n_prototypes
         l2 = 0.05 / (self._mean_weight * rows.v.sum()) if self.l2 is None else float(self.l2)
         kernel = PrototypeKernel(self.kernel, int(self.degree), float(self.coef0), self.lazy)
-        self._model = Model(Layout(M, J, d), kernel, float(self.l1), l2, LOSSES[self.loss])
+        self._model = Model(Layout(M, J, d), kernel, float(self.l1), l2, self.loss)
         self._origin = rows.origin
         gamma = 1 / self.n_features_in_ if self.gamma is None and self.kernel != "rbf" else self.gamma
         return first_point(self._model, rows, init=self.init, gamma=gamma, learn_coef=self.learn_coef, random=random)

@@ -117,7 +117,12 @@ class Model:
     kernel: PrototypeKernel
     l1: float = 0.0
     l2: float = 0.0
-    loss: Loss = LOSSES["logit"]
+    loss_name: str = "logit"
+
+    @property
+    def loss(self) -> Loss:
+        """The functions of the loss, which are not stored with the model."""
+        return LOSSES[self.loss_name]
 
     def scores(self, x, rows):
         """Return the class scores of all rows as a float64 array of shape (n, M)."""

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import csv
 import json
+import logging
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,8 @@ from klr_bench.metrics.metric import Metric
 from klr_bench.parsing import check_choice, parse, refuse, refuse_unknown
 from klr_bench.report.papers.model import PARTS, Paper, Printed
 from klr_bench.yaml_file import read_yaml
+
+logger = logging.getLogger(__name__)
 
 ALL = "all"
 UNITS = {"percent": ("percent", "fraction"), "count": ("count",), "s": ("s", "min")}
@@ -38,14 +42,26 @@ USER_FILE = re.compile(r".+-[0-9a-f]{6}")
 
 
 def paper_files(searched: Sequence[Path]) -> dict[str, Path]:
-    """Return the folders of all papers, keyed by name; built-in papers come first."""
+    """Return the folders of all papers, keyed by name; built-in papers come first.
+
+    The paper in a nearer folder takes the place of one of the same name, with a warning if their contents differ.
+    """
     folders: dict[str, Path] = {}
     for path in (path for folder in searched for path in sorted(folder.glob("paper/*/paper.yaml"))):
-        name = path.parent.name
-        if name in folders:
-            fail(f"two papers called {name!r}: {folders[name]} and {path.parent}. Give yours another name.")
-        folders[name] = path.parent
+        name, nearer = path.parent.name, path.parent
+        if name in folders and _contents(folders[name]) != _contents(nearer):
+            _say_replaced(nearer, folders[name])
+        folders[name] = nearer
     return folders
+
+
+def _contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+@cache
+def _say_replaced(nearer: Path, other: Path) -> None:
+    logger.warning("The paper %s is used in place of %s, which has another content.", nearer, other)
 
 
 def find_papers(name: str) -> dict[str, Path]:

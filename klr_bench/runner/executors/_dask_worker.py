@@ -13,6 +13,7 @@ from klr_bench.datasets import dataset_hash, default_cache
 from klr_bench.datasets.dataset import OWN_PATHS, fetched
 from klr_bench.datasets.download import cached_path, files
 from klr_bench.errors import KlrBenchError
+from klr_bench.files import expanded
 from klr_bench.runner import machine
 from klr_bench.runner.executors import Failure, call_safely
 from klr_bench.runner.plan import Cell, Fold, Source
@@ -79,7 +80,9 @@ def files_to_send(source: Source) -> dict[Path, Path]:
     if source.spec.source.is_own_file:
         paths = fetched(source.spec, cache=source.cache, mirror=source.mirror, progress=None)
         return dict(zip(_own_file_paths(source).values(), paths, strict=True))
-    return {Path(entry.name): cached_path(entry, source.cache) for entry in files(source.spec)}
+    cache = expanded(str(source.cache)).absolute()
+    paths = [cached_path(entry, cache) for entry in files(source.spec)]
+    return {path.relative_to(cache): path for path in paths}
 
 
 def receive(cache: Path, place: Path, chunk: bytes, number: int) -> None:

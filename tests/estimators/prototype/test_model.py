@@ -30,7 +30,7 @@ def toy(seed, n=13, d=4, n_classes=3, J=2):
 
 def model_of(name, layout, *, loss="logit", **penalties):
     options = dict(KERNELS[name])
-    return Model(layout, PrototypeKernel(**options), loss=LOSSES[loss], **penalties)
+    return Model(layout, PrototypeKernel(**options), loss_name=loss, **penalties)
 
 
 def by_reference(name, layout, X, y, **penalties):

@@ -1,0 +1,90 @@
+"""The name of an output says what it is: compressed tables can be read by pandas, and misleading names are refused."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from klr_bench.cli import main
+from klr_bench.cli.outputs import COMPRESSED, FILES, OTHER_MODELS
+from tests.cli.test_model import missing_values
+from tests.report.folders import record, write
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a training file, a model and the results of an experiment."""
+    folder = tmp_path_factory.mktemp("outputs")
+    missing_values()[0].to_csv(folder / "train.csv", index=False)
+    words = [f"data.path={folder}/train.csv", f"output={folder}/model.skops", "algorithm=oskl_default"]
+    assert main(["fit", *words]) == 0
+    write(folder / "results" / "mine", [record("nc", "", n, dataset="moons", accuracy=0.5) for n in range(2)], {})
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def inside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+
+
+def refused(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Check that a command is refused in one line, before it does anything."""
+    before = sorted(Path().rglob("*"))
+    assert main(words) == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith(f"error: {message}")
+    assert (captured.out, captured.err.count("\n"), sorted(Path().rglob("*"))) == ("", 1, before)
+
+
+@pytest.mark.parametrize("ending", ["", ".csv", ".CSV", ".txt", *(f".csv{ending}" for ending in COMPRESSED), ".csv.GZ"])
+def test_predictions_are_compressed_by_name(ending: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["predict", "model=model.skops", "data.path=train.csv"]
+    assert main([*words, "output=plain.csv"]) == 0
+    capsys.readouterr()
+    words += [f"output=predictions{ending}"]
+    try:
+        pd.DataFrame().to_csv(f"other{ending}")
+    except ImportError:
+        refused(words, f"output=predictions{ending}: cannot be compressed (", capsys)
+        return
+    assert main(words) == 0
+    frame = pd.read_csv(f"predictions{ending}")
+    pd.testing.assert_frame_equal(frame, pd.read_csv("plain.csv"))
+    assert (Path(f"predictions{ending}").read_bytes() == Path("plain.csv").read_bytes()) == (ending.count(".") < 2)
+
+
+@pytest.mark.parametrize(
+    "name", ["p.parquet", "p.json", "p.xlsx", "p.tsv", "p.tar.gz", "p.parquet.gz", "p.csv.7z", "p.skops"]
+)
+def test_predictions_in_another_format_are_refused(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["predict", "model=model.skops", "data.path=train.csv", f"output={name}"]
+    refused(words, f"output={name}: expected the name of a CSV file (.csv, .csv.gz, ", capsys)
+
+
+@pytest.mark.parametrize("ending", OTHER_MODELS)
+def test_a_model_is_no_file_of_another_kind(ending: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["fit", "data.path=train.csv", f"output=m{ending}"]
+    refused(words, f"output=m{ending}: expected the name of a model file (.skops), which is", capsys)
+
+
+FOLDERS = {
+    "report": ["report", "experiment=mine", "format=csv", "output={}"],
+    "page": ["report", "experiment=mine", "format=html", "output={}"],
+    "site": ["site", "output={}"],
+    "merge": ["merge", "results", "into={}"],
+}
+
+
+@pytest.mark.parametrize("ending", FILES)
+@pytest.mark.parametrize("verb", FOLDERS)
+def test_a_folder_does_not_get_the_name_of_a_file(verb: str, ending: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [word.format(f"new{ending}") for word in FOLDERS[verb]]
+    key = words[-1].partition("=")[0]
+    if (verb, ending) == ("page", ".html"):
+        assert main(words) == 0
+        assert Path("new.html").is_file()
+        return
+    refused(words, f"{key}=new{ending}: expected the name of a folder, got '{ending}'.", capsys)
+    if ending == ".csv":
+        Path("old.csv").mkdir(exist_ok=True)
+        assert main([word.format("old.csv") for word in FOLDERS[verb]]) == 0, "a folder may have this name already"

@@ -1,0 +1,328 @@
+"""Model files: every classifier, with every kernel and in every wrapper, can be stored; hostile files are refused."""
+
+import inspect
+import io
+import json
+import re
+import tracemalloc
+import zipfile
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+import sklearn.experimental.enable_halving_search_cv  # noqa: F401
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics.pairwise import chi2_kernel, cosine_similarity, rbf_kernel
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils import all_estimators
+
+import klr_bench
+from klr_bench import OSKL, DualCDKLR, NystroemKLR, PassiveAggressive, TablePreparer, dask_rows, load_model, save_model
+from klr_bench.errors import KlrBenchError
+from klr_bench.model_file import ABOUT, SCHEMA, SMALLEST_JSON, check_storable
+from tests.estimators.samples import CLASSIFIERS, small
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+RANDOM = np.random.default_rng(0)
+Y = np.arange(40) % 2
+X = np.abs(RANDOM.standard_normal((40, 3))) + Y[:, None]
+TABLE = pd.DataFrame(X, columns=["a", "b", "c"]).assign(d=np.array(["u", "v", "w", "x"])[RANDOM.integers(0, 4, 40)])
+
+
+def kernels_of(name: str) -> list[Any]:
+    """Return the kernels that a classifier accepts, functions of scikit-learn where it takes functions."""
+    constraints = getattr(klr_bench, name)._parameter_constraints.get("kernel", [])
+    names = [kernel for one in constraints for kernel in sorted(getattr(one, "options", ()))]
+    functions = [chi2_kernel, cosine_similarity, partial(rbf_kernel, gamma=0.3)] if callable in constraints else []
+    return [*names, *functions] or [None]
+
+
+def method_of(model: Any) -> Any:
+    """Return the method of a model that says most about it."""
+    names = ("decision_function", "predict_proba", "predict", "transform")
+    return next(getattr(model, name) for name in names if hasattr(model, name))
+
+
+def check_stored(model: Any, rows: Any, path: Path) -> Any:
+    """Store and load a fitted model, and check that it predicts the same; return it."""
+    save_model(model, path)
+    loaded = load_model(path)
+    np.testing.assert_allclose(method_of(loaded)(rows), method_of(model)(rows), rtol=1e-12)
+    assert repr(loaded) == repr(model)
+    return loaded
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_every_kernel_can_be_stored(name: str, tmp_path: Path) -> None:
+    kernels, stored = kernels_of(name), []
+    for kernel in kernels:
+        model = getattr(klr_bench, name)(**({"kernel": kernel} if kernel else {}))
+        rows = rbf_kernel(X) if kernel == "precomputed" else X
+        small(model, random_state=0, n_components=20, max_iter=20, max_rounds=0)
+        with suppress(*[ValueError] * (kernel == "sigmoid")):  # some solvers refuse it
+            check_stored(model.fit(rows, Y), rows, tmp_path / "model.skops")
+            stored.append(kernel)
+    assert [kernel for kernel in kernels if kernel not in stored] in ([], ["sigmoid"])
+    check_storable(model)
+
+
+WRAPPERS = {
+    name: cls
+    for name, cls in all_estimators()
+    if {"estimator", "estimators", "steps"} & set(inspect.signature(cls).parameters) and "Regressor" not in name
+}
+"""The estimators of scikit-learn that wrap classifiers, by name."""
+TWO_OUTPUTS = np.column_stack([Y, 1 - Y])
+MEMBERS: list[tuple[Callable[[], Any], Any, Any]] = [
+    (lambda: make_pipeline(TablePreparer(), OSKL(random_state=0)), TABLE, Y),
+    (lambda: make_pipeline(TablePreparer(), OSKL(random_state=0)), TABLE[["a", "b", "c"]], TWO_OUTPUTS),
+    (lambda: OSKL(random_state=0), X, Y),
+    (lambda: PassiveAggressive(), X, Y),  # with coef_
+]
+"""Classifiers to wrap, with rows and labels; a wrapper gets the first that suits it."""
+
+
+def wrapped(cls: type, member: Callable[[], Any], rows: Any, y: Any) -> Any:
+    """Return a fitted wrapper of a classifier."""
+    gamma = "oskl__gamma" if isinstance(member(), Pipeline) else "gamma"
+    values = {
+        "estimator": member(),
+        "final_estimator": OSKL(random_state=0),
+        "estimators": [("one", member()), ("other", member())],
+        "steps": [("one", TablePreparer()), ("other", OSKL(random_state=0))],
+        "param_grid": {gamma: [0.1, 1.0]},
+        "param_distributions": {gamma: [0.1, 1.0, 2.0]},
+        "n_iter": 2,
+        "n_estimators": 3,
+        "scoring": "f1" if "Search" in cls.__name__ else None,
+    }
+    parameters = inspect.signature(cls).parameters
+    if cls is FrozenEstimator:
+        values["estimator"].fit(rows, y)
+    return cls(**{name: value for name, value in values.items() if name in parameters and value is not None}).fit(
+        rows, y
+    )
+
+
+@pytest.mark.parametrize("name", WRAPPERS)
+def test_a_classifier_in_every_wrapper_can_be_stored(name: str, tmp_path: Path) -> None:
+    reasons = []
+    for member, rows, y in MEMBERS:
+        try:
+            model = wrapped(WRAPPERS[name], member, rows, y)
+            method_of(model)(rows)
+        except (ValueError, TypeError, AttributeError) as error:
+            reasons.append(error)
+        else:
+            assert type(check_stored(model, rows, tmp_path / "model.skops")) is WRAPPERS[name]
+            return
+    raise AssertionError(reasons)
+
+
+def test_a_model_fitted_on_dask_workers_can_be_stored(tmp_path: Path) -> None:
+    from distributed import Client
+
+    with Client(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None):
+        model = NystroemKLR(10, gamma=2.0, random_state=0, map_rows=dask_rows).fit(X, Y)
+    assert check_stored(model, X, tmp_path / "model.skops").map_rows is dask_rows
+
+
+def own_kernel(X: Any, Z: Any = None) -> Any:
+    return X if Z is None else X @ Z.T
+
+
+class OwnClassifier(LogisticRegression):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("model", "types"),
+    [
+        (DualCDKLR(kernel=own_kernel), f"the type {__name__}.own_kernel"),
+        (DualCDKLR(kernel=lambda X, Z: X @ Z.T), f"the type {__name__}.<lambda>"),
+        (make_pipeline(FunctionTransformer(own_kernel), OwnClassifier()), f"the types {__name__}.OwnClassifier, "),
+        (RandomForestClassifier(), "the type sklearn.tree._tree.Tree"),
+    ],
+)
+def test_what_cannot_be_stored_is_refused_before_the_fit(model: Any, types: str, tmp_path: Path) -> None:
+    with pytest.raises(KlrBenchError, match=f"cannot be stored: load_model would refuse {re.escape(types)}"):
+        check_storable(model)
+    with pytest.raises(KlrBenchError, match="cannot be stored"):
+        save_model(model if isinstance(model, DualCDKLR) else model.fit(X, Y), tmp_path / "model.skops")
+
+
+def test_a_model_of_zeros_can_be_stored(tmp_path: Path) -> None:
+    rows = sp.random(20, 1_000_000, 1e-6, format="csr", random_state=0)
+    model = PassiveAggressive().fit(rows, np.arange(20) % 2)
+    check_stored(model, rows, tmp_path / "model.skops")
+    assert (tmp_path / "model.skops").stat().st_size < 500_000
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Path:
+    path = tmp_path / "model.skops"
+    save_model(make_pipeline(TablePreparer(), OSKL(random_state=0)).fit(TABLE, Y), path)
+    return path
+
+
+def changed(path: Path, change: Callable[[dict[str, bytes]], None]) -> Path:
+    """Change the members of a model file, and return its path."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    change(members)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return path
+
+
+def array_of(members: dict[str, bytes]) -> str:
+    """Return the name of an array in a model file."""
+    return next(name for name in members if name.endswith(".npy"))
+
+
+def with_lists(name: str, one: bytes, size: int) -> Callable[[dict[str, bytes]], None]:
+    """Return a function that adds many lists to a JSON member, so that it has a size."""
+
+    def change(members: dict[str, bytes]) -> None:
+        members[name] = members[name].rstrip()[:-1] + b',"x":[' + one * (size // len(one)) + b"0]}"
+
+    return change
+
+
+def with_zeros(members: dict[str, bytes]) -> None:
+    content = io.BytesIO()
+    np.save(content, np.zeros(20_000_000))
+    members[array_of(members)] = content.getvalue()
+
+
+def with_long_header(members: dict[str, bytes]) -> None:
+    content = io.BytesIO()
+    header = {"descr": "<f8", "fortran_order": False, "shape": (10**10,)}
+    np.lib.format.write_array_header_1_0(content, header)
+    members[array_of(members)] = content.getvalue()
+
+
+def with_zeros_in_a_sparse_matrix(members: dict[str, bytes]) -> None:
+    content = io.BytesIO()
+    sp.save_npz(content, sp.csr_matrix((np.zeros(20_000_000), np.zeros(20_000_000, int), [0, 20_000_000]), (1, 1)))
+    members["zeros.npz"] = content.getvalue()
+    node = {"__class__": "csr_matrix", "__module__": "scipy.sparse._csr", "__loader__": "SparseMatrixNode"}
+    add_node(members, node | {"type": "scipy", "file": "zeros.npz"})
+
+
+def with_many_references(members: dict[str, bytes]) -> None:
+    node = {"__class__": "ndarray", "__module__": "numpy", "__loader__": "NdArrayNode", "type": "numpy"}
+    content = io.BytesIO()
+    np.save(content, RANDOM.standard_normal(10_000))
+    members["again.npy"] = content.getvalue()
+    add_node(members, *[node | {"file": "again.npy"}] * 1000)
+
+
+def add_node(members: dict[str, bytes], *nodes: Any) -> None:
+    """Add objects to the attributes of the model."""
+    schema = json.loads(members[SCHEMA])
+    schema["content"]["content"] |= {f"x{number}": node for number, node in enumerate(nodes)}
+    members[SCHEMA] = json.dumps(schema).encode()
+
+
+BOMBS = {
+    **{
+        f"{kind} in {name}": (with_lists(name, one, size), message)
+        for name in (SCHEMA, ABOUT)
+        for kind, one, size, message in (
+            ("large lists", b'["23456789012345678901"],', SMALLEST_JSON, f"at most {SMALLEST_JSON:,} bytes"),
+            ("empty lists", b"[],", SMALLEST_JSON // 4, "at most one list per 20 bytes"),
+        )
+    },
+    "zeros": (with_zeros, "its arrays have more than"),
+    "a long header": (with_long_header, "its arrays have more than"),
+    "zeros in a sparse matrix": (with_zeros_in_a_sparse_matrix, "its arrays have more than"),
+    "many references": (with_many_references, "its arrays have more than"),
+}
+
+
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_a_file_that_unpacks_to_far_more_than_its_size_is_refused(stored: Path, bomb: str) -> None:
+    change, message = BOMBS[bomb]
+    changed(stored, change)
+    tracemalloc.start()
+    with pytest.raises(KlrBenchError, match=message):
+        load_model(stored)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10 * stored.stat().st_size + 30e6
+
+
+def test_a_reference_in_place_of_a_description_is_refused(stored: Path) -> None:
+    """Each list has the one before twice: skops would inspect the first 2^40 times."""
+
+    def change(members: dict[str, bytes]) -> None:
+        node: Any = {"__class__": "str", "__module__": "builtins", "__loader__": "JsonNode", "content": "1"}
+        for number in range(40):
+            content = [node, {"__id__": number, "__loader__": "ListNode"}]
+            node = {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode", "__id__": number + 1}
+            node["content"] = content
+        add_node(members, node)
+
+    changed(stored, change)
+    with pytest.raises(KlrBenchError, match="an object is described in two ways"):
+        load_model(stored)
+
+
+HOSTILE = [
+    ("os", "system", "FunctionNode", "os.system"),
+    ("builtins", "eval", "FunctionNode", "builtins.eval"),
+    ("klr_bench.estimators.core.jit", "compile_all", "FunctionNode", "compile_all"),
+    ("klr_bench", "save_model", "FunctionNode", "klr_bench.save_model"),
+    ("klr_bench.model_file", "save_model", "FunctionNode", "save_model"),
+    ("klr_bench.datasets.stream_cache", "StreamCache", "ConstructorFromReduceNode", "StreamCache"),
+    ("sklearn.utils._testing", "TempMemmap", "ObjectNode", "TempMemmap"),
+    ("sklearn.tree._tree", "Tree", "ObjectNode", "Tree"),
+    ("sklearn.neighbors._kd_tree", "KDTree64", "ObjectNode", "KDTree64"),
+    ("sklearn.metrics._scorer", "_Scorer", "ListNode", "_Scorer"),
+    ("scipy.stats._continuous_distns", "norm_gen", "ObjectNode", "norm_gen"),
+    ("klr_bench.__main__", "main", "FunctionNode", "main"),
+]
+
+
+@pytest.mark.parametrize(("module", "name", "loader", "message"), HOSTILE, ids=[entry[1] for entry in HOSTILE])
+def test_no_other_type_is_loaded(stored: Path, module: str, name: str, loader: str, message: str) -> None:
+    empty = {"__class__": "tuple", "__module__": "builtins", "__loader__": "TupleNode", "content": []}
+    content: Any = [] if loader == "ListNode" else empty
+    node = {"__class__": name, "__module__": module, "__loader__": loader, "content": content}
+    changed(stored, lambda members: add_node(members, node))
+    with pytest.raises(KlrBenchError, match=rf"contains the types? .*{message}.*, which klr-bench does not load"):
+        load_model(stored)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("left", 10**6), ("right", 0), ("feature_idx", 5), ("feature_idx", -1), ("is_leaf", 0)]
+)
+def test_a_tree_with_wrong_indices_is_refused(tmp_path: Path, field: str, value: int) -> None:
+    model = HistGradientBoostingClassifier(max_iter=1, min_samples_leaf=2).fit(X, Y)
+    check_stored(model, X, tmp_path / "model.skops")
+    nodes = model._predictors[0][0].nodes
+    place = np.flatnonzero(nodes["is_leaf"] == (field == "is_leaf"))[-1]
+    nodes[field][place] = value
+    save_model(model, tmp_path / "model.skops")
+    with pytest.raises(KlrBenchError, match="a tree has nodes or features that do not exist"):
+        load_model(tmp_path / "model.skops")
+
+
+def test_a_sparse_matrix_with_wrong_indices_is_refused(tmp_path: Path) -> None:
+    model = OSKL(random_state=0).fit(sp.csr_matrix(X), Y)
+    model.extra = sp.csr_matrix(X)
+    model.extra.indices[3] = 10**6
+    save_model(model, tmp_path / "model.skops")
+    with pytest.raises(KlrBenchError, match="the model cannot be loaded"):
+        load_model(tmp_path / "model.skops")
