@@ -21,7 +21,7 @@ from klr_bench.datasets.class_labels import LARGEST, Labels, encode_targets
 from klr_bench.datasets.compression import SUFFIXES, DamagedFileError
 from klr_bench.datasets.download import UNKNOWN, fetch, files, verify
 from klr_bench.datasets.parsed import load_or_parse
-from klr_bench.datasets.readers import READER_VERSION, TABLE_VERSION, Arrays, Reading, as_float32, check_text, read
+from klr_bench.datasets.readers import READER_VERSION, TABLE_VERSION, Arrays, Reading, check_text, compact, read
 from klr_bench.errors import KlrBenchError, fail, sanitize
 from klr_bench.files import expanded, matching, no_file
 from klr_bench.instantiate import TARGET, Parameters
@@ -36,7 +36,7 @@ class Dataset:
     """A data set in memory: features, targets and, if known, the official training set size."""
 
     name: str
-    X: Any  # features (n, d), float32: C-contiguous array, or CSR with sorted indices; may be memory-mapped
+    X: Any  # features (n, d), float32 or float64: C-contiguous array, or CSR with sorted indices; may be memory-mapped
     y: NDArray[np.int8]  # targets (n,): -1 and +1, or 0, 1, ... if there are more than two classes
     classes: tuple[str, ...]  # class labels as written in the file, in increasing order of their values in y
     n_train_official: int | None  # number of rows of the official training set, which precede the test rows
@@ -129,6 +129,7 @@ def streamed(
         classes=split.classes,
         cache=None if known else cache / "streams",
         skip_rows=skip_rows,
+        encoding=source.encoding,
     )
     labels = Labels()
     spellings = (np.format_float_positional(one, trim="-") if isinstance(one, float) else one for one in rows.classes)
@@ -157,7 +158,7 @@ def parsed_folder(key: str, cache: Path) -> Path:
 def dataset_name(name: str, config: DatasetConfig) -> str:
     """Return the name by which results refer to a data set.
 
-    For a user's file, it is the stem of the file name followed by six digits of the hash.
+    For a user's file, it is the stem of the file name, with unsuitable characters replaced, and six digits of the hash.
     """
     if not config.source.is_own_file:
         return name
@@ -165,7 +166,9 @@ def dataset_name(name: str, config: DatasetConfig) -> str:
     hashes = _sha256s(paths, config)
     plain = paths[0].with_suffix("") if paths[0].suffix in SUFFIXES else paths[0]
     stem = os.fsencode(plain.stem).decode("utf-8", "replace")  # bytes that are not text
-    return f"{stem}-{(hashes[0] if len(hashes) == 1 else content_hash(hashes))[:6]}"
+    # The name is part of file names in the results, where a leading point, "\\" and control characters are refused.
+    stem = "".join(one if one.isprintable() and one not in "/\\" else "_" for one in stem).lstrip(". ")
+    return f"{stem or 'file'}-{(hashes[0] if len(hashes) == 1 else content_hash(hashes))[:6]}"
 
 
 def dataset_hash(name: str, config: DatasetConfig) -> str:
@@ -200,6 +203,7 @@ def _reading(config: DatasetConfig) -> Reading:
         config.only,
         TABLE_VERSION if source.is_own_file else 0,
         source.columns,
+        source.encoding,
     )
 
 
@@ -208,7 +212,7 @@ def _sha256s(paths: Sequence[Path], config: DatasetConfig) -> list[str]:
     if not config.source.is_own_file:
         return [stamped_sha256(path) or "" for path in paths]
     try:
-        check_text(paths)  # binary files are rejected before they are hashed
+        check_text(paths, config.source.encoding)  # other files are rejected before they are hashed
         return [content_sha256(path, state_of(path), sampled=config.is_stream) for path in paths]
     except (OSError, DamagedFileError) as error:
         path = getattr(error, "path", None) or getattr(error, "filename", None) or paths[0]
@@ -237,7 +241,7 @@ def _generated(name: str, config: DatasetConfig) -> Arrays:
     call = source.generator or {}
     with _call_errors(f"{name}: its generator", call):
         X, targets, *relevant = generate(call, f"{name}: generator.")
-        X = as_float32(X)
+        X = compact(X)
     declared = (source.n_samples or X.shape[0], source.n_features or X.shape[1])
     if X.shape != declared or len(targets) != X.shape[0]:
         fail(
