@@ -186,10 +186,9 @@ class ColumnProfile:
         sizes = np.abs(numbers)
         self.marks |= {"large"} if (sizes >= 1000).any() else {"hundreds"} if (sizes >= 100).any() else set()
         self.whole = self.whole and bool((numbers == np.round(numbers)).all())
-        if not self.whole or not _all_different(exact):
-            self.distinct = None
-        elif self.distinct is not None:
+        if self.distinct is not None:
             self.distinct.append(exact)
+            self.distinct = self.distinct if self.whole and _all_different(exact) else None
         with np.errstate(invalid="ignore", over="ignore"):  # of two infinite values, or of unsigned integers
             steps = np.diff(numbers, prepend=numbers[:1] - 1 if math.isnan(self.last) else [self.last])
         self.stepped, self.last = self.stepped and bool((steps == 1).all()), float(numbers[-1])

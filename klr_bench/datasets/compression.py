@@ -28,7 +28,11 @@ LONGEST_LINE = 1 << 22  # characters
 _OPENERS: dict[bytes, Callable[[Any], Any]] = {
     b"\xfd7zXZ\x00": lzma.open,
     b"\x1f\x8b": gzip.open,
-    b"BZh": bz2.open,
+    **{
+        b"BZh%d%s" % (level, block): bz2.open
+        for level in range(1, 10)
+        for block in (b"1AY&SY", b"\x17rE8P\x90")  # the first block, or the end of empty content
+    },
 }
 MAGIC = tuple(_OPENERS)
 
@@ -101,7 +105,7 @@ def open_plain(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
     """
     try:
         with open_regular(path) as raw:
-            start = raw.peek(6)
+            start = raw.peek(10)
             opener = next((opener for magic, opener in _OPENERS.items() if start.startswith(magic)), None)
             if opener:
                 yield io.BufferedReader(_Decompressed(opener(raw), raw, path), CHUNK), raw
@@ -142,7 +146,8 @@ def open_text(path: Path, encoding: str | None) -> Iterator[TextIO]:
 def not_decodable(path: Path, encoding: str | None) -> KlrBenchError:
     """Return a KlrBenchError that names the first line and byte in another encoding."""
     name = encoding or "UTF-8"
-    advice = "Set data.encoding= (encoding= of stream) to the encoding of the file, such as cp1252 or latin-1."
+    setting = "data.encoding= (encoding= of stream, or of a source)"
+    advice = f"Set {setting} to the encoding of the file, such as cp1252 or latin-1."
     if "\n".encode(name) == b"\n":
         with open_plain(path) as (stream, _):
             for number, line in enumerate(lines(stream, path), 1):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 LONG_TAIL = 12.0
@@ -15,12 +16,24 @@ RESOLUTION = 1e-5
 """Largest rounding error of a value, relative to its distance from the median or the typical such distance."""
 
 
-def needs_float64(X: NDArray[Any]) -> bool:
+def needs_float64(X: Any) -> bool:
     """Return True if float32 has too few digits for the spread of a feature of X (n, d).
 
-    Examples are times in seconds since 1970 that lie within an hour.  NaN is ignored.
+    Examples are times in seconds since 1970 that lie within an hour.  NaN is ignored, and so are features of a sparse
+    matrix that are 0 in more than half of the rows.
     """
-    return X.dtype == np.float64 and any(map(_loses_digits, X.T))
+    return X.dtype == np.float64 and any(map(_loses_digits, (_full_columns(X) if sp.issparse(X) else X).T))
+
+
+def _full_columns(X: Any) -> NDArray[np.float64]:
+    """Return the features of a CSR matrix that are stored for at least half of the rows, as an array."""
+    features, counts = np.unique(X.indices, return_counts=True)
+    features = features[2 * counts >= X.shape[0]]
+    stored = np.isin(X.indices, features)
+    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    full = np.zeros((X.shape[0], len(features)))  # the whole matrix may have a hundred million columns
+    full[rows[stored], np.searchsorted(features, X.indices[stored])] = X.data[stored]
+    return full
 
 
 def _loses_digits(x: NDArray[np.float64]) -> bool:
@@ -29,7 +42,7 @@ def _loses_digits(x: NDArray[np.float64]) -> bool:
         return False
     distance = np.abs(x - np.nanmedian(x))
     typical = np.nanmedian(distance) or np.nanmean(distance)  # more than half of the values may be equal
-    varies = typical > len(x) * np.finfo(np.float64).eps * np.nanmax(np.abs(x))
+    varies = typical > 8 * np.finfo(np.float64).eps * np.nanmax(np.abs(x))
     return bool(varies and (error > RESOLUTION * np.maximum(distance, typical)).any())
 
 

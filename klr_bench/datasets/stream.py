@@ -85,8 +85,8 @@ def stream(
     -------
     Stream
         Iterable over chunks (X, y); each iteration starts from the beginning.  X is float32 (n, n_features), an array
-        for CSV files and CSR with sorted indices for svmlight files.  The array is float64 if float32 has too few
-        digits for a column, such as times in seconds since 1970; the first 2 MiB of text decide.  y (n,) holds the
+        for CSV files and CSR with sorted indices for svmlight files.  It is float64 if float32 has too few digits for a
+        column, such as times in seconds since 1970; the first 2 MiB of text decide.  y (n,) holds the
         labels as numbers, or as strings if a label is not a number or would change, such as ``01``.  The attribute
         ``classes`` holds all labels, sorted, and ``n_features`` is the number of columns of X.  If the parameter
         ``classes`` (or, for svmlight, ``n_features``) is not given, they are determined by a first pass over the text
@@ -322,7 +322,7 @@ class Stream:
                 layout = layout_of(path, column, layout, encoding=self.encoding)
                 chunks = csv.read_chunks(path, layout, labels, dtype)
             else:
-                chunks = svmlight.read_chunks(path, labels, lowest, highest, encoding=self.encoding)
+                chunks = svmlight.read_chunks(path, labels, lowest, highest, encoding=self.encoding, dtype=dtype)
             scans[path] = Scan([])
             for chunk in chunks:
                 dtype = chunk.X.dtype if len(chunk.codes) else dtype

@@ -92,7 +92,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     >>> preparer.transform(table).columns.tolist()
     ['weight', 'plan_gold', 'missingindicator_weight']
     >>> preparer.transform(pd.DataFrame({"plan": ["new"], "weight": ["8.5 kg"]})).values.tolist()
-    [[8.5, 0.0, 0.0]]
+    [[8.5, 0.5, 0.0]]
     """
 
     _parameter_constraints = {  # noqa: RUF012
@@ -133,9 +133,12 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             kinds = requested_kinds(frame.path, names, self.columns or {})
             columns, features = [], []
             for place, (position, name) in enumerate(names.items()):
-                values = frame.read(name) if kinds.get(position) != LEAVE_OUT else Values([])
+                kind = kinds.get(position)
+                values = frame.read(name) if kind != LEAVE_OUT else Values([])
+                if kind == NUMBER and (numbers := values.numbers()) is not None:
+                    values = Values(numbers)
                 profile = values.profile(frame.lines)
-                column = choose_column(frame.path, frame.layout, position, name, profile, kinds.get(position))
+                column = choose_column(frame.path, frame.layout, position, name, profile, kind)
                 features += [_features(column, values, name, frame)] if column.width else []
                 columns.append(replace(column, place=place))
             reasons = "; ".join(first_ten([f"{column.name}: {column.why}" for column in columns]))

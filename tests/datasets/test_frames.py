@@ -166,6 +166,15 @@ def test_codes_beyond_2_to_the_53_are_not_joined() -> None:
             assert new.sum() == 1
 
 
+def test_truth_values_may_be_numbers() -> None:
+    flags = [i % 3 == 0 for i in range(N)]
+    for column in (flags, pd.Series(flags, dtype="boolean"), pl.Series(flags)):
+        frame = (pl.DataFrame if isinstance(column, pl.Series) else pd.DataFrame)({"a": column, "x": OTHER})
+        preparer = TablePreparer({"a": "number"}, scale=None).fit(frame)
+        assert preparer.get_feature_names_out().tolist() == ["a", "x"]
+        assert preparer.transform(frame)[:, 0].tolist() == flags
+
+
 def test_truth_values_are_numbers_where_numbers_were_learned() -> None:
     preparer = TablePreparer(scale=None).fit(pd.DataFrame({"a": [0, 1] * 30, "x": OTHER}))
     found = preparer.transform(pd.DataFrame({"a": [True, False], "x": [0.0, 0.0]}))

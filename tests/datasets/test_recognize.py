@@ -74,6 +74,7 @@ REAL: dict[str, tuple[bytes, str]] = {
     "json of columns": (FRAME.to_json().encode(), "JSON; convert it"),
     "json with a BOM": (json.dumps(RECORDS).encode("utf-8-sig"), "JSON; convert it"),
     "json lines": (FRAME.to_json(orient="records", lines=True).encode(), "JSON Lines; convert it with pandas.read"),
+    "lists": (b"[0.1, 0.2, 1]\n[0.3, 0.1, 0]\n[0.4, 0.5, 1]\n", "JSON; convert it"),
     "html": (FRAME.to_html().encode(), "HTML or XML; obtain the table as CSV"),
     "page": (b"\n\n  <!DOCTYPE html>\n<html><title>404</title>", "HTML or XML; obtain"),
     "xml": (FRAME.to_xml(parser="etree").encode(), "HTML or XML; obtain"),
@@ -83,7 +84,7 @@ REAL: dict[str, tuple[bytes, str]] = {
     "arff": (b"% a comment\n\n@RELATION iris\n@ATTRIBUTE a NUMERIC\n@DATA\n1,a\n", "an ARFF file; convert it"),
     "matrix market": (b"%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 1\n", "a Matrix Market file; conv"),
     **{
-        name: (CSV.encode(name), f"it is {name.upper()} text; set data.encoding={name} (encoding= of stream)")
+        name: (CSV.encode(name), f"it is {name.upper()} text; set data.encoding={name} (encoding= of stream, or")
         for name in ("utf-16", "utf-32", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")
     },
     "noise": (bytes(range(256)) * 20, "it is not UTF-8 text"),
@@ -129,8 +130,17 @@ TABLES = [
         "Obj,b,y",
         "$FL,b,y",
     ),
-    *("<a>,<b>,<y>", "<TICKER>,<PER>,<DATE>", "{a},{b},{y}", "[a],[b],[y]", "%a,%b,y", "GIF8,b,y", "@a,b,y"),
-    *("version,b,y", "a b,b,y", "sep,b,y", "sep=,b,y", "% of a,b,y", "BZ,b,y", "PK,b,y", "<b,b>,y", "-,b,y"),
+    *(
+        "<a>,<b>,<y>",
+        "<TICKER>,<PER>,<DATE>",
+        "{a},{b},{y}",
+        "[a],[b],[y]",
+        "{1 2},{3},{y}",
+        "%a,%b,y",
+        "GIF8,b,y",
+        "@a,b,y",
+    ),
+    *("version,b,y", "a b,b,y", "sep,b,y", "sep=,b,y", "% of a,b,y", "BZh,b,y", "PK,b,y", "<b,b>,y", "-,b,y"),
 ]
 
 

@@ -283,13 +283,15 @@ def test_rows_in_a_memory_mapped_file_are_those_of_the_stream(write: Write, tmp_
 SECONDS = 1.7e9 + np.round(60 * np.random.default_rng(0).random(N_ROWS), 3)
 
 
+@pytest.mark.parametrize("kind", ["csv", "svmlight"])
 @pytest.mark.parametrize("cached", [False, True])
 @pytest.mark.parametrize("chunk_rows", [1, 30, 1000])
-def test_a_csv_stream_keeps_the_digits_that_float32_lacks(
-    write: Write, tmp_path: Path, chunk_rows: int, cached: bool
+def test_a_stream_keeps_the_digits_that_float32_lacks(
+    write: Write, tmp_path: Path, kind: str, chunk_rows: int, cached: bool
 ) -> None:
-    rows = "".join(f"{t:.3f},{i % 7},{i % 2}\n" for i, t in enumerate(SECONDS))
-    more = "".join(f"{i % 5}.5,{i % 7},{i % 2}\n" for i in range(9))
+    row = {"csv": "{},{},{}\n", "svmlight": "{2} 1:{0} 2:{1}\n"}[kind]
+    rows = "".join(row.format(f"{t:.3f}", i % 7, i % 2) for i, t in enumerate(SECONDS))
+    more = "".join(row.format(f"{i % 5}.5", i % 7, i % 2) for i in range(9))
     paths = [write(rows), write(more, "more")]
     stored = stream(paths, chunk_rows, cache=tmp_path / "cache" if cached else None)
     for _ in range(2):

@@ -134,7 +134,7 @@ def _svmlight(paths: Sequence[Path], labels: Labels, reading: Reading) -> tuple[
     from klr_bench.datasets.readers import svmlight
 
     highest = reading.n_features or MOST_FEATURES
-    options: dict[str, Any] = {"encoding": reading.encoding, "dtype": np.float64 if reading.table else np.float32}
+    options: dict[str, Any] = {"encoding": reading.encoding, "dtype": np.float64 if reading.table else None}
     files = [concatenate_chunks([*svmlight.read_chunks(path, labels, 0, highest, **options)]) for path in paths]
     # Feature indices start at 0 in all files if the index 0 occurs in any of them, otherwise at 1.
     base = 0 if min(file.smallest for file in files) == 0 else 1

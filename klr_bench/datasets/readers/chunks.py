@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from klr_bench.datasets.compression import LONGEST_LINE, line_too_long, open_utf8
+from klr_bench.datasets.preprocessing import needs_float64
 from klr_bench.errors import KlrBenchError
 
 BLOCK = 1 << 21
@@ -76,6 +77,11 @@ class Chunk:
         X = sp.csr_matrix((self.X.data, self.X.indices - np.int32(base), self.X.indptr), (len(self.codes), n_features))
         X.has_sorted_indices = X.has_canonical_format = True
         return X
+
+
+def type_of(chunk: Chunk) -> Any:
+    """Return float64 if the features of the first chunk need it, else float32; None if there are no rows."""
+    return None if not len(chunk.codes) else np.float64 if needs_float64(chunk.X) else np.float32
 
 
 def stack_rows(matrices: Sequence[Any]) -> Any:

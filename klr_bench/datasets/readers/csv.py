@@ -18,8 +18,7 @@ import pandas as pd
 
 from klr_bench.datasets.class_labels import LARGEST, Labels, parse_number
 from klr_bench.datasets.compression import LONGEST_LINE, not_decodable
-from klr_bench.datasets.preprocessing import needs_float64
-from klr_bench.datasets.readers.chunks import Block, Chunk, blocks
+from klr_bench.datasets.readers.chunks import Block, Chunk, blocks, type_of
 from klr_bench.datasets.readers.layout import (
     SET_LABEL,
     Layout,
@@ -55,7 +54,7 @@ def read_chunks(path: Path, layout: Layout, labels: Labels, dtype: Any = None) -
         if open_row and len(open_row.text) > LONGEST_LINE:
             break
         empty = empty and not len(chunk.codes)
-        dtype = dtype or (None if empty else np.float64 if needs_float64(chunk.X) else np.float32)
+        dtype = dtype or type_of(chunk)
         yield replace(chunk, X=chunk.X.astype(dtype or np.float32, copy=False))
     if open_row:
         raise not_delimited(path, open_row)

@@ -128,12 +128,14 @@ def _consistency(sample: list[str], delimiter: str) -> tuple[bool, bool, bool, f
     rows = _complete_rows(sample, delimiter) or [[""]]  # all fields may be blank
     n_fields, n_rows = Counter(map(len, rows)).most_common(1)[0]
     share = n_rows / len(rows) if n_fields > 1 else 0.0
-    torn = sum(any(map(_is_torn, row)) for row in rows) > len(rows) / 2
+    torn = sum(map(_is_torn, rows)) > len(rows) / 2
     return share > 0.5 and not torn, len(rows[0]) == n_fields, delimiter != " ", share, n_fields
 
 
-def _is_torn(field: str) -> bool:
-    return any(field.count(opening) != field.count(closing) for opening, closing in BRACKETS)
+def _is_torn(row: Sequence[str]) -> bool:
+    """Return True if a bracket is opened and closed in different fields; a smiley is only opened or closed."""
+    surplus = [[field.count(opening) - field.count(closing) for field in row] for opening, closing in BRACKETS]
+    return any(any(counts) and not sum(counts) for counts in surplus)
 
 
 def _complete_rows(sample: list[str], delimiter: str) -> list[list[str]]:

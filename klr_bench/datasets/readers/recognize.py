@@ -71,8 +71,17 @@ TEXT: tuple[tuple[str, str, str], ...] = (
         "a pointer of git-annex, not the data",
         "run git annex get FILE",
     ),
-    (r"\{[^\n]*\}\s*\n\s*\{", "JSON Lines", "convert it with pandas.read_json(FILE, lines=True) and to_csv"),
-    (r"\{\s*[\"}]|\[\s*[{\[\"]|\[\s*\n", "JSON", PANDAS.format("read_json")),
+    (
+        r"\{\s*\"[^\"\n]*\"\s*:[^\n]*\}\s*\n\s*\{",
+        "JSON Lines",
+        "convert it with pandas.read_json(FILE, lines=True) and to_csv",
+    ),
+    (
+        r"\{\s*(\"[^\"\n]*\"\s*:|\}\s*$)|\[\s*(\{\s*[\"}]|\[|\"[^\"\n]*\"\s*[,\]]|\n)"
+        r"|\[[^\[\]\n]*\],?\s*\n\s*\[[^\[\]\n]*\],?\s*\n",
+        "JSON",
+        PANDAS.format("read_json"),
+    ),
     (
         rf"(?i:<!doctype|<\?xml|<!--|<({TAGS})[\s>])|<(?P<tag>[\w:.-]+)(\s[^>]*)?>(?s:.*)</(?P=tag)>",
         "HTML or XML",
@@ -107,7 +116,7 @@ def foreign_format(path: Path, encoding: str | None) -> str | None:
             if start.startswith(magic):
                 return f"it is {name}; {advice}"
     if encoding is None and (wide := _wide_encoding(start)):
-        return f"it is {wide.upper()} text; set data.encoding={wide} (encoding= of stream)"
+        return f"it is {wide.upper()} text; set data.encoding={wide} (encoding= of stream, or of a source)"
     if encoding is None and b"\0" in start:
         return "it is not UTF-8 text; obtain the table as text"
     with open_utf8(path, encoding) as stream:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import scipy.sparse as sp
 from klr_bench.config.models import MOST_FEATURES
 from klr_bench.datasets.class_labels import LARGEST, Labels, parse_number
 from klr_bench.datasets.compression import not_decodable
-from klr_bench.datasets.readers.chunks import Block, Chunk, blocks
+from klr_bench.datasets.readers.chunks import Block, Chunk, blocks, type_of
 from klr_bench.datasets.readers.compiled import POSITION, ROWS, svmlight_rows
 from klr_bench.datasets.readers.layout import SET_FEATURES
 from klr_bench.errors import fail, sanitize
@@ -29,18 +30,20 @@ def read_chunks(
     highest: int = MOST_FEATURES,
     *,
     encoding: str | None = None,
-    dtype: Any = np.float32,
+    dtype: Any = None,
 ) -> Iterator[Chunk]:
     """Parse a plain or compressed svmlight file, and yield its rows in chunks.
 
-    Feature indices must be between `lowest` and `highest`.  `dtype` is the type of the features.  Raises KlrBenchError
-    that names the file and the line, and DamagedFileError.
+    Feature indices must be between `lowest` and `highest`.  `dtype` is the type of the features; None is float32, or
+    float64 if the first block of lines needs it.  Raises KlrBenchError that names the file and the line, and
+    DamagedFileError.
     """
     empty = True
     for block in blocks(path, encoding):
-        chunk = _BlockReader(block, labels, lowest, highest).chunk(dtype)
+        chunk = _BlockReader(block, labels, lowest, highest).chunk()
         empty = empty and not len(chunk.codes)
-        yield chunk
+        dtype = dtype or type_of(chunk)
+        yield replace(chunk, X=chunk.X.astype(dtype or np.float32))
     if empty:
         fail(f"{path}: no rows; {EXPECTED}")
 
@@ -76,7 +79,7 @@ class _BlockReader:
         self.values = np.empty(n_entries, dtype=np.float64)
         self.state = np.array([0, 0, 0, np.iinfo(np.int32).max, -1], dtype=np.int64)
 
-    def chunk(self, dtype: Any) -> Chunk:
+    def chunk(self) -> Chunk:
         text = np.frombuffer(self.block.text, dtype=np.uint8)
         arrays = self.targets, self.places, self.indptr[1:], self.indices, self.values, self.state
         while self.state[POSITION] < len(text):
@@ -85,7 +88,7 @@ class _BlockReader:
                 self._read_line()
         n_rows, n_entries, smallest, largest = self.state[ROWS:].tolist()
         codes = self.labels.encode(self.targets[:n_rows], self._code)
-        indices, values = self.indices[:n_entries].copy(), self.values[:n_entries].astype(dtype)
+        indices, values = self.indices[:n_entries].copy(), self.values[:n_entries].copy()
         X = sp.csr_matrix((values, indices, self.indptr[: n_rows + 1].astype(np.int32)), (n_rows, self.highest + 1))
         return Chunk(codes, X, smallest, largest)
 
