@@ -177,6 +177,14 @@ def unwritable(path: Path, error: OSError) -> KlrBenchError:
     )
 
 
+def is_encoding(name: str) -> bool:
+    """Return True if Python knows an encoding of text with this name."""
+    try:
+        return "1\n".encode(name).decode(name) == "1\n"
+    except (LookupError, ValueError):
+        return False
+
+
 def write_json(path: Path, content: Any) -> None:
     """Write a JSON file atomically; NumPy scalars and arrays become numbers and lists.
 

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import re
 import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 MOST_LINES = 5
 MOST_CHARACTERS = 2500
@@ -23,6 +26,21 @@ def announce_renaming(former: str, new: str) -> None:
     if former not in _announced:
         _announced.add(former)
         sys.stderr.write(f"{former} was renamed to {new}; the old name will be removed in {ENDS_WITH}.\n")
+
+
+def warn(text: str) -> None:
+    """Print a warning on standard error."""
+    sys.stderr.write(printable(f"warning: {text.removeprefix('warning: ')}\n"))
+
+
+@contextmanager
+def warning_lines() -> Iterator[None]:
+    """Print the Python warnings of the ``with`` block on standard error, each of them once."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        yield
+    for text in dict.fromkeys(str(one.message) for one in caught):
+        warn(text)
 
 
 def printable(text: str) -> str:

@@ -60,7 +60,8 @@ klr-bench fit data.path=FILE output=FILE    fit a classifier to a CSV file, and 
     Keys:
       data.path    the CSV file
       data.label   name or position of the label column; default: the last one
-      data.positive, data.columns, data.scale    as in klr-bench run
+      data.positive, data.columns, data.scale, data.encoding
+                   as in klr-bench run
       output       the stored model
       algorithm    default: klr; its parameters are set by, for example,
                    algorithms.klr.estimator.max_support=500
@@ -72,6 +73,7 @@ klr-bench predict model=FILE data.path=FILE output=FILE    predict with a stored
     Columns are found by name; a label column is not needed.  The output has the
     predicted class of each row, and the probability of each class.  It is
     compressed if its name ends in .csv.gz, .csv.bz2, .csv.xz or .csv.zip.
+    data.encoding is the encoding of the file; default: UTF-8
 """,
     "report": """\
 klr-bench report experiment=NAME    print tables and draw figures of results

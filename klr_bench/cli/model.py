@@ -6,7 +6,6 @@ import math
 import shlex
 import sys
 import time
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,12 +20,15 @@ from klr_bench.errors import error_context, exception_text, fail, sanitize
 from klr_bench.files import expanded, no_file, write_atomic
 from klr_bench.instantiate import check_parameters
 from klr_bench.parsing import between, parse, parse_value
-from klr_bench.printing import printable
+from klr_bench.printing import printable, warn, warning_lines
 
-FIT_KEYS = ("data.path", "data.label", "data.positive", "data.columns", "data.scale", "output", "algorithm", "seed")
-PREDICT_KEYS = ("model", "data.path", "output")
+FIT_KEYS = (
+    *("data.path", "data.label", "data.positive", "data.columns", "data.scale", "data.encoding"),
+    *("output", "algorithm", "seed"),
+)
+PREDICT_KEYS = ("model", "data.path", "data.encoding", "output")
 Seed = Annotated[int, between(0, MAX_SEED)]
-LITERAL = ("data.path", "data.label", "data.positive", "output", "algorithm")
+LITERAL = ("data.path", "data.label", "data.positive", "data.encoding", "output", "algorithm")
 """Keys whose values are taken literally; the others are parsed by Hydra, as those of a run."""
 
 
@@ -54,7 +56,7 @@ def fit(arguments: Sequence[str]) -> int:
 
     preparer = TablePreparer(data.columns, scale={None: "auto", "none": None}.get(data.scale, data.scale))
     check_parameters(substitute_gamma(estimator))
-    frame, train = read_frame(path, label_column(data))
+    frame, train = read_frame(path, label_column(data), encoding=data.encoding)
     table, y, notes = take_labels(frame, train.label, data.positive)
     with error_context(f"algorithm={values.get('algorithm', 'klr')}"):
         model_file.check_storable(make(substitute_gamma(estimator), {}, seed))
@@ -62,8 +64,12 @@ def fit(arguments: Sequence[str]) -> int:
         X = preparer.fit_transform(table)
         model_file.dump(preparer)  # refuse a table with too many columns before a long fit
         for number, note in enumerate([*notes, *describe(path, preparer.columns_)]):
-            _say(f"  {note}" if number else note)
-        classifier, begun = make(resolve_gamma(estimator, X), {}, seed), time.perf_counter()
+            if note.startswith("warning: "):
+                warn(note)
+            else:
+                _say(f"  {note}" if number else note)
+        classifier = make(resolve_gamma(estimator, X), {}, seed)
+        begun = time.perf_counter()
         classifier.fit(X, y)
         seconds = time.perf_counter() - begun
     score = getattr(classifier, "best_score_", math.nan)
@@ -83,6 +89,7 @@ def predict(arguments: Sequence[str]) -> int:
     values = _values("predict", arguments, PREDICT_KEYS, example)
     path, output = _paths(values)
     check_table(output)
+    encoding = parse(DataConfig, {"encoding": values.get("data.encoding")}, "data.").encoding
     stored = expanded(values["model"])
     if fault := no_file(stored):
         fail(f"model: {sanitize(stored, 1000)} {fault}; expected a model file of klr-bench fit.")
@@ -96,7 +103,7 @@ def predict(arguments: Sequence[str]) -> int:
         model, train = model_file.load(stored)
         if train is None:
             fail(f"{stored}: expected a file from klr-bench fit; load this {type(model).__name__} with load_model.")
-        frame, _ = read_frame(path, train=train)
+        frame, _ = read_frame(path, train=train, encoding=encoding)
         table = frame.drop(columns=train.label, errors="ignore")
         try:
             predictions = pd.DataFrame({"prediction": model.predict(table)})
@@ -167,13 +174,10 @@ def _paths(values: Mapping[str, str]) -> tuple[Path, Path]:
 def _warning_lines() -> Iterator[None]:
     """Print Python warnings as lines; convert the error of a missing library to KlrBenchError."""
     try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", UserWarning)
+        with warning_lines():
             yield
     except ImportError as error:
         fail(str(error))
-    for text in dict.fromkeys(str(one.message) for one in caught):
-        sys.stderr.write(printable(f"warning: {text}\n"))
 
 
 def _say(text: str) -> None:

@@ -121,6 +121,7 @@ def with_own_file(stem: str, entry: DatasetEntry, data: DataConfig) -> DatasetEn
         "n_features": data.n_features,
         "label_column": label_column(data),
         "columns": data.columns,
+        "encoding": data.encoding,
     }
     assert isinstance(entry.source, SourceConfig)
     changes: Plain = {"source": entry.source.model_copy(update=_not_none(source))}

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import AfterValidator, Field
 
 from klr_bench.config.splitting import MOST_ROWS, PartOfRows, Rows, SplitSpec, Stream
-from klr_bench.files import expanded
+from klr_bench.files import expanded, is_encoding
 from klr_bench.instantiate import TARGET, Parameters
 from klr_bench.parsing import DISTINCT, Brief, Check, Model, Text, Words, above, between, matching, non_empty
 from klr_bench.printing import announce_renaming
@@ -77,6 +77,7 @@ Url = Annotated[str, matching("an http(s) address", r"https?://\S+"), Check("an 
 Address = Annotated[
     str, matching("the address of a scheduler, as in tcp://HOST:8786", r"([a-z]+://)?[^\s/:]+(:[^\s/:]+)*:\d{1,5}")
 ]
+Encoding = Annotated[str, Check("an encoding that Python knows, such as cp1252 or latin-1", is_encoding)]
 Features = Annotated[int, between(1, MOST_FEATURES)]
 Bytes = Annotated[int, between(1, 2**62)]
 Budget = Annotated[int, between(1, MOST_ROWS)]
@@ -111,6 +112,7 @@ class DataConfig(Model):
     test_size: PartOfRows | None = None
     scale: Literal["standard", "minmax", "none"] | None = None
     columns: Columns | None = None
+    encoding: Encoding | None = None
 
 
 class KernelConfig(Model):
@@ -200,6 +202,7 @@ class SourceConfig(Brief):
     test_path: Path | None = None
     file_format: Literal["svmlight", "csv"] | None = None
     columns: Columns | None = None
+    encoding: Encoding | None = None
 
     @property
     def is_own_file(self) -> bool:
@@ -211,12 +214,12 @@ _ALWAYS = ("format", "name", "reference", "n_features")
 _FILES = (*_ALWAYS, "n_samples", "n_train", "train", "test")
 _GENERATED = (*_ALWAYS, "n_samples", "n_train", "generator")
 SOURCE_KEYS = {
-    "csv": (*_FILES, "label_column"),
-    "svmlight": _FILES,
+    "csv": (*_FILES, "label_column", "encoding"),
+    "svmlight": (*_FILES, "encoding"),
     "idx": _FILES,
     "generated": _GENERATED,
     "bundled": _GENERATED,
-    "file": (*_ALWAYS, "path", "test_path", "file_format", "label_column", "columns"),
+    "file": (*_ALWAYS, "path", "test_path", "file_format", "label_column", "columns", "encoding"),
 }
 """Keys that have an effect, per format."""
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,11 @@ MOST_CLASSES = 100
 """Maximum number of classes of a data set, whose indices are stored as int8."""
 NO_LABEL = frozenset({"", "na", "n/a", "nan", "null", "?"})
 """Labels (in lower case) that denote a missing value; ``none`` and ``-`` may be classes."""
+WHOLE = re.compile(r"[+-]?(0|[1-9][0-9]*)(\.0+)?")
+"""Spellings of whole numbers, which are compared by value: 1, +1 and 1.0, but not 01, a code, or 1e0."""
+LEADING_ZERO = re.compile(r"[+-]?0[0-9]")
+EXACT_DIGITS = 15
+"""Two numbers of at most 15 significant digits are equal if and only if they are equal in float64."""
 
 
 def parse_number(text: str) -> float | None:
@@ -41,27 +48,70 @@ def is_missing_label(text: str) -> bool:
     return text.lower() in NO_LABEL
 
 
-def _key(text: str) -> str | float:
-    """Return a key for comparing labels; it is the same for 1, +1 and 1.0."""
-    value = parse_number(text)
-    if value is None or not math.isfinite(value):
-        return text
-    return int(text) if re.fullmatch(r"[+-]?\d+", text) else value
+def look(text: str) -> str | Decimal:
+    """Return a number or a text without differences that are hard to see.
+
+    These are differences in case, blanks, invisible characters, Unicode forms, and spellings of a number.
+    """
+    visible = "".join(one for one in unicodedata.normalize("NFKC", text) if unicodedata.category(one) != "Cf")
+    plain = " ".join(visible.casefold().split())
+    number = _exact(plain)
+    return plain if number is None else number
+
+
+def whole_numbers(labels: Sequence[str]) -> list[int] | None:
+    """Return labels as integers, or None if the spelling of any label would change.
+
+    The integers must be in the range of int64.
+    """
+    if not all(re.fullmatch("0|-?[1-9][0-9]{0,18}", label) and -(2**63) <= int(label) < 2**63 for label in labels):
+        return None
+    return [int(label) for label in labels]
+
+
+def label_values(spellings: Sequence[str], *, numeric: bool) -> NDArray[Any]:
+    """Return labels as integers or floats if this changes no label, otherwise as strings.
+
+    `numeric` is true if all numbers are compared by value, so that ``01`` is the number 1 and not a code.
+    """
+    values = [_exact(text) for text in spellings if numeric or not LEADING_ZERO.match(text)]
+    numbers = [value for value in values if value is not None]
+    if not len({*numbers}) == len(numbers) == len(spellings):
+        return np.array(spellings)
+    if all(value == value.to_integral_value() and -(2**63) <= value < 2**63 for value in numbers):
+        return np.array([int(value) for value in numbers], dtype=np.int64)
+    return np.array([float(value) for value in numbers] if all(map(_fits_float, numbers)) else spellings)
+
+
+def _fits_float(value: Decimal) -> bool:
+    return len("".join(map(str, value.as_tuple().digits)).strip("0")) <= EXACT_DIGITS
+
+
+def _exact(text: str) -> Decimal | None:
+    """Return the exact value of a number, or None if the text is not a finite number."""
+    number = parse_number(text)
+    is_number = number is not None and (math.isfinite(number) or WHOLE.fullmatch(text))
+    return Decimal(text) if is_number else None
 
 
 class Labels:
     """Mapping from the labels of a data set to consecutive integer codes, starting at 0.
 
-    The codes are assigned in the order in which the labels first occur.  Numbers are compared by value: ``+1``, ``1``
-    and ``1.0`` are one label, spelled as in its first occurrence.  The labels in `first` get the first codes; if
-    `closed`, no others are allowed.  With `drop_missing`, a missing label has the code -1.
+    The codes are assigned in the order in which the labels first occur.  Whole numbers are compared by value: ``+1``,
+    ``1`` and ``1.0`` are one label, spelled as in its first occurrence.  All other labels are compared as text, so that
+    ``01`` and ``1`` are two; with `numeric`, as in the LIBSVM format, all numbers are compared by value.  The labels in
+    `first` get the first codes; if `closed`, no others are allowed.  With `drop_missing`, a missing label has the code
+    -1.
     """
 
-    def __init__(self, first: Sequence[str] = (), *, closed: bool = False, drop_missing: bool = False) -> None:
+    def __init__(
+        self, first: Sequence[str] = (), *, closed: bool = False, drop_missing: bool = False, numeric: bool = False
+    ) -> None:
         self.spellings: list[str] = []
+        self.numeric = numeric
         self.dropped: Counter[str] = Counter()
         """Number of rows that were dropped for each spelling of a missing label."""
-        self._codes: dict[str | float, int] = {}
+        self._codes: dict[str | Decimal, int] = {}
         self._closed, self._drop_missing = False, drop_missing
         for text in first:
             self.code(text)
@@ -73,21 +123,26 @@ class Labels:
         self.dropped.update({text: n_rows} if dropped else {})
         return dropped
 
+    def dropped_rows(self) -> str:
+        """Return a phrase such as "27 rows without a label ('NA')", or "" if no row was dropped."""
+        n, spellings = self.dropped.total(), [repr(text) if text else "empty" for text in self.dropped]
+        return f"{n:,} {'row' if n == 1 else 'rows'} without a label ({', '.join(spellings)})" if n else ""
+
     def code(self, text: str) -> int:
         """Return the integer code of a label; a new label gets the next code.
 
         Raises ValueError if the label is invalid or not allowed.
         """
-        known = self._codes.get(text)
-        if known is not None:
-            return known
+        code = self._codes.get(text)
+        if code is not None:
+            return code
         if self._drop_missing and is_missing_label(text):
             return -1
-        value = parse_number(text)
-        if is_missing_label(text) or len(text) > LONGEST_LABEL or (value is not None and not math.isfinite(value)):
+        value = _exact(text) if len(text) <= LONGEST_LABEL else None
+        if is_missing_label(text) or (value is None and (len(text) > LONGEST_LABEL or parse_number(text) is not None)):
             message = f"{sanitize(repr(text))} is not a valid label"
             raise ValueError(message)
-        key = _key(text)
+        key = value if value is not None and (self.numeric or WHOLE.fullmatch(text)) else text
         if key not in self._codes:
             if self._closed or len(self.spellings) == MOST_LABELS:
                 message = (
@@ -99,16 +154,28 @@ class Labels:
         self._codes[text] = self._codes[key]
         return self._codes[text]
 
+    def lookalikes(self) -> list[str]:
+        """Return a warning if labels look alike (see `look`)."""
+        alike: dict[str | Decimal, list[str]] = {}
+        for spelling in self.spellings:
+            alike.setdefault(look(spelling), []).append(spelling)
+        groups = [" and ".join(first_ten([*map(repr, names)])) for names in alike.values() if len(names) > 1]
+        if not groups:
+            return []
+        listed = ", ".join(first_ten(groups))
+        return [f"warning: labels that look alike are different classes: {listed}; correct them if they are one class"]
+
     def encode(self, values: NDArray[np.float64], code_of: Callable[[int], int]) -> NDArray[np.int32]:
         """Return the integer codes of an array of labels.
 
-        `values` (n,) contains the numeric labels, and NaN for each label that is not a number.  For these, and for
-        labels that have no code yet, `code_of(row)` must return the code of the label in the given row.
+        `values` (n,) contains the labels that are numbers of at most 15 digits, and NaN for each other label.  For
+        these, and for labels that have no code yet, `code_of(row)` must return the code of the label in the given row.
         """
         codes = np.full(len(values), -1, dtype=np.int32)
         for code, spelling in enumerate(self.spellings[:MOST_COMPARED]):
-            if (value := parse_number(spelling)) is not None:
-                codes[values == value] = code
+            value = _exact(spelling)
+            if value is not None and _fits_float(value):
+                codes[values == float(value)] = code
         for row in np.flatnonzero(codes < 0).tolist():
             codes[row] = code_of(row)
         return codes
@@ -150,8 +217,11 @@ def encode_targets(
         without = first_ten(_sorted([name for code, name in enumerate(names) if code not in present]))
         counted = f"{len(names)} {'class' if len(names) == 1 else 'classes'}"
         absent = f", with no training rows for {', '.join(without)}" if without else ""
+        rows = labels.dropped_rows()
+        dropped = f" Left out: {rows}, which counts as missing; rename it if it is a class." if rows else ""
         advice = f" The labels are in {column}; set data.label=NAME to use another column." if column else ""
-        fail(f"{where}: expected 2 to {MOST_CLASSES} classes in the training file, got {counted}{absent}.{advice}")
+        expected = f"{where}: expected 2 to {MOST_CLASSES} classes in the training file"
+        fail(f"{expected}, got {counted}{absent}.{dropped}{advice}")
     return y.astype(np.int8), tuple(classes)
 
 
@@ -162,7 +232,7 @@ def select_labels(
 
     Each part is a pair (X, codes), such as the training rows and the test rows.
     """
-    selected = Labels()
+    selected = Labels(numeric=labels.numeric)
     new = np.full(len(labels.spellings), -1)
     for label in only:
         code = code_of_label(labels, label, where, "only")
@@ -171,27 +241,29 @@ def select_labels(
 
 
 def code_of_label(labels: Labels, label: Any, where: str, setting: str) -> int:
-    """Return the integer code of a label, ignoring case if there is no exact match.
+    """Return the integer code of a label.
 
-    Raises KlrBenchError with the name of the setting if the label does not occur.
+    It is the same label or, if there is none, an equal number or the same text in another case.  Raises KlrBenchError
+    with the name of the setting if the label does not occur.
     """
     text, spellings = str(label).strip(), labels.spellings
-    same = [code for code, spelling in enumerate(spellings) if _key(spelling) == _key(text)]
-    same = same or [code for code, spelling in enumerate(spellings) if spelling.casefold() == text.casefold()]
+    same: list[int] = []
+    views: tuple[Callable[[str], object], ...] = (str, _exact, str.casefold)
+    for view in views:
+        if not same and (value := view(text)) is not None:
+            same = [code for code, spelling in enumerate(spellings) if view(spelling) == value]
     if len(same) != 1:
-        fail(
-            f"{where}: no row has the label {sanitize(repr(str(label)))} ({setting})."
-            f"{nearest(text, first_ten(spellings))}"
-        )
+        problem = f"{len(same)} labels equal" if same else "no row has the label"
+        fail(f"{where}: {problem} {sanitize(repr(str(label)))} ({setting}).{nearest(text, first_ten(spellings))}")
     return same[0]
 
 
 def _sorted(names: Sequence[str]) -> list[str]:
-    keys: dict[str, Any] = {name: _key(name) for name in names}
-    return sorted(names, key=str if any(isinstance(key, str) for key in keys.values()) else keys.__getitem__)
+    numbers = {name: number for name in names if (number := _exact(name)) is not None}
+    return sorted(names, key=(lambda name: (numbers[name], name)) if len(numbers) == len(names) else str)
 
 
-def first_ten(names: Sequence[str]) -> list[str]:
-    """Return at most ten names for a message, followed by "..." if there are more."""
-    first = [sanitize(name, 50) for name in names[:10]]
+def first_ten(names: Sequence[str], most: int = 50) -> list[str]:
+    """Return at most ten names, of at most `most` characters, and "..." if there are more."""
+    first = [sanitize(name, most) for name in names[:10]]
     return first if len(names) <= 10 else [*first, "..."]

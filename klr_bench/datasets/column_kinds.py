@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +18,18 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from klr_bench.datasets.class_labels import LARGEST, first_ten
-from klr_bench.datasets.columns import FEW_VALUES, MOST_COUNTED, ColumnProfile, amount_value, is_missing, parse_numbers
+from klr_bench.datasets.class_labels import LARGEST, first_ten, look
+from klr_bench.datasets.columns import (
+    BOOLEANS,
+    CATEGORY,
+    FEW_VALUES,
+    MOST_COUNTED,
+    STRING,
+    ColumnProfile,
+    amount_value,
+    is_missing,
+    parse_numbers,
+)
 from klr_bench.datasets.readers.layout import Layout
 from klr_bench.errors import fail, nearest, sanitize
 from klr_bench.parsing import check_choice
@@ -30,6 +41,12 @@ MOST_VALUES = 100
 """Maximum number of values of a text column that get a feature of their own; rarer values share one."""
 FEW_ROWS, SMALL_SHARE = 5, 0.01
 """A text value is rare if it occurs in fewer than 5 rows and in less than 1 % of the rows of a column."""
+NUMBERS_OF_BOOLEANS = {"1": "True", "0": "False", "1.0": "True", "0.0": "False"}
+"""Further spellings in a column of truth values."""
+UNKNOWN = 0.5
+"""Feature of a text column of two values for any other value; its values are 0 and 1."""
+NO_VALUES, CONSTANT, REQUESTED = "no values", "the same value in all rows", "as requested by"
+"""Reasons for leaving a column out that are no guesses."""
 MOST_UNITS = 10
 """Maximum number of units in a column of numbers; with more, the values are taken for codes such as 12a and 7c."""
 
@@ -46,6 +63,8 @@ class Column:
     """Reason for leaving the column out, or for treating numbers as text."""
     values: tuple[str, ...] = ()
     """Values of a text column that get a feature; an empty string stands for a missing value."""
+    zero: str | None = None
+    """Value that is 0 in the only feature of a text column of two values."""
     rare: tuple[str, ...] = ()
     """Values of a text column that share the last feature."""
     n_missing: int = 0
@@ -65,24 +84,63 @@ class Column:
             return [self.name]
         return [f"{self.name}_{value or 'nan'}" for value in self.values] + [f"{self.name}_rare"] * bool(self.rare)
 
+    @property
+    def is_guessed(self) -> bool:
+        """True if the column is left out because of a guess."""
+        return self.kind == LEAVE_OUT and not self.why.startswith((NO_VALUES, CONSTANT, REQUESTED))
+
     def features(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Convert the strings of the column to features, an array of shape (n, width).
 
         In a column of numbers, a missing value becomes NaN, and any other string that is not a number becomes infinity.
+        In a column of text, a value that has no feature is 0 in all of them, or UNKNOWN in the only one.
         """
         if self.kind == NUMBER:
             numbers = None if self.unit else parse_numbers(texts)
             if numbers is None:
                 numbers = np.array([math.nan if is_missing(text) else self._number(text) for text in texts])
             return numbers[:, None]
-        places = {value: place for place, value in enumerate(self.values)} | dict.fromkeys(self.rare, len(self.values))
-        codes = np.array([places.get("" if is_missing(text) else text, -1) for text in texts])
+        code_of = self._codes(texts)
+        codes = np.array([code_of[text] for text in texts])
         columns: NDArray[np.float64] = (codes[:, None] == np.arange(self.width)).astype(np.float64)
+        if self.zero is not None:
+            columns = np.array([0.0, 1.0, UNKNOWN])[codes][:, None]
         return columns
+
+    def unseen(self, texts: Sequence[str]) -> Counter[str]:
+        """Count the strings that the training rows do not have.
+
+        An empty string stands for a missing value.
+        """
+        if self.kind == NUMBER:
+            n_missing = 0 if self.n_missing else sum(map(is_missing, texts))
+            return Counter({"": n_missing} if n_missing else {})
+        code_of = self._codes(texts)
+        return Counter("" if is_missing(text) else text for text in texts if code_of[text] < 0)
+
+    def _codes(self, texts: Sequence[str]) -> dict[str, int]:
+        """Map the strings of a column of text to the places of their values, or to -1."""
+        places = {value: place for place, value in enumerate(self._known)}
+        truth = {**BOOLEANS, **NUMBERS_OF_BOOLEANS} if {*places} - {""} == {*BOOLEANS.values()} else BOOLEANS
+        values = {text: "" if is_missing(text) else truth.get(text.lower(), text) for text in set(texts)}
+        return {text: min(places.get(value, -1), len(self.values)) for text, value in values.items()}  # rare ones last
+
+    @property
+    def _known(self) -> tuple[str, ...]:
+        return (*(() if self.zero is None else (self.zero,)), *self.values, *self.rare)
 
     def _number(self, text: str) -> float:
         value = amount_value(text, self.unit, commas=self.commas)
         return math.inf if value is None else value
+
+    def describe_unseen(self, counts: Counter[str]) -> str:
+        """Describe the strings counted by `unseen`, with the values that look alike."""
+        alike = {look(value): f" (but {value!r} occurs)" for value in self._known}
+        texts = [
+            f"{text!r}{alike.get(look(text), '')}" if text else "missing values" for text, _ in counts.most_common()
+        ]
+        n = counts.total()
+        return f"{self.name}: {', '.join(first_ten(texts))} in {n:,} {'row' if n == 1 else 'rows'}"
 
     def check(self, features: NDArray[np.float64], cell: Callable[[int], str]) -> None:
         """Raise KlrBenchError if a feature is too large; `cell` describes the value in a row."""
@@ -92,6 +150,17 @@ class Column:
                 f"{cell(wrong[0])} is not a number{_with_unit(self.unit)} between -{LARGEST:g} and {LARGEST:g}; "
                 f"{_remedy(self.unit)}, or leave it empty."
             )
+
+
+def unseen_values(counts: Mapping[Column, Counter[str]]) -> str | None:
+    """Return a warning that names the values of `Column.unseen`, or None if there are none."""
+    parts = [column.describe_unseen(unseen) for column, unseen in counts.items() if unseen]
+    if not parts:
+        return None
+    return (
+        f"values that the training rows do not have: {'; '.join(first_ten(parts, 300))}. A text counts as none of the "
+        "values of its column, a missing number as the median"
+    )
 
 
 def describe(path: Path | None, columns: Sequence[Column]) -> list[str]:
@@ -161,7 +230,9 @@ def choose_column(
 
     `requested` is the kind that the user has set, or None.  Raises KlrBenchError for values that are unclear.
     """
-    free, counts, units, n_present = requested is None, profile.counts, profile.units, profile.n_present
+    free, counts, units, n_present = requested is None, profile.merged_counts, profile.units, profile.n_present
+    category = free and profile.declared == CATEGORY
+    codes = free and profile.declared == STRING and profile.whole  # whole numbers that are strings on purpose
 
     def column(kind: str, why: str = "", **more: Any) -> Column:
         return Column(place, name, kind, why, n_missing=profile.n_missing, **more)
@@ -174,19 +245,23 @@ def choose_column(
         cell = describe_cell(path, layout, value[0], place, value[1])
         fail(f"{cell} {reason}, or leave the column out with {setting(LEAVE_OUT)}.")
 
-    if requested == LEAVE_OUT or n_present == 0:
-        by = "data.columns" if path else "columns"
-        return column(LEAVE_OUT, "no values" if n_present == 0 else f"as requested by {by}")
+    if requested == LEAVE_OUT:
+        return column(LEAVE_OUT, f"{REQUESTED} {'data.columns' if path else 'columns'}")
+    if n_present == 0:
+        return column(LEAVE_OUT, NO_VALUES)
     if counts is not None and len(counts) == 1 and not profile.n_missing:
-        return column(LEAVE_OUT, "the same value in all rows")
+        return column(LEAVE_OUT, CONSTANT)
+    if category:
+        levels = f"more than {MOST_COUNTED:,} categories"
+        return column(LEAVE_OUT, levels) if counts is None else _text_column(column, counts, profile)
     if free and (why := profile.reason_to_leave_out(layout.header[place] if layout.header else name)):
         return column(LEAVE_OUT, why)
     commas = profile.commas == "thousands" or (requested == NUMBER and profile.commas == "either")
     unit = next(iter(units), "")
     n_numbers, other = profile.numbers(commas=commas)
-    if requested != TEXT and other is None:
+    if requested != TEXT and other is None and not codes:
         return column(NUMBER, unit=unit, commas=commas)
-    if other and (requested == NUMBER or (free and n_numbers >= MOSTLY * n_present)):
+    if other and (requested == NUMBER or (free and n_numbers >= MOSTLY * n_present and not codes)):
         share = f", unlike {n_numbers:,} of the {n_present:,} values in the column" if free else ""
         refuse(other, f"is not a number{_with_unit(unit)}{share}; {_remedy(unit)}")
     mixed = ""
@@ -208,13 +283,18 @@ def choose_column(
     if counts is None:
         where = f"{path}: {name}" if path else f"column {name!r}"
         fail(f"{where}: expected at most {MOST_COUNTED:,} different strings, got more; leave the column out.")
+    return _text_column(column, counts, profile, mixed)
+
+
+def _text_column(column: Callable[..., Column], counts: Counter[str], profile: ColumnProfile, why: str = "") -> Column:
     values = sorted(counts, key=lambda value: (-counts[value], value))
-    if len(values) == 2 and not profile.n_missing:
-        return column(TEXT, mixed, values=tuple(values[1:]))  # a column with two values needs only one binary feature
-    least = min(FEW_ROWS, SMALL_SHARE * n_present)
+    if len(values) == 2 and not profile.n_missing:  # one feature is enough
+        one, zero = ("True", "False") if {*values} == {*BOOLEANS.values()} else (values[1], values[0])
+        return column(TEXT, why, values=(one,), zero=zero)
+    least = min(FEW_ROWS, SMALL_SHARE * profile.n_present)
     n_frequent = min(sum(counts[value] >= least for value in values) or len(values), MOST_VALUES)
     frequent, rare = values[:n_frequent], values[n_frequent:]
-    return column(TEXT, mixed, values=tuple(frequent + [""] * bool(profile.n_missing)), rare=tuple(rare))
+    return column(TEXT, why, values=tuple(frequent + [""] * bool(profile.n_missing)), rare=tuple(rare))
 
 
 def describe_cell(path: Path | None, layout: Layout, line: object, place: int, value: object) -> str:

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,8 +17,12 @@ from klr_bench.datasets.class_labels import parse_number
 
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?", "-"})
 """Texts (in lower case) that denote a missing value."""
+BOOLEANS = {"true": "True", "false": "False"}
+"""Spelling of truth values, which are compared in lower case."""
 MOST_COUNTED = 1000
 """Maximum number of different values of a column that are counted."""
+MOST_EXACT = 2**53
+"""Largest number up to which float64 represents all integers."""
 FEW_VALUES = 20
 """Number of different values that a text column may always have, even with few rows."""
 DATE = re.compile(
@@ -25,22 +30,27 @@ DATE = re.compile(
     r"([ T]\d{1,2}:\d\d(:\d\d(\.\d+)?)?)?( ?(Z|UTC|[+-]\d\d:?\d\d))?"
 )
 IDENTIFIER = re.compile(
-    r"(?i:(.*[^a-z0-9])?(id|uuid|guid|key|index|row|rowid))|.*[a-z0-9](ID|Id|UUID|Guid|Key)"
+    r"(?i:(.*[^a-z0-9])?(id|uuid|guid|key))|.*[a-z0-9](ID|Id|UUID|Guid|Key)"
     r"|(?i:(user|customer|client|patient|passenger|person|employee|student|subject|account|order|transaction|session"
-    r"|product|item|record|sample|case|loan)id)"
+    r"|product|item|record|sample|case|loan|row)id)"
+    r"|(?i:|index|level_0|row|row.?num(ber)?|unnamed: \d+)"
 )
-"""Names of identifier columns: the last word is ``id`` or similar, but ``humid`` does not match."""
+"""Names of identifier columns: the last word is ``id`` or similar, but ``humid`` does not match.
+
+Names such as ``index`` must match as a whole, because a ``heat_index`` is a measurement.
+"""
 MOST_FORMS = 50
 """Maximum number of different units of a column that are counted."""
-_BYTE = r"\\x[89a-f][0-9a-f]"  # the escape sequence by which the reader replaces an invalid UTF-8 byte
-_BEFORE = rf"(?:[A-Z]{{0,3}}(?:[$€£¥₹₩₽₺₪₫₴₦฿¢]|{_BYTE})|[A-Z]{{3}}(?=\s))"
-_WORD = rf"(?:{_BYTE}|[^\d\s.,:;+()#\\-]){{1,10}}"
+_BEFORE = r"(?:[A-Z]{0,3}[$€£¥₹₩₽₺₪₫₴₦฿¢]|[A-Z]{3}(?=\s))"
+_WORD = r"[^\d\s.,:;+()#\\-]{1,10}"
 _AFTER = rf"(?![/_]){_WORD}[23]?(?: {_WORD})?"
 _DIGITS = r"(?:[0-9]+(?:[.,'\u2019\s][0-9]+)*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _AMOUNT = re.compile(rf"([+-]?)({_BEFORE})?\s?([+-]?)({_DIGITS})\s?({_AFTER})?")
 _SPACED = re.compile(r"[0-9]{1,3}(?:(['\u2019\s])[0-9]{3})(?:\1[0-9]{3})*(?:[.,][0-9]+)?")
 _THOUSANDS = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?")
 _DECIMAL = re.compile(r"[0-9][0-9.]*,[0-9]+|[0-9]{1,3}(?:\.[0-9]{3}){2,}")
+CATEGORY, STRING, DATES = ("category", "string", "dates")
+"""Types of columns that say what the values are."""
 COMMA = ("thousands", "decimal", "either")
 """Possible meanings of a comma in a number; ``either`` is a single comma before three digits, as in 4,799."""
 
@@ -118,6 +128,10 @@ class ColumnProfile:
     """True if each number equals the number in the previous row plus 1."""
     last: float = math.nan
     """Number in the previous row."""
+    declared: str = ""
+    """CATEGORY or STRING if the type of the column says what its values are; "" if this must be guessed."""
+    distinct: list[NDArray[Any]] | None = field(default_factory=list)
+    """Batches of whole numbers; None if there are others, or if a number occurs twice in a batch."""
 
     def add(self, lines: Sequence[int], texts: Sequence[str]) -> None:
         """Update the statistics with the values and line numbers of a batch of rows."""
@@ -137,10 +151,11 @@ class ColumnProfile:
             for line, text in rows:
                 self._add_text(line, text)
         elif rows:
-            self._add_numbers(numbers, rows[0])
+            exact = np.abs(numbers).max() <= MOST_EXACT
+            self._add_numbers(numbers, rows[0], numbers if exact else np.array([text for _, text in rows]))
 
-    def set_numbers(self, lines: Sequence[int], values: NDArray[np.float64]) -> None:
-        """Set the statistics to those of an array of numbers, in which NaN denotes a missing value."""
+    def set_numbers(self, lines: Sequence[int], values: NDArray[Any]) -> None:
+        """Set the statistics to those of an array of integers or floats, in which NaN is missing."""
         present = np.flatnonzero(~np.isnan(values))
         numbers = values[present]
         self.n, self.n_missing, self.dates = len(values), len(values) - len(present), not len(present)
@@ -150,7 +165,7 @@ class ColumnProfile:
         else:
             self.counts = Counter(dict(zip(map(text_of, different), counts.tolist(), strict=True)))
         if len(present):
-            self._add_numbers(numbers, (lines[present[0]], text_of(numbers[0])))
+            self._add_numbers(numbers, (lines[present[0]], text_of(numbers[0])), numbers)
 
     def _add_text(self, line: int, text: str) -> None:
         parts = parse_amount(text)
@@ -161,26 +176,55 @@ class ColumnProfile:
         self.first.setdefault(form, (line, text))
         self.marks |= {parts.mark} if parts else set()
 
-    def _add_numbers(self, numbers: NDArray[np.float64], first: tuple[int, str]) -> None:
+    def _add_numbers(self, numbers: NDArray[Any], first: tuple[int, str], exact: NDArray[Any]) -> None:
+        """Update the statistics with numbers.
+
+        `exact` holds the numbers, or strings if float64 does not resolve them.
+        """
         self.forms["", False] += len(numbers)
         self.first.setdefault(("", False), first)
         sizes = np.abs(numbers)
         self.marks |= {"large"} if (sizes >= 1000).any() else {"hundreds"} if (sizes >= 100).any() else set()
         self.whole = self.whole and bool((numbers == np.round(numbers)).all())
-        with np.errstate(invalid="ignore"):  # of two infinite values
-            steps = np.diff(numbers, prepend=numbers[0] - 1 if math.isnan(self.last) else self.last)
+        if self.distinct is not None:
+            self.distinct.append(exact)
+            self.distinct = self.distinct if self.whole and _all_different(exact) else None
+        with np.errstate(invalid="ignore", over="ignore"):  # of two infinite values, or of unsigned integers
+            steps = np.diff(numbers, prepend=numbers[:1] - 1 if math.isnan(self.last) else [self.last])
         self.stepped, self.last = self.stepped and bool((steps == 1).all()), float(numbers[-1])
 
     def reason_to_leave_out(self, name: str) -> str | None:
-        """Return a reason to leave out the column, such as "row numbers", or None to keep it."""
+        """Return a reason to leave out the column, such as "row numbers", or None to keep it.
+
+        The values must be consecutive whole numbers, or whole numbers or texts that are all different under a name of
+        identifiers (or none).
+        """
         if self.whole and self.n >= FEW_VALUES and self.stepped and not self.n_missing:
             return "row numbers"
-        if not IDENTIFIER.fullmatch(name) and name:
+        kept = self.forms["", False] and not self.whole
+        if kept or not IDENTIFIER.fullmatch(name) or not self.all_different:
             return None
-        if self.whole and self.n >= FEW_VALUES and (self.counts is None or len(self.counts) > self.n_present / 2):
-            return "row numbers"
-        different = self.counts is not None and len(self.counts) == self.n_present
-        return "identifiers, all different" if different and (self.whole or not self.forms["", False]) else None
+        return "row numbers" if self.whole and self.n >= FEW_VALUES else "identifiers, all different"
+
+    @property
+    def merged_counts(self) -> Counter[str] | None:
+        """Counts of the values, in which the spellings of a truth value are one value."""
+        if self.counts is None:
+            return None
+        merged: Counter[str] = Counter()
+        for text, count in self.counts.items():
+            merged[BOOLEANS.get(text.lower(), text)] += count
+        return merged
+
+    @property
+    def all_different(self) -> bool:
+        """True if no value occurs twice.
+
+        False for more than MOST_COUNTED values that are not whole numbers.
+        """
+        if self.counts is not None:
+            return len(self.counts) == self.n_present
+        return self.whole and bool(self.distinct) and _all_different(np.concatenate(self.distinct or []))
 
     @property
     def n_present(self) -> int:
@@ -215,8 +259,13 @@ class ColumnProfile:
         return sum(self.forms[form] for form in forms), min(others, default=None)
 
 
+def _all_different(values: NDArray[Any]) -> bool:
+    return len(np.unique(values)) == len(values)
+
+
 def text_of(value: Any) -> str:
     """Convert a value to the string that a CSV file would contain, such as 3 for 3.0."""
+    value = float(value) if isinstance(value, Fraction) else value
     is_float = isinstance(value, float | np.floating)
     return np.format_float_positional(value, trim="-") if is_float else str(value).strip()
 

@@ -1,4 +1,4 @@
-"""Read plain files, and files compressed with xz, gzip or bzip2.
+"""Read plain files, and files compressed with xz, gzip or bzip2, as bytes or as text.
 
 The compression is detected from the content of a file, not from its name.  Files that would exhaust the memory or the
 disk are rejected: those that decompress to far more than their size, and those with extremely long lines.
@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, AnyStr, BinaryIO
+from typing import IO, Any, AnyStr, BinaryIO, TextIO
 
 from klr_bench.errors import KlrBenchError
 from klr_bench.files import open_regular
@@ -28,7 +28,11 @@ LONGEST_LINE = 1 << 22  # characters
 _OPENERS: dict[bytes, Callable[[Any], Any]] = {
     b"\xfd7zXZ\x00": lzma.open,
     b"\x1f\x8b": gzip.open,
-    b"BZh": bz2.open,
+    **{
+        b"BZh%d%s" % (level, block): bz2.open
+        for level in range(1, 10)
+        for block in (b"1AY&SY", b"\x17rE8P\x90")  # the first block, or the end of empty content
+    },
 }
 MAGIC = tuple(_OPENERS)
 
@@ -59,6 +63,22 @@ class _Decompressed(io.RawIOBase):
         return n
 
 
+class _Recoded(io.RawIOBase):
+    """Stream of the UTF-8 bytes of a text in another encoding."""
+
+    def __init__(self, stream: BinaryIO, encoding: str) -> None:
+        self._text, self._waiting = io.TextIOWrapper(stream, encoding, newline=""), b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        waiting = self._waiting or self._text.read(CHUNK).encode()
+        n = min(len(buffer), len(waiting))
+        buffer[:n], self._waiting = waiting[:n], waiting[n:]
+        return n
+
+
 def lines(stream: IO[AnyStr], path: Path) -> Iterator[AnyStr]:
     """Yield the lines of a file.  Raises KlrBenchError for a line that is too long."""
     number = 0
@@ -85,7 +105,7 @@ def open_plain(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
     """
     try:
         with open_regular(path) as raw:
-            start = raw.peek(6)
+            start = raw.peek(10)
             opener = next((opener for magic, opener in _OPENERS.items() if start.startswith(magic)), None)
             if opener:
                 yield io.BufferedReader(_Decompressed(opener(raw), raw, path), CHUNK), raw
@@ -102,7 +122,47 @@ def open_plain(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
 def is_compressed(path: Path) -> bool:
     """Return True if a file is compressed, which its first bytes tell.  Raises OSError."""
     with open_regular(path) as file:
-        return file.peek(6).startswith(MAGIC)
+        return file.peek(10).startswith(MAGIC)
+
+
+@contextmanager
+def open_utf8(path: Path, encoding: str | None) -> Iterator[BinaryIO]:
+    """Open a plain or compressed text, and yield a stream of its UTF-8 bytes.
+
+    `encoding` is the encoding of the file; None is UTF-8, whose bytes are not checked.  Raises DamagedFileError, and
+    KlrBenchError where the text is not in its encoding, also if the ``with`` block raises UnicodeDecodeError.
+    """
+    try:
+        with open_plain(path) as (stream, _):
+            yield stream if encoding is None else io.BufferedReader(_Recoded(stream, encoding), CHUNK)
+    except UnicodeError as error:  # UTF-16 without a byte order mark is not a UnicodeDecodeError
+        raise not_decodable(path, encoding) from error
+
+
+@contextmanager
+def open_text(path: Path, encoding: str | None) -> Iterator[TextIO]:
+    """Open a plain or compressed text; line ends are not translated.
+
+    Raises the same errors as `open_utf8`.
+    """
+    with open_utf8(path, encoding) as stream, io.TextIOWrapper(stream, "utf-8-sig", newline="") as text:
+        yield text
+
+
+def not_decodable(path: Path, encoding: str | None) -> KlrBenchError:
+    """Return a KlrBenchError that names the first line and byte in another encoding."""
+    name = encoding or "UTF-8"
+    setting = "data.encoding= (encoding= of stream, or of a source)"
+    advice = f"Set {setting} to the encoding of the file, such as cp1252 or latin-1."
+    if "\n".encode(name) == b"\n":
+        with open_plain(path) as (stream, _):
+            for number, line in enumerate(lines(stream, path), 1):
+                try:
+                    line.decode(name)
+                except UnicodeDecodeError as error:
+                    where = f"line {number}: byte {error.start + 1} of the line, {line[error.start]:#04x},"
+                    return KlrBenchError(f"{path}, {where} is not {name} text. {advice}")
+    return KlrBenchError(f"{path}: expected {name} text, got another encoding. {advice}")
 
 
 def plain_chunks(path: Path) -> Iterator[tuple[bytes, int]]:

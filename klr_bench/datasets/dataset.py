@@ -22,7 +22,7 @@ from klr_bench.datasets.download import UNKNOWN, fetch, files, verify
 from klr_bench.datasets.generators import generate
 from klr_bench.datasets.identity import identified
 from klr_bench.datasets.parsed import load_or_parse
-from klr_bench.datasets.readers import READER_VERSION, TABLE_VERSION, Arrays, Reading, as_float32, check_text, read
+from klr_bench.datasets.readers import READER_VERSION, TABLE_VERSION, Arrays, Reading, check_text, compact, read
 from klr_bench.errors import KlrBenchError, fail, sanitize
 from klr_bench.files import expanded, matching, no_file
 from klr_bench.instantiate import TARGET, Parameters
@@ -38,7 +38,7 @@ class Dataset:
     """A data set in memory: features, targets and, if known, the official training set size."""
 
     name: str
-    X: Any  # features (n, d), float32: C-contiguous array, or CSR with sorted indices; may be memory-mapped
+    X: Any  # features (n, d), float32 or float64: C-contiguous array, or CSR with sorted indices; may be memory-mapped
     y: NDArray[np.int8]  # targets (n,): -1 and +1, or 0, 1, ... if there are more than two classes
     classes: tuple[str, ...]  # class labels as written in the file, in increasing order of their values in y
     n_train_official: int | None  # number of rows of the official training set, which precede the test rows
@@ -132,6 +132,7 @@ def streamed(
         classes=split.classes,
         cache=None if known else cache / "streams",
         skip_rows=skip_rows,
+        encoding=source.encoding,
     )
     labels = Labels()
     spellings = (np.format_float_positional(one, trim="-") if isinstance(one, float) else one for one in rows.classes)
@@ -205,6 +206,7 @@ def _reading(config: DatasetConfig) -> Reading:
         config.only,
         TABLE_VERSION if source.is_own_file else 0,
         source.columns,
+        source.encoding,
     )
 
 
@@ -213,7 +215,7 @@ def _sha256s(paths: Sequence[Path], config: DatasetConfig) -> list[str]:
     if not config.source.is_own_file:
         return [stamped_sha256(path) or "" for path in paths]
     try:
-        check_text(paths)  # binary files are rejected before they are hashed
+        check_text(paths, config.source.encoding)  # other files are rejected before they are hashed
         return [content_sha256(path, state_of(path), sampled=config.is_stream) for path in paths]
     except (OSError, DamagedFileError) as error:
         path = getattr(error, "path", None) or getattr(error, "filename", None) or paths[0]
@@ -242,7 +244,7 @@ def _generated(name: str, config: DatasetConfig) -> Arrays:
     call = source.generator or {}
     with _call_errors(f"{name}: its generator", call):
         X, targets, *relevant = generate(call, f"{name}: generator.")
-        X = as_float32(X)
+        X = compact(X)
     declared = (source.n_samples or X.shape[0], source.n_features or X.shape[1])
     if X.shape != declared or len(targets) != X.shape[0]:
         fail(

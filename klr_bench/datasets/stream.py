@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,14 +19,14 @@ from sklearn.utils import check_scalar
 
 from klr_bench.config.models import MOST_FEATURES
 from klr_bench.datasets.cache import disk_errors, suffixed
-from klr_bench.datasets.class_labels import Labels, code_of_label, parse_number
+from klr_bench.datasets.class_labels import Labels, code_of_label, label_values
 from klr_bench.datasets.compression import DamagedFileError
 from klr_bench.datasets.readers import check_text, csv, detect_format, svmlight
 from klr_bench.datasets.readers.chunks import Chunk, rechunk
 from klr_bench.datasets.readers.layout import Layout, check_width, layout_of
 from klr_bench.datasets.stream_cache import DamagedCacheError, Scan, StreamCache
 from klr_bench.errors import KlrBenchError, fail, sanitize
-from klr_bench.files import expanded, matching
+from klr_bench.files import expanded, is_encoding, matching
 
 logger = logging.getLogger(__name__)
 
@@ -44,6 +45,7 @@ def stream(
     classes: Any = None,
     cache: str | Path | None = None,
     skip_rows: int = 0,
+    encoding: str | None = None,
 ) -> Stream:
     """Read svmlight or CSV files in chunks; the files may be larger than memory.
 
@@ -68,22 +70,28 @@ def stream(
     positive : str, number or None, default=None
         The label that becomes +1; all others become -1.  None leaves the labels unchanged.
     classes : sequence or None, default=None
-        All labels, without duplicates, such as [-1, 1].
+        All labels, without duplicates, such as [-1, 1].  With numbers, the labels of CSV files are compared as numbers,
+        as those of svmlight files always are; otherwise ``01`` and ``1`` are two classes, and 1 and 1.0 are one.
     cache : str, Path or None, default=None
         Folder for the parsed rows.  A pass that reaches the end of the files writes them, unless another process is
         writing them.  Later streams of the same files with the same ``format`` and ``label_column`` read the parsed
         rows instead of the text.
     skip_rows : int, default=0
         Number of rows to skip at the beginning, >= 0, such as the rows that an interrupted fit has already used.
+    encoding : str or None, default=None
+        Encoding of the files, such as "cp1252"; None is UTF-8.
 
     Returns
     -------
     Stream
         Iterable over chunks (X, y); each iteration starts from the beginning.  X is float32 (n, n_features), an array
-        for CSV files and CSR with sorted indices for svmlight files.  y (n,) holds the labels as numbers, or as strings
-        if any label is not a number.  The attribute ``classes`` holds all labels, sorted, and ``n_features`` is the
-        number of columns of X.  If the parameter ``classes`` (or, for svmlight, ``n_features``) is not given, they are
-        determined by a first pass over the text or read from the cache.
+        for CSV files and CSR with sorted indices for svmlight files.  It is float64 if float32 has too few digits for a
+        column, such as times in seconds since 1970; the first 2 MiB of text decide.  y (n,) holds the
+        labels as numbers, or as strings if a label is not a number or would change, such as ``01``.  The attribute
+        ``classes`` holds all labels, sorted, and ``n_features`` is the number of columns of X.  If the parameter
+        ``classes`` (or, for svmlight, ``n_features``) is not given, they are determined by a first pass over the text
+        or read from the cache.  This pass warns of labels that look alike, and of svmlight files of which only some
+        have the index 0.
 
     Raises
     ------
@@ -108,34 +116,53 @@ def stream(
     check_scalar(skip_rows, "skip_rows", Integral, min_val=0)
     if n_features is not None:
         check_scalar(n_features, "n_features", Integral, min_val=1, max_val=MOST_FEATURES)
+    if encoding is not None and not is_encoding(encoding):
+        fail(f"encoding: expected an encoding that Python knows, such as 'cp1252', got {sanitize(repr(encoding))}.")
     paths = _files(path)
     try:
-        check_text(paths)
-        kind = format or detect_format(paths[0])
+        check_text(paths, encoding)
+        kind = format or detect_format(paths[0], encoding)
         if kind not in ("svmlight", "csv"):
             fail(f"format: expected 'svmlight', 'csv' or None, got {sanitize(repr(kind))}.")
         if kind == "csv":
-            width = layout_of(paths[0], label_column).n_columns - 1
+            width = layout_of(paths[0], label_column, encoding=encoding).n_columns - 1
             check_width(paths[0], width, n_features)
             n_features = width
         known = n_features is not None and classes is not None
         base = 1 if known else None
         if zero_based is not None or kind == "csv":
             base = 0 if zero_based or kind == "csv" else 1
-        folder = None if cache is None else StreamCache(expanded(str(cache)), paths, [kind, label_column])
         labels = None if classes is None else _checked_classes(classes)
-        return Stream(paths, kind, label_column, folder, chunk_rows, skip_rows, n_features, base, labels, positive)
+        numeric = kind == "svmlight" or (labels is not None and labels.dtype.kind in "iuf")
+        reading = [kind, label_column, encoding, numeric]
+        folder = None if cache is None else StreamCache(expanded(str(cache)), paths, reading)
+        return Stream(
+            paths,
+            kind,
+            label_column,
+            folder,
+            chunk_rows,
+            skip_rows,
+            n_features,
+            base,
+            labels,
+            positive,
+            encoding,
+            numeric,
+        )
     except DamagedFileError as error:
         raise _damaged(error) from error
 
 
 def _checked_classes(classes: Any) -> NDArray[Any]:
-    """Sort the classes; raise KlrBenchError if two of them are equal."""
+    """Sort the classes; raise KlrBenchError if two of them are equal, or would be rounded."""
     values, n_labels = np.unique(np.asarray(classes)), 0
     with suppress(ValueError):
-        n_labels = len(Labels([str(label) for label in values.tolist()]).spellings)
-    if not 0 < n_labels == len(values):
-        fail(f"classes: expected labels without duplicates, such as [-1, 1], got {sanitize(repr(classes))}.")
+        n_labels = len(Labels([str(label) for label in values.tolist()], numeric=values.dtype.kind in "iuf").spellings)
+    rounded = values.dtype.kind == "f" and bool((np.abs(values) > 2**53).any())
+    if rounded or not 0 < n_labels == len(values) == np.size(classes):
+        expected = "labels without duplicates, such as [-1, 1], and integers in the range of int64"
+        fail(f"classes: expected {expected}, got {sanitize(repr(classes))}.")
     return values
 
 
@@ -167,6 +194,9 @@ class Stream:
     known_base: int | None
     known_classes: NDArray[Any] | None
     positive: Any
+    encoding: str | None
+    numeric: bool
+    """True if labels that are numbers are compared by value, however they are spelled."""
 
     @property
     def n_features(self) -> int:
@@ -182,26 +212,26 @@ class Stream:
     def classes(self) -> NDArray[Any]:
         """Sorted array of all class labels, which are the values of y.
 
-        With `positive`, they are -1 and +1; otherwise, they are numbers, or strings if any label is not a number.
+        With `positive`, they are -1 and +1; otherwise, they are numbers, or strings if a label is not a number.
         """
         return np.unique(self._values)
 
     def __iter__(self) -> Iterator[tuple[Any, NDArray[Any]]]:
         """Yield the rows of the files in chunks (X, y) of features and labels.
 
-        The features X (n, n_features) are float32; y (n,) contains the labels.  X is C-contiguous for CSV and CSR with
-        sorted int32 indices for svmlight.
+        The features X (n, n_features) are float32, or float64 if float32 has too few digits; y (n,) contains the
+        labels.  X is C-contiguous for CSV and CSR with sorted int32 indices for svmlight.
         """
         values, base, n_features = self._values, self._base, self.n_features
         for chunk in self._chunks(base, n_features - 1 + base):
             yield chunk.matrix(base, n_features), values[chunk.codes]
 
-    def to_memmap(self, folder: str | Path) -> tuple[NDArray[np.float32], NDArray[Any]]:
-        """Write all rows to a folder; return X (n, d), memory-mapped float32, and y (n,).
+    def to_memmap(self, folder: str | Path) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Write all rows to a folder; return X (n, d), memory-mapped float32 or float64, and y (n,).
 
-        The files are X.npy, with 4 d bytes per row (rows of svmlight files become dense), and y.npy; later programs can
-        load them with ``np.load("X.npy", mmap_mode="r")``.  Existing files of these names are replaced.  Raises
-        KlrBenchError if a text file is invalid, or if the folder cannot be written.
+        The files are X.npy, with 4 or 8 bytes per value (rows of svmlight files become dense), and y.npy; later
+        programs can load them with ``np.load("X.npy", mmap_mode="r")``.  Existing files of these names are replaced.
+        Raises KlrBenchError if a text file is invalid, or if the folder cannot be written.
         """
         path, labels, n_rows = expanded(str(folder)) / "X.npy", [], 0
         part = suffixed(path, ".part")
@@ -215,7 +245,8 @@ class Stream:
                     labels.append(y)
                     n_rows += len(y)
                 file.seek(0)
-                np.lib.format.write_array_header_1_0(file, {**header, "shape": (n_rows, self.n_features)})
+                header |= {"descr": X.dtype.str, "shape": (n_rows, self.n_features)}
+                np.lib.format.write_array_header_1_0(file, header)
             part.replace(path)
             np.save(path.with_name("y.npy"), np.concatenate(labels))
         return np.load(path, mmap_mode="r"), np.load(path.with_name("y.npy"))
@@ -227,7 +258,7 @@ class Stream:
         """
         scan, skip_rows = self.cache.load() if self.cache else None, self.skip_rows
         if self.cache and scan and lowest <= scan.smallest and scan.largest <= highest:
-            labels = Labels(self._spellings)
+            labels = Labels(self._spellings, numeric=self.numeric)
             codes = np.array([labels.code(label) for label in scan.spellings], dtype=np.int32)
             if len(labels.spellings) == len(self._spellings):
                 try:
@@ -237,9 +268,8 @@ class Stream:
                     return
                 except DamagedCacheError:
                     logger.warning("%s is damaged; the text files are read again.", self.cache.path)
-        yield from rechunk(
-            self._parsed(Labels(self._spellings, closed=True), lowest, highest), self.chunk_rows, skip_rows
-        )
+        labels = Labels(self._spellings, closed=True, numeric=self.numeric)
+        yield from rechunk(self._parsed(labels, lowest, highest), self.chunk_rows, skip_rows)
 
     @cached_property
     def _spellings(self) -> list[str]:
@@ -249,12 +279,12 @@ class Stream:
     @cached_property
     def _values(self) -> NDArray[Any]:
         if self.positive is not None:
-            code = code_of_label(Labels(self._spellings), self.positive, str(self.paths[0]), "positive=")
+            labels = Labels(self._spellings, numeric=self.numeric)
+            code = code_of_label(labels, self.positive, str(self.paths[0]), "positive=")
             return np.where(np.arange(len(self._spellings)) == code, 1, -1).astype(np.int8)
         if self.known_classes is not None:
             return self.known_classes
-        numbers = [parse_number(label) for label in self._spellings]
-        return np.array(self._spellings if None in numbers else numbers)
+        return label_values(self._spellings, numeric=self.numeric)
 
     @property
     def _base(self) -> int:
@@ -267,10 +297,12 @@ class Stream:
         """Summary of all rows, read from the cache or computed in a first pass over the files."""
         scan = self.cache.load() if self.cache else None
         if scan is None:
-            labels = Labels()
+            labels = Labels(numeric=self.numeric)
             scan = Scan(labels.spellings)
             for chunk in self._parsed(labels, 0, MOST_FEATURES):
                 scan.add(chunk)
+            for message in labels.lookalikes():
+                warnings.warn(message.removeprefix("warning: "), stacklevel=2)
         return scan
 
     def _parsed(self, labels: Labels, lowest: int, highest: int) -> Iterator[Chunk]:
@@ -282,9 +314,20 @@ class Stream:
 
     def _read(self, labels: Labels, lowest: int, highest: int) -> Iterator[Chunk]:
         layout: Layout | None = None
+        dtype: Any = None
+        scans: dict[Path, Scan] = {}
         for path in self.paths:
             if self.format == "csv":
-                layout = layout_of(path, layout.label if layout else self.label_column, layout)
-                yield from csv.read_chunks(path, layout, labels)
+                column = layout.label if layout else self.label_column
+                layout = layout_of(path, column, layout, encoding=self.encoding)
+                chunks = csv.read_chunks(path, layout, labels, dtype)
             else:
-                yield from svmlight.read_chunks(path, labels, lowest, highest)
+                chunks = svmlight.read_chunks(path, labels, lowest, highest, encoding=self.encoding, dtype=dtype)
+            scans[path] = Scan([])
+            for chunk in chunks:
+                dtype = chunk.X.dtype if len(chunk.codes) else dtype
+                scans[path].add(chunk)
+                yield chunk
+        if self.format == "svmlight" and self.known_base is None:
+            for message in svmlight.different_bases(scans):
+                warnings.warn(message.removeprefix("warning: "), stacklevel=2)

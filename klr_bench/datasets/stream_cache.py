@@ -26,7 +26,7 @@ from klr_bench.datasets.readers.chunks import Chunk, rechunk
 from klr_bench.files import open_regular
 from klr_bench.results.keys import content_hash
 
-VERSION = 3
+VERSION = 4
 """Increase this number when the same text gives different arrays, or when the format of the archive changes."""
 
 
@@ -45,10 +45,13 @@ class Scan:
     smallest: int = np.iinfo(np.int32).max
     largest: int = -1
     """Smallest and largest feature index; for dense rows, those of the first and last column."""
+    dtype: str = "float32"
+    """Type of the features."""
 
     def add(self, chunk: Chunk) -> None:
         """Update the summary with the rows of a chunk."""
         self.rows.append(len(chunk.codes))
+        self.dtype = chunk.X.dtype.name if len(chunk.codes) else self.dtype
         self.smallest, self.largest = min(self.smallest, chunk.smallest), max(self.largest, chunk.largest)
 
 
@@ -83,14 +86,14 @@ class StreamCache:
             with open_regular(self.path) as file, ZipFile(file) as archive:
                 for number in numbers:
 
-                    def array(name: str, dtype: type, number: int = number) -> NDArray[Any]:
+                    def array(name: str, dtype: Any, number: int = number) -> NDArray[Any]:
                         return np.frombuffer(archive.read(f"{number}/{name}"), dtype)
 
                     n_rows, width = scan.rows[number], scan.largest + 1
                     try:
-                        X = array("X", np.float32).reshape(n_rows, width)
+                        X = array("X", scan.dtype).reshape(n_rows, width)
                     except KeyError:
-                        arrays = array("data", np.float32), array("indices", np.int32), array("indptr", np.int32)
+                        arrays = array("data", scan.dtype), array("indices", np.int32), array("indptr", np.int32)
                         X = sp.csr_matrix(arrays, shape=(n_rows, width))
                     yield Chunk(codes[array("codes", np.int32)], X, scan.smallest, scan.largest)
         except Exception as error:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import math
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pandas.api.types import is_bool_dtype, is_integer_dtype, is_numeric_dtype
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import StrOptions, validate_parameter_constraints
-from sklearn.utils.validation import _check_feature_names_in, check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from klr_bench.datasets.class_labels import first_ten
 from klr_bench.datasets.column_kinds import (
@@ -26,11 +24,10 @@ from klr_bench.datasets.column_kinds import (
     choose_column,
     describe_cell,
     requested_kinds,
+    unseen_values,
 )
-from klr_bench.datasets.columns import ColumnProfile, text_of
-from klr_bench.datasets.preprocessing import scaling_by
-from klr_bench.datasets.readers.layout import Layout
-from klr_bench.datasets.user_table import SOURCE
+from klr_bench.datasets.frames import Frame, Values, frame_of
+from klr_bench.datasets.preprocessing import needs_float64, scaling_by
 from klr_bench.errors import KlrBenchError, fail
 
 
@@ -42,11 +39,16 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     - Numbers stay.  Texts such as "12 kg", "$1,200" or "45 %" are numbers if their unit is the same in all rows.
     - A text column becomes one 0/1 feature per value, or a single one if it has two values.  Values in fewer than 5
       rows and less than 1 % of the rows share a feature, as do all but the 100 most frequent values.  A value that does
-      not occur in `fit` is 0 in all of them.
+      not occur in `fit` is 0 in all of them, or 0.5 in the only one, and `transform` warns.  Truth values are texts, of
+      which "TRUE", "true" and True are one, and so is 1 in `transform`.
+    - The type of a column decides first: a categorical, a column of truth values, and strings that are all whole
+      numbers, such as postal codes, are texts.
     - A missing number (NaN, None, and the texts "", NA, N/A, nan, null, none, ? and -) is replaced by the median, and
       an indicator feature is added; a missing text is a value of its own.
-    - Dates, row numbers, identifiers, texts that hardly repeat, and columns with one value are left out.
-    - Features with a long tail, whose kurtosis exceeds 12, are replaced by their ranks.  Then all features are scaled:
+    - Dates, row numbers, identifiers, texts that hardly repeat, and columns with one value are left out.  A warning
+      names them, apart from those with one value.
+    - Features with a long tail, whose kurtosis exceeds 12, are replaced by their ranks.  Then all features are scaled,
+      in float64:
 
     .. math::
 
@@ -90,7 +92,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     >>> preparer.transform(table).columns.tolist()
     ['weight', 'plan_gold', 'missingindicator_weight']
     >>> preparer.transform(pd.DataFrame({"plan": ["new"], "weight": ["8.5 kg"]})).values.tolist()
-    [[8.5, 0.0, 0.0]]
+    [[8.5, 0.5, 0.0]]
     """
 
     _parameter_constraints = {  # noqa: RUF012
@@ -107,16 +109,16 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : DataFrame, dict of columns, or array of shape (n_samples, n_features)
-            Training rows.
+        X : table of pandas, polars or Arrow, dict of columns, or array of shape (n_samples, n_features)
+            Training rows.  Masked values of an array are missing.
         y : None
             Ignored.
 
         Raises
         ------
         ValueError
-            If all columns are left out, or a value is unclear, such as a text among numbers; the message names the row
-            and the column.
+            If all columns are left out, or a value is unclear, such as a text among numbers, or is none, such as a
+            complex number, a list or a duration; the message names the row and the column.
         """
         self.fit_transform(X)
         return self
@@ -124,38 +126,43 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Choose how each column of the table X is treated, and return the features of X; see `fit`."""
         validate_parameter_constraints(self._parameter_constraints, self.get_params(), type(self).__name__)
-        frame = _frame(X)
-        validate_data(self, frame if _has_names(X) else frame.to_numpy(), skip_check_array=True)
+        frame = frame_of(X)
+        self._check_names(frame, reset=True)
         with _value_errors():
-            path, layout, lines = origin = _origin(frame)
-            names = {_position(layout, name): name for name in frame.columns}
-            kinds = requested_kinds(path, names, self.columns or {})
+            names = {frame.position(name): name for name in frame.columns}
+            kinds = requested_kinds(frame.path, names, self.columns or {})
             columns, features = [], []
             for place, (position, name) in enumerate(names.items()):
-                values, profile = _values(frame[name]), ColumnProfile()
-                if isinstance(values, list):
-                    profile.add(lines, values)
-                else:
-                    profile.set_numbers(lines, values)
-                column = choose_column(path, layout, position, name, profile, kinds.get(position))
-                features.append(_features(column, values, name, *origin))
+                kind = kinds.get(position)
+                values = frame.read(name) if kind != LEAVE_OUT else Values([])
+                if kind == NUMBER and (numbers := values.numbers()) is not None:
+                    values = Values(numbers)
+                profile = values.profile(frame.lines)
+                column = choose_column(frame.path, frame.layout, position, name, profile, kind)
+                features += [_features(column, values, name, frame)] if column.width else []
                 columns.append(replace(column, place=place))
+            reasons = "; ".join(first_ten([f"{column.name}: {column.why}" for column in columns]))
             if not sum(column.width for column in columns):
-                why = "; ".join(first_ten([f"{column.name}: {column.why}" for column in columns]))
-                setting = "data.columns={NAME: number}" if path else "columns={NAME: 'number'}"
-                table = path or f"X (n_samples={len(frame)})"
-                fail(f"{table}: all feature columns are left out ({why}); keep at least one with {setting}.")
+                setting = "data.columns={NAME: number}" if frame.path else "columns={NAME: 'number'}"
+                table = frame.path or f"X (n_samples={len(frame.lines)})"
+                fail(f"{table}: all feature columns are left out ({reasons}); keep at least one with {setting}.")
+        self._warn_of_guesses(columns, frame)
         self.columns_ = tuple(columns)
-        matrix = np.concatenate(features, axis=1, dtype=np.float32)
+        matrix = np.concatenate(features, axis=1)
+        if self.scale is None and not needs_float64(matrix):
+            matrix = matrix.astype(np.float32)
         self._scaling = scaling_by(matrix, self.scale, impute=True)
+        self._dtype = matrix.dtype.name
         return self._scaling.transform(matrix)
 
     def transform(self, X: Any) -> Any:
-        """Return the features (n_samples, n_features_out), float32, of the rows of a table.
+        """Return the features (n_samples, n_features_out) of the rows of a table.
 
-        Columns are found by name, in any order; by position if X or the table of `fit` is an array.  Columns that `fit`
-        has left out may be missing.  Warnings name columns that it has not seen, and text columns of more than two
-        values in which new values occur.
+        They are float32; with ``scale=None`` float64 if a column of the training rows needs its digits, such as times
+        in seconds since 1970.  Columns are found by name, in any order; by position if X or the table of `fit` is an
+        array.  Columns that `fit` has left out may be missing.  Warnings name columns that `fit` has not seen, and
+        values that do not occur in the training rows: a new text counts as none of the values of its column (0 in all
+        of its features, or 0.5 in the only one), a missing number as the median.
 
         Raises
         ------
@@ -163,32 +170,28 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             If columns are missing, or a value in a column of numbers is not a number.
         """
         check_is_fitted(self)
-        frame, columns = _frame(X), [column for column in self.columns_ if column.kind != LEAVE_OUT]
-        if _has_names(X) and hasattr(self, "feature_names_in_"):
-            known = self.feature_names_in_.tolist()
-            if missing := [column.name for column in columns if column.name not in frame]:
-                lacking, present = (", ".join(map(repr, first_ten(names))) for names in (missing, [*frame]))
-                message = f"{_table_name(frame)}: expected the columns {lacking}, which are missing; got {present}."
+        frame, columns = frame_of(X), [column for column in self.columns_ if column.kind != LEAVE_OUT]
+        if frame.has_names and hasattr(self, "feature_names_in_"):
+            if missing := [column.name for column in columns if column.name not in frame.columns]:
+                lacking, present = (", ".join(map(repr, first_ten(names))) for names in (missing, [*frame.columns]))
+                message = f"{frame.source}: expected the columns {lacking}, which are missing; got {present}."
                 raise ValueError(message)
-            if unknown := [name for name in frame.columns if name not in known]:
-                message = f"Columns that `fit` has not seen are ignored: {', '.join(unknown)}."
+            if unknown := [name for name in frame.columns if name not in self.feature_names_in_]:
+                message = f"Columns that `fit` has not seen are ignored: {', '.join(first_ten(unknown))}."
                 warnings.warn(message, stacklevel=3)  # `set_output` adds a stack level
             names = [column.name for column in columns]
         else:
-            validate_data(self, frame if _has_names(X) else frame.to_numpy(), skip_check_array=True, reset=False)
-            names = [frame.columns[column.place] for column in columns]
+            self._check_names(frame, reset=False)
+            names = [[*frame.columns][column.place] for column in columns]
+        features, unseen = [], {}
         with _value_errors():
-            origin = _origin(frame)
-            features = [
-                _features(column, _values(frame[name]), name, *origin)
-                for column, name in zip(columns, names, strict=True)
-            ]
-        pairs = zip(columns, features, strict=True)
-        # a text column of two values has one feature, which is 0 for one of them
-        if unseen := [column.name for column, block in pairs if column.width > 1 and not block.any(axis=1).all()]:
-            message = f"Values that `fit` has not seen get no feature, in the columns {', '.join(unseen)}."
-            warnings.warn(message, stacklevel=3)
-        return self._scaling.transform(np.concatenate(features, axis=1, dtype=np.float32))
+            for column, name in zip(columns, names, strict=True):
+                values = frame.read(name)
+                features.append(_features(column, values, name, frame))
+                unseen[column] = _unseen(column, values)
+        if new := unseen_values(unseen):
+            warnings.warn(f"{frame.source} has {new}.", stacklevel=3)
+        return self._scaling.transform(np.concatenate(features, axis=1, dtype=self._dtype))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return the names of the features: column, column_value or missingindicator_column.
@@ -216,6 +219,24 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             start += one.width
         return pd.DataFrame(rows, columns=["column", "kind", "features", "reason", "n_missing", "unit", "ranks"])
 
+    def _check_names(self, frame: Frame, *, reset: bool) -> None:
+        names = [*frame.columns]
+        stub = pd.DataFrame(columns=names) if frame.has_names else np.empty((0, len(names)))
+        validate_data(self, stub, skip_check_array=True, reset=reset)
+
+    def _warn_of_guesses(self, columns: Sequence[Column], frame: Frame) -> None:
+        """Warn of columns that are left out because of a guess.
+
+        The command line describes the columns of a file itself.
+        """
+        guesses = first_ten([f"{column.name}: {column.why}" for column in columns if column.is_guessed])
+        if guesses and frame.path is None:
+            message = (
+                f"TablePreparer leaves out {'; '.join(guesses)}. Set columns={{NAME: 'number'}} or {{NAME: 'text'}} to "
+                "keep a column, {NAME: 'leave_out'} to confirm."
+            )
+            warnings.warn(message, stacklevel=4)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
@@ -232,65 +253,19 @@ def _value_errors() -> Iterator[None]:
         raise ValueError(str(error)) from error
 
 
-def _has_names(X: Any) -> bool:
-    return isinstance(X, pd.DataFrame) or type(X) is dict  # dok_matrix is a subclass of dict
-
-
-def _frame(X: Any) -> pd.DataFrame:
-    if not _has_names(X):
-        X = check_array(X, dtype=None, ensure_all_finite=False)
-        return pd.DataFrame(X, columns=[f"x{place}" for place in range(X.shape[1])])
-    frame = pd.DataFrame(X) if isinstance(X, dict) else X  # a new data frame would not have the attribute `SOURCE`
-    frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
-    if repeated := frame.columns[frame.columns.duplicated()].tolist():
-        message = f"{_table_name(frame)} has several columns with the name {repeated[0]!r}; rename them."
-        raise ValueError(message)
-    if frame.empty:
-        message = f"X has {frame.shape[0]} rows and {frame.shape[1]} columns; expected at least one of each."
-        raise ValueError(message)
-    return frame
-
-
-def _origin(frame: pd.DataFrame) -> tuple[Path | None, Layout, Sequence[int]]:
-    """Return the file of a data frame (or None if unknown), its layout, and its row numbers."""
-    path, layout = frame.attrs.get(SOURCE, (None, Layout("", tuple(frame.columns), frame.shape[1], -1)))
-    return path, layout, frame.index.tolist() if is_integer_dtype(frame.index) else range(len(frame))
-
-
-def _table_name(frame: pd.DataFrame) -> str:
-    return str(_origin(frame)[0] or "X")
-
-
-def _position(layout: Layout, name: str) -> int:
-    return (layout.header or ()).index(name)
-
-
-def _values(column: pd.Series[Any]) -> NDArray[np.float64] | list[str]:
-    """Return the values of a column as numbers, with NaN for missing ones, or as strings."""
-    if is_numeric_dtype(column) and not is_bool_dtype(column):
-        return column.to_numpy(np.float64, na_value=math.nan)
-    return ["" if missing else text_of(value) for value, missing in zip(column, column.isna(), strict=True)]
-
-
-def _features(
-    column: Column,
-    values: NDArray[np.float64] | list[str],
-    name: str,
-    path: Path | None,
-    layout: Layout,
-    lines: Sequence[int],
-) -> NDArray[np.float64]:
+def _features(column: Column, values: Values, name: str, frame: Frame) -> NDArray[np.float64]:
     """Convert the values of a column to features, an array of shape (n, column.width)."""
+    numbers = values.numbers() if column.kind == NUMBER and not column.unit else None
+    features = column.features(values.texts()) if numbers is None else numbers[:, None]
 
     def cell(row: int) -> str:
-        value = values[row] if isinstance(values, list) else float(values[row])
-        return describe_cell(path, layout, lines[row], _position(layout, name), value)
+        value = values.of[row] if isinstance(values.of, list) else values.of[row].item()
+        return describe_cell(frame.path, frame.layout, frame.lines[row], frame.position(name), value)
 
-    if isinstance(values, list):
-        features = column.features(values)
-    elif column.kind == NUMBER and not column.unit:
-        features = values[:, None]
-    else:
-        features = column.features([text_of(value) for value in values])
     column.check(features, cell)
     return features
+
+
+def _unseen(column: Column, values: Values) -> Counter[str]:
+    numbers = values.numbers() if column.kind == NUMBER else None
+    return column.unseen(values.texts() if numbers is None else [""] * int(np.isnan(numbers).sum()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,8 +13,16 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from klr_bench.datasets.class_labels import Labels, encode_targets, first_ten, is_missing_label, parse_number
-from klr_bench.datasets.column_kinds import Column, choose_column, describe, describe_cell, requested_kinds
+from klr_bench.datasets.class_labels import Labels, encode_targets, first_ten, is_missing_label, whole_numbers
+from klr_bench.datasets.column_kinds import (
+    LEAVE_OUT,
+    Column,
+    choose_column,
+    describe,
+    describe_cell,
+    requested_kinds,
+    unseen_values,
+)
 from klr_bench.datasets.columns import ColumnProfile
 from klr_bench.datasets.compression import DamagedFileError
 from klr_bench.datasets.readers import check_text, detect_format
@@ -43,6 +52,8 @@ class Table:
 
     layout: Layout
     columns: tuple[Column, ...]
+    unseen: str | None = None
+    """Warning about values of a test file that do not occur in the training file."""
 
     def notes(self, path: Path) -> list[str]:
         """Describe the label column and how the other columns are converted, in a list of notes."""
@@ -55,13 +66,14 @@ def read_table(
 ) -> tuple[Any, NDArray[np.int64], Table]:
     """Read a user's table from a file; return the features, the label codes and the columns.
 
-    X (n, d) is float32, CSR if it is wide, with NaN for a missing number.  `requested` maps columns, by name or by
+    X (n, d) is float64, CSR if it is wide, with NaN for a missing number.  `requested` maps columns, by name or by
     position from 1, to kinds (number, text, leave_out).  `train` is the table of the training file, which determines
     the columns of a test file.  Raises KlrBenchError that names the file, and the line if possible.
     """
     table = train or Table(layout, tuple(_columns(path, layout, requested)))
     parts: list[Any] = []
     codes: list[int] = []
+    unseen = {column: Counter[str]() for column in table.columns if train and column.kind != LEAVE_OUT}
     for rows in text_rows(path, layout):
         labeled: TextRows = []
         for line, row in rows:
@@ -76,6 +88,8 @@ def read_table(
         if labeled:
             X = _values(path, layout, table.columns, labeled)
             parts.append(sp.csr_matrix(X) if X.shape[1] > WIDE else X)
+            for column, counts in unseen.items():
+                counts.update(column.unseen([row[column.place] for _, row in labeled]))
     if not parts:
         raise no_labeled_row(path, layout, labels)
     X = stack_rows(parts)
@@ -84,32 +98,37 @@ def read_table(
         fail(f"{path}: all feature columns are left out ({why}); keep at least one with data.columns={{NAME: number}}.")
     if sp.issparse(X) and np.isnan(X.data).any():
         fail(f"{path}: missing values are not supported with more than {WIDE:,} features; fill them in beforehand.")
-    return X, np.array(codes, dtype=np.int64), table
+    warning = unseen_values(unseen)
+    return X, np.array(codes, dtype=np.int64), replace(table, unseen=warning and f"warning: {path} has {warning}")
 
 
 def read_frame(
-    path: Path, label_column: str | int | None = None, train: TrainingFile | None = None
+    path: Path,
+    label_column: str | int | None = None,
+    train: TrainingFile | None = None,
+    encoding: str | None = None,
 ) -> tuple[pd.DataFrame, TrainingFile]:
     """Read a user's table as a data frame of strings, and also return the names of its columns.
 
-    The index of the frame is the line numbers.  Columns without a name are called "column 1", "column 2" and so on.
-    `train` describes the training file if this is a file of new rows, which may lack the label column.  Raises
-    KlrBenchError that names the file, and the line if possible.
+    The index of the frame is the line numbers.  Columns without a name are called "Unnamed: 1" or, if there is no
+    header, "column 1".  `train` describes the training file if this is a file of new rows, which may lack the label
+    column.  `encoding` is None for UTF-8.  Raises KlrBenchError that names the file, and the line if possible.
     """
     if fault := no_file(path):
         fail(f"data.path: {sanitize(path, 1000)} {fault}; expected a CSV file.")
     try:
-        check_text([path])
-        if detect_format(path) == "svmlight":
+        check_text([path], encoding)
+        if detect_format(path, encoding) == "svmlight":
             fail(f"{path}: expected a CSV file, got LIBSVM text; read it with sklearn.datasets.load_svmlight_file.")
         known = None if train is None else train.names if train.has_header else ()
-        layout = layout_of(path, label_column, unnamed=True, names=known)
+        layout = layout_of(path, label_column, unnamed=True, names=known, encoding=encoding)
         rows = [row for part in text_rows(path, layout) for row in part]
     except DamagedFileError as error:
         fail(f"{error.path}: {error}; obtain a new copy of the file.")
     if not rows:
         fail(f"{path}: no rows.")
-    names = [name or f"column {place + 1}" for place, name in enumerate(layout.header or [""] * layout.n_columns)]
+    unnamed = "Unnamed: {}" if layout.header else "column {}"  # as pandas calls a column without a name
+    names = [name or unnamed.format(place + 1) for place, name in enumerate(layout.header or [""] * layout.n_columns)]
     if train and not train.has_header:
         names = [name for name in train.names if name != train.label or layout.n_columns == len(train.names)]
         if layout.n_columns != len(names):
@@ -126,8 +145,8 @@ def take_labels(
 ) -> tuple[pd.DataFrame, NDArray[Any], list[str]]:
     """Split the data frame of a training file into features and labels.
 
-    Also returns notes for the user.  The labels are integers if all of them are whole numbers, otherwise strings.  Rows
-    without a label are left out.  If there are more than two classes, all except `positive` become one.  Raises
+    Also returns notes for the user.  The labels are as they are spelled, or integers if this changes none of them.
+    Rows without a label are left out.  If there are more than two classes, all except `positive` become one.  Raises
     KlrBenchError if there are fewer than 2 or more than 100 classes.
     """
     path, layout = frame.attrs[SOURCE]
@@ -155,11 +174,10 @@ def take_labels(
             f"warning: few rows of {', '.join(rare)}: they may never be predicted. Add rows, join classes, or decide "
             "by the probability of the class"
         )
-    if n := labels.dropped.total():
-        notes.append(f"left out: {n:,} {'row' if n == 1 else 'rows'} without a label")
-    numbers = [parse_number(text) for text in labels.spellings]
-    whole = [int(number) for number in numbers if number is not None and number.is_integer()]
-    values = whole if len(whole) == len(numbers) else labels.spellings
+    notes += labels.lookalikes()
+    if rows := labels.dropped_rows():
+        notes.append(f"left out: {rows}")
+    values = whole_numbers(labels.spellings) or labels.spellings
     return frame.loc[kept].drop(columns=label), np.array(values)[used], notes
 
 
@@ -179,7 +197,7 @@ def _columns(path: Path, layout: Layout, requested: Mapping[str, str]) -> list[C
     ]
 
 
-def _values(path: Path, layout: Layout, columns: Sequence[Column], rows: TextRows) -> NDArray[np.float32]:
+def _values(path: Path, layout: Layout, columns: Sequence[Column], rows: TextRows) -> NDArray[np.float64]:
     texts = list(zip(*(row for _, row in rows), strict=True))
     features = []
     for column in columns:
@@ -190,4 +208,4 @@ def _values(path: Path, layout: Layout, columns: Sequence[Column], rows: TextRow
         values = column.features(texts[column.place])
         column.check(values, cell)
         features.append(values)
-    return np.concatenate(features, axis=1).astype(np.float32)
+    return np.concatenate(features, axis=1)

@@ -91,6 +91,7 @@ def _python(data: StoredData, target: str, arguments: Parameters) -> str:
     is_position = isinstance(label, int) or label.removeprefix("-").isdecimal()
     options: dict[str, Any] = {"columns": data.columns} if data.columns else {}
     options |= {"scale": None if data.scale == "none" else data.scale} if data.scale else {}
+    encoding = f", encoding={_quoted(data.encoding)}" if data.encoding else ""
     gamma = arguments.get("gamma")
     texts = {key: repr(value) for key, value in arguments.items()}
     if isinstance(gamma, str) and gamma.endswith(SCALE):
@@ -102,7 +103,7 @@ def _python(data: StoredData, target: str, arguments: Parameters) -> str:
             "",
             *sorted(imports),
             "",
-            f'table = pd.read_csv({_quoted(data.path)}, sep=None, engine="python")',
+            f'table = pd.read_csv({_quoted(data.path)}, sep=None, engine="python"{encoding})',
             f"label = table.columns[{int(label)}]" if is_position else f"label = {_quoted(label)}",
             "table = table.dropna(subset=[label])",
             "y = table.pop(label)" + (f".astype(str) == {_quoted(data.positive)}" if data.positive is not None else ""),

@@ -74,6 +74,7 @@ class StoredData(OpenModel):
     ] = None
     scale: Words | None = None
     positive: Words | None = None
+    encoding: Words | None = None
     format: Words | None = None
 
 

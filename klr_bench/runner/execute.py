@@ -22,7 +22,7 @@ from klr_bench.datasets import Dataset, default_cache
 from klr_bench.datasets.catalog import progress
 from klr_bench.datasets.dataset import Streamed
 from klr_bench.datasets.splits import scaling
-from klr_bench.printing import shortened
+from klr_bench.printing import shortened, warn, warning_lines
 from klr_bench.results.store import FINISHED, CellFile, Record, Store, damaged_cells
 from klr_bench.results.variants import variant_text
 from klr_bench.runner import machine
@@ -149,7 +149,8 @@ class _Run:
             of_source = [cell for cell in self.cells if cell.source.stem == source.stem]
             with progress(PlainConsole(quiet=True) if self.quiet else self.console) as report:
                 load = source.streamed if source.is_stream else source.load
-                data: Streamed | Dataset = load(progress=report)
+                with warning_lines():
+                    data: Streamed | Dataset = load(progress=report)
             classes = f"{len(data.classes)} classes: {', '.join(data.classes)}"
             if len(data.classes) == 2:
                 classes = "{!r} is -1, {!r} is +1".format(*data.classes)
@@ -162,7 +163,10 @@ class _Run:
             scaled = SCALED[scaling(data.name, source.spec.scale, sparse=sp.issparse(data.X))]
             self.say(f"{data.name}: {rows:,} rows, {features:,} features{scaled}; {classes}")
             for line in data.said:
-                self.say(f"  {line}")
+                if line.startswith("warning: "):
+                    warn(line)
+                else:
+                    self.say(f"  {line}")
 
     def _compute(self, cells: Sequence[Cell]) -> None:
         """Process a few repeats per round; in each round, score the folds, then fit the cells."""

@@ -365,7 +365,10 @@ OSKLS = [f"oskl_{name} " for name in ("adult", "covtype", "covtype_radius", "los
         ("run metrics=[accuracy,balanced", ["metrics=[accuracy,balanced_accuracy"]),
         ("run watch=t", ["watch=true "]),
         ("fit algorithm=kl", ["algorithm=klr "]),
-        ("fit data.", ["data.path=", "data.label=", "data.positive=", "data.columns=", "data.scale="]),
+        (
+            "fit data.",
+            ["data.path=", "data.label=", "data.positive=", "data.columns=", "data.scale=", "data.encoding="],
+        ),
         ("predict m", ["model="]),
     ],
 )

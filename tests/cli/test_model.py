@@ -26,6 +26,7 @@ from klr_bench import KLR, OSKL, TablePreparer, load_model, save_model
 from klr_bench.cli import main
 from klr_bench.errors import KlrBenchError
 from klr_bench.model_file import ABOUT, dump, load
+from klr_bench.printing import is_file_name
 
 RANDOM = np.random.RandomState(0)
 X = RANDOM.standard_normal((160, 2))
@@ -139,7 +140,7 @@ def test_a_classifier_without_probabilities_and_what_is_printed(capsys: pytest.C
     assert lines[:3] == [
         f"{Path.cwd()}/train.csv: 107 rows",
         "  labels: column 5 ('kind'); 2 classes: u (54), v (53)",
-        "  left out: 53 rows without a label",
+        "  left out: 53 rows without a label (empty)",
     ]
     assert lines[4].startswith("  left out: customer_id: row numbers; since: dates; x: as requested by data.columns.")
     assert lines[5].startswith("SVC: fitted to 107 rows and 1 feature in ")
@@ -154,7 +155,7 @@ def test_a_classifier_without_probabilities_and_what_is_printed(capsys: pytest.C
 def test_classes_with_few_rows_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     pd.DataFrame({"x": X[:, 0], "class": ["rare"] * 9 + ["a"] * 151}).to_csv("train.csv", index=False)
     assert main(["fit", "data.path=train.csv", "output=lr.skops", "algorithm=lr_linear"]) == 0
-    assert "  warning: few rows of rare (9): they may never be predicted." in capsys.readouterr().out
+    assert capsys.readouterr().err.startswith("warning: few rows of rare (9): they may never be predicted.")
 
 
 MISTAKES = {
@@ -338,3 +339,79 @@ def test_a_kill_leaves_no_half_file(tmp_path: Path) -> None:
         if Path("model.skops").exists():
             load_model("model.skops")
         shutil.rmtree("model.skops", ignore_errors=True)
+
+
+FLAG = np.where(np.random.RandomState(1).rand(160) < 0.05, 1 - CLASS, CLASS)
+RUN = [
+    *("run", "experiment=own_file", "algorithm=[oskl]", "repeats=1", "selection.folds=2", "parallel=serial", "name=r"),
+    "data.cache=cache",
+]
+
+
+def flags(name: str, spelling: tuple[object, object]) -> Path:
+    """Write a table whose column `flag` nearly determines the label."""
+    table = pd.DataFrame({"x": X[:, 0], "flag": [spelling[i] for i in FLAG], "y": np.array(["no", "yes"])[CLASS]})
+    table.to_csv(name, index=False)
+    return Path(name)
+
+
+@pytest.mark.parametrize("new", [("False", "True"), ("false", "true"), (0, 1), (False, True)])
+def test_truth_values_in_new_rows_are_compared_by_value(
+    new: tuple[object, object], capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags("train.csv", ("FALSE", "TRUE"))
+    flags("new.csv", new)
+    assert main(["fit", "data.path=train.csv", "output=m.skops", "algorithm=oskl_default"]) == 0
+    for name in ("train", "new"):
+        assert main(["predict", "model=m.skops", f"data.path={name}.csv", f"output={name}.out"]) == 0
+    assert Path("train.out").read_bytes() == Path("new.out").read_bytes()
+    assert main([*RUN, "data.path=train.csv", "data.test_path=new.csv"]) == 0
+    assert pd.read_csv("results/r/records.csv")["accuracy"].tolist() > [0.9]
+    assert capsys.readouterr().err == ""
+
+
+def test_unknown_values_are_named_on_standard_error(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    flags("train.csv", ("off", "on"))
+    flags("new.csv", ("Off", "yes"))
+    n, yes = [f"{int(count)}" for count in (160, FLAG.sum())]
+    first, second = ["'yes'", "'Off' (but 'off' occurs)"][:: 1 if int(yes) >= 80 else -1]
+    expected = (
+        f"warning: {tmp_path}/new.csv has values that the training rows do not have: flag: {first}, {second} in {n} "
+        "rows. A text counts as none of the values of its column, a missing number as the median"
+    )
+    assert main(["fit", "data.path=train.csv", "output=m.skops", "algorithm=oskl_default"]) == 0
+    capsys.readouterr()
+    assert main(["predict", "model=m.skops", "data.path=new.csv", "output=p.csv"]) == 0
+    assert capsys.readouterr().err == f"{expected}.\n"
+    assert main([*RUN, "data.path=train.csv", "data.test_path=new.csv"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == f"{expected}\n"
+    assert "warning" not in captured.out
+
+
+def test_different_first_indices_are_named_on_standard_error(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    for name, base in (("train.svm", 1), ("test.svm", 0)):
+        rows = (f"{[-1, 1][c]} {base}:{a:.3f} {base + 1}:{b:.3f}\n" for c, (a, b) in zip(CLASS, X, strict=True))
+        Path(name).write_text("".join(rows))
+    assert main([*RUN, "data.path=train.svm", "data.test_path=test.svm"]) == 0
+    expected = (
+        f"warning: the feature index 0 occurs in {tmp_path}/test.svm (indices 0 to 1), but not in {tmp_path}/train"
+    )
+    assert capsys.readouterr().err.startswith(expected)
+    words = ["experiment=stream_own", "algorithm=[fogd]", "data.path=t*.svm", "parallel=serial"]
+    assert main(["run", *words, f"data.cache={tmp_path}/c"]) == 0
+    assert capsys.readouterr().err.startswith(expected)
+
+
+@pytest.mark.parametrize("name", [".hidden.csv", "a\\b.csv", "a\nb.csv", "...csv", " .csv", "\u202ex.csv.gz", "--help"])
+def test_files_of_any_name_have_results(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    flags(name, ("off", "on"))
+    assert main([*RUN, f"data.path='./{name}'"]) == 0
+    assert "1 of 1 cells are finished (0 by earlier runs)" in capsys.readouterr().out
+    (row,) = pd.read_csv("results/r/records.csv").to_dict("records")
+    assert is_file_name(row["dataset"])
+    assert row["accuracy"] > 0.8
+    assert main([*RUN, f"data.path='./{name}'"]) == 0
+    assert "1 of 1 cells are finished (1 by earlier runs)" in capsys.readouterr().out

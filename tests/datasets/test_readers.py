@@ -108,7 +108,7 @@ def test_numbers_are_rounded_to_float32_as_in_python(
     before = {"svmlight": "1 1:", "csv": "1,"}[kind]
     path.write_text("".join(f"{before}{text}\n" for text in texts))
     X, _ = rows_of(stream(path, format=kind, n_features=1, classes=[1], label_column=0))
-    np.testing.assert_array_equal(X[:, 0], np.array([float(text) for text in texts]).astype(np.float32))
+    np.testing.assert_array_equal(X[:, 0].astype(np.float32), np.array([float(text) for text in texts], np.float32))
 
 
 COMPRESS: list[Callable[[bytes], bytes]] = [lzma.compress, gzip.compress, bz2.compress]
@@ -207,7 +207,9 @@ REFUSED_FILES: list[tuple[str, bytes | str, str]] = [
     ("csv", "x,c\n1,a\n" + "1" * 140_000 + ",b\n", "line 3: a field has more than 131,072"),
     ("csv", "".join(f"{i},L{str(i) * 900}\n" for i in range(1, 9)), "expected two classes, got 8"),
     ("csv", "".join(f"1,{i}\n" for i in range(6_000)), "got 6000 (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ...)."),
-    *((kind, GOOD["csv"].encode("utf-16"), "it is not UTF-8 text") for kind in READ),
+    *((kind, GOOD["csv"].encode("utf-16"), "it is UTF-16 text; set data.encoding=utf-16 (enc") for kind in READ),
+    ("csv", "1,à\n2,ö\n".encode("cp1252"), "line 1: byte 3 of the line, 0xe0, is not UTF-8 text. Set data.encoding="),
+    ("svmlight", "à 1:1\nö 1:2\n".encode("cp1252"), "line 1: byte 1 of the line, 0xe0, is not UTF-8 text. Set data"),
     *((kind, b"x,class\n1,a\n\0\0,b\n", "it is not UTF-8 text") for kind in READ),
     ("csv", gzip.compress(bz2.compress(b"1,a\n2,b\n"), mtime=0), "compressed twice"),
     ("csv", gzip.compress(b"1,a\n2,b\n", mtime=0) + b"rubbish", "truncated or corrupted"),
@@ -252,7 +254,7 @@ def test_positive_is_compared_by_value(write: Write, positive: Any) -> None:
     assert svmlight(write(f"{label} 1:1\n2 1:1\n"), positive=positive).y.tolist() == [1, -1]
     content = "1,9007199254740992\n2,9007199254740993\n3,9007199254740993.0\n4,+9007199254740993\n"
     arrays = delimited(write(content), positive=2**53 + 1)
-    assert arrays.y.tolist() == [-1, 1, -1, 1], "whole numbers beyond 2^53 are distinguished"
+    assert arrays.y.tolist() == [-1, 1, 1, 1], "whole numbers beyond 2^53 are distinguished"
 
 
 @KINDS
@@ -283,6 +285,15 @@ def test_a_test_file_has_the_columns_for_training(write: Write, train: str, test
     arrays = read([write(train), write(test, "test")], Reading(positive=1))
     np.testing.assert_array_equal(arrays.X, X)
     assert (arrays.n_train_official, arrays.y.tolist()) == (2, y)
+
+
+def test_index_0_in_only_one_file_is_a_note(write: Write) -> None:
+    train, test = write("1 1:6\n2 2:7\n"), write("1 0:3 1:4\n2\n", "test")
+    (note,) = svmlight(train, test).said
+    assert note.startswith(
+        f"warning: the feature index 0 occurs in {test} (indices 0 to 1), but not in {train} (indices 1 to 2). Ind"
+    )
+    assert svmlight(train, train).said == svmlight(test, test).said == svmlight(test, write("1\n", "none")).said == ()
 
 
 @pytest.mark.parametrize(
@@ -370,7 +381,7 @@ def test_a_row_is_not_a_header(write: Write, rows: str) -> None:
         ("1,a b c d\n2,a b c e\n", None, ("a b c d", "a b c e"), [[1], [2]]),
         ("0,1,2,3,class\n5,6,7,8,a\n6,7,8,9,b\n", None, ("a", "b"), [[5, 6, 7, 8], [6, 7, 8, 9]]),
         ("x,x,c\n1,2,a\n3,4,b\n", None, ("a", "b"), [[1, 2], [3, 4]]),
-        (b"1,\xe4\n2,\xf6\n", None, ("\\xe4", "\\xf6"), [[1], [2]]),
+        ("1,ä\n2,ö\n", None, ("ä", "ö"), [[1], [2]]),
         (gzip.compress(b"x,c\n1,a\n", mtime=0) + gzip.compress(b"2,b\n", mtime=0), None, ("a", "b"), [[1], [2]]),
         *(("class,x1,x2\na,1,2\nb,3,4\n", c, ("a", "b"), [[1, 2], [3, 4]]) for c in ("class", 0, "0", -3, "-3")),
     ],
@@ -395,3 +406,15 @@ def test_unusual_but_valid_delimited_text(
 )
 def test_inconsistent_settings_are_rejected(write: Write, content: str, spec: dict[str, Any], reason: str) -> None:
     rejected(lambda: delimited(write(content), **spec), reason)
+
+
+@KINDS
+@pytest.mark.parametrize("table", [0, 1])
+def test_numbers_far_from_0_keep_their_digits(write: Write, kind: str, table: int) -> None:
+    seconds = 1.7e9 + np.random.default_rng(0).permutation(400) * 0.15
+    row = {"svmlight": "{1} 1:{0:.2f} 2:0.5\n", "csv": "{0:.2f},0.5,{1}\n"}[kind]
+    path = write("".join(row.format(t, i % 2) for i, t in enumerate(seconds)))
+    X = READ[kind](path, path, table=table).X
+    assert X.dtype == np.float64
+    np.testing.assert_allclose(X[:400, 0], seconds, rtol=1e-15)
+    assert READ[kind](write(GOOD[kind]), table=table).X.dtype == np.float32

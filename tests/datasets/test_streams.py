@@ -1,8 +1,11 @@
 """Streams yield the same rows as scikit-learn's and NumPy's readers, for any block, chunk, file and cache."""
 
+import gc
 import gzip
 import os
+import re
 import tracemalloc
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -275,3 +278,55 @@ def test_rows_in_a_memory_mapped_file_are_those_of_the_stream(write: Write, tmp_
     shared: dict[str, Any] = {"n_centers": 20, "gamma": 0.1, "random_state": 0}
     model, usual = (NystroemKLR(**shared).fit(one, y) for one in (X, np.array(X)))
     np.testing.assert_array_equal(model.dual_coef_, usual.dual_coef_)
+
+
+SECONDS = 1.7e9 + np.round(60 * np.random.default_rng(0).random(N_ROWS), 3)
+
+
+@pytest.mark.parametrize("kind", ["csv", "svmlight"])
+@pytest.mark.parametrize("cached", [False, True])
+@pytest.mark.parametrize("chunk_rows", [1, 30, 1000])
+def test_a_stream_keeps_the_digits_that_float32_lacks(
+    write: Write, tmp_path: Path, kind: str, chunk_rows: int, cached: bool
+) -> None:
+    row = {"csv": "{},{},{}\n", "svmlight": "{2} 1:{0} 2:{1}\n"}[kind]
+    rows = "".join(row.format(f"{t:.3f}", i % 7, i % 2) for i, t in enumerate(SECONDS))
+    more = "".join(row.format(f"{i % 5}.5", i % 7, i % 2) for i in range(9))
+    paths = [write(rows), write(more, "more")]
+    stored = stream(paths, chunk_rows, cache=tmp_path / "cache" if cached else None)
+    for _ in range(2):
+        chunks = list(stored)
+        assert {X.dtype for X, _ in chunks} == {np.dtype(np.float64)}, "also for rows that float32 can hold"
+        np.testing.assert_array_equal(rows_of(chunks)[0][:N_ROWS, 0], SECONDS)
+    X, _ = stored.to_memmap(tmp_path / "rows")
+    np.testing.assert_array_equal(X, rows_of(chunks)[0])
+    assert {X.dtype for X, _ in stream(paths[1], 2)} == {np.dtype(np.float32)}
+
+
+def test_index_0_in_only_some_files_is_a_warning(write: Write) -> None:
+    one, zero, none = write("1 1:1 3:2\n0 2:1\n"), write("1 0:1 2:2\n0 1:1\n", "zero"), write("1\n0\n", "none")
+    expected = (
+        f"the feature index 0 occurs in {zero} (indices 0 to 2), but not in {one} (indices 1 to 3). Indices are "
+        "counted from 0 in all files; if they begin with 1 in some, features are mixed up"
+    )
+    with pytest.warns(UserWarning, match=re.escape(expected)):
+        list(stream([one, zero, none]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for paths in ([one, one, none], [zero, zero], [zero, none], [none, one]):
+            list(stream(paths, format="svmlight"))
+        list(stream([one, zero], zero_based=True, n_features=4, classes=[0, 1]))
+    rejected(lambda: list(stream([one, zero], zero_based=False)), f"{zero}, line 1: the index 0 is not between 1 and 3")
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gz"])
+@TEXTS
+def test_every_file_is_closed(write: Write, text: bytes, pack: Any) -> None:
+    path = write(pack(text))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ResourceWarning)
+        rows = stream(path, 20)
+        list(rows)
+        next(iter(rows))
+        del rows
+        gc.collect()

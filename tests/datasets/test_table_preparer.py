@@ -1,6 +1,7 @@
 """TablePreparer: the features are those of `own_file`, and data frames are treated as scikit-learn's users expect."""
 
 import re
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,7 @@ def test_the_features_are_those_of_an_own_file(frame: pd.DataFrame, scale: str |
     expected = prepare(dataset, Split(every, every), scale).X_train
     found = TablePreparer(scale=scale).fit_transform(frame.iloc[:, :-1])
     assert found.dtype == expected.dtype == np.float32
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
 
 
 def test_each_column_is_reported_and_named() -> None:
@@ -90,7 +91,8 @@ def test_columns_are_found_by_name_and_set_output_names_them() -> None:
 def test_new_values_are_zeros_and_new_missing_numbers_the_median() -> None:
     preparer = TablePreparer(scale=None).set_output(transform="pandas").fit(table())
     new = table(3).assign(plan="platinum", weight="", flag=[True, False, True])
-    with pytest.warns(UserWarning, match="Values that `fit` has not seen get no feature, in the columns plan"):
+    expected = "weight: missing values in 3 rows; plan: 'platinum' in 3 rows. A text counts as none"
+    with pytest.warns(UserWarning, match=f"X has values that the training rows do not have: {expected}"):
         found = preparer.transform(new)
     assert not found.filter(like="plan").to_numpy().any()
     median = table()["weight"].str.removesuffix(" kg").astype(np.float32).median()
@@ -167,3 +169,129 @@ def test_conventions_of_scikit_learn() -> None:
     assert clone(preparer).get_params() == {"columns": {"id": "number"}, "scale": "minmax"}
     array = np.random.RandomState(0).standard_normal((20, 2))
     assert TablePreparer().fit(array).get_feature_names_out(["a", "b"]).tolist() == ["a", "b"]
+
+
+@pytest.mark.parametrize("n_values", [2, 3, 7, 30, 120])
+@pytest.mark.parametrize("n_missing", [0, 40])
+@pytest.mark.parametrize("scale", [None, "auto", "minmax"])
+def test_no_unknown_value_is_coded_like_a_known_one(n_values: int, n_missing: int, scale: str | None) -> None:
+    """Neither a new text nor, where none was missing in `fit`, a missing one; and both are reported."""
+    values = [f"v{i}" for i in range(n_values)]
+    rare = ["seldom"] * (n_values > 2)
+    column = [*values * 20, *[None] * n_missing, *rare]
+    random = np.random.RandomState(0)
+    preparer = TablePreparer(scale=scale).fit(pd.DataFrame({"a": column, "x": random.standard_normal(len(column))}))
+    known = values + [None] * bool(n_missing) + rare
+    new = ["other", "V1", " v1\u200b", "1", *[None] * (not n_missing), "?" if not n_missing else "no"]
+    with pytest.warns(UserWarning, match="a: .*'other', 'V1' .but 'v1' occurs., ") as caught:
+        features = preparer.transform(pd.DataFrame({"a": known + new, "x": 0.0}))
+    n_new = len(new)
+    assert f" in {n_new} rows. A text counts as none of the values of its column" in str(caught[0].message)
+    assert ("missing values" in str(caught[0].message)) == (not n_missing)
+    unknown = features[-n_new:]
+    np.testing.assert_array_equal(unknown, np.repeat(unknown[:1], n_new, axis=0))
+    assert not (features[:-n_new] == unknown[0]).all(axis=1).any()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        preparer.transform(pd.DataFrame({"a": known, "x": 0.0}))
+
+
+TRUTH = {
+    "bool": lambda flag: flag,
+    "object": lambda flag: flag.astype(object),
+    "boolean": lambda flag: flag.astype("boolean"),
+    "arrow": lambda flag: flag.astype("bool[pyarrow]"),
+    **{f"{no}, {yes}": lambda flag, pair=(no, yes): flag.map(dict(zip((False, True), pair, strict=True)))
+       for no, yes in (("FALSE", "TRUE"), ("false", "true"), ("False", "True"), ("fALSE", "tRUE"), ("0", "1"))},
+    "int": lambda flag: flag.astype(int),
+    "float": lambda flag: flag.astype(float),
+    "category": lambda flag: flag.astype("category"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("share", [0.2, 0.8])
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("train", [name for name in TRUTH if name not in ("0, 1", "int", "float")])
+def test_truth_values_are_compared_by_value(train: str, gaps: bool, share: float) -> None:
+    random = np.random.RandomState(0)
+    flag = pd.Series(random.random_sample(60) < share)
+    table = pd.DataFrame({"a": flag, "x": random.standard_normal(60)})
+    table["a"] = TRUTH[train](table["a"])
+    if gaps:
+        table["a"] = table["a"].astype(object).mask(table.index % 6 == 0)
+    preparer = TablePreparer(scale=None).fit(table)
+    names = preparer.get_feature_names_out().tolist()
+    assert names[0] == "a_True" if not gaps else {*names} == {"a_True", "a_False", "a_nan", "x"}
+    for name, convert in TRUTH.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = preparer.transform(table.assign(a=convert(flag)))
+        assert found[:, names.index("a_True")].tolist() == flag.tolist(), name
+    with pytest.warns(UserWarning, match="a: 'yes' in 60 rows"):
+        assert not {0, 1} & {*preparer.transform(table.assign(a="yes"))[:, names.index("a_True")]} - {0.0} or gaps
+
+
+GUESSED = {
+    "stepped": (range(500, 560), "row numbers"),
+    "id": ([37 * i % 101 for i in range(60)], "row numbers"),
+    "customer_id": ([37 * i % 101 for i in range(60)], "row numbers"),
+    "Unnamed: 0": ([37 * i % 101 for i in range(60)], "row numbers"),
+    "index": ([37 * i % 101 for i in range(60)], "row numbers"),
+    "user_key": ([f"u{i}" for i in range(60)], "identifiers, all different"),
+    "since": (pd.date_range("2021", periods=60), "dates"),
+    "mail": ([f"user{i}@example.org" for i in range(60)], "60 different strings"),
+}
+KEPT = {
+    "heat_index": [60 + 37 * i % 101 for i in range(60)],
+    "body_mass_index": [18 + i % 20 for i in range(60)],
+    "genus_id": [i % 40 for i in range(60)],
+    "customer_id": [i // 2 for i in range(60)],
+    "id": [i % 59 for i in range(60)],
+    "row": [i / 2 for i in range(60)],
+    "humid": [37 * i % 101 for i in range(60)],
+    "refractive_index": [1.3 + i % 7 / 10 for i in range(60)],
+}
+
+
+@pytest.mark.parametrize("name", GUESSED)
+def test_what_is_left_out_by_a_guess_is_said(name: str) -> None:
+    values, why = GUESSED[name]
+    frame = pd.DataFrame({name: values, "x": np.random.RandomState(0).standard_normal(60), "one": 1})
+    expected = f"TablePreparer leaves out {name}: {why}. Set columns={{NAME: 'number'}} or {{NAME: 'text'}} to keep"
+    with pytest.warns(UserWarning, match=re.escape(expected)) as caught:
+        preparer = TablePreparer().fit(frame)
+    assert len(caught) == 1
+    assert preparer.report_["reason"].tolist() == [why, "", "the same value in all rows"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        TablePreparer({name: "leave_out"}).fit(frame)
+        preparer.transform(frame)
+
+
+@pytest.mark.parametrize("n_copies", [1, 40])
+@pytest.mark.parametrize("name", KEPT)
+def test_measurements_with_names_of_identifiers_are_kept(name: str, n_copies: int) -> None:
+    frame = pd.DataFrame({name: [*KEPT[name]] * n_copies, "x": np.random.RandomState(0).standard_normal(60 * n_copies)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert TablePreparer().fit(frame).report_["kind"].tolist() == ["number", "number"]
+
+
+def test_many_identifiers_are_left_out_and_many_numbers_kept() -> None:
+    random = np.random.RandomState(0)
+    ids = random.permutation(5000)
+    for first, second, kinds in ((ids, ids + 2**53, ["leave_out"] * 2), (ids % 4999, ids // 2, ["number"] * 2)):
+        frame = pd.DataFrame({"id": first, "order_id": second, "x": random.standard_normal(5000)})
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert TablePreparer().fit(frame).report_["kind"].tolist() == [*kinds, "number"]
+
+
+@pytest.mark.parametrize("base", [1.7e9, 5.9e6, 2e4])
+def test_numbers_far_from_0_keep_their_digits(base: float) -> None:
+    x = np.random.RandomState(0).random_sample(400) * base * 1e-8
+    for scale in ("auto", "standard", "minmax", None):
+        found = TablePreparer(scale=scale).fit_transform(pd.DataFrame({"t": base + x}))
+        assert len(np.unique(found)) == 400
+        assert found.dtype == (np.float32 if scale else np.float64)
+        np.testing.assert_array_equal(np.argsort(found[:, 0]), np.argsort(base + x))

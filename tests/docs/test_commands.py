@@ -151,6 +151,13 @@ CASES = {
     "columns": ("sensor.csv", rows("temp,broken"), ["data.columns={temprature: text}"]),
     "short": ("short.csv", rows("temp,broken", line4="12"), []),
     "notes": ("notes.csv", rows("note,broken", line2='"a\nb,ja'), []),
+    "region": (
+        "regions.csv",
+        rows("temp,region", **{f"line{n}": f"{n},{['EU', 'NA'][n % 2]}" for n in range(2, 32)}),
+        [],
+    ),
+    "lfs": ("pointer.csv", "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12345\n", []),
+    "encoding": ("old.csv", rows("größe,kaputt").encode("cp1252"), []),
     "key": ("sensor.csv", rows("temp,broken"), ["data.colums={temp: text}"]),
     "score": ("sensor.csv", rows("temp,broken"), ["selection.score=f2"]),
     "nothere": ("nothere.csv", "", []),
@@ -167,7 +174,7 @@ def test_a_message_is_the_one_that_the_page_shows(
     if content is None:
         shutil.copy(DOCS / "_static" / "customers.csv", tmp_path)
     elif content:
-        (tmp_path / name).write_text(content, encoding="utf-8")
+        (tmp_path / name).write_bytes(content.encode() if isinstance(content, str) else content)
     assert main(["run", "experiment=own_file", f"data.path={name}", "data.cache=cache", "n_jobs=1", *changes]) == 2
     said = capfd.readouterr().err.splitlines()[-1].replace(str(tmp_path), "/home/you")
     assert said in shown()

@@ -18,13 +18,15 @@ from numpy.typing import NDArray
 
 from klr_bench.config.models import MOST_FEATURES, Columns
 from klr_bench.datasets.class_labels import Labels, encode_targets, select_labels
-from klr_bench.datasets.compression import MAGIC, DamagedFileError, lines, open_plain
+from klr_bench.datasets.compression import DamagedFileError, lines, open_utf8
+from klr_bench.datasets.preprocessing import needs_float64
 from klr_bench.datasets.readers.chunks import concatenate_chunks, stack_rows
 from klr_bench.datasets.readers.layout import WIDE, Layout, check_width, layout_of
+from klr_bench.datasets.readers.recognize import foreign_format
 from klr_bench.errors import fail
 
 READER_VERSION = 1  # part of the hash of a data set; increase this version when readers return different arrays
-TABLE_VERSION = 5  # increase this version when the columns of a user's table are converted differently
+TABLE_VERSION = 6  # increase this version when the columns of a user's table are converted differently
 FORMATS = ("csv", "svmlight", "idx")
 DENSE_BYTES = 1 << 30  # maximum size of a matrix that is stored as dense although most values are zero
 Part = tuple[Any, NDArray[Any]]
@@ -35,7 +37,7 @@ Part = tuple[Any, NDArray[Any]]
 class Arrays:
     """The arrays of a data set; each field has the same meaning as in `Dataset`."""
 
-    X: Any  # features (n, d), float32: C-contiguous array, or CSR with sorted indices
+    X: Any  # features (n, d), float32 or float64 (see `compact`): C-contiguous array, or CSR with sorted indices
     y: NDArray[np.int8]  # (n,)
     classes: tuple[str, ...]
     n_train_official: int | None = None
@@ -52,6 +54,7 @@ class Reading:
     format : csv, svmlight or idx; None: csv or svmlight, detected from the first file
     table : version of the treatment of user tables, which may have texts and missing values; 0 for other files
     columns : requested kinds of the columns of a user's table
+    encoding : encoding of the text; None: UTF-8
     """
 
     format: str | None = None
@@ -62,11 +65,13 @@ class Reading:
     only: Sequence[str] | None = None
     table: int = 0
     columns: Columns | None = None
+    encoding: str | None = None
 
     def content(self) -> dict[str, object]:
         """Return the options that affect the arrays, as input for the hash of the data set."""
-        content = asdict(self)
-        return content if self.table else {name: content[name] for name in content if name not in ("table", "columns")}
+        omitted = set() if self.table else {"table", "columns"}
+        omitted |= set() if self.encoding else {"encoding"}
+        return {name: value for name, value in asdict(self).items() if name not in omitted}
 
 
 def read(paths: Sequence[Path], reading: Reading) -> Arrays:
@@ -84,19 +89,20 @@ def read(paths: Sequence[Path], reading: Reading) -> Arrays:
 
 
 def _read(paths: Sequence[Path], reading: Reading) -> Arrays:
-    kind = reading.format or detect_format(paths[0])
+    kind = reading.format or detect_format(paths[0], reading.encoding)
     if kind not in FORMATS:
         fail(f"Unknown file format {kind!r}; expected one of {', '.join(FORMATS)} (data.format).")
-    labels, label_column = Labels(drop_missing=bool(reading.table)), ""
+    labels, label_column = Labels(drop_missing=bool(reading.table), numeric=kind == "svmlight"), ""
     notes: list[str] = []
     if kind == "idx":
         parts = _idx(paths, labels, reading)
     else:
-        check_text(paths)
+        check_text(paths, reading.encoding)
         if kind == "svmlight":
-            parts = _svmlight(paths, labels, reading)
+            parts, notes = _svmlight(paths, labels, reading)
         else:
             parts, notes, label_column = _delimited(paths, labels, reading)
+        notes += labels.lookalikes() if reading.table else []
     if reading.only:
         parts, labels = select_labels(parts, labels, reading.only, str(paths[0]))
     n_train = len(parts[0][1]) if len(parts) == 2 else None
@@ -110,7 +116,7 @@ def _read(paths: Sequence[Path], reading: Reading) -> Arrays:
         column=label_column,
     )
     X = parts[0][0] if len(parts) == 1 else stack_rows([X for X, _ in parts])
-    return Arrays(as_float32(X), y, classes, n_train, said=tuple(notes))
+    return Arrays(compact(X), y, classes, n_train, said=tuple(notes))
 
 
 def _idx(paths: Sequence[Path], labels: Labels, reading: Reading) -> list[Part]:
@@ -123,11 +129,13 @@ def _idx(paths: Sequence[Path], labels: Labels, reading: Reading) -> list[Part]:
     return parts
 
 
-def _svmlight(paths: Sequence[Path], labels: Labels, reading: Reading) -> list[Part]:
+def _svmlight(paths: Sequence[Path], labels: Labels, reading: Reading) -> tuple[list[Part], list[str]]:
+    """Read LIBSVM files; also return a warning if only some of them have the index 0."""
     from klr_bench.datasets.readers import svmlight
 
     highest = reading.n_features or MOST_FEATURES
-    files = [concatenate_chunks([*svmlight.read_chunks(path, labels, 0, highest)]) for path in paths]
+    options: dict[str, Any] = {"encoding": reading.encoding, "dtype": np.float64 if reading.table else None}
+    files = [concatenate_chunks([*svmlight.read_chunks(path, labels, 0, highest, **options)]) for path in paths]
     # Feature indices start at 0 in all files if the index 0 occurs in any of them, otherwise at 1.
     base = 0 if min(file.smallest for file in files) == 0 else 1
     n_features = max(file.largest for file in files) + 1 - base
@@ -135,7 +143,8 @@ def _svmlight(paths: Sequence[Path], labels: Labels, reading: Reading) -> list[P
         out_of_range = f"the index {highest} is not between 0 and {highest - 1}"
         problem = "no row has a feature" if n_features <= 0 else out_of_range
         fail(f"{paths[0]}: {problem}; {svmlight.EXPECTED}")
-    return [(file.matrix(base, reading.n_features or n_features), file.codes) for file in files]
+    parts = [(file.matrix(base, reading.n_features or n_features), file.codes) for file in files]
+    return parts, svmlight.different_bases(dict(zip(paths, files, strict=True)))
 
 
 def _delimited(paths: Sequence[Path], labels: Labels, reading: Reading) -> tuple[list[Part], list[str], str]:
@@ -150,17 +159,17 @@ def _delimited(paths: Sequence[Path], labels: Labels, reading: Reading) -> tuple
     parts: list[Part] = []
     notes: list[str] = []
     for path in paths:
-        layout = layout_of(path, reading.label_column, layout, unnamed=bool(reading.table))
+        layout = layout_of(path, reading.label_column, layout, unnamed=bool(reading.table), encoding=reading.encoding)
         if reading.table and layout.n_columns <= WIDE:
             X, codes, table = read_table(path, layout, labels, reading.columns or {}, table)
             notes = notes or table.notes(path)
+            notes += [table.unseen] if table.unseen else []
         else:
             X, codes = _numbers(path, layout, labels)
         parts.append((X, codes))
         check_width(path, X.shape[1], reading.n_features)
-    if n := labels.dropped.total():
-        of = ", ".join(repr(text) if text else "empty" for text in labels.dropped)
-        notes.append(f"left out: {n:,} {'row' if n == 1 else 'rows'} without a label ({of})")
+    if rows := labels.dropped_rows():
+        notes.append(f"left out: {rows}")
     assert layout is not None
     return parts, notes, layout.describe(layout.label) if reading.table else ""
 
@@ -175,40 +184,39 @@ def _numbers(path: Path, layout: Layout, labels: Labels) -> Part:
     return stack_rows(matrices), np.concatenate(codes)
 
 
-def check_text(paths: Sequence[Path]) -> None:
-    """Raise KlrBenchError if a file is not UTF-8 text or is compressed twice.
+def check_text(paths: Sequence[Path], encoding: str | None = None) -> None:
+    """Raise KlrBenchError if a file is not a table of text, but a spreadsheet or an archive.
 
-    A NUL byte near the beginning indicates an archive or UTF-16 text.  Raises DamagedFileError for damaged files.
+    Raises DamagedFileError for damaged files.
     """
     for path in paths:
-        with open_plain(path) as (stream, _):
-            start = stream.read(4096) or b""
-        if start.startswith(MAGIC) or b"\0" in start:
-            reason = "it is compressed twice" if start.startswith(MAGIC) else "it is not UTF-8 text"
+        if reason := foreign_format(path, encoding):
             fail(f"{path}: expected svmlight or CSV text, plain or compressed with xz, gzip or bzip2, but {reason}.")
 
 
-def detect_format(path: Path) -> str:
+def detect_format(path: Path, encoding: str | None = None) -> str:
     """Detect the format of a text file: "svmlight" or "csv".
 
     It is "svmlight" if most of the first lines contain ``index:value`` pairs.
     """
-    with open_plain(path) as (stream, _):
+    with open_utf8(path, encoding) as stream:
         rows = [line.partition(b"#")[0].split(None, 2)[1:2] for line in islice(lines(stream, path), 100)]
     tokens = [row[0] for row in rows if row]
     pairs = [token for token in tokens if re.fullmatch(rb"(\d+|qid):[^:,;|]*", token)]
     return "svmlight" if 2 * len(pairs) > len(tokens) else "csv"
 
 
-def as_float32(X: Any) -> Any:
+def compact(X: Any) -> Any:
     """Convert a matrix to float32, dense or CSR depending on its shape and number of zeros.
 
-    The result is CSR with sorted indices if the matrix is wide, or if it is large and most values are zero.
+    The result is CSR with sorted indices if the matrix is wide, or if it is large and most values are zero.  A dense
+    matrix stays float64 where float32 has too few digits (see `needs_float64`).
     """
     n, d = X.shape
     n_bytes, nnz = n * d * 4, X.nnz if sp.issparse(X) else np.count_nonzero(X)
     if d <= WIDE and (n_bytes <= DENSE_BYTES or nnz * 8 >= n_bytes):  # CSR needs 8 bytes per non-zero value
-        return np.ascontiguousarray(X.toarray() if sp.issparse(X) else X, dtype=np.float32)
+        dense = X.toarray() if sp.issparse(X) else X
+        return np.ascontiguousarray(dense, dtype=np.float64 if needs_float64(dense) else np.float32)
     matrix = sp.csr_matrix(X, dtype=np.float32)
     matrix.sort_indices()
     return matrix

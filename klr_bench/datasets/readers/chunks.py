@@ -12,7 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from klr_bench.datasets.compression import LONGEST_LINE, line_too_long, open_plain
+from klr_bench.datasets.compression import LONGEST_LINE, line_too_long, open_utf8
+from klr_bench.datasets.preprocessing import needs_float64
 from klr_bench.errors import KlrBenchError
 
 BLOCK = 1 << 21
@@ -34,14 +35,14 @@ class Block:
         return KlrBenchError(f"{self.path}, line {line}: {reason}")
 
 
-def blocks(path: Path, *, any_line_end: bool = False) -> Iterator[Block]:
-    """Yield the content of a plain or compressed file in blocks of complete lines.
+def blocks(path: Path, encoding: str | None = None, *, any_line_end: bool = False) -> Iterator[Block]:
+    """Yield the UTF-8 text of a plain or compressed file in blocks of complete lines.
 
     With `any_line_end`, a lone carriage return also ends a line, and is replaced by a line feed.  Raises
     DamagedFileError, and KlrBenchError for a line that is too long.
     """
     rest, first = b"", 1
-    with open_plain(path) as (stream, _):
+    with open_utf8(path, encoding) as stream:
         while content := stream.read(BLOCK):
             text = rest + content
             if any_line_end and b"\r" in text:
@@ -62,7 +63,7 @@ class Chunk:
     """A chunk of parsed rows with their label codes."""
 
     codes: NDArray[np.int32]  # (n,)
-    X: Any  # features (n, d), float32: array, or CSR with sorted indices as in the file
+    X: Any  # features (n, d), float32 or float64: array, or CSR with sorted indices as in the file
     smallest: int  # smallest feature index in these rows of the file, including features written as zero
     largest: int
 
@@ -76,6 +77,11 @@ class Chunk:
         X = sp.csr_matrix((self.X.data, self.X.indices - np.int32(base), self.X.indptr), (len(self.codes), n_features))
         X.has_sorted_indices = X.has_canonical_format = True
         return X
+
+
+def type_of(chunk: Chunk) -> Any:
+    """Return float64 if the features of the first chunk need it, else float32; None if there are no rows."""
+    return None if not len(chunk.codes) else np.float64 if needs_float64(chunk.X) else np.float32
 
 
 def stack_rows(matrices: Sequence[Any]) -> Any:

@@ -6,7 +6,8 @@ whose rounding is uncertain), which is then parsed or rejected in Python.
 The first 18 significant digits of a number form an integer, which is multiplied or divided by a power of ten.  With up
 to 15 digits and a power up to 22, both are exact in float64, and IEEE division and multiplication round correctly (the
 fast path of Clinger, 1990).  Otherwise the relative error is below 2^-50.  If all numbers within this error round to
-the same float32, the correctly rounded float64 rounds to it, too, because rounding is monotone.
+the same float32, the correctly rounded float64 rounds to it, too, because rounding is monotone.  Values are returned in
+float64; rounded to float32, they are always correct.
 
 All functions are in one module because numba's cache detects changes only in the file that defines a function.
 """
@@ -104,13 +105,13 @@ def _skip_blanks(text, at):
     return at
 
 
-@compiled("void(Array(u1, 1, 'C', readonly=True), i8, i8, f8[::1], i4[:, ::1], i8[::1], i4[::1], f4[::1], i8[::1])")
+@compiled("void(Array(u1, 1, 'C', readonly=True), i8, i8, f8[::1], i4[:, ::1], i8[::1], i4[::1], f8[::1], i8[::1])")
 def svmlight_rows(text, lowest, highest, labels, places, ends, indices, values, state):
     """Parse lines of svmlight text up to the first line that must be parsed in Python.
 
     Parsing starts at ``state[POSITION]``.  Indices must be between `lowest` and `highest`.  For row i, ``labels[i]`` is
-    the label, or NaN if it is not a number; ``text[places[i, 0] : places[i, 1]]`` is the text of the label; the
-    non-zero entries of the row end at ``ends[i]``.
+    the label, or NaN if it is not a number of at most 15 digits; ``text[places[i, 0] : places[i, 1]]`` is the text of
+    the label; the entries of the row that are not zero in float32 end at ``ends[i]``.
     """
     at, row, entry = state[POSITION], state[ROWS], state[ENTRIES]
     smallest, largest = state[LOWEST], state[HIGHEST]
@@ -148,7 +149,7 @@ def svmlight_rows(text, lowest, highest, labels, places, ends, indices, values, 
                     smallest = min(smallest, index)
                 previous = index
                 if rounded != 0:
-                    indices[entry], values[entry] = index, rounded
+                    indices[entry], values[entry] = index, value
                     entry += 1
             largest = max(largest, previous)
             ends[row] = entry

@@ -17,8 +17,8 @@ import numpy as np
 import pandas as pd
 
 from klr_bench.datasets.class_labels import LARGEST, Labels, parse_number
-from klr_bench.datasets.compression import LONGEST_LINE
-from klr_bench.datasets.readers.chunks import Block, Chunk, blocks
+from klr_bench.datasets.compression import LONGEST_LINE, not_decodable
+from klr_bench.datasets.readers.chunks import Block, Chunk, blocks, type_of
 from klr_bench.datasets.readers.layout import (
     SET_LABEL,
     Layout,
@@ -35,14 +35,17 @@ EXACT: dict[str, Any] = (
 """Options for pandas to round numbers as Python does."""
 
 
-def read_chunks(path: Path, layout: Layout, labels: Labels) -> Iterator[Chunk]:
+def read_chunks(path: Path, layout: Layout, labels: Labels, dtype: Any = None) -> Iterator[Chunk]:
     """Parse a plain or compressed CSV file, and yield its rows in chunks.
 
-    Raises KlrBenchError that names the file and the line, and DamagedFileError.
+    `dtype` is the type of the features; None is float32, or float64 if float32 cannot resolve the values of the first
+    block of lines.  Raises KlrBenchError that names the file and the line, and DamagedFileError.
     """
     header, empty = layout.header is not None, True
     open_row: OpenQuoteError | None = None
-    for block in blocks(path, any_line_end=True):
+    for block in blocks(path, layout.encoding, any_line_end=True):
+        if block.first <= layout.n_skipped:
+            block = replace(block, first=block.first + 1, text=block.text.partition(b"\n")[2])
         if open_row:
             block = replace(block, first=open_row.line, text=open_row.text + block.text)
         chunk, open_row = None if header else _simple_rows(block, layout, labels), None
@@ -51,7 +54,8 @@ def read_chunks(path: Path, layout: Layout, labels: Labels) -> Iterator[Chunk]:
         if open_row and len(open_row.text) > LONGEST_LINE:
             break
         empty = empty and not len(chunk.codes)
-        yield chunk
+        dtype = dtype or type_of(chunk)
+        yield replace(chunk, X=chunk.X.astype(dtype or np.float32, copy=False))
     if open_row:
         raise not_delimited(path, open_row)
     if empty:
@@ -73,8 +77,7 @@ def _simple_rows(block: Block, layout: Layout, labels: Labels) -> Chunk | None:
     try:
         table = pd.read_csv(io.BytesIO(text), dtype=types, **options)
         fields = len(text.split()) if layout.delimiter == " " else text.count(layout.delimiter.encode()) + len(table)
-        with np.errstate(over="ignore"):
-            X = np.ascontiguousarray(table.drop(columns=label), dtype=np.float32)
+        X = np.ascontiguousarray(table.drop(columns=label), dtype=np.float64)
         if fields != n * len(table) or not (np.abs(X) <= LARGEST).all():
             return None
         places, texts = pd.factorize(table[label])
@@ -97,7 +100,7 @@ def _any_rows(
     lines = block.text.splitlines(keepends=True)
     codes, rows, open_row = [], [], None
     try:
-        texts = (line.decode(errors="backslashreplace") for line in lines)
+        texts = (line.decode() for line in lines)
         for line, fields in fields_of(texts, layout.delimiter, block.first):
             layout.check_row(block.path, line, fields)
             if header:
@@ -123,5 +126,7 @@ def _any_rows(
         open_row.text = b"".join(lines[error.line - block.first :])
     except csv.Error as error:
         raise not_delimited(block.path, error) from error
-    X = np.array(rows, dtype=np.float64).reshape(len(rows), n - 1).astype(np.float32)
+    except UnicodeDecodeError as error:
+        raise not_decodable(block.path, None) from error
+    X = np.array(rows, dtype=np.float64).reshape(len(rows), n - 1)
     return Chunk(np.array(codes, dtype=np.int32), X, 0, n - 2), open_row, header

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import csv
-import io
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from pathlib import Path
-from typing import BinaryIO
 
 from klr_bench.datasets.class_labels import Labels, first_ten, is_missing_label, parse_number
-from klr_bench.datasets.compression import lines, open_plain
+from klr_bench.datasets.compression import lines, open_text
 from klr_bench.errors import KlrBenchError, fail, nearest, sanitize
 
 ROWS, FIELDS = 5000, 1_000_000
@@ -22,6 +20,9 @@ ROWS, FIELDS = 5000, 1_000_000
 WIDE = 2000
 """Number of columns above which rows are stored as a sparse matrix."""
 DELIMITERS = ",;\t| "
+SEPARATOR = re.compile(r'"?sep=([^\w"\r\n])"?[\r\n]*')
+"""First line by which Excel names the delimiter."""
+BRACKETS = (("[", "]"), ("{", "}"), ("(", ")"))
 SAMPLE = 20
 """Number of lines from which the delimiter is detected."""
 YEAR = re.compile(r"(1[89]|2[01])\d\d")
@@ -48,6 +49,8 @@ class Layout:
     header: tuple[str, ...] | None
     n_columns: int
     label: int  # position of the label column, counted from 0
+    encoding: str | None = None  # encoding of the file; None: UTF-8
+    n_skipped: int = 0  # number of lines before the header or the first row
 
     def describe(self, column: int) -> str:
         """Describe a column for messages, for example "column 2 ('price')"."""
@@ -69,6 +72,7 @@ def layout_of(
     *,
     unnamed: bool = False,
     names: Collection[str] | None = None,
+    encoding: str | None = None,
 ) -> Layout:
     """Detect the delimiter, header and label column from the first lines of a file.
 
@@ -76,11 +80,15 @@ def layout_of(
     name.  With `names`, the names of columns in the training file, the first line is a header if it has one of them,
     and the file need not have a label column.
     """
-    with open_plain(path) as (stream, _):
-        sample = list(islice(filter(str.strip, _decoded_lines(stream, path)), SAMPLE))
+    with open_text(path, encoding) as text:
+        rows = lines(text, path)
+        first_line = next(rows, "")
+        declared = SEPARATOR.fullmatch(first_line)
+        sample = list(islice(filter(str.strip, rows if declared else chain([first_line], rows)), SAMPLE))
     if not sample:
         fail(f"{path}: no rows.")
-    delimiter = max(DELIMITERS, key=lambda candidate: _consistency(sample, candidate))
+    best = max(DELIMITERS, key=lambda candidate: _consistency(sample, candidate))
+    delimiter = declared[1] if declared else best
     try:
         first = tuple(next(fields_of(iter(sample), delimiter), (0, [""]))[1])
     except csv.Error as error:
@@ -98,7 +106,8 @@ def layout_of(
             "remove it with to_csv(index=False)."
         )
     header = first if is_header else None
-    layout = Layout(delimiter, header, len(first), _label_position(path, label_column, header, len(first)))
+    label = _label_position(path, label_column, header, len(first))
+    layout = Layout(delimiter, header, len(first), label, encoding, int(declared is not None))
     if train and (layout.n_columns, layout.label) != (train.n_columns, train.label):
         fail(
             f"{path}: expected {train.n_columns} columns with label column {train.label + 1}, as in the training file, "
@@ -109,15 +118,24 @@ def layout_of(
     return layout
 
 
-def _consistency(sample: list[str], delimiter: str) -> tuple[bool, bool, float, int]:
+def _consistency(sample: list[str], delimiter: str) -> tuple[bool, bool, bool, float, int]:
     """Rate how consistently a delimiter splits the lines of a sample into fields.
 
-    The best delimiter has the largest rating (a tuple).  Blanks are rated last because they also occur in names.
+    The best delimiter has the largest rating (a tuple).  It splits most rows, and if possible the first, into the same
+    number of fields, and does not tear brackets such as ``[1;2]`` apart.  Blanks are rated last because they also occur
+    in names.
     """
-    counts = Counter(map(len, _complete_rows(sample, delimiter)))
-    n_fields, n_rows = (counts or Counter({1: 1})).most_common(1)[0]  # all fields may be blank
-    share = n_rows / counts.total() if n_fields > 1 else 0.0
-    return share > 0.5, delimiter != " ", share, n_fields
+    rows = _complete_rows(sample, delimiter) or [[""]]  # all fields may be blank
+    n_fields, n_rows = Counter(map(len, rows)).most_common(1)[0]
+    share = n_rows / len(rows) if n_fields > 1 else 0.0
+    torn = sum(map(_is_torn, rows)) > len(rows) / 2
+    return share > 0.5 and not torn, len(rows[0]) == n_fields, delimiter != " ", share, n_fields
+
+
+def _is_torn(row: Sequence[str]) -> bool:
+    """Return True if a bracket is opened and closed in different fields; a smiley is only opened or closed."""
+    surplus = [[field.count(opening) - field.count(closing) for field in row] for opening, closing in BRACKETS]
+    return any(any(counts) and not sum(counts) for counts in surplus)
 
 
 def _complete_rows(sample: list[str], delimiter: str) -> list[list[str]]:
@@ -174,11 +192,6 @@ def _is_header(first: Sequence[str], below: Sequence[Sequence[str]], label_colum
     return (repeat and any(above)) or ((years or counting) and (repeat or label_above))
 
 
-def _decoded_lines(stream: BinaryIO, path: Path) -> Iterator[str]:
-    """Yield the lines of a file as strings, with escape sequences for invalid UTF-8 bytes."""
-    return lines(io.TextIOWrapper(stream, encoding="utf-8-sig", errors="backslashreplace", newline=""), path)
-
-
 def fields_of(lines: Iterator[str], delimiter: str, first: int = 1) -> Iterator[tuple[int, list[str]]]:
     """Split lines into rows; yield the line number and the fields of each non-blank row.
 
@@ -220,8 +233,10 @@ def text_rows(path: Path, layout: Layout) -> Iterator[TextRows]:
 
     Raises KlrBenchError that names the file and the line.
     """
-    with open_plain(path) as (stream, _):
-        rows = islice(fields_of(_decoded_lines(stream, path), layout.delimiter), 1 if layout.header else 0, None)
+    with open_text(path, layout.encoding) as text:
+        content = islice(lines(text, path), layout.n_skipped, None)
+        fields_in_lines = fields_of(content, layout.delimiter, 1 + layout.n_skipped)
+        rows = islice(fields_in_lines, 1 if layout.header else 0, None)
         try:
             while part := list(islice(rows, max(1, min(ROWS, FIELDS // layout.n_columns)))):
                 for line, fields in part:

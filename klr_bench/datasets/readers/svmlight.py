@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from klr_bench.config.models import MOST_FEATURES
 from klr_bench.datasets.class_labels import LARGEST, Labels, parse_number
-from klr_bench.datasets.readers.chunks import Block, Chunk, blocks
+from klr_bench.datasets.compression import not_decodable
+from klr_bench.datasets.readers.chunks import Block, Chunk, blocks, type_of
 from klr_bench.datasets.readers.compiled import POSITION, ROWS, svmlight_rows
 from klr_bench.datasets.readers.layout import SET_FEATURES
 from klr_bench.errors import fail, sanitize
@@ -20,19 +23,47 @@ SHORTEST_ENTRY = 4
 EXPECTED = "expected lines such as '+1 3:0.5 7:1'."
 
 
-def read_chunks(path: Path, labels: Labels, lowest: int = 0, highest: int = MOST_FEATURES) -> Iterator[Chunk]:
+def read_chunks(
+    path: Path,
+    labels: Labels,
+    lowest: int = 0,
+    highest: int = MOST_FEATURES,
+    *,
+    encoding: str | None = None,
+    dtype: Any = None,
+) -> Iterator[Chunk]:
     """Parse a plain or compressed svmlight file, and yield its rows in chunks.
 
-    Feature indices must be between `lowest` and `highest`.  Raises KlrBenchError that names the file and the line, and
+    Feature indices must be between `lowest` and `highest`.  `dtype` is the type of the features; None is float32, or
+    float64 if the first block of lines needs it.  Raises KlrBenchError that names the file and the line, and
     DamagedFileError.
     """
     empty = True
-    for block in blocks(path):
+    for block in blocks(path, encoding):
         chunk = _BlockReader(block, labels, lowest, highest).chunk()
         empty = empty and not len(chunk.codes)
-        yield chunk
+        dtype = dtype or type_of(chunk)
+        yield replace(chunk, X=chunk.X.astype(dtype or np.float32))
     if empty:
         fail(f"{path}: no rows; {EXPECTED}")
+
+
+def different_bases(files: Mapping[Path, Any]) -> list[str]:
+    """Return a warning if the feature index 0 occurs in some files but not in all of them.
+
+    `files` maps paths to the smallest and largest index of each file, such as a `Chunk`.  Files without features have
+    no base.
+    """
+    ranges = {path: (file.smallest, file.largest) for path, file in files.items() if file.largest >= 0}
+    zero = [path for path, (smallest, _) in ranges.items() if smallest == 0]
+    others = [path for path in ranges if path not in zero]
+    if not zero or not others:
+        return []
+    first, other = (f"{path} (indices {ranges[path][0]} to {ranges[path][1]})" for path in (zero[0], others[0]))
+    return [
+        f"warning: the feature index 0 occurs in {first}, but not in {other}. Indices are counted from 0 in all files; "
+        "if they begin with 1 in some, features are mixed up: write all files with the same first index"
+    ]
 
 
 class _BlockReader:
@@ -45,7 +76,7 @@ class _BlockReader:
         self.places = np.empty((n_lines, 2), dtype=np.int32)
         self.indptr = np.zeros(n_lines + 1, dtype=np.int64)
         self.indices = np.empty(n_entries, dtype=np.int32)
-        self.values = np.empty(n_entries, dtype=np.float32)
+        self.values = np.empty(n_entries, dtype=np.float64)
         self.state = np.array([0, 0, 0, np.iinfo(np.int32).max, -1], dtype=np.int64)
 
     def chunk(self) -> Chunk:
@@ -63,7 +94,7 @@ class _BlockReader:
 
     def _code(self, row: int) -> int:
         begin, end = self.places[row].tolist()
-        text = self.block.text[begin:end].decode(errors="backslashreplace")
+        text = self._decoded(self.block.text[begin:end])
         if ":" in text or "," in text:
             what = "the label is missing" if ":" in text else "expected one label (for CSV set data.format=csv)"
             raise self.block.error_at(begin, f"the line begins with {sanitize(repr(text))}; {what}.")
@@ -71,6 +102,12 @@ class _BlockReader:
             return self.labels.code(text)
         except ValueError as error:
             raise self.block.error_at(begin, f"{error}; correct the line.") from error
+
+    def _decoded(self, text: bytes) -> str:
+        try:
+            return text.decode()
+        except UnicodeDecodeError as error:
+            raise not_decodable(self.block.path, None) from error
 
     def _read_line(self) -> None:
         position, row, entry, smallest, largest = self.state.tolist()
@@ -80,7 +117,7 @@ class _BlockReader:
         begin, previous = position + line.index(label), -1
         self.targets[row] = np.nan
         self.places[row] = begin, begin + len(label)
-        for token in rest[0].decode(errors="backslashreplace").split() if rest else []:
+        for token in self._decoded(rest[0]).split() if rest else []:
             name, colon, text = token.partition(":")
             if name == "qid":  # qid:value is used only for ranking problems
                 continue
@@ -88,9 +125,8 @@ class _BlockReader:
                 raise self.block.error_at(position, f"{reason}; correct the line.")
             index = previous = int(name)
             smallest, largest = min(smallest, index), max(largest, index)
-            with np.errstate(over="ignore"):
-                value = np.float32(float(text))
-            if value != 0:
+            value = float(text)
+            if np.float32(value) != 0:
                 self.indices[entry], self.values[entry] = index, value
                 entry += 1
         self.indptr[row + 1] = entry

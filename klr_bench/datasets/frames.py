@@ -1,0 +1,163 @@
+"""Read the columns of tables of pandas, polars, Arrow and NumPy as numbers or strings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pandas.api.types import is_integer_dtype
+from sklearn.utils.validation import check_array
+
+from klr_bench.datasets.columns import CATEGORY, DATES, MOST_EXACT, STRING, ColumnProfile, is_missing, text_of
+from klr_bench.datasets.readers.layout import Layout
+from klr_bench.datasets.user_table import SOURCE
+from klr_bench.errors import sanitize
+
+
+@dataclass(frozen=True)
+class Values:
+    """Values of a column."""
+
+    of: NDArray[Any] | list[str]
+    """Array of numbers, in which NaN is a missing value, or list of strings, in which "" is a missing value."""
+    declared: str = ""
+    """CATEGORY, STRING or DATES if the type of the column says what the values are."""
+
+    def profile(self, lines: Sequence[int]) -> ColumnProfile:
+        """Return the statistics of the values; `lines` are the numbers of their rows."""
+        profile = ColumnProfile(declared=self.declared)
+        if isinstance(self.of, list):
+            profile.add(lines[: len(self.of)], self.of)
+        else:
+            profile.set_numbers(lines, self.of)
+        profile.dates = profile.dates or self.declared == DATES
+        return profile
+
+    def texts(self) -> list[str]:
+        """Return the values as strings."""
+        return self.of if isinstance(self.of, list) else ["" if value != value else text_of(value) for value in self.of]
+
+    def numbers(self) -> NDArray[np.float64] | None:
+        """Return the values as numbers, truth values as 1 and 0; None for other strings."""
+        if not isinstance(self.of, list):
+            return self.of.astype(np.float64)
+        if self.declared != CATEGORY or not {*self.of} <= {"True", "False", ""}:
+            return None
+        return np.array([{"True": 1.0, "False": 0.0, "": math.nan}[text] for text in self.of])
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A table in memory."""
+
+    columns: dict[str, Any]
+    """Columns as Series of narwhals, by name."""
+    lines: Sequence[int]
+    """Numbers of the rows, for messages."""
+    has_names: bool
+    """False for an array, whose columns are called x0, x1 and so on."""
+    path: Path | None
+    """File from which the table was read, if known."""
+    layout: Layout
+
+    @property
+    def source(self) -> str:
+        """The file, or X."""
+        return str(self.path or "X")
+
+    def position(self, name: str) -> int:
+        """Return the position of a column, counted from 0; in the file if there is one."""
+        return (self.layout.header or ()).index(name)
+
+    def read(self, name: str) -> Values:
+        """Return the values of a column.
+
+        Raises ValueError for values that are neither numbers, texts, truth values nor dates.
+        """
+        values = _values(self.columns[name], self.lines, f"{self.source}: column {name!r}")
+        return values if self.has_names and self.path is None else Values(values.of)
+
+
+def frame_of(X: Any) -> Frame:
+    """Return a table of pandas, polars or Arrow, a dict of columns, or an array as a `Frame`.
+
+    Raises ValueError if a name occurs twice, if there are no rows or no columns, or if the rows are not in memory.
+    """
+    table = pd.DataFrame(X) if type(X) is dict else X  # scipy's dok_matrix is a subclass of dict
+    if isinstance(table, pd.DataFrame):
+        table = _with_text_names(table)
+    has_names = isinstance(nw.from_native(table, pass_through=True), nw.DataFrame | nw.LazyFrame)
+    if not has_names:
+        checked = check_array(X, dtype=None, ensure_all_finite=False)
+        table = pd.DataFrame(X if isinstance(X, np.ma.MaskedArray) else checked)  # pandas replaces masked values by NaN
+        table.columns = [f"x{place}" for place in range(table.shape[1])]
+    path, layout, lines = None, None, None
+    if isinstance(table, pd.DataFrame):
+        path, layout = table.attrs.get(SOURCE, (None, None))
+        lines = table.index.tolist() if is_integer_dtype(table.index) else None
+    frame = nw.from_native(table)
+    if isinstance(frame, nw.LazyFrame):
+        message = f"X: expected a table in memory, got {type(X).__name__} of {type(X).__module__}; call collect()."
+        raise ValueError(message)
+    if not all(frame.shape):
+        message = f"X has {frame.shape[0]} rows and {frame.shape[1]} columns; expected at least one of each."
+        raise ValueError(message)
+    columns = {name: frame[name] for name in frame.columns}
+    layout = layout or Layout("", tuple(columns), len(columns), -1)
+    return Frame(columns, lines or range(len(frame)), has_names, path, layout)
+
+
+def _with_text_names(table: pd.DataFrame) -> pd.DataFrame:
+    table = table.set_axis([str(name) for name in table.columns], axis=1)
+    if repeated := table.columns[table.columns.duplicated()].tolist():
+        source = table.attrs.get(SOURCE, ("X",))[0]
+        message = f"{source} has several columns with the name {repeated[0]!r}; rename them."
+        raise ValueError(message)
+    return table
+
+
+def _values(series: Any, lines: Sequence[int], where: str) -> Values:
+    dtype = series.dtype
+    if dtype.is_numeric() or dtype == nw.Unknown:
+        with_missing = dtype.is_integer() and series.is_null().any()
+        numbers = None if dtype in (nw.Decimal, nw.Int128, nw.UInt128) else series.to_numpy()
+        if numbers is not None and numbers.dtype.kind in "iuf":
+            exact = not with_missing or not (np.abs(numbers) > MOST_EXACT).any()
+            if exact:
+                narrow = numbers.dtype.kind in "iu" and numbers.dtype != np.uint64
+                return Values(numbers.astype(np.int64) if narrow else numbers)
+    missing = series.is_null().to_list()
+    cells = series.to_list()
+    kinds = {type(cell): row for row, cell in reversed([*enumerate(cells)]) if not missing[row]}
+    for kind, row in kinds.items():
+        if _is_no_value(kind):
+            cell = sanitize(repr(cells[row]), 50)
+            message = (
+                f"{where} contains values of the type {kind.__name__}, such as {cell} in row {lines[row]}; expected "
+                "numbers, texts, truth values or dates. Convert the column, or leave it out."
+            )
+            raise ValueError(message)
+    texts = ["" if gone else text_of(cell) for cell, gone in zip(cells, missing, strict=True)]
+    if dtype in (nw.Categorical, nw.Enum, nw.Boolean) or {*kinds} <= {bool, np.bool_}:
+        return Values(texts, CATEGORY if kinds else "")
+    if dtype in (nw.Date, nw.Datetime) or all(issubclass(kind, date | pd.Period) for kind in kinds):
+        return Values(texts, DATES if kinds else "")
+    marked = any(is_missing(text) for text, gone in zip(texts, missing, strict=True) if not gone)
+    return Values(texts, STRING if dtype == nw.String and not marked else "")
+
+
+def _is_no_value(kind: type) -> bool:
+    if issubclass(kind, str):
+        return False
+    refused = (complex, np.complexfloating, timedelta, np.timedelta64, pd.DateOffset)
+    is_container = any({"__iter__", "__len__"} & vars(base).keys() for base in kind.__mro__)
+    without_text = kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__
+    return issubclass(kind, refused) or is_container or without_text

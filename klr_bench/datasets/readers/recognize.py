@@ -1,0 +1,160 @@
+"""Recognize spreadsheets, archives, web pages and other files that are not tables of text."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from pathlib import Path
+
+from klr_bench.datasets.compression import MAGIC, open_plain, open_utf8
+
+SAMPLE = 4096
+"""Number of bytes at the beginning of a file that are examined."""
+EXTRACT = "extract the table from it"
+PANDAS = "convert it with pandas.{}(FILE).to_csv('data.csv', index=False)"
+FROM_R = "convert it in R with write.csv(DATA, 'data.csv', row.names=FALSE)"
+SAVE_AS = f"save it as CSV, or {PANDAS.format('read_excel')}"
+TO_CSV = "obtain the table as CSV"
+
+BINARY: tuple[tuple[bytes, str, str], ...] = (
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an Excel workbook (.xls)", SAVE_AS),
+    (b"PAR1", "a Parquet file", PANDAS.format("read_parquet")),
+    (b"ARROW1", "a Feather (Arrow) file", PANDAS.format("read_feather")),
+    (b"FEA1", "a Feather file", PANDAS.format("read_feather")),
+    (b"\xff\xff\xff\xff", "an Arrow stream", "convert it with pyarrow.ipc.open_stream and pyarrow.csv.write_csv"),
+    (b"ORC", "an ORC file", PANDAS.format("read_orc")),
+    (b"Obj\x01", "an Avro file", TO_CSV),
+    (b"\x89HDF\r\n\x1a\n", "an HDF5 file", PANDAS.format("read_hdf")),
+    (b"MATLAB", "a MATLAB file", "convert it with scipy.io.loadmat and numpy.savetxt"),
+    (b"SQLite format 3\0", "an SQLite database", "convert it with pandas.read_sql and to_csv('data.csv', index=False)"),
+    (b"RDX", "an R data file (.RData)", FROM_R),
+    (b"X\n\0\0\0", "an R data file (.rds)", FROM_R),
+    (b"<stata_dta>", "a Stata file", PANDAS.format("read_stata")),
+    (b"$FL", "an SPSS file", PANDAS.format("read_spss")),
+    (b"\0" * 12 + b"\xc2\xea\x81\x60", "a SAS file", PANDAS.format("read_sas")),
+    (
+        b"\x93NUMPY",
+        "a NumPy array (.npy)",
+        "convert it with numpy.savetxt('data.csv', numpy.load(FILE), delimiter=',')",
+    ),
+    *(
+        (bytes([0x80, protocol]), "a pickle", "save the table as CSV in the program that wrote it")
+        for protocol in range(2, 6)
+    ),
+    (b"%PDF", "a PDF document", TO_CSV),
+    (b"\x89PNG", "an image", TO_CSV),
+    (b"\xff\xd8\xff", "an image", TO_CSV),
+    (b"GIF8", "an image", TO_CSV),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive", EXTRACT),
+    (b"Rar!\x1a\x07", "a RAR archive", EXTRACT),
+    (b"\x28\xb5\x2f\xfd", "compressed with Zstandard", "decompress it with zstd -d FILE"),
+    (b"\x04\x22\x4d\x18", "compressed with LZ4", "decompress it with lz4 -d FILE"),
+    (b"\x1f\x9d", "compressed with compress (.Z)", "decompress it with gzip -d FILE"),
+    (b"x\x01", "compressed with zlib", TO_CSV),
+    (b"x\x9c", "compressed with zlib", TO_CSV),
+    (b"x\xda", "compressed with zlib", TO_CSV),
+)
+"""First bytes, name and advice of formats whose files contain control characters, unlike text."""
+ZIPPED = (
+    ("xl/", "an Excel workbook (.xlsx)", SAVE_AS),
+    ("content.xml", "an OpenDocument spreadsheet", SAVE_AS),
+    ("klr-bench.json", "a model file of klr-bench", "pass it to klr-bench predict as model=FILE"),
+    ("schema.json", "a skops file", TO_CSV),
+    ("word/", "a Word document", TO_CSV),
+)
+"""Beginning of the name of a member, name and advice of formats that are zip archives."""
+TAGS = "html|head|body|table|div|script|svg|rss|feed|gml|kml|pmml|gexf|graphml"
+TEXT: tuple[tuple[str, str, str], ...] = (
+    (r"version https://git-lfs", "a pointer of Git LFS, not the data", "run git lfs pull"),
+    (
+        r"(\.\./)*(\.git/annex/objects/|/annex/objects/)",
+        "a pointer of git-annex, not the data",
+        "run git annex get FILE",
+    ),
+    (
+        r"\{\s*\"[^\"\n]*\"\s*:[^\n]*\}\s*\n\s*\{",
+        "JSON Lines",
+        "convert it with pandas.read_json(FILE, lines=True) and to_csv",
+    ),
+    (
+        r"\{\s*(\"[^\"\n]*\"\s*:|\}\s*$)|\[\s*(\{\s*[\"}]|\[|\"[^\"\n]*\"\s*[,\]]|\n)"
+        r"|\[[^\[\]\n]*\],?\s*\n\s*\[[^\[\]\n]*\],?\s*\n",
+        "JSON",
+        PANDAS.format("read_json"),
+    ),
+    (
+        rf"(?i:<!doctype|<\?xml|<!--|<({TAGS})[\s>])|<(?P<tag>[\w:.-]+)(\s[^>]*)?>(?s:.*)</(?P=tag)>",
+        "HTML or XML",
+        TO_CSV,
+    ),
+    (r"(%[^\n]*\n|\s)*(?i:@relation)\b", "an ARFF file", "convert it with scipy.io.arff.loadarff and pandas"),
+    (
+        r"%%MatrixMarket",
+        "a Matrix Market file",
+        "convert it with scipy.io.mmread and sklearn.datasets.dump_svmlight_file",
+    ),
+    (r"%PDF-", "a PDF document", TO_CSV),
+    (r"A\n[23]\n\d+\n\d+\n", "an R data file (.rds)", FROM_R),
+)
+"""Regular expression for the beginning of a text, name and advice."""
+CONTROL = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f]")
+
+
+def foreign_format(path: Path, encoding: str | None) -> str | None:
+    """Return what a file is and what to do if it is not a table of text, otherwise None.
+
+    Raises DamagedFileError, and KlrBenchError for text that is not in the given encoding.
+    """
+    with open_plain(path) as (stream, _):
+        start = stream.read(SAMPLE) or b""
+    if start.startswith(MAGIC):
+        return "it is compressed twice; decompress it once"
+    if start.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        return _zipped(path)
+    if CONTROL.search(start):
+        for magic, name, advice in (*BINARY, (start[:257] + b"ustar", "a tar archive", EXTRACT)):
+            if start.startswith(magic):
+                return f"it is {name}; {advice}"
+    if encoding is None and (wide := _wide_encoding(start)):
+        return f"it is {wide.upper()} text; set data.encoding={wide} (encoding= of stream, or of a source)"
+    if encoding is None and b"\0" in start:
+        return "it is not UTF-8 text; obtain the table as text"
+    with open_utf8(path, encoding) as stream:
+        text = (stream.read(SAMPLE) or b"").decode("utf-8-sig", "replace").lstrip()
+    for pattern, name, advice in TEXT:
+        if re.match(pattern, text):
+            return f"it is {name}; {advice}"
+    return None
+
+
+def _zipped(path: Path) -> str:
+    names: list[str] = []
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+    except (OSError, zipfile.BadZipFile, ValueError):  # damaged, or compressed again
+        pass
+    for member, name, advice in ZIPPED:
+        if any(one.startswith(member) for one in names):
+            return f"it is {name}; {advice}"
+    if names and all(name.endswith(".npy") for name in names):
+        return "it is NumPy arrays (.npz); convert them with numpy.load and numpy.savetxt"
+    return f"it is a zip archive; {EXTRACT}"
+
+
+def _wide_encoding(start: bytes) -> str | None:
+    """Return the name of the encoding if the bytes are UTF-16 or UTF-32, with or without a mark."""
+    if start.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")):
+        return "utf-32"
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "utf-16"
+    places = [start[offset::4].count(0) / max(len(start[offset::4]), 1) for offset in range(4)]
+    for zeros, name in (
+        ((0, 1, 1, 1), "utf-32-le"),
+        ((1, 1, 1, 0), "utf-32-be"),
+        ((0, 1, 0, 1), "utf-16-le"),
+        ((1, 0, 1, 0), "utf-16-be"),
+    ):
+        if len(start) >= 8 and all(abs(place - zero) < 0.2 for place, zero in zip(places, zeros, strict=True)):
+            return name
+    return None
