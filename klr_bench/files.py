@@ -226,7 +226,7 @@ def read_checked_json(path: str | Path) -> Any:
 
 
 def read_stamped_json(path: str | Path) -> tuple[Stamp | None, Any]:
-    """Return a stamp that identifies the version of a file, and its content as `read_checked_json` does."""
+    """Return a stamp of the version of a file, and its content as `read_checked_json` does."""
     return _read_stamped(path, _verified)
 
 

@@ -141,7 +141,7 @@ def dump(model: Any, train: TrainingFile | None = None) -> bytes:
 
 
 def check_storable(model: Any) -> None:
-    """Raise KlrBenchError if a model cannot be stored, before or after a fit, which is tried with a few rows."""
+    """Raise KlrBenchError if a model cannot be stored, also after a fit, tried on a few rows."""
     dump(model)
     X, y = np.random.default_rng(0).standard_normal((40, 3)), np.arange(40) % 2
     fitted = clone(model)
@@ -210,7 +210,7 @@ class Inspected(NamedTuple):
 
 
 def _inspected(content: bytes) -> Inspected:
-    """Inspect a model file.  Exceptions are of many kinds; InflatedError is raised if it unpacks to too much."""
+    """Inspect a model file.  Raises InflatedError if it unpacks to too much, and many others."""
     with zipfile.ZipFile(BytesIO(content)) as archive:
         about, schema = (_json(archive, name, len(content)) for name in (ABOUT, SCHEMA))
         check_references(schema)
@@ -222,7 +222,7 @@ def _inspected(content: bytes) -> Inspected:
 
 
 def _json(archive: zipfile.ZipFile, name: str, packed: int) -> Any:
-    """Return the content of a JSON member of a file with `packed` bytes.  Raises ValueError if it needs much memory."""
+    """Return a JSON member of a file of `packed` bytes.  Raises ValueError if it is too large."""
     size, most = archive.getinfo(name).file_size, min(LARGEST_JSON, max(SMALLEST_JSON, MOST_JSON_RATIO * packed))
     if size > most:
         message = f"expected at most {most:,} bytes in {name}, got {size:,}"

@@ -1,4 +1,4 @@
-"""Decide whether a model file may be loaded: its types, beyond those that skops trusts, and its sizes.
+"""Decide whether a model file may be loaded: by its types, sizes and indices.
 
 skops creates an object without calling its class, and then sets its attributes; so no code of a class that holds only
 data runs when a file is loaded.  Trusted are such classes of klr-bench and scikit-learn, and functions that only
@@ -39,7 +39,7 @@ NAMES = {
 
 
 def untrusted(names: Iterable[str], schema: Any) -> list[str]:
-    """Return the types of a model file that are not trusted, given the names of those that skops does not trust.
+    """Return those types that are not trusted, among those that skops does not trust.
 
     `schema` is the content of schema.json in the file.
     """
@@ -98,7 +98,7 @@ def _is_container(cls: type, loader: str) -> bool:
 
 
 def _only_computes(name: str, function: Any) -> bool:
-    """Return True for the public functions of sklearn.metrics, which are kernels, distances and scores."""
+    """Return True for the public functions of sklearn.metrics: kernels, distances and scores."""
     module, _, attribute = name.rpartition(".")
     is_public = module == "sklearn.metrics.pairwise" or attribute in sklearn.metrics.__all__
     return module.startswith("sklearn.metrics.") and callable(function) and is_public and attribute[0] != "_"
@@ -128,7 +128,7 @@ def check_references(schema: Any) -> None:
 
 
 def check_sizes(archive: ZipFile, schema: Any, most: int) -> None:
-    """Raise InflatedError if the arrays to which the schema of a model file refers have more than `most` bytes.
+    """Raise InflatedError if the arrays in the schema of a model file exceed `most` bytes.
 
     An array has the size that its header declares, and counts once for each object that refers to it.
     """
@@ -159,7 +159,7 @@ def _size(archive: ZipFile, name: str) -> int:
 
 
 def check_indices(model: Any) -> None:
-    """Raise ValueError if trees or sparse matrices have indices out of bounds, which compiled code does not check."""
+    """Raise ValueError if trees or sparse matrices have indices out of bounds."""
     for part in _parts(model):
         if isinstance(part, sp.csr_matrix | sp.csc_matrix | sp.csr_array | sp.csc_array):
             part.check_format(full_check=True)

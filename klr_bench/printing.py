@@ -58,7 +58,7 @@ def is_file_name(text: str) -> bool:
 
 
 def to_file_name(text: str) -> str:
-    """Return a string of at most LONGEST_NAME bytes that `is_file_name` accepts, as similar to `text` as possible."""
+    """Return a similar string that `is_file_name` accepts, of at most LONGEST_NAME bytes."""
     name = "".join(one if one.isprintable() and one not in "/\\" else "_" for one in text).lstrip(".")
     name = name.encode()[:LONGEST_NAME].decode(errors="ignore")
     return name if is_file_name(name) else "data"

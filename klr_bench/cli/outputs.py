@@ -1,4 +1,4 @@
-"""Outputs of commands, whose names say what they are: CSV tables, which may be compressed, models and folders."""
+"""Outputs of commands: CSV tables, which may be compressed, models and folders."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def _state(dataset: DatasetConfig, cache: Path) -> tuple[int, str]:
 
 
 def _path(entry: LabelsFile, cache: Path) -> Path:
-    """Return the path of a file in the cache, or of any of its contents if its hash is not declared."""
+    """Return the path of a file in the cache; of any of its contents without a declared hash."""
     copies = UndeclaredFile(entry, cache, None).copies() if entry.sha256 == UNKNOWN else []
     return next(iter(copies), cached_path(entry, cache))
 
@@ -118,7 +118,7 @@ def verify_(
 
 
 def _states(entry: LabelsFile, cache: Path, mirror: str | None) -> list[tuple[str, Path]]:
-    """Return the states and paths of the contents of a file in the cache, and of a changed local file."""
+    """Return the states and paths of the contents of a cached file, and of a changed local one."""
     if entry.sha256 != UNKNOWN:
         return [(verify(entry, cache=cache), cached_path(entry, cache))]
     file = UndeclaredFile(entry, cache, mirror)

@@ -38,7 +38,7 @@ def files(dataset: DatasetConfig) -> list[LabelsFile]:
 
 
 def fetch(entry: LabelsFile, *, cache: Path, mirror: str | None = None, progress: Progress | None = None) -> Path:
-    """Return the path of a file with a known hash in the cache, after fetching the file if necessary.
+    """Return the path in the cache of a file with a known hash, which is fetched if necessary.
 
     A file is fetched if it is missing or has the wrong content.
 
@@ -75,14 +75,14 @@ def cached_path(entry: LabelsFile, cache: Path) -> Path:
 
 
 def copy_path(plain: Path, sha256: str) -> Path:
-    """Return the path at which the cache stores a content of the file `plain` if no hash is declared."""
+    """Return the path in the cache of a content of the file `plain` without a declared hash."""
     return plain.parent / sha256[:N_DIGITS] / plain.name
 
 
 def fetch_from(
     sources: Mapping[str, Sequence[str]], entry: LabelsFile, target: Path, mirror: str | None, progress: Progress
 ) -> tuple[str, Path]:
-    """Fetch a file from the first of its sources that has it; return the place there, and the path in the cache.
+    """Fetch a file from its first source that has it; return that place and the cached path.
 
     `sources` has paths or URLs to try, by source.  The path in the cache is `target`, or `copy_path` if the hash of the
     file is unknown.  Raises KlrBenchError if no source has the file.
@@ -112,7 +112,7 @@ def fetch_from(
 
 
 def _fault(entry: LabelsFile, target: Path) -> str:
-    """Return the reason why the file at the cached path cannot be used, or "" if there is no such file."""
+    """Return why the file at the cached path cannot be used, or "" if there is no such file."""
     if not os.path.lexists(target):
         return ""
     if entry.sha256 != UNKNOWN:

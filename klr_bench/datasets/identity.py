@@ -1,4 +1,4 @@
-"""Identify data files whose hash is not declared (``sha256: unknown``) by their present content.
+"""Identify data files with ``sha256: unknown`` by their present content.
 
 The hash of the content takes the place of the unknown one, so it is part of the keys of results, and the file is cached
 under it: data sets whose files have the same name never replace each other.  A local file is hashed at each run, so
@@ -106,7 +106,7 @@ class UndeclaredFile:
         return content
 
     def present(self) -> Content | None:
-        """Return the content of the local file or, if there is none, the cached content that was fetched last."""
+        """Return the content of the local file; without one, the cached content fetched last."""
         place = self._local_place()
         if place:
             return self._local(place)
@@ -145,7 +145,7 @@ class UndeclaredFile:
         return [path for path, stored in paths if no_file(path) is None and self._local(str(path)).stored != stored]
 
     def fetched(self) -> list[Content]:
-        """Return what was fetched last from each place with a file of this name, the latest one first."""
+        """Return what was fetched last from each place with a file of this name, latest first."""
         notes = sorted(self._notes.glob("*.json"), key=lambda path: path.stat().st_mtime, reverse=True)
         ends = tuple(f"/{self.entry.name}{suffix}" for suffix in ("", *SUFFIXES))
         contents = map(_read_note, notes)

@@ -26,7 +26,7 @@ def needs_float64(X: Any) -> bool:
 
 
 def _full_columns(X: Any) -> NDArray[np.float64]:
-    """Return the features of a CSR matrix that are stored for at least half of the rows, as an array."""
+    """Return as an array the features of a CSR matrix that at least half of the rows store."""
     features, counts = np.unique(X.indices, return_counts=True)
     features = features[2 * counts >= X.shape[0]]
     stored = np.isin(X.indices, features)

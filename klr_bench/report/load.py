@@ -137,7 +137,7 @@ def read_results(folder: Path) -> Results:
 
 
 def _compare_with_cells(folder: Path, texts: Texts) -> None:
-    """Raise KlrBenchError if records.csv contradicts the cells, if they are there: a row is different, or absent.
+    """Raise KlrBenchError if records.csv contradicts existing cells: a row differs or is absent.
 
     Damaged cells are named in a warning, since their rows cannot be compared.  Cells that were stored after the table,
     as during a run, are not compared.

@@ -175,7 +175,7 @@ class CellFile:
         }
 
     def checked(self) -> CellFile:
-        """Return the cell, or a failed one if a metric is out of range, such as an accuracy of 7, or has a wrong name.
+        """Return the cell, or a failed one if a metric is out of range or has a wrong name.
 
         Checkpoints whose value is NaN are dropped.
         """

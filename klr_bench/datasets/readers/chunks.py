@@ -80,7 +80,7 @@ class Chunk:
 
 
 def type_of(chunk: Chunk) -> Any:
-    """Return float64 if the features of the first chunk need it, else float32; None if there are no rows."""
+    """Return the type that the features of the first chunk need, or None if it has no rows."""
     return None if not len(chunk.codes) else np.float64 if needs_float64(chunk.X) else np.float32
 
 

@@ -117,7 +117,7 @@ class ExpansionClassifier(BinaryKernelClassifier):
         return weights / total, total
 
     def _begin(self, X, y, sample_weight=None):
-        """Validate the parameters and the data, and remove old fitted attributes; return X, y and the weights."""
+        """Validate parameters and data, and forget an earlier fit; return X, y and the weights."""
         X, y, weights = self._first_rows(X, y, sample_weight)
         rows = self._rows(X)
         self._operands = operands_of(self._kernel(X, weights), rows).fitting(rows)

@@ -1,4 +1,4 @@
-"""Standardization of features in which outliers and constant features have no effect: `Scaling`."""
+"""Standardization without an effect of outliers and constant features: `Scaling`."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Scaling:
 
 
 def _medians_and_spreads(X, weights):
-    """Return the weighted median and the typical deviation of each column of X, which is 0 for a constant column."""
+    """Return each column's weighted median and typical deviation, which is 0 if it is constant."""
     n, d = X.shape
     if sp.issparse(X):
         values, columns, counts = X.data.astype(np.float64), X.indices, np.repeat(weights, np.diff(X.indptr))

@@ -75,7 +75,7 @@ class Path:
     coefs: list
 
     def mean_squared_slopes(self, place):
-        """Return the weighted mean squared derivative along each feature, summed over the binary problems."""
+        """Return each feature's weighted mean squared derivative, summed over the binary problems."""
         n, d = min(self.rows.shape[0], SLOPE_ROWS), self.rows.shape[1]
         shares = self.shares[:n] / self.shares[:n].sum()
         operands, total = rbf(self.rows, self.gamma), np.zeros(d)

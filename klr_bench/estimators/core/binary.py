@@ -54,7 +54,7 @@ class Probabilities:
 
     @available_if(_has_probabilities)
     def predict_log_proba(self, X):
-        """Return the logarithms of the probabilities, of shape (n_samples, n_classes); none is -inf by underflow."""
+        """Return log probabilities, (n_samples, n_classes); none is -inf by underflow."""
         f = self.decision_function(X)
         return np.column_stack([log_expit(-f), log_expit(f)]) if f.ndim == 1 else log_softmax(self._scores(f), axis=1)
 
@@ -62,7 +62,7 @@ class Probabilities:
         return getattr(self, "loss", "logit") == "logit"
 
     def _scores(self, f):
-        """Return scores whose softmax is the probabilities, for decision values f (n_samples, n_classes)."""
+        """Return scores with the probabilities as their softmax, for decision values f (n, m)."""
         return log_expit(f)
 
 
@@ -116,7 +116,7 @@ class BinaryClassifier(Classifier):
             make_writable(self)
 
     def _first_rows(self, X, y, sample_weight=None):
-        """Forget an earlier fit; validate and return the rows X, the labels y and the weights passed to `fit`.
+        """Forget an earlier fit; validate and return the arguments X, y and sample_weight of `fit`.
 
         See `_weighted_rows` for the weights.
         """
@@ -172,7 +172,7 @@ class BinaryClassifier(Classifier):
         return X[rows], y[rows], weights[rows]
 
     def _keeps_rows(self):
-        """Return True if something refers to the rows by their indices, such as the columns of a kernel matrix."""
+        """Return True if something refers to rows by index, such as columns of a kernel matrix."""
         return getattr(self, "kernel", None) == PRECOMPUTED
 
     def _dtypes(self):

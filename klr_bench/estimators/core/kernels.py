@@ -116,7 +116,7 @@ def gamma_of(gamma, X, weights=None, center=0.0):
 
 
 def variance_of(X, weights, center):
-    """Return the variance of all elements of X (n, d), in float64, or 0 if they are equal up to rounding.
+    """Return the variance of all elements of X (n, d); 0 if they are equal up to rounding.
 
     `weights` (n,) are those of the rows.  If X is CSR, `center` (d,) is subtracted from its rows.
     """

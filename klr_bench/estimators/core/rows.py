@@ -150,7 +150,7 @@ def grown(array, n):
 
 
 def positive_places(weights, n):
-    """Return the indices of the rows with positive weight, which are all n rows if there are no weights."""
+    """Return the indices of the rows with positive weight; without weights, of all n rows."""
     return np.arange(n) if weights is None else np.flatnonzero(weights)
 
 
@@ -228,7 +228,7 @@ def make_writable(thing: Any) -> None:
 
 
 def canonical(X: Any) -> Any:
-    """Sum duplicate entries and drop stored zeros in a copy of a CSR matrix X; return any other X unchanged."""
+    """Return CSR rows without duplicate entries and stored zeros; any other X as it is."""
     if sp.issparse(X) and not (X.has_canonical_format and X.data.all()):
         X = X.copy()
         X.sum_duplicates()

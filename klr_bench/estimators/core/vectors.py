@@ -25,7 +25,7 @@ def tie(values):
 
 @compiled()
 def tie_of_sums(values):
-    """Return the relative tolerance for ties of sums of `values`, whose rounding errors partly cancel."""
+    """Return the relative tolerance for ties of sums of `values`; rounding errors partly cancel."""
     return 0.1 * tie(values)
 
 

@@ -247,7 +247,7 @@ class OnlineClassifier(BinaryKernelClassifier):
         return False
 
     def _order(self, n):
-        """Return the order of n rows for one pass: a permutation, or their own order without `shuffle`."""
+        """Return the order of n rows for one pass: a permutation, or their own without `shuffle`."""
         return self._random.permutation(n) if self.shuffle else np.arange(n)
 
     def _begin_pass(self):

@@ -92,7 +92,7 @@ def _spread(rows, n_features, lazy):
 
 
 def _deviation(X, weights):
-    """Return the root of the mean variance of the columns of X, or 0 if they are constant up to rounding."""
+    """Return the root of the mean variance of the columns; 0 if constant up to rounding."""
     X = X.astype(np.float64)
     centered = X - np.average(X, axis=0, weights=weights)
     deviation = math.sqrt(np.average(squared_norms(centered), weights=weights) / X.shape[1])
