@@ -11,7 +11,6 @@ from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -63,7 +62,9 @@ class ApproximateKernelLR(BinaryKernelClassifier):
     Attributes
     ----------
     pipeline_ : Pipeline
-        The fitted features, centered if necessary, and the fitted linear model.
+        The fitted features and the fitted linear model, for rows minus ``origin_``.
+    origin_ : ndarray of shape (n_features,), or None
+        Mean of the training rows, for Nystroem features of dense rows with the rbf kernel, which does not depend on it.
     classes_ : ndarray of shape (n_classes,), dtype of y
         The classes in sorted order.
     n_features_in_ : int
@@ -115,7 +116,10 @@ class ApproximateKernelLR(BinaryKernelClassifier):
         X, y, weights = self._first_rows(X, y, sample_weight)
         model = self._linear_model(len(y) if weights is None else float(weights.sum()))
         options = {} if weights is None else {f"{type(model).__name__.lower()}__sample_weight": weights}
-        self.pipeline_: Pipeline = make_pipeline(*self._feature_map(X, weights), model).fit(X, y, **options)
+        is_moved = self.features == "nystroem" and self.kernel == "rbf" and not sp.issparse(X)
+        self.origin_ = X.mean(axis=0, dtype=np.float64).astype(X.dtype) if is_moved else None
+        self.pipeline_: Pipeline = make_pipeline(self._feature_map(X, weights), model)
+        self.pipeline_.fit(self._moved(X), y, **options)
         self.n_iter_ = int(np.max(self.pipeline_[-1].n_iter_))
         return self
 
@@ -126,7 +130,7 @@ class ApproximateKernelLR(BinaryKernelClassifier):
         The result has shape (n_samples,), or (n_samples, n_classes) for more than two classes.
         """
         check_is_fitted(self, "pipeline_")
-        return self.pipeline_.decision_function(self._validate(X, dtype=self._dtypes()))
+        return self.pipeline_.decision_function(self._moved(self._validate(X, dtype=self._dtypes())))
 
     def _scores(self, f: Any) -> Any:
         return super()._scores(f) if self.solver == "sgd" else f
@@ -139,27 +143,31 @@ class ApproximateKernelLR(BinaryKernelClassifier):
         Theorem 2 of Qin et al. (2011) bounds it for Fourier features (Rahimi and Recht, claim 1).
         """
         check_is_fitted(self, "pipeline_")
-        gamma, X = self.pipeline_[-2].gamma, self._validate(X, dtype=self._dtypes())
-        Z, options = self.pipeline_[:-1].transform(X), {"gamma": gamma, "degree": self.degree, "coef0": self.coef0}
+        features, X = self.pipeline_[0], self._moved(self._validate(X, dtype=self._dtypes()))
+        Z, options = features.transform(X), {"gamma": features.gamma, "degree": self.degree, "coef0": self.coef0}
         return float(np.max(np.abs(Z @ Z.T - pairwise_kernels(X, metric=self.kernel, filter_params=True, **options))))
 
     def stand_in(self) -> ApproximateKernelLR:
         """Return an estimator with the same solver, for a warm-up fit before the timed fit."""
         return type(self)(solver=self.solver)
 
-    def _feature_map(self, X: Any, weights: Any) -> list[Any]:
+    def _moved(self, X: Any) -> Any:
+        """Return X minus the origin, because differences between rows far from 0 would lose their digits."""
+        if self.origin_ is None:
+            return X
+        return (X.toarray() if sp.issparse(X) else X) - self.origin_
+
+    def _feature_map(self, X: Any, weights: Any) -> Any:
         gamma = gamma_of(self.gamma, X, weights)
         if self.features == "fourier":
             frequencies, instead = f"n_components={self.n_components} frequencies", "use features='nystroem'"
             refuse_dense("ApproximateKernelLR", frequencies, X, self.n_components, instead)
-            return [RBFSampler(gamma=gamma, n_components=self.n_components, random_state=self.random_state)]
+            return RBFSampler(gamma=gamma, n_components=self.n_components, random_state=self.random_state)
         options: dict[str, Any] = {"rbf": {"gamma": gamma}, "linear": {}}.get(
             self.kernel, {"gamma": gamma, "degree": self.degree, "coef0": self.coef0}
         )
         size = min(X.shape[0], self.n_components)
-        features = Nystroem(self.kernel, n_components=size, random_state=self.random_state, **options)
-        # Differences between rows far from 0 would lose their digits.
-        return [StandardScaler(with_std=False), features] if self.kernel == "rbf" and not sp.issparse(X) else [features]
+        return Nystroem(self.kernel, n_components=size, random_state=self.random_state, **options)
 
     def _linear_model(self, n: float) -> Any:
         common = {"max_iter": self.max_iter, "random_state": self.random_state}
