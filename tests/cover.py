@@ -6,15 +6,20 @@ import pytest
 from covertable import make
 
 
-def cover(strength: int, **dimensions: Collection[object]) -> pytest.MarkDecorator:
-    """Parametrise a test: any values of any ``strength`` dimensions meet in at least one case.
+def cover(usual: int, exhaustive: int = 0, **dimensions: Collection[object]) -> pytest.MarkDecorator:
+    """Parametrise a test: any values of any ``usual`` dimensions meet in at least one case.
 
-    A dimension is a list of values, named by ``str``, or a mapping from names to values.
+    Those of any ``exhaustive`` dimensions meet in further cases, which are marked as exhaustive.  A dimension is a list
+    of values, named by ``str``, or a mapping from names to values.
     """
     named = {name: labeled(values) for name, values in dimensions.items()}
+    labels = [list(values) for values in named.values()]
+    marks: dict[tuple[str, ...], list[pytest.MarkDecorator]] = {case: [] for case in combinations(usual, labels)}
+    for case in combinations(exhaustive, labels) if exhaustive else []:
+        marks.setdefault(case, [pytest.mark.exhaustive])
     cases = [
-        pytest.param(*(named[name][label] for name, label in zip(named, case, strict=True)), id="-".join(case))
-        for case in combinations(strength, [list(labels) for labels in named.values()])
+        pytest.param(*map(dict.__getitem__, named.values(), case), id="-".join(case), marks=of_case)
+        for case, of_case in marks.items()
     ]
     return pytest.mark.parametrize(list(named), cases)
 
@@ -28,7 +33,7 @@ def labeled(values: Collection[object]) -> dict[str, object]:
     return named
 
 
-def combinations(strength: int, dimensions: list[list[str]]) -> list[list[str]]:
+def combinations(strength: int, dimensions: list[list[str]]) -> list[tuple[str, ...]]:
     """Return the cases, a value of each dimension in each; the same in every process."""
     indices = make([list(range(len(values))) for values in dimensions], strength=min(strength, len(dimensions)))
-    return [[values[i] for values, i in zip(dimensions, case, strict=True)] for case in indices]
+    return [tuple(values[i] for values, i in zip(dimensions, case, strict=True)) for case in indices]

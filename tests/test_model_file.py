@@ -103,6 +103,7 @@ def wrapped(cls: type, member: Callable[[], Any], rows: Any, y: Any) -> Any:
         "param_distributions": {gamma: [0.1, 1.0, 2.0]},
         "n_iter": 2,
         "n_estimators": 3,
+        "random_state": 0,
         "scoring": "f1" if "Search" in cls.__name__ else None,
     }
     parameters = inspect.signature(cls).parameters

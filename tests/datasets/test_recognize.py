@@ -96,14 +96,20 @@ LISTED = {
 
 
 @pytest.mark.parametrize("kind", [*REAL, *LISTED])
-def test_other_files_are_refused_by_name(
-    kind: str, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_other_files_are_refused_by_name(kind: str, write: Write) -> None:
     content, expected = (REAL | LISTED)[kind]
     path = write(content, "train.csv")
     for call in (lambda: read([path], Reading(table=1)), lambda: stream(path)):
         assert rejected(call, expected).startswith(f"{path}: expected svmlight or CSV text")
+
+
+@pytest.mark.parametrize("kind", ["json lines", "html", "xlsx", "tar.gz", "lfs", "arff", "utf-16", "noise"])
+def test_commands_refuse_other_files(
+    kind: str, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    content, expected = REAL[kind]
+    write(content, "train.csv")
     good = write(CSV, "good.csv")
     for words in (
         ["fit", "data.path=train.csv", "output=m.skops"],

@@ -42,12 +42,13 @@ SETTINGS = [
     klr_bench.BatchConfidenceWeighted(q=2),
     klr_bench.BudgetOSKL(G=10.0, eta=0.02, loss="exponential"),
     klr_bench.BudgetOSKL(G=10.0, loss="square"),
+    *(klr_bench.KLR(), klr_bench.DualCDKLRCV(), klr_bench.OSKLCV()),  # with all settings that they try
     klr_bench.DualCDKLR(feature_weights="auto", random_state=0),
     klr_bench.NystroemKLR(feature_weights="auto", random_state=0),
 ]
 
-FEW = {"lams": [1e-3], "etas": [0.9], "Gs": [1.0], "Rs": [1e3], "cv": 2}
-"""Grids and folds that keep the fits of classes with cross-validation short."""
+FEW = {"lams": [1e-3], "etas": [0.9], "Gs": [1.0], "Rs": [1e3], "cv": 2, "max_rounds": 1}
+"""Grids, folds and rounds that keep the fits of classes with cross-validation short."""
 
 
 def expected_to_fail(estimator):

@@ -112,8 +112,10 @@ def test_each_chunk_is_tested_on_and_then_learned_from(place):
     ("made", "settings"),
     [
         (BudgetOSKL(20, G=10, average=False, gamma=2.0), ["budget=20", "gamma=2.0"]),
-        (FOGD(20, eta=0.5, loss="logit", gamma=2.0), ["n_components=20", "gamma=2.0"]),
-        (AROW(r=20, covariance="diagonal"), ["r=20"]),
+        pytest.param(
+            FOGD(20, eta=0.5, loss="logit", gamma=2.0), ["n_components=20", "gamma=2.0"], marks=pytest.mark.exhaustive
+        ),
+        pytest.param(AROW(r=20, covariance="diagonal"), ["r=20"], marks=pytest.mark.exhaustive),
     ],
     ids=["budget_oskl", "fogd", "arow"],
 )
@@ -173,8 +175,17 @@ def seen(monkeypatch):
     return found
 
 
-@pytest.mark.parametrize(("path", "test"), [("part-*.svm", "rows"), ("part-*.svm", "chunks"), ("table.csv", "chunks")])
-@pytest.mark.parametrize("backend", ["serial", pytest.param("joblib", marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize(
+    ("path", "test", "backend"),
+    [
+        ("table.csv", "chunks", "serial"),
+        *(
+            pytest.param(*case, backend, marks=pytest.mark.exhaustive)
+            for case in [("part-*.svm", "rows"), ("part-*.svm", "chunks"), ("table.csv", "chunks")]
+            for backend in ["serial", "joblib"]
+        ),
+    ],
+)
 def test_an_interrupted_pass_continues_from_its_checkpoint(place, seen, test, path, backend):
     """This includes scaled features, more than two classes and other processes."""
     learner = OSKL if path == "part-*.svm" else ["algorithm=[arow]"]

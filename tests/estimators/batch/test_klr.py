@@ -93,7 +93,7 @@ def test_mean_squared_slopes_are_those_of_differences():
     np.testing.assert_allclose(path.mean_squared_slopes(1), expected, rtol=1e-6)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_classes", [2, pytest.param(3, marks=pytest.mark.exhaustive)])
 def test_learned_weights_find_the_features_and_lower_the_loss(n_classes):
     X, y = rows(600, n_classes)
     learned, equal = (KLR(max_rounds=r, random_state=0).fit(X[:400], y[:400]) for r in (4, 0))
@@ -180,7 +180,7 @@ def test_a_time_limit_ends_the_search_and_progress_is_printed(capsys):
     assert capsys.readouterr().out.count("validation log loss") == 1
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_classes", [2, pytest.param(3, marks=pytest.mark.exhaustive)])
 def test_a_fit_to_sparse_rows_is_that_of_dense_ones(n_classes, monkeypatch):
     X, y = rows(200, n_classes)
     X = np.hstack([X + np.arange(8), np.eye(4)[np.arange(200) % 4]]) * (

@@ -50,6 +50,7 @@ def in_new_process(folder):
     return Path(folder), *numbers, done.stderr
 
 
+@pytest.mark.exhaustive
 def test_a_fit_compiles_what_it_needs_once_for_all_processes(tmp_path):
     folder, imported, hits, compiled_for, values, log = in_new_process(tmp_path)
     assert (folder.parent, imported, hits, len(compiled_for)) == (tmp_path, 0, 0, 1)

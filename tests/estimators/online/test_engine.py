@@ -57,7 +57,7 @@ ALL = CASES | SOFTMAX
 DTYPES = ["float64", "float32"]
 
 
-@cover(3, case=list(ALL), kernel=ALL_KERNELS, layout=LAYOUTS, block=[1, 7, 256], average=[False, True], dtype=DTYPES)
+@cover(2, 3, case=list(ALL), kernel=ALL_KERNELS, layout=LAYOUTS, block=[1, 7, 256], average=[False, True], dtype=DTYPES)
 def test_equals_the_reference(case, kernel, layout, block, average, dtype, monkeypatch):
     monkeypatch.setattr(engine, "BLOCK", block)
     monkeypatch.setattr(expansion, "TILE", 33)

@@ -108,7 +108,9 @@ LABELS = np.where(SIGNS > 0, "yes", "no")
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("features", ["fourier", "kernel", "linear"])
-@pytest.mark.parametrize("solver", PEERS)
+@pytest.mark.parametrize(
+    "solver", [pytest.param(one, marks=[pytest.mark.exhaustive] * (one == "skglm")) for one in PEERS]
+)  # which compiles for seconds
 def test_the_objectives_agree(solver, features, dtype):
     skip_if_not_installed(solver)
     shared = {"features": features, "gamma": 0.7, "lam": LAM, "n_components": 40, "random_state": 0}

@@ -45,6 +45,7 @@ def test_ranks_equal_their_definition(scores: np.ndarray) -> None:
     assert across.ranks(scores).tolist() == pytest.approx(reference.ranks(scores.tolist()), abs=1e-12)
 
 
+@pytest.mark.exhaustive  # the import of the library takes seconds
 @settings(max_examples=10, deadline=None)
 @given(st.integers(0, 1000), st.integers(6, 15), st.integers(2, 5))
 def test_wilcoxon_with_holm_equals_scikit_posthocs(seed: int, n: int, k: int) -> None:

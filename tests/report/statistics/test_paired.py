@@ -50,6 +50,7 @@ def test_probabilities_sum_to_1_and_equal_one_sided_p_values(differences: Any, r
     assert 2 * min(shares.worse, shares.better) == pytest.approx(corrected_interval(differences, ratio).p, abs=1e-9)
 
 
+@pytest.mark.exhaustive  # the import of the library takes seconds
 @settings(max_examples=10, deadline=None)
 @given(P_VALUES)
 def test_holm_equals_its_definition_and_statsmodels(p_values: list[float]) -> None:
