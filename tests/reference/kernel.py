@@ -308,6 +308,7 @@ class Points:
 
     def __init__(self):
         self.rows, self.coefs, self.total, self.examples, self.places = [], [], [], [], []
+        self.is_unclear = False
 
     def add(self, row, c, example=-1):
         """Add a point, which is an example or, if `example` is -1, a merged point."""
@@ -353,6 +354,8 @@ def bsgd_merging(X, y, budget, lam, loss, gamma):
         f.places.remove(m)
         if merged:
             least = min(left for _, _, left in merged.values())
+            excess = [(left - least) / (a * a) for _, _, left in merged.values()]
+            f.is_unclear |= any(1e-13 < one < 1e-11 for one in excess)  # rounding decides whether these are ties
             n = min(n for n, (_, _, left) in merged.items() if left <= least + 1e-12 * a * a)
             h, weight, _ = merged[n]
             f.coefs[n] = 0

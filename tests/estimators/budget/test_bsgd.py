@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from klr_bench.estimators.budget import merging, projecting
@@ -39,7 +39,9 @@ def test_equals_the_reference(budget, n, seed, loss, average, sparse, block):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(merging.MergingState, "block", block)
         learner = merging_learner(budget, loss=loss, average=average).fit(sp.csr_matrix(X) if sparse else X, y)
-    assert_same_points(learner, X, reference.bsgd_merging(X, y, budget, 0.02, loss, 2.0), tolerance=1e-4)
+    expected = reference.bsgd_merging(X, y, budget, 0.02, loss, 2.0)
+    assume(not expected.is_unclear)
+    assert_same_points(learner, X, expected, tolerance=1e-4)
 
 
 @settings(max_examples=300)
