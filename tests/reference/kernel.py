@@ -354,8 +354,9 @@ def bsgd_merging(X, y, budget, lam, loss, gamma):
         f.places.remove(m)
         if merged:
             least = min(left for _, _, left in merged.values())
-            excess = [(left - least) / (a * a) for _, _, left in merged.values()]
-            f.is_unclear |= any(1e-13 < one < 1e-11 for one in excess)  # rounding decides whether these are ties
+            rounding = 1e-14 * max(sizes) ** 2  # residuals are differences of squares
+            differences = [left - least for _, _, left in merged.values()]
+            f.is_unclear |= any(1e-13 * a * a < value < 1e-11 * a * a + rounding for value in differences)
             n = min(n for n, (_, _, left) in merged.items() if left <= least + 1e-12 * a * a)
             h, weight, _ = merged[n]
             f.coefs[n] = 0
