@@ -115,6 +115,38 @@ def test_a_row_of_weight_0_is_absent(name, seed, problem):
         np.testing.assert_array_equal(learner.decision_function(X), other.decision_function(X))
 
 
+def read_only(values):
+    values = values.copy()
+    values.setflags(write=False)
+    return values
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+@settings(max_examples=1)
+@given(problem=problems())
+def test_the_strides_and_the_type_of_weights_change_nothing(name, problem):
+    X, y = problem
+    weights = np.arange(len(y)) % 3 + 1.0
+    others = [weights.tolist(), pd.Series(weights), weights.astype(np.uint8), read_only(weights)]
+    others += [weights[::-1].copy()[::-1], np.repeat(weights, 2)[::2]]
+    for method in ("fit", "partial_fit"):
+        if hasattr(CLASSIFIERS[name], method):
+            f = getattr(model(name), method)(X, y, sample_weight=weights).decision_function(X)
+            for other in others:
+                learner = getattr(model(name), method)(X, y, sample_weight=other)
+                assert_near(learner.decision_function(X), f, 1e-9)
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+@pytest.mark.parametrize("weight", [1e-200, 1e200, np.nan])
+def test_a_weight_that_cannot_be_squared_is_refused(name, weight):
+    y = np.arange(20) % 2
+    X = np.random.default_rng(0).standard_normal((20, 2))
+    for weights in (weight, np.where(y, 1.0, weight)):
+        with pytest.raises(ValueError, match=r"The weight of a row must be 0 or between|NaN"):
+            model(name).fit(X, y, sample_weight=weights)
+
+
 @pytest.mark.parametrize("name", WEIGHTED)
 @settings(max_examples=3)
 @given(problem=problems())
