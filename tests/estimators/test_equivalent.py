@@ -6,6 +6,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import has_fit_parameter
 
 from klr_bench.estimators.core.kernels import gamma_of
@@ -261,3 +262,30 @@ def test_any_number_of_rows_and_classes_is_learned(name, n_classes):
         assert model(name).fit(X[rows], y[rows]).decision_function(X[:2]).shape == (
             (2,) if n_classes == 2 else (2, n_classes)
         )
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("name", sorted(name for name in CLASSIFIERS if hasattr(CLASSIFIERS[name], "partial_fit")))
+def test_nothing_remains_of_an_interrupted_partial_fit_or_a_refused_fit(name, n_classes):
+    random = np.random.default_rng(0)
+    X, y = random.standard_normal((40, 3)), np.arange(40) % n_classes
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    expected = (
+        model(name).partial_fit(X[:1], y[:1], classes=np.unique(y)).partial_fit(X[1:], y[1:]).decision_function(X)
+    )
+    for method, error, options in (
+        ("partial_fit", KeyboardInterrupt, {"callback": interrupt}),
+        ("fit", ValueError, {}),
+    ):
+        learner = model(name).partial_fit(X[20:], y[20:])
+        for row in range(3):
+            learner.partial_fit(X[[row]], y[[row]])
+        with pytest.raises(error):
+            getattr(learner, method)(X if options else X * np.nan, y, **options)
+        with pytest.raises(NotFittedError):
+            learner.predict(X)
+        learner.partial_fit(X[:1], y[:1], classes=np.unique(y)).partial_fit(X[1:], y[1:])
+        np.testing.assert_array_equal(learner.decision_function(X), expected)

@@ -40,7 +40,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
         """Remove the attributes of an earlier fit."""
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, name)
-        vars(self).pop("_state", None)
+        for name in ("_state", "_learn_row", "_is_due"):  # of online learners
+            vars(self).pop(name, None)
 
     def _validate_params(self):
         """Validate the parameters that do not have their default values."""
@@ -81,7 +82,8 @@ def checked_data(estimator, *data, **options):
 def checked_fit(method):
     """Decorate a fit method to raise ValueError if a fitted attribute is not finite.
 
-    An error or Ctrl-C in `fit` leaves an unfitted estimator.
+    An error or Ctrl-C in `fit` leaves an unfitted estimator, and so does all but a refusal (ValueError or TypeError) in
+    `partial_fit`, because the learned state may be damaged.
     """
 
     @wraps(method)
@@ -90,8 +92,8 @@ def checked_fit(method):
             with single_threaded_blas(getattr(self, "n_jobs", None)):
                 result = method(self, *args, **kwargs)
             refuse_not_finite(self)
-        except BaseException:
-            if method.__name__ == "fit":
+        except BaseException as error:
+            if method.__name__ == "fit" or not isinstance(error, (ValueError, TypeError)):
                 self._clear()
             raise
         return result
