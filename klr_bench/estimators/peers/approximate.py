@@ -152,7 +152,7 @@ class ApproximateKernelLR(BinaryKernelClassifier):
         return type(self)(solver=self.solver)
 
     def _moved(self, X: Any) -> Any:
-        """Return X minus the origin, because differences between rows far from 0 would lose their digits."""
+        """Return X minus the origin; differences of rows far from 0 would lose digits."""
         if self.origin_ is None:
             return X
         return (X.toarray() if sp.issparse(X) else X) - self.origin_
