@@ -6,6 +6,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import has_fit_parameter
 
 from klr_bench.estimators.core.kernels import gamma_of
@@ -113,6 +114,38 @@ def test_a_row_of_weight_0_is_absent(name, seed, problem):
             if len(kept):
                 other.partial_fit(X[kept], y[kept], classes=np.unique(y), sample_weight=weights[kept])
         np.testing.assert_array_equal(learner.decision_function(X), other.decision_function(X))
+
+
+def read_only(values):
+    values = values.copy()
+    values.setflags(write=False)
+    return values
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+@settings(max_examples=1)
+@given(problem=problems())
+def test_the_strides_and_the_type_of_weights_change_nothing(name, problem):
+    X, y = problem
+    weights = np.arange(len(y)) % 3 + 1.0
+    others = [weights.tolist(), pd.Series(weights), weights.astype(np.uint8), read_only(weights)]
+    others += [weights[::-1].copy()[::-1], np.repeat(weights, 2)[::2]]
+    for method in ("fit", "partial_fit"):
+        if hasattr(CLASSIFIERS[name], method):
+            f = getattr(model(name), method)(X, y, sample_weight=weights).decision_function(X)
+            for other in others:
+                learner = getattr(model(name), method)(X, y, sample_weight=other)
+                assert_near(learner.decision_function(X), f, 1e-9)
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+@pytest.mark.parametrize("weight", [1e-200, 1e200, np.nan])
+def test_a_weight_that_cannot_be_squared_is_refused(name, weight):
+    y = np.arange(20) % 2
+    X = np.random.default_rng(0).standard_normal((20, 2))
+    for weights in (weight, np.where(y, 1.0, weight)):
+        with pytest.raises(ValueError, match=r"The weight of a row must be 0 or between|NaN"):
+            model(name).fit(X, y, sample_weight=weights)
 
 
 @pytest.mark.parametrize("name", WEIGHTED)
@@ -229,3 +262,30 @@ def test_any_number_of_rows_and_classes_is_learned(name, n_classes):
         assert model(name).fit(X[rows], y[rows]).decision_function(X[:2]).shape == (
             (2,) if n_classes == 2 else (2, n_classes)
         )
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("name", sorted(name for name in CLASSIFIERS if hasattr(CLASSIFIERS[name], "partial_fit")))
+def test_nothing_remains_of_an_interrupted_partial_fit_or_a_refused_fit(name, n_classes):
+    random = np.random.default_rng(0)
+    X, y = random.standard_normal((40, 3)), np.arange(40) % n_classes
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    expected = (
+        model(name).partial_fit(X[:1], y[:1], classes=np.unique(y)).partial_fit(X[1:], y[1:]).decision_function(X)
+    )
+    for method, error, options in (
+        ("partial_fit", KeyboardInterrupt, {"callback": interrupt}),
+        ("fit", ValueError, {}),
+    ):
+        learner = model(name).partial_fit(X[20:], y[20:])
+        for row in range(3):
+            learner.partial_fit(X[[row]], y[[row]])
+        with pytest.raises(error):
+            getattr(learner, method)(X if options else X * np.nan, y, **options)
+        with pytest.raises(NotFittedError):
+            learner.predict(X)
+        learner.partial_fit(X[:1], y[:1], classes=np.unique(y)).partial_fit(X[1:], y[1:])
+        np.testing.assert_array_equal(learner.decision_function(X), expected)

@@ -40,7 +40,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
         """Remove the attributes of an earlier fit."""
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, name)
-        vars(self).pop("_state", None)
+        for name in ("_state", "_learn_row", "_is_due"):  # of online learners
+            vars(self).pop(name, None)
 
     def _validate_params(self):
         """Validate the parameters that do not have their default values."""
@@ -81,7 +82,8 @@ def checked_data(estimator, *data, **options):
 def checked_fit(method):
     """Decorate a fit method to raise ValueError if a fitted attribute is not finite.
 
-    An error or Ctrl-C in `fit` leaves an unfitted estimator.
+    An error or Ctrl-C in `fit` leaves an unfitted estimator, and so does all but a refusal (ValueError or TypeError) in
+    `partial_fit`, because the learned state may be damaged.
     """
 
     @wraps(method)
@@ -90,8 +92,8 @@ def checked_fit(method):
             with single_threaded_blas(getattr(self, "n_jobs", None)):
                 result = method(self, *args, **kwargs)
             refuse_not_finite(self)
-        except BaseException:
-            if method.__name__ == "fit":
+        except BaseException as error:
+            if method.__name__ == "fit" or not isinstance(error, (ValueError, TypeError)):
                 self._clear()
             raise
         return result
@@ -175,7 +177,7 @@ def verbose_callback(estimator, callback):
 def row_weights(sample_weight, class_weight, y, classes):
     """Return the sample weight of each row times its class weight, or None without weights.
 
-    Raises ValueError for weights that are negative or not finite, and for weights of the wrong shape.
+    Raises ValueError for weights that are negative, too large or too small to be squared, or of the wrong shape.
     """
     if sample_weight is None and class_weight is None:
         return None
@@ -183,12 +185,23 @@ def row_weights(sample_weight, class_weight, y, classes):
         weights = np.full(len(y), 1.0 if sample_weight is None else sample_weight, dtype=np.float64)
     else:
         weights = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
+        weights = np.array(weights, order="C")  # compiled code accepts no other strides and no read-only array
     if weights.shape != (len(y),):
         message = f"sample_weight: expected an array of shape ({len(y)},), got shape {weights.shape}."
         raise ValueError(message)
     check_non_negative(weights, "`sample_weight`")
-    if class_weight is None:
-        return weights
+    if class_weight is not None:
+        weights *= _weights_of_classes(class_weight, weights, y, classes)
+    limit = SQUARABLE[weights.dtype]
+    extreme = weights[(weights != 0) & ~((weights >= 1 / limit) & (weights <= limit))]
+    if len(extreme):
+        message = f"The weight of a row must be 0 or between {1 / limit:g} and {limit:g}, got {extreme[0]:g}."
+        raise ValueError(message)
+    return weights
+
+
+def _weights_of_classes(class_weight, weights, y, classes):
+    """Return the class weight of each row, for the sample weights of the rows."""
     if isinstance(class_weight, str):  # "balanced"
         totals = np.bincount(np.searchsorted(classes, y), weights, len(classes))
         of_classes = np.divide(totals.sum(), len(classes) * totals, out=np.ones(len(classes)), where=totals > 0)
@@ -197,7 +210,7 @@ def row_weights(sample_weight, class_weight, y, classes):
     if not ((of_classes >= 0) & (of_classes < np.inf)).all():
         message = f"The 'class_weight' parameter must have finite weights >= 0. Got {class_weight!r}."
         raise ValueError(message)
-    return weights * of_classes[np.searchsorted(classes, y)]
+    return of_classes[np.searchsorted(classes, y)]
 
 
 def refuse_balanced(estimator):

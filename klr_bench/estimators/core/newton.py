@@ -225,7 +225,11 @@ class NewtonCG:
         (syrk,) = get_blas_funcs(["syrk"], [scaled])
         H = syrk(1.0, scaled.T).astype(np.float64)  # sets only the upper triangle, which `cho_factor` reads
         H[np.diag_indices(len(H))] += lam * self._penalized
-        return gradient, cho_factor(H, lower=False, overwrite_a=True, check_finite=False)
+        try:
+            return gradient, cho_factor(H, lower=False, overwrite_a=True, check_finite=False)
+        except LinAlgError as error:
+            message = "Rounding errors made the Hessian indefinite; increase lam, or choose weights of similar size."
+            raise ValueError(message) from error
 
     def _precondition(self, r):
         return np.stack(

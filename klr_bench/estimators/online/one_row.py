@@ -29,8 +29,12 @@ def row_by_row(method):
 
     @wraps(method)
     def learned(self, X, y, classes=None, *args, **kwargs):
-        if self._learn_row is not None and not args and not kwargs and self._learn_row(self, X, y, classes):
-            return self
+        try:
+            if self._learn_row is not None and not args and not kwargs and self._learn_row(self, X, y, classes):
+                return self
+        except KeyboardInterrupt:
+            self._clear()
+            raise
         return method(self, X, y, classes, *args, **kwargs)
 
     return learned
