@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from klr_bench.errors import fail, nearest, sanitize
 
-LARGEST = 1e18
+LARGEST = 1e19
 """Largest absolute value of a feature, whose square can be represented in float32."""
 LONGEST_LABEL, MOST_LABELS = 1000, 1_000_000
 """Maximum number of characters of a label, and of different labels in a file."""

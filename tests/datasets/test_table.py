@@ -108,7 +108,7 @@ def test_kinds_of_columns_may_be_requested(tmp_path: Path) -> None:
             "line 2, column 3 ('city'): 'Rome' is not a number; correct it (a number without a unit)",
         ),
         ({}, "1.2.3", "line 7, column 8 ('x'): '1.2.3' is not a number, unlike 39 of the 40 values in the column"),
-        ({}, "1e300", "line 7, column 8 ('x'): '1e300' is not a number between -1e+18"),
+        ({}, "1e300", "line 7, column 8 ('x'): '1e300' is not a number between -1e+19"),
     ],
 )
 def test_mistakes_are_rejected(tmp_path: Path, requested: dict[str, str], value: str, message: str) -> None:
