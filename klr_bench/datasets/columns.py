@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -19,6 +19,8 @@ MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?", "-"})
 """Texts (in lower case) that denote a missing value."""
 BOOLEANS = {"true": "True", "false": "False"}
 """Spelling of truth values, which are compared in lower case."""
+NUMBERS_OF_BOOLEANS = {"1": "True", "0": "False", "1.0": "True", "0.0": "False"}
+"""Further spellings in a column of truth values."""
 MOST_COUNTED = 1000
 """Maximum number of different values of a column that are counted."""
 MOST_EXACT = 2**53
@@ -211,9 +213,9 @@ class ColumnProfile:
         """Counts of the values, in which the spellings of a truth value are one value."""
         if self.counts is None:
             return None
-        merged: Counter[str] = Counter()
+        merged, truth = Counter[str](), truth_values(self.counts)
         for text, count in self.counts.items():
-            merged[BOOLEANS.get(text.lower(), text)] += count
+            merged[truth.get(text.lower(), text)] += count
         return merged
 
     @property
@@ -257,6 +259,12 @@ class ColumnProfile:
         forms = {(unit, False), (unit, commas)}
         others = [value for form, value in self.first.items() if form not in forms]
         return sum(self.forms[form] for form in forms), min(others, default=None)
+
+
+def truth_values(values: Collection[str]) -> Mapping[str, str]:
+    """Return truth values by spelling; 1 and 0 are truth values if all `values` are."""
+    texts, every = {value.lower() for value in values}, BOOLEANS | NUMBERS_OF_BOOLEANS
+    return every if texts & BOOLEANS.keys() and texts <= every.keys() else BOOLEANS
 
 
 def _all_different(values: NDArray[Any]) -> bool:

@@ -206,6 +206,7 @@ TRUTH = {
     "int": lambda flag: flag.astype(int),
     "float": lambda flag: flag.astype(float),
     "category": lambda flag: flag.astype("category"),
+    "mixed": lambda flag: flag.astype(object).where(flag.index % 2 == 1, flag.astype(int)),
 }  # fmt: skip
 
 
