@@ -23,7 +23,7 @@ MOST_COMPARED = 100
 """Maximum number of labels that are compared with whole arrays; others are looked up in a dictionary."""
 MOST_CLASSES = 100
 """Maximum number of classes of a data set, whose indices are stored as int8."""
-NO_LABEL = frozenset({"", "na", "n/a", "nan", "null", "?"})
+NO_LABEL = frozenset({"", "na", "n/a", "nan", "null", "?", "<na>", "#n/a"})
 """Labels (in lower case) that denote a missing value; ``none`` and ``-`` may be classes."""
 WHOLE = re.compile(r"[+-]?(0|[1-9][0-9]*)(\.0+)?")
 """Spellings of whole numbers, which are compared by value: 1, +1 and 1.0, but not 01, a code, or 1e0."""

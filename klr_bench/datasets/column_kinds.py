@@ -258,6 +258,11 @@ def choose_column(
     commas = profile.commas == "thousands" or (requested == NUMBER and profile.commas == "either")
     unit = next(iter(units), "")
     n_numbers, other = profile.numbers(commas=commas)
+    if free and profile.point_of_thousands and not codes:
+        what = f"may be thousands, since others have three digits and no point; for decimals, set {setting(NUMBER)}"
+        refuse(
+            profile.point_of_thousands, f"{what}; for thousands, remove the points (thousands='.' of pandas.read_csv)"
+        )
     if requested != TEXT and other is None and not codes:
         return column(NUMBER, unit=unit, commas=commas)
     if other and (requested == NUMBER or (free and n_numbers >= MOSTLY * n_present and not codes)):

@@ -218,7 +218,7 @@ def test_labels_that_look_alike_are_named(
     assert Labels(["ja", "nein", "1", "2"]).lookalikes() == []
 
 
-@pytest.mark.parametrize("missing", ["NA", "nan", "?", "NULL"])
+@pytest.mark.parametrize("missing", ["NA", "nan", "?", "NULL", "<NA>", "N/A"])
 @pytest.mark.parametrize("labels", ["1 2", "ham spam"])
 def test_rows_without_a_label_are_no_class_in_any_format(missing: str, labels: str, write: Write) -> None:
     rows = [(i / 7, [*labels.split(), missing][i % 3]) for i in range(60)]

@@ -143,6 +143,33 @@ def test_decimal_commas_are_rejected(tmp_path: Path, name: str, value: str, firs
     assert read(path, {"2": "text"})[2].columns[1].kind == "text"
 
 
+@pytest.mark.parametrize("unit", ["", " €"])
+@pytest.mark.parametrize(
+    ("values", "thousands"),
+    [
+        *(
+            (["1.234", "987"], True),
+            (["12", "-1.234", "987"], True),
+            (["1.234", "98"], False),
+            (["1.234", "2.345"], False),
+        ),
+        *((["1.234", "987", other], False) for other in ("98.5", "0.987", "1234", "1e3", "987.0")),
+    ],
+)
+def test_points_that_may_separate_thousands_are_refused(
+    tmp_path: Path, values: list[str], thousands: bool, unit: str
+) -> None:
+    table = [{"n": values[i % len(values)] + unit, "x": (7 * i) % 5} for i in range(60)]
+    if thousands:
+        expected = (
+            rf"'-?1\.234{unit}' may be thousands, since others .* set 'data.columns={{n: number}}'; for thousands"
+        )
+        with pytest.raises(KlrBenchError, match=expected):
+            treatment(tmp_path, table)
+    X = treatment(tmp_path, table, **({"n": "number"} if thousands else {}))[0]
+    np.testing.assert_array_equal(X[:, 0], [float(row["n"].removesuffix(unit)) for row in table])
+
+
 UNITS = {"${}": "$", "{} €": "€", "{} %": "%", "EUR {}": "EUR", "{}kg/m2": "kg/m2", "US${}": "US$"}
 
 
