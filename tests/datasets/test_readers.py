@@ -420,3 +420,13 @@ def test_numbers_far_from_0_keep_their_digits(write: Write, kind: str, table: in
     assert X.dtype == np.float64
     np.testing.assert_allclose(X[:400, 0], seconds, rtol=1e-15)
     assert READ[kind](write(GOOD[kind]), table=table).X.dtype == np.float32
+
+
+@KINDS
+@pytest.mark.parametrize("unit", [1e-320, 1e-300, 1e-46])
+def test_numbers_that_are_0_in_float32_are_kept(write: Write, kind: str, unit: float) -> None:
+    x = np.arange(1, 61) * unit
+    row = {"svmlight": "{1} 1:{0!r} 2:0.5\n", "csv": "{0!r},0.5,{1}\n"}[kind]
+    path = write("".join(row.format(float(value), i % 2) for i, value in enumerate(x)))
+    for X in (READ[kind](path, path, table=1).X[:60], rows_of(stream(path))[0]):
+        np.testing.assert_allclose(X[:, 0], x, rtol=1e-15)

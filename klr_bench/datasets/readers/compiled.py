@@ -143,7 +143,8 @@ def svmlight_rows(text, lowest, highest, labels, places, ends, indices, values, 
                 begin = at + 1
                 value, exact, at = _number(text, begin)
                 rounded = _rounded(value, exact)
-                if at == begin or not _ends_token(text[at]) or np.isnan(rounded):
+                underflow = value == 0 and not exact  # perhaps not in float64
+                if at == begin or not _ends_token(text[at]) or np.isnan(rounded) or underflow:
                     return
                 if previous < 0:
                     smallest = min(smallest, index)
