@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import shlex
 import sys
 import time
@@ -164,8 +165,9 @@ def _algorithm(name: str, parameters: Mapping[str, Any]) -> tuple[str, Mapping[s
 def _paths(values: Mapping[str, str]) -> tuple[Path, Path]:
     """Return the paths of the data file and of the output file, which may be replaced."""
     path, output = expanded(values["data.path"]).absolute(), expanded(values["output"])
-    if output.is_dir() or output.absolute() in (path, Path(values.get("model", "")).absolute()):
-        got = "a folder" if output.is_dir() else "the file that is read"
+    other = no_file(output) if os.path.exists(output) else None
+    if other or output.absolute() in (path, Path(values.get("model", "")).absolute()):
+        got = (other or "is the file that is read").removeprefix("is ")
         fail(f"output={output}: expected the name of a file to write, got {got}.")
     return path, output
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from klr_bench.errors import fail, nearest, sanitize
 
-LARGEST = 1e18
+LARGEST = 1e19
 """Largest absolute value of a feature, whose square can be represented in float32."""
 LONGEST_LABEL, MOST_LABELS = 1000, 1_000_000
 """Maximum number of characters of a label, and of different labels in a file."""
@@ -23,7 +23,7 @@ MOST_COMPARED = 100
 """Maximum number of labels that are compared with whole arrays; others are looked up in a dictionary."""
 MOST_CLASSES = 100
 """Maximum number of classes of a data set, whose indices are stored as int8."""
-NO_LABEL = frozenset({"", "na", "n/a", "nan", "null", "?"})
+NO_LABEL = frozenset({"", "na", "n/a", "nan", "null", "?", "<na>", "#n/a"})
 """Labels (in lower case) that denote a missing value; ``none`` and ``-`` may be classes."""
 WHOLE = re.compile(r"[+-]?(0|[1-9][0-9]*)(\.0+)?")
 """Spellings of whole numbers, which are compared by value: 1, +1 and 1.0, but not 01, a code, or 1e0."""

@@ -29,6 +29,7 @@ from klr_bench.datasets.columns import (
     amount_value,
     is_missing,
     parse_numbers,
+    truth_values,
 )
 from klr_bench.datasets.readers.layout import Layout
 from klr_bench.errors import fail, nearest, sanitize
@@ -41,8 +42,6 @@ MOST_VALUES = 100
 """Maximum number of values of a text column that get a feature of their own; rarer values share one."""
 FEW_ROWS, SMALL_SHARE = 5, 0.01
 """A text value is rare if it occurs in fewer than 5 rows and in less than 1 % of the rows of a column."""
-NUMBERS_OF_BOOLEANS = {"1": "True", "0": "False", "1.0": "True", "0.0": "False"}
-"""Further spellings in a column of truth values."""
 UNKNOWN = 0.5
 """Feature of a text column of two values for any other value; its values are 0 and 1."""
 NO_VALUES, CONSTANT, REQUESTED = "no values", "the same value in all rows", "as requested by"
@@ -121,7 +120,7 @@ class Column:
     def _codes(self, texts: Sequence[str]) -> dict[str, int]:
         """Map the strings of a column of text to the places of their values, or to -1."""
         places = {value: place for place, value in enumerate(self._known)}
-        truth = {**BOOLEANS, **NUMBERS_OF_BOOLEANS} if {*places} - {""} == {*BOOLEANS.values()} else BOOLEANS
+        truth = truth_values({*places} - {""})
         values = {text: "" if is_missing(text) else truth.get(text.lower(), text) for text in set(texts)}
         return {text: min(places.get(value, -1), len(self.values)) for text, value in values.items()}  # rare ones last
 
@@ -259,6 +258,11 @@ def choose_column(
     commas = profile.commas == "thousands" or (requested == NUMBER and profile.commas == "either")
     unit = next(iter(units), "")
     n_numbers, other = profile.numbers(commas=commas)
+    if free and profile.point_of_thousands and not codes:
+        what = f"may be thousands, since others have three digits and no point; for decimals, set {setting(NUMBER)}"
+        refuse(
+            profile.point_of_thousands, f"{what}; for thousands, remove the points (thousands='.' of pandas.read_csv)"
+        )
     if requested != TEXT and other is None and not codes:
         return column(NUMBER, unit=unit, commas=commas)
     if other and (requested == NUMBER or (free and n_numbers >= MOSTLY * n_present and not codes)):

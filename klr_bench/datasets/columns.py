@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 
 from klr_bench.datasets.class_labels import parse_number
 
-MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?", "-"})
+MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?", "-", "<na>", "#n/a"})
 """Texts (in lower case) that denote a missing value."""
 BOOLEANS = {"true": "True", "false": "False"}
 """Spelling of truth values, which are compared in lower case."""
+NUMBERS_OF_BOOLEANS = {"1": "True", "0": "False", "1.0": "True", "0.0": "False"}
+"""Further spellings in a column of truth values."""
 MOST_COUNTED = 1000
 """Maximum number of different values of a column that are counted."""
 MOST_EXACT = 2**53
@@ -49,6 +51,8 @@ _AMOUNT = re.compile(rf"([+-]?)({_BEFORE})?\s?([+-]?)({_DIGITS})\s?({_AFTER})?")
 _SPACED = re.compile(r"[0-9]{1,3}(?:(['\u2019\s])[0-9]{3})(?:\1[0-9]{3})*(?:[.,][0-9]+)?")
 _THOUSANDS = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?")
 _DECIMAL = re.compile(r"[0-9][0-9.]*,[0-9]+|[0-9]{1,3}(?:\.[0-9]{3}){2,}")
+_GROUPS = re.compile(r"[+-]?[1-9][0-9]{0,2}\.[0-9]{3}")
+_SMALL = re.compile(r"[+-]?[0-9]{1,3}")
 CATEGORY, STRING, DATES = ("category", "string", "dates")
 """Types of columns that say what the values are."""
 COMMA = ("thousands", "decimal", "either")
@@ -122,6 +126,8 @@ class ColumnProfile:
     """Line and text of the first value of each form."""
     marks: set[str] = field(default_factory=set)
     """Marks of the numbers (see `Amount`)."""
+    groups: dict[str, tuple[int, str]] = field(default_factory=dict)
+    """Line and text of the first number of each kind that `_grouping` distinguishes."""
     whole: bool = True
     """True if all values are integers."""
     stepped: bool = True
@@ -151,6 +157,9 @@ class ColumnProfile:
             for line, text in rows:
                 self._add_text(line, text)
         elif rows:
+            if "other" not in self.groups:
+                for line, text in rows:
+                    self.groups.setdefault(_grouping(text), (line, text))
             exact = np.abs(numbers).max() <= MOST_EXACT
             self._add_numbers(numbers, rows[0], numbers if exact else np.array([text for _, text in rows]))
 
@@ -174,7 +183,9 @@ class ColumnProfile:
             form = None
         self.forms[form] += 1
         self.first.setdefault(form, (line, text))
-        self.marks |= {parts.mark} if parts else set()
+        if parts:
+            self.marks.add(parts.mark)
+            self.groups.setdefault(_grouping(parts.digits), (line, text))
 
     def _add_numbers(self, numbers: NDArray[Any], first: tuple[int, str], exact: NDArray[Any]) -> None:
         """Update the statistics with numbers.
@@ -211,9 +222,9 @@ class ColumnProfile:
         """Counts of the values, in which the spellings of a truth value are one value."""
         if self.counts is None:
             return None
-        merged: Counter[str] = Counter()
+        merged, truth = Counter[str](), truth_values(self.counts)
         for text, count in self.counts.items():
-            merged[BOOLEANS.get(text.lower(), text)] += count
+            merged[truth.get(text.lower(), text)] += count
         return merged
 
     @property
@@ -240,6 +251,15 @@ class ColumnProfile:
         return "thousands" if thousands else "either"
 
     @property
+    def point_of_thousands(self) -> tuple[int, str] | None:
+        """Line and text of the first number such as 1.234 that may be 1234, or None.
+
+        All numbers are like it or have at most three digits and no point, and one has exactly three, such as 987.
+        """
+        grouped = {"point", "three"} <= self.groups.keys() and "other" not in self.groups
+        return self.groups["point"] if grouped else None
+
+    @property
     def units(self) -> list[str]:
         """Units of the numbers in the column, the most frequent first; "" means no unit."""
         counts: Counter[str] = Counter()
@@ -257,6 +277,19 @@ class ColumnProfile:
         forms = {(unit, False), (unit, commas)}
         others = [value for form, value in self.first.items() if form not in forms]
         return sum(self.forms[form] for form in forms), min(others, default=None)
+
+
+def _grouping(digits: str) -> str:
+    """Return "point" (such as 1.234), "three" (987), "few" (98) or "other"."""
+    if _SMALL.fullmatch(digits):
+        return "three" if len(digits.lstrip("+-")) == 3 else "few"
+    return "point" if _GROUPS.fullmatch(digits) else "other"
+
+
+def truth_values(values: Collection[str]) -> Mapping[str, str]:
+    """Return truth values by spelling; 1 and 0 are truth values if all `values` are."""
+    texts, every = {value.lower() for value in values}, BOOLEANS | NUMBERS_OF_BOOLEANS
+    return every if texts & BOOLEANS.keys() and texts <= every.keys() else BOOLEANS
 
 
 def _all_different(values: NDArray[Any]) -> bool:

@@ -95,6 +95,8 @@ def frame_of(X: Any) -> Frame:
     if isinstance(table, pd.DataFrame):
         table = _with_text_names(table)
     has_names = isinstance(nw.from_native(table, pass_through=True), nw.DataFrame | nw.LazyFrame)
+    if not has_names and hasattr(table, "__dataframe__"):  # such as a RecordBatch of Arrow
+        table, has_names = nw.from_arrow(table, backend="pyarrow"), True
     if not has_names:
         checked = check_array(X, dtype=None, ensure_all_finite=False)
         table = pd.DataFrame(X if isinstance(X, np.ma.MaskedArray) else checked)  # pandas replaces masked values by NaN

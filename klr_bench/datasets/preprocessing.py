@@ -12,6 +12,10 @@ from numpy.typing import NDArray
 LONG_TAIL = 12.0
 """Kurtosis above which a feature has a long tail; a normal distribution has 3."""
 MOST_QUANTILES = 1000
+NARROW = 1e-6
+"""Range of a feature, relative to its largest absolute value, below which the smallest value is subtracted first."""
+LAST_DIGITS = 8
+"""Differences of at most so many rounding errors are those of a constant."""
 RESOLUTION = 1e-5
 """Largest rounding error of a value, relative to its distance from the median or the typical such distance."""
 
@@ -42,7 +46,7 @@ def _loses_digits(x: NDArray[np.float64]) -> bool:
         return False
     distance = np.abs(x - np.nanmedian(x))
     typical = np.nanmedian(distance) or np.nanmean(distance)  # more than half of the values may be equal
-    varies = typical > 8 * np.finfo(np.float64).eps * np.nanmax(np.abs(x))
+    varies = typical > LAST_DIGITS * np.finfo(np.float64).eps * np.nanmax(np.abs(x))
     return bool(varies and (error > RESOLUTION * np.maximum(distance, typical)).any())
 
 
@@ -71,6 +75,8 @@ class Scaling:
     ranks: Any = None
     scaler: Any = None
     """Fitted scikit-learn transformers, or None."""
+    origin: Any = 0.0
+    """Number that is subtracted from each feature before it is multiplied by its unit."""
     units: Any = 1.0
     """Power of two by which each feature is multiplied before it is scaled."""
 
@@ -86,10 +92,22 @@ class Scaling:
                 X = self.imputer.transform(X).astype(X.dtype)
             if self.scaler is None:
                 return X
-            X = X * self.units
+            X = (X - self.origin) * self.units
             if len(self.columns):
                 X[:, self.columns] = self.ranks.transform(X[:, self.columns])
             return self.scaler.transform(X).astype(np.float32, copy=False)
+
+
+def _origin(X: NDArray[Any]) -> NDArray[Any]:
+    """Return the lowest value of each feature that varies little around a large number, or 0.
+
+    The difference is exact.  StandardScaler takes such a feature for a constant.  Differences in the last digits, by
+    which a constant may vary, are left as they are.
+    """
+    lowest, highest = X.min(axis=0), X.max(axis=0)
+    size, spread = np.maximum(-lowest, highest), highest - lowest
+    far = (spread > LAST_DIGITS * np.finfo(X.dtype).eps * size) & (spread < NARROW * size)
+    return np.where(far, lowest, 0)
 
 
 def _units(X: NDArray[Any]) -> NDArray[Any]:
@@ -124,6 +142,8 @@ def scaling_by(X: Any, kind: str | None, *, impute: bool = False) -> Scaling:
             X = Scaling(columns, imputer).transform(X)
         if kind is None:
             return Scaling(columns, imputer)
+        origin = _origin(X)
+        X = X - origin
         units = _units(X)
         X = X * units
         if kind == "auto":
@@ -132,4 +152,4 @@ def scaling_by(X: Any, kind: str | None, *, impute: bool = False) -> Scaling:
             ranks = QuantileTransformer(n_quantiles=min(MOST_QUANTILES, len(X)), random_state=0).fit(X[:, columns])
             X[:, columns] = ranks.transform(X[:, columns])
         scaler = (MinMaxScaler if kind == "minmax" else StandardScaler)(copy=False).fit(X)
-    return Scaling(columns, imputer, ranks, scaler, units)
+    return Scaling(columns, imputer, ranks, scaler, origin, units)

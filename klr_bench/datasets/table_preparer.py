@@ -40,11 +40,11 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     - A text column becomes one 0/1 feature per value, or a single one if it has two values.  Values in fewer than 5
       rows and less than 1 % of the rows share a feature, as do all but the 100 most frequent values.  A value that does
       not occur in `fit` is 0 in all of them, or 0.5 in the only one, and `transform` warns.  Truth values are texts, of
-      which "TRUE", "true" and True are one, and so is 1 in `transform`.
+      which "TRUE", "true" and True are one, and so is 1 beside them or in `transform`.
     - The type of a column decides first: a categorical, a column of truth values, and strings that are all whole
       numbers, such as postal codes, are texts.
-    - A missing number (NaN, None, and the texts "", NA, N/A, nan, null, none, ? and -) is replaced by the median, and
-      an indicator feature is added; a missing text is a value of its own.
+    - A missing number (NaN, None, and the texts "", NA, N/A, <NA>, #N/A, nan, null, none, ? and -) is replaced by
+      the median, and an indicator feature is added; a missing text is a value of its own.
     - Dates, row numbers, identifiers, texts that hardly repeat, and columns with one value are left out.  A warning
       names them, apart from those with one value.
     - Features with a long tail, whose kurtosis exceeds 12, are replaced by their ranks.  Then all features are scaled,

@@ -1,5 +1,6 @@
 """The name of an output says what it is: compressed tables can be read by pandas, and misleading names are refused."""
 
+import os
 from pathlib import Path
 
 import pandas as pd
@@ -7,6 +8,8 @@ import pytest
 
 from klr_bench.cli import main
 from klr_bench.cli.outputs import COMPRESSED, FILES, OTHER_MODELS
+from klr_bench.errors import KlrBenchError
+from klr_bench.files import write_atomic
 from tests.cli.test_model import missing_values
 from tests.report.folders import record, write
 
@@ -59,6 +62,16 @@ def test_predictions_are_compressed_by_name(ending: str, capsys: pytest.CaptureF
 def test_predictions_in_another_format_are_refused(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["predict", "model=model.skops", "data.path=train.csv", f"output={name}"]
     refused(words, f"output={name}: expected the name of a CSV file (.csv, .csv.gz, ", capsys)
+
+
+def test_a_pipe_or_a_device_is_not_replaced(capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo("pipe")
+    for words in (["fit", "data.path=train.csv"], ["predict", "model=model.skops", "data.path=train.csv"]):
+        refused([*words, "output=pipe"], "output=pipe: expected the name of a file to write, got a named pipe", capsys)
+    with pytest.raises(KlrBenchError, match="expected the name of a file to write, but it is a named pipe"):
+        write_atomic(Path("pipe"), b"")
+    assert Path("pipe").is_fifo()
+    Path("pipe").unlink()
 
 
 @pytest.mark.parametrize("ending", OTHER_MODELS)

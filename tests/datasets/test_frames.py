@@ -67,6 +67,7 @@ SAME: dict[str, Callable[[pd.DataFrame], Any]] = {
     "polars": polars,
     "polars Enum": lambda table: polars(table).with_columns(pl.col("code").cast(pl.Enum(["3", "0", "1", "2"]))),
     "arrow": arrow,
+    "arrow batch": lambda table: arrow(table).to_batches()[0],
 }
 """Ways of holding the same table."""
 

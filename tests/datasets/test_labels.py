@@ -218,6 +218,25 @@ def test_labels_that_look_alike_are_named(
     assert Labels(["ja", "nein", "1", "2"]).lookalikes() == []
 
 
+@pytest.mark.parametrize("missing", ["NA", "nan", "?", "NULL", "<NA>", "N/A"])
+@pytest.mark.parametrize("labels", ["1 2", "ham spam"])
+def test_rows_without_a_label_are_no_class_in_any_format(missing: str, labels: str, write: Write) -> None:
+    rows = [(i / 7, [*labels.split(), missing][i % 3]) for i in range(60)]
+    read_table = [
+        read([write("".join(row), name)] * 2, Reading(table=1, multiclass=True))
+        for name, row in (
+            ("t.csv", ["x,y\n", *(f"{x},{y}\n" for x, y in rows)]),
+            ("t.svm", [f"{y} 1:{x}\n" for x, y in rows]),
+        )
+    ]
+    for arrays in read_table:
+        np.testing.assert_array_equal(arrays.X, read_table[0].X)
+        np.testing.assert_array_equal(arrays.y, [-1, 1] * 40)
+        assert (arrays.n_train_official, arrays.said[-1]) == (40, f"left out: 40 rows without a label ({missing!r})")
+    path = write("".join(f"{missing} 1:{x}\n" for x, _ in rows), "t.svm")
+    rejected(lambda: read([path], Reading(table=1)), "no row has a label")
+
+
 def test_a_label_that_counts_as_missing_is_named(write: Write) -> None:
     path = write("x,y\n" + "".join(f"{i},{['NA', 'EU', ''][i % 3]}\n" for i in range(60)))
     expected = (

@@ -81,9 +81,18 @@ def test_numbers_far_from_0_keep_their_digits(kind, offset):
     assert len(np.unique(found[:, 0])) == 400
 
 
+@pytest.mark.parametrize("kind", ["auto", "standard", "minmax"])
+@pytest.mark.parametrize("base", [2.0**53, -(2.0**53), 1.7e18, 1e12, 1e6])
+def test_what_varies_beyond_the_last_digits_is_scaled(kind, base):
+    """Whole numbers beyond 2^53, and times in nanoseconds, are no constant, although StandardScaler says so."""
+    steps = np.spacing(abs(base)) * (np.arange(400)[:, None] * 7 % 400)
+    expected, found = (scaled(kind, X, X)[0] for X in (steps, base + steps))
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
 @pytest.mark.parametrize("value", [0.1, 1 / 3, 1e6 + 0.1, 123.456, -1e-5, 1e17, 5e-324, 0.0])
 def test_a_constant_needs_no_digits_and_has_no_scale(value):
-    for jitter in (0, 1e-16):
+    for jitter in (0, 2.3e-16, 1e-15):
         X = np.full((1000, 1), value) * (1 + jitter * (np.arange(1000)[:, None] % 2))
         assert not needs_float64(X)
         for kind in ("auto", "standard", "minmax"):

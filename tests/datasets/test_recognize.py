@@ -75,10 +75,14 @@ REAL: dict[str, tuple[bytes, str]] = {
     "json with a BOM": (json.dumps(RECORDS).encode("utf-8-sig"), "JSON; convert it"),
     "json lines": (FRAME.to_json(orient="records", lines=True).encode(), "JSON Lines; convert it with pandas.read"),
     "lists": (b"[0.1, 0.2, 1]\n[0.3, 0.1, 0]\n[0.4, 0.5, 1]\n", "JSON; convert it"),
+    "dicts": ("\n".join(map(str, RECORDS)).encode(), "JSON Lines; convert it"),
     "html": (FRAME.to_html().encode(), "HTML or XML; obtain the table as CSV"),
     "page": (b"\n\n  <!DOCTYPE html>\n<html><title>404</title>", "HTML or XML; obtain"),
     "xml": (FRAME.to_xml(parser="etree").encode(), "HTML or XML; obtain"),
     "xml without a declaration": (b"<data>\n<row a='1'/>\n</data>\n", "HTML or XML; obtain"),
+    "long xml": (b'<t n="2" m="3">\n' + b'<row a="1" y="no"/>\n' * 500 + b"</t>\n", "HTML or XML; obtain"),
+    "markdown": (b"| a | y |\n|---|:-:|\n" + b"| 1 | n |\n" * 9, "a table of Markdown; obtain"),
+    "old lfs": (b"version https://hawser.github.com/spec/v1\noid sha256:0\nsize 1\n", "not the data; run git lfs pull"),
     "lfs": (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", "not the data; run git lfs pull"),
     "annex": (b"/annex/objects/MD5E-s1--a.csv\n", "a pointer of git-annex, not the data; run git annex get"),
     "arff": (b"% a comment\n\n@RELATION iris\n@ATTRIBUTE a NUMERIC\n@DATA\n1,a\n", "an ARFF file; convert it"),
@@ -209,9 +213,15 @@ def test_the_encoding_on_the_command_line(
     rejected(lambda: stream("new.csv", encoding="utf-16"), "new.csv: expected utf-16 text, got another encoding.")
 
 
-@pytest.mark.parametrize("line", ["sep=;\n", '"sep=;"\r\n', "\ufeffsep=;\n", "sep=|\n", "sep=\t\n", "sep=:\n"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("sep=;\n", '"sep=;"\r\n', "\ufeffsep=;\n", "sep=|\n", "sep=\t\n", "sep=:\n"),
+        *("SEP=;\n", "sep=; \n", "sep=;;\r\n", "sep=\\t\n"),
+    ],
+)
 def test_the_separator_that_excel_names(line: str, write: Write, block: None) -> None:
-    sign = line.strip('"\r\n\ufeff')[-1]
+    sign = line.replace("\\t", "\t").strip('" \r\n\ufeff')[-1]
     path = write(line + CSV.replace(",", sign))
     np.testing.assert_array_equal(read([path], Reading(table=1)).X, FRAME[["a", "b"]])
     np.testing.assert_array_equal(read([path, path], Reading()).X, pd.concat([FRAME, FRAME])[["a", "b"]])

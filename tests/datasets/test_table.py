@@ -108,7 +108,7 @@ def test_kinds_of_columns_may_be_requested(tmp_path: Path) -> None:
             "line 2, column 3 ('city'): 'Rome' is not a number; correct it (a number without a unit)",
         ),
         ({}, "1.2.3", "line 7, column 8 ('x'): '1.2.3' is not a number, unlike 39 of the 40 values in the column"),
-        ({}, "1e300", "line 7, column 8 ('x'): '1e300' is not a number between -1e+18"),
+        ({}, "1e300", "line 7, column 8 ('x'): '1e300' is not a number between -1e+19"),
     ],
 )
 def test_mistakes_are_rejected(tmp_path: Path, requested: dict[str, str], value: str, message: str) -> None:
@@ -141,6 +141,33 @@ def test_decimal_commas_are_rejected(tmp_path: Path, name: str, value: str, firs
     with pytest.raises(KlrBenchError, match=re.escape(expected)):
         read(path)
     assert read(path, {"2": "text"})[2].columns[1].kind == "text"
+
+
+@pytest.mark.parametrize("unit", ["", " €"])
+@pytest.mark.parametrize(
+    ("values", "thousands"),
+    [
+        *(
+            (["1.234", "987"], True),
+            (["12", "-1.234", "987"], True),
+            (["1.234", "98"], False),
+            (["1.234", "2.345"], False),
+        ),
+        *((["1.234", "987", other], False) for other in ("98.5", "0.987", "1234", "1e3", "987.0")),
+    ],
+)
+def test_points_that_may_separate_thousands_are_refused(
+    tmp_path: Path, values: list[str], thousands: bool, unit: str
+) -> None:
+    table = [{"n": values[i % len(values)] + unit, "x": (7 * i) % 5} for i in range(60)]
+    if thousands:
+        expected = (
+            rf"'-?1\.234{unit}' may be thousands, since others .* set 'data.columns={{n: number}}'; for thousands"
+        )
+        with pytest.raises(KlrBenchError, match=expected):
+            treatment(tmp_path, table)
+    X = treatment(tmp_path, table, **({"n": "number"} if thousands else {}))[0]
+    np.testing.assert_array_equal(X[:, 0], [float(row["n"].removesuffix(unit)) for row in table])
 
 
 UNITS = {"${}": "$", "{} €": "€", "{} %": "%", "EUR {}": "EUR", "{}kg/m2": "kg/m2", "US${}": "US$"}

@@ -26,7 +26,7 @@ from klr_bench.datasets.readers.recognize import foreign_format
 from klr_bench.errors import fail
 
 READER_VERSION = 1  # part of the hash of a data set; increase this version when readers return different arrays
-TABLE_VERSION = 6  # increase this version when the columns of a user's table are converted differently
+TABLE_VERSION = 7  # increase this version when the columns of a user's table are converted differently
 FORMATS = ("csv", "svmlight", "idx")
 DENSE_BYTES = 1 << 30  # maximum size of a matrix that is stored as dense although most values are zero
 Part = tuple[Any, NDArray[Any]]
@@ -103,6 +103,8 @@ def _read(paths: Sequence[Path], reading: Reading) -> Arrays:
         else:
             parts, notes, label_column = _delimited(paths, labels, reading)
         notes += labels.lookalikes() if reading.table else []
+        if rows := labels.dropped_rows():
+            notes.append(f"left out: {rows}")
     if reading.only:
         parts, labels = select_labels(parts, labels, reading.only, str(paths[0]))
     n_train = len(parts[0][1]) if len(parts) == 2 else None
@@ -168,8 +170,6 @@ def _delimited(paths: Sequence[Path], labels: Labels, reading: Reading) -> tuple
             X, codes = _numbers(path, layout, labels)
         parts.append((X, codes))
         check_width(path, X.shape[1], reading.n_features)
-    if rows := labels.dropped_rows():
-        notes.append(f"left out: {rows}")
     assert layout is not None
     return parts, notes, layout.describe(layout.label) if reading.table else ""
 

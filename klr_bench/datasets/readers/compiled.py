@@ -111,7 +111,7 @@ def svmlight_rows(text, lowest, highest, labels, places, ends, indices, values, 
 
     Parsing starts at ``state[POSITION]``.  Indices must be between `lowest` and `highest`.  For row i, ``labels[i]`` is
     the label, or NaN if it is not a number of at most 15 digits; ``text[places[i, 0] : places[i, 1]]`` is the text of
-    the label; the entries of the row that are not zero in float32 end at ``ends[i]``.
+    the label; the entries of the row that are not zero end at ``ends[i]``.
     """
     at, row, entry = state[POSITION], state[ROWS], state[ENTRIES]
     smallest, largest = state[LOWEST], state[HIGHEST]
@@ -143,12 +143,13 @@ def svmlight_rows(text, lowest, highest, labels, places, ends, indices, values, 
                 begin = at + 1
                 value, exact, at = _number(text, begin)
                 rounded = _rounded(value, exact)
-                if at == begin or not _ends_token(text[at]) or np.isnan(rounded):
+                underflow = value == 0 and not exact  # perhaps not in float64
+                if at == begin or not _ends_token(text[at]) or np.isnan(rounded) or underflow:
                     return
                 if previous < 0:
                     smallest = min(smallest, index)
                 previous = index
-                if rounded != 0:
+                if value != 0:
                     indices[entry], values[entry] = index, value
                     entry += 1
             largest = max(largest, previous)

@@ -20,8 +20,8 @@ ROWS, FIELDS = 5000, 1_000_000
 WIDE = 2000
 """Number of columns above which rows are stored as a sparse matrix."""
 DELIMITERS = ",;\t| "
-SEPARATOR = re.compile(r'"?sep=([^\w"\r\n])"?[\r\n]*')
-"""First line by which Excel names the delimiter."""
+SEPARATOR = re.compile(r'"?sep=(\\t|[^\w"\r\n])(\1|\s)*"?\s*', re.IGNORECASE)
+"""First line by which Excel names the delimiter; a program may append delimiters to it."""
 BRACKETS = (("[", "]"), ("{", "}"), ("(", ")"))
 SAMPLE = 20
 """Number of lines from which the delimiter is detected."""
@@ -88,7 +88,7 @@ def layout_of(
     if not sample:
         fail(f"{path}: no rows.")
     best = max(DELIMITERS, key=lambda candidate: _consistency(sample, candidate))
-    delimiter = declared[1] if declared else best
+    delimiter = declared[1].replace("\\t", "\t") if declared else best
     try:
         first = tuple(next(fields_of(iter(sample), delimiter), (0, [""]))[1])
     except csv.Error as error:
@@ -164,21 +164,24 @@ def _label_position(path: Path, label_column: str | int | None, header: tuple[st
 def _is_header(first: Sequence[str], below: Sequence[Sequence[str]], label_column: str | int | None) -> bool:
     """Return True if the first line of a CSV file is a header.
 
-    `below` contains the following rows that have the same number of fields.  The first line is a header if no field is
-    a number, if the fields are 0, 1, ..., or if a field is the name of the label column.  It is also a header if its
-    numbers may be names, such as years: all are different and have up to four digits, and the first label does not
-    occur below.  In addition, either the labels below repeat and the name of a feature is a text above numbers; or the
-    names are years above other values, or consecutive numbers, and the labels below repeat or are numbers below a text.
+    `below` contains the following rows that have the same number of fields.  The first line is a header if a field is
+    the name of the label column, if no field is a number and most do not occur in the rows below, or if the fields are
+    0, 1, ....  It is also a header if its numbers may be names, such as years: all are different and have up to four
+    digits, and the first label does not occur below.  In addition, either the labels below repeat and the name of a
+    feature is a text above numbers; or the names are years above other values, or consecutive numbers, and the labels
+    below repeat or are numbers below a text.
     """
     names = [field for field in first if parse_number(field) is not None]
-    if not names or (len(first) > 4 and list(first[:-1]) == [str(column) for column in range(len(first) - 1)]):
-        return True
     if isinstance(label_column, str) and parse_number(label_column) is None and label_column in first:
+        return True
+    columns = list(zip(*below, strict=True)) or [()] * len(first)
+    if not names:
+        return 2 * sum(field in column for field, column in zip(first, columns, strict=True)) <= len(first)
+    if len(first) > 4 and list(first[:-1]) == [str(column) for column in range(len(first) - 1)]:
         return True
     position = int(label_column) if re.fullmatch(r"-?\d{1,6}", str(label_column)) else -1  # type: ignore[arg-type]
     if not below or not -len(first) <= position < len(first):
         return False
-    columns = list(zip(*below, strict=True))
     label, labels = first[position], columns[position]
     named = len(set(names)) == len(names) and all(re.fullmatch(r"\d{1,4}", name) for name in names)
     if not named or label in labels or is_missing_label(label):

@@ -65,25 +65,25 @@ ZIPPED = (
 """Beginning of the name of a member, name and advice of formats that are zip archives."""
 TAGS = "html|head|body|table|div|script|svg|rss|feed|gml|kml|pmml|gexf|graphml"
 TEXT: tuple[tuple[str, str, str], ...] = (
-    (r"version https://git-lfs", "a pointer of Git LFS, not the data", "run git lfs pull"),
+    (r"version https://(git-lfs|hawser)\.", "a pointer of Git LFS, not the data", "run git lfs pull"),
     (
         r"(\.\./)*(\.git/annex/objects/|/annex/objects/)",
         "a pointer of git-annex, not the data",
         "run git annex get FILE",
     ),
     (
-        r"\{\s*\"[^\"\n]*\"\s*:[^\n]*\}\s*\n\s*\{",
+        r"\{\s*([\"'])[^\"'\n]*\1\s*:[^\n]*\}\s*\n\s*\{",
         "JSON Lines",
         "convert it with pandas.read_json(FILE, lines=True) and to_csv",
     ),
     (
-        r"\{\s*(\"[^\"\n]*\"\s*:|\}\s*$)|\[\s*(\{\s*[\"}]|\[|\"[^\"\n]*\"\s*[,\]]|\n)"
+        r"\{\s*(([\"'])[^\"'\n]*\2\s*:|\}\s*$)|\[\s*(\{\s*[\"}]|\[|\"[^\"\n]*\"\s*[,\]]|\n)"
         r"|\[[^\[\]\n]*\],?\s*\n\s*\[[^\[\]\n]*\],?\s*\n",
         "JSON",
         PANDAS.format("read_json"),
     ),
     (
-        rf"(?i:<!doctype|<\?xml|<!--|<({TAGS})[\s>])|<(?P<tag>[\w:.-]+)(\s[^>]*)?>(?s:.*)</(?P=tag)>",
+        rf"(?i:<!doctype|<\?xml|<!--|<({TAGS})[\s>])|<(?P<tag>[\w:.-]+)(\s[^>]*)?>((?s:.*)</(?P=tag)>|\s*\n\s*<)",
         "HTML or XML",
         TO_CSV,
     ),
@@ -93,6 +93,7 @@ TEXT: tuple[tuple[str, str, str], ...] = (
         "a Matrix Market file",
         "convert it with scipy.io.mmread and sklearn.datasets.dump_svmlight_file",
     ),
+    (r"\|[^\n]*\|\s*\n\s*\|[\s:|-]*-[\s:|-]*\|\s*\n", "a table of Markdown", TO_CSV),
     (r"%PDF-", "a PDF document", TO_CSV),
     (r"A\n[23]\n\d+\n\d+\n", "an R data file (.rds)", FROM_R),
 )

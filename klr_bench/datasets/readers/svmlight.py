@@ -43,9 +43,11 @@ def read_chunks(
         chunk = _BlockReader(block, labels, lowest, highest).chunk()
         empty = empty and not len(chunk.codes)
         dtype = dtype or type_of(chunk)
-        yield replace(chunk, X=chunk.X.astype(dtype or np.float32))
+        X = chunk.X.astype(dtype or np.float32)
+        X.eliminate_zeros()  # numbers that float32 rounds to 0
+        yield replace(chunk, X=X)
     if empty:
-        fail(f"{path}: no rows; {EXPECTED}")
+        fail(f"{path}: no {'row has a label' if labels.dropped else 'rows'}; {EXPECTED}")
 
 
 def different_bases(files: Mapping[Path, Any]) -> list[str]:
@@ -90,7 +92,8 @@ class _BlockReader:
         codes = self.labels.encode(self.targets[:n_rows], self._code)
         indices, values = self.indices[:n_entries].copy(), self.values[:n_entries].copy()
         X = sp.csr_matrix((values, indices, self.indptr[: n_rows + 1].astype(np.int32)), (n_rows, self.highest + 1))
-        return Chunk(codes, X, smallest, largest)
+        labeled = codes >= 0
+        return Chunk(codes[labeled], X if labeled.all() else X[labeled], smallest, largest)
 
     def _code(self, row: int) -> int:
         begin, end = self.places[row].tolist()
@@ -99,7 +102,7 @@ class _BlockReader:
             what = "the label is missing" if ":" in text else "expected one label (for CSV set data.format=csv)"
             raise self.block.error_at(begin, f"the line begins with {sanitize(repr(text))}; {what}.")
         try:
-            return self.labels.code(text)
+            return -1 if self.labels.drops(text) else self.labels.code(text)
         except ValueError as error:
             raise self.block.error_at(begin, f"{error}; correct the line.") from error
 
@@ -126,7 +129,7 @@ class _BlockReader:
             index = previous = int(name)
             smallest, largest = min(smallest, index), max(largest, index)
             value = float(text)
-            if np.float32(value) != 0:
+            if value != 0:
                 self.indices[entry], self.values[entry] = index, value
                 entry += 1
         self.indptr[row + 1] = entry
