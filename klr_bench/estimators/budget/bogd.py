@@ -9,7 +9,7 @@ import numpy as np
 from klr_bench.estimators.budget.base import BudgetKernelClassifier
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.parameters import NOT_NEGATIVE, POSITIVE, estimator, parameter
-from klr_bench.estimators.online.state import SCALE, SUM
+from klr_bench.estimators.online.state import SCALE, SUM, Update
 from klr_bench.estimators.online.strategies import FIRST, N, decide, drop, enter, shrink, strategy
 
 _STRIPE = 64
@@ -162,16 +162,16 @@ class BOGD(BudgetKernelClassifier):
     gamma_max: float = parameter(POSITIVE, default=1.0)
     lam: float | None = parameter(NOT_NEGATIVE, None, default=None)
 
-    _strategy = replace_and_make_up
     _by_length = False
 
     def _validate_params(self):
         super()._validate_params()
         self._check_shrinking()
 
-    def _strategy_arguments(self):
+    def _update(self):
         lam = min(1 / self._n_first**2, 0.5 / self.eta) if self.lam is None else self.lam
-        return [self.eta, self.eta * self.gamma_max, 1 - self.eta * lam, self._by_length]
+        parameters = [self.eta, self.eta * self.gamma_max, 1 - self.eta * lam, self._by_length]
+        return Update(replace_and_make_up, parameters)
 
 
 @estimator

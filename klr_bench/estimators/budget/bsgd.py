@@ -13,7 +13,7 @@ from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import LOSSES, derivative
 from klr_bench.estimators.core.parameters import POSITIVE, estimator, parameter
 from klr_bench.estimators.core.vectors import tie
-from klr_bench.estimators.online.state import SCALE, T
+from klr_bench.estimators.online.state import SCALE, T, Update
 from klr_bench.estimators.online.strategies import EVER, FIRST, N, decide, drop, enter, shrink, strategy
 
 STATES = {"merging": MergingState, "projection": ProjectingState}
@@ -131,7 +131,6 @@ class BSGD(BudgetKernelClassifier):
     loss: str = parameter(StrOptions({"hinge", "logit"}), default="hinge")
     maintenance: str = parameter(StrOptions({"removal", *STATES}), default="removal")
 
-    _strategy = step_and_remove_least
     _fixed = (*BudgetKernelClassifier._fixed, "maintenance")
 
     def _validate_params(self):
@@ -141,16 +140,12 @@ class BSGD(BudgetKernelClassifier):
             message = f"The 'kernel' parameter of BSGD must be 'rbf' for merging. Got {self.kernel!r}; {instead}."
             raise ValueError(message)
 
-    def _new_state(self, X, weights):
-        if self.maintenance in STATES:
-            return STATES[self.maintenance](self._kernel(X, weights), X, self.budget)
-        return super()._new_state(X, weights)
+    def _engine(self, X, weights):
+        if self.maintenance not in STATES:
+            return super()._engine(X, weights)
+        engine = self._state or STATES[self.maintenance](self._kernel(X, weights), X, self.budget)
+        engine.parameters = self._update().parameters
+        return engine
 
-    def _learning(self):
-        if self.maintenance in STATES:
-            state, arguments = self._state, self._strategy_arguments()
-            return lambda X, signs, *_: state.learn(X, signs, *arguments)
-        return super()._learning()
-
-    def _strategy_arguments(self):
-        return [LOSSES[self.loss], self.lam]
+    def _update(self):
+        return Update(step_and_remove_least, [LOSSES[self.loss], self.lam])

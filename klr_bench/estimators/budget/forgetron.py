@@ -9,7 +9,7 @@ from sklearn.utils._param_validation import StrOptions
 from klr_bench.estimators.budget.base import BudgetKernelClassifier
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.parameters import estimator, parameter
-from klr_bench.estimators.online.state import MISTAKES, SCALE
+from klr_bench.estimators.online.state import MISTAKES, SCALE, Update
 from klr_bench.estimators.online.strategies import (
     MEMORY,
     SQUARED,
@@ -114,7 +114,6 @@ class Forgetron(BudgetKernelClassifier):
 
     variant: str = parameter(StrOptions({"basic", "self_tuned"}), default="basic")
 
-    _strategy = forget_oldest
     _by_age = True
 
     def __sklearn_tags__(self):
@@ -122,7 +121,7 @@ class Forgetron(BudgetKernelClassifier):
         tags.classifier_tags.poor_score = True  # the decision functions of the classes were shrunk by different factors
         return tags
 
-    def _strategy_arguments(self):
+    def _update(self):
         n = int(self.budget) + 1
         variant = SELF_TUNED if self.variant == "self_tuned" else BASIC
-        return [variant, n ** (-1 / (2 * n)), math.sqrt(n / math.log(n)) / 4]
+        return Update(forget_oldest, [variant, n ** (-1 / (2 * n)), math.sqrt(n / math.log(n)) / 4])

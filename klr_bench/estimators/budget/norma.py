@@ -9,6 +9,7 @@ from sklearn.utils._param_validation import StrOptions
 from klr_bench.estimators.budget.base import BudgetKernelClassifier
 from klr_bench.estimators.core.losses import LOSSES, derivative
 from klr_bench.estimators.core.parameters import NOT_NEGATIVE, POSITIVE, estimator, parameter
+from klr_bench.estimators.online.state import Update
 from klr_bench.estimators.online.strategies import TURNS, N, decide, drop, enter, shrink, strategy
 
 
@@ -78,11 +79,9 @@ class NORMA(BudgetKernelClassifier):
     lam: float = parameter(NOT_NEGATIVE, default=0.01)
     loss: str = parameter(StrOptions({"hinge", "logit"}), default="hinge")
 
-    _strategy = step_and_truncate
-
     def _validate_params(self):
         super()._validate_params()
         self._check_shrinking()
 
-    def _strategy_arguments(self):
-        return [LOSSES[self.loss], self.eta, 1 - self.eta * self.lam]
+    def _update(self):
+        return Update(step_and_truncate, [LOSSES[self.loss], self.eta, 1 - self.eta * self.lam])

@@ -22,7 +22,7 @@ from klr_bench.estimators.core.progressive import Progressive
 from klr_bench.estimators.core.tiles import LANES, set_values, sums_and_nearest
 from klr_bench.estimators.core.vectors import add_scaled, first_of_largest
 from klr_bench.estimators.online.oskl import SMOOTH_LOSSES, refuse_slope, step_size
-from klr_bench.estimators.online.state import REFUSED, SCALE, SUM, N, T, count_example
+from klr_bench.estimators.online.state import REFUSED, SCALE, SUM, N, T, Update, count_example
 from klr_bench.estimators.online.strategies import StrategyState, decide, enter, strategy
 
 TOL = 1e-10
@@ -216,7 +216,6 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
     lam: float | None = parameter(POSITIVE, None, default=None)
 
     grows = False  # what is inserted stays
-    _strategy = sample_then_project
 
     def _complete(self, X, y):
         """Optimize all coefficients if `refit` is True and no callback stopped the fit early."""
@@ -229,10 +228,7 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
             self._publish()
 
     _refitted = None
-
-    def _prepare(self, X, y, weights=None):
-        self._refitted = None
-        return super()._prepare(X, y, weights)
+    _new_engine = FixedState
 
     def _publish(self):
         super()._publish()
@@ -246,11 +242,12 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
             message = f"{name} must be 'logit' for refit=True. Got {self.loss!r}; use refit=False."
             raise ValueError(message)
 
-    def _new_state(self, X, weights):
-        return FixedState(self._kernel(X, weights), self._rows(X), self.budget, by_age=False)
+    def _engine(self, X, weights):
+        self._refitted = None
+        return super()._engine(X, weights)
 
-    def _strategy_arguments(self):
-        return [LOSSES[self.loss], self.delta, self.G, step_size(self)]
+    def _update(self):
+        return Update(sample_then_project, [LOSSES[self.loss], self.delta, self.G, step_size(self)])
 
     def _refuse(self, t, f):
         if self.loss == "logit" or not math.isfinite(f):

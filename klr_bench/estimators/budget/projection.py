@@ -20,6 +20,7 @@ from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.operands import operands_of
 from klr_bench.estimators.core.rows import Growing, enlarged, growing_like, grown
 from klr_bench.estimators.core.vectors import add_scaled, settled, tie_of_sums
+from klr_bench.estimators.online.state import Engine
 
 BLOCK = 128
 AHEAD = 512
@@ -110,12 +111,13 @@ def _new_directions(left_over, lengths, inserted, new):
     return n
 
 
-class ProjectionState:
+class ProjectionState(Engine):
     """State that a Projectron carries from one block of examples to the next.
 
     Attributes: `support`, the support vectors; `numbers`, which of the examples they are; `v` and `v_sum`, the
     coordinates of f and the sum of those of the f_t; `a`, the coefficients of f, or None if not computed; `factor`, L;
-    `inverses`, those of its diagonal blocks of PANEL rows and columns; `squares`, as in `_block`.
+    `inverses`, those of its diagonal blocks of PANEL rows and columns; `squares`, as in `_block`; `eta`, of
+    Projectron++, or None.
     """
 
     def __init__(self, kernel, X, budget):
@@ -133,12 +135,12 @@ class ProjectionState:
     def _operand(self, X):
         return self.operands.left(X.astype(np.float64))
 
-    def learn(self, X, y, *, margins, eta):
+    def learn(self, X, y, *_):
         """Learn from the rows of X with labels y in {-1, 1}, block by block.
 
-        With `margins`, also learn from examples with 0 < y f(x) < 1.
+        With `eta` (Projectron++), also learn from examples with 0 < y f(x) < 1.
         """
-        start = 0
+        start, margins, eta = 0, self.eta is not None, self.eta or 1.0
         while start < len(y) and not self.refused:
             if not margins and self.budget - len(self.support) > AHEAD // 8:
                 start += self._learn_as_perceptron(X[start : start + AHEAD], y[start : start + AHEAD])

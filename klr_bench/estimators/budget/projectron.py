@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from klr_bench.estimators.budget.base import BudgetKernelClassifier
 from klr_bench.estimators.budget.projection import ProjectionState
 from klr_bench.estimators.core.parameters import POSITIVE, estimator, parameter
@@ -51,12 +49,10 @@ class Projectron(BudgetKernelClassifier):
 
     grows = False  # what is inserted stays
 
-    def _new_state(self, X, weights):
-        return ProjectionState(self._kernel(X, weights), X, self.budget)
-
-    def _learning(self):
-        learn = partial(self._state.learn, margins=False, eta=1.0)
-        return lambda X, signs, *_: learn(X, signs)
+    def _engine(self, X, weights):
+        engine = self._state or ProjectionState(self._kernel(X, weights), X, self.budget)
+        engine.eta = getattr(self, "eta", None)
+        return engine
 
 
 @estimator
@@ -93,7 +89,3 @@ class ProjectronPlusPlus(Projectron):
     """
 
     eta: float = parameter(POSITIVE, default=0.1)
-
-    def _learning(self):
-        learn = partial(self._state.learn, margins=True, eta=self.eta)
-        return lambda X, signs, *_: learn(X, signs)

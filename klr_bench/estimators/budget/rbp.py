@@ -6,6 +6,7 @@ import math
 
 from klr_bench.estimators.budget.base import BudgetKernelClassifier
 from klr_bench.estimators.core.parameters import estimator
+from klr_bench.estimators.online.state import Update
 from klr_bench.estimators.online.strategies import N, decide, drop, enter, strategy
 
 
@@ -53,4 +54,5 @@ class RandomizedBudgetPerceptron(BudgetKernelClassifier):
     (True, 6, True)
     """
 
-    _strategy = replace_at_random
+    def _update(self):
+        return Update(replace_at_random)

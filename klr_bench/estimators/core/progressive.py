@@ -11,8 +11,8 @@ from klr_bench.estimators.core.classifier import distinct_labels
 class Progressive:
     """Mixin for online classifiers that predict each row before learning from it.
 
-    The attribute `decided` of the state has these values for the last call of `learn`.
-    The method `_learn` of such a classifier calls `_note_decided()` after each call of `learn`.
+    The attribute `decided` of the state has these values for the last call of `learn`, after which such a classifier
+    calls `_note_decided()` if `_decided` is not None.
     """
 
     _decided = None
@@ -49,5 +49,4 @@ class Progressive:
         return decided
 
     def _note_decided(self):
-        if self._decided is not None:
-            self._decided.append(self._state.decided)
+        self._decided.append(self._state.decided)

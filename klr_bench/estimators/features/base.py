@@ -19,6 +19,7 @@ from klr_bench.estimators.core.losses import LOSSES, derivative
 from klr_bench.estimators.core.parameters import COUNT, estimator, parameter
 from klr_bench.estimators.online.engine import BLOCK
 from klr_bench.estimators.online.passes import OnlineClassifier
+from klr_bench.estimators.online.state import Engine
 
 MISTAKES, UPDATES, REFUSED = range(3)
 """Indices into `counts`: mistakes (y f <= 0), updates, and the 1-based index of a rejected example (0 if none)."""
@@ -97,6 +98,33 @@ class Descent:
         self.n = 0
 
 
+class FeatureEngine(Engine):
+    """Base class of the engines of M functions that learn with a `loss` and the step size `eta`.
+
+    A subclass has `_learn(X, y, weights)`, with labels y (M, b) and weights (b,), and the number of rows of a `chunk`.
+    """
+
+    dtype = None
+
+    def __init__(self, dtype, *, sparse):
+        self.dtype, self.sparse = dtype, sparse
+        self.counts, self.last_value, self.t = np.zeros(3, dtype=np.int64), 0.0, 0
+
+    def rows_at_once(self, *, is_watched):
+        """Return the number of rows for one call of `learn`."""
+        return min(self.chunk, BLOCK) if is_watched else self.chunk
+
+    def learn(self, X, labels, draws=None, numbers=None, factors=None):
+        """Learn from the rows of X with labels in {-1, 1}, (b,) or (M, b)."""
+        weights = np.ones(X.shape[0]) if factors is None else factors
+        self._learn(X, np.ascontiguousarray(np.atleast_2d(labels)), weights)
+
+    @property
+    def refused(self):
+        """1-based index of the example whose f(x) was not finite, or 0."""
+        return self.counts[REFUSED]
+
+
 @estimator
 class FeatureDescentClassifier(OnlineClassifier):
     r"""Base class of classifiers trained by online gradient descent on explicit features.
@@ -107,9 +135,8 @@ class FeatureDescentClassifier(OnlineClassifier):
 
     With more than two classes it learns one f_k for each, which separates it from the others, on the same features.
 
-    A subclass has ``_rows_of_chunk()``, the number of rows whose features are computed at once where there is no
-    callback, and ``_new_state``.  The state has ``learn(loss, eta, X, y, weights)``; ``coefficients(average=...)``, (M,
-    n); ``counts``, as below; ``last_value``, the last f; and ``dtype``, the precision of the rows.
+    A subclass has ``_new_engine(X, weights)``, which returns an engine with ``coefficients(average=...)``, (M, n), and
+    ``counts``, as below.  It gets ``loss`` and ``eta``.
 
     Parameters
     ----------
@@ -143,27 +170,13 @@ class FeatureDescentClassifier(OnlineClassifier):
     _: KW_ONLY
     n_epochs: int | None = parameter(COUNT, None, default=None)
 
-    def _dtype_of_rows(self):
-        return self._state.dtype
-
-    def _size(self, callback):
-        return self._rows_of_chunk() if callback is None else min(self._rows_of_chunk(), BLOCK)
-
     def _n_functions(self):
         return len(self.classes_) if self._has_many() else 1
 
-    def _learning(self):
-        loss, eta, state = LOSSES[self.loss], self.eta, self._state
-
-        def learn(X, signs, draws, numbers, weights):
-            del draws, numbers
-            weights = np.ones(X.shape[0]) if weights is None else weights
-            state.learn(loss, eta, X, np.ascontiguousarray(np.atleast_2d(signs)), weights)
-
-        return learn
-
-    def _refused_at(self):
-        return self._state.counts[REFUSED], self._state.last_value
+    def _engine(self, X, weights):
+        engine = self._state or self._new_engine(X, weights)
+        engine.loss, engine.eta = LOSSES[self.loss], self.eta
+        return engine
 
     def _coefficients(self):
         """Set the attributes that hold counts, and return the coefficients of the decision function."""

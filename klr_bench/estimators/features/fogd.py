@@ -12,7 +12,8 @@ from klr_bench.estimators.core.features import FourierFeatures
 from klr_bench.estimators.core.kernels import gamma_of
 from klr_bench.estimators.core.parameters import COMPONENTS, POSITIVE, estimator, fixed, parameter
 from klr_bench.estimators.core.progressive import Progressive
-from klr_bench.estimators.features.base import Descent, FeatureDescentClassifier, rows_of_chunk
+from klr_bench.estimators.features.base import Descent, FeatureDescentClassifier, FeatureEngine, rows_of_chunk
+from klr_bench.estimators.online.one_row import Published
 
 
 @estimator
@@ -69,6 +70,8 @@ class FOGD(Progressive, FeatureDescentClassifier):
     kernel: str = fixed("rbf")
     degree: float = fixed(3)
     coef0: float = fixed(1.0)
+
+    coef_ = Published()
     _fixed = ("n_components", "gamma", "dtype")
 
     @checked_decision
@@ -78,7 +81,7 @@ class FOGD(Progressive, FeatureDescentClassifier):
         The result is float64 of shape (n_samples,), or (n_samples, n_classes) for more than two classes.
         """
         check_is_fitted(self, "coef_")
-        X = self._validate(X, dtype=self._dtype_of_rows())
+        X = self._validate(X, dtype=self._state.dtype)
         coef, size = self.coef_.T.astype(X.dtype), rows_of_chunk(self.n_components)
         values = np.empty((X.shape[0], *coef.shape[1:]))
         for start in range(0, len(values), size):
@@ -96,31 +99,30 @@ class FOGD(Progressive, FeatureDescentClassifier):
     def selected_features(self):
         """Return None, because Fourier features depend on all columns of X."""
 
-    def _new_state(self, X, weights):
+    def _new_engine(self, X, weights):
         features = FourierFeatures.of(X, self.n_components, gamma_of(self.gamma, X, weights), self._random)
         return FourierState(features, X, self._n_functions())
-
-    def _rows_of_chunk(self):
-        return rows_of_chunk(self.n_components)
 
     def _publish(self):
         self.coef_ = self._coefficients()
 
 
-class FourierState:
-    """State of `FOGD` that is carried from one chunk of rows to the next."""
+class FourierState(FeatureEngine):
+    """Engine of `FOGD`: gradient descent on random Fourier features."""
 
     def __init__(self, features, X, n_functions):
-        self.features, self.descent = features, Descent(np.zeros((n_functions, features.n_features)))
         # denser rows take less memory as a dense array than as CSR
-        self.sparse = sp.issparse(X) and 2 * X.nnz < X.shape[0] * X.shape[1]
-        self.dtype = X.dtype
-        self.counts, self.last_value, self.t = np.zeros(3, dtype=np.int64), 0.0, 0
+        super().__init__(X.dtype, sparse=sp.issparse(X) and 2 * X.nnz < X.shape[0] * X.shape[1])
+        self.features, self.descent = features, Descent(np.zeros((n_functions, features.n_features)))
 
-    def learn(self, loss, eta, X, y, weights):
-        """Learn from the rows of X, their labels y (-1 or +1) and their weights."""
+    @property
+    def chunk(self):
+        """Number of rows whose features are computed at once."""
+        return rows_of_chunk(self.features.n_features)
+
+    def _learn(self, X, y, weights):
         Z = self.features.transform(X)
-        self.last_value = self.descent.learn(loss, eta, Z, y, weights, self.counts, self.t)
+        self.last_value = self.descent.learn(self.loss, self.eta, Z, y, weights, self.counts, self.t)
         self.t += len(Z)
 
     @property

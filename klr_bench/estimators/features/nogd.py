@@ -25,7 +25,14 @@ from klr_bench.estimators.core.losses import derivative
 from klr_bench.estimators.core.operands import operands_of
 from klr_bench.estimators.core.parameters import COUNT, POSITIVE, estimator, parameter
 from klr_bench.estimators.core.rows import stacked
-from klr_bench.estimators.features.base import MISTAKES, REFUSED, UPDATES, Descent, FeatureDescentClassifier
+from klr_bench.estimators.features.base import (
+    MISTAKES,
+    REFUSED,
+    UPDATES,
+    Descent,
+    FeatureDescentClassifier,
+    FeatureEngine,
+)
 
 SHARE = 0.2
 """Default rank of the kernel matrix per support vector, as in the authors' code."""
@@ -71,8 +78,8 @@ def _insert(loss, eta, K, y, factors, coef, room, counts, t, last):
     return b
 
 
-class NystroemState:
-    """State of `NOGD` that is carried from one block of rows to the next.
+class NystroemState(FeatureEngine):
+    """Engine of `NOGD`: gradient descent on kernel values, then on Nystroem features.
 
     Attributes: `features`, kernel values with the support vectors; `coef` (M, n), their coefficients while there is
     room; `late` (M, n), the sum of t c_t over their steps; `n`, the number of examples that the average of this time is
@@ -82,16 +89,20 @@ class NystroemState:
     """
 
     def __init__(self, kernel, X, budget, rank, n_functions):
-        self.budget, self.rank, self.sparse, self.dtype = budget, rank, sp.issparse(X), X.dtype
+        super().__init__(X.dtype, sparse=sp.issparse(X))
+        self.budget, self.rank = budget, rank
         self.features = KernelFeatures(operands_of(kernel, X), X[:0])
         self.coef, self.late = np.zeros((2, n_functions, 0))
         self.total = self.projection = self.descent = None
-        self.counts, self.last_value = np.zeros(3, dtype=np.int64), 0.0
-        self.n = self.t = 0
+        self.n = 0
 
-    def learn(self, loss, eta, X, y, weights):
-        """Learn from the rows of X, their labels y (-1 or +1) and their weights."""
-        start = 0
+    @property
+    def chunk(self):
+        """Number of rows for one call of `learn`."""
+        return CHUNK
+
+    def _learn(self, X, y, weights):
+        start, loss, eta = 0, self.loss, self.eta
         while start < len(weights) and self.descent is None and not self.counts[REFUSED]:
             rows = slice(start, start + BLOCK)
             start += self._insert(loss, eta, X[rows], np.ascontiguousarray(y[:, rows]), weights[rows])
@@ -215,7 +226,7 @@ class NOGD(FeatureDescentClassifier):
         The result is float64 of shape (n_samples,), or (n_samples, n_classes) for more than two classes.
         """
         check_is_fitted(self, ["dual_coef_", "_state"])
-        X = self._validate(X, dtype=self._dtype_of_rows())
+        X = self._validate(X, dtype=self._state.dtype)
         return decide(self._state.features.operands, self.support_vectors_, self.dual_coef_, X)
 
     @property
@@ -244,12 +255,9 @@ class NOGD(FeatureDescentClassifier):
             message = f"The 'rank' parameter of NOGD must be at most budget={self.budget}. Got {self.rank}."
             raise ValueError(message)
 
-    def _new_state(self, X, weights):
+    def _new_engine(self, X, weights):
         rank = math.ceil(SHARE * self.budget) if self.rank is None else self.rank
         return NystroemState(self._kernel(X, weights), X, self.budget, rank, self._n_functions())
-
-    def _rows_of_chunk(self):
-        return CHUNK
 
     def _publish(self):
         self.dual_coef_ = self._coefficients()

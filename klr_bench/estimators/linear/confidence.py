@@ -59,14 +59,12 @@ class OnlineLinearClassifier(IncrementalClassifier):
                     "scale the features, for example to [0, 1], or choose parameters that give smaller steps."
                 )
                 raise ValueError(message)
-            self._note_decided()
+            if getattr(self, "_decided", None) is not None:  # of `Progressive`
+                self._note_decided()
             if callback is not None and callback(self, state.t):
                 return True
         self._publish()
         return False
-
-    def _note_decided(self):
-        """Do nothing; `Progressive` overrides this to store the decision values of a block of rows."""
 
     def _publish(self):
         state = self._state

@@ -6,6 +6,7 @@ import math
 
 from klr_bench.estimators.core.parameters import POSITIVE, SHARE, estimator, parameter
 from klr_bench.estimators.online.one_vs_rest import OneVsRestKernelClassifier
+from klr_bench.estimators.online.state import Update
 from klr_bench.estimators.online.strategies import EVER, FIRST, SQUARED, N, decide, enter, shrink, strategy
 
 
@@ -72,8 +73,6 @@ class ALMA(OneVsRestKernelClassifier):
     B: float | None = parameter(POSITIVE, None, default=None)
     C: float | None = parameter(POSITIVE, None, default=None)
 
-    _strategy = step_inside_the_ball
-
-    def _strategy_arguments(self):
+    def _update(self):
         B = math.sqrt(8.0) / self.alpha if self.B is None else self.B
-        return [(1.0 - self.alpha) * B, math.sqrt(2.0) if self.C is None else self.C]
+        return Update(step_inside_the_ball, [(1.0 - self.alpha) * B, math.sqrt(2.0) if self.C is None else self.C])

@@ -12,6 +12,7 @@ from klr_bench.estimators.core.parameters import NUMBER, POSITIVE, Number, estim
 from klr_bench.estimators.online.base import BY_RADIUS, RADIUS
 from klr_bench.estimators.online.engine import rule
 from klr_bench.estimators.online.softmax import SoftmaxKernelClassifier, rule_of_many
+from klr_bench.estimators.online.state import Update
 
 H = {"log_gamma": 0, "log_one_plus_gamma": 1, "hard_cutoff": 2}
 """Codes of the auxiliary functions in the compiled rule."""
@@ -101,8 +102,6 @@ class AuxiliaryKLR(SoftmaxKernelClassifier):
     aux_gamma: float = parameter(Number(Real, 1, None, closed="left"), default=1.1)
     aux_delta: float = parameter(NUMBER, default=1.0)
 
-    _rule = step_on_auxiliary
-    _rule_of_many = softmax_step_on_auxiliary
-
-    def _rule_arguments(self):
-        return [self._step_size(), H[self.h], math.log(self.aux_gamma), self.aux_delta], self.R
+    def _update(self):
+        parameters = [self._step_size(), H[self.h], math.log(self.aux_gamma), self.aux_delta]
+        return Update(step_on_auxiliary, parameters, self.R, softmax_step_on_auxiliary)

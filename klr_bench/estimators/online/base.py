@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import KW_ONLY
-from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -15,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from klr_bench.estimators.core.binary import ANY_KERNEL
 from klr_bench.estimators.core.classifier import checked_decision
 from klr_bench.estimators.core.parameters import JOBS, Number, estimator, parameter
-from klr_bench.estimators.online import engine
-from klr_bench.estimators.online.many import SharedFit, Update, grouped, order_key
+from klr_bench.estimators.online.engine import OnlineState
+from klr_bench.estimators.online.many import SharedFit, grouped, order_key
 from klr_bench.estimators.online.passes import OnlineClassifier
 
 RADIUS = Number(Real, 0, None, closed="right")
@@ -34,8 +33,8 @@ class OnlineKernelClassifier(OnlineClassifier):
     With more than two classes it learns one function f_k per class, which separates it from the others, all in the same
     passes: each kernel value is computed once for all of them.
 
-    A subclass sets its compiled update rule, `_rule`; its `_rule_arguments()` returns the rule's numbers and the radius
-    R of the ball that f is projected into.
+    A subclass has `_update()`, which returns its `Update`: the compiled rule, its numbers, and the radius R of the ball
+    that f is projected into.
 
     Parameters
     ----------
@@ -84,7 +83,7 @@ class OnlineKernelClassifier(OnlineClassifier):
         The result is float64, of shape (n_samples,) or (n_samples, n_classes).
         """
         check_is_fitted(self, ["dual_coef_", "_state"])
-        X = self._validate(X, dtype=self._dtype_of_rows())
+        X = self._validate(X, dtype=self._state.dtype)
         f = self._state.decide(np.atleast_2d(self.dual_coef_).astype(X.dtype), X)
         return np.ascontiguousarray(f.T) if self._has_many() else f[0]
 
@@ -115,33 +114,11 @@ class OnlineKernelClassifier(OnlineClassifier):
         """Fit learners with equal values of `pass_key` in one pass; return a `SharedFit`."""
         return SharedFit(estimators, X, y, callback)
 
-    def _update(self, draws=0):
-        parameters, radius = self._rule_arguments()
-        return Update(type(self)._rule, parameters, radius, draws)
-
-    def _dtype_of_rows(self):
-        return self._state.support.dtype
-
-    def _new_state(self, X, weights):
-        row = range(len(self.classes_) if self._has_many() else 1)
-        return engine.OnlineState(self._kernel(X, weights), self._rows(X), row)
-
-    def _learning(self):
-        """Return the function that learns from a block of rows.
-
-        Its arguments are X, signs, draws, numbers and factors; with more than two classes the signs are (n_classes, b).
-        """
-        return partial(self._state.learn_block, grouped([self._update()] * len(self._state.row)))
-
-    def _end_pass(self):
-        """At the end of a pass, merge support vectors that are copies of the same row."""
-        self._count_again()
-        self._state.merge()
-
-    def _refused_at(self):
-        refused = self._state.refused.tolist()
-        learner = next((i for i, t in enumerate(refused) if t), 0)
-        return refused[learner], self._state.scalars[learner, 3]
+    def _engine(self, X, weights):
+        n = len(self.classes_) if self._has_many() else 1
+        engine = self._state or OnlineState(self._kernel(X, weights), self._rows(X), range(n))
+        engine.groups = grouped([self._update()] * n)
+        return engine
 
     def _step_size(self):
         if self.eta != BY_RADIUS:

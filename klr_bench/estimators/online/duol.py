@@ -191,9 +191,7 @@ class DUOL(OneVsRestKernelClassifier):
     C: float = parameter(POSITIVE, default=1.0)
     rho: float = parameter(SHARE, default=0.1)
 
-    def _new_state(self, X, weights):
-        return DoubleState(self._kernel(X, weights), self._rows(X))
-
-    def _learning(self):
-        state, C, rho = self._state, self.C, self.rho
-        return lambda X, signs, *_: state.learn(X, signs, C, rho)
+    def _engine(self, X, weights):
+        engine = self._state or DoubleState(self._kernel(X, weights), self._rows(X))
+        engine.parameters = self.C, self.rho
+        return engine

@@ -29,7 +29,7 @@ from klr_bench.estimators.core.losses import softplus
 from klr_bench.estimators.core.operands import operands_of
 from klr_bench.estimators.core.rows import Growing, GrowingColumns, growing_like
 from klr_bench.estimators.core.vectors import settled, tie_of_sums
-from klr_bench.estimators.online.state import FOLD_BELOW
+from klr_bench.estimators.online.state import FOLD_BELOW, Engine
 
 BLOCK = 256
 """Number of examples per block."""
@@ -268,13 +268,13 @@ def _merge(numbers, sums, stores, tiny):
     return first[:m], new_coef, new_average, new_since, new_weights, new_inserted
 
 
-class OnlineState:
-    """State of the online learners in a shared pass, kept between blocks of rows.
+class OnlineState(Engine):
+    """Engine of online learners with the same examples and kernel, one or many.
 
-    The learners have the same examples and kernel.  Attributes: `support` and `left`, the examples that any of them has
-    inserted, as rows and operands; `row`, `coef`, `average`, `since`, `weights` (in the kernel's precision), `inserted`
-    (how often), `scalars` and `counts`, as in `_recursion`; `numbers`, which rows the examples are; `t` examples seen,
-    `averaged_from` before the average begins.
+    Attributes: `groups`, their updates, as `grouped` returns them; `support` and `left`, the examples that any of them
+    has inserted, as rows and operands; `row`, `coef`, `average`, `since`, `weights` (in the kernel's precision),
+    `inserted` (how often), `scalars` and `counts`, as in `_recursion`; `numbers`, which rows the examples are; `t`
+    examples seen, `averaged_from` before the average begins.
     """
 
     def __init__(self, kernel, X, row=(0,)):
@@ -305,21 +305,22 @@ class OnlineState:
             left = self.operands.left(rows)
             self.left = growing_like(left).append(left)
 
-    def learn_block(self, groups, X, y, u, numbers=None, factors=None):
+    def rows_at_once(self, *, is_watched):
+        """Return the number of rows for one call of `learn`."""
+        return BLOCK
+
+    def learn(self, X, y, u, numbers=None, factors=None):
         """Learn from the rows of X with labels y in {-1, 1} and uniform random numbers u.
 
-        X has the shape (b, d); u has the shape (n_learners, b), or (b,) for all learners.
-
-        `groups` are the learners' updates, as returned by `grouped`; `numbers` (b,) are those of the rows, None where
-        each comes once; `factors` >= 0, of the shape of u, multiply the steps, None for 1.
+        X has the shape (b, d); u and the factors have the shape (n_learners, b), or (b,) for all learners.
         """
         b = X.shape[0]
         operands = self.operands.fitting(X)
         if operands is not self.operands:
             self.operands = operands
             self._hold(self.support.rows)
-        if b == len(self.row) == len(groups) == 1 and numbers is factors is None and not operands.left_is_rows:
-            self._learn_one(*groups[0], X, y, u)
+        if b == len(self.row) == len(self.groups) == 1 and numbers is factors is None and not operands.left_is_rows:
+            self._learn_one(*self.groups[0], X, y, u)
             return
         rows = operands.rows(X)
         left, right = operands.both(rows)
@@ -334,7 +335,7 @@ class OnlineState:
         block = tuple(np.zeros(shape, dtype=store.dtype) for store in stores)
         arrays, tiny = tuple(store.array for store in stores), TINY[X.dtype]
         factors = np.ones(u.shape) if factors is None else factors
-        self._run(groups, y, u, factors, gram, diagonal, f, arrays, block, tiny)
+        self._run(y, u, factors, gram, diagonal, f, arrays, block, tiny)
         new = _keep(block, arrays, len(self.numbers))
         self.support.append(X[new])
         if not operands.left_is_rows:
@@ -345,7 +346,7 @@ class OnlineState:
         self.t += b
 
     def _learn_one(self, rule, _, parameters, radii, X, y, u):
-        """Learn from one row as `learn_block` does, in less time."""
+        """Learn from one row as `learn` does, in less time."""
         rows = self.operands.rows(X)
         left, right = self.operands.both(rows)
         f = expand(self.operands, self.left.rows, self.weights.columns, right)
@@ -387,12 +388,12 @@ class OnlineState:
         """Return the number of insertions of support vectors, summed over all learners."""
         return int(self.inserted.columns[self.row].sum())
 
-    def _run(self, groups, y, u, factors, gram, diagonal, f, stores, block, tiny):
+    def _run(self, y, u, factors, gram, diagonal, f, stores, block, tiny):
         arguments = np.empty((3, *f.shape))
         for argument, values in zip(arguments, (y, u, factors), strict=True):
             argument[:] = values
         y, u, factors = arguments
-        for rule, learners, parameters, radii in groups:
+        for rule, learners, parameters, radii in self.groups:
             _recursion(
                 rule, learners, parameters, radii, np.zeros_like(learners), y, u, factors, gram, diagonal, self.t,
                 len(self.support), self.row, f, stores, block, self.scalars, self.counts, tiny,
@@ -402,6 +403,12 @@ class OnlineState:
     def refused(self):
         """1-based index of the example at which each learner failed, or 0 if none."""
         return self.counts[self.row, 2]
+
+    def failure(self):
+        """Return the example at which a learner failed, or 0, and its f(x)."""
+        refused = self.refused.tolist()
+        learner = next((i for i, t in enumerate(refused) if t), 0)
+        return refused[learner], self.scalars[self.row[learner], 3]
 
     def coefficients(self, i, *, average):
         """Return the averaged or last coefficients of learner i for all support vectors."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 from numbers import Integral
-from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import column_or_1d
@@ -14,19 +13,8 @@ from klr_bench.estimators.core.classifier import distinct_labels, refuse_not_fin
 from klr_bench.estimators.core.rows import positive_places
 from klr_bench.estimators.core.threads import single_threaded_blas
 from klr_bench.estimators.online import engine
+from klr_bench.estimators.online.passes import run_passes
 from klr_bench.protocols import declares
-
-
-class Update(NamedTuple):
-    """Compiled update rule of a learner, its parameters, and the maximum norm of f (the radius).
-
-    Learners with the same `draws` get the same random draws.
-    """
-
-    rule: Any
-    parameters: Sequence[float]
-    radius: float
-    draws: int = 0
 
 
 def _key_without_radius(update):
@@ -120,7 +108,7 @@ def fit_many(learners, X, y, sample_weight=None):
         if fitted.state.refused[i]:
             learner._refuse(fitted.state.refused[i], fitted.state.scalars[fitted.state.row[i], 3])
         learner._state = fitted.state.alone(i)
-        learner._count_again()
+        learner._n_again = max(learner._state.t - learner._n_first, 0)
         learner._publish()
         refuse_not_finite(learner)
     return list(learners)
@@ -178,48 +166,41 @@ class SharedFit:
         self.learners = list(learners)
         self._streams = list(_streams(learners))
         self._drawing = [learners[self._streams.index(stream)] for stream in range(max(self._streams) + 1)]
-        updates = [learner._update(stream) for learner, stream in zip(learners, self._streams, strict=True)]
-        rows = first._rows(X)
+        updates = [
+            learner._update()._replace(draws=stream) for learner, stream in zip(learners, self._streams, strict=True)
+        ]
+        rows, n_passes = first._rows(X), first._passes(first._n_first)
         self.state = engine.OnlineState(first._kernel(X, weights), rows, shared_rows(updates))
-        self._weights = [learner._checked_weights(weights) for learner in learners]
-        groups, signs = grouped(updates), first._signs(y)
-        n_passes = first._passes(first._n_first)
+        self.state.groups = grouped(updates)
+        orders = (self._order() for _ in range(n_passes))
+        report = None if callback is None else lambda t: callback(self, t)
         with single_threaded_blas(first.n_jobs):
-            for epoch in range(n_passes):
-                if epoch:
-                    self.state.average_from_here()
-                stopped = self._learn(groups, rows, signs, epoch, callback)
-                if n_passes > 1:
-                    self.state.merge()
-                if stopped:
-                    break
+            run_passes(
+                self.state, rows, first._signs(y), self, self._factors(weights), lambda: None, report, orders,
+                merging=n_passes > 1, enough=lambda: False,
+            )  # fmt: skip
         for learner, stream in zip(learners, self._streams, strict=True):
             learner._random.set_state(self._drawing[stream]._random.get_state())
 
-    def _learn(self, groups, X, signs, epoch, callback):
-        n = len(self._places)
-        # each learner uses the random numbers that it would draw if fitted alone; one of each stream draws them
-        order, *_ = [learner._order(n) for learner in self._drawing]
-        for start in range(0, n, engine.BLOCK):
-            block = slice(start, min(start + engine.BLOCK, n))
-            rows = self._places[order[block]]
-            drawn = np.array([learner._random.random_sample(block.stop - start) for learner in self._drawing])
-            draws, factors = self._weighted(drawn[self._streams], rows)
-            self.state.learn_block(groups, X[rows], signs[rows], draws, rows, factors)
-            if callback is not None and callback(self, epoch * n + block.stop):
-                return True
-        return False
+    def _order(self):
+        """Return the order of the rows for a pass.
 
-    def _weighted(self, drawn, rows):
-        """Adapt the random draws and the step sizes of all learners to the sample weights."""
-        if self._weights[0] is None:
-            return drawn, None
-        weighted = [
-            learner._weighted(draws, weights[rows])
-            for learner, draws, weights in zip(self.learners, drawn, self._weights, strict=True)
-        ]
-        factors = [np.ones(len(draws)) if factors is None else factors for draws, factors in weighted]
-        return np.array([draws for draws, _ in weighted]), np.array(factors)
+        As in `random_sample`, one learner of each random stream draws what all would draw if they were fitted alone.
+        """
+        order, *_ = [learner._order(len(self._places)) for learner in self._drawing]
+        return self._places[order]
+
+    def random_sample(self, n):
+        """Return uniform random numbers of shape (n_learners, n)."""
+        return np.array([learner._random.random_sample(n) for learner in self._drawing])[self._streams]
+
+    def _factors(self, weights):
+        """Return the factors of draws and steps of all learners, (n_learners, n), or None."""
+        if weights is None:
+            return None, None
+        of_draws, of_steps = zip(*(learner._weight_factors(weights) for learner in self.learners), strict=True)
+        ones = np.ones(len(weights))
+        return tuple(np.array([ones if one is None else one for one in values]) for values in (of_draws, of_steps))
 
     @property
     def refused(self):

@@ -12,6 +12,7 @@ from klr_bench.estimators.core.parameters import Number, estimator, parameter
 from klr_bench.estimators.online.base import BY_RADIUS, RADIUS
 from klr_bench.estimators.online.engine import rule
 from klr_bench.estimators.online.softmax import SoftmaxKernelClassifier, rule_of_many
+from klr_bench.estimators.online.state import Update
 
 
 @rule
@@ -72,11 +73,9 @@ class MarginKLR(SoftmaxKernelClassifier):
     R: float = parameter(RADIUS, default=1e3)
 
     _most_passes = 20
-    _rule = gradient_step_by_margin
-    _rule_of_many = softmax_gradient_step_by_length
 
-    def _rule_arguments(self):
-        return [self._step_size()], self.R
+    def _update(self):
+        return Update(gradient_step_by_margin, [self._step_size()], self.R, softmax_gradient_step_by_length)
 
     def _refuse(self, t, f):
         eta = self._step_size()

@@ -9,6 +9,7 @@ from klr_bench.estimators.core.parameters import POSITIVE, estimator, parameter
 from klr_bench.estimators.online.base import BY_RADIUS, RADIUS
 from klr_bench.estimators.online.engine import rule
 from klr_bench.estimators.online.softmax import SoftmaxKernelClassifier, rule_of_many
+from klr_bench.estimators.online.state import Update
 
 
 @rule
@@ -60,8 +61,5 @@ class NonConservativeKLR(SoftmaxKernelClassifier):
     eta: float | str = parameter(POSITIVE, StrOptions({BY_RADIUS}), default=2.0)
     R: float = parameter(RADIUS, default=1e3)
 
-    _rule = gradient_step
-    _rule_of_many = softmax_gradient_step
-
-    def _rule_arguments(self):
-        return [self._step_size()], self.R
+    def _update(self):
+        return Update(gradient_step, [self._step_size()], self.R, softmax_gradient_step)

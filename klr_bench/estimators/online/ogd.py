@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.core.losses import LOSSES, derivative
 from klr_bench.estimators.core.parameters import POSITIVE, estimator, parameter
 from klr_bench.estimators.online.base import OnlineKernelClassifier
 from klr_bench.estimators.online.engine import rule
+from klr_bench.estimators.online.state import Update
 
 
 @rule
@@ -58,7 +57,5 @@ class KernelOGD(OnlineKernelClassifier):
     eta: float = parameter(POSITIVE, default=0.5)
     loss: str = parameter(StrOptions({"hinge", "logit", "square", "squared_hinge", "smooth_hinge"}), default="hinge")
 
-    _rule = loss_gradient_step
-
-    def _rule_arguments(self):
-        return [LOSSES[self.loss], self.eta], math.inf
+    def _update(self):
+        return Update(loss_gradient_step, [LOSSES[self.loss], self.eta])

@@ -15,13 +15,32 @@ from klr_bench.estimators.core.threads import QUIET, single_threaded_blas
 from klr_bench.estimators.online.engine import OnlineState
 from klr_bench.estimators.online.strategies import StrategyState
 
-PUBLISHED = (
-    "coef_", "dual_coef_", "n_support_", "n_updates_", "n_mistakes_", "t_", "cumulative_loss_", "_support_vectors",
-    "_numbers",
-)  # fmt: skip
-"""Attributes that `_publish` sets; after a row on the short way they are set when they are first read."""
 ONE_THREAD = 8192
 """Number of multiplications for which BLAS would not use several threads anyway."""
+
+
+class Published:
+    """Attribute that `_publish` sets, after a row on the short way when it is first read."""
+
+    def __set_name__(self, owner, name):
+        self.name = name
+
+    def __get__(self, learner, owner):
+        if learner is None:
+            return self
+        learner._publish_if_due()
+        if self.name in vars(learner):
+            return vars(learner)[self.name]
+        message = f"{type(learner).__name__!r} object has no attribute {self.name!r}"
+        raise AttributeError(message)
+
+    @classmethod
+    def forget(cls, learner):
+        """Remove the attributes of a learner that has learned from another row."""
+        if "t_" in vars(learner):
+            for name in [name for name in vars(learner) if isinstance(getattr(type(learner), name, None), cls)]:
+                del vars(learner)[name]
+            learner._is_due = True
 
 
 def row_by_row(method):
@@ -50,7 +69,7 @@ def short_way(learner):
     weighted = learner.class_weight is not None or getattr(learner, "feature_weights", None) is not None
     if len(classes_) > 2 or weighted or state.sparse or hasattr(learner, "feature_names_in_"):
         return None
-    learn, random, dtype = learner._learning(), learner._random.random_sample, learner._dtype_of_rows()
+    learn, random, dtype = state.learn, learner._random.random_sample, state.dtype
     parameters_of, shape = itemgetter(*learner._parameter_constraints), (1, learner.n_features_in_)
     parameters, (negative, positive) = parameters_of(vars(learner)), classes_
     compiled = isinstance(state, OnlineState | StrategyState)
@@ -72,13 +91,9 @@ def short_way(learner):
         sign = 1.0 if y[0] == positive else -1.0
         alone = len(state.support) < most if most else False
         with np.errstate(**QUIET) if alone else single_threaded_blas(getattr(learner, "n_jobs", None)):
-            learn(X, np.array([sign]), random(1), None, None)
-        if "t_" in vars(learner):
-            for name in PUBLISHED:
-                vars(learner).pop(name, None)
-            learner._is_due = True
-        learner._refuse_if_needed()
-        learner._note_decided()
+            learn(X, np.array([sign]), random(1), None, None)  # as `learn_in_order` does
+        Published.forget(learner)
+        learner._check()
         return True
 
     return learn_row

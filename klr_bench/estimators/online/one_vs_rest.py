@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from functools import partial
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
@@ -14,10 +13,9 @@ from klr_bench.estimators.core.expansion import decide
 from klr_bench.estimators.core.multiclass import fitted_learners, in_common, one_vs_rest, spread
 from klr_bench.estimators.core.parameters import estimator, fixed
 from klr_bench.estimators.online.base import OnlineKernelClassifier
-from klr_bench.estimators.online.one_row import row_by_row
+from klr_bench.estimators.online.one_row import Published, row_by_row
 from klr_bench.estimators.online.passes import has_rows
-from klr_bench.estimators.online.state import BLOCK
-from klr_bench.estimators.online.strategies import CHUNK, StrategyState
+from klr_bench.estimators.online.strategies import StrategyState
 
 
 @estimator
@@ -26,8 +24,7 @@ class OneVsRestKernelClassifier(OnlineKernelClassifier):
 
     With more than two classes there is one learner per class, which separates it from the others.
 
-    A subclass sets its compiled strategy, `_strategy`; its `_strategy_arguments()` returns the numbers that the
-    strategy gets after `budget`.
+    A subclass has `_update()`, which returns its compiled strategy and the numbers that this gets after `budget`.
 
     Parameters
     ----------
@@ -58,6 +55,8 @@ class OneVsRestKernelClassifier(OnlineKernelClassifier):
     """None, because these learners cannot share a pass."""
     budget = 2**40
     """Maximum number of support vectors, by default more than there can be examples."""
+    _support_vectors, _numbers = Published(), Published()
+    _new_engine = StrategyState
     _by_age = False
 
     @checked_fit
@@ -94,29 +93,11 @@ class OneVsRestKernelClassifier(OnlineKernelClassifier):
         """The support vectors, in a matrix of shape (n_support_, n_features)."""
         return self._support_vectors
 
-    def _strategy_arguments(self):
-        return []
-
-    def _new_state(self, X, weights):
-        return StrategyState(self._kernel(X, weights), self._rows(X), self.budget, by_age=self._by_age)
-
-    def _learning(self):
-        parameters = np.array([self.budget, *self._strategy_arguments()], dtype=np.float64)
-        learn = partial(self._state.learn, type(self)._strategy, parameters)
-        return lambda X, signs, draws, *_: learn(X, signs, draws)
-
-    def _begin_pass(self):
-        """Do nothing, because the average covers all passes over the data."""
-
-    def _end_pass(self):
-        """Count repeated examples at the end of a pass, without merging support vectors."""
-        self._count_again()
-
-    def _size(self, callback):
-        return CHUNK if callback is None else BLOCK
-
-    def _refused_at(self):
-        return self._state.refused, self._state.last_value
+    def _engine(self, X, weights):
+        engine = self._state or self._new_engine(self._kernel(X, weights), self._rows(X), self.budget, self._by_age)
+        update = self._update()
+        engine.strategy, engine.parameters = update.rule, np.array([self.budget, *update.parameters], np.float64)
+        return engine
 
     @checked_decision
     def decision_function(self, X):

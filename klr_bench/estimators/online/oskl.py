@@ -13,6 +13,7 @@ from klr_bench.estimators.core.parameters import POSITIVE, estimator, parameter
 from klr_bench.estimators.online.base import RADIUS
 from klr_bench.estimators.online.engine import rule
 from klr_bench.estimators.online.softmax import SoftmaxKernelClassifier, rule_of_many
+from klr_bench.estimators.online.state import Update
 
 SMOOTH_LOSSES = ("logit", "exponential", "square")
 
@@ -112,10 +113,8 @@ class OSKL(WeightedFeatures, SoftmaxKernelClassifier):
     delta: float = parameter(POSITIVE, default=0.1)
 
     _fixed = (*SoftmaxKernelClassifier._fixed, "feature_weights")
-    _rule = sampled_sign_step
     _most_passes = 20
     _step_size = step_size
-    _rule_of_many = sampled_direction_step
 
     def _validate_params(self):
         super()._validate_params()
@@ -127,24 +126,21 @@ class OSKL(WeightedFeatures, SoftmaxKernelClassifier):
         """Return a key as the base class does, or None if features have weights."""
         return super().pass_key(n_classes) if self.feature_weights is None else None
 
-    def _rule_arguments(self):
-        return [LOSSES[self.loss], self.delta, self.G, self._step_size() * self.G], self.R
+    def _update(self):
+        parameters = [LOSSES[self.loss], self.delta, self.G, self._step_size() * self.G]
+        return Update(sampled_sign_step, parameters, self.R, sampled_direction_step)
 
     def _refuse(self, t, f):
         if self.loss == "logit" or not math.isfinite(f):
             super()._refuse(t, f)
         refuse_slope(self, t, "R")
 
-    def _checked_weights(self, weights):
-        largest = 0.0 if weights is None else float(weights.max(initial=0.0))
+    def _weight_factors(self, weights):
+        """Divide the draws by the weights; G grows to the largest weight, if need be."""
+        largest = float(weights.max(initial=0.0))
         if self.loss != "logit" and largest > 1:
             message = f"OSKL: sample weights above 1 require loss='logit'. The largest weight is {largest:g}."
             raise ValueError(message)
-        self._raised = max(1.0, largest / self.G)
-        return weights
-
-    def _weighted(self, draws, weights):
-        """Divide the random draws by the sample weights, and increase G if a weight exceeds it."""
-        if weights is None:
-            return draws, None
-        return draws * self._raised / weights, None if self.eta is None else np.full(len(draws), self._raised)
+        raised = max(1.0, largest / self.G)
+        of_draws = np.divide(raised, weights, out=np.full(len(weights), np.inf), where=weights > 0)
+        return of_draws, None if self.eta is None else np.full(len(weights), raised)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import KW_ONLY
+from itertools import chain
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
@@ -13,8 +14,7 @@ from klr_bench.estimators.core.classifier import checked_fit
 from klr_bench.estimators.core.kernels import PRECOMPUTED
 from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COUNT, estimator, parameter
 from klr_bench.estimators.core.rows import in_layout, positive_places
-from klr_bench.estimators.online import engine
-from klr_bench.estimators.online.one_row import PUBLISHED, row_by_row, short_way
+from klr_bench.estimators.online.one_row import Published, row_by_row, short_way
 from klr_bench.protocols import FIRST
 
 ENOUGH = 100_000
@@ -38,6 +38,57 @@ def default_passes(n, most=MOST_PASSES):
     return max(2, min(most, round(ENOUGH / n)))
 
 
+def run_passes(engine, X, labels, random, factors, check, callback, orders, *, merging, enough):
+    """Let an engine learn from rows, pass by pass and block by block.
+
+    Parameters
+    ----------
+    engine : Engine
+        The learner's state and update, see `klr_bench.estimators.online.state.Engine`.
+    X, labels : array or CSR matrix of shape (n, d), array of shape (n,) or (m, n)
+        Rows, and their labels for each of m functions.
+    random : RandomState
+        Source of a uniform draw for each row of a block.
+    factors : pair of arrays of shape (n,) or None
+        Factors of the draws and of the steps, from the weights of the rows; None for 1.
+    check, enough, callback : callable
+        `check()` raises an error if the last block was refused; `callback(t)`, or None, ends the passes where it
+        returns True; `enough()` ends them after the second or a later one.
+    orders : iterable of arrays
+        The order of the rows in each pass.
+    merging : bool
+        Whether copies of a row from different passes become one support vector.
+    """
+    for epoch, order in enumerate(orders):
+        if epoch:
+            engine.average_from_here()
+        stopped = learn_in_order(engine, X, labels, random, factors, check, callback, order)
+        if merging:
+            engine.merge()
+        if stopped or (epoch and enough()):
+            break
+
+
+def learn_in_order(engine, X, labels, random, factors, check, callback, order=None):
+    """Let an engine learn from rows once, block by block; return True if the callback ended it.
+
+    The arguments are those of `run_passes`; `order` None is that of X, in which no row is known to come again.
+    """
+    n = X.shape[0] if order is None else len(order)
+    size = engine.rows_at_once(is_watched=callback is not None)
+    for start in range(0, n, size):
+        block = slice(start, min(start + size, n))
+        rows = block if order is None else order[block]
+        draws = random.random_sample(block.stop - start)
+        of_draws, of_steps = (None if values is None else values[..., rows] for values in factors)
+        draws = draws if of_draws is None else draws * of_draws
+        engine.learn(X[rows], labels[..., rows], draws, None if order is None else rows, of_steps)
+        check()
+        if callback is not None and callback(engine.t):
+            return True
+    return False
+
+
 @estimator
 class OnlineClassifier(BinaryKernelClassifier):
     """Classifier that learns row by row, in one or several passes over the data.
@@ -45,10 +96,9 @@ class OnlineClassifier(BinaryKernelClassifier):
     With more than two classes it learns one function f_k per class, which separates it from the others, all in the same
     passes.
 
-    A subclass has `_new_state(X, weights)`, which returns the state before the first example; `_learning()`, which
-    returns the function that learns from a block of rows; `_refused_at()`; `_dtype_of_rows()`; and `_publish()`, which
-    sets the fitted attributes from the state.  A state has `t`, the number of examples seen, `sparse`, whether rows
-    come as CSR, and `average_from_here()`, which begins a new average.
+    A subclass has `_engine(X, weights)`, which returns its `Engine`: a new one for rows like X, or the one that it has,
+    both with the current parameters; and `_publish()`, which sets the fitted attributes from the engine.  `run_passes`
+    does the rest.
 
     Parameters
     ----------
@@ -81,6 +131,7 @@ class OnlineClassifier(BinaryKernelClassifier):
     shuffle: bool = parameter("boolean", default=True)
     class_weight: dict | str | None = parameter(*CLASS_WEIGHT, default=None)
 
+    dual_coef_, n_support_, n_updates_, n_mistakes_, t_ = (Published() for _ in range(5))
     _most_passes = MOST_PASSES
     _learn_row = None
     """Function that `short_way` returned after the last call of `partial_fit`, or None."""
@@ -101,21 +152,15 @@ class OnlineClassifier(BinaryKernelClassifier):
             `callback(estimator, t)` is called after each block of examples; returning True ends the fit.
         """
         X, y, weights = self._first_rows(X, y, sample_weight)
-        weights = self._checked_weights(weights)
         if not self.shuffle:
             warn_of_order(self, y)
-        prepared, places = None, positive_places(weights, len(y))
-        n_passes = self._passes(len(places))
-        for epoch in range(n_passes):
-            if epoch:
-                self._begin_pass()
-            order = places[self._order(len(places))]
-            prepared = prepared or self._prepare(X, y, weights)  # after the order: both may draw random numbers
-            stopped = self._learn(*prepared, callback, order, order, weights)
-            if n_passes > 1:
-                self._end_pass()
-            if stopped or (epoch and self._passes_suffice()):
-                break
+        places = positive_places(weights, len(y))
+        n = self._n_first = len(places)
+        orders = (places[self._order(n)] for _ in range(self._passes(n)))
+        first = next(orders)  # before the engine is made: both may draw random numbers
+        learner = self._learning_from(X, y, weights, callback)
+        run_passes(*learner, chain([first], orders), merging=self._passes(n) > 1, enough=self._passes_suffice)
+        self._n_again = max(self._state.t - n, 0)
         self._publish()
         self._complete(X, y)
         return self
@@ -144,8 +189,9 @@ class OnlineClassifier(BinaryKernelClassifier):
         X, y, weights = self._next_rows(X, y, classes, sample_weight, first=first)
         if not len(y):
             return self
-        weights = self._checked_weights(weights)
-        self._learn(*self._prepare(X, y, weights), callback, weights=weights)
+        if first:
+            self._n_first = len(y)
+        learn_in_order(*self._learning_from(X, y, weights, callback))
         self._publish()
         self._learn_row = short_way(self) if X.shape[0] == 1 else None
         return self
@@ -174,12 +220,6 @@ class OnlineClassifier(BinaryKernelClassifier):
         self._publish_if_due()
         return super().set_params(**params)
 
-    def __getattr__(self, name):
-        """Set and return a fitted attribute that is due, because rows have been learned one by one."""
-        if name in PUBLISHED:
-            self._publish_if_due()
-        return super().__getattribute__(name)
-
     def __getstate__(self):
         return {name: value for name, value in super().__getstate__().items() if name != "_learn_row"}
 
@@ -195,49 +235,32 @@ class OnlineClassifier(BinaryKernelClassifier):
         vars(self).pop("_is_due", None)
 
     def _dtypes(self):
-        return super()._dtypes() if self._state is None else self._dtype_of_rows()
+        return super()._dtypes() if self._state is None else self._state.dtype
 
-    def _prepare(self, X, y, weights=None):
-        """Return the rows in the state's layout, their signs, and the function `_learning()`."""
-        if self._state is None:
-            self._n_first = len(positive_places(weights, len(y)))
-            self._state = self._new_state(X, weights)
-        return in_layout(self._rows(X), self._state.sparse), self._signs(y), self._learning()
+    def _learning_from(self, X, y, weights, callback):
+        """Return the first arguments of `run_passes` for rows X, classes y and their weights."""
+        engine = self._state = self._engine(X, weights)
+        rows, labels = in_layout(self._rows(X), engine.sparse), self._signs(y)
 
-    def _learn(self, X, signs, learn, callback, order=None, numbers=None, weights=None):
-        """Learn from all rows, block by block; return True if the callback requested a stop.
-
-        X, signs and learn are what `_prepare` returns; `order` (n,) are the places of the rows in the order of
-        learning, None for their own; `numbers` (n,), in that order, tell which rows are the same in another pass, None
-        for none; `weights` (n,) are those of the rows.
-        """
-        n, size = X.shape[0], self._size(callback)
-        for start in range(0, n, size):
-            block = slice(start, min(start + size, n))
-            rows = block if order is None else order[block]
-            draws = self._random.random_sample(block.stop - start)
-            draws, factors = self._weighted(draws, None if weights is None else weights[rows])
-            learn(X[rows], signs[..., rows], draws, None if numbers is None else numbers[block], factors)
-            self._refuse_if_needed()
-            self._note_decided()
-            if callback is not None:
-                self._publish()
-                if callback(self, self._state.t):
-                    return True
-        return False
-
-    def _refuse_if_needed(self):
-        at, value = self._refused_at()
-        if at:
+        def report(t):
             self._publish()
-            self._refuse(at, value)
+            return callback(self, t)
 
-    def _weighted(self, draws, weights):
-        """Return the draws of a block, adapted to its weights, and the factors of its steps."""
-        return draws, weights
+        factors = (None, None) if weights is None else self._weight_factors(weights)
+        return engine, rows, labels, self._random, factors, self._check, None if callback is None else report
 
-    def _note_decided(self):
-        """Do nothing; `Progressive` overrides this method to store the predictions of a block."""
+    def _check(self):
+        """Raise ValueError if the engine has refused an example."""
+        t, value = self._state.failure()
+        if t:
+            self._publish()
+            self._refuse(t, value)
+        if getattr(self, "_decided", None) is not None:  # of `Progressive`
+            self._note_decided()
+
+    def _weight_factors(self, weights):
+        """Return the factors of the draws and of the steps of rows with these weights, or None."""
+        return None, weights
 
     def _passes(self, n):
         return default_passes(n, self._most_passes) if self.n_epochs is None else self.n_epochs
@@ -249,26 +272,6 @@ class OnlineClassifier(BinaryKernelClassifier):
     def _order(self, n):
         """Return the order of n rows for one pass: a permutation, or their own without `shuffle`."""
         return self._random.permutation(n) if self.shuffle else np.arange(n)
-
-    def _begin_pass(self):
-        self._state.average_from_here()
-
-    def _checked_weights(self, weights):
-        """Return the weights of the rows, or None, if the learner supports them.
-
-        Otherwise the method raises ValueError.
-        """
-        return weights
-
-    def _end_pass(self):
-        self._count_again()
-
-    def _count_again(self):
-        """Record how many of the examples seen so far were repetitions of earlier rows."""
-        self._n_again = max(self._state.t - self._n_first, 0)
-
-    def _size(self, callback):
-        return engine.BLOCK
 
     def _refuse(self, t, f):
         """Raise ValueError because learning from example number t produced a non-finite value."""

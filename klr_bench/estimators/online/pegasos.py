@@ -7,6 +7,7 @@ import math
 from klr_bench.estimators.core.parameters import POSITIVE, estimator, parameter
 from klr_bench.estimators.online.base import OnlineKernelClassifier
 from klr_bench.estimators.online.engine import rule
+from klr_bench.estimators.online.state import Update
 
 
 @rule
@@ -58,7 +59,5 @@ class KernelPegasos(OnlineKernelClassifier):
     lam: float = parameter(POSITIVE, default=1e-4)
     project: bool = parameter("boolean", default=True)
 
-    _rule = hinge_step
-
-    def _rule_arguments(self):
-        return [self.lam], 1.0 / math.sqrt(self.lam) if self.project else math.inf
+    def _update(self):
+        return Update(hinge_step, [self.lam], 1.0 / math.sqrt(self.lam) if self.project else math.inf)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 from klr_bench.estimators.core.parameters import estimator
 from klr_bench.estimators.online.base import OnlineKernelClassifier
 from klr_bench.estimators.online.engine import rule
+from klr_bench.estimators.online.state import Update
 
 
 @rule
@@ -41,7 +40,5 @@ class KernelPerceptron(OnlineKernelClassifier):
     (True, True)
     """
 
-    _rule = step_on_mistake
-
-    def _rule_arguments(self):
-        return [], math.inf
+    def _update(self):
+        return Update(step_on_mistake)

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import KW_ONLY
-from functools import partial
 
 import numpy as np
 from numba import boolean, float32, float64, int64, types
@@ -29,7 +28,7 @@ from klr_bench.estimators.core.parameters import COUNT, estimator, parameter
 from klr_bench.estimators.online import engine
 from klr_bench.estimators.online.base import OnlineKernelClassifier
 from klr_bench.estimators.online.engine import _fold, _stores
-from klr_bench.estimators.online.many import Update
+from klr_bench.estimators.online.one_row import Published
 from klr_bench.estimators.online.state import FOLD_BELOW
 
 SUFFICIENT_LOSS = 4.0
@@ -119,14 +118,17 @@ def _recursion(
 
 
 class SoftmaxState(engine.OnlineState):
-    """State of a softmax learner: an `OnlineState` with one row of coefficients per class."""
+    """Engine of a softmax learner, with one row of coefficients per class, and its `update`."""
+
+    groups = ()
 
     def __init__(self, kernel, X, n_classes):
         super().__init__(kernel, X, range(n_classes))
 
-    def _run(self, update, y, u, factors, gram, diagonal, f, stores, block, tiny):
+    def _run(self, y, u, factors, gram, diagonal, f, stores, block, tiny):
+        rule, parameters, radius = self.update.rule_of_many, self.update.parameters, self.update.radius
         _recursion(
-            update.rule, np.array(update.parameters, dtype=np.float64), update.radius, y, u, factors, gram, diagonal,
+            rule, np.array(parameters, dtype=np.float64), radius, y, u, factors, gram, diagonal,
             self.t, len(self.support), f, stores, block, self.scalars, self.counts, tiny,
         )  # fmt: skip
 
@@ -143,7 +145,7 @@ class SoftmaxKernelClassifier(OnlineKernelClassifier):
     class, which sum to 0, and the probabilities are their softmax.  An example is a mistake if the value of its class
     is not the largest.
 
-    A subclass sets a second rule, `_rule_of_many`, and may set `_most_passes`.
+    The `Update` of a subclass has a `rule_of_many`, and it may set `_most_passes`.
 
     Parameters
     ----------
@@ -172,6 +174,8 @@ class SoftmaxKernelClassifier(OnlineKernelClassifier):
     _: KW_ONLY
     average: bool = parameter("boolean", default=True)
     n_epochs: int | None = parameter(COUNT, None, default=None)
+
+    cumulative_loss_ = Published()
 
     def _scores(self, f):
         return f if self._is_softmax() else super()._scores(f)
@@ -217,15 +221,12 @@ class SoftmaxKernelClassifier(OnlineKernelClassifier):
             return super()._signs(y)
         return np.searchsorted(self.classes_, y)
 
-    def _new_state(self, X, weights):
+    def _engine(self, X, weights):
         if not self._is_softmax():
-            return super()._new_state(X, weights)
-        return SoftmaxState(self._kernel(X, weights), self._rows(X), len(self.classes_))
-
-    def _learning(self):
-        if not self._is_softmax():
-            return super()._learning()
-        return partial(self._state.learn_block, Update(type(self)._rule_of_many, *self._rule_arguments()))
+            return super()._engine(X, weights)
+        engine = self._state or SoftmaxState(self._kernel(X, weights), self._rows(X), len(self.classes_))
+        engine.update = self._update()
+        return engine
 
     def _is_logistic(self):
         return getattr(self, "loss", "logit") == "logit"

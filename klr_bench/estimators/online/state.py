@@ -1,8 +1,10 @@
-"""Base class of the states of learners that process examples in blocks."""
+"""What online learners have in common: update rules, engines, and counts of examples."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,6 +12,8 @@ from klr_bench.estimators.core.jit import compiled
 
 BLOCK = 128
 """Number of examples per block."""
+CHUNK = 4096
+"""Number of rows whose operands are prepared at once."""
 T, MISTAKES, REFUSED = range(3)
 """Indices into `counts`: examples seen, mistakes, and the example at which f(x) was not finite (or 0)."""
 N, EVER = range(3, 5)
@@ -53,23 +57,73 @@ def decay(phi, m, coef, average, since, scalars):
         scalars[SCALE], scalars[SUM] = 1.0, 0.0
 
 
-class BlockState:
-    """Base class of states that keep their statistics in `counts` and `scalars`.
+class Update(NamedTuple):
+    """What a learner does with an example: a compiled rule or strategy, and its numbers.
+
+    `radius` is the largest norm of f, `rule_of_many` the rule for the softmax of more than two classes.  In a shared
+    pass, learners with the same `draws` get the same random draws.
+    """
+
+    rule: Any
+    parameters: Sequence[float] = ()
+    radius: float = math.inf
+    rule_of_many: Any = None
+    draws: int = 0
+
+
+class Engine:
+    """Base class of engines: what a learner knows so far, and how it learns from more rows.
+
+    `klr_bench.estimators.online.passes.run_passes` says how they are used.  A subclass has
+    `learn(X, labels, draws, numbers, factors)`, where draws (b,) are uniform random numbers, numbers (b,) tell which
+    rows of several passes are the same, and factors (b,) >= 0 multiply the steps, all 1 if None; `t`, the number of
+    examples seen; `refused`, the number of the example whose update was not finite, or 0, and `last_value`, its f(x);
+    `support`, the support vectors; and `sparse`, whether rows come as CSR.
+    """
+
+    UNSTORED = ("groups", "update", "strategy")
+    """Compiled rules, which a learner sets again."""
+
+    def __getstate__(self):
+        return {name: value for name, value in vars(self).items() if name not in self.UNSTORED}
+
+    @property
+    def dtype(self):
+        """Precision of the rows."""
+        return self.support.dtype
+
+    def rows_at_once(self, *, is_watched):
+        """Return the number of rows for a call of `learn`, smaller if a callback follows it."""
+        return BLOCK if is_watched else CHUNK
+
+    def failure(self):
+        """Return `refused` and `last_value`."""
+        return self.refused, self.last_value
+
+    def average_from_here(self):
+        """Begin a new average of the f_t at a new pass.  Here the average is that of all passes."""
+
+    def merge(self):
+        """Merge copies of the same row at the end of a pass.  Here they stay."""
+
+
+class BlockState(Engine):
+    """Base class of engines that keep their statistics in `counts` and `scalars`.
 
     `counts` starts with T, MISTAKES and REFUSED; `scalars` starts with SCALE, SUM and LAST.
 
-    A subclass with the method `learn` of this class has `_learn_block(X, y, *parameters)`.
+    A subclass with the method `learn` of this class has `_learn_block(X, y, *parameters)`, and gets `parameters`.
     """
 
     block = BLOCK
     """Number of examples per block."""
 
-    def learn(self, X, y, *parameters):
+    def learn(self, X, y, *_):
         """Learn from the rows of X with labels y in {-1, 1}, block by block."""
         for start in range(0, len(y), self.block):
             if self.refused:
                 break
-            self._learn_block(X[start : start + self.block], y[start : start + self.block], *parameters)
+            self._learn_block(X[start : start + self.block], y[start : start + self.block], *self.parameters)
 
     @property
     def t(self):

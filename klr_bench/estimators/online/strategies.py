@@ -43,8 +43,6 @@ from klr_bench.estimators.online.state import (
     decay,
 )
 
-CHUNK = 4096
-"""Number of rows whose operands are prepared at once."""
 LARGE = 16_384
 """With a larger budget, blocks have SHORT rows, so that their kernel values fit into the cache."""
 SHORT = 32
@@ -264,12 +262,12 @@ def _learn(
 class StrategyState(BlockState):
     """State of a learner that uses a strategy, kept between chunks of examples.
 
-    Attributes: `decided`, f(x) of the examples of the last call of `learn`, each by the ones before it; `support`, the
-    rows of all inserted examples, in order, and their `numbers` among all; `left` and `right`, the operands of slots
-    and columns, if dense; the rest as in `Book`.
+    Attributes: `strategy` and its `parameters`, the first of which is the budget; `decided`, f(x) of the examples of
+    the last call of `learn`, each by the ones before it; `support`, the rows of all inserted examples, in order, and
+    their `numbers` among all; `left` and `right`, the operands of slots and columns, if dense; the rest as in `Book`.
     """
 
-    def __init__(self, kernel, X, budget, *, by_age):
+    def __init__(self, kernel, X, budget, by_age):
         """Initialize the state for rows with as many columns as X, which may be dense or CSR.
 
         `by_age` is True if the strategy needs f at the oldest examples.
@@ -285,7 +283,7 @@ class StrategyState(BlockState):
         self.counts, self.scalars = np.zeros(7, dtype=np.int64), np.zeros(MEMORY + 2)
         self.scalars[SCALE] = 1.0
 
-    def learn(self, strategy, parameters, X, y, u):
+    def learn(self, X, y, u, *_):
         """Learn from the rows of X with labels y in {-1, 1} and uniform random numbers u."""
         size = BLOCK if self.budget <= LARGE else SHORT
         self._fit_operands(X)
@@ -297,7 +295,14 @@ class StrategyState(BlockState):
         while done < len(y) and not self.counts[REFUSED]:
             before, ever = self.t - done, self.counts[EVER]
             done += learn(
-                strategy, parameters, size, rows[done:], y[done:], u[done:], self.decided[done:], lengths[done:]
+                self.strategy,
+                self.parameters,
+                size,
+                rows[done:],
+                y[done:],
+                u[done:],
+                self.decided[done:],
+                lengths[done:],
             )
             if self.counts[EVER] > ever:
                 entered = self.entered[ever : self.counts[EVER]]

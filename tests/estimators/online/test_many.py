@@ -166,7 +166,7 @@ def test_decision_values_and_probabilities(learner):
 
 @given(z=st.floats(-800, 690), r=st.floats(0.7072, 1), G=st.floats(1, 20), eta=st.floats(1e-3, 20))
 def test_the_sampled_step_is_the_gradient_step_on_average(z, r, G, eta):
-    parameters = np.array(OSKL(G=G, eta=eta)._rule_arguments()[0])
+    parameters = np.array(OSKL(G=G, eta=eta)._update().parameters)
     p = r * expit(-z) / G
     inserted, c = sampled_direction_step(z, r, p * (1 - 1e-12), parameters)
     assert inserted or p == 0

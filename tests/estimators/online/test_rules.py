@@ -25,11 +25,13 @@ OTHERS += [one_pass.OSKL(loss="square", G=9.0), one_pass.FOGD(loss="hinge")]
 @pytest.mark.parametrize("aux_gamma", [1.0, 1.01, 1e6])
 def test_rules_at_extreme_margins(value, h, aux_gamma):
     auxiliary = one_pass.AuxiliaryKLR(h=h, aux_gamma=aux_gamma)
-    insert, _, c = type(auxiliary)._rule(1.0, value, 0.5, 3, np.array(auxiliary._rule_arguments()[0]))
+    update = auxiliary._update()
+    insert, _, c = update.rule(1.0, value, 0.5, 3, np.array(update.parameters))
     assert 0 <= c <= 1
     assert insert or value >= 0
     for learner in (auxiliary, one_pass.NonConservativeKLR(), one_pass.OSKL(G=1.5)):
-        insert, c = type(learner)._rule_of_many(value, 0.8, 0.5, np.array(learner._rule_arguments()[0]))
+        update = learner._update()
+        insert, c = update.rule_of_many(value, 0.8, 0.5, np.array(update.parameters))
         assert 0 <= c <= 2
         assert insert or value >= 0
 
