@@ -16,16 +16,6 @@ MOST_CHARACTERS = 2500
 LONGEST_WORD = 200
 LONGEST_NAME = 100
 LONG_WORD = re.compile(rf"\S{{{LONGEST_WORD + 1},}}")
-ENDS_WITH = "0.2.0"
-"""The version in which former names of keys, values and functions stop working."""
-_announced: set[str] = set()
-
-
-def announce_renaming(former: str, new: str) -> None:
-    """Warn on standard error, once per process and name, that a former name is deprecated."""
-    if former not in _announced:
-        _announced.add(former)
-        sys.stderr.write(f"{former} was renamed to {new}; the old name will be removed in {ENDS_WITH}.\n")
 
 
 def warn(text: str) -> None:

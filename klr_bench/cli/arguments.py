@@ -11,10 +11,7 @@ from pathlib import Path
 
 from klr_bench.errors import fail, nearest
 from klr_bench.files import expanded
-from klr_bench.printing import announce_renaming
 
-RENAMED = {"against": "compare"}
-"""Current keys, by their former names."""
 OWN_FLAGS = ("--debug", "--quiet", "--dry-run", "--verbose")
 OWN_KEYS = ("paper", "watch")
 """Keys of klr-bench that are not part of the configuration."""
@@ -182,9 +179,6 @@ def split_keys(arguments: Sequence[str], keys: Sequence[str]) -> tuple[list[str]
     values: dict[str, str] = {}
     for argument in arguments:
         key, equals, value = argument.partition("=")
-        if RENAMED.get(key) in keys:
-            announce_renaming(f"{key}=", f"{RENAMED[key]}=")
-            key = RENAMED[key]
         if equals or key.startswith("-"):
             if key not in keys:
                 fail(f"unknown key {key!r}.{nearest(key.lstrip('-'), keys)}")

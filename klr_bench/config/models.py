@@ -10,9 +10,8 @@ from pydantic import AfterValidator, Field
 
 from klr_bench.config.splitting import MOST_ROWS, PartOfRows, Rows, SplitSpec, Stream
 from klr_bench.files import expanded, is_encoding
-from klr_bench.instantiate import TARGET, Parameters
+from klr_bench.instantiate import TARGET
 from klr_bench.parsing import DISTINCT, Brief, Check, Model, Text, Words, above, between, matching, non_empty
-from klr_bench.printing import announce_renaming
 
 Kernel = Literal["rbf", "poly", "linear"]
 KERNELS: tuple[str, ...] = get_args(Kernel)
@@ -26,14 +25,6 @@ GAMMAS = (1e-70, 1e70)
 """Range of gamma, whose square root is then nonzero in float32."""
 FILE = "file"
 """Format of a user's own file, which the section ``data`` describes."""
-
-
-def _renamed_target(call: Parameters) -> Parameters:
-    former = str(call[TARGET])
-    target = former.replace("klr_bench.experiment.data.", "klr_bench.datasets.")
-    if target != former:
-        announce_renaming(former, target)
-    return {**call, TARGET: target}
 
 
 NO_TEXT = re.compile("[\0\ud800-\udfff]")
@@ -89,7 +80,6 @@ Call = Annotated[
         f"{TARGET}: the dotted name of a function, and its parameters",
         lambda call: TARGET_NAME.fullmatch(str(call.get(TARGET))) is not None,
     ),
-    AfterValidator(_renamed_target),
 ]
 Columns = Annotated[dict[Text, Literal["number", "text", "leave_out"]], DISTINCT]
 """Kinds of the columns of a user's table, keyed by name or 1-based position."""

@@ -21,7 +21,6 @@ from klr_bench.parsing import check_choice
 from klr_bench.printing import is_file_name, shortened
 from klr_bench.report.manifest import Manifest, read_manifest
 from klr_bench.results import record
-from klr_bench.results.migrate import algorithm_name
 from klr_bench.results.row_cache import Row
 from klr_bench.results.store import Store, damaged_cells, read_variant
 from klr_bench.results.variants import is_variant
@@ -36,11 +35,10 @@ FILES = {"traces": record.TRACE_COLUMNS, "reliability": record.RELIABILITY_COLUM
 """Columns of the optional files in a results folder."""
 LAG_S, REBUILD_S = 600.0, 10.0
 """Maximum seconds between the end of a fit and the storing of its cell, and of a rebuild of the tables."""
-OPTIONAL = {*METRICS, *record.LATER}
 EXPECTED = {
     **dict.fromkeys(record.NAMES, "a name without slashes"),
     "status": " or ".join(record.STATUSES),
-    **dict.fromkeys(("message", *record.LATER), "text"),
+    **dict.fromkeys(record.TEXTS, "text"),
     "variant": 'a variant such as {"G": 1}',
     "params": 'parameters such as {"G": 1}',
 }
@@ -122,8 +120,6 @@ def read_results(folder: Path) -> Results:
         again = records.duplicated(identity)
         if again.any():
             _refuse(path, int(again.argmax()) + 1, "", f"another {', '.join(identity)} in each row", "one again")
-    if manifest.schema_version == 1:
-        records["algorithm"] = records["algorithm"].map(algorithm_name)
     _compare_with_cells(folder, texts)
     frames = {}
     for name, columns in FILES.items():
@@ -201,7 +197,7 @@ def _frame(path: Path, texts: Texts, columns: Sequence[str]) -> pd.DataFrame:
     import pandas as pd
 
     header, rows = texts
-    missing = [name for name in columns if name not in header and name not in OPTIONAL]
+    missing = [name for name in columns if name not in header and name not in METRICS]
     if missing:
         got = shortened(", ".join(header), 500)
         fail(f"{path}: expected the columns {', '.join(columns)}, got {got} (missing: {', '.join(missing)}). {REBUILD}")
@@ -237,7 +233,7 @@ def _value(column: str, text: str) -> Any:
         valid = text in record.STATUSES
     elif column == "variant":
         value = read_variant(text)
-        valid = is_variant(value) and (not text or "=" in text or text.startswith("{"))
+        valid = is_variant(value)
     elif column == "params":
         value = json.loads(text) if text else {}
         valid = isinstance(value, dict)

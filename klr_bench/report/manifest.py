@@ -18,7 +18,6 @@ from klr_bench.errors import KlrBenchError, error_context, fail
 from klr_bench.metrics.labels import METRICS
 from klr_bench.metrics.metric import Metric
 from klr_bench.parsing import FileName, Model, OpenModel, Words, between, check_choice, parse, refuse
-from klr_bench.results.migrate import upgrade_manifest
 from klr_bench.results.store import SCHEMA_VERSION, refuse_newer
 from klr_bench.results.variants import Variant
 from klr_bench.yaml_file import read_yaml
@@ -113,7 +112,7 @@ class Manifest(Model):
     experiment: FileName
     """Name of the results folder."""
     config: StoredConfig
-    schema_version: Annotated[int, between(1, SCHEMA_VERSION)] = SCHEMA_VERSION
+    schema_version: Annotated[int, between(SCHEMA_VERSION, SCHEMA_VERSION)] = SCHEMA_VERSION
     machine: dict[str, Words | bool | int | float | None] | None = None
     labels: dict[Literal["algorithms", "datasets"], dict[FileName, Words]] | None = None
     """Display names used in all runs so far."""
@@ -202,8 +201,7 @@ def read_manifest(folder: Path) -> Manifest:
     content = read_yaml(path)
     refuse_newer(content, path)
     with error_context(path, AGAIN):
-        is_first = isinstance(content, Mapping) and content.get("schema_version") == 1
-        manifest = parse(Manifest, upgrade_manifest(content) if is_first else content)
+        manifest = parse(Manifest, content)
         config = manifest.config
         for key, metric in manifest.own_metrics.items():
             if metric.name != key:

@@ -23,8 +23,8 @@ LONGEST_MESSAGE = 2000
 """Maximum length of the message of a failed fit."""
 LONGEST_NAME = 200
 """Maximum length of the name of a host or CPU."""
-LATER = ("host", "cpu")
-"""Fields that cell files written by earlier versions do not have."""
+TEXTS = ("message", "host", "cpu")
+"""Columns that may have any text."""
 TRACE_COLUMNS = ("key", "t", "elapsed_s", "metric", "value")
 RELIABILITY_COLUMNS = ("key", "bin", "n", "predicted", "positive")
 ROWS_COLUMNS = ("key", "x1", "x2", "label")
@@ -133,7 +133,7 @@ class Record:
     message: str = ""
     metrics: Annotated[dict[str, float], PlainValidator(_metrics)] = field(default_factory=dict)
     host: str = ""
-    """Name of the machine; empty if unknown, as in cells of earlier versions."""
+    """Name of the machine; empty if unknown."""
     cpu: str = ""
     """Processor, linear algebra library and number of threads; empty if unknown."""
 

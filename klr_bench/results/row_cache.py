@@ -22,7 +22,7 @@ from pydantic import TypeAdapter
 from klr_bench.errors import KlrBenchError
 from klr_bench.files import Stamp, read_regular, write_atomic
 from klr_bench.printing import no_formula, printable
-from klr_bench.results.record import COLUMNS, LATER, RANGES, SCHEMA_VERSION, CellFile
+from klr_bench.results.record import COLUMNS, RANGES, SCHEMA_VERSION, TEXTS, CellFile
 from klr_bench.results.variants import Variant
 
 MAX_INDEX_BYTES = 2**31
@@ -74,7 +74,7 @@ def make_row(cell: CellFile, stamp: Stamp) -> Row:
     record = cell.record
     variant = json.dumps(dict(record.variant))
     values = vars(record) | record.metrics | {"variant": variant, "params": json.dumps(record.params)}
-    values |= {name: no_formula(printable(values[name])) for name in ("message", *LATER)}
+    values |= {name: no_formula(printable(values[name])) for name in TEXTS}
     return Row(
         stamp,
         *(record.key, record.dataset, record.algorithm, variant, record.repeat, record.status),

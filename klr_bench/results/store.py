@@ -9,12 +9,12 @@
     results/<experiment>/manifest.yaml       configuration, versions and machine
 
 All files are replaced by an atomic rename, so that neither a kill nor a full disk leaves half a file.  A cell file
-whose checksum does not match is damaged: its cell is not listed, and is computed again.  Tables and manifests of schema
-version 1 can be read: see `migrate`.
+whose checksum does not match is damaged: its cell is not listed, and is computed again.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections import Counter
@@ -31,7 +31,6 @@ import yaml
 from klr_bench.errors import KlrBenchError, fail
 from klr_bench.files import Stamp, read_stamped_json, stamp_of, unwritable, write_atomic, write_checked_json
 from klr_bench.printing import shortened
-from klr_bench.results.migrate import parse_variant_column
 from klr_bench.results.record import (
     COLUMNS,
     FINISHED,
@@ -276,8 +275,5 @@ def refuse_newer(content: Any, path: str | Path) -> None:
 
 
 def read_variant(text: str) -> Variant:
-    """Parse the variant column of records.csv.  Raises ValueError.
-
-    The text is JSON, or has the form of schema version 1.
-    """
-    return Variant(parse_variant_column(text))
+    """Parse the variant column of records.csv.  Raises ValueError."""
+    return Variant(json.loads(text))

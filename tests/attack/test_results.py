@@ -143,7 +143,7 @@ STATEMENT = {"metric": 5, "of": {}, "relation": "over", "value": "x", "within": 
 WRONG: dict[str, list[tuple[Place, list[Any]]]] = {
     "manifest.yaml": [
         (("experiment",), [5, None, "", "../x", "a\x1b[31mb"]),
-        (("schema_version",), [0, 3, "2", 2.0, None, True]),
+        (("schema_version",), [0, 1, 3, "2", 2.0, None, True]),
         (("config",), [[], "x", None]),
         (("config", "repeats"), [0, 2.5, "x", float("nan")]),
         (("config", "datasets"), [[], {"a/b": {}}, {"moons": 5}]),

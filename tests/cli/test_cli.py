@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from klr_bench import __version__, printing
+from klr_bench import __version__
 from klr_bench.cli import HELP, completion, main
 from klr_bench.cli.arguments import name_of_job
 from klr_bench.cli.listing import LISTED
@@ -331,18 +331,13 @@ def test_own_files_run_and_are_listed_shown_and_completed(
     assert "unknown dataset 'whine'. Did you mean 'wine'?" in capsys.readouterr().err
 
 
-def test_two_runs_are_compared_by_the_former_key_too(
-    stub: Runner, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_other_run_is_a_name_or_a_folder(stub: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[tuple[Path, Path]] = []
     monkeypatch.setattr(
         "klr_bench.report.compare.comparison.report_comparison", lambda *folders, **_: calls.append(folders) or []
     )
-    monkeypatch.setattr(printing, "_announced", set())
-    assert main(["report", "experiment=a", "compare=b"]) == main(["report", "experiment=a", "against=b"]) == 0
-    assert main(["report", "experiment=a", "against=there/b"]) == 0
-    assert calls == [(Path("results/a"), Path("results/b"))] * 2 + [(Path("results/a"), Path("there/b"))]
-    assert capsys.readouterr().err == "against= was renamed to compare=; the old name will be removed in 0.2.0.\n"
+    assert main(["report", "experiment=a", "compare=b"]) == main(["report", "experiment=a", "compare=there/b"]) == 0
+    assert calls == [(Path("results/a"), Path("results/b")), (Path("results/a"), Path("there/b"))]
 
 
 OSKLS = [f"oskl_{name} " for name in ("adult", "covtype", "covtype_radius", "losses_magic", "magic", "mnist")]

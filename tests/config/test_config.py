@@ -4,13 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from klr_bench import printing
 from klr_bench.config import locations as config_files
 from klr_bench.config.models import DataConfig, KernelConfig, all_keys
-from klr_bench.config.resolve import resolve_run
 from klr_bench.config.splitting import Official, Share
 from klr_bench.errors import KlrBenchError
-from tests.config.composing import composed, composed_values
+from tests.config.composing import composed
 
 CONFIGS = config_files.config_dir()
 
@@ -225,8 +223,8 @@ def write_records(folder: Path, lines: list[str]) -> None:
 
 
 def test_budgets_come_from_the_records_of_another_experiment(tmp_path: Path) -> None:
-    lines = [f"magic,oskl,G={G},ok,{n}" for G, n in ((10, 400), (2, 1800), (10, 411), (2, 1801))]
-    others = ["magic,nc,,ok,15216", "adult,oskl,G=2,ok,3000", "magic,oskl,G=2,error,"]
+    lines = [f'magic,oskl,"{{""G"": {G}}}",ok,{n}' for G, n in ((10, 400), (2, 1800), (10, 411), (2, 1801))]
+    others = ["magic,nc,{},ok,15216", 'adult,oskl,"{""G"": 2}",ok,3000', 'magic,oskl,"{""G"": 2}",error,']
     write_records(tmp_path / "mine", [*lines, *others])
     config = composed("experiment=budget_magic", "budget=from:mine/oskl", f"results_dir={tmp_path}")
     assert config.sweep == {"forgetron": {"budget": [1800, 406]}, "bogdpp": {"budget": [1800, 406]}}
@@ -238,7 +236,7 @@ def test_budgets_come_from_the_records_of_another_experiment(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("n_support", ["abc", "-3"])
 def test_damaged_records_lend_no_budgets(tmp_path: Path, n_support: str) -> None:
-    write_records(tmp_path / "mine", ["magic,oskl,G=2,ok,400", f"magic,oskl,G=10,ok,{n_support}"])
+    write_records(tmp_path / "mine", ['magic,oskl,"{""G"": 2}",ok,400', f'magic,oskl,"{{""G"": 10}}",ok,{n_support}'])
     with pytest.raises(KlrBenchError, match=r"budget=from:mine/oskl: .*records\.csv: (n_support: )?expected"):
         composed("experiment=budget_magic", "budget=from:mine/oskl", f"results_dir={tmp_path}")
 
@@ -256,20 +254,7 @@ def test_damaged_records_lend_no_budgets(tmp_path: Path, n_support: str) -> None
     ],
 )
 def test_budgets_that_there_are_not(overrides: list[str], message: str, tmp_path: Path) -> None:
-    write_records(tmp_path / "mine", ["magic,oskl,G=2,ok,1800"])
+    write_records(tmp_path / "mine", ['magic,oskl,"{""G"": 2}",ok,1800'])
     experiment = [] if overrides[0].startswith("experiment=") else ["experiment=budget_magic"]
     with pytest.raises(KlrBenchError, match=message):
         composed(*experiment, *overrides, f"results_dir={tmp_path}")
-
-
-def test_former_names_are_understood_and_announced_once(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(printing, "_announced", set())
-    plain = composed_values("dataset=moons")
-    former = "klr_bench.experiment.data.synthetic.moons"
-    plain["datasets"]["moons"]["source"]["generator"]["_target_"] = former
-    resolved = resolve_run(plain, set(), config_files.folders())
-    assert resolved.datasets["moons"] == composed("dataset=moons").datasets["moons"]
-    new = "klr_bench.datasets.synthetic.moons"
-    assert capsys.readouterr().err == f"{former} was renamed to {new}; the old name will be removed in 0.2.0.\n"

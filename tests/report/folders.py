@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import yaml
 from rich.console import Console
 
 from klr_bench.console import PlainConsole
@@ -12,7 +13,6 @@ from klr_bench.report import report
 from klr_bench.report.load import read_results
 from klr_bench.report.render import Document, show_all
 from klr_bench.report.table import Table, results_table
-from klr_bench.results.migrate import parse_variant
 from klr_bench.results.store import IDENTITY, Bin, CellFile, Checkpoint, Record, Store
 from klr_bench.results.variants import Variant
 
@@ -28,9 +28,9 @@ def record(algorithm: str, variant: str, repeat: int, **values: Any) -> Record:
     fields |= {"experiment": "demo", "seed": None} | values
     metrics = {name: value for name, value in fields.items() if name not in IDENTITY and value is not None}
     identity = {name: value for name, value in fields.items() if name in IDENTITY}
-    return Record(
-        algorithm=algorithm, variant=Variant(parse_variant(variant)), repeat=repeat, metrics=metrics, **identity
-    )
+    pairs = (pair.split("=") for pair in variant.split("; ") if pair)
+    values = Variant({name: yaml.safe_load(value) for name, value in pairs})
+    return Record(algorithm=algorithm, variant=values, repeat=repeat, metrics=metrics, **identity)
 
 
 def write(

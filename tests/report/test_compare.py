@@ -138,8 +138,6 @@ def test_fixed_test_rows_need_no_correction_and_other_seeds_are_not_paired(make:
 
 
 SOURCE: dict[str, Any] = {"format": "csv", "train": FILE}
-OLD = {"label": "MAGIC", **SOURCE, "n_samples": 100, "positive": 3, "split": SPLIT}
-"""A data set of schema version 1: its source is part of it."""
 
 
 @pytest.mark.parametrize(
@@ -151,7 +149,6 @@ OLD = {"label": "MAGIC", **SOURCE, "n_samples": 100, "positive": 3, "split": SPL
         (DATA, DATA | {"only": [3]}, "the data differ"),
         (DATA, DATA | {"source": SOURCE | {"reference": "Other words"}}, None),
         (DATA, DATA | {"label": "Other", "scale": "minmax", "only": None}, None),
-        (DATA | {"source": SOURCE | {"n_samples": 100}, "positive": "3"}, OLD, None),
     ],
 )
 def test_pairs_have_the_same_data_and_split(make: Make, first: Any, second: Any, because: str | None) -> None:

@@ -19,7 +19,6 @@ from tests.results.test_store import record, write
 from tests.runner import small
 from tests.runner.small import NC, algorithm, small_config
 
-EARLIER = Path(__file__).with_name("earlier_results")
 """Results folder written when keys still depended on the names of metrics."""
 TIMES = [*MACHINE_METRICS, "host", "cpu"]
 
@@ -75,22 +74,6 @@ def test_parts_with_different_algorithms_have_all_labels(whole: Path, config: Ru
     assert set(records(tmp_path / "all")["algorithm"]) == {"nc", "oskl"}
     manifest = Store(tmp_path / "all" / "tiny").read_manifest()
     assert set(manifest["labels"]["algorithms"]) == set(manifest["config"]["algorithms"]) == {"nc", "oskl"}
-
-
-def test_results_with_keys_of_an_earlier_version_are_reported_and_merged(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The keys of these cells and scores cannot be reproduced by the current code."""
-    earlier = Path(shutil.copytree(EARLIER, tmp_path / "earlier"))
-    (merged,) = merge([earlier], tmp_path / "all")
-    assert (merged.n_new, merged.conflicts) == (3, [])
-    for results_dir in (earlier, tmp_path / "all"):
-        assert main(["report", "experiment=earlier", f"results_dir={results_dir}", "format=terminal"]) == 0
-    _, first, second = capsys.readouterr().out.split("Quickstart: sparse")
-    assert first.splitlines()[:8] == second.splitlines()[:8]
-    assert first.count("1/1") == 3
-    (again,) = merge([earlier], tmp_path / "all")
-    assert (again.n_new, again.n_known, again.conflicts) == (0, 3, [])
 
 
 def test_a_difference_is_a_conflict_and_the_first_result_counts(

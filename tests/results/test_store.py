@@ -28,9 +28,8 @@ from klr_bench.files import read_checked_json, read_json, read_regular, write_at
 from klr_bench.metrics.labels import METRICS
 from klr_bench.report.load import load_results, read_results
 from klr_bench.results import store as store_module
-from klr_bench.results.migrate import parse_variant, upgrade_manifest
 from klr_bench.results.store import COLUMNS, TRACE_COLUMNS, CellFile, Record, Store, read_variant
-from klr_bench.results.variants import Variant, variant_text
+from klr_bench.results.variants import Variant
 
 ROOT = Path(__file__).resolve().parents[2]
 TRACES = [(10, 0.5, "accuracy", 0.75), (20, 1.0, "accuracy", 0.8)]
@@ -236,30 +235,11 @@ def test_a_cell_with_a_wrong_value_is_damaged(tmp_path: Path, part: str, value: 
     assert store.rebuild().unreadable == ("k0.json",)
 
 
-def test_cells_of_earlier_versions_are_read(tmp_path: Path) -> None:
-    def before_bins_and_hosts(content: dict[str, Any]) -> None:
+def test_cells_without_optional_parts_are_read(tmp_path: Path) -> None:
+    def remove_bins_and_hosts(content: dict[str, Any]) -> None:
         del content["reliability"], content["rows"], content["record"]["host"], content["record"]["cpu"]
 
-    assert changed(tmp_path, before_bins_and_hosts).read_cell("k0") == record()
-    assert read_variant("G=2; loss=logit; average=True") == {"G": 2, "loss": "logit", "average": True}
-
-
-def test_manifests_of_version_1_are_converted() -> None:
-    old = {
-        "algorithms": {"l1_cgd_kernel": {"label": "L1", "terms": {"C": "lambda"}}},
-        "sweep": {"l1_cgd_kernel": {"C": [1]}},
-        "against": {"gain": {"R": "1.0", "loss": "logit"}},
-        "published": "qin2011",
-    }
-    new = {
-        "algorithms": {"l1_cgd": {"label": "L1"}},
-        "sweep": {"l1_cgd": {"C": [1]}},
-        "against": {"gain": {"R": 1.0, "loss": "logit"}},
-    }
-    content = {"config": old, "labels": {"algorithms": {"l1_cgd_kernel": "L1"}, "datasets": {}}}
-    assert upgrade_manifest(content) == {"config": new, "labels": {"algorithms": {"l1_cgd": "L1"}, "datasets": {}}}
-    for other in (None, [], {"config": 5}, {"config": {"algorithms": [1]}}, {"config": {"against": {"a": None}}}):
-        assert upgrade_manifest(other) == other
+    assert changed(tmp_path, remove_bins_and_hosts).read_cell("k0") == record()
 
 
 @pytest.mark.parametrize("call", ["os.fsync", "pathlib.Path.replace"])
@@ -443,14 +423,10 @@ VALUES = st.dictionaries(
 
 
 @given(VALUES)
-def test_a_variant_equals_its_values_in_any_order_and_can_be_read_from_text(values: dict[str, Any]) -> None:
+def test_a_variant_equals_its_values_in_any_order_and_can_be_read_from_json(values: dict[str, Any]) -> None:
     again = Variant(dict(reversed(values.items())))
     assert again == Variant(values) == read_variant(json.dumps(values))
     assert hash(again) == hash(Variant(values))
-    parsed = parse_variant(variant_text(values))
-    assert list(parsed) == list(values)
-    for name, value in values.items():
-        assert parsed[name] == (value if isinstance(value, str | bool | None) else pytest.approx(value, rel=1e-5))
 
 
 TABLES = ("records", "traces", "reliability", "rows")

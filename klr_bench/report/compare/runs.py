@@ -16,7 +16,6 @@ from klr_bench.report.labels import column_label
 from klr_bench.report.load import Results, read_results
 from klr_bench.report.manifest import Column, Manifest
 from klr_bench.report.measured import SIZES, Row
-from klr_bench.results.migrate import upgrade_manifest
 from klr_bench.yaml_file import read_yaml
 
 MethodKey = tuple[str, Column]
@@ -41,7 +40,7 @@ class Run:
     manifest: Manifest
     """The part of the manifest that reports use."""
     content: Mapping[str, Any]
-    """The whole manifest as plain values of schema version 2."""
+    """The whole manifest as plain values."""
 
     @cached_property
     def methods(self) -> dict[MethodKey, dict[int, Row]]:
@@ -105,7 +104,6 @@ def read_two(first: Path, second: Path) -> list[Run]:
     runs = []
     for folder in (first, second):
         results, content = read_results(folder), read_yaml(folder / "manifest.yaml")
-        content = upgrade_manifest(content) if results.manifest.schema_version == 1 else content
         name = sanitize(folder.name if first.name != second.name else folder)
         runs.append(Run(name, folder, results, results.manifest, content))
     return runs

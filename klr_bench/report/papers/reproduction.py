@@ -149,9 +149,5 @@ def provenance(results: Mapping[str, Results]) -> list[str]:
 
 
 def source_of(manifest: Manifest) -> tuple[str, bool]:
-    """Return the commit of a run ("" if unknown), and whether there were uncommitted changes.
-
-    Earlier versions recorded uncommitted changes as a suffix: <commit>+changes.
-    """
-    commit, plus, _ = str(manifest.git_commit or "").partition("+")
-    return commit[:COMMIT], bool(plus or manifest.changed)
+    """Return the commit of a run ("" if unknown), and whether there were uncommitted changes."""
+    return str(manifest.git_commit or "")[:COMMIT], bool(manifest.changed)

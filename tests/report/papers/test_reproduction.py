@@ -201,7 +201,7 @@ def test_a_sentence_names_the_commits_and_machines_of_records(make: Make) -> Non
         return replace(results, records=frame, manifest=results.manifest.model_copy(update=manifest))
 
     one = made(pd.concat([frame, killed]), git_commit="a" * 40)
-    two = made(results.records, git_commit=f"{'b' * 40}+changes")
+    two = made(results.records, git_commit="b" * 40, changed=["file.py"])
     assert provenance({"one": one}) == ["Records of 1 experiment. One commit: aaaaaaaaaa. One machine: EPYC (vm)."]
     assert provenance({"one": one, "three": one, "two": two}) == [
         "Records of 3 experiments. 2 commits: aaaaaaaaaa, 2 experiments; bbbbbbbbbb with changes, 1 experiment. "
