@@ -146,8 +146,8 @@ def write_atomic(path: Path, content: bytes) -> None:
     The folder is created.  Raises KlrBenchError if the disk is full or the folder cannot be written, and then leaves
     nothing behind; a killed process leaves at most a hidden file ``.<name>.<process>-<random>.part``.
     """
-    if os.path.exists(path) and not path.is_dir() and (fault := no_file(path)):  # a device would be replaced
-        fail(f"{path}: expected the name of a file to write, but it {fault}.")
+    if path.is_char_device() or path.is_block_device():  # which would be replaced
+        fail(f"{path}: expected the name of a file to write, but it is a device.")
     part = path.with_name(f".{path.name}.{os.getpid()}-{uuid4().hex}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
