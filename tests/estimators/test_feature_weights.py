@@ -41,8 +41,20 @@ def by_hand(model, Z):
 
 
 def gamma_without_absent(gamma, Z):
-    """Return gamma, computed from the features of weighted rows Z whose weight is not 0."""
-    return gamma_of(gamma, Z[:, np.flatnonzero(WEIGHTS)])
+    """Return gamma, computed from the centered features of weighted rows Z whose weight is not 0."""
+    Z = Z[:, np.flatnonzero(WEIGHTS)]
+    center = np.full(Z.shape[0], 1 / Z.shape[0]) @ Z
+    return gamma_of(gamma, Z, center=center) if sp.issparse(Z) else gamma_of(gamma, Z - center)
+
+
+@pytest.mark.parametrize("cls", [DualCDKLR, NystroemKLR, OSKL])
+def test_a_large_mean_does_not_matter(cls):
+    X, y = toy(n=200)
+    far = X + np.array([0, 1e3, 0, -1e5])
+    for weights in ("auto", np.ones(4)):
+        model = cls(feature_weights=weights, random_state=0)
+        f, f_far = (clone(model).fit(rows, y).decision_function(rows) for rows in (X, far))
+        np.testing.assert_allclose(f_far, f, atol=1e-3 * np.abs(f).max())
 
 
 def assert_same(model, X, other, Z):

@@ -280,10 +280,10 @@ class BinaryKernelClassifier(Probabilities, BinaryClassifier):
         tags.input_tags.pairwise = self.kernel == PRECOMPUTED
         return tags
 
-    def _kernel(self, X, weights=None):
+    def _kernel(self, X, weights=None, center=0.0):
         if self.kernel == PRECOMPUTED:
             return Kernel(PRECOMPUTED, matrix=X)
-        return Kernel(self.kernel, gamma_of(self.gamma, X, weights), self.degree, self.coef0)
+        return Kernel(self.kernel, gamma_of(self.gamma, X, weights, center), self.degree, self.coef0)
 
     def _rows(self, X):
         """Return X, or a column of the indices of its rows if it is a precomputed kernel matrix."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import InvalidParameterError, StrOptions
 
@@ -22,9 +23,9 @@ class WeightedFeatures:
     feature_weights : array of shape (n_features,), "auto" or None, default=None
         Weights >= 0 by which the columns of X are multiplied in the fit and in predictions; None leaves X as it is.
         ``support_vectors_`` are weighted, and gamma="scale" and "median" are computed from the weighted features whose
-        weight is not 0, so center those with a large mean.  "auto" is for `fit`, which then learns them as `KLR` does:
-        with the rbf kernel, from dense rows, in more time than the fit itself takes.  They include the division by the
-        standard deviations.
+        weight is not 0, "scale" after their means are subtracted, unlike without weights. "auto" is for `fit`, which
+        then learns them as `KLR` does: with the rbf kernel, from dense rows, in more time than the fit itself takes.
+        They include the division by the standard deviations.
 
     Attributes
     ----------
@@ -57,10 +58,13 @@ class WeightedFeatures:
         return super()._next_rows(X, y, classes, sample_weight, first=first)
 
     def _kernel(self, X, weights=None):
-        """Return the kernel, with gamma computed from the features whose weight is not 0."""
-        if self.feature_weights is not None and not self.feature_weights_.all():
-            X = X[:, np.flatnonzero(self.feature_weights_)]
-        return super()._kernel(X, weights)
+        """Return the kernel, with gamma computed from the centered features whose weight is not 0."""
+        if self.feature_weights is None:
+            return super()._kernel(X, weights)
+        X = X if self.feature_weights_.all() else X[:, np.flatnonzero(self.feature_weights_)]
+        shares = np.full(X.shape[0], 1 / X.shape[0]) if weights is None else weights / weights.sum()
+        center = shares @ X
+        return super()._kernel(X, weights, center) if sp.issparse(X) else super()._kernel(X - center, weights)
 
     def _validate(self, *data, dtype, reset=False):
         validated = super()._validate(*data, dtype=dtype, reset=reset)
