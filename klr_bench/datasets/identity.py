@@ -145,7 +145,7 @@ class UndeclaredFile:
         return [path for path, stored in paths if no_file(path) is None and self._local(str(path)).stored != stored]
 
     def fetched(self) -> list[Content]:
-        """Return what was fetched last from each place with a file of this name, latest first."""
+        """Return the last content from each source of a file of this name, latest first."""
         notes = sorted(self._notes.glob("*.json"), key=lambda path: path.stat().st_mtime, reverse=True)
         ends = tuple(f"/{self.entry.name}{suffix}" for suffix in ("", *SUFFIXES))
         contents = map(_read_note, notes)

@@ -15,7 +15,7 @@ MOST_QUANTILES = 1000
 NARROW = 1e-6
 """Range of a feature, relative to its largest absolute value, below which the smallest value is subtracted first."""
 LAST_DIGITS = 8
-"""Differences of at most so many rounding errors are those of a constant."""
+"""Largest range of a constant feature, in rounding errors of its largest value."""
 RESOLUTION = 1e-5
 """Largest rounding error of a value, relative to its distance from the median or the typical such distance."""
 

@@ -133,7 +133,7 @@ def _consistency(sample: list[str], delimiter: str) -> tuple[bool, bool, bool, f
 
 
 def _is_torn(row: Sequence[str]) -> bool:
-    """Return True if a bracket is opened and closed in different fields; a smiley has one only."""
+    """Return True if a bracket is opened in one field of a row and closed in another."""
     surplus = [[field.count(opening) - field.count(closing) for field in row] for opening, closing in BRACKETS]
     return any(any(counts) and not sum(counts) for counts in surplus)
 

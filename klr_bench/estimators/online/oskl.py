@@ -136,7 +136,7 @@ class OSKL(WeightedFeatures, SoftmaxKernelClassifier):
         refuse_slope(self, t, "R")
 
     def _weight_factors(self, weights):
-        """Divide the draws by the weights; G grows to the largest weight, if need be."""
+        """Divide the draws by the weights; if a weight exceeds G, it replaces G."""
         largest = float(weights.max(initial=0.0))
         if self.loss != "logit" and largest > 1:
             message = f"OSKL: sample weights above 1 require loss='logit'. The largest weight is {largest:g}."

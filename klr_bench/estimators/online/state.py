@@ -101,10 +101,10 @@ class Engine:
         return self.refused, self.last_value
 
     def average_from_here(self):
-        """Begin a new average of the f_t at a new pass.  Here the average is that of all passes."""
+        """Begin a new average of the f_t; in this base class it is that of all passes."""
 
     def merge(self):
-        """Merge copies of the same row at the end of a pass.  Here they stay."""
+        """Merge copies of a row at the end of a pass; this base class keeps them apart."""
 
 
 class BlockState(Engine):
