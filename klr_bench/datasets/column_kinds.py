@@ -30,7 +30,7 @@ from klr_bench.datasets.columns import (
     is_missing,
     parse_numbers,
 )
-from klr_bench.datasets.readers.layout import Layout
+from klr_bench.datasets.layout import Layout
 from klr_bench.errors import fail, nearest, sanitize
 from klr_bench.parsing import check_choice
 
