@@ -10,6 +10,9 @@ from typing import NoReturn
 
 from klr_bench.printing import printable, shortened
 
+MAX_MESSAGE_LENGTH = 2000
+"""Maximum number of characters of the message of a failed fit."""
+
 
 class KlrBenchError(Exception):
     """Error that the user can correct, such as bad input, a missing file or a full disk.
@@ -60,6 +63,14 @@ def exception_text(error: BaseException) -> str:
     except Exception:
         text = "(without a message)"
     return f"{type(error).__name__}: {text}"
+
+
+def exception_message(error: BaseException) -> str:
+    """Return the message of an exception, preceded by its class unless it is a KlrBenchError."""
+    text = str(error) if isinstance(error, KlrBenchError) else f"{type(error).__name__}: {error}"
+    if isinstance(error, SystemExit):
+        text += ". Remove the call to exit from the estimator or metric."
+    return shortened(text, MAX_MESSAGE_LENGTH).encode("utf-8", "backslashreplace").decode()
 
 
 @contextmanager

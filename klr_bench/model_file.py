@@ -23,7 +23,7 @@ import skops.io
 from sklearn.base import clone
 
 from klr_bench.datasets.compression import SMALLEST_BOMB
-from klr_bench.datasets.user_table import TrainingFile
+from klr_bench.datasets.readers.user_table import TrainingFile
 from klr_bench.errors import exception_text, fail, sanitize
 from klr_bench.files import read_regular, write_atomic
 from klr_bench.model_trust import InflatedError, check_indices, check_references, check_sizes, untrusted

@@ -49,8 +49,8 @@ def fit(arguments: Sequence[str]) -> int:
     from klr_bench import model_file
     from klr_bench.config.datasets import label_column
     from klr_bench.datasets.column_kinds import describe
+    from klr_bench.datasets.readers.user_table import read_frame, take_labels
     from klr_bench.datasets.table_preparer import TablePreparer
-    from klr_bench.datasets.user_table import read_frame, take_labels
     from klr_bench.report.labels import pluralize
     from klr_bench.runner.bandwidth import resolve_gamma, substitute_gamma
     from klr_bench.runner.selection import make
@@ -97,7 +97,7 @@ def predict(arguments: Sequence[str]) -> int:
     import pandas as pd
 
     from klr_bench import model_file
-    from klr_bench.datasets.user_table import read_frame
+    from klr_bench.datasets.readers.user_table import read_frame
     from klr_bench.report.labels import pluralize
 
     with _warning_lines():

@@ -114,7 +114,7 @@ def _columns(values: Values) -> list[str] | None:
 def _write_tables(values: Values, formats: Sequence[str]) -> None:
     from klr_bench.console import PlainConsole
     from klr_bench.report import report
-    from klr_bench.report.compare.comparison import report_comparison
+    from klr_bench.report.compare.pages import report_comparison
     from klr_bench.report.paper_pages import report_papers
     from klr_bench.report.render import Placing
 

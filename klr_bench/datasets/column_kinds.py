@@ -31,7 +31,7 @@ from klr_bench.datasets.columns import (
     parse_numbers,
     truth_values,
 )
-from klr_bench.datasets.readers.layout import Layout
+from klr_bench.datasets.layout import Layout
 from klr_bench.errors import fail, nearest, sanitize
 from klr_bench.parsing import check_choice
 

@@ -22,7 +22,8 @@ from klr_bench.datasets.download import UNKNOWN, fetch, files, verify
 from klr_bench.datasets.generators import generate
 from klr_bench.datasets.identity import identified
 from klr_bench.datasets.parsed import load_or_parse
-from klr_bench.datasets.readers import READER_VERSION, TABLE_VERSION, Arrays, Reading, check_text, compact, read
+from klr_bench.datasets.readers import READER_VERSION, TABLE_VERSION, Arrays, Reading, compact, read
+from klr_bench.datasets.readers.recognize import check_text
 from klr_bench.errors import KlrBenchError, fail, sanitize
 from klr_bench.files import expanded, matching, no_file
 from klr_bench.instantiate import TARGET, Parameters

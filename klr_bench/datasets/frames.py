@@ -17,8 +17,8 @@ from pandas.api.types import is_integer_dtype
 from sklearn.utils.validation import check_array
 
 from klr_bench.datasets.columns import CATEGORY, DATES, MOST_EXACT, STRING, ColumnProfile, is_missing, text_of
-from klr_bench.datasets.readers.layout import Layout
-from klr_bench.datasets.user_table import SOURCE
+from klr_bench.datasets.layout import Layout
+from klr_bench.datasets.readers.user_table import SOURCE
 from klr_bench.errors import sanitize
 
 

@@ -21,9 +21,10 @@ from klr_bench.config.models import MOST_FEATURES
 from klr_bench.datasets.cache import disk_errors, suffixed
 from klr_bench.datasets.class_labels import Labels, code_of_label, label_values
 from klr_bench.datasets.compression import DamagedFileError
-from klr_bench.datasets.readers import check_text, csv, detect_format, svmlight
+from klr_bench.datasets.layout import Layout, check_width, layout_of
+from klr_bench.datasets.readers import csv, svmlight
 from klr_bench.datasets.readers.chunks import Chunk, rechunk
-from klr_bench.datasets.readers.layout import Layout, check_width, layout_of
+from klr_bench.datasets.readers.recognize import check_text, detect_format
 from klr_bench.datasets.stream_cache import DamagedCacheError, Scan, StreamCache
 from klr_bench.errors import KlrBenchError, fail, sanitize
 from klr_bench.files import expanded, is_encoding, matching

@@ -27,13 +27,12 @@ from klr_bench.datasets import Dataset, dataset_hash, dataset_name, load
 from klr_bench.datasets.cache import Progress
 from klr_bench.datasets.dataset import Streamed, streamed
 from klr_bench.datasets.identity import identified
-from klr_bench.errors import KlrBenchError, error_context, fail
+from klr_bench.errors import KlrBenchError, error_context, exception_message, fail
 from klr_bench.instantiate import TARGET, EstimatorSpec, Parameters, build, check_parameters
 from klr_bench.metrics.labels import METRICS, metric_files
 from klr_bench.results.keys import content_hash, file_hash, module_hash, source_hash
 from klr_bench.results.variants import Variant, variant_text
 from klr_bench.runner.bandwidth import shared_kernel, substitute_gamma
-from klr_bench.runner.executors import exception_message
 from klr_bench.runner.selection import candidates
 
 SPLITTING_MODULES = ("klr_bench.datasets.splits",)

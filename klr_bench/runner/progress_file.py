@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Column
 
-from klr_bench.errors import KlrBenchError
+from klr_bench.errors import KlrBenchError, exception_message
 from klr_bench.files import write_json
 from klr_bench.printing import printable, shortened
 from klr_bench.results.progress import (
@@ -33,7 +33,6 @@ from klr_bench.results.progress import (
     standing,
 )
 from klr_bench.results.store import Record
-from klr_bench.runner.executors import exception_message
 from klr_bench.runner.plan import Cell, Fold
 
 INTERVAL_S, SHARE = 1.0, 0.05

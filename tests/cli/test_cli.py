@@ -334,7 +334,7 @@ def test_own_files_run_and_are_listed_shown_and_completed(
 def test_the_other_run_is_a_name_or_a_folder(stub: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[tuple[Path, Path]] = []
     monkeypatch.setattr(
-        "klr_bench.report.compare.comparison.report_comparison", lambda *folders, **_: calls.append(folders) or []
+        "klr_bench.report.compare.pages.report_comparison", lambda *folders, **_: calls.append(folders) or []
     )
     assert main(["report", "experiment=a", "compare=b"]) == main(["report", "experiment=a", "compare=there/b"]) == 0
     assert calls == [(Path("results/a"), Path("results/b")), (Path("results/a"), Path("there/b"))]

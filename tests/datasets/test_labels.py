@@ -17,7 +17,7 @@ from klr_bench import load_model, stream
 from klr_bench.cli import main
 from klr_bench.datasets.class_labels import Labels, look
 from klr_bench.datasets.readers import Reading, read
-from klr_bench.datasets.user_table import read_frame, take_labels
+from klr_bench.datasets.readers.user_table import read_frame, take_labels
 from klr_bench.errors import KlrBenchError
 from klr_bench.printing import printable
 from tests.attack.promise import rejected

@@ -16,8 +16,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from klr_bench import stream
-from klr_bench.datasets.readers import Arrays, Reading, detect_format, read
-from klr_bench.datasets.readers.layout import layout_of
+from klr_bench.datasets.layout import layout_of
+from klr_bench.datasets.readers import Arrays, Reading, read
+from klr_bench.datasets.readers.recognize import detect_format
 from klr_bench.errors import KlrBenchError
 from tests.attack.promise import rejected
 from tests.datasets.conftest import Write

@@ -14,11 +14,11 @@ from klr_bench.datasets import load
 from klr_bench.datasets.class_labels import Labels
 from klr_bench.datasets.column_kinds import Column
 from klr_bench.datasets.columns import is_missing
+from klr_bench.datasets.layout import layout_of
 from klr_bench.datasets.readers import Reading
 from klr_bench.datasets.readers import read as read_files
-from klr_bench.datasets.readers.layout import layout_of
+from klr_bench.datasets.readers.user_table import Table, read_table
 from klr_bench.datasets.splits import make_split, prepare
-from klr_bench.datasets.user_table import Table, read_table
 from klr_bench.errors import KlrBenchError
 from tests.config.composing import dataset_of
 

@@ -15,8 +15,8 @@ from klr_bench import runner
 from klr_bench.cli import main
 from klr_bench.cli.completion import complete
 from klr_bench.errors import KlrBenchError
-from klr_bench.report.compare.comparison import Comparison, Number, Outcome, compare, report_comparison
-from klr_bench.report.compare.pages import documents
+from klr_bench.report.compare.comparison import Comparison, Number, Outcome, compare
+from klr_bench.report.compare.pages import documents, report_comparison
 from klr_bench.report.compare.runs import Pairing
 from klr_bench.results.store import Record
 from tests.config.composing import composed

@@ -5,10 +5,8 @@ Modules with compiled code are imported only when a file is read.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +16,11 @@ from numpy.typing import NDArray
 
 from klr_bench.config.models import MOST_FEATURES, Columns
 from klr_bench.datasets.class_labels import Labels, encode_targets, select_labels
-from klr_bench.datasets.compression import DamagedFileError, lines, open_utf8
+from klr_bench.datasets.compression import DamagedFileError
+from klr_bench.datasets.layout import WIDE, Layout, check_width, layout_of
 from klr_bench.datasets.preprocessing import needs_float64
 from klr_bench.datasets.readers.chunks import concatenate_chunks, stack_rows
-from klr_bench.datasets.readers.layout import WIDE, Layout, check_width, layout_of
-from klr_bench.datasets.readers.recognize import foreign_format
+from klr_bench.datasets.readers.recognize import check_text, detect_format
 from klr_bench.errors import fail
 
 READER_VERSION = 1  # part of the hash of a data set; increase this version when readers return different arrays
@@ -154,7 +152,7 @@ def _delimited(paths: Sequence[Path], labels: Labels, reading: Reading) -> tuple
 
     A table with more than `WIDE` columns must contain only numbers.
     """
-    from klr_bench.datasets.user_table import Table, read_table
+    from klr_bench.datasets.readers.user_table import Table, read_table
 
     layout: Layout | None = None
     table: Table | None = None
@@ -182,28 +180,6 @@ def _numbers(path: Path, layout: Layout, labels: Labels) -> Part:
         codes.append(chunk.codes)
         matrices.append(sp.csr_matrix(chunk.X) if layout.n_columns > WIDE else chunk.X)
     return stack_rows(matrices), np.concatenate(codes)
-
-
-def check_text(paths: Sequence[Path], encoding: str | None = None) -> None:
-    """Raise KlrBenchError if a file is not a table of text, but a spreadsheet or an archive.
-
-    Raises DamagedFileError for damaged files.
-    """
-    for path in paths:
-        if reason := foreign_format(path, encoding):
-            fail(f"{path}: expected svmlight or CSV text, plain or compressed with xz, gzip or bzip2, but {reason}.")
-
-
-def detect_format(path: Path, encoding: str | None = None) -> str:
-    """Detect the format of a text file: "svmlight" or "csv".
-
-    It is "svmlight" if most of the first lines contain ``index:value`` pairs.
-    """
-    with open_utf8(path, encoding) as stream:
-        rows = [line.partition(b"#")[0].split(None, 2)[1:2] for line in islice(lines(stream, path), 100)]
-    tokens = [row[0] for row in rows if row]
-    pairs = [token for token in tokens if re.fullmatch(rb"(\d+|qid):[^:,;|]*", token)]
-    return "svmlight" if 2 * len(pairs) > len(tokens) else "csv"
 
 
 def compact(X: Any) -> Any:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 import zipfile
+from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 
-from klr_bench.datasets.compression import MAGIC, open_plain, open_utf8
+from klr_bench.datasets.compression import MAGIC, lines, open_plain, open_utf8
+from klr_bench.errors import fail
 
 SAMPLE = 4096
 """Number of bytes at the beginning of a file that are examined."""
@@ -159,3 +162,25 @@ def _wide_encoding(start: bytes) -> str | None:
         if len(start) >= 8 and all(abs(place - zero) < 0.2 for place, zero in zip(places, zeros, strict=True)):
             return name
     return None
+
+
+def check_text(paths: Sequence[Path], encoding: str | None = None) -> None:
+    """Raise KlrBenchError if a file is not a table of text, but a spreadsheet or an archive.
+
+    Raises DamagedFileError for damaged files.
+    """
+    for path in paths:
+        if reason := foreign_format(path, encoding):
+            fail(f"{path}: expected svmlight or CSV text, plain or compressed with xz, gzip or bzip2, but {reason}.")
+
+
+def detect_format(path: Path, encoding: str | None = None) -> str:
+    """Detect the format of a text file: "svmlight" or "csv".
+
+    It is "svmlight" if most of the first lines contain ``index:value`` pairs.
+    """
+    with open_utf8(path, encoding) as stream:
+        rows = [line.partition(b"#")[0].split(None, 2)[1:2] for line in islice(lines(stream, path), 100)]
+    tokens = [row[0] for row in rows if row]
+    pairs = [token for token in tokens if re.fullmatch(rb"(\d+|qid):[^:,;|]*", token)]
+    return "svmlight" if 2 * len(pairs) > len(tokens) else "csv"

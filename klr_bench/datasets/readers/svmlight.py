@@ -13,9 +13,9 @@ import scipy.sparse as sp
 from klr_bench.config.models import MOST_FEATURES
 from klr_bench.datasets.class_labels import LARGEST, Labels, parse_number
 from klr_bench.datasets.compression import not_decodable
+from klr_bench.datasets.layout import SET_FEATURES
 from klr_bench.datasets.readers.chunks import Block, Chunk, blocks, type_of
 from klr_bench.datasets.readers.compiled import POSITION, ROWS, svmlight_rows
-from klr_bench.datasets.readers.layout import SET_FEATURES
 from klr_bench.errors import fail, sanitize
 
 SHORTEST_ENTRY = 4

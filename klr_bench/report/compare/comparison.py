@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import stats
@@ -23,10 +22,6 @@ from klr_bench.report.labels import join_names
 from klr_bench.report.measured import BUSY, UNKNOWN, Conditions, Entry, Row, conditions_of
 from klr_bench.report.significance import LEAST_REPEATS, LEVEL, split_ratio
 from klr_bench.report.statistics.paired import corrected_interval, holm
-from klr_bench.report.writing import check_formats, write_changed
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 
 class Outcome(Enum):
@@ -145,35 +140,6 @@ def compare(first: Path, second: Path, columns: Sequence[str] | None = None) -> 
         times_differ,
         numbers,
     )
-
-
-def report_comparison(
-    first: Path,
-    second: Path,
-    *,
-    console: Console,
-    formats: Sequence[str] = ("terminal",),
-    columns: Sequence[str] | None = None,
-    output: Path | None = None,
-) -> list[Path]:
-    """Print the differences between two results folders, write files, and return their paths.
-
-    `formats` is a subset of FORMATS without pdf; `output` is the folder of against.md, against.tex and against.csv, by
-    default <first>/report.  Raises KlrBenchError as `compare`.
-    """
-    check_formats(formats)
-
-    from klr_bench.report import render
-    from klr_bench.report.compare.pages import comma_separated, documents
-
-    two = compare(first, second, columns)
-    pages = documents(two)
-    if "terminal" in formats:
-        render.show_all(pages, console)
-    files = render.texts_of(pages, "against", formats)
-    if "csv" in formats:
-        files["against.csv"] = comma_separated(two)
-    return write_changed(output or first / "report", {name: text.encode() for name, text in files.items()})
 
 
 def _metrics(first: Run, second: Run, columns: Sequence[str] | None) -> list[Metric]:

@@ -6,16 +6,22 @@ import json
 import math
 from collections.abc import Sequence
 from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from klr_bench.errors import sanitize
 from klr_bench.printing import no_formula
-from klr_bench.report.compare.comparison import Comparison, Number, Outcome
+from klr_bench.report import render
+from klr_bench.report.compare.comparison import Comparison, Number, Outcome, compare
 from klr_bench.report.compare.runs import Pairing
 from klr_bench.report.labels import NONE, UNITS, join_names, number, pluralize, title_of
 from klr_bench.report.measured import BUSY
 from klr_bench.report.render.document import Document, Grid, aligned
 from klr_bench.report.significance import LEAST_REPEATS
-from klr_bench.report.writing import csv_text
+from klr_bench.report.writing import check_formats, csv_text, write_changed
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 CSV_COLUMNS = (
     *("dataset", "algorithm", "variant", "metric", "n_a", "mean_a", "std_a", "n_b", "mean_b", "std_b"),
@@ -23,6 +29,31 @@ CSV_COLUMNS = (
 )
 MOST_ROWS = 60
 SIDES = ("A", "B")
+
+
+def report_comparison(
+    first: Path,
+    second: Path,
+    *,
+    console: Console,
+    formats: Sequence[str] = ("terminal",),
+    columns: Sequence[str] | None = None,
+    output: Path | None = None,
+) -> list[Path]:
+    """Print the differences between two results folders, write files, and return their paths.
+
+    `formats` is a subset of FORMATS without pdf; `output` is the folder of against.md, against.tex and against.csv, by
+    default <first>/report.  Raises KlrBenchError as `compare`.
+    """
+    check_formats(formats)
+    two = compare(first, second, columns)
+    pages = documents(two)
+    if "terminal" in formats:
+        render.show_all(pages, console)
+    files = render.texts_of(pages, "against", formats)
+    if "csv" in formats:
+        files["against.csv"] = comma_separated(two)
+    return write_changed(output or first / "report", {name: text.encode() for name, text in files.items()})
 
 
 def documents(two: Comparison) -> list[Document]:

@@ -14,10 +14,9 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol, Self
 
 from klr_bench.config.models import ParallelConfig
-from klr_bench.errors import KlrBenchError
+from klr_bench.errors import exception_message
 from klr_bench.metrics.clock import KilledError, TimeLimitError
 from klr_bench.parsing import check_choice
-from klr_bench.printing import shortened
 
 Say = Callable[[str], None]
 """Type of a function that prints a message to the user."""
@@ -65,10 +64,6 @@ def open_executor(parallel: ParallelConfig, n_jobs: int | None, say: Say) -> Exe
     return executor
 
 
-MAX_MESSAGE_LENGTH = 2000
-"""Maximum number of characters of an error message."""
-
-
 @dataclass(frozen=True)
 class Failure:
     """Status and error message of a task that has failed."""
@@ -93,11 +88,3 @@ def call_safely(task: Callable[[], Any], *, through: tuple[type[BaseException], 
         return Failure("killed", str(error))
     except BaseException as error:
         return Failure("error", exception_message(error))
-
-
-def exception_message(error: BaseException) -> str:
-    """Return the message of an exception, preceded by its class unless it is a KlrBenchError."""
-    text = str(error) if isinstance(error, KlrBenchError) else f"{type(error).__name__}: {error}"
-    if isinstance(error, SystemExit):
-        text += ". Remove the call to exit from the estimator or metric."
-    return shortened(text, MAX_MESSAGE_LENGTH).encode("utf-8", "backslashreplace").decode()

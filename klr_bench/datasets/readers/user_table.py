@@ -25,9 +25,9 @@ from klr_bench.datasets.column_kinds import (
 )
 from klr_bench.datasets.columns import ColumnProfile
 from klr_bench.datasets.compression import DamagedFileError
-from klr_bench.datasets.readers import check_text, detect_format
+from klr_bench.datasets.layout import WIDE, Layout, TextRows, layout_of, no_labeled_row, text_rows
 from klr_bench.datasets.readers.chunks import stack_rows
-from klr_bench.datasets.readers.layout import WIDE, Layout, TextRows, layout_of, no_labeled_row, text_rows
+from klr_bench.datasets.readers.recognize import check_text, detect_format
 from klr_bench.errors import fail, sanitize
 from klr_bench.files import no_file
 from klr_bench.parsing import OpenModel
