@@ -77,9 +77,9 @@ def test_a_report_on_the_references_is_written_outside_of_their_folder(
     monkeypatch.chdir(tmp_path)
     at = f"results_dir={REFERENCE}"
     for arguments, written in {
-        ("experiment=oskl_magic", "format=csv"): "oskl_magic/report/table.csv",
-        ("paper=tan2016aaai", "format=csv"): "papers/tan2016aaai/numbers.csv",
-        ("experiment=oskl_magic,budget_magic", "format=html"): "report.html",
+        ("experiment=quickstart", "format=csv"): "quickstart/report/table.csv",
+        ("paper=prototype_klr", "format=csv"): "papers/prototype_klr/numbers.csv",
+        ("experiment=quickstart,many_small", "format=html"): "report.html",
     }.items():
         assert main(["report", *arguments, at]) == 0
         file = Path("results", "reference_reports", written)

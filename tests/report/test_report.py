@@ -203,8 +203,8 @@ def test_no_number_is_cut_off(make: Make, monkeypatch: pytest.MonkeyPatch) -> No
 NUMBER = re.compile(r"[\d,.]+(?: ± [\d,.]+)?[‡†§~*]*")
 
 
-@pytest.mark.parametrize("name", ["oskl_magic", "klr_peers", "l1_mnist49", "defaults"])
-@pytest.mark.parametrize("width", [40, 80, 100, 120])
+@pytest.mark.parametrize("name", ["oskl_magic", "l1_mnist49", "defaults"])
+@pytest.mark.parametrize("width", [40, 80, 120])
 def test_a_narrow_table_omits_columns_and_breaks_no_number(
     name: str, width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
