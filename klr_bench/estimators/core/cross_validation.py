@@ -16,9 +16,9 @@ from sklearn.model_selection import ParameterGrid, StratifiedKFold, check_cv
 from sklearn.utils._param_validation import InvalidParameterError, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from klr_bench.estimators.core.binary import ANY_KERNEL, BinaryKernelClassifier
-from klr_bench.estimators.core.classifier import checked_decision, checked_fit
-from klr_bench.estimators.core.kernels import PRECOMPUTED, gamma_of
+from klr_bench.estimators.core.checks import checked_decision, checked_fit
+from klr_bench.estimators.core.kernel_classifier import KernelClassifier
+from klr_bench.estimators.core.kernels import ANY_KERNEL, PRECOMPUTED, gamma_of
 from klr_bench.estimators.core.multiclass import SEEDS
 from klr_bench.estimators.core.parameters import CLASS_WEIGHT, JOBS, VERBOSE, Number, estimator, fixed, parameter
 from klr_bench.estimators.core.threads import parallel_map
@@ -32,7 +32,7 @@ GRID = ["array-like", StrOptions({"auto"})]
 
 
 @estimator
-class KernelClassifierCV(BinaryKernelClassifier):
+class KernelClassifierCV(KernelClassifier):
     """Base class of kernel classifiers that choose parameters by cross-validated log loss.
 
     A subclass has `_plain`, the class whose parameters are chosen; `_grids`, which maps the name of each grid but

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from klr_bench.estimators.core.classifier import distinct_labels
+from klr_bench.estimators.core.checks import distinct_labels
 
 
 class Progressive:

@@ -17,10 +17,11 @@ from scipy.linalg import eigh
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from klr_bench.estimators.core.classifier import checked_decision
+from klr_bench.estimators.core.checks import checked_decision
 from klr_bench.estimators.core.expansion import decide
 from klr_bench.estimators.core.features import KernelFeatures
 from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.kernels import kernel_of
 from klr_bench.estimators.core.losses import derivative
 from klr_bench.estimators.core.operands import operands_of
 from klr_bench.estimators.core.parameters import COUNT, POSITIVE, estimator, parameter
@@ -257,7 +258,7 @@ class NOGD(FeatureDescentClassifier):
 
     def _new_engine(self, X, weights):
         rank = math.ceil(SHARE * self.budget) if self.rank is None else self.rank
-        return NystroemState(self._kernel(X, weights), X, self.budget, rank, self._n_functions())
+        return NystroemState(kernel_of(self, X, weights), X, self.budget, rank, self._n_functions())
 
     def _publish(self):
         self.dual_coef_ = self._coefficients()

@@ -29,7 +29,7 @@ from klr_bench.estimators.core.losses import softplus
 from klr_bench.estimators.core.operands import operands_of
 from klr_bench.estimators.core.rows import Growing, GrowingColumns, growing_like
 from klr_bench.estimators.core.vectors import settled, tie_of_sums
-from klr_bench.estimators.online.state import FOLD_BELOW, Engine
+from klr_bench.estimators.online.state import FOLD_BELOW, Engine, grouped
 
 BLOCK = 256
 """Number of examples per block."""
@@ -304,6 +304,10 @@ class OnlineState(Engine):
         if not self.operands.left_is_rows:
             left = self.operands.left(rows)
             self.left = growing_like(left).append(left)
+
+    def use(self, updates):
+        """Set the update rules and parameters of the learners."""
+        self.groups = grouped(updates)
 
     def rows_at_once(self, *, is_watched):
         """Return the number of rows for one call of `learn`."""

@@ -3,49 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
 from numbers import Integral
 
 import numpy as np
 from sklearn.utils import column_or_1d
 
-from klr_bench.estimators.core.classifier import distinct_labels, refuse_not_finite
+from klr_bench.estimators.core.checks import distinct_labels, refuse_not_finite
+from klr_bench.estimators.core.kernels import kernel_of, rows_of
 from klr_bench.estimators.core.rows import positive_places
 from klr_bench.estimators.core.threads import single_threaded_blas
 from klr_bench.estimators.online import engine
 from klr_bench.estimators.online.passes import run_passes
+from klr_bench.estimators.online.state import shared_rows
 from klr_bench.protocols import declares
-
-
-def _key_without_radius(update):
-    return id(update.rule), *update.parameters, update.draws
-
-
-def grouped(updates):
-    """Group the `Update` objects of several learners by their update rule.
-
-    Returns a list of (rule, learner indices, parameters, radii).
-
-    Learners that differ only in their radius are adjacent, by decreasing radius.
-    """
-    order = sorted(range(len(updates)), key=lambda i: (_key_without_radius(updates[i]), -updates[i].radius))
-    groups = []
-    for _, group in groupby(order, key=lambda i: id(updates[i].rule)):
-        numbers = list(group)
-        parameters, radii = ([updates[i][field] for i in numbers] for field in (1, 2))
-        groups.append(
-            (updates[numbers[0]].rule, np.array(numbers), np.array(parameters, float), np.array(radii, float))
-        )
-    return groups
-
-
-def shared_rows(updates):
-    """Return the index of each learner's initial row in the coefficient matrix.
-
-    Learners that differ only in their radius share a row; the shape is (n_learners,).
-    """
-    rows = {}
-    return [rows.setdefault(_key_without_radius(update), len(rows)) for update in updates]
 
 
 def _streams(learners):
@@ -157,7 +127,7 @@ class SharedFit:
             if "feature_names_in_" in vars(first):
                 learner.feature_names_in_ = first.feature_names_in_
         shared = [
-            (learner._kernel(X, weights), learner.dtype, learner._passes(first._n_first), repr(learner.class_weight))
+            (kernel_of(learner, X, weights), learner.dtype, learner._passes(first._n_first), repr(learner.class_weight))
             for learner in learners
         ]
         if shared.count(shared[0]) < len(shared):
@@ -169,9 +139,9 @@ class SharedFit:
         updates = [
             learner._update()._replace(draws=stream) for learner, stream in zip(learners, self._streams, strict=True)
         ]
-        rows, n_passes = first._rows(X), first._passes(first._n_first)
-        self.state = engine.OnlineState(first._kernel(X, weights), rows, shared_rows(updates))
-        self.state.groups = grouped(updates)
+        rows, n_passes = rows_of(first, X), first._passes(first._n_first)
+        self.state = engine.OnlineState(kernel_of(first, X, weights), rows, shared_rows(updates))
+        self.state.use(updates)
         orders = (self._order() for _ in range(n_passes))
         report = None if callback is None else lambda t: callback(self, t)
         with single_threaded_blas(first.n_jobs):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -69,6 +70,37 @@ class Update(NamedTuple):
     radius: float = math.inf
     rule_of_many: Any = None
     draws: int = 0
+
+
+def _key_without_radius(update):
+    return id(update.rule), *update.parameters, update.draws
+
+
+def grouped(updates):
+    """Group the `Update` objects of several learners by their update rule.
+
+    Returns a list of (rule, learner indices, parameters, radii).
+
+    Learners that differ only in their radius are adjacent, by decreasing radius.
+    """
+    order = sorted(range(len(updates)), key=lambda i: (_key_without_radius(updates[i]), -updates[i].radius))
+    groups = []
+    for _, group in groupby(order, key=lambda i: id(updates[i].rule)):
+        numbers = list(group)
+        parameters, radii = ([updates[i][field] for i in numbers] for field in (1, 2))
+        groups.append(
+            (updates[numbers[0]].rule, np.array(numbers), np.array(parameters, float), np.array(radii, float))
+        )
+    return groups
+
+
+def shared_rows(updates):
+    """Return the index of each learner's initial row in the coefficient matrix.
+
+    Learners that differ only in their radius share a row; the shape is (n_learners,).
+    """
+    rows = {}
+    return [rows.setdefault(_key_without_radius(update), len(rows)) for update in updates]
 
 
 class Engine:

@@ -14,15 +14,15 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from klr_bench.estimators.core.binary import BinaryKernelClassifier
-from klr_bench.estimators.core.classifier import checked_decision, checked_fit
+from klr_bench.estimators.core.checks import checked_decision, checked_fit
+from klr_bench.estimators.core.kernel_classifier import KernelClassifier
 from klr_bench.estimators.core.kernels import gamma_of
 from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COMPONENTS, COUNT, POSITIVE, estimator, fixed, parameter
 from klr_bench.estimators.core.rows import refuse_dense
 
 
 @estimator
-class ApproximateKernelLR(BinaryKernelClassifier):
+class ApproximateKernelLR(KernelClassifier):
     r"""scikit-learn's logistic regression on scikit-learn's approximate kernel features.
 
     Both steps are one estimator with flat parameters.

@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from klr_bench.estimators.core.binary import BinaryClassifier, Probabilities
-from klr_bench.estimators.core.classifier import checked_decision
+from klr_bench.estimators.core.checks import checked_decision
+from klr_bench.estimators.core.classifier import Classifier
 from klr_bench.estimators.core.kernels import squared_norms
 from klr_bench.estimators.core.operands import DENSE_AT_MOST
 from klr_bench.estimators.core.rows import in_layout, restricted
@@ -27,7 +27,7 @@ WATCHED = 20_000
 """Number of rows on which the objective is evaluated after a mini-batch pass."""
 
 
-class PrototypeClassifier(Probabilities, BinaryClassifier):
+class PrototypeClassifier(Classifier):
     """Base class of `PrototypeKLR`; a subclass defines the parameters and `fit`."""
 
     watched = ("accuracy", "log_loss")

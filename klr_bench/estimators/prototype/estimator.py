@@ -6,11 +6,12 @@ from dataclasses import KW_ONLY
 from numbers import Real
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 
-from klr_bench.estimators.core.classifier import checked_fit, verbose_callback
-from klr_bench.estimators.core.feature_weights import WeightedFeatures
+from klr_bench.estimators.core.checks import checked_fit, verbose_callback
+from klr_bench.estimators.core.feature_weights import FEATURE_WEIGHTS
 from klr_bench.estimators.core.kernels import KERNELS
 from klr_bench.estimators.core.parameters import (
     CLASS_WEIGHT,
@@ -29,7 +30,7 @@ from klr_bench.estimators.prototype.losses import LOSSES
 
 
 @estimator
-class PrototypeKLR(WeightedFeatures, PrototypeClassifier):
+class PrototypeKLR(PrototypeClassifier):
     r"""Kernel logistic regression with a few learned prototypes, for two or more classes.
 
     The prototypes need not be training rows.
@@ -181,6 +182,7 @@ class PrototypeKLR(WeightedFeatures, PrototypeClassifier):
     dtype: str | None = parameter(StrOptions({"float32", "float64"}), None, default=None)
     class_weight: dict | str | None = parameter(*CLASS_WEIGHT, default=None)
     verbose: int | bool = parameter(*VERBOSE, default=False)
+    feature_weights: ArrayLike | str | None = parameter(*FEATURE_WEIGHTS, default=None)
 
     @checked_fit
     def fit(self, X, y, sample_weight=None, callback=None):
