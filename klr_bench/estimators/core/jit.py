@@ -31,6 +31,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.sigutils import normalize_signature
 from numba.core.types.function_type import CompileResultWAP
 from numba.extending import intrinsic, typeof_impl
+from numba.np.numpy_support import as_dtype
 
 from klr_bench.protocols import LOADERS
 
@@ -223,7 +224,7 @@ def _typeof(function: Compiled, context: Any) -> Any:
 def _dtypes(numba_types: Iterable[Any]) -> Iterator[np.dtype[Any]]:
     for one in numba_types:
         if isinstance(one, types.Array):
-            yield np.dtype(str(one.dtype))
+            yield as_dtype(one.dtype)
         elif isinstance(one, types.BaseTuple):
             yield from _dtypes(one)
 

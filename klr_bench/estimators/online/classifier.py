@@ -336,9 +336,9 @@ class OnlineClassifier(Classifier):
         coef = [engine.coefficients(i, average=self.average) for i in range(len(engine.row))]
         self.dual_coef_ = np.array(coef) if self._has_many() else coef[0]
         self.n_support_, self.n_updates_ = len(engine.support), engine.n_insertions()
-        self.n_mistakes_, self.t_ = int(engine.counts[:, 0].sum()), engine.t
+        self.n_mistakes_, self.t_ = int(engine.functions["mistakes"].sum()), engine.t
         if self._learns_softmax and self._is_logistic():
-            self.cumulative_loss_ = float(engine.scalars[0, 4])
+            self.cumulative_loss_ = float(engine.functions["loss"][0])
 
     def _publish_if_due(self):
         due = vars(self).pop("_is_due", False)
@@ -383,7 +383,7 @@ class OnlineClassifier(Classifier):
         if self.n_epochs is not None or not self._learns_softmax or not self._is_logistic():
             return False
         of_guessing = self._n_first * math.log(len(self.classes_))
-        return self._step_size() * self._state.scalars[0, 4] > SUFFICIENT_LOSS * of_guessing
+        return self._step_size() * self._state.functions["loss"][0] > SUFFICIENT_LOSS * of_guessing
 
     def _order(self, n):
         """Return the order of n rows for one pass: a permutation, or their own without `shuffle`."""

@@ -76,7 +76,7 @@ def fit_many(learners, X, y, sample_weight=None):
     fitted = SharedFit(learners, X, y, sample_weight=sample_weight)
     for i, learner in enumerate(learners):
         if fitted.state.refused[i]:
-            learner._refuse(fitted.state.refused[i], fitted.state.scalars[fitted.state.row[i], 3])
+            learner._refuse(fitted.state.refused[i], fitted.state.functions["last"][fitted.state.row[i]])
         learner._state = fitted.state.alone(i)
         learner._n_again = max(learner._state.t - learner._n_first, 0)
         learner._publish()

@@ -24,7 +24,7 @@ from numba import boolean, float32, float64, int64, types
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import softplus
 from klr_bench.estimators.online import engine
-from klr_bench.estimators.online.engine import _fold, _stores
+from klr_bench.estimators.online.engine import FUNCTIONS, _fold, _terms
 from klr_bench.estimators.online.state import FOLD_BELOW
 
 RULE_SIGNATURE = types.Tuple((boolean, float64))(float64, float64, float64, float64[::1])
@@ -38,26 +38,26 @@ def _signature(real):
     vector, matrix = float64[::1], float64[:, ::1]
     return types.void(
         types.FunctionType(RULE_SIGNATURE), vector, float64, int64[::1], vector, vector, real[:, ::1], vector,
-        int64, int64, matrix, _stores(real), _stores(real), matrix, int64[:, ::1], float64,
+        int64, int64, matrix, _terms(real), _terms(real), FUNCTIONS, float64,
     )  # fmt: skip
 
 
 @compiled([_signature(float32), _signature(float64)])
 def _recursion(
-    rule, parameters, radius, y, u, factors, gram, diagonal, t, n_support, f, stores, block, scalars, counts, tiny
+    rule, parameters, radius, y, u, factors, gram, diagonal, t, n_support, f, terms, block, functions, tiny
 ):  # fmt: skip
     """Learn from a block of examples of M classes, one example after the other.
 
     The b examples have the classes y (b,) in {0, ..., M - 1}.  As in `engine._recursion`, with factors (b,), and with
-    one row per class: f (M, b), the sums so far, without the scale; `stores`; `block`; `scalars` (M, 6), the same for
-    all classes, with the last z in place of f(x); and `counts`, where mistakes and the refused example are those of row
-    0.
+    one function per class: f (M, b), the sums so far, without the scale; `terms`; `block`; and `functions`, which are
+    the same but for the first non-zero coefficient, with the last z in place of f(x), and mistakes and the refused
+    example only in the first.
     """
-    coef, average, since, weights, _ = stores
+    coef, average, since, weights, _ = terms
     new_coef, new_average, new_since, new_weights, new_inserted = block
-    n_classes = len(f)
+    n_classes, first = len(f), functions[0]
     values, direction = np.empty(n_classes), np.empty(n_classes)
-    scale, scale_sum, squared, z, loss = scalars[0, 0], scalars[0, 1], scalars[0, 2], scalars[0, 3], scalars[0, 4]
+    scale, scale_sum, squared, z, loss = first.scale, first.scale_sum, first.squared, first.last, first.loss
     for i in range(len(y)):
         right, largest, total = y[i], -math.inf, 0.0
         for k in range(n_classes):
@@ -74,10 +74,10 @@ def _recursion(
         insert, c = rule(z, length, u[i], parameters)
         insert, c = insert and factors[i] > 0.0, c * factors[i]
         if not math.isfinite(z + c):
-            counts[0, 2] = t + i + 1
+            first.refused = t + i + 1
             break
         scale_sum += scale
-        counts[0, 0] += values[right] <= largest
+        first.mistakes += values[right] <= largest
         loss += softplus(-z)
         if insert:
             for k in range(n_classes):
@@ -89,7 +89,7 @@ def _recursion(
             squared += 2.0 * c * np.sum(direction * values) + c * c * length * length * diagonal[i]
             squared = max(squared, 0.0)
         if not math.isfinite(squared):
-            counts[0, 2] = t + i + 1
+            first.refused = t + i + 1
             break
         norm = math.sqrt(squared)
         if norm > radius:
@@ -97,14 +97,15 @@ def _recursion(
             squared = radius * radius
         if scale < FOLD_BELOW:
             for k in range(n_classes):
-                counts[k, 1] = _fold(
-                    coef[k], average[k], since[k], weights[k], counts[k, 1], n_support, scale, scale_sum, tiny
+                functions[k].leading = _fold(
+                    coef[k], average[k], since[k], weights[k], functions[k].leading, n_support, scale, scale_sum, tiny
                 )
                 _fold(new_coef[k], new_average[k], new_since[k], new_weights[k], 0, i + 1, scale, scale_sum, tiny)
                 f[k, i + 1 :] *= scale
             scale, scale_sum = 1.0, 0.0
-    for k in range(n_classes):
-        scalars[k, 0], scalars[k, 1], scalars[k, 2], scalars[k, 3], scalars[k, 4] = scale, scale_sum, squared, z, loss
+    for function in functions:
+        function.scale, function.scale_sum, function.squared = scale, scale_sum, squared
+        function.last, function.loss = z, loss
 
 
 class SoftmaxState(engine.OnlineState):
@@ -114,13 +115,13 @@ class SoftmaxState(engine.OnlineState):
         """Set the update rule and its parameters, of the first of several equal updates."""
         self.groups, self.update = (), updates[0]
 
-    def _run(self, y, u, factors, gram, diagonal, f, stores, block, tiny):
+    def _run(self, y, u, factors, gram, diagonal, f, terms, block, tiny):
         rule, parameters, radius = self.update.rule_of_many, self.update.parameters, self.update.radius
         _recursion(
             rule, np.array(parameters, dtype=np.float64), radius, y, u, factors, gram, diagonal,
-            self.t, len(self.support), f, stores, block, self.scalars, self.counts, tiny,
+            self.t, len(self.numbers), f, terms, block, self.functions, tiny,
         )  # fmt: skip
 
     def n_insertions(self):
         """Return the number of insertions, counting each one only once for all classes."""
-        return int(self.inserted.columns[0].sum())
+        return int(self.terms.inserted[0, : len(self.numbers)].sum())

@@ -144,7 +144,7 @@ def test_two_classes_equal_the_binary_learner(case, kernel, average, monkeypatch
     np.testing.assert_array_equal(learner.support_vectors_, binary.support_vectors_)
     np.testing.assert_allclose(learner.dual_coef_, np.outer([-0.5, 0.5], binary.dual_coef_), rtol=1e-9, atol=1e-280)
     assert (learner.n_mistakes_, learner.t_) == (binary.n_mistakes_, binary.t_)
-    np.testing.assert_allclose(learner._state.scalars[0, 2], binary._state.scalars[0, 2], rtol=1e-9)
+    np.testing.assert_allclose(learner._state.functions["squared"], binary._state.functions["squared"][0], rtol=1e-9)
     np.testing.assert_allclose(learner.predict_proba(X), probabilities, rtol=1e-9)
 
 
