@@ -27,7 +27,7 @@ from klr_bench.estimators.core.parameters import (
     POSITIVE,
     SEED,
     VERBOSE,
-    Number,
+    Interval,
     estimator,
     parameter,
 )
@@ -137,8 +137,8 @@ class KLR(Classifier):
 
     max_support: int | None = parameter(COUNT, None, default=None)
     _: KW_ONLY
-    max_rounds: int = parameter(Number(Integral, 0, None, closed="left"), default=4)
-    cv: int | None = parameter(Number(Integral, 2, None, closed="left"), None, default=None)
+    max_rounds: int = parameter(Interval(Integral, 0, None, closed="left"), default=4)
+    cv: int | None = parameter(Interval(Integral, 2, None, closed="left"), None, default=None)
     time_limit: float | None = parameter(POSITIVE, None, default=None)
     class_weight: dict | str | None = parameter(*CLASS_WEIGHT, default=None)
     random_state: int | np.random.RandomState | None = parameter(*SEED, default=None)

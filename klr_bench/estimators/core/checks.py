@@ -107,13 +107,6 @@ def distinct_labels(labels, name="y"):
         raise ValueError(message) from error
 
 
-def refuse_single(estimator):
-    """Raise ValueError if an estimator has only one class."""
-    if len(estimator.classes_) < 2:
-        message = f"{type(estimator).__name__} needs two classes; got one class: {estimator.classes_.tolist()[0]!r}."
-        raise ValueError(message)
-
-
 def verbose_callback(estimator, callback):
     """Return a callback that prints the progress of a verbose fit and then calls `callback`."""
     if not estimator.verbose:
@@ -134,12 +127,10 @@ def verbose_callback(estimator, callback):
 
 
 def row_weights(sample_weight, class_weight, y, classes):
-    """Return the sample weight of each row times its class weight, or None without weights.
+    """Return the sample weight of each row times its class weight.
 
     Raises ValueError for weights that are negative, too large or too small to be squared, or of the wrong shape.
     """
-    if sample_weight is None and class_weight is None:
-        return None
     if sample_weight is None or isinstance(sample_weight, Number):
         weights = np.full(len(y), 1.0 if sample_weight is None else sample_weight, dtype=np.float64)
     else:

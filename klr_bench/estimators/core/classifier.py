@@ -16,7 +16,6 @@ from klr_bench.estimators.core.checks import (
     distinct_labels,
     refuse_balanced,
     refuse_scale,
-    refuse_single,
     refuse_weightless,
     row_weights,
 )
@@ -34,6 +33,10 @@ def _has_probabilities(classifier):
     why = f"requires loss='logit', got loss={loss!r}" if loss else "requires the logistic loss"
     message = f"{type(classifier).__name__}: predict_proba {why}; use decision_function."
     raise AttributeError(message)
+
+
+def _is_progressive(classifier):
+    return classifier._progressive and not getattr(classifier, "average", False)
 
 
 class Classifier(ClassifierMixin, BaseEstimator):
@@ -56,6 +59,10 @@ class Classifier(ClassifierMixin, BaseEstimator):
     """Parameters that determine the state and cannot change between calls of `partial_fit`."""
     _draws = False
     """Whether a fit has random numbers, `_random`, from `random_state`."""
+    _progressive = False
+    """Whether the values by which rows are predicted before they are learned are in `_state.decided`."""
+    _decided = None
+    """Values f(x) during a call of `partial_fit_scores`, as a list of arrays; otherwise None."""
     _fit_classes = fit_classes
     """Method that fits the learners in `estimators_`."""
     _any_scale = False
@@ -78,6 +85,36 @@ class Classifier(ClassifierMixin, BaseEstimator):
         f = self.decision_function(X)
         return np.column_stack([log_expit(-f), log_expit(f)]) if f.ndim == 1 else log_softmax(self._scores(f), axis=1)
 
+    @available_if(_is_progressive)
+    def partial_fit_scores(self, X, y, classes=None):
+        """Learn from X row by row; return the decision value of each row before learning from it.
+
+        Up to rounding this is `decision_function` of each row between calls of `partial_fit` with one row each, in the
+        time of one call.  Not with `average`: the average of the f_t is not known row by row.
+
+        Parameters
+        ----------
+        X, y, classes
+            As for `partial_fit`, with two classes.
+
+        Returns
+        -------
+        f : array of shape (n_samples,), float64
+        """
+        name = type(self).__name__
+        if len(distinct_labels(getattr(self, "classes_", y if classes is None else classes))) > 2:
+            message = f"partial_fit_scores of {name} requires two classes; use predict and partial_fit."
+            raise ValueError(message)
+        self._decided = []
+        try:
+            decided = np.concatenate(self.partial_fit(X, y, classes)._decided)
+        finally:
+            del self._decided
+        if len(decided) != len(y):
+            message = f"partial_fit_scores of {name} must learn from all rows; give each class a positive weight."
+            raise ValueError(message)
+        return decided
+
     def _is_logistic(self):
         return getattr(self, "loss", self._loss) == "logit"
 
@@ -92,7 +129,12 @@ class Classifier(ClassifierMixin, BaseEstimator):
         """Remove the attributes of an earlier fit."""
         state = vars(self)
         for name in list(state):
-            if (name.endswith("_") and not name.startswith("_")) or name in ("_state", "_learn_row", "_is_due"):
+            if (name.endswith("_") and not name.startswith("_")) or name in (
+                "_state",
+                "_n_again",
+                "_learn_row",
+                "_is_due",
+            ):
                 del state[name]
 
     def _validate_params(self):
@@ -101,7 +143,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         for name in constraints:
             value = getattr(self, name)
             if value is not getattr(defaults, name, ...):
-                changed[name] = value
+                changed[name] = np.bool_(value) if isinstance(value, bool) else value  # not a number
         validate_parameter_constraints(constraints, changed, caller_name=defaults.__name__)
 
     def _forget(self):
@@ -182,8 +224,11 @@ class Classifier(ClassifierMixin, BaseEstimator):
         """
         if not whole:
             refuse_balanced(self)
-        weights = row_weights(sample_weight, getattr(self, "class_weight", None), y, self.classes_)
-        if weights is None or weights.all():
+        class_weight = getattr(self, "class_weight", None)
+        if sample_weight is None and class_weight is None:
+            return X, y, None
+        weights = row_weights(sample_weight, class_weight, y, self.classes_)
+        if weights.all():
             return X, y, weights
         if whole:
             refuse_weightless(self, weights, y)
@@ -204,9 +249,9 @@ class Classifier(ClassifierMixin, BaseEstimator):
         if reset or not self._is_valid(*data, dtype=dtype):
             checked = checked_data(self, *data, dtype=dtype, reset=reset, order="C", accept_large_sparse=True)
             data = checked if len(data) > 1 else (checked,)
-        if hasattr(self, "feature_weights"):
-            if reset and self.feature_weights is not None:
-                given_weights(self)
+        if reset and getattr(self, "feature_weights", None) is not None:
+            given_weights(self)
+        if "feature_weights_" in vars(self) and hasattr(self, "feature_weights"):
             data = (weighted(self, data[0]), *data[1:])
         return data if len(data) > 1 else data[0]
 
@@ -229,7 +274,9 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     def _set_classes(self, y, classes=None):
         self.classes_ = distinct_labels(y) if classes is None else distinct_labels(classes, "classes")
-        refuse_single(self)
+        if len(self.classes_) < 2:
+            message = f"{type(self).__name__} needs two classes; got one class: {self.classes_.tolist()[0]!r}."
+            raise ValueError(message)
 
     def _signs(self, y):
         """Convert the class labels y (n,) to labels -1.0 and +1.0.

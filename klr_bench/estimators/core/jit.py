@@ -162,13 +162,17 @@ class Compiled:
             groups.setdefault(tuple(_dtypes(normalize_signature(signature)[0])), []).append(signature)
         self.variants = {key: Variant(function, group, options) for key, group in groups.items()}
         self.whole = Variant(function, signatures, options) if len(groups) > 1 else next(iter(self.variants.values()))
-        self._arrays, self._functions = _deciding_places(signatures)
+        self._arrays, functions = _deciding_places(signatures)
+        self._deciding = self._arrays + functions
         self._calls: dict[tuple[Any, ...], tuple[Any, dict[int, Any]]] = {}
         _waiting.extend(self.variants.values())
 
     def __call__(self, *arguments: Any) -> Any:
         if self._arrays or len(self.variants) == 1:
-            key = *[arguments[i].dtype for i in self._arrays], *[arguments[i] for i in self._functions]
+            kinds = []
+            for place in self._deciding:
+                kinds.append(getattr(arguments[place], "dtype", arguments[place]))
+            key = tuple(kinds)
         else:
             key = tuple(_kinds(arguments))
         if key not in self._calls:

@@ -158,8 +158,12 @@ def variance_of(X, weights, center):
         if X.max() - X.min() <= ROUNDING * largest_of(X):
             return 0.0
         parts = slices(len(X), max(VARIANCE_VALUES // d, 1))
-        mean = sum(weights[part] @ X[part].sum(axis=1, dtype=np.float64) for part in parts) / total
-        return sum(weights[part] @ squared_norms(X[part].astype(np.float64) - mean) for part in parts) / total
+        sums = squares = 0.0
+        for part in parts:
+            sums += weights[part] @ X[part].sum(axis=1, dtype=np.float64)
+        for part in parts:
+            squares += weights[part] @ squared_norms(X[part].astype(np.float64) - sums / total)
+        return squares / total
     counts, values = np.repeat(weights, np.diff(X.indptr)), X.data.astype(np.float64)  # of the stored elements
     mean = counts @ values / total - np.mean(center)
     if np.any(center):

@@ -19,36 +19,27 @@ from typing import Literal, TypeVar, dataclass_transform
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-
-class Number(Interval):
-    """Constraint that accepts numbers in an interval, but not booleans."""
-
-    def is_satisfied_by(self, value):
-        """Return True if a value is a number in the interval."""
-        return not isinstance(value, bool) and super().is_satisfied_by(value)
-
-
-POSITIVE = Number(Real, 0, None, closed="neither")
+POSITIVE = Interval(Real, 0, None, closed="neither")
 """Constraint: a positive number."""
-NOT_NEGATIVE = Number(Real, 0, None, closed="left")
-SHARE = Number(Real, 0, 1, closed="right")
+NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
+SHARE = Interval(Real, 0, 1, closed="right")
 """Constraint: a number in (0, 1]."""
-AT_LEAST_ONE = Number(Real, 1, None, closed="left")
-COUNT = Number(Integral, 1, 2**31 - 1, closed="both")
+AT_LEAST_ONE = Interval(Real, 1, None, closed="left")
+COUNT = Interval(Integral, 1, 2**31 - 1, closed="both")
 """Constraint: a positive integer up to the largest one that compiled libraries accept."""
-COMPONENTS = Number(Integral, 1, 1_000_000, closed="both")
+COMPONENTS = Interval(Integral, 1, 1_000_000, closed="both")
 """Constraint: a number of random features."""
-PASSES = Number(Real, 0, 2**31 - 1, closed="right")
+PASSES = Interval(Real, 0, 2**31 - 1, closed="right")
 """Constraint: a number of passes, which need not be an integer."""
-NUMBER = Number(Real, None, None, closed="neither")
+NUMBER = Interval(Real, None, None, closed="neither")
 """Constraint: any finite number."""
-SEED = [Number(Integral, 0, 2**32 - 1, closed="both"), np.random.RandomState, None]
+SEED = [Interval(Integral, 0, 2**32 - 1, closed="both"), np.random.RandomState, None]
 """Constraints of `random_state`."""
-VERBOSE = ["boolean", Number(Integral, 0, 2**31 - 1, closed="both")]
+VERBOSE = ["boolean", Interval(Integral, 0, 2**31 - 1, closed="both")]
 """Constraints of `verbose`."""
 CLASS_WEIGHT = [dict, StrOptions({"balanced"}), None]
 """Constraints of `class_weight`."""
-JOBS = [Number(Integral, None, -1, closed="right"), COUNT, None]
+JOBS = [Interval(Integral, None, -1, closed="right"), COUNT, None]
 """Constraints of `n_jobs`, the number of threads."""
 
 

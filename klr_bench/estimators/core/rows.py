@@ -19,14 +19,10 @@ class Growing:
 
     def __init__(self, shape, dtype):
         self._array = np.empty(shape, dtype)
-        self._used = 0
+        self.dtype, self._used = self._array.dtype, 0
 
     def __len__(self):
         return self._used
-
-    @property
-    def dtype(self):
-        return self._array.dtype
 
     def reserve(self, n):
         """Enlarge the array if there is no room for n more rows."""
@@ -59,7 +55,7 @@ class Growing:
         self._array, self._used = kept, len(places)
 
     def __getstate__(self):
-        return {"_array": self.rows.copy(), "_used": self._used}  # without the spare room
+        return vars(self) | {"_array": self.rows.copy()}  # without the spare room
 
 
 class GrowingCSR:
@@ -116,14 +112,10 @@ def grown(array, n):
     return array if n <= len(array) else enlarged(array, (max(n, 2 * len(array)), *array.shape[1:]))
 
 
-def positive_places(weights, n):
-    """Return the indices of the rows with positive weight; without weights, of all n rows."""
-    return np.arange(n) if weights is None else np.flatnonzero(weights)
-
-
 def slices(n, size):
     """Return consecutive slices of at most `size` rows that together cover n rows."""
-    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+    ends = [*range(0, n, size), n]
+    return list(map(slice, ends, ends[1:]))
 
 
 def growing_like(X):

@@ -112,9 +112,10 @@ class FeatureEngine(Engine):
         self.dtype, self.sparse = dtype, sparse
         self.counts, self.last_value, self.t = np.zeros(3, dtype=np.int64), 0.0, 0
 
-    def rows_at_once(self, *, is_watched):
-        """Return the number of rows for one call of `learn`."""
-        return min(self.chunk, BLOCK) if is_watched else self.chunk
+    @property
+    def watched_chunk(self):
+        """Number of rows for one call of `learn` if a callback follows it."""
+        return min(self.chunk, BLOCK)
 
     def learn(self, X, labels, draws=None, numbers=None, factors=None):
         """Learn from the rows of X with labels in {-1, 1}, (b,) or (M, b)."""
@@ -195,7 +196,7 @@ class FeatureDescentClassifier(OnlineClassifier):
         engine.loss, engine.eta = LOSSES[self.loss], self.eta
         return engine
 
-    def _coefficients(self):
+    def _shown_coefficients(self):
         """Set the attributes that hold counts, and return the coefficients of the decision function."""
         state = self._state
         self.n_mistakes_, self.n_updates_ = int(state.counts[MISTAKES]), int(state.counts[UPDATES])

@@ -106,7 +106,7 @@ class NystroemState(FeatureEngine):
         start, loss, eta = 0, self.loss, self.eta
         while start < len(weights) and self.descent is None and not self.counts[REFUSED]:
             rows = slice(start, start + BLOCK)
-            start += self._insert(loss, eta, X[rows], np.ascontiguousarray(y[:, rows]), weights[rows])
+            start += self._fill(loss, eta, X[rows], np.ascontiguousarray(y[:, rows]), weights[rows])
             if self.features.n_features == self.budget:
                 self._project()
         if start < len(weights) and not self.counts[REFUSED]:
@@ -115,7 +115,7 @@ class NystroemState(FeatureEngine):
             self.last_value = self.descent.learn(loss, eta, Z, y, weights[start:], self.counts, self.t)
             self.t += len(Z)
 
-    def _insert(self, loss, eta, X, y, weights):
+    def _fill(self, loss, eta, X, y, weights):
         """Learn from rows until the budget is full; return the number of rows learned."""
         b, n = len(weights), self.features.n_features
         rows = stacked([self.features.centers, X])
@@ -261,5 +261,5 @@ class NOGD(FeatureDescentClassifier):
         return NystroemState(kernel_of(self, X, weights), X, self.budget, rank, self._n_functions())
 
     def _publish(self):
-        self.dual_coef_ = self._coefficients()
+        self.dual_coef_ = self._shown_coefficients()
         self.n_support_ = self.support_vectors_.shape[0]

@@ -9,7 +9,7 @@ from numbers import Real
 from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.core.losses import sigmoid, softplus
-from klr_bench.estimators.core.parameters import COUNT, NUMBER, POSITIVE, Number, estimator, parameter
+from klr_bench.estimators.core.parameters import COUNT, NUMBER, POSITIVE, Interval, estimator, parameter
 from klr_bench.estimators.online.classifier import BY_RADIUS, RADIUS, OnlineClassifier, SeveralPasses
 from klr_bench.estimators.online.engine import rule
 from klr_bench.estimators.online.softmax import rule_of_many
@@ -100,7 +100,7 @@ class AuxiliaryKLR(OnlineClassifier):
     eta: float | str = parameter(POSITIVE, StrOptions({BY_RADIUS}), default=3.0)
     R: float = parameter(RADIUS, default=1e3)
     h: str = parameter(StrOptions(set(H)), default="log_gamma")
-    aux_gamma: float = parameter(Number(Real, 1, None, closed="left"), default=1.1)
+    aux_gamma: float = parameter(Interval(Real, 1, None, closed="left"), default=1.1)
     aux_delta: float = parameter(NUMBER, default=1.0)
     _: KW_ONLY
     average: bool = parameter("boolean", default=True)

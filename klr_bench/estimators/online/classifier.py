@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import KW_ONLY
-from itertools import chain
+from itertools import chain, repeat
 from numbers import Real
 from typing import Any
 
@@ -24,11 +24,11 @@ from klr_bench.estimators.core.parameters import (
     NUMBER,
     POSITIVE,
     SEED,
-    Number,
+    Interval,
     estimator,
     parameter,
 )
-from klr_bench.estimators.core.rows import in_layout, positive_places
+from klr_bench.estimators.core.rows import in_layout
 from klr_bench.estimators.online.engine import OnlineState
 from klr_bench.estimators.online.many import SharedFit, order_key
 from klr_bench.estimators.online.one_row import Published, row_by_row, short_way
@@ -36,7 +36,7 @@ from klr_bench.estimators.online.passes import default_passes, learn_in_order, r
 from klr_bench.estimators.online.softmax import SoftmaxState
 from klr_bench.protocols import FIRST
 
-RADIUS = Number(Real, 0, None, closed="right")
+RADIUS = Interval(Real, 0, None, closed="right")
 """Constraint of the radius of a ball, which may be infinite."""
 SHARED = ("kernel", "gamma", "degree", "coef0", "dtype", "n_epochs", "class_weight")
 """Parameters that learners sharing a pass must have in common."""
@@ -171,6 +171,12 @@ class OnlineClassifier(Classifier):
     """Largest number of passes if `n_epochs` is None."""
     _learns_softmax = False
     """Whether more than two classes have one update for all, with the logistic loss."""
+    _state = None
+    """The engine, or None before the first row."""
+    _complete = None
+    """Method that is called at the end of `fit` with validated rows and classes, or None."""
+    _n_again = 0
+    """Number of examples seen again in further passes."""
     _learn_row = None
     """Function that `short_way` returned after the last call of `partial_fit`, or None."""
 
@@ -192,20 +198,17 @@ class OnlineClassifier(Classifier):
         X, y, weights = self._first_rows(X, y, sample_weight)
         if not self.shuffle:
             warn_of_order(self, y)
-        places = positive_places(weights, len(y))
+        places = np.arange(len(y)) if weights is None else np.flatnonzero(weights)
         n = self._n_first = len(places)
-        n_passes = self._passes(n)
-        orders = (places[self._order(n)] for _ in range(n_passes))
-        first = next(orders)  # before the engine is made: both may draw random numbers
+        first = self._order(places)  # before the engine is made: both may draw random numbers
         learner = self._learning_from(X, y, weights, callback)
-        run_passes(*learner, chain([first], orders), merging=n_passes > 1, enough=self._passes_suffice)
+        orders = chain([first], map(self._order, repeat(places, self._passes(n) - 1)))
+        run_passes(*learner, orders, merging=self._passes(n) > 1, enough=self._passes_suffice)
         self._n_again = max(self._state.t - n, 0)
         self._publish()
-        self._complete(X, y)
+        if self._complete is not None:
+            self._complete(X, y)
         return self
-
-    def _complete(self, X, y):
-        """Do nothing; subclasses may override this method to act at the end of `fit`."""
 
     @available_if(has_rows)
     @row_by_row
@@ -224,7 +227,7 @@ class OnlineClassifier(Classifier):
         classes : array of shape (n_classes,), default=None
             All classes; required in the first call if y does not contain all of them.
         """
-        first = getattr(self, "_state", None) is None
+        first = self._state is None
         X, y, weights = self._next_rows(X, y, classes, sample_weight, first=first)
         if not len(y):
             return self
@@ -313,7 +316,8 @@ class OnlineClassifier(Classifier):
         """Return the first arguments of `run_passes` for rows X, classes y and their weights."""
         rows = rows_of(self, X)
         engine = self._state = self._engine(X, weights)
-        rows, labels = in_layout(rows, engine.sparse), self._signs(y)
+        rows = in_layout(rows, engine.sparse)
+        labels = np.searchsorted(self.classes_, y) if self._is_softmax() else self._signs(y)
 
         def report(t):
             self._publish()
@@ -328,14 +332,14 @@ class OnlineClassifier(Classifier):
         if t:
             self._publish()
             self._refuse(t, value)
-        if getattr(self, "_decided", None) is not None:  # of `Progressive`
-            self._note_decided()
+        if self._decided is not None:
+            self._decided.append(self._state.decided)
 
     def _publish(self):
         engine = self._state
-        coef = [engine.coefficients(i, average=self.average) for i in range(len(engine.row))]
-        self.dual_coef_ = np.array(coef) if self._has_many() else coef[0]
-        self.n_support_, self.n_updates_ = len(engine.support), engine.n_insertions()
+        coef = engine.coefficients(average=self.average)
+        self.dual_coef_ = coef if self._has_many() else coef[0]
+        self.n_support_, self.n_updates_ = len(engine.support), engine.n_insertions
         self.n_mistakes_, self.t_ = int(engine.functions["mistakes"].sum()), engine.t
         if self._learns_softmax and self._is_logistic():
             self.cumulative_loss_ = float(engine.functions["loss"][0])
@@ -346,16 +350,10 @@ class OnlineClassifier(Classifier):
             self._publish()
         return due
 
-    def _forget(self):
-        super()._forget()
-        self._state, self._n_again = None, 0
-
     def _dtypes(self):
-        return super()._dtypes() if self._state is None else self._state.dtype
-
-    def _signs(self, y):
-        """Return the labels as -1.0 and +1.0, or as class numbers 0, 1, ... for the softmax."""
-        return np.searchsorted(self.classes_, y) if self._is_softmax() else super()._signs(y)
+        if self._state is not None:
+            return self._state.dtype
+        return self.dtype or [np.float64, np.float32]
 
     def _scores(self, f):
         return f if self._is_softmax() else super()._scores(f)
@@ -385,9 +383,9 @@ class OnlineClassifier(Classifier):
         of_guessing = self._n_first * math.log(len(self.classes_))
         return self._step_size() * self._state.functions["loss"][0] > SUFFICIENT_LOSS * of_guessing
 
-    def _order(self, n):
-        """Return the order of n rows for one pass: a permutation, or their own without `shuffle`."""
-        return self._random.permutation(n) if self.shuffle else np.arange(n)
+    def _order(self, places):
+        """Return the order of rows for one pass: a permutation of their places, or these without `shuffle`."""
+        return self._random.permutation(places) if self.shuffle else places
 
     def _refuse(self, t, f):
         """Raise ValueError because learning from example number t produced a non-finite value."""

@@ -23,13 +23,13 @@ import numpy as np
 import scipy.sparse as sp
 from numba import boolean, float32, float64, from_dtype, int64, types, uint32
 
-from klr_bench.estimators.core.expansion import evaluate, expand
+from klr_bench.estimators.core.expansion import evaluate
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import softplus
 from klr_bench.estimators.core.operands import operands_of
 from klr_bench.estimators.core.rows import Growing, enlarged, growing_like
 from klr_bench.estimators.core.vectors import settled, tie_of_sums
-from klr_bench.estimators.online.state import FOLD_BELOW, Engine, grouped
+from klr_bench.estimators.online.state import FOLD_BELOW, Engine
 
 BLOCK = 256
 """Number of examples per block."""
@@ -46,9 +46,10 @@ FUNCTION = np.dtype(
         *((name, np.int64) for name in ("mistakes", "leading", "refused")),
     ]
 )
-"""State of a function f: the scale of its coefficients; the sum of the scales so far; ||f||^2; the last f(x), or log-odds
-of more than two classes; the sum of the logistic losses, each before its own step; the sum of the squared norms of the
-terms of f; the number of mistakes; the first non-zero coefficient; and the example that was refused, or 0."""
+"""State of a function f: the scale of its coefficients; the sum of the scales so far; ||f||^2; the last f(x), or the
+log-odds of more than two classes; the sum of the logistic losses, each before its own step; the sum of the squared
+norms of the terms of f; the number of mistakes; the first non-zero coefficient; and the example that was refused, or 0.
+"""
 FUNCTIONS = types.Array(from_dtype(FUNCTION), 1, "C")
 TINY = {np.dtype(real): float(np.finfo(real).tiny) for real in (np.float32, np.float64)}
 """Smallest normal number of each precision of the weights."""
@@ -113,8 +114,8 @@ def _recursion(
 
     row (n_learners,) gives the function of each learner: its record in `functions`, and its row in f (n_learners, b),
     the sums so far, without the scale, and in (coef, average, since, weights, inserted), the first `n_support` columns
-    of `terms` for earlier examples and `block` for those of the block.  A learner refuses an example if its rule answers
-    c = nan or something is not finite.
+    of `terms` for earlier examples and `block` for those of the block.  A learner refuses an example if its rule
+    answers c = nan or something is not finite.
 
     The rule gets f(x) = -1, 0 or 1 if f(x) is that up to a rounding error, which is a share of the root of the sum of
     the squared norms.
@@ -126,26 +127,26 @@ def _recursion(
     new_coef, new_average, new_since, new_weights, new_inserted = block
     for k in range(len(learners)):
         m = row[learners[k]]
-        if functions[m].refused or (k > 0 and row[learners[k - 1]] == m):
+        if functions[m]["refused"] or (k > 0 and row[learners[k - 1]] == m):
             continue
         last = k
         while last + 1 < len(learners) and row[learners[last + 1]] == m:
             last += 1
-        scale, scale_sum = functions[m].scale, functions[m].scale_sum
-        squared, squares = functions[m].squared, functions[m].squares
+        scale, scale_sum = functions[m]["scale"], functions[m]["scale_sum"]
+        squared, squares = functions[m]["squared"], functions[m]["squares"]
         radius, sums, labels, draws, weights_of = radii[k], f[m], y[learners[k]], u[learners[k]], factors[learners[k]]
         for i in range(begin[k], len(labels)):
             value = scale * sums[i]
             decided = settled(value, tie_of_sums(gram) * math.sqrt(squares * abs(diagonal[i])))
             insert, shrink, c = rule(labels[i], decided, draws[i], t + i + 1, parameters[k])
             insert, c = insert and weights_of[i] > 0.0, c * weights_of[i]
-            functions[m].last = value
+            functions[m]["last"] = value
             if not math.isfinite(value + c):
-                functions[m].refused = t + i + 1
+                functions[m]["refused"] = t + i + 1
                 break
             scale_sum += scale
-            functions[m].mistakes += labels[i] * decided <= 0.0
-            functions[m].loss += softplus(-labels[i] * value)
+            functions[m]["mistakes"] += labels[i] * decided <= 0.0
+            functions[m]["loss"] += softplus(-labels[i] * value)
             scale *= shrink
             squared *= shrink * shrink
             squares *= shrink * shrink
@@ -158,7 +159,7 @@ def _recursion(
                     later[j] += a * values[j]
                 squared = max(squared + 2.0 * shrink * c * value + c * c * diagonal[i], 0.0)
             if not math.isfinite(squared):
-                functions[m].refused = t + i + 1
+                functions[m]["refused"] = t + i + 1
                 break
             norm = math.sqrt(squared)
             while last > k and norm > radii[last]:
@@ -169,23 +170,31 @@ def _recursion(
                 _copy_row(terms, n_support, m, new)
                 _copy_row(block, len(labels), m, new)
                 f[new], functions[new] = f[m], functions[m]
-                functions[new].scale, functions[new].scale_sum = scale * radii[last] / norm, scale_sum
-                functions[new].squared = radii[last] * radii[last]
-                functions[new].squares = squares * (radii[last] / norm) ** 2
+                functions[new]["scale"], functions[new]["scale_sum"] = scale * radii[last] / norm, scale_sum
+                functions[new]["squared"] = radii[last] * radii[last]
+                functions[new]["squares"] = squares * (radii[last] / norm) ** 2
                 last -= 1
             if norm > radius:
                 scale *= radius / norm
                 squared = radius * radius
                 squares *= (radius / norm) ** 2
             if scale < FOLD_BELOW:
-                functions[m].leading = _fold(
-                    coef[m], average[m], since[m], weights[m], functions[m].leading, n_support, scale, scale_sum, tiny
+                functions[m]["leading"] = _fold(
+                    coef[m],
+                    average[m],
+                    since[m],
+                    weights[m],
+                    functions[m]["leading"],
+                    n_support,
+                    scale,
+                    scale_sum,
+                    tiny,
                 )
                 _fold(new_coef[m], new_average[m], new_since[m], new_weights[m], 0, i + 1, scale, scale_sum, tiny)
                 sums[i + 1 :] *= scale
                 scale, scale_sum = 1.0, 0.0
-        functions[m].scale, functions[m].scale_sum = scale, scale_sum
-        functions[m].squared, functions[m].squares = squared, squares
+        functions[m]["scale"], functions[m]["scale_sum"] = scale, scale_sum
+        functions[m]["squared"], functions[m]["squares"] = squared, squares
 
 
 def _keep_signature(real):
@@ -304,10 +313,12 @@ class Terms:
 class OnlineState(Engine):
     """Engine of online learners with the same examples and kernel, one or many.
 
-    Attributes: `groups`, their updates, as `grouped` returns them; `support` and `left`, the examples that any of them
+    Attributes: `groups`, their updates (see `use`); `support` and `left`, the examples that any of them
     has inserted, as rows and operands; `row`, `functions` and `terms`, as in `_recursion`; `numbers`, which rows the
     examples are; `t` examples seen, `averaged_from` before the average begins.
     """
+
+    chunk = watched_chunk = BLOCK
 
     def __init__(self, kernel, X, row=(0,)):
         """Initialize the state for rows with the layout, dtype and number of columns of X.
@@ -336,12 +347,17 @@ class OnlineState(Engine):
         return super().__getstate__() | {"terms": terms}  # without the spare columns
 
     def use(self, updates):
-        """Set the update rules and parameters of the learners."""
-        self.groups = grouped(updates)
+        """Set the `Update` of each learner.
 
-    def rows_at_once(self, *, is_watched):
-        """Return the number of rows for one call of `learn`."""
-        return BLOCK
+        `groups` becomes a list of (rule, learner indices, parameters, radii), where learners that differ only in their
+        radius are adjacent, by decreasing radius.
+        """
+        members, self.groups = {}, []
+        for i, update in enumerate(updates):
+            members.setdefault(update.rule, []).append((tuple(update.parameters), update.draws, -update.radius, i))
+        for rule_of_group, learners in members.items():
+            parameters, _, radii, numbers = map(np.array, zip(*sorted(learners), strict=True))
+            self.groups.append((rule_of_group, numbers, parameters.astype(float), -radii.astype(float)))
 
     def learn(self, X, y, u, numbers=None, factors=None):
         """Learn from the rows of X with labels y in {-1, 1} and uniform random numbers u.
@@ -361,7 +377,7 @@ class OnlineState(Engine):
         gram = np.ascontiguousarray(operands.values(left, right))
         n_rows, shape = max(self.row.tolist()) + 1, (len(self.row), b)
         terms, f = self.terms.arrays(n + b), np.zeros(shape)
-        f[:n_rows] = expand(operands, self.left.rows, self.terms.weights[:n_rows, :n], right)
+        f[:n_rows] = operands.expand(self.left.rows, self.terms.weights[:n_rows, :n], right)
         coef, average, since = np.zeros((3, *shape))
         block = coef, average, since, np.zeros(shape, X.dtype), np.zeros(shape, np.uint32)
         factors = np.ones(b) if factors is None else factors
@@ -378,7 +394,7 @@ class OnlineState(Engine):
         rows, n = self.operands.rows(X), len(self.numbers)
         left, right = self.operands.both(rows)
         terms = self.terms.arrays(n + 1)
-        f = expand(self.operands, self.left.rows, self.terms.weights[:, :n], right)
+        f = self.operands.expand(self.left.rows, self.terms.weights[:, :n], right)
         inserted = _learn_one(
             rule, parameters, radii, y, u, np.zeros((1, 1), X.dtype), self.operands.diagonal(rows), self.t, n, f, terms,
             self.functions, TINY[X.dtype],
@@ -407,10 +423,6 @@ class OnlineState(Engine):
             rows.keep(first)
         self.functions["leading"] = 0
 
-    def n_insertions(self):
-        """Return the number of insertions of support vectors, summed over all learners."""
-        return int(self.terms.inserted[self.row, : len(self.numbers)].sum())
-
     def _run(self, y, u, factors, gram, diagonal, f, terms, block, tiny):
         arguments = np.empty((3, *f.shape))
         arguments[0], arguments[1], arguments[2] = y, u, factors
@@ -420,6 +432,11 @@ class OnlineState(Engine):
                 rule, learners, parameters, radii, np.zeros_like(learners), y, u, factors, gram, diagonal, self.t,
                 len(self.numbers), self.row, f, terms, block, self.functions, tiny,
             )  # fmt: skip
+
+    @property
+    def n_insertions(self):
+        """Number of insertions of support vectors, summed over all learners."""
+        return int(self.terms.inserted[self.row, : len(self.numbers)].sum())
 
     @property
     def refused(self):
@@ -432,14 +449,14 @@ class OnlineState(Engine):
         failed = functions[np.argmax(functions["refused"] > 0)]
         return int(failed["refused"]), float(failed["last"])
 
-    def coefficients(self, i, *, average):
-        """Return the averaged or last coefficients of learner i for all support vectors."""
-        m, n, terms = self.row[i], len(self.numbers), self.terms
-        coef, function = terms.coef[m, :n], self.functions[m]
+    def coefficients(self, row=None, *, average):
+        """Return the averaged or last coefficients of all learners, or of some rows, (n, n_support)."""
+        m, n, terms = self.row if row is None else row, len(self.numbers), self.terms
+        coef, functions = terms.coef[m, :n], self.functions[m][:, None]
         if average:
-            total = terms.average[m, :n] + coef * (function["scale_sum"] - terms.since[m, :n])
+            total = terms.average[m, :n] + coef * (functions["scale_sum"] - terms.since[m, :n])
             return total / (self.t - self.averaged_from)
-        return coef * function["scale"]
+        return coef * functions["scale"]
 
     def decide(self, weights, X):
         """Evaluate k functions at the rows of X; return a float64 array of shape (k, n_samples).

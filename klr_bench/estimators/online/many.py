@@ -10,12 +10,19 @@ from sklearn.utils import column_or_1d
 
 from klr_bench.estimators.core.checks import distinct_labels, refuse_not_finite
 from klr_bench.estimators.core.kernels import kernel_of, rows_of
-from klr_bench.estimators.core.rows import positive_places
 from klr_bench.estimators.core.threads import single_threaded_blas
 from klr_bench.estimators.online import engine
 from klr_bench.estimators.online.passes import run_passes
-from klr_bench.estimators.online.state import shared_rows
 from klr_bench.protocols import declares
+
+
+def shared_rows(updates):
+    """Return the index of each learner's initial function, (n_learners,).
+
+    Learners that differ only in their radius share one.
+    """
+    rows = {}
+    return [rows.setdefault((update.rule, *update.parameters, update.draws), len(rows)) for update in updates]
 
 
 def _streams(learners):
@@ -119,7 +126,7 @@ class SharedFit:
         if len(first.classes_) > 2:
             message = f"a shared pass requires two classes, got {len(first.classes_)}; fit the learners one by one."
             raise ValueError(message)
-        self._places = positive_places(weights, len(y))
+        self._places = np.arange(len(y)) if weights is None else np.flatnonzero(weights)
         first._n_first = len(self._places)
         for learner in learners[1:]:
             learner.n_features_in_, learner.classes_ = first.n_features_in_, first.classes_
@@ -142,7 +149,7 @@ class SharedFit:
         rows, n_passes = rows_of(first, X), first._passes(first._n_first)
         self.state = engine.OnlineState(kernel_of(first, X, weights), rows, shared_rows(updates))
         self.state.use(updates)
-        orders = (self._order() for _ in range(n_passes))
+        orders = (self._common_order() for _ in range(n_passes))
         report = None if callback is None else lambda t: callback(self, t)
         with single_threaded_blas(first.n_jobs):
             run_passes(
@@ -152,13 +159,13 @@ class SharedFit:
         for learner, stream in zip(learners, self._streams, strict=True):
             learner._random.set_state(self._drawing[stream]._random.get_state())
 
-    def _order(self):
+    def _common_order(self):
         """Return the order of the rows for a pass.
 
         As in `random_sample`, one learner of each random stream draws what all would draw if they were fitted alone.
         """
-        order, *_ = [learner._order(len(self._places)) for learner in self._drawing]
-        return self._places[order]
+        order, *_ = [learner._order(self._places) for learner in self._drawing]
+        return order
 
     def random_sample(self, n):
         """Return uniform random numbers of shape (n_learners, n)."""
@@ -191,7 +198,7 @@ class SharedFit:
         X = self.learners[0]._validate(X, dtype=dtype)
         same = [(row, learner.average) for row, learner in zip(self.state.row, self.learners, strict=True)]
         distinct = {key: i for i, key in enumerate(same)}
-        weights = [self.state.coefficients(i, average=average) for (_, average), i in distinct.items()]
+        weights = [self.state.coefficients([row], average=average)[0] for row, average in distinct]
         with single_threaded_blas(self.learners[0].n_jobs):
             f = self.state.decide(np.array(weights, dtype=dtype), X)
         return f[[list(distinct).index(key) for key in same]].T

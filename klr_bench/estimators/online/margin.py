@@ -9,7 +9,7 @@ from numbers import Real
 from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.core.losses import sigmoid
-from klr_bench.estimators.core.parameters import COUNT, Number, estimator, parameter
+from klr_bench.estimators.core.parameters import COUNT, Interval, estimator, parameter
 from klr_bench.estimators.online.classifier import BY_RADIUS, RADIUS, OnlineClassifier, SeveralPasses
 from klr_bench.estimators.online.engine import rule
 from klr_bench.estimators.online.softmax import rule_of_many
@@ -70,7 +70,7 @@ class MarginKLR(OnlineClassifier):
     (True, 73, 1600)
     """
 
-    eta: float | str = parameter(Number(Real, 0, 2, closed="neither"), StrOptions({BY_RADIUS}), default=1.0)
+    eta: float | str = parameter(Interval(Real, 0, 2, closed="neither"), StrOptions({BY_RADIUS}), default=1.0)
     R: float = parameter(RADIUS, default=1e3)
     _: KW_ONLY
     average: bool = parameter("boolean", default=True)

@@ -54,13 +54,14 @@ def learn_in_order(engine, X, labels, random, factors, check, callback, order=No
     The arguments are those of `run_passes`; `order` None is that of X, in which no row is known to come again.
     """
     n = X.shape[0] if order is None else len(order)
-    size = engine.rows_at_once(is_watched=callback is not None)
+    size = engine.chunk if callback is None else engine.watched_chunk
     for start in range(0, n, size):
         block = slice(start, min(start + size, n))
         rows = block if order is None else order[block]
         draws = random.random_sample(block.stop - start)
-        of_draws, of_steps = (None if values is None else values[..., rows] for values in factors)
-        draws = draws if of_draws is None else draws * of_draws
+        of_draws, of_steps = factors
+        draws = draws if of_draws is None else draws * of_draws[..., rows]
+        of_steps = None if of_steps is None else of_steps[..., rows]
         engine.learn(X[rows], labels[..., rows], draws, None if order is None else rows, of_steps)
         check()
         if callback is not None and callback(engine.t):

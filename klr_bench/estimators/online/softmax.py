@@ -57,7 +57,13 @@ def _recursion(
     new_coef, new_average, new_since, new_weights, new_inserted = block
     n_classes, first = len(f), functions[0]
     values, direction = np.empty(n_classes), np.empty(n_classes)
-    scale, scale_sum, squared, z, loss = first.scale, first.scale_sum, first.squared, first.last, first.loss
+    scale, scale_sum, squared, z, loss = (
+        first["scale"],
+        first["scale_sum"],
+        first["squared"],
+        first["last"],
+        first["loss"],
+    )
     for i in range(len(y)):
         right, largest, total = y[i], -math.inf, 0.0
         for k in range(n_classes):
@@ -74,10 +80,10 @@ def _recursion(
         insert, c = rule(z, length, u[i], parameters)
         insert, c = insert and factors[i] > 0.0, c * factors[i]
         if not math.isfinite(z + c):
-            first.refused = t + i + 1
+            first["refused"] = t + i + 1
             break
         scale_sum += scale
-        first.mistakes += values[right] <= largest
+        first["mistakes"] += values[right] <= largest
         loss += softplus(-z)
         if insert:
             for k in range(n_classes):
@@ -89,7 +95,7 @@ def _recursion(
             squared += 2.0 * c * np.sum(direction * values) + c * c * length * length * diagonal[i]
             squared = max(squared, 0.0)
         if not math.isfinite(squared):
-            first.refused = t + i + 1
+            first["refused"] = t + i + 1
             break
         norm = math.sqrt(squared)
         if norm > radius:
@@ -97,15 +103,23 @@ def _recursion(
             squared = radius * radius
         if scale < FOLD_BELOW:
             for k in range(n_classes):
-                functions[k].leading = _fold(
-                    coef[k], average[k], since[k], weights[k], functions[k].leading, n_support, scale, scale_sum, tiny
+                functions[k]["leading"] = _fold(
+                    coef[k],
+                    average[k],
+                    since[k],
+                    weights[k],
+                    functions[k]["leading"],
+                    n_support,
+                    scale,
+                    scale_sum,
+                    tiny,
                 )
                 _fold(new_coef[k], new_average[k], new_since[k], new_weights[k], 0, i + 1, scale, scale_sum, tiny)
                 f[k, i + 1 :] *= scale
             scale, scale_sum = 1.0, 0.0
     for function in functions:
-        function.scale, function.scale_sum, function.squared = scale, scale_sum, squared
-        function.last, function.loss = z, loss
+        function["scale"], function["scale_sum"], function["squared"] = scale, scale_sum, squared
+        function["last"], function["loss"] = z, loss
 
 
 class SoftmaxState(engine.OnlineState):
@@ -122,6 +136,7 @@ class SoftmaxState(engine.OnlineState):
             self.t, len(self.numbers), f, terms, block, self.functions, tiny,
         )  # fmt: skip
 
+    @property
     def n_insertions(self):
-        """Return the number of insertions, counting each one only once for all classes."""
+        """Number of insertions, counting each one only once for all classes."""
         return int(self.terms.inserted[0, : len(self.numbers)].sum())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,37 +71,6 @@ class Update(NamedTuple):
     draws: int = 0
 
 
-def _key_without_radius(update):
-    return id(update.rule), *update.parameters, update.draws
-
-
-def grouped(updates):
-    """Group the `Update` objects of several learners by their update rule.
-
-    Returns a list of (rule, learner indices, parameters, radii).
-
-    Learners that differ only in their radius are adjacent, by decreasing radius.
-    """
-    order = sorted(range(len(updates)), key=lambda i: (_key_without_radius(updates[i]), -updates[i].radius))
-    groups = []
-    for _, group in groupby(order, key=lambda i: id(updates[i].rule)):
-        numbers = list(group)
-        parameters, radii = ([updates[i][field] for i in numbers] for field in (1, 2))
-        groups.append(
-            (updates[numbers[0]].rule, np.array(numbers), np.array(parameters, float), np.array(radii, float))
-        )
-    return groups
-
-
-def shared_rows(updates):
-    """Return the index of each learner's initial row in the coefficient matrix.
-
-    Learners that differ only in their radius share a row; the shape is (n_learners,).
-    """
-    rows = {}
-    return [rows.setdefault(_key_without_radius(update), len(rows)) for update in updates]
-
-
 class Engine:
     """Base class of engines: what a learner knows so far, and how it learns from more rows.
 
@@ -113,6 +81,8 @@ class Engine:
     `support`, the support vectors; and `sparse`, whether rows come as CSR.
     """
 
+    chunk, watched_chunk = CHUNK, BLOCK
+    """Number of rows for a call of `learn`, in general and if a callback follows it."""
     UNSTORED = ("groups", "update", "strategy")
     """Compiled rules, which a learner sets again."""
 
@@ -123,10 +93,6 @@ class Engine:
     def dtype(self):
         """Precision of the rows."""
         return self.support.dtype
-
-    def rows_at_once(self, *, is_watched):
-        """Return the number of rows for a call of `learn`, smaller if a callback follows it."""
-        return BLOCK if is_watched else CHUNK
 
     def failure(self):
         """Return `refused` and `last_value`."""
@@ -172,10 +138,9 @@ class BlockState(Engine):
         """1-based index of the example at which f(x) was not finite, or 0 if there was none."""
         return int(self.counts[REFUSED])
 
-    @property
-    def last_value(self):
-        """The most recently computed decision value f(x)."""
-        return self.scalars[LAST]
+    def failure(self):
+        """Return `refused` and the most recently computed decision value f(x)."""
+        return int(self.counts[REFUSED]), self.scalars[LAST]
 
     def _slots(self):
         return slice(0, self.counts[N])

@@ -118,7 +118,7 @@ class ApproximateKernelLR(KernelClassifier):
         options = {} if weights is None else {f"{type(model).__name__.lower()}__sample_weight": weights}
         is_moved = self.features == "nystroem" and self.kernel == "rbf" and not sp.issparse(X)
         self.origin_ = X.mean(axis=0, dtype=np.float64).astype(X.dtype) if is_moved else None
-        self.pipeline_: Pipeline = make_pipeline(self._feature_map(X, weights), model)
+        self.pipeline_: Pipeline = make_pipeline(self._approximation(X, weights), model)
         self.pipeline_.fit(self._moved(X), y, **options)
         self.n_iter_ = int(np.max(self.pipeline_[-1].n_iter_))
         return self
@@ -157,7 +157,7 @@ class ApproximateKernelLR(KernelClassifier):
             return X
         return (X.toarray() if sp.issparse(X) else X) - self.origin_
 
-    def _feature_map(self, X: Any, weights: Any) -> Any:
+    def _approximation(self, X: Any, weights: Any) -> Any:
         gamma = gamma_of(self.gamma, X, weights)
         if self.features == "fourier":
             frequencies, instead = f"n_components={self.n_components} frequencies", "use features='nystroem'"

@@ -113,7 +113,7 @@ class PrototypeClassifier(Classifier):
     def _dtypes(self):
         return super()._dtypes() if self.dtype is None else self.dtype
 
-    def _check(self, X):
+    def _check_settings(self, X):
         if self.lazy and (self.kernel != "rbf" or not sp.issparse(X)):
             message = (
                 f"lazy=True requires kernel='rbf' and a CSR matrix, got kernel={self.kernel!r} and {type(X).__name__}."
@@ -146,7 +146,7 @@ class PrototypeClassifier(Classifier):
             raise ValueError(message)
         return rows, held_out
 
-    def _start(self, rows, random):
+    def _first_point(self, rows, random):
         """Create the model and return its initial parameter vector."""
         n, d = rows.X.shape
         M = 1 if len(self.classes_) == 2 else len(self.classes_)

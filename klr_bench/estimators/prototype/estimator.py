@@ -21,7 +21,7 @@ from klr_bench.estimators.core.parameters import (
     POSITIVE,
     SEED,
     VERBOSE,
-    Number,
+    Interval,
     estimator,
     parameter,
 )
@@ -171,7 +171,7 @@ class PrototypeKLR(PrototypeClassifier):
     learning_rate: float = parameter(POSITIVE, default=0.1)
     batch_size: int | None = parameter(COUNT, None, default=128)
     lazy: bool = parameter("boolean", default=False)
-    validation_fraction: float = parameter(Number(Real, 0, 1, closed="left"), default=0.0)
+    validation_fraction: float = parameter(Interval(Real, 0, 1, closed="left"), default=0.0)
     tol: float = parameter(NOT_NEGATIVE, default=1e-4)
     max_iter: int = parameter(COUNT, default=100)
     kernel: str = parameter(StrOptions(set(KERNELS)), default="rbf")
@@ -205,10 +205,10 @@ class PrototypeKLR(PrototypeClassifier):
             If parameters or data are refused, such as more prototypes than rows, or lazy=True with dense rows.
         """
         X, y, weights = self._first_rows(X, y, sample_weight)
-        self._check(X)
+        self._check_settings(X)
         random = check_random_state(self.random_state)
         rows, held_out = self._rows(X, y, weights, random)
-        x = self._start(rows, random)
+        x = self._first_point(rows, random)
         self.n_iter_, self.converged_, callback = 0, False, verbose_callback(self, callback)
         self._publish(x)
         if callback is None or not callback(self, 0):
