@@ -54,6 +54,6 @@ def given_weights(estimator):
 
 
 def weighted(estimator, X):
-    """Return X, or if the estimator has weights of its features, X with its columns multiplied by them."""
+    """Multiply the columns of X by the weights of the features, if the estimator has any."""
     weights = vars(estimator).get("feature_weights_")
     return X if weights is None else with_scaled_columns(X, weights)

@@ -84,7 +84,7 @@ def estimator(cls: Class) -> Class:
 
 
 class Shared:
-    """Descriptions of parameters that many classes have, and of the fitted attributes that belong to them.
+    """Descriptions of parameters that many classes have, and of their fitted attributes.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Base class of online kernel learners that limit the number of support vectors or change earlier ones."""
+"""Base class of online kernel learners with a budget of support vectors."""
 
 from __future__ import annotations
 

@@ -262,7 +262,7 @@ class OnlineClassifier(Classifier):
         return n_samples * self._passes(n_samples), FIRST
 
     def progress(self):
-        """Return a dict with the metrics to store at a checkpoint: support vectors, and the softmax learners' loss."""
+        """Return a dict with the metrics to store at a checkpoint."""
         return {"n_support": self.n_support_} | self._losses()
 
     def summary(self):
@@ -384,7 +384,7 @@ class OnlineClassifier(Classifier):
         return self._step_size() * self._state.functions["loss"][0] > SUFFICIENT_LOSS * of_guessing
 
     def _order(self, places):
-        """Return the order of rows for one pass: a permutation of their places, or these without `shuffle`."""
+        """Return the places of the rows in the order of one pass."""
         return self._random.permutation(places) if self.shuffle else places
 
     def _refuse(self, t, f):

@@ -286,7 +286,7 @@ def _merge(numbers, sums, terms, tiny):
 
 
 class Terms:
-    """Coefficients of n functions, in matrices with one column per support vector, and spare columns.
+    """Matrices with one row per function, one column per support vector, and spare columns.
 
     Attributes: `coef`, without the scale; `average`, the sum of the coefficients up to `since`, a sum of scales;
     `weights`, the coefficients in the kernel's precision; `inserted`, how often an example was inserted.
