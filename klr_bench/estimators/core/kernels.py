@@ -90,7 +90,8 @@ class Kernel:
 def kernel_of(estimator, X, weights=None):
     """Return the kernel of an estimator for training rows.
 
-    A gamma given by name is computed from the rows X (n, d), which have the weights (n,), or None for 1.  Features whose weight is 0 do not count for gamma, and the others are centered first if features have weights.
+    A gamma given by name is computed from the rows X (n, d), which have the weights (n,), or None for 1.  Features
+    whose weight is 0 do not count, and the others are centered first if features have weights.
     """
     if estimator.kernel == PRECOMPUTED:
         return Kernel(PRECOMPUTED, matrix=X)
