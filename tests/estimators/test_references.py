@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 import klr_bench
+from klr_bench.estimators.budget.base import BudgetClassifier
 from klr_bench.estimators.features.base import FeatureDescentClassifier
-from klr_bench.estimators.online.budget import BudgetClassifier
 from klr_bench.estimators.online.classifier import OnlineClassifier
 from tests.estimators.budget.test_budget import CASES as BUDGET_CASES
 from tests.estimators.budget.test_budget import UNLIMITED

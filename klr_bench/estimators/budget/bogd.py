@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
+from klr_bench.estimators.budget.base import BudgetClassifier, refuse_growth
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.parameters import NOT_NEGATIVE, POSITIVE, estimator, parameter
-from klr_bench.estimators.online.budget import BudgetClassifier, refuse_growth
 from klr_bench.estimators.online.state import SCALE, SUM, Update
 from klr_bench.estimators.online.strategies import FIRST, N, decide, drop, enter, shrink, strategy
 

@@ -6,6 +6,7 @@ import math
 
 from sklearn.utils._param_validation import StrOptions
 
+from klr_bench.estimators.budget.base import BudgetClassifier
 from klr_bench.estimators.budget.merging import MergingState
 from klr_bench.estimators.budget.projecting import ProjectingState
 from klr_bench.estimators.core.jit import compiled
@@ -13,7 +14,6 @@ from klr_bench.estimators.core.kernels import kernel_of
 from klr_bench.estimators.core.losses import LOSSES, derivative
 from klr_bench.estimators.core.parameters import POSITIVE, estimator, parameter
 from klr_bench.estimators.core.vectors import tie
-from klr_bench.estimators.online.budget import BudgetClassifier
 from klr_bench.estimators.online.state import SCALE, T, Update
 from klr_bench.estimators.online.strategies import EVER, FIRST, N, decide, drop, enter, shrink, strategy
 

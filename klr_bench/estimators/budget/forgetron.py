@@ -6,9 +6,9 @@ import math
 
 from sklearn.utils._param_validation import StrOptions
 
+from klr_bench.estimators.budget.base import BudgetClassifier
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.parameters import estimator, parameter
-from klr_bench.estimators.online.budget import BudgetClassifier
 from klr_bench.estimators.online.state import MISTAKES, SCALE, Update
 from klr_bench.estimators.online.strategies import (
     MEMORY,

@@ -6,9 +6,9 @@ import math
 
 from sklearn.utils._param_validation import StrOptions
 
+from klr_bench.estimators.budget.base import BudgetClassifier, refuse_growth
 from klr_bench.estimators.core.losses import LOSSES, derivative
 from klr_bench.estimators.core.parameters import NOT_NEGATIVE, POSITIVE, estimator, parameter
-from klr_bench.estimators.online.budget import BudgetClassifier, refuse_growth
 from klr_bench.estimators.online.state import Update
 from klr_bench.estimators.online.strategies import TURNS, N, decide, drop, enter, shrink, strategy
 

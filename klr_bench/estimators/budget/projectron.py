@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from klr_bench.estimators.budget.base import BudgetClassifier
 from klr_bench.estimators.budget.projection import ProjectionState
 from klr_bench.estimators.core.kernels import kernel_of
 from klr_bench.estimators.core.parameters import POSITIVE, estimator, parameter
-from klr_bench.estimators.online.budget import BudgetClassifier
 
 
 @estimator

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from klr_bench.estimators.budget.base import BudgetClassifier
 from klr_bench.estimators.core.parameters import estimator
-from klr_bench.estimators.online.budget import BudgetClassifier
 from klr_bench.estimators.online.state import Update
 from klr_bench.estimators.online.strategies import N, decide, drop, enter, strategy
 

@@ -65,6 +65,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
     """Values f(x) during a call of `partial_fit_scores`, as a list of arrays; otherwise None."""
     _fit_classes = fit_classes
     """Method that fits the learners in `estimators_`."""
+    _keeps_rows = False
+    """Whether rows of weight 0 are kept because something besides a kernel matrix refers to rows by index."""
     _any_scale = False
     """Whether the squares of the values of X may overflow or underflow."""
 
@@ -219,8 +221,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
         """Remove the rows of weight 0; return the other rows, their labels, and their weights.
 
         The weights (n,) are those of the rows times those of their classes, or None if there are none.  If X is the
-        `whole` of the data, each class needs a positive weight.  If `_keeps_rows()` is true, no row is removed, and
-        weights can be 0.
+        `whole` of the data, each class needs a positive weight.  If something refers to rows by index, no row is
+        removed, and weights can be 0.
         """
         if not whole:
             refuse_balanced(self)
@@ -232,14 +234,10 @@ class Classifier(ClassifierMixin, BaseEstimator):
             return X, y, weights
         if whole:
             refuse_weightless(self, weights, y)
-        if self._keeps_rows():
+        if self._keeps_rows or getattr(self, "kernel", None) == PRECOMPUTED:
             return X, y, weights
         rows = np.flatnonzero(weights)
         return X[rows], y[rows], weights[rows]
-
-    def _keeps_rows(self):
-        """Return True if something refers to rows by index, such as columns of a kernel matrix."""
-        return getattr(self, "kernel", None) == PRECOMPUTED
 
     def _dtypes(self):
         return getattr(self, "dtype", None) or [np.float64, np.float32]

@@ -110,10 +110,10 @@ class KernelClassifierCV(KernelClassifier):
         ValueError
             If parameters or data are refused, or a class is missing in the training rows of a fold.
         """
-        begun = time.monotonic()
+        begun, self._keeps_rows = time.monotonic(), self._has_own_folds()
         X, y, weights = self._first_rows(X, y, sample_weight)
         self._seed = self.random_state if isinstance(self.random_state, Integral) else self._random.randint(SEEDS)
-        codes = np.searchsorted(self.classes_, y)
+        codes, self._n_rows = np.searchsorted(self.classes_, y), len(y)
         shares = np.ones(len(y)) if weights is None else weights
         folds = self._folds(X, codes, shares)
         grids = {name: self._values(of, name, default) for of, (name, default) in self._grids.items()}
@@ -171,9 +171,6 @@ class KernelClassifierCV(KernelClassifier):
             )
             raise InvalidParameterError(message)
         return values
-
-    def _keeps_rows(self):
-        return super()._keeps_rows() or self._has_own_folds()
 
     def _has_own_folds(self):
         """Return True if the folds are given by the user, for all rows."""

@@ -114,6 +114,8 @@ class SparseBatchConfidenceWeighted(WeightedSolver):
     r: float | None = parameter(POSITIVE, None, default=None)
     memory_limit: float = parameter(POSITIVE, default=4000.0)
 
+    _regularizes_variance = True
+
     @checked_fit
     @one_vs_rest
     def fit(self, X, y, sample_weight=None, callback=None):
@@ -147,11 +149,9 @@ class SparseBatchConfidenceWeighted(WeightedSolver):
             self._learn(X, self._signs(y), self._row_costs(len(y), weights), callback)
         return self
 
-    def _forget(self):
-        super()._forget()
-        self.n_batches_, self._groups = 0, []
-
     def _learn(self, X, signs, C, callback):
+        if "n_batches_" not in vars(self):
+            self.n_batches_, self._groups = 0, []
         columns, X = occurring(X, [j for features, *_ in self._groups for j in features])
         problem = Subproblem(X, signs, C, self.q, self.sigma, self._precisions(C))
         for features, inverse, u in self._groups:
@@ -189,6 +189,8 @@ class SparseBatchConfidenceWeighted(WeightedSolver):
         return self.progress() | {"n_iter": int(np.max(self.n_iter_))}
 
     def _precisions(self, C):
+        if not self._regularizes_variance:
+            return None
         return C if self.r is None else C / (self.C * self.r)
 
     def _group_size(self):
@@ -248,5 +250,4 @@ class FeatureGeneratingMachine(SparseBatchConfidenceWeighted):
     C: float = parameter(POSITIVE, default=10.0)
     r: None = fixed(None)
 
-    def _precisions(self, C):
-        return None
+    _regularizes_variance = False

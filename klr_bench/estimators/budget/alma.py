@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY
 from typing import Any
 
+from klr_bench.estimators.budget.base import MANY, BudgetClassifier, Unlimited
 from klr_bench.estimators.core.kernels import ANY_KERNEL
 from klr_bench.estimators.core.parameters import POSITIVE, SHARE, estimator, fixed, parameter
-from klr_bench.estimators.online.budget import MANY, BudgetClassifier, Unlimited
 from klr_bench.estimators.online.state import Update
 from klr_bench.estimators.online.strategies import EVER, FIRST, SQUARED, N, decide, enter, shrink, strategy
 
