@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from scipy.special import stdtrit
+
 from klr_bench.metrics.metric import Metric
 from klr_bench.report.measured import Entry
 from klr_bench.report.papers.model import Cause, Printed
@@ -45,13 +47,17 @@ MARKS = {Verdict.STATISTICAL: "~", Verdict.UNEXPLAINED: "*"}
 BY_SIGN = {sign: verdict for verdict, sign in MARKS.items()} | {"]": Verdict.EXPLAINED}
 """Verdict on a printed number, by the last character of its mark."""
 POINT, SHARE = 0.01, 0.04
-"""Differences that agree statistically with a number printed without a spread: absolute and relative."""
+"""Absolute and relative differences that agree statistically where neither side has a spread."""
+LEVEL = 0.05
+"""Level of the tests of means without a published spread, and of standard deviations."""
 RELATIVE = ("nonzero_fraction", "n_iter_ratio")
 """Percentages that are compared relatively, because a point is a large difference for a small share."""
 MEANINGS = {
     Verdict.EXACT.value: "the measured mean differs from the published one by at most half a unit of its last digit",
     Verdict.STATISTICAL.value: "the difference is at most two published standard deviations or two standard errors; if "
-    "the paper prints no spread, at most one point for accuracies and error rates, or 4 % of other numbers",
+    "the paper prints no spread, the published number is in the 95 % prediction interval of the measured repeats, widened "
+    "by the rounding of its last digit; with one measured repeat, the difference is at most one point for accuracies and "
+    "error rates, or 4 % of other numbers",
     Verdict.EXPLAINED.value: "a larger difference, and an experiment demonstrates the cause",
     Verdict.UNEXPLAINED.value: "a larger difference without a known cause",
     Verdict.NOT_COMPARED.value: "training times, results on other data, and numbers without a measured counterpart",
@@ -81,11 +87,18 @@ def tolerance(entry: Entry, printed: Printed, printed_repeats: int | None) -> fl
     With a published standard deviation s' over n' repeats it is 2 max(s', sqrt(s^2 / n + s'^2 / n')), where s is the
     standard deviation over the n measured repeats, or s' if there is only one. A published 0.0 counts as half a unit
     of its last digit.
+
+    Without it, the published number is regarded as the mean of n' repeats (one if the paper does not say) that vary
+    like ours: t s sqrt(1 / n' + 1 / n) plus half a unit of the last digit, with the 97.5 % quantile t of Student's
+    distribution with n - 1 degrees of freedom.  With a single measured repeat, a fixed difference is accepted.
     """
     if printed.spread is not None:
         spread = printed.spread or printed.half_unit
         measured_spread = spread if entry.std is None else entry.std
         return 2 * max(spread, math.sqrt(measured_spread**2 / max(entry.n, 1) + spread**2 / (printed_repeats or 1)))
+    if entry.std is not None:
+        quantile = float(stdtrit(entry.n - 1, 1 - LEVEL / 2))
+        return quantile * entry.std * math.sqrt(1 / (printed_repeats or 1) + 1 / entry.n) + printed.half_unit
     is_percentage = printed.unit in ("percent", "fraction") and printed.metric not in RELATIVE
     return POINT if is_percentage else SHARE * abs(printed.value)
 
