@@ -11,7 +11,8 @@ from papers import reproductions
 from scipy.stats import wilcoxon
 
 from klr_bench.report.load import load_results
-from klr_bench.report.papers.verdicts import CALIBRATED, Verdict, counts
+from klr_bench.report.papers.scoreboard import AGREE, CALIBRATED, COMPARED, NUMBERS, POWER, apart, counts
+from klr_bench.report.papers.verdicts import Kind, Verdict
 
 PROJECT = tomllib.loads((Path(__file__).resolve().parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 REPOSITORY = PROJECT.get("urls", {}).get("Repository", "")
@@ -36,18 +37,17 @@ def facts_of_docs(reference: Path) -> dict[str, str]:
 
 
 def published(reference: Path) -> str:
-    """Return how many published numbers agree, differ, and are not compared."""
-    by_paper = pd.DataFrame([counts(reproduction.matches) for reproduction in reproductions(reference)])
-    n = by_paper.sum()
-    printed, exact, statistical = n["numbers"], n[Verdict.EXACT.value], n[Verdict.STATISTICAL.value]
-    compared, agree = printed - n[Verdict.NOT_COMPARED.value], exact + statistical
+    """Return how many published results agree, with and without power, differ, and are counted apart."""
+    matches = [match for reproduction in reproductions(reference) for match in reproduction.matches]
+    n, others = counts(matches), apart(matches)
+    beside = ", ".join(f"{count} {name}" for kind in Kind if (count := others.get(name := kind.value)))
     return (
-        f"Of {printed:,} printed numbers, {compared:,} can be compared, and {agree:,} of these "
-        f"({100 * agree / compared:.0f}{NO_BREAK}%) agree: {exact:,} to the last digit, {statistical:,} within the "
-        "spreads. "
+        f"The papers print {n[NUMBERS]:,} numbers. {n[COMPARED]:,} results of these can be compared, and {n[AGREE]:,} "
+        f"({100 * n[AGREE] / n[COMPARED]:.0f}{NO_BREAK}%) agree, {n[POWER]:,} with power: the published number would "
+        "not agree with most other methods of its table. "
         f"{n[Verdict.EXPLAINED.value]:,} differ for a demonstrated cause, {n[Verdict.UNEXPLAINED.value]:,} for no "
-        f"known one. {n[CALIBRATED]:,} of the compared numbers depend on a setting that the paper leaves open, and "
-        "that was chosen to match them."
+        f"known one. {n[CALIBRATED]:,} of the compared results depend on a setting that the paper leaves open, and "
+        f"that was chosen to match them. Counted apart: {beside} that agree."
     )
 
 

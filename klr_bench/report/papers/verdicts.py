@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from scipy.special import stdtrit
 
@@ -38,10 +37,25 @@ class NotCompared(Enum):
     NOT_RUN = "not run"
 
 
-CALIBRATED = "calibrated"
-SCOREBOARD = ("numbers", *(verdict.value for verdict in Verdict), CALIBRATED)
-"""The columns of the scoreboard."""
+class Kind(Enum):
+    """What a published number is; only results are in the headline."""
+
+    RESULT = "results"
+    FACT = "facts"
+    IDENTITY = "identities"
+    DUPLICATE = "duplicates"
+
+
+class Others(NamedTuple):
+    """How many of the other methods of a table, on the same data set, a published number would agree with."""
+
+    agreeing: int
+    compared: int
+
+
+AGREE = (Verdict.EXACT, Verdict.STATISTICAL)
 CALIBRATED_MARK = "§"
+WEAK_MARK = "°"
 MARKS = {Verdict.STATISTICAL: "~", Verdict.UNEXPLAINED: "*"}
 """Marks printed after a number; an explained difference is marked by the index of its cause."""
 BY_SIGN = {sign: verdict for verdict, sign in MARKS.items()} | {"]": Verdict.EXPLAINED}
@@ -52,19 +66,6 @@ LEVEL = 0.05
 """Level of the tests of means without a published spread, and of standard deviations."""
 RELATIVE = ("nonzero_fraction", "n_iter_ratio")
 """Percentages that are compared relatively, because a point is a large difference for a small share."""
-MEANINGS = {
-    Verdict.EXACT.value: "the measured mean differs from the published one by at most half a unit of its last digit",
-    Verdict.STATISTICAL.value: "the difference is at most two published standard deviations or two standard errors; if "
-    "the paper prints no spread, the published number is in the 95 % prediction interval of the measured repeats, widened "
-    "by the rounding of its last digit; with one measured repeat, the difference is at most one point for accuracies and "
-    "error rates, or 4 % of other numbers",
-    Verdict.EXPLAINED.value: "a larger difference, and an experiment demonstrates the cause",
-    Verdict.UNEXPLAINED.value: "a larger difference without a known cause",
-    Verdict.NOT_COMPARED.value: "training times, results on other data, and numbers without a measured counterpart",
-    CALIBRATED: "compared numbers, marked by §, for which a setting that the paper does not state was chosen to agree "
-    "with them",
-}
-"""Definitions of verdicts and of calibrated numbers."""
 
 
 def verdict_of(entry: Entry, printed: Printed, metric: Metric | None, printed_repeats: int | None) -> Verdict:
@@ -111,31 +112,4 @@ def marks_of(causes: Iterable[Cause]) -> dict[str, str]:
 def mark_of(match: Match, causes: Mapping[str, str]) -> str:
     """Return the mark printed after a number; `causes` maps explanations to their marks."""
     mark = causes[match.reason] if match.verdict is Verdict.EXPLAINED else MARKS.get(match.verdict, "")
-    return (CALIBRATED_MARK if match.is_calibrated else "") + mark
-
-
-def mark_sentences(verdicts: Iterable[Verdict]) -> list[str]:
-    """Return sentences that explain the marks of the given verdicts."""
-    verdicts = set(verdicts)
-    sentences = (
-        [f"~ {Verdict.STATISTICAL.value}: {MEANINGS[Verdict.STATISTICAL.value]}."]
-        if Verdict.STATISTICAL in verdicts
-        else []
-    )
-    if verdicts & {Verdict.UNEXPLAINED, Verdict.EXPLAINED}:
-        sentences.append("* differs, unexplained; [1] differs, with the cause below.")
-    return sentences
-
-
-def counts(matches: Sequence[Match]) -> dict[str, int]:
-    """Return one row of the scoreboard, keyed by column."""
-    verdicts = Counter(one.verdict.value for one in matches)
-    by_verdict = {verdict.value: verdicts[verdict.value] for verdict in Verdict}
-    return {"numbers": len(matches)} | by_verdict | {CALIBRATED: sum(one.is_calibrated for one in matches)}
-
-
-def not_compared_sentence(matches: Iterable[Match]) -> str:
-    """Return a sentence on why numbers are not compared, or "" if all are compared."""
-    reasons = Counter(one.not_compared for one in matches if one.not_compared)
-    parts = [f"{reasons[reason]:,} {reason.value}" for reason in NotCompared if reasons[reason]]
-    return f"Not compared: {', '.join(parts)}." if parts else ""
+    return (CALIBRATED_MARK if match.is_calibrated else "") + mark + (WEAK_MARK if match.is_weak else "")
