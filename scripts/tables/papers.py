@@ -11,13 +11,13 @@ from klr_bench.report.paper_pages import numbers_and_claims
 from klr_bench.report.papers.claims import FAILS, HOLDS, NOT_JUDGED
 from klr_bench.report.papers.reading import paper_files
 from klr_bench.report.papers.reproduction import Reproduction
-from klr_bench.report.papers.scoreboard import CALIBRATED, HEADLINE, NUMBERS, apart, counts
+from klr_bench.report.papers.scoreboard import CALIBRATED, HEADLINE, apart, counts
 from klr_bench.report.papers.verdicts import Verdict
 
 
 def scoreboard(results_dir: Path) -> dict[str, str]:
     """Return the counts of verdicts on results and claims, with one row per paper."""
-    return {"scoreboard": _scoreboard(results_dir, "{reference}", [NUMBERS, *HEADLINE, Verdict.NOT_COMPARED.value])}
+    return {"scoreboard": _scoreboard(results_dir, "{reference}", [*HEADLINE, Verdict.NOT_COMPARED.value])}
 
 
 def first_page(results_dir: Path) -> dict[str, str]:
