@@ -244,12 +244,13 @@ def test_what_paper_yaml_says_of_no_number_is_refused(make: Make) -> None:
         ({"causes": [CAUSE | {"numbers": {"table": ["9"]}}]}, r"causes\[0\].numbers: expected numbers of"),
         ({"causes": [CAUSE | {"because": "no sentence"}]}, r"because: expected a sentence"),
         ({"absent": [ABSENT | {"numbers": {"metric": ["acuracy"]}}]}, r"absent\[0\].numbers"),
+        ({"inferred_spreads": [{"metric": ["n_support"]}]}, r"inferred_spreads\[0\]: expected numbers with a standard"),
         ({"layout": {"rows": ["metrics"]}}, "layout.rows.*Did you mean 'metric'"),
         ({"counterparts": {"osk1": {"G": 1}}}, "counterparts.*Did you mean 'oskl'"),
     ):
         table = {"causes": [], "absent": [], "tables": PAPER["tables"] | {"2": {"title": "x"} | changes}}
         with pytest.raises(KlrBenchError, match=message):
-            make(**(changes if {*changes} <= {*PAPER} else table))
+            make(**(changes if {*changes} <= {*PAPER, "inferred_spreads"} else table))
 
 
 PAPERS = paper_files(folders()[:1])
