@@ -171,7 +171,7 @@ def remarks(reproduction: Reproduction, number: str) -> list[str]:
 
 
 def power_sentences(matches: Sequence[Match]) -> list[str]:
-    """Return, for each metric of a table, with how many other methods its numbers would also agree."""
+    """Return with how many other methods the numbers of each metric would also agree."""
     others: dict[str, list[Match]] = {}
     for match in matches:
         if match.others and match.others.compared and match.kind in (Kind.RESULT, Kind.IDENTITY):
@@ -199,7 +199,7 @@ def spread_sentences(matches: Sequence[Match]) -> list[str]:
 
 
 def order_sentences(matches: Sequence[Match]) -> list[str]:
-    """Return how many pairs of methods are in the published order, for each metric and data set not compared."""
+    """Return how many pairs of methods are in the published order, per metric and data set."""
     return [
         f"Order, {title_of(METRICS[group.metric])}, {group.dataset}"
         f"{f' (measured data: {group.measured_on})' if group.why is NotCompared.OTHER_DATA else ''}: "
@@ -248,7 +248,7 @@ def all_papers_page(papers: Sequence[Reproduction]) -> Document:
 
 
 def scoreboards(title: str, lines: Mapping[str, Sequence[Match]]) -> tuple[Grid, Grid]:
-    """Return the results per verdict, and what is counted apart, per row and in total; omit empty columns."""
+    """Return the results per verdict, and what is counted apart; omit empty columns."""
     groups = {**lines, "all": [match for judged in lines.values() for match in judged]}
     rows = {
         name: {column: f"{count:,}" if count else "" for column, count in counts(judged).items()}
@@ -264,7 +264,7 @@ def _board(title: str, columns: Sequence[str], rows: Mapping[str, Mapping[str, s
 
 
 def numbers_and_claims(papers: Sequence[Reproduction]) -> tuple[Grid, Grid, Grid]:
-    """Return grids with one row per paper: verdicts on results, what is counted apart, and claims."""
+    """Return grids with one row per paper: results, what is counted apart, and claims."""
     lines = {reproduction.name: reproduction.matches for reproduction in papers if reproduction.lines}
     claims = {
         reproduction.name: [claim.verdict for claim in reproduction.claims]

@@ -47,7 +47,7 @@ def facts_of_docs(reference: Path) -> dict[str, str]:
 
 
 def published(reference: Path) -> str:
-    """Return how many published results agree, with and without power, differ, and are counted apart."""
+    """Return how many published results agree, differ, and are counted apart."""
     matches = [match for reproduction in reproductions(reference) for match in reproduction.matches]
     n, others = counts(matches), apart(matches)
     beside = ", ".join(f"{count} {name}" for kind in Kind if (count := others.get(name := kind.value)))

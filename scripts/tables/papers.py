@@ -27,7 +27,7 @@ def first_page(results_dir: Path) -> dict[str, str]:
 
 
 def verdicts(results_dir: Path) -> dict[str, str]:
-    """Return the verdicts on results, what is counted apart, verdicts on claims, and claims that do not hold here."""
+    """Return verdicts, what is counted apart, and the claims that do not hold here."""
     papers = reproductions(results_dir)
     names = {reproduction.name: reproduction.paper.reference for reproduction in papers}
     grids = [

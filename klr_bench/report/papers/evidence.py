@@ -1,4 +1,4 @@
-"""What the numbers of a published table show together: their kinds, power, spreads, and the order of methods."""
+"""What the numbers of a published table show together: kinds, power, spreads and orders."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from klr_bench.report.papers.verdicts import AGREE, LEVEL, Kind, NotCompared, Ot
 def with_evidence(
     matches: Sequence[Match], paper: Paper, table: PrintedTable, metrics: Mapping[str, Metric]
 ) -> list[Match]:
-    """Return the numbers of a table with their kinds, the power of their verdicts, and verdicts on their spreads."""
+    """Return the numbers of a table with their kinds, power, and verdicts on spreads."""
     sparsities = {_cell(match): match for match in matches if match.printed.metric == "sparsity"}
     results = []
     for match in matches:
@@ -69,7 +69,7 @@ def _is_identity(match: Match) -> bool:
 
 
 def _others(match: Match, matches: Iterable[Match], table: PrintedTable, metrics: Mapping[str, Metric]) -> Others:
-    """Count the other methods with the same data set, metric and settings, and those that the number agrees with."""
+    """Count the other methods with the same data set, metric and settings."""
     line = match.printed
 
     def place(one: Match) -> tuple[object, ...]:
@@ -85,7 +85,7 @@ def _others(match: Match, matches: Iterable[Match], table: PrintedTable, metrics
 
 
 def spread_agrees(match: Match, printed_repeats: int | None) -> bool | None:
-    """Return True if the published standard deviation is compatible with the measured one, by an F test.
+    """Return True if the published and measured standard deviations pass an F test.
 
     The two-sided test has the level LEVEL; the numbers are compatible if some value that rounds to the published one
     is. Returns None without a published spread, without a measured one, or if the number of published repeats is
@@ -102,7 +102,7 @@ def spread_agrees(match: Match, printed_repeats: int | None) -> bool | None:
 
 @dataclass(frozen=True)
 class Order:
-    """Pairs of methods whose means are in the published order, among pairs of `n_methods` methods."""
+    """Number of pairs in the published order, among the pairs of `n_methods` methods."""
 
     n_ordered: int
     n_pairs: int

@@ -212,7 +212,7 @@ class PrintedTable(PrintedFigure):
 
     @property
     def settings(self) -> list[str]:
-        """The parameters, such as lam, that the layout names: numbers with equal values stand next to each other."""
+        """The parameters that the layout names, such as lam; numbers are next to equal ones."""
         parts = [*self.layout.blocks, *self.layout.rows, *self.layout.columns]
         return [part for part in parts if part not in PARTS]
 

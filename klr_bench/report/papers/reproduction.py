@@ -113,7 +113,7 @@ class Reproduction:
 
 
 def compared_rows(source: Source, experiment: str) -> dict[tuple[str, str, Column | None, str], Match] | None:
-    """Return the numbers of a paper that are compared with an experiment, by table, data set, method and metric.
+    """Return a paper's numbers for an experiment, by table, data set, method and metric.
 
     Returns None if the paper is not compared with these results, as for a run with another name.
     """

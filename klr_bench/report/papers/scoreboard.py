@@ -80,7 +80,7 @@ def counts(matches: Sequence[Match]) -> dict[str, int]:
 
 
 def apart(matches: Sequence[Match]) -> dict[str, str]:
-    """Return one row of the second scoreboard, keyed by column; texts are "" if there is nothing to count."""
+    """Return one row of the second scoreboard, keyed by column; "" stands for no number."""
     row = {}
     for kind in (Kind.FACT, Kind.IDENTITY, Kind.DUPLICATE):
         row[kind.value] = _share([one.agrees for one in matches if one.kind is kind and one.not_compared is None])

@@ -47,7 +47,7 @@ class Kind(Enum):
 
 
 class Others(NamedTuple):
-    """How many of the other methods of a table, on the same data set, a published number would agree with."""
+    """Number of other methods in a table, and of those that a published number agrees with."""
 
     agreeing: int
     compared: int
