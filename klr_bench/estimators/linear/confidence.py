@@ -10,11 +10,11 @@ import numpy as np
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from klr_bench.estimators.core.parameters import COUNT, POSITIVE, Number, estimator, parameter
+from klr_bench.estimators.core.parameters import COUNT, POSITIVE, Interval, estimator, parameter
 from klr_bench.estimators.linear.base import IncrementalClassifier, check_memory
 from klr_bench.estimators.linear.engine import LIMITS, MISTAKES, REFUSED, UPDATES, Blocked, Diagonal, Full
 
-CONFIDENCE = Number(Real, 0.5, 1, closed="neither")
+CONFIDENCE = Interval(Real, 0.5, 1, closed="neither")
 """Constraint of a probability between 0.5 and 1, both excluded."""
 IN_CACHE = 256
 """Largest number of features whose full covariance fits in the cache; larger ones are updated in blocks."""
@@ -59,8 +59,8 @@ class OnlineLinearClassifier(IncrementalClassifier):
                     "scale the features, for example to [0, 1], or choose parameters that give smaller steps."
                 )
                 raise ValueError(message)
-            if getattr(self, "_decided", None) is not None:  # of `Progressive`
-                self._note_decided()
+            if self._decided is not None:
+                self._decided.append(state.decided)
             if callback is not None and callback(self, state.t):
                 return True
         self._publish()

@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY
 import numpy as np
 from sklearn.utils._param_validation import Options
 
-from klr_bench.estimators.core.classifier import checked_fit, verbose_callback
+from klr_bench.estimators.core.checks import checked_fit, verbose_callback
 from klr_bench.estimators.core.multiclass import one_vs_rest
 from klr_bench.estimators.core.parameters import COUNT, NOT_NEGATIVE, POSITIVE, estimator, fixed, parameter
 from klr_bench.estimators.core.rows import occurring
@@ -172,7 +172,7 @@ class SparseBatchConfidenceWeighted(WeightedSolver):
             free[problem.features] = False
             room = min(size, self.n_features_to_select - len(problem.features))
             group = highest(np.where(free, np.abs(X.T @ (a * signs)), 0.0), room)
-            self.stopped_by_ = self._stopping_rule(problem, group, thetas)
+            self.stopped_by_ = self._reason_to_stop(problem, group, thetas)
             if self.stopped_by_:
                 break
             problem.add(group)
@@ -194,7 +194,7 @@ class SparseBatchConfidenceWeighted(WeightedSolver):
     def _group_size(self):
         return self.n_group or -(-int(self.n_features_to_select) // 15)  # 15 groups, as in the paper
 
-    def _stopping_rule(self, problem, group, thetas):
+    def _reason_to_stop(self, problem, group, thetas):
         """Return the reason to stop the selection, or an empty string to continue."""
         if len(problem.features) == self.n_features_to_select:
             return "n_features_to_select"

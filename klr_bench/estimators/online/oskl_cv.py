@@ -10,6 +10,7 @@ from sklearn.utils.metaestimators import _safe_split
 
 from klr_bench.estimators.core.cross_validation import GRID, KernelClassifierCV, log_losses
 from klr_bench.estimators.core.parameters import COUNT, estimator, parameter
+from klr_bench.estimators.online.classifier import OnlineClassifier
 from klr_bench.estimators.online.many import SharedFit
 from klr_bench.estimators.online.oskl import OSKL
 from klr_bench.estimators.online.passes import default_passes
@@ -78,7 +79,7 @@ class OSKLCV(KernelClassifierCV):
 
     def _first_rows(self, X, y, sample_weight=None):
         X, y, weights = super()._first_rows(X, y, sample_weight)
-        self._n_passes = self.n_epochs or default_passes(len(y))
+        self._n_passes = self.n_epochs or default_passes(len(y), OnlineClassifier._most_passes)
         return X, y, weights
 
     def _learner(self, **parameters):
