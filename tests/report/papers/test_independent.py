@@ -157,10 +157,9 @@ def with_context(table: pd.DataFrame, content: Any) -> pd.DataFrame:
     compared = table[(table["why"] == "") & (table["algorithm"] != "")]
     sparsity = compared[compared["metric"] == "sparsity"].set_index("cell")
     kept_all = set(sparsity.index[(sparsity["ours"] == 0) & (sparsity["mean"].astype(float) == 0)])
-    places: dict[Any, list[Any]] = {}
+    kinds, others, agreeing, spreads, places = [], [], [], [], dict[Any, list[Any]]()
     for one in compared.to_dict("records"):
         places.setdefault(one["place"], []).append((one["cell"], one["ours"], one["s"], one["n"], one["repeats"]))
-    kinds, others, agreeing, spreads = [], [], [], []
     for one in table.to_dict("records"):
         is_compared = one["why"] == "" and one["algorithm"] != ""
         kind = "results" if one["algorithm"] else "facts"
@@ -174,7 +173,7 @@ def with_context(table: pd.DataFrame, content: Any) -> pd.DataFrame:
         tested = is_compared and kind != "identities"
         spreads.append(spread(one, one["s"], one["n"], one["repeats"]) if tested else None)
     table = table.assign(kind=kinds, others=others, agreeing=agreeing, spread=spreads)
-    inferred = [metric for numbers in content.get("inferred_spreads", []) for metric in numbers["metric"]]
+    inferred = [name for numbers in content.get("inferred_spreads", []) for name in numbers["metric"]]
     agrees = table["verdict"].isin(["exact", "statistical"])
     power = agrees & (2 * table["agreeing"] < table["others"])
     return table.assign(inferred=table["metric"].isin(inferred), agrees=agrees, power=power)
@@ -242,8 +241,8 @@ def changed(paper: str, change: Change | None) -> tuple[Reproduction, pd.DataFra
     """
     before = reproduction(paper)
     records = {name: results.records.copy() for name, results in before.all_results.items()}
-    for frame in records.values() if change is None else ():
-        frame["status"] = "error"
+    if change is None:
+        records = {name: frame.assign(status="error") for name, frame in records.items()}
     for match in before.matches if change else ():
         metric = match.printed.metric
         if match.column is None or metric not in records[match.experiment]:
@@ -261,8 +260,8 @@ def changed(paper: str, change: Change | None) -> tuple[Reproduction, pd.DataFra
 
 def measured(table: pd.DataFrame) -> pd.DataFrame:
     """Return the compared results whose values the records have."""
-    of_records = ~table["metric"].isin(["accuracy_gain", "n_iter_ratio", "setup_time_s"])
-    return table[(table["why"] == "") & (table["algorithm"] != "") & of_records]
+    derived = table["metric"].isin(["accuracy_gain", "n_iter_ratio", "setup_time_s"])
+    return table[(table["why"] == "") & (table["algorithm"] != "") & ~derived]
 
 
 def tolerances(paper: str) -> Iterator[tuple[tuple[str, str], float]]:
