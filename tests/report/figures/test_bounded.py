@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from klr_bench.estimators.online import bounds
+from klr_bench.report.bounded import DELTA, Bounded, bounded, bounds_of
 from klr_bench.report.figures import Inputs, draw_all, find
-from klr_bench.report.figures.bound_examples import DELTA, TRIVIAL, Bounded, bounded, bounds_of
+from klr_bench.report.figures.bound_examples import TRIVIAL
 from klr_bench.results.record import CellFile
 from tests.report.figures import made
 
