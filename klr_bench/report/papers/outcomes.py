@@ -6,9 +6,8 @@ on the same splits if both results have the same splits, and Welch's otherwise. 
 repeats, if a statement compares these, have the interval of the F test.
 
 Without a spread, as after one run or a time limit that ended all runs, and if no repeat differs, the interval is that
-of scatter that repeats usually have: one percentage point for rates, and a factor of 1.5 for everything else.  95 % of
-pairs of repeats of the reference results have training times within this factor.  The time of a fit that a time limit
-ended is a lower bound.
+of scatter that repeats usually have: one percentage point for rates, and a factor of 1.5 for everything else.  About 95 %
+of pairs of repeats of the reference results have training times within this factor.
 """
 
 from __future__ import annotations
