@@ -5,9 +5,9 @@ does not hold if it is false for every one, and is undecided otherwise.  The sta
 on the same splits if both results have the same splits, and Welch's otherwise.  The standard deviations over the
 repeats, if a statement compares these, have the interval of the F test.
 
-Without a spread, as after one run or a time limit that ended all runs, and if no repeat differs, the interval is that
-of scatter that repeats usually have: one percentage point for rates, and a factor of 1.5 for everything else.  About 95 %
-of pairs of repeats of the reference results have training times within this factor.
+Without a spread, as after one run, and if no repeat differs from another, the interval is that of the scatter that
+repeats usually have: one percentage point for rates, and a factor of 1.5 for everything else.  About 95 % of pairs of
+repeats of the reference results have training times within this factor.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _standard_error(left: Entry, right: Entry, times: float) -> tuple[float, flo
     if left.std is not None and right.std is not None and left.values and left.values.keys() == right.values.keys():
         differences = [value - times * right.values[split] for split, value in left.values.items()]
         error = float(np.std(differences, ddof=1)) / math.sqrt(len(differences))
-        return (error, len(differences) - 1) if error else None
+        return (error, len(differences) - 1) if left.std or right.std else None
     sides = [(entry, scale) for entry, scale in ((left, 1.0), (right, times)) if entry.n]
     if any(entry.n < 2 or entry.std is None for entry, _ in sides):
         return None
