@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 
 from klr_bench.config.locations import folders
+from klr_bench.errors import KlrBenchError
 from klr_bench.metrics.labels import METRICS
 from klr_bench.parsing import parse
 from klr_bench.report.load import read_results
 from klr_bench.report.measured import Measured, measure
-from klr_bench.report.papers.benchmark import DATASETS
+from klr_bench.report.papers.benchmark import DATASETS, Benchmark
 from klr_bench.report.papers.claims import FAILS, HOLDS, NOT_JUDGED, OWN_TABLE, UNDECIDED, JudgedClaim, judge
 from klr_bench.report.papers.model import Claim
 from klr_bench.report.papers.reading import paper_files
@@ -205,3 +206,49 @@ def test_the_papers_own_numbers_fulfill_its_claims(name: str) -> None:
     known = ["BCW is faster than liblinear's DCD"] if name == "tan2016aaai" else []
     assert len(failing) == len(known), failing
     assert all(says.startswith(start) for says, start in zip(failing, known, strict=True))
+
+
+def test_the_nearest_method_of_each_algorithm_is_compared(tmp_path: Path) -> None:
+    """OSKL has 30 features: of NC 20 and 40, 40 is nearer as a ratio; DCD has one method only."""
+    rows = [
+        record("oskl", "G=1", 0, dataset="digits", accuracy=0.9, n_selected=30),
+        record("nc", "eta=1", 0, dataset="digits", accuracy=0.5, n_selected=20),
+        record("nc", "eta=2", 0, dataset="digits", accuracy=0.8, n_selected=40),
+        record("dcd", "", 0, dataset="digits", accuracy=0.7, n_selected=300),
+    ]
+    all_three = {"mine": measure(read_results(write(tmp_path / "mine", rows, CONFIG)))}
+    others = {"algorithms": ["nc", "dcd"]}
+    claim = judged(all_three, statement_of(OSKL, "accuracy", "above", others, nearest="n_selected"))
+    assert {one.right.split(" ")[-2] for one in claim.comparisons} == {"80.0", "70.0"}
+
+
+def test_results_on_other_data_decide_a_claim_on_any_data(measured: dict[str, Measured]) -> None:
+    content = {
+        "says": "So it is.",
+        "where": "here",
+        "experiments": ["mine"],
+        "statements": [statement_of(NC, "accuracy", "above", 0.5)],
+    }
+    for any_data, verdict in ((False, NOT_JUDGED), (True, HOLDS)):
+        claim = parse(Claim, content | {"any_data": any_data})
+        assert judge(claim, measured, METRICS, own_data=["magic"]).verdict == verdict
+
+
+ROWS = "part,what,d,seconds,ratio\nconfidence,bcw1,54,0.5,\nconfidence,plain loop of arow over bcw1,54,,4.0\n"
+
+
+def test_the_loop_of_the_benchmark_is_a_multiple_of_the_time_of_bcw(tmp_path: Path) -> None:
+    (tmp_path / "confidence.csv").write_text(ROWS, encoding="utf-8")
+    covtype, epsilon = Benchmark(tmp_path / "confidence.csv").datasets
+    assert [one.entries["fit_time_s"].mean for one in covtype.methods] == [0.5, 2.0]
+    assert not epsilon.methods
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [("0.5", "fast", "expected a number of seconds or a ratio, got 'fast'"), ("ratio", "more", "none called ratio")],
+)
+def test_a_benchmark_that_is_not_one_is_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
+    (tmp_path / "confidence.csv").write_text(ROWS.replace(old, new), encoding="utf-8")
+    with pytest.raises(KlrBenchError, match=message):
+        assert Benchmark(tmp_path / "confidence.csv").datasets
