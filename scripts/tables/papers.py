@@ -8,7 +8,7 @@ from markup import table
 
 from klr_bench.config.locations import config_dir
 from klr_bench.report.paper_pages import numbers_and_claims
-from klr_bench.report.papers.claims import FAILS, HOLDS, NOT_JUDGED
+from klr_bench.report.papers.claims import FAILS, HOLDS, NOT_JUDGED, UNDECIDED
 from klr_bench.report.papers.reading import paper_files
 from klr_bench.report.papers.reproduction import Reproduction
 from klr_bench.report.papers.scoreboard import CALIBRATED, HEADLINE, apart, counts
@@ -27,21 +27,24 @@ def first_page(results_dir: Path) -> dict[str, str]:
 
 
 def verdicts(results_dir: Path) -> dict[str, str]:
-    """Return verdicts, what is counted apart, and the claims that do not hold here."""
+    """Return verdicts, what is counted apart, and the claims that do not hold here or are undecided."""
     papers = reproductions(results_dir)
     names = {reproduction.name: reproduction.paper.reference for reproduction in papers}
     grids = [
         table(grid.header, [[names.get(first, first), *rest] for first, *rest in grid.rows], 1)
         for grid in numbers_and_claims(papers)
     ]
-    failing = [
-        [claim.claim.says, f"{names[reproduction.name]}, {claim.claim.where}", claim.count()]
-        for reproduction in papers
-        for claim in reproduction.claims
-        if claim.verdict == FAILS
-    ]
-    claims = table(["claim", "source", "comparisons that hold"], failing, 2)
-    return dict(zip(("numbers", "apart", "claims", "failing"), [*grids, claims], strict=True))
+    failing, undecided = (
+        [
+            [claim.claim.says, f"{names[reproduction.name]}, {claim.claim.where}", claim.count()]
+            for reproduction in papers
+            for claim in reproduction.claims
+            if claim.verdict == verdict
+        ]
+        for verdict in (FAILS, UNDECIDED)
+    )
+    claims = [table(["claim", "source", "comparisons that hold"], rows, 2) for rows in (failing, undecided)]
+    return dict(zip(("numbers", "apart", "claims", "failing", "undecided"), [*grids, *claims], strict=True))
 
 
 def _scoreboard(results_dir: Path, source: str, columns: list[str]) -> str:
@@ -50,7 +53,8 @@ def _scoreboard(results_dir: Path, source: str, columns: list[str]) -> str:
         texts = {name: f"{count:,}" for name, count in counts(reproduction.matches).items() if count}
         texts |= apart(reproduction.matches)
         verdicts = [claim.verdict for claim in reproduction.claims if claim.verdict != NOT_JUDGED]
-        holding = f"{verdicts.count(HOLDS)} of {len(verdicts)}" if verdicts else "-"
+        undecided = f", {verdicts.count(UNDECIDED)} undecided" if UNDECIDED in verdicts else ""
+        holding = f"{verdicts.count(HOLDS)} of {len(verdicts)}{undecided}" if verdicts else "-"
         name = source.format(reference=reproduction.paper.reference, name=reproduction.name)
         rows.append([name, *(texts.get(column) or "-" for column in columns), holding])
     return table(["source", *columns, "claims that hold"], rows, 1)

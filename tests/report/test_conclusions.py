@@ -8,6 +8,7 @@ import pytest
 from klr_bench.config.locations import config_dir
 from klr_bench.report.conclusions import on_claims, on_methods, on_numbers
 from klr_bench.report.load import read_results
+from klr_bench.report.papers.claims import FAILS, HOLDS, UNDECIDED
 from klr_bench.report.papers.match import Match
 from klr_bench.report.papers.reproduction import Reproduction
 from klr_bench.report.papers.verdicts import Kind, NotCompared, Verdict
@@ -53,7 +54,10 @@ def test_a_conclusion_can_say_that_nothing_agrees_or_is_compared(paper: Reproduc
 
 
 def test_claims_and_best_methods_are_named(paper: Reproduction) -> None:
-    assert on_claims(paper.claims) == [f"{len(paper.claims)} claims by verdict: holds {len(paper.claims)}."]
+    verdicts = Counter(claim.verdict for claim in paper.claims)
+    assert set(verdicts) == {HOLDS, UNDECIDED, FAILS}
+    parts = "; ".join(f"{verdict} {verdicts[verdict]}" for verdict in (HOLDS, UNDECIDED, FAILS))
+    assert on_claims(paper.claims) == [f"{len(paper.claims)} claims by verdict: {parts}."]
     (sentence,) = on_methods(results_table(read_results(REFERENCE / "oskl_magic")))
     assert sentence.startswith(
         "Best on MAGIC, Accuracy (%): Baseline, 86.0 ± 0.4; not significantly different: Margin,"

@@ -30,6 +30,8 @@ SCALES = {
     **{"s": Decimal(1), "min": Decimal(60), "": Decimal(1)},
 }
 """The factor that converts a printed unit to the unit of records.csv."""
+PUBLISHED, BENCHMARK = "published", "benchmark"
+"""Names used in place of an experiment: for numbers that the paper prints, and for results of scripts/benchmark."""
 NUMBER = r"[0-9]{1,30}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,2})?"
 
 
@@ -142,7 +144,7 @@ class Columns(Model):
     experiments: ExperimentNames | None = None
     """Experiments of the claim to which the filter is limited; null: all.
 
-    A published number belongs to the experiments of its table.
+    A published number belongs to the experiments of its table, and to `published`.
     """
     params: dict[str, Values] = Field(default_factory=dict)
 
@@ -167,6 +169,8 @@ class Statement(Model):
     along: Words | None = None
     across: Words | None = None
     """Compare methods with those on the data sets where this metric is better, instead of on the same data set."""
+    nearest: Words | None = None
+    """Compare each method with only one method of each algorithm: the one whose mean of this metric is nearest."""
     same: list[Words] = Field(default_factory=list)
     times: Annotated[float, above(0)] = 1.0
     within: Annotated[float, Check("at least 0", lambda share: share >= 0)] = 0.0
@@ -182,11 +186,13 @@ class Claim(Model):
     where: Words
     experiments: list[FileName] = Field(default_factory=list)
     datasets: list[FileName] | None = None
+    any_data: bool = False
+    """True for a claim on any data, such as a theorem; else, only the data sets of tables.csv affect the verdict."""
     statements: list[Statement] = Field(default_factory=list)
     share: Annotated[float, Check("above 0, at most 1", lambda share: 0 < share <= 1)] = 1.0
     """The minimum share of comparisons that must hold, such as 0.5 for "in most cases"."""
     open: Sentence | None = None
-    """The reason why a claim without statements cannot be judged."""
+    """The reason why a claim cannot be judged, shown if there are no comparisons."""
     note: Sentence | None = None
     """A remark that is shown with the verdict."""
 
@@ -263,5 +269,5 @@ class Paper(Model):
         }
         parts |= {f"claim {number}": claim.experiments for number, claim in enumerate(self.claims, 1)}
         parts["a cause"] = [name for cause in (*self.causes, *self.tried) for name in cause.shown_by]
-        names = dict.fromkeys(name for experiments in parts.values() for name in experiments)
+        names = dict.fromkeys(name for experiments in parts.values() for name in experiments if name != BENCHMARK)
         return {name: [what for what, experiments in parts.items() if name in experiments] for name in names}

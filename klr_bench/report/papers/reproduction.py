@@ -15,10 +15,12 @@ from klr_bench.report.load import Results, read_results, was_run
 from klr_bench.report.manifest import Column, Manifest
 from klr_bench.report.measured import UNKNOWN as UNKNOWN_MACHINE
 from klr_bench.report.measured import Measured, conditions_of, measure
+from klr_bench.report.papers.benchmark import LOOPS, Benchmark
 from klr_bench.report.papers.candidates import published_methods
-from klr_bench.report.papers.claims import JudgedClaim, judge
+from klr_bench.report.papers.claims import HasDatasets, JudgedClaim, judge
 from klr_bench.report.papers.evidence import with_evidence
 from klr_bench.report.papers.match import Match, Source, match
+from klr_bench.report.papers.model import BENCHMARK
 from klr_bench.report.papers.reading import check_numbers, find_papers, read_lines, read_paper
 
 UNKNOWN = "not known"
@@ -80,8 +82,12 @@ class Reproduction:
     def claims(self) -> list[JudgedClaim]:
         """The claims of the paper, with their verdicts."""
         own_data = {line.dataset for line in self.lines} - {*self.paper.stand_ins} if self.lines else None
+        loops = self._results_dir / LOOPS
+        results: dict[str, HasDatasets] = dict(self.measured)
+        if loops.is_file():
+            results[BENCHMARK] = Benchmark(loops)
         return [
-            judge(claim, self.measured, METRICS, published_methods(claim, self.paper, self.lines), own_data)
+            judge(claim, results, METRICS, published_methods(claim, self.paper, self.lines), own_data)
             for claim in self.paper.claims
         ]
 
