@@ -214,7 +214,12 @@ class PrintedTable(PrintedFigure):
     repeats: Annotated[int, between(1, 1_000_000)] | None = None
     """The number of runs behind a published mean, if the paper states it."""
     counterparts: dict[FileName, dict[str, Parameter]] = Field(default_factory=dict)
-    """Per algorithm, the parameter values (or lists of values) to use if a published number leaves them open."""
+    """Per algorithm, the parameter values (or lists of values) to use if a published number leaves them open.
+
+    They are calibrated (see `Calibration`), or named in `as_stated`.
+    """
+    as_stated: dict[FileName, Sentence] = Field(default_factory=dict)
+    """Per algorithm, where the paper states the values in `counterparts`."""
 
     @property
     def settings(self) -> list[str]:
