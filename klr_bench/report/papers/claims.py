@@ -230,7 +230,7 @@ def _comparison(statement: Statement, label: str, pair: Pair, metrics: Mapping[s
 
 
 def _number(entry: Entry, statement: Statement) -> float | None:
-    return entry.std if statement.spread and entry.n > 1 else entry.mean
+    return entry.std if statement.spread and entry.n else entry.mean
 
 
 def _text(entry: Entry, metric: Metric, statement: Statement) -> str:
