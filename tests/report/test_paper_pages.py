@@ -71,7 +71,11 @@ def test_tables_and_verdicts_are_those_of_the_report(pages: Path, name: str) -> 
     for verdict in (Verdict.EXACT, Verdict.STATISTICAL):
         count = sum(one.verdict is verdict for one in whole.matches)
         assert count > 0
-        assert page.count(f'<span class="{verdict.name.lower()}" title="{verdict.value}">') == count
+        weak = sum(one.verdict is verdict and one.is_weak for one in whole.matches)
+        assert 0 < weak < count
+        assert page.count(f'<span class="{verdict.name.lower()}" title="{verdict.value}">') == count - weak
+        title = f"{verdict.value}, without power"
+        assert page.count(f'<span class="{verdict.name.lower()} weak" title="{title}">') == weak
 
 
 def test_claims_are_those_of_the_report(pages: Path) -> None:

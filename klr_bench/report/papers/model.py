@@ -75,7 +75,15 @@ class Printed(Model):
     @property
     def half_unit(self) -> float:
         """Half a unit in the last printed digit of the mean, which is the largest rounding error."""
-        exponent = int(Decimal(self.mean).as_tuple().exponent)
+        return self._half_unit(self.mean)
+
+    @property
+    def spread_half_unit(self) -> float:
+        """Half a unit in the last printed digit of the standard deviation, or 0 without one."""
+        return self._half_unit(self.std) if self.std else 0.0
+
+    def _half_unit(self, text: str) -> float:
+        exponent = int(Decimal(text).as_tuple().exponent)
         return float(Decimal((0, (5,), exponent - 1)) * SCALES[self.unit])
 
 
@@ -208,6 +216,12 @@ class PrintedTable(PrintedFigure):
     counterparts: dict[FileName, dict[str, Parameter]] = Field(default_factory=dict)
     """Per algorithm, the parameter values (or lists of values) to use if a published number leaves them open."""
 
+    @property
+    def settings(self) -> list[str]:
+        """The parameters that the layout names, such as lam; numbers are next to equal ones."""
+        parts = [*self.layout.blocks, *self.layout.rows, *self.layout.columns]
+        return [part for part in parts if part not in PARTS]
+
     def is_counterpart(self, algorithm: str, variant: Parameters) -> bool:
         """Return True if the numbers of this table are compared with the given variant."""
         chosen = self.counterparts.get(algorithm, {})
@@ -233,8 +247,14 @@ class Paper(Model):
     tried: list[Cause] = Field(default_factory=list)
     """Attempts to explain differences that did not find the cause."""
     absent: list[Absent] = Field(default_factory=list)
+    inferred_spreads: list[Numbers] = Field(default_factory=list)
+    """Numbers whose standard deviation is not printed but was inferred from another one."""
     calibrated: list[Calibration] = Field(default_factory=list)
     claims: list[Claim] = Field(default_factory=list)
+
+    def has_inferred_spread(self, line: Printed) -> bool:
+        """Return True if the standard deviation of a number was inferred from another one."""
+        return line.spread is not None and any(numbers.holds(line) for numbers in self.inferred_spreads)
 
     def published_name(self, dataset: str) -> str:
         """Return the published data set that `dataset` replaces, or `dataset` itself."""

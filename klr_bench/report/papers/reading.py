@@ -114,6 +114,9 @@ def check_numbers(paper: Paper, lines: Sequence[Printed], metrics: Mapping[str, 
         _check_names(content["tables"][number]["layout"], f"tables.{number}.layout", known)
         for algorithm in table.counterparts:
             check_choice(f"tables.{number}.counterparts", algorithm, {line.algorithm for line in of_table})
+    for place, numbers in enumerate(paper.inferred_spreads):
+        if not any(numbers.holds(line) and line.std for line in lines):
+            refuse(f"inferred_spreads[{place}]", "numbers with a standard deviation", numbers.model_dump())
     for kind in ("causes", "tried", "absent"):
         for place, one in enumerate(getattr(paper, kind)):
             if not any(one.numbers.holds(line) for line in lines):

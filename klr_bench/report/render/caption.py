@@ -6,7 +6,8 @@ from klr_bench.metrics.labels import METRICS
 from klr_bench.report.labels import join_names, line_label
 from klr_bench.report.measured import BUSY, TIMES, UNKNOWN, Machine
 from klr_bench.report.paper_tables import calibration_sentences
-from klr_bench.report.papers.verdicts import NotCompared, mark_sentences
+from klr_bench.report.papers.scoreboard import mark_sentences
+from klr_bench.report.papers.verdicts import NotCompared
 from klr_bench.report.render.document import ALIKE, BEST
 from klr_bench.report.significance import LEVEL, MOST_DEVIATIONS
 from klr_bench.report.table import Block, Table
@@ -97,7 +98,7 @@ def _sources(table: Table, *, is_compared: bool) -> list[str]:
         f"[{place}] {cause.because} Shown by {', '.join(cause.shown_by)}."
         for place, cause in enumerate(table.causes, 1)
     ]
-    marks = mark_sentences(one.verdict for one in table.compared_matches)
+    marks = mark_sentences(table.compared_matches)
     others = [
         line_label(line)
         for block in table.blocks
