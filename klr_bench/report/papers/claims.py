@@ -1,4 +1,4 @@
-"""Verdicts on the claims of a paper, based on comparisons of measured means, each of which may be undecided."""
+"""Verdicts on the claims of a paper, based on comparisons that may be undecided."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def compare(
 
 
 class Pair(NamedTuple):
-    """Two results that a statement compares; `right` is None for a constant, whose name is empty."""
+    """Two results that a statement compares; `right` is None for a constant."""
 
     left: Method
     ours: Entry

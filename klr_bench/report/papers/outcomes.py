@@ -1,4 +1,4 @@
-"""Outcomes of comparisons: whether a relation between two results holds, does not hold, or is undecided.
+"""Outcomes of comparisons: a relation holds, does not hold, or is undecided.
 
 A relation holds if it is true for every difference in the 95 % confidence interval of the difference of the two means,
 does not hold if it is false for every one, and is undecided otherwise.  The standard error is that of the differences
@@ -37,7 +37,7 @@ def constant(value: float) -> Entry:
 
 
 def outcome(statement: Statement, interval: Interval) -> bool | None:
-    """Return True if a relation holds, False if it does not, and None if the interval does not decide it."""
+    """Return True if a relation holds, False if it does not, and None if undecided."""
     low, high = interval
     within = statement.within * (1 + 1e-9)
     for_all, for_some = {
@@ -51,7 +51,7 @@ def outcome(statement: Statement, interval: Interval) -> bool | None:
 
 
 def interval(statement: Statement, left: Entry, right: Entry, metric: Metric) -> Interval:
-    """Return the confidence interval of the left-hand side minus the right-hand side of a comparison."""
+    """Return the confidence interval of the left-hand minus the right-hand side."""
     if statement.spread:
         return _interval_of_spreads(statement, left, right)
     assert left.mean is not None
@@ -70,7 +70,7 @@ def interval(statement: Statement, left: Entry, right: Entry, metric: Metric) ->
 
 
 def _standard_error(left: Entry, right: Entry, times: float) -> tuple[float, float] | None:
-    """Return the standard error of a difference and its degrees of freedom, or None if there is no spread."""
+    """Return the standard error and its degrees of freedom, or None without a spread."""
     if left.std is not None and right.std is not None and left.values and left.values.keys() == right.values.keys():
         differences = [value - times * right.values[split] for split, value in left.values.items()]
         error = float(np.std(differences, ddof=1)) / math.sqrt(len(differences))
@@ -84,7 +84,7 @@ def _standard_error(left: Entry, right: Entry, times: float) -> tuple[float, flo
 
 
 def _interval_of_spreads(statement: Statement, left: Entry, right: Entry) -> Interval:
-    """Return the interval of a difference of standard deviations, in multiples of the one on the right-hand side."""
+    """Return the interval of a difference of standard deviations, the right one as given."""
     ours, theirs = left.std, statement.times * ((right.std if right.n else right.mean) or 0.0)
     assert ours is not None
     if not (ours and theirs):
