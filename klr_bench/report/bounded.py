@@ -87,7 +87,7 @@ def bounds_of(algorithm: str, params: Parameters, n_train: float) -> Bounds | No
 
 
 def bounded(traces: pd.DataFrame, records: pd.DataFrame) -> dict[tuple[str, str, Variant], Bounded]:
-    """Return the mean curves by data set, algorithm and variant, of methods with checkpoints of the cumulative loss."""
+    """Return the mean curves of methods, by data set, algorithm and variant."""
     checkpoints = _checkpoints(traces)
     finished = records[records["status"].isin(FINISHED) & records["key"].isin(checkpoints)].to_dict("records")
     compared = [fit for fit in finished if fit["algorithm"] == COMPARATOR]
@@ -151,7 +151,7 @@ def _checkpoints(traces: pd.DataFrame) -> dict[Any, pd.DataFrame]:
 
 
 def bound_ratios(traces: pd.DataFrame, records: pd.DataFrame) -> pd.DataFrame:
-    """Return the largest ratio, over the checkpoints, of each fit's loss and support vectors to their bounds.
+    """Return the largest ratios of each fit's loss and support vectors to their bounds.
 
     The index has the keys of the fits with a bound; the columns are loss_over_bound and support_over_bound, NaN if
     there is no bound.

@@ -80,7 +80,7 @@ def _near_optimal(results: Results) -> pd.Series:
 
 
 def _shifts(results: Results, names: str, scales: pd.Series | None = None) -> dict[str, float]:
-    """Return, for each fit key, the mean movement of the values with these names from checkpoint to checkpoint.
+    """Return, for each fit key, the mean movement of values from checkpoint to checkpoint.
 
     The movement is the root mean square over the prototypes, divided by the fit's scale.  The default scale is the root
     mean square of the values.

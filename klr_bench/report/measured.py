@@ -247,7 +247,7 @@ def _methods(
 
 
 def split_of(row: Mapping[Hashable, Any]) -> Hashable:
-    """Return what identifies the training and test rows of a fit to a data set: repeat, seed and numbers of rows."""
+    """Return the repeat, seed and numbers of rows, which identify a split of a data set."""
     return tuple(str(row.get(name, "")) for name in ("repeat", "seed", "n_train", "n_test"))
 
 

@@ -27,7 +27,7 @@ def first_page(results_dir: Path) -> dict[str, str]:
 
 
 def verdicts(results_dir: Path) -> dict[str, str]:
-    """Return verdicts, what is counted apart, and the claims that do not hold here or are undecided."""
+    """Return verdicts, what is counted apart, and claims that do not hold or are undecided."""
     papers = reproductions(results_dir)
     names = {reproduction.name: reproduction.paper.reference for reproduction in papers}
     grids = [

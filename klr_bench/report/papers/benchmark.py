@@ -1,4 +1,4 @@
-"""Results of the benchmark "confidence", which also times a compiled loop over rows, as the methods of a claim."""
+"""Times of the benchmark "confidence", with a loop over rows, as methods of a claim."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def published_methods(claim: Claim, paper: Paper, numbers: Sequence[Printed]) ->
 
 
 def method_without_records(algorithm: str, label: str, machine: str, params: Parameters) -> Method:
-    """Return a method without entries whose times, as those of others with this `machine`, are from one machine."""
+    """Return a method without entries, whose times are from the given machine."""
     entries: dict[str, Entry] = defaultdict(lambda: Entry(0, None, None))
     conditions = Conditions(frozenset({Machine(machine, machine)}))
     shown = Presentation(label=label)
@@ -95,7 +95,7 @@ def _rights(statement: Statement, left: Method, candidates: Candidates) -> list[
 
 
 def _nearest(metric: str, left: Method, rights: Sequence[Method]) -> list[Method]:
-    """Return the method of each algorithm with the smallest ratio of the metric to that of `left`, or its inverse."""
+    """Return the method of each algorithm whose metric is nearest to that of `left`."""
     ours, ratios = left.entries[metric].mean, dict[str, tuple[float, Method]]()
     for right in rights:
         theirs = right.entries[metric].mean

@@ -1,4 +1,4 @@
-"""Verdicts on the claims of a paper, based on comparisons of measured means, each of which may be undecided."""
+"""Verdicts on the claims of a paper, based on comparisons that may be undecided."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def compare(
 
 
 class Pair(NamedTuple):
-    """Two results that a statement compares; `right` is None for a constant, whose name is empty."""
+    """Two results that a statement compares; `right` is None for a constant."""
 
     left: Method
     ours: Entry
@@ -230,7 +230,7 @@ def _comparison(statement: Statement, label: str, pair: Pair, metrics: Mapping[s
 
 
 def _number(entry: Entry, statement: Statement) -> float | None:
-    return entry.std if statement.spread and entry.n > 1 else entry.mean
+    return entry.std if statement.spread and entry.n else entry.mean
 
 
 def _text(entry: Entry, metric: Metric, statement: Statement) -> str:

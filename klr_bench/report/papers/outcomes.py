@@ -1,9 +1,9 @@
-"""Outcomes of comparisons: whether a relation between two results holds, does not hold, or is undecided.
+"""Outcomes of comparisons: a relation holds, does not hold, or is undecided.
 
 A relation holds if it is true for every difference in the 95 % confidence interval of the difference of the two means,
 does not hold if it is false for every one, and is undecided otherwise.  The standard error is that of the differences
 on the same splits if both results have the same splits, and Welch's otherwise.  The standard deviations over the
-repeats, if a statement compares these, have the interval of the F test.
+repeats, if a statement compares these, have the interval of the F test, or of the chi-square test for a constant.
 
 Without a spread, as after one run, and if no repeat differs from another, the interval is that of the scatter that
 repeats usually have: one percentage point for rates, and a factor of 1.5 for everything else.  About 95 % of pairs of
@@ -26,6 +26,8 @@ LEVEL = 0.95
 FACTOR = 1.5
 """Largest ratio of two results without a spread that is attributed to chance."""
 TAIL = (1 + LEVEL) / 2
+NOT_RATES = (*RELATIVE, "first_nonzero", "mean_nonzero", "log_loss_ratio")
+"""Percentages of which a point may be a large difference."""
 Interval = tuple[float, float]
 
 
@@ -35,7 +37,7 @@ def constant(value: float) -> Entry:
 
 
 def outcome(statement: Statement, interval: Interval) -> bool | None:
-    """Return True if a relation holds, False if it does not, and None if the interval does not decide it."""
+    """Return True if a relation holds, False if it does not, and None if undecided."""
     low, high = interval
     within = statement.within * (1 + 1e-9)
     for_all, for_some = {
@@ -49,7 +51,7 @@ def outcome(statement: Statement, interval: Interval) -> bool | None:
 
 
 def interval(statement: Statement, left: Entry, right: Entry, metric: Metric) -> Interval:
-    """Return the confidence interval of the left-hand side minus the right-hand side of a comparison."""
+    """Return the confidence interval of the left-hand minus the right-hand side."""
     if statement.spread:
         return _interval_of_spreads(statement, left, right)
     assert left.mean is not None
@@ -60,7 +62,7 @@ def interval(statement: Statement, left: Entry, right: Entry, metric: Metric) ->
     error = _standard_error(left, right, statement.times)
     if error is not None:
         half = error[0] * float(stats.t.ppf(TAIL, error[1]))
-    elif metric.unit == "percent" and metric.name not in RELATIVE:
+    elif metric.unit == "percent" and metric.name not in NOT_RATES:
         half = POINT
     else:
         half = (FACTOR - 1) * min(abs(left.mean), abs(statement.times * right.mean))
@@ -68,7 +70,7 @@ def interval(statement: Statement, left: Entry, right: Entry, metric: Metric) ->
 
 
 def _standard_error(left: Entry, right: Entry, times: float) -> tuple[float, float] | None:
-    """Return the standard error of a difference and its degrees of freedom, or None if there is no spread."""
+    """Return the standard error and its degrees of freedom, or None without a spread."""
     if left.std is not None and right.std is not None and left.values and left.values.keys() == right.values.keys():
         differences = [value - times * right.values[split] for split, value in left.values.items()]
         error = float(np.std(differences, ddof=1)) / math.sqrt(len(differences))
@@ -82,11 +84,11 @@ def _standard_error(left: Entry, right: Entry, times: float) -> tuple[float, flo
 
 
 def _interval_of_spreads(statement: Statement, left: Entry, right: Entry) -> Interval:
-    """Return the interval of a difference of standard deviations, in multiples of the one on the right-hand side."""
-    assert left.std is not None
-    assert right.std is not None
-    ours, theirs = left.std, statement.times * right.std
+    """Return the interval of a difference of standard deviations, the right one as given."""
+    ours, theirs = left.std, statement.times * ((right.std if right.n else right.mean) or 0.0)
+    assert ours is not None
     if not (ours and theirs):
         return ours - theirs, ours - theirs
-    low, high = (float(stats.f.ppf(tail, left.n - 1, right.n - 1)) for tail in (TAIL, 1 - TAIL))
+    ratio = stats.f(left.n - 1, right.n - 1) if right.n else stats.chi2(left.n - 1, scale=1 / (left.n - 1))
+    low, high = (float(ratio.ppf(tail)) for tail in (TAIL, 1 - TAIL))
     return ours / math.sqrt(low) - theirs, ours / math.sqrt(high) - theirs

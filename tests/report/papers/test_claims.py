@@ -98,6 +98,13 @@ def test_a_share_of_the_comparisons_may_be_enough(measured: dict[str, Measured])
     assert [judged(measured, equal, share=share).verdict for share in (0.66, 0.67)] == [HOLDS, UNDECIDED]
 
 
+def test_a_spread_needs_two_runs(measured: dict[str, Measured]) -> None:
+    statement = statement_of({"algorithms": ["dcd"]}, "accuracy", "above", 0.01, spread=True)
+    assert judged(measured, statement, experiments=["other"]).verdict == NOT_JUDGED
+    statement = statement_of(of_G(10), "accuracy", "above", 0.0001, spread=True)
+    assert judged(measured, statement).verdict == HOLDS
+
+
 def test_one_run_decides_only_large_differences(measured: dict[str, Measured]) -> None:
     """DCD has one run with 95 %: one point is not enough, and its spread is unknown."""
     dcd = {"algorithms": ["dcd"]}

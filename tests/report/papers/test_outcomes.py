@@ -48,6 +48,9 @@ def test_the_interval_of_standard_deviations_is_that_of_the_f_test() -> None:
         ratio = (bound / TWO.std(ddof=1) + 1) ** 2  # of the variances
         observed = ONE.var(ddof=1) / TWO.var(ddof=1)
         assert stats.f.sf(observed / ratio, 4, 4) == pytest.approx(tail)
+    low, high = interval(statement(spread=True), entry(ONE), constant(0.02), METRICS["accuracy"])
+    for bound, tail in ((low, 0.025), (high, 0.975)):
+        assert stats.chi2.sf(4 * ONE.var(ddof=1) / (bound + 0.02) ** 2, 4) == pytest.approx(tail)
 
 
 @pytest.mark.parametrize(

@@ -175,7 +175,9 @@ def bounds(s: dict[str, Any], ours: dict[Any, float], theirs: dict[Any, float] |
     one, two = left.mean(), times * right.mean()
     if np.isinf(one) and np.isinf(two):
         return -np.inf, np.inf
-    rate = METRICS[s["metric"]].unit == "percent" and s["metric"] not in ("nonzero_fraction", "n_iter_ratio")
+    rate = (
+        METRICS[s["metric"]].unit == "percent" and "nonzero" not in s["metric"] and not s["metric"].endswith("_ratio")
+    )
     half = 0.01 if rate else 0.5 * min(abs(one), abs(two))
     return one - two - half, one - two + half
 
