@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from klr_bench.config.models import FILE, Budget, Parameter
+from klr_bench.config.models import FILE, LEFT_TO_SELECTION, Budget, Parameter
 from klr_bench.config.presentation import Presentation, presentation
 from klr_bench.config.splitting import RESAMPLING, SplitSpec, parse_split
 from klr_bench.errors import KlrBenchError, error_context, fail
@@ -61,6 +61,7 @@ class StoredAlgorithm(OpenModel):
 
     label: Words | None = None
     estimator: dict[str, Parameter] = Field(default_factory=dict)
+    grid: dict[str, Any] | None = None
 
 
 class StoredData(OpenModel):
@@ -81,6 +82,9 @@ class StoredSelection(OpenModel):
     """Settings for parameter selection in the stored configuration."""
 
     score: Words = "accuracy"
+    max_examples: int | None = None
+    tolerance: float = 0.0
+    nested: bool = True
 
 
 class StoredConfig(OpenModel):
@@ -187,6 +191,16 @@ class Manifest(Model):
         """Return True if each repeat draws new test rows, False if not, None if unknown."""
         split = self.split(dataset)
         return None if split is None else isinstance(split, RESAMPLING)
+
+    @property
+    def selected(self) -> list[str]:
+        """The parameters that cross-validation selects for at least one method."""
+        names: dict[str, None] = {}
+        for algorithm, entry in self.config.algorithms.items():
+            sweep = self._sweep(algorithm)
+            here = [name for name in entry.grid or () if LEFT_TO_SELECTION in sweep.get(name, [LEFT_TO_SELECTION])]
+            names |= dict.fromkeys(here)
+        return [*names]
 
     def _sweep(self, algorithm: str) -> Mapping[str, list[Any]]:
         return self.config.sweep.get(algorithm) or {}
