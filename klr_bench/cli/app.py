@@ -100,6 +100,7 @@ class Jobs:
         from klr_bench.console import PlainConsole
         from klr_bench.estimators.core import jit
         from klr_bench.report.figures import check_names
+        from klr_bench.runner.executors.serial import Debugger
 
         quiet, dry_run = self.arguments.quiet, self.arguments.dry_run
         console = PlainConsole(soft_wrap=not sys.stdout.isatty())  # lines are not wrapped in a log file
@@ -118,9 +119,15 @@ class Jobs:
         with ExitStack() as stack:
             if self.arguments.watch and not dry_run and os.getpid() == self.process:
                 self.port = stack.enter_context(watching(place, self.port))
-            verbose = self.arguments.verbose
             outcome = runner.run(
-                config, console=console, quiet=quiet, dry_run=dry_run, verbose=verbose, overrides=overrides
+                config,
+                console=console,
+                quiet=quiet,
+                dry_run=dry_run,
+                verbose=self.arguments.verbose,
+                debug=self.debug,
+                executor=Debugger() if self.arguments.pdb else None,
+                overrides=overrides,
             )
         if self.arguments.paper and config.name == config.experiment:
             self.results_dir = config.results_dir
