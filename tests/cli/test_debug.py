@@ -1,6 +1,7 @@
 """A fit or metric of one's own that raises: the message names the line, the cell has the traceback, --pdb stops."""
 
 import io
+import sys
 from pathlib import Path
 
 import pytest
@@ -97,3 +98,17 @@ def test_a_metric_file_without_a_metric_is_refused_by_a_dry_run(
     Path("configs/metric/nothing.py").write_text("x = 1\n")
     assert main(["run", "dataset=moons", "algorithm=nc", "metrics=[nothing]", "--dry-run"]) == 2
     assert "nothing.py: expected METRIC = Metric(...), got None." in " ".join(capsys.readouterr().err.split())
+
+
+def test_fit_imports_modules_of_the_current_folder_and_refuses_what_cannot_be_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", [*sys.path])
+    Path("own_learner.py").write_text(LEARNER)
+    Path("configs/algorithm").mkdir(parents=True)
+    text = "# @package algorithms.own\nlabel: Own\nestimator: {_target_: own_learner.Broken}\n"
+    Path("configs/algorithm/own.yaml").write_text(text)
+    Path("table.csv").write_text("a,b,label\n" + "1,2,yes\n3,4,no\n" * 20)
+    assert main(["fit", "data.path=table.csv", "algorithm=own", "output=model.skops"]) == 2
+    assert "load_model would refuse the type own_learner.Broken." in " ".join(capsys.readouterr().err.split())
