@@ -156,7 +156,11 @@ def load(path: Path) -> tuple[Any, TrainingFile | None]:
 
     Raises the errors and warnings of `load_model`.
     """
-    content = read_regular(path, LARGEST_MODEL)
+    return loads(read_regular(path, LARGEST_MODEL), path)
+
+
+def loads(content: bytes, path: Path) -> tuple[Any, TrainingFile | None]:
+    """Return what `load` returns, from the content of a model file; `path` names it in messages."""
     try:
         about, refused, trusted = _inspected(content)
     except Exception as error:  # damaged archives raise exceptions of many kinds
@@ -177,7 +181,7 @@ def load(path: Path) -> tuple[Any, TrainingFile | None]:
         advice = f"; {origin}. Fit the model again" if origin else ""
         fail(f"{path}: the model cannot be loaded ({exception_text(error)}){advice}.")
     if origin:
-        warnings.warn(f"{path}: {origin}. Predictions may differ; fit the model again if in doubt.", stacklevel=3)
+        warnings.warn(f"{path}: {origin}. Predictions may differ; fit the model again if in doubt.", stacklevel=4)
     return model, about.train
 
 
