@@ -10,14 +10,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from klr_bench.config import locations as config_files
+from klr_bench.config.models import DataConfig
 from klr_bench.errors import KlrBenchError
 from klr_bench.instantiate import TARGET, Parameters, parameters
 from klr_bench.metrics.labels import METRICS
-from klr_bench.report.manifest import Manifest, StoredData
+from klr_bench.report.manifest import Manifest
 from klr_bench.report.measured import MeasuredDataset
 
 STORABLE = ("klr_bench.", "sklearn.")
 """Beginnings of the names of classes whose models `klr-bench fit` can store."""
+FIT_KEYS = ("path", "label", "columns", "scale", "positive", "encoding")
+"""Keys of the section ``data`` that describe a file to `klr-bench fit`."""
 SCALE = " scale"
 """End of a gamma that is a multiple of scikit-learn's "scale" (see `klr_bench.runner.bandwidth`)."""
 
@@ -59,7 +62,7 @@ def best_model(manifest: Manifest, datasets: Sequence[MeasuredDataset]) -> list[
     merged = json.loads(chosen.most_common(1)[0][0]) | dict(method.variant)
     own = {key: value for key, value in merged.items() if key in accepted}
     changed = {f"algorithms.{name}.estimator.{key}": one for key, one in own.items() if spec.get(key) != one}
-    settings = {f"data.{key}": value for key, value in data if key != "format" and value is not None}
+    settings = {f"data.{key}": value for key in FIT_KEYS if (value := getattr(data, key)) is not None}
     words = [f"{key}={_hydra(value)}" for key, value in (settings | {"algorithm": name} | changed).items()]
     seed = {"random_state": 0} if "random_state" in accepted else {}
     python = _python(data, spec[TARGET], {key: one for key, one in (spec | own).items() if key != TARGET} | seed)
@@ -82,7 +85,7 @@ def _hydra(value: Any) -> str:
     return {True: "true", False: "false", None: "null"}.get(value, str(value)) if type(value) is not str else value
 
 
-def _python(data: StoredData, target: str, arguments: Parameters) -> str:
+def _python(data: DataConfig, target: str, arguments: Parameters) -> str:
     module, _, name = target.rpartition(".")
     names = ["TablePreparer", name] if module == "klr_bench" else ["TablePreparer"]
     imports = [f"from klr_bench import {', '.join(sorted(names))}"]

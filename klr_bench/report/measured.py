@@ -185,8 +185,8 @@ def measure(results: Results) -> Measured:
     names += sorted(set(groups) - set(names))
     machines = Counter(_machine(row) for name in names for rows in groups[name].values() for row in _counting(rows))
     machine = min(machines, key=lambda machine: (-machines[machine], machine), default=UNKNOWN)
-    algorithms = {*manifest.config.algorithms, *(algorithm for name in names for algorithm, _ in groups[name])}
-    presentations = {algorithm: manifest.presentation(algorithm) for algorithm in algorithms}
+    algorithms = [*manifest.config.algorithms, *(algorithm for name in names for algorithm, _ in groups[name])]
+    presentations = {algorithm: manifest.presentation(algorithm) for algorithm in dict.fromkeys(algorithms)}
     datasets = [
         MeasuredDataset(
             name,
@@ -220,9 +220,7 @@ def _methods(
         for name, metric in manifest.metrics.items():
             values = [row.get(name, math.nan) for row in counting]
             if metric.compares:
-                values = _differences_from_baseline(
-                    groups, column, metric, (manifest.config.against or {}).get(name, {})
-                )
+                values = _differences_from_baseline(groups, column, metric, manifest.config.against.get(name, {}))
             entries[name] = Entry.of(values, alike=name not in TIMES or alike)
         method = Method(
             algorithm,

@@ -124,8 +124,8 @@ def experiment_part(
         rows,
         list(dict.fromkeys([*FIRST_COLUMNS, *message, *(name for name in built.metrics if name in header), "params"])),
         {name: metric.title for name, metric in manifest.metrics.items()},
-        algorithm={name: manifest.algorithm_label(name) for name in {*results.records["algorithm"]}},
-        dataset={name: manifest.dataset_label(name) for name in {*results.records["dataset"]}},
+        algorithm={name: manifest.algorithm_label(name) for name in results.records["algorithm"].unique()},
+        dataset={name: manifest.dataset_label(name) for name in results.records["dataset"].unique()},
     )
     inputs = Inputs(built, results.records, results.traces, results.reliability, results.rows)
     figures = draw_all(inputs, built.figures, own=own_figures, explored=True)
