@@ -169,8 +169,10 @@ def loads(content: bytes, path: Path) -> tuple[Any, TrainingFile | None]:
     if refused:
         fail(f"{path}: contains {refused}, which klr-bench does not load. Use a file that klr-bench fit has written.")
     here = _versions()
-    different = [f"{name} {sanitize(one, 30)}" for name, one in about.versions.items() if here.get(name) != one]
-    present = ", ".join(f"{name} {one}" for name, one in here.items())
+    different = [
+        f"{name} {sanitize(number, 30)}" for name, number in about.versions.items() if here.get(name) != number
+    ]
+    present = ", ".join(f"{name} {number}" for name, number in here.items())
     origin = f"it was written with {', '.join(different)}; this is {present}" if different else ""
     try:
         with warnings.catch_warnings():

@@ -149,7 +149,11 @@ class UndeclaredFile:
         notes = sorted(self._notes.glob("*.json"), key=lambda path: path.stat().st_mtime, reverse=True)
         ends = tuple(f"/{self.entry.name}{suffix}" for suffix in ("", *SUFFIXES))
         contents = map(_read_note, notes)
-        return [one for one in contents if one and (one.place.endswith(ends) or one.place == self.entry.url)]
+        return [
+            content
+            for content in contents
+            if content and (content.place.endswith(ends) or content.place == self.entry.url)
+        ]
 
     def _sources(self) -> dict[str, list[str]]:
         sources = locations(self.entry, self.plain, self.mirror)

@@ -18,7 +18,7 @@ MOST_DATASETS = 4
 
 def on_numbers(matches: Sequence[Match]) -> list[str]:
     """Return sentences on how many published numbers agree, and why the others differ."""
-    by_verdict = {verdict: [one for one in matches if one.verdict is verdict] for verdict in Verdict}
+    by_verdict = {verdict: [match for match in matches if match.verdict is verdict] for verdict in Verdict}
     exact, statistical = len(by_verdict[Verdict.EXACT]), len(by_verdict[Verdict.STATISTICAL])
     n_agree, n_compared = exact + statistical, len(matches) - len(by_verdict[Verdict.NOT_COMPARED])
     sentences = ["No published number is compared with a measured one."] if matches else []
@@ -30,7 +30,7 @@ def on_numbers(matches: Sequence[Match]) -> list[str]:
     if unexplained := by_verdict[Verdict.UNEXPLAINED]:
         more = f" And {len(unexplained) - MOST_NAMED:,} more." if len(unexplained) > MOST_NAMED else ""
         sentences.append(f"{_differ(len(unexplained))}, unexplained: {pairs(unexplained[:MOST_NAMED])}{more}")
-    causes = Counter(one.reason for one in by_verdict[Verdict.EXPLAINED])
+    causes = Counter(match.reason for match in by_verdict[Verdict.EXPLAINED])
     sentences += [f"{_differ(count)}, explained: {because}" for because, count in causes.most_common()]
     return [*sentences, *filter(None, [not_compared_sentence(matches)])]
 
@@ -62,7 +62,7 @@ def on_methods(table: Table) -> list[str]:
 def _best(table: Table) -> Iterator[tuple[str, list[str], str]]:
     """Yield the metric, the algorithms with the best mean, and a sentence for each data set."""
     for block in table.blocks:
-        metric = next((one for one in block.metrics if one.name in block.marks), None)
+        metric = next((candidate for candidate in block.metrics if candidate.name in block.marks), None)
         if metric is None or len(block.lines) == 1:
             continue
         marks = block.marks[metric.name].lines

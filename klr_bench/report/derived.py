@@ -65,8 +65,8 @@ def _prototype_shifts(results: Results) -> dict[str, float]:
     spreads = results.rows.groupby("key")[["x1", "x2"]].var(ddof=0).sum(axis=1) ** 0.5
     coordinates = results.traces[results.traces["metric"].str.fullmatch(COORDINATE)]
     shifts = {}
-    for key, one in coordinates.groupby("key"):
-        positions = one.pivot_table(index="t", columns="metric", values="value", aggfunc="last")
+    for key, rows in coordinates.groupby("key"):
+        positions = rows.pivot_table(index="t", columns="metric", values="value", aggfunc="last")
         n_prototypes = positions.shape[1] / 2
         moves = (positions.diff().iloc[1:] ** 2).sum(axis=1, skipna=False) / n_prototypes
         if spreads.get(key, 0) > 0:

@@ -83,8 +83,8 @@ class Manifest(Model):
         algorithm, variant = column
         sweep, algorithms = self._sweep(algorithm), list(self.config.algorithms)
         places = [
-            next((place for place, value in enumerate(known) if value == variant.get(name)), len(known))
-            for name, known in sweep.items()
+            next((place for place, value in enumerate(swept) if value == variant.get(name)), len(swept))
+            for name, swept in sweep.items()
         ]
         place = algorithms.index(algorithm) if algorithm in algorithms else len(algorithms)
         return place, algorithm, variant.keys() != sweep.keys(), places, variant.order()
@@ -105,8 +105,8 @@ class Manifest(Model):
 
     def configured_name(self, dataset: str) -> str:
         """Return the configured name of a data set; records name user files differently."""
-        own = [name for name, entry in self.config.datasets.items() if entry.source.is_own_file]
-        return own[0] if dataset not in self.config.datasets and len(own) == 1 else dataset
+        files = [name for name, entry in self.config.datasets.items() if entry.source.is_own_file]
+        return files[0] if dataset not in self.config.datasets and len(files) == 1 else dataset
 
     def split(self, dataset: str) -> SplitSpec | None:
         """Return the split of a data set, or None if unknown."""

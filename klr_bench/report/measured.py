@@ -84,11 +84,11 @@ class Entry:
     @classmethod
     def of(cls, values: Iterable[float], *, alike: bool = True) -> Entry:
         """Return the mean and standard deviation of the given values, ignoring NaN."""
-        known = np.array([value for value in values if not np.isnan(value)])
-        if not known.size:
+        present = np.array([value for value in values if not np.isnan(value)])
+        if not present.size:
             return cls(0, None, None, alike)
-        spread = known.size > 1 and np.isfinite(known).all()
-        return cls(known.size, float(known.mean()), float(known.std(ddof=1)) if spread else None, alike)
+        spread = present.size > 1 and np.isfinite(present).all()
+        return cls(present.size, float(present.mean()), float(present.std(ddof=1)) if spread else None, alike)
 
 
 class Failures(NamedTuple):
@@ -266,15 +266,15 @@ def _differences_from_baseline(groups: Groups, column: Column, metric: Metric, c
     algorithm = str(changes.get("algorithm", column[0]))
     other = algorithm != column[0]
     wanted = dict(column[1]) | {name: value for name, value in changes.items() if name in column[1] or other}
-    candidates = [known for known in groups if known[0] == algorithm and known[1].items() <= wanted.items()]
-    baseline = next((known for known in candidates if other or known[1].keys() == wanted.keys()), column)
+    candidates = [method for method in groups if method[0] == algorithm and method[1].items() <= wanted.items()]
+    baseline = next((method for method in candidates if other or method[1].keys() == wanted.keys()), column)
     if baseline == column or column not in groups:
         return []
     ours, theirs = (
-        {row["repeat"]: row[metric.compares] for row in groups[one] if row["status"] == "ok"}
-        for one in (column, baseline)
+        {row["repeat"]: row[metric.compares] for row in groups[method] if row["status"] == "ok"}
+        for method in (column, baseline)
     )
     pairs = [(value, theirs[repeat]) for repeat, value in ours.items() if repeat in theirs]
     if metric.name.endswith("_ratio"):
-        return [float(one / two) if two else math.nan for one, two in pairs]
-    return [float(one - two) for one, two in pairs]
+        return [float(value / base) if base else math.nan for value, base in pairs]
+    return [float(value - base) for value, base in pairs]

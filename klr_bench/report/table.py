@@ -157,7 +157,9 @@ def build(measured: Measured, sources: Sequence[Source] = (), *, only_published:
     compared = {source.name: compared_rows(source, measured.name) for source in sources}
     matches = matches_by_method(sources, measured, compared)
     for dataset in measured.datasets:
-        lines = [Line(**vars(one), matches=matches.get((dataset.name, one.column), {})) for one in dataset.methods]
+        lines = [
+            Line(**vars(method), matches=matches.get((dataset.name, method.column), {})) for method in dataset.methods
+        ]
         metrics = _metrics(lines, manifest, compared=bool(sources), only_published=only_published)
         stands_for = (source.paper.stand_ins.get(dataset.name) for source in sources)
         resampled = manifest.resampled(dataset.name) is not False

@@ -74,13 +74,13 @@ def usage(*run: int) -> Usage:
     times = psutil.cpu_times()
     total = sum(times[:8])  # on Linux, `user` already includes the other fields
     roots = [psutil.Process(pid) for pid in run]
-    own = 0.0
+    of_run = 0.0
     for process in {*roots, *(child for root in roots for child in root.children(recursive=True))}:
         try:
-            own += sum(process.cpu_times()[:4])  # user and system time, including that of finished child processes
+            of_run += sum(process.cpu_times()[:4])  # user and system time, including that of finished child processes
         except psutil.Error:  # the process has just exited
             continue
-    return Usage(time.monotonic(), own, total - times.idle - getattr(times, "iowait", 0.0), total)
+    return Usage(time.monotonic(), of_run, total - times.idle - getattr(times, "iowait", 0.0), total)
 
 
 @lru_cache(maxsize=1)

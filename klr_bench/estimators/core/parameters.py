@@ -74,8 +74,8 @@ def estimator(cls: Class) -> Class:
     classes for parameters and attributes that it does not describe itself.
     """
     cls = dataclass(eq=False, repr=False, init="__init__" not in vars(cls))(cls)
-    declared = [one for one in fields(cls) if one.init]
-    cls._parameter_constraints = {one.name: one.metadata["constraints"] for one in declared}
+    declared = [declaration for declaration in fields(cls) if declaration.init]
+    cls._parameter_constraints = {declaration.name: declaration.metadata["constraints"] for declaration in declared}
     parameters, attributes = {}, {}
     for base in reversed(cls.__mro__):
         parameters |= _entries(base, "Parameters")
