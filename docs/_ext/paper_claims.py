@@ -10,11 +10,12 @@ from paper_words import counted, experiment_link, first_upper, html, html_table
 
 from klr_bench.report.load import was_run
 from klr_bench.report.page.html import VERDICTS
-from klr_bench.report.papers.claims import FAILS, HOLDS, ClaimComparison, JudgedClaim
+from klr_bench.report.papers.claims import BY_OUTCOME, ClaimComparison, JudgedClaim
+from klr_bench.report.papers.model import BENCHMARK
 from klr_bench.report.papers.reproduction import Reproduction
 
 MAX_SHOWN = 6
-"""Largest number of contradicting comparisons listed below a claim; the complete list can be opened."""
+"""Largest number of contradicting or undecided comparisons listed below a claim; the complete list can be opened."""
 
 
 def claims_section(reproduction: Reproduction, results_dir: Path) -> str:
@@ -23,8 +24,9 @@ def claims_section(reproduction: Reproduction, results_dir: Path) -> str:
         return ""
     text = (
         "We judge the statements of the paper by our records. A claim is a set of comparisons, each of two values on "
-        "one data set. It holds if all comparisons hold, or at least the share stated with it; otherwise it does not "
-        "hold here, with these data and settings. If a margin is stated, it is part of the claim."
+        "one data set, which holds, does not hold, or is undecided within its 95 % confidence interval. A claim holds "
+        "if all comparisons hold, or at least the share stated with it; it does not hold here, with these data and "
+        "settings, if too many do not hold, and is undecided otherwise. If a margin is stated, it is part of the claim."
     )
     claims = "\n".join(f"<li>{_claim(claim, results_dir)}</li>" for claim in reproduction.claims)
     return f"## Claims\n\n{text}\n\n{html(f'<ol class={chr(34)}claims{chr(34)}>{claims}</ol>')}"
@@ -35,14 +37,16 @@ def _claim(judged: JudgedClaim, results_dir: Path) -> str:
     verdict = f'<strong class="{VERDICTS[judged.verdict]}">{escape(first_upper(judged.verdict))}</strong>'
     parts = [f"<p>{escape(claim.says)} <small>({escape(claim.where)})</small><br>{verdict}. {_reason(judged)}</p>"]
     if judged.comparisons:
-        contradicting = [one for one in judged.comparisons if not one.holds]
-        if contradicting:
-            examples = [contradicting[index] for index in _evenly_spaced(len(contradicting))]
-            count = f", {len(examples)} of {len(contradicting)}" if len(contradicting) > len(examples) else ""
-            parts.append(f"<p>Contradicting comparisons{count}:</p>{_comparisons(examples, 'Contradicting')}")
+        for holds, name in ((False, "Contradicting"), (None, "Undecided")):
+            found = [one for one in judged.comparisons if one.holds is holds]
+            if found:
+                examples = [found[index] for index in _evenly_spaced(len(found))]
+                count = f", {len(examples)} of {len(found)}" if len(found) > len(examples) else ""
+                parts.append(f"<p>{name} comparisons{count}:</p>{_comparisons(examples, name)}")
         full = _comparisons(judged.comparisons, "All comparisons", verdicts=True)
         parts.append(f"<details><summary>{counted(len(judged.comparisons), 'comparison')}</summary>{full}</details>")
-    links = [experiment_link(name, run=was_run(results_dir / name)) for name in claim.experiments]
+    experiments = [name for name in claim.experiments if name != BENCHMARK]
+    links = [experiment_link(name, run=was_run(results_dir / name)) for name in experiments]
     if links:
         parts.append(f"<p><small>Records: {', '.join(links)}.</small></p>")
     return "\n".join(parts)
@@ -52,7 +56,8 @@ def _reason(judged: JudgedClaim) -> str:
     """Return how many comparisons hold, how many are required, and which were omitted."""
     if not judged.comparisons:
         return escape(judged.sentence().split(f"{judged.verdict[0].upper()}{judged.verdict[1:]}. ", 1)[-1])
-    text = f"{judged.count()} comparisons hold"
+    count, *undecided = judged.count().split(", ")
+    text = ", ".join([f"{count} comparisons hold", *undecided])
     text += f"; the claim holds if {judged.claim.share:.0%} of them hold." if judged.claim.share < 1 else "."
     if judged.missing:
         text += f" Not run: {', '.join(judged.missing)}."
@@ -70,7 +75,8 @@ def _evenly_spaced(count: int) -> list[int]:
 def _comparisons(compared: Sequence[ClaimComparison], name: str, *, verdicts: bool = False) -> str:
     rows = []
     for one in compared:
-        verdict = [f'<span class="{VERDICTS[HOLDS if one.holds else FAILS]}">{"yes" if one.holds else "no"}</span>']
+        word = {True: "yes", None: "undecided", False: "no"}[one.holds]
+        verdict = [f'<span class="{VERDICTS[BY_OUTCOME[one.holds]]}">{word}</span>']
         texts = (one.dataset, one.metric, one.left, one.relation, one.right)
         rows.append([*map(escape, texts), *(verdict if verdicts else [])])
     header = ["data set", "metric", "first", "relation", "second", *(["holds"] if verdicts else [])]

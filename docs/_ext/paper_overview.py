@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from html import escape
 
@@ -10,13 +9,13 @@ from paper_words import first_upper, html, plain
 
 from klr_bench.report.conclusions import on_claims
 from klr_bench.report.page.html import ENVIRONMENT
+from klr_bench.report.papers import scoreboard
 from klr_bench.report.papers.reproduction import Reproduction
-from klr_bench.report.papers.verdicts import MEANINGS
 
 
 def verdict_counts(reproduction: Reproduction) -> str:
-    """Return the verdicts on the values of a paper as a bar chart and a list, or ""."""
-    counts = Counter(match.verdict for match in reproduction.matches)
+    """Return the verdicts on the results of a paper as a bar chart and a list, or ""."""
+    counts = scoreboard.verdict_counts(reproduction.matches)
     return html(ENVIRONMENT.get_template("verdicts.html").render(counts=counts)) if counts else ""
 
 
@@ -37,7 +36,8 @@ def cards(papers: Sequence[Reproduction]) -> str:
 
 def terms(names: Sequence[str]) -> str:
     """Return the definitions of the columns of a scoreboard as HTML."""
-    definitions = "".join(f"<dt>{name}</dt><dd>{escape(MEANINGS[name])}.</dd>" for name in names if name in MEANINGS)
+    meanings = scoreboard.MEANINGS
+    definitions = "".join(f"<dt>{name}</dt><dd>{escape(meanings[name])}.</dd>" for name in names if name in meanings)
     return f'<dl class="terms">{definitions}</dl>'
 
 

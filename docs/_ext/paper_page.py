@@ -20,13 +20,14 @@ from klr_bench.report.paper_pages import draw_figures
 from klr_bench.report.paper_picture import NAME, TITLE, paper_picture
 from klr_bench.report.papers.reading import experiments_of
 from klr_bench.report.papers.reproduction import Reproduction
-from klr_bench.report.papers.verdicts import MARKS, Verdict, not_compared_sentence
+from klr_bench.report.papers.scoreboard import not_compared_sentence
+from klr_bench.report.papers.verdicts import MARKS, WEAK_MARK, Verdict
 
-EXAMPLES = (
+EXAMPLES = [
     f'<span class="{verdict.name.lower()}">12.3{({Verdict.EXPLAINED: " [1]"} | MARKS).get(verdict, "")}</span> '
     f"{verdict.value}"
     for verdict in Verdict
-)
+] + [f'<span class="weak">12.3{WEAK_MARK}</span> agrees without power']
 LEGEND = f'<p class="marks">{" &emsp; ".join(EXAMPLES)}</p>'
 """Key to the colors and marks of values; [1] is a cause below the table."""
 
@@ -116,10 +117,12 @@ def _commands(reproduction: Reproduction) -> str:
 def _numbers(reproduction: Reproduction, drawn: Figures) -> str:
     if not reproduction.lines:
         return ""
-    grid = pages.scoreboard_page(reproduction).grids[0]
-    rows = [[_table_link(row[0]), *map(escape, row[1:])] for row in grid.rows]
-    table = html_table(["", *map(escape, grid.header[1:])], rows, "Reproduction results", numbers=True)
-    text = f"## Reproduction results\n\n{html(table + terms(grid.header[1:]))}"
+    tables = []
+    for grid, title in zip(pages.scoreboard_page(reproduction).grids, ("Results", "Counted apart"), strict=True):
+        rows = [[_table_link(row[0]), *map(escape, row[1:])] for row in grid.rows]
+        tables.append(html_table([title, *map(escape, grid.header[1:])], rows, title, numbers=True))
+        tables.append(terms(grid.header[1:]))
+    text = f"## Reproduction results\n\n{html(''.join(tables))}"
     file = drawn.of_paper(reproduction)
     caption = f'{TITLE}. All values: <a href="{PAGES}/papers/{escape(reproduction.name)}.html">interactive page</a>.'
     return f"{text}\n\n```{{figure}} {file}\n:alt: {TITLE}\n:class: picture\n\n{caption}\n```" if file else text

@@ -9,7 +9,8 @@ from klr_bench.report.labels import MOST_NAMED, join_names, line_label, number, 
 from klr_bench.report.paper_pages import pairs
 from klr_bench.report.papers.claims import CLAIM_VERDICTS, JudgedClaim
 from klr_bench.report.papers.match import Match
-from klr_bench.report.papers.verdicts import Verdict, not_compared_sentence
+from klr_bench.report.papers.scoreboard import AGREE, COMPARED, POWER, apart, counts, not_compared_sentence, results
+from klr_bench.report.papers.verdicts import Verdict
 from klr_bench.report.table import Table
 
 MOST_DATASETS = 4
@@ -17,21 +18,24 @@ MOST_DATASETS = 4
 
 
 def on_numbers(matches: Sequence[Match]) -> list[str]:
-    """Return sentences on how many published numbers agree, and why the others differ."""
-    by_verdict = {verdict: [match for match in matches if match.verdict is verdict] for verdict in Verdict}
-    exact, statistical = len(by_verdict[Verdict.EXACT]), len(by_verdict[Verdict.STATISTICAL])
-    n_agree, n_compared = exact + statistical, len(matches) - len(by_verdict[Verdict.NOT_COMPARED])
-    sentences = ["No published number is compared with a measured one."] if matches else []
-    if n_compared:
-        of = f"{pluralize(n_compared, 'comparison')} with published numbers"
-        how = f": {exact:,} exactly, {statistical:,} statistically" if n_agree else ""
-        verb = "agree" if n_agree > 1 else "agrees"
-        sentences = [f"{f'{n_agree:,}' if n_agree else 'None'} of {of} {verb}{how}."]
+    """Return sentences on how many results agree, why others differ, and what is apart."""
+    n = counts(matches)
+    by_verdict = {verdict: [match for match in results(matches) if match.verdict is verdict] for verdict in Verdict}
+    sentences = ["No published result is compared with a measured one."] if matches else []
+    if n[COMPARED]:
+        agree = f"{n[AGREE]:,}" if n[AGREE] else "None"
+        power = f", {n[POWER]:,} of these with power" if n[AGREE] else ""
+        verb = "agree" if n[AGREE] > 1 else "agrees"
+        sentences = [f"{agree} of {pluralize(n[COMPARED], 'compared result')} {verb} with the published number{power}."]
     if unexplained := by_verdict[Verdict.UNEXPLAINED]:
         more = f" And {len(unexplained) - MOST_NAMED:,} more." if len(unexplained) > MOST_NAMED else ""
         sentences.append(f"{_differ(len(unexplained))}, unexplained: {pairs(unexplained[:MOST_NAMED])}{more}")
     causes = Counter(match.reason for match in by_verdict[Verdict.EXPLAINED])
     sentences += [f"{_differ(count)}, explained: {because}" for because, count in causes.most_common()]
+    counted = [
+        f"{name} {count}" for name, count in apart(matches).items() if count and name != Verdict.NOT_COMPARED.value
+    ]
+    sentences += [f"Counted apart: {'; '.join(counted)}."] if counted else []
     return [*sentences, *filter(None, [not_compared_sentence(matches)])]
 
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from klr_bench.report.bounded import bound_ratios
 from klr_bench.report.load import Results
 
 if TYPE_CHECKING:
     import pandas as pd
 
 SETTLED = 0.005  # the accuracy has settled when it is at most 0.5 percentage points below its final value
-COORDINATE = r"u_\d+_\d+"
-"""Names of the prototypes' coordinates at a checkpoint."""
+NEAR_OPTIMAL = 0.01  # an objective is near the smallest one if it is at most 1 % above it
+COORDINATE, COEFFICIENT = r"u_\d+_\d+", r"b_\d+_\d+"
+"""Names of the prototypes' coordinates and coefficients at a checkpoint."""
 
 
 def with_derived(results: Results) -> pd.DataFrame:
@@ -23,18 +27,27 @@ def with_derived(results: Results) -> pd.DataFrame:
     half of the fit.  Both are unknown for a fit that a time limit ended, whose last checkpoint is not its end.
     first_nonzero and mean_nonzero are the non-zero fraction at the first checkpoint, and its mean over the
     checkpoints.  prototype_shift is the distance by which the prototypes move from one checkpoint to the next, divided
-    by the spread of the training rows.
+    by the spread of the training rows; coefficient_shift is the same for their coefficients, divided by the root mean
+    square coefficient.  loss_over_bound and support_over_bound are the largest ratios to the bounds of `bounded`.
     """
     records = results.records
     keys, finished = records["key"], records["status"] == "ok"
+    late, early = _gains(_at_checkpoints(results, "accuracy"))
+    spreads = results.rows.groupby("key")[["x1", "x2"]].var(ddof=0).sum(axis=1) ** 0.5
+    ratios = bound_ratios(results.traces, records)
     accuracy, nonzero = _at_checkpoints(results, "accuracy"), _at_checkpoints(results, "nonzero_fraction")
     return records.assign(
         setup_time_s=records["fit_time_s"] - records["pass_time_s"],
         settled_s=keys.map(_settled(accuracy)).astype(float).where(finished),
-        late_gain=keys.map(_late_gains(accuracy)).astype(float).where(finished),
+        late_gain=keys.map(late).astype(float).where(finished),
+        early_gain=keys.map(early).astype(float).where(finished),
+        near_optimal_s=keys.map(_near_optimal(results)).astype(float),
         first_nonzero=keys.map(nonzero.groupby("key")["value"].first()).astype(float),
         mean_nonzero=keys.map(nonzero.groupby("key")["value"].mean()).astype(float),
-        prototype_shift=keys.map(_prototype_shifts(results)).astype(float),
+        prototype_shift=keys.map(_shifts(results, COORDINATE, spreads)).astype(float),
+        coefficient_shift=keys.map(_shifts(results, COEFFICIENT)).astype(float),
+        loss_over_bound=keys.map(ratios["loss_over_bound"]).astype(float),
+        support_over_bound=keys.map(ratios["support_over_bound"]).astype(float),
     )
 
 
@@ -50,25 +63,35 @@ def _settled(accuracy: pd.DataFrame) -> pd.Series:
     return accuracy[accuracy["t"] > last_low].groupby("key")["elapsed_s"].min()
 
 
-def _late_gains(accuracy: pd.DataFrame) -> pd.Series:
+def _gains(accuracy: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
     by_key = accuracy.groupby("key")
-    early = accuracy[accuracy["t"] <= by_key["t"].transform("last") / 2]
-    return by_key["value"].last() - early.groupby("key")["value"].last()
+    first_half = accuracy[accuracy["t"] <= by_key["t"].transform("last") / 2].groupby("key")["value"].last()
+    return by_key["value"].last() - first_half, first_half - by_key["value"].first()
 
 
-def _prototype_shifts(results: Results) -> dict[str, float]:
-    """Return, for each fit key, the mean movement of the prototypes between checkpoints.
+def _near_optimal(results: Results) -> pd.Series:
+    problems = results.records[["key", "dataset", "repeat"]].assign(
+        lam=[str(params.get("lam")) for params in results.records["params"]]
+    )
+    objective = _at_checkpoints(results, "objective").merge(problems, on="key")
+    smallest = objective.groupby(["dataset", "repeat", "lam"])["value"].transform("min")
+    near = objective["value"] <= smallest + NEAR_OPTIMAL * smallest.abs()
+    return objective["elapsed_s"].where(near, np.inf).groupby(objective["key"]).min()
 
-    The movement is the root mean square over the prototypes, divided by the root mean square distance of the training
-    rows from their mean.
+
+def _shifts(results: Results, names: str, scales: pd.Series | None = None) -> dict[str, float]:
+    """Return, for each fit key, the mean movement of values from checkpoint to checkpoint.
+
+    The movement is the root mean square over the prototypes, divided by the fit's scale.  The default scale is the root
+    mean square of the values.
     """
-    spreads = results.rows.groupby("key")[["x1", "x2"]].var(ddof=0).sum(axis=1) ** 0.5
-    coordinates = results.traces[results.traces["metric"].str.fullmatch(COORDINATE)]
+    values = results.traces[results.traces["metric"].str.fullmatch(names)]
     shifts = {}
-    for key, rows in coordinates.groupby("key"):
-        positions = rows.pivot_table(index="t", columns="metric", values="value", aggfunc="last")
-        n_prototypes = positions.shape[1] / 2
-        moves = (positions.diff().iloc[1:] ** 2).sum(axis=1, skipna=False) / n_prototypes
-        if spreads.get(key, 0) > 0:
-            shifts[str(key)] = float((moves**0.5).mean() / spreads[key])
+    for key, values_of_fit in values.groupby("key"):
+        positions = values_of_fit.pivot_table(index="t", columns="metric", values="value", aggfunc="last")
+        rows = positions.columns.str.rsplit("_", n=1).str[0].nunique()
+        moves = (positions.diff().iloc[1:] ** 2).sum(axis=1, skipna=False) / rows
+        scale = ((positions**2).sum(axis=1) / rows).mean() ** 0.5 if scales is None else scales.get(key, 0)
+        if scale > 0:
+            shifts[str(key)] = float((moves**0.5).mean() / scale)
     return shifts

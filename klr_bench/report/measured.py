@@ -24,7 +24,7 @@ from klr_bench.report.load import Results
 from klr_bench.report.manifest import Column, Manifest
 from klr_bench.results.variants import Variant
 
-TIMES = frozenset({"fit_time_s", "pass_time_s", "predict_time_s", "setup_time_s", "settled_s"})
+TIMES = frozenset({"fit_time_s", "pass_time_s", "predict_time_s", "setup_time_s", "settled_s", "near_optimal_s"})
 BUSY = 0.1
 """Share of CPU time used by other processes above which fit times are not comparable."""
 Row = dict[Hashable, Any]
@@ -80,15 +80,20 @@ class Entry:
     std: float | None
     alike: bool = True
     """True if the value was measured under the same conditions as the experiment's other times."""
+    values: Mapping[Hashable, float] = field(default_factory=dict, compare=False)
+    """The values by split, if they are known."""
 
     @classmethod
-    def of(cls, values: Iterable[float], *, alike: bool = True) -> Entry:
+    def of(cls, values: Iterable[float] | Mapping[Hashable, float], *, alike: bool = True) -> Entry:
         """Return the mean and standard deviation of the given values, ignoring NaN."""
-        present = np.array([value for value in values if not np.isnan(value)])
-        if not present.size:
+        by_split = values if isinstance(values, Mapping) else dict(enumerate(values))
+        by_split = {split: value for split, value in by_split.items() if not np.isnan(value)}
+        numbers = np.array([*by_split.values()])
+        if not numbers.size:
             return cls(0, None, None, alike)
-        spread = present.size > 1 and np.isfinite(present).all()
-        return cls(present.size, float(present.mean()), float(present.std(ddof=1)) if spread else None, alike)
+        spread = numbers.size > 1 and np.isfinite(numbers).all()
+        std = float(numbers.std(ddof=1)) if spread else None
+        return cls(numbers.size, float(numbers.mean()), std, alike, by_split)
 
 
 class Failures(NamedTuple):
@@ -218,7 +223,7 @@ def _methods(
         alike = conditions.alike(Conditions(frozenset({machine})))
         entries = {}
         for name, metric in manifest.metrics.items():
-            values = [row.get(name, math.nan) for row in counting]
+            values = {split_of(row): row.get(name, math.nan) for row in counting}
             if metric.compares:
                 values = _differences_from_baseline(groups, column, metric, manifest.config.against.get(name, {}))
             entries[name] = Entry.of(values, alike=name not in TIMES or alike)
@@ -237,6 +242,11 @@ def _methods(
         )
         methods.append(method)
     return methods
+
+
+def split_of(row: Mapping[Hashable, Any]) -> Hashable:
+    """Return the repeat, seed and numbers of rows, which identify a split of a data set."""
+    return tuple(str(row.get(name, "")) for name in ("repeat", "seed", "n_train", "n_test"))
 
 
 def _counting(rows: Sequence[Row]) -> list[Row]:
@@ -262,19 +272,21 @@ def _failures(rows: Sequence[Row]) -> list[Failures]:
     return failures
 
 
-def _differences_from_baseline(groups: Groups, column: Column, metric: Metric, changes: Parameters) -> list[float]:
+def _differences_from_baseline(
+    groups: Groups, column: Column, metric: Metric, changes: Parameters
+) -> dict[Hashable, float]:
     algorithm = str(changes.get("algorithm", column[0]))
     other = algorithm != column[0]
     wanted = dict(column[1]) | {name: value for name, value in changes.items() if name in column[1] or other}
     candidates = [method for method in groups if method[0] == algorithm and method[1].items() <= wanted.items()]
     baseline = next((method for method in candidates if other or method[1].keys() == wanted.keys()), column)
     if baseline == column or column not in groups:
-        return []
+        return {}
     ours, theirs = (
-        {row["repeat"]: row[metric.compares] for row in groups[method] if row["status"] == "ok"}
+        {split_of(row): row[metric.compares] for row in groups[method] if row["status"] == "ok"}
         for method in (column, baseline)
     )
-    pairs = [(value, theirs[repeat]) for repeat, value in ours.items() if repeat in theirs]
+    pairs = {split: (value, theirs[split]) for split, value in ours.items() if split in theirs}
     if metric.name.endswith("_ratio"):
-        return [float(value / base) if base else math.nan for value, base in pairs]
-    return [float(value - base) for value, base in pairs]
+        return {split: float(value / base) if base else math.nan for split, (value, base) in pairs.items()}
+    return {split: float(value - base) for split, (value, base) in pairs.items()}

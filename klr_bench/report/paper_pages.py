@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from klr_bench.errors import fail, nearest
+from klr_bench.metrics.labels import METRICS
 from klr_bench.report import render
 from klr_bench.report.figures import DrawnFigures, Inputs, draw_all
-from klr_bench.report.labels import pluralize
+from klr_bench.report.labels import NONE, pluralize, title_of
 from klr_bench.report.paper_picture import paper_picture
 from klr_bench.report.paper_tables import (
     calibration_sentences,
@@ -20,18 +21,21 @@ from klr_bench.report.paper_tables import (
     published_text,
 )
 from klr_bench.report.papers.claims import CLAIM_VERDICTS
+from klr_bench.report.papers.evidence import orders
 from klr_bench.report.papers.match import Match
 from klr_bench.report.papers.model import Cause
 from klr_bench.report.papers.reading import ALL, find_papers
 from klr_bench.report.papers.reproduction import Reproduction, provenance
-from klr_bench.report.papers.verdicts import (
+from klr_bench.report.papers.scoreboard import (
+    APART,
+    HEADLINE,
     MEANINGS,
-    SCOREBOARD,
-    NotCompared,
-    Verdict,
+    NUMBERS,
+    apart,
     counts,
     mark_sentences,
 )
+from klr_bench.report.papers.verdicts import Kind, NotCompared, Verdict
 from klr_bench.report.render import Document, Grid
 from klr_bench.report.table import build
 from klr_bench.report.writing import check_formats, csv_text, write_changed
@@ -42,7 +46,7 @@ if TYPE_CHECKING:
 CSV_COLUMNS = (
     *("paper", "table", "dataset", "algorithm", "params", "metric", "label", "printed_mean", "printed_std", "unit"),
     *("experiment", "our_dataset", "n", "mean", "std", "published_mean", "published_std", "difference"),
-    *("verdict", "not_compared", "reason", "shown_by", "calibrated"),
+    *("verdict", "not_compared", "reason", "shown_by", "calibrated", "kind", "power", "spread"),
 )
 TIMES = "Times were measured on other machines and are not compared."
 
@@ -118,7 +122,7 @@ def table_page(reproduction: Reproduction, number: str) -> Document:
     judged, table = reproduction.matches_by_table[number], reproduction.paper.tables[number]
     causes = causes_of(reproduction, number)
     caption = ["Measured values, rounded like the published ones, are above the published values."]
-    caption += mark_sentences(match.verdict for match in judged)
+    caption += mark_sentences(judged)
     for place, (cause, matches) in enumerate(causes, 1):
         caption.append(f"[{place}] {cause.because} Shown by {', '.join(cause.shown_by)}. {pairs(matches)}")
     caption += calibration_sentences(judged)
@@ -141,19 +145,19 @@ def remarks(reproduction: Reproduction, number: str) -> list[str]:
     """Return sentences on unexplained differences and numbers that are not compared."""
     matches = reproduction.matches_by_table[number]
     unexplained = [match for match in matches if match.verdict is Verdict.UNEXPLAINED]
+    sentences = [*power_sentences(matches), *spread_sentences(matches), *order_sentences(matches)]
     times, other_data, unavailable, not_run = (
         [match for match in matches if match.not_compared is reason]
         for reason in NotCompared
         if reason is not NotCompared.OTHER_METHOD
     )
-    sentences = [f"Differs, unexplained: {pairs(unexplained)}"] if unexplained else []
+    sentences += [f"Differs, unexplained: {pairs(unexplained)}"] if unexplained else []
     for tried in reproduction.paper.tried:
         if same := [match for match in unexplained if match.reason == tried.because]:
             what = "; ".join(map(position_text, same))
             sentences.append(f"Tried, for {what}: {tried.because} See {', '.join(tried.shown_by)}.")
-    for ours, published in dict.fromkeys((match.dataset, match.printed.dataset) for match in other_data):
-        stand_in = "generated rows" if ours == published else ours
-        sentences.append(f"{published}: measured on {stand_in} as a substitute, so the values are not compared.")
+    for ours, published in dict.fromkeys((match.dataset_label, match.printed.dataset) for match in other_data):
+        sentences.append(f"{published}: measured on other data ({ours}), so the values are not compared.")
     if times:
         sentences.append(TIMES)
     if unlike := [match for match in times if match.entry and not match.entry.alike]:
@@ -164,6 +168,44 @@ def remarks(reproduction: Reproduction, number: str) -> list[str]:
     if not_run:
         sentences.append(f"Not run: {_named(not_run)}.")
     return sentences
+
+
+def power_sentences(matches: Sequence[Match]) -> list[str]:
+    """Return with how many other methods the numbers of each metric would also agree."""
+    others: dict[str, list[Match]] = {}
+    for match in matches:
+        if match.others and match.others.compared and match.kind in (Kind.RESULT, Kind.IDENTITY):
+            others.setdefault(match.printed.metric, []).append(match)
+    return [
+        f"Power, {title_of(METRICS[metric])}: the published numbers would also agree with "
+        f"{sum(one.others.agreeing for one in group if one.others):,} of "
+        f"{sum(one.others.compared for one in group if one.others):,} results of other methods with the same data set "
+        "and settings."
+        for metric, group in others.items()
+        if any(one.kind is Kind.RESULT for one in group)
+    ]
+
+
+def spread_sentences(matches: Sequence[Match]) -> list[str]:
+    """Return how many published standard deviations are compatible with ours, and which are not."""
+    sentences = []
+    for inferred, which in ((False, "Standard deviations"), (True, "Inferred standard deviations")):
+        tested = [one for one in matches if one.spread_agrees is not None and one.has_inferred_spread is inferred]
+        if tested:
+            differing = [one for one in tested if not one.spread_agrees]
+            count = f"{len(tested) - len(differing)} of {len(tested)} are compatible with ours (F test, 5 % level)"
+            sentences.append(f"{which}: {count}{f'; the others: {pairs(differing)}' if differing else '.'}")
+    return sentences
+
+
+def order_sentences(matches: Sequence[Match]) -> list[str]:
+    """Return how many pairs of methods are in the published order, per metric and data set."""
+    return [
+        f"Order, {title_of(METRICS[group.metric])}, {group.dataset}"
+        f"{f' (measured data: {group.measured_on})' if group.why is NotCompared.OTHER_DATA else ''}: "
+        f"{order.sentence()} are as published."
+        for group, order in orders(matches).items()
+    ]
 
 
 def pairs(matches: Sequence[Match]) -> str:
@@ -184,7 +226,7 @@ def scoreboard_page(reproduction: Reproduction) -> Document:
     lines = {f"table {number}": judged for number, judged in reproduction.matches_by_table.items()}
     title = f"{reproduction.paper.reference}: reproduced numbers"
     caption = [f"{word}: {meaning}." for word, meaning in MEANINGS.items()] + provenance(reproduction.all_results)
-    return Document(title, [scoreboard(reproduction.name, lines)], caption)
+    return Document(title, scoreboards(reproduction.name, lines), caption)
 
 
 def claims_page(reproduction: Reproduction) -> Document:
@@ -205,17 +247,24 @@ def all_papers_page(papers: Sequence[Reproduction]) -> Document:
     return Document("Reproduction results", [*numbers_and_claims(papers)], caption)
 
 
-def scoreboard(title: str, lines: Mapping[str, Sequence[Match]]) -> Grid:
-    """Return the number of verdicts of each kind, per row and in total; omit empty columns."""
-    rows = {name: counts(judged) for name, judged in lines.items()}
-    rows["all"] = counts([match for judged in lines.values() for match in judged])
-    columns = [column for column in SCOREBOARD if rows["all"][column] or column == "numbers"]
-    texts = [[name, *(f"{row[column]:,}" if row[column] else "-" for column in columns)] for name, row in rows.items()]
-    return Grid([title, *columns], texts)
+def scoreboards(title: str, lines: Mapping[str, Sequence[Match]]) -> tuple[Grid, Grid]:
+    """Return the results per verdict, and what is counted apart; omit empty columns."""
+    groups = {**lines, "all": [match for judged in lines.values() for match in judged]}
+    rows = {
+        name: {column: f"{count:,}" if count else "" for column, count in counts(judged).items()}
+        for name, judged in groups.items()
+    }
+    headline = _board(title, [NUMBERS, *HEADLINE], rows)
+    return headline, _board("counted apart", APART, {name: apart(judged) for name, judged in groups.items()})
 
 
-def numbers_and_claims(papers: Sequence[Reproduction]) -> tuple[Grid, Grid]:
-    """Return two grids with one row per paper: verdicts on numbers and on claims."""
+def _board(title: str, columns: Sequence[str], rows: Mapping[str, Mapping[str, str]]) -> Grid:
+    present = [column for column in columns if rows["all"][column]]
+    return Grid([title, *present], [[name, *(row[column] or NONE for column in present)] for name, row in rows.items()])
+
+
+def numbers_and_claims(papers: Sequence[Reproduction]) -> tuple[Grid, Grid, Grid]:
+    """Return grids with one row per paper: results, what is counted apart, and claims."""
     lines = {reproduction.name: reproduction.matches for reproduction in papers if reproduction.lines}
     claims = {
         reproduction.name: [claim.verdict for claim in reproduction.claims]
@@ -227,7 +276,7 @@ def numbers_and_claims(papers: Sequence[Reproduction]) -> tuple[Grid, Grid]:
         [name, str(len(verdicts)), *(str(verdicts.count(verdict) or "-") for verdict in CLAIM_VERDICTS)]
         for name, verdicts in (claims | {"all": every}).items()
     ]
-    return scoreboard("paper", lines), Grid(["paper", "claims", *CLAIM_VERDICTS], rows)
+    return *scoreboards("paper", lines), Grid(["paper", "claims", *CLAIM_VERDICTS], rows)
 
 
 def numbers_csv(papers: Iterable[Reproduction], table: str | None = None) -> str:
@@ -256,4 +305,7 @@ def number_rows(papers: Iterable[Reproduction], table: str | None = None) -> Ite
                 row += [line.value, line.spread, match.difference if match.not_compared is None else None]
                 why = match.not_compared.value if match.not_compared else None
                 setting = match.calibration.setting if match.calibration else ""
-                yield [*row, match.verdict.value, why, match.reason, " ".join(match.shown_by), setting], match
+                row += [match.verdict.value, why, match.reason, " ".join(match.shown_by), setting]
+                power = "" if not match.agrees or match.others is None else "no" if match.is_weak else "yes"
+                spread = {None: "", True: "compatible", False: "differs"}[match.spread_agrees]
+                yield [*row, match.kind.value, power, spread], match

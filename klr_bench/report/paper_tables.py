@@ -43,14 +43,21 @@ class Block:
 
 
 def blocks_of(judged: Sequence[Match], layout: Layout) -> list[Block]:
-    """Arrange the numbers of a table in blocks according to its layout."""
+    """Arrange the numbers of a table in blocks according to its layout.
+
+    The titles of published data sets name the substitutes on which they were measured.
+    """
+    substitutes = {match.printed.dataset: match.dataset_label for match in judged if match.stand_in}
     blocks = []
-    for title, matches in _grouped(judged, layout.blocks).items():
+    for title, matches in _grouped(judged, layout.blocks, substitutes).items():
         if "metric" not in {*layout.blocks, *layout.rows, *layout.columns}:  # a cell holds several metrics
             metrics = SEPARATOR.join(dict.fromkeys(_part(match.printed, "metric") for match in matches))
             title = f"{title}: {metrics}" if title else metrics
-        columns = list(_grouped(matches, layout.columns))
-        by_row = {row: _grouped(cells, layout.columns) for row, cells in _grouped(matches, layout.rows).items()}
+        columns = list(_grouped(matches, layout.columns, substitutes))
+        by_row = {
+            row: _grouped(cells, layout.columns, substitutes)
+            for row, cells in _grouped(matches, layout.rows, substitutes).items()
+        }
         rows = [(row, [cells.get(column, []) for column in columns]) for row, cells in by_row.items()]
         blocks.append(Block(title, columns, rows))
     return blocks
@@ -75,10 +82,15 @@ def published_layout(judged: Sequence[Match], layout: Layout, causes: Sequence[C
     return grids
 
 
-def _grouped(matches: Sequence[Match], parts: Sequence[str]) -> dict[str, list[Match]]:
+def _grouped(matches: Sequence[Match], parts: Sequence[str], substitutes: Mapping[str, str]) -> dict[str, list[Match]]:
     groups: dict[str, list[Match]] = {}
     for match in matches:
-        title = " ".join(filter(None, (_part(match.printed, part) for part in parts)))
+        texts = (_part(match.printed, part) for part in parts)
+        titles = (
+            f"{text} (measured data: {substitutes[text]})" if part == "dataset" and text in substitutes else text
+            for part, text in zip(parts, texts, strict=True)
+        )
+        title = " ".join(filter(None, titles))
         groups.setdefault(title, []).append(match)
     return groups
 
@@ -133,8 +145,8 @@ def measured_text(match: Match, entry: Entry | None = None) -> str:
     mean = entry.mean / scale
     least = 0 if line.unit == "count" or not mean else max(0, min(5, 1 - math.floor(math.log10(abs(mean)))))
     text = f"{mean:,.{max(_decimals(line.mean), least)}f}"
-    if line.std and entry.std is not None:
-        text += f"{PLUS_MINUS}{entry.std / scale:,.{max(_decimals(line.std), least)}f}"
+    if entry.std is not None and (line.std or match.not_compared is None):
+        text += f"{PLUS_MINUS}{entry.std / scale:,.{max(_decimals(line.std or line.mean), least)}f}"
     return text
 
 

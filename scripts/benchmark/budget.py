@@ -22,7 +22,7 @@ from klr_bench import (
     ProjectronPlusPlus,
     RandomizedBudgetPerceptron,
 )
-from klr_bench.estimators.online.duol import both_steps
+from klr_bench.estimators.budget.duol import both_steps
 
 
 @njit(fastmath=True)

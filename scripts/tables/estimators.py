@@ -46,9 +46,10 @@ def estimators(reference: Path) -> dict[str, str]:
 
 
 def _table(cls: Any) -> str:
-    folder = cls.__module__.split(".")[2]
-    selects = folder == "linear" and SELECTING & inspect.signature(cls).parameters.keys()
-    return "linear_selection" if selects else TABLES[folder]
+    folder, parameters = cls.__module__.split(".")[2], inspect.signature(cls).parameters.keys()
+    if folder == "budget" and "budget" not in parameters:
+        folder = "online"
+    return "linear_selection" if folder == "linear" and SELECTING & parameters else TABLES[folder]
 
 
 def _row(name: str, cls: Any, configs: dict[str, str]) -> list[str]:

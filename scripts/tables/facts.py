@@ -11,7 +11,18 @@ from papers import reproductions
 from scipy.stats import wilcoxon
 
 from klr_bench.report.load import load_results
-from klr_bench.report.papers.verdicts import CALIBRATED, Verdict, counts
+from klr_bench.report.papers.scoreboard import (
+    AGREE,
+    CALIBRATED,
+    COMPARED,
+    NUMBERS,
+    ORDERS,
+    POWER,
+    SPREADS,
+    apart,
+    counts,
+)
+from klr_bench.report.papers.verdicts import Kind, NotCompared, Verdict
 
 PROJECT = tomllib.loads((Path(__file__).resolve().parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 REPOSITORY = PROJECT.get("urls", {}).get("Repository", "")
@@ -36,18 +47,20 @@ def facts_of_docs(reference: Path) -> dict[str, str]:
 
 
 def published(reference: Path) -> str:
-    """Return how many published numbers agree, differ, and are not compared."""
-    by_paper = pd.DataFrame([counts(reproduction.matches) for reproduction in reproductions(reference)])
-    n = by_paper.sum()
-    printed, exact, statistical = n["numbers"], n[Verdict.EXACT.value], n[Verdict.STATISTICAL.value]
-    compared, agree = printed - n[Verdict.NOT_COMPARED.value], exact + statistical
+    """Return how many published results agree, differ, and are counted apart."""
+    matches = [match for reproduction in reproductions(reference) for match in reproduction.matches]
+    n, others = counts(matches), apart(matches)
+    beside = ", ".join(f"{count} {name}" for kind in Kind if (count := others.get(name := kind.value)))
+    times = others[ORDERS[NotCompared.TIME]].replace("(", "(95 % interval ") or 0
+    agree = f"{n[AGREE]:,} of these ({100 * n[AGREE] / max(n[COMPARED], 1):.0f}{NO_BREAK}%)"
     return (
-        f"Of {printed:,} printed numbers, {compared:,} can be compared, and {agree:,} of these "
-        f"({100 * agree / compared:.0f}{NO_BREAK}%) agree: {exact:,} to the last digit, {statistical:,} within the "
-        "spreads. "
+        f"Of {n[NUMBERS]:,} printed numbers, {n[COMPARED]:,} are results that can be compared, and {agree} agree; "
+        f"{n[POWER]:,} agree with power, so that most other methods of the table would not agree with the number. "
         f"{n[Verdict.EXPLAINED.value]:,} differ for a demonstrated cause, {n[Verdict.UNEXPLAINED.value]:,} for no "
-        f"known one. {n[CALIBRATED]:,} of the compared numbers depend on a setting that the paper leaves open, and "
-        "that was chosen to match them."
+        f"known one. {n[CALIBRATED]:,} of the compared results depend on a setting that the paper leaves open, and "
+        f"that was chosen to match them. Counted apart, {beside} agree; {others[SPREADS] or 0} printed standard "
+        f"deviations are compatible with ours, and {times} pairs of methods have their "
+        "training times in the published order."
     )
 
 

@@ -8,51 +8,56 @@ from markup import table
 
 from klr_bench.config.locations import config_dir
 from klr_bench.report.paper_pages import numbers_and_claims
-from klr_bench.report.papers.claims import FAILS, HOLDS, NOT_JUDGED
+from klr_bench.report.papers.claims import FAILS, HOLDS, NOT_JUDGED, UNDECIDED
 from klr_bench.report.papers.reading import paper_files
 from klr_bench.report.papers.reproduction import Reproduction
-from klr_bench.report.papers.verdicts import Verdict, counts
+from klr_bench.report.papers.scoreboard import CALIBRATED, HEADLINE, apart, counts
+from klr_bench.report.papers.verdicts import Verdict
 
 
 def scoreboard(results_dir: Path) -> dict[str, str]:
-    """Return the counts of verdicts on values and claims, with one row per paper."""
-    return {"scoreboard": _scoreboard(results_dir, "{reference}", [*Verdict])}
+    """Return the counts of verdicts on results and claims, with one row per paper."""
+    return {"scoreboard": _scoreboard(results_dir, "{reference}", [*HEADLINE, Verdict.NOT_COMPARED.value])}
 
 
 def first_page(results_dir: Path) -> dict[str, str]:
-    """Return the scoreboard of the first page, restricted to compared values, with links."""
-    judged = [verdict for verdict in Verdict if verdict is not Verdict.NOT_COMPARED]
-    return {"scoreboard": _scoreboard(results_dir, "[{reference}](papers/generated/{name}.md)", judged)}
+    """Return the scoreboard of the first page, restricted to compared results, with links."""
+    columns = [column for column in HEADLINE if column != CALIBRATED]
+    return {"scoreboard": _scoreboard(results_dir, "[{reference}](papers/generated/{name}.md)", columns)}
 
 
 def verdicts(results_dir: Path) -> dict[str, str]:
-    """Return the verdicts on numbers and on claims, and the claims that do not hold here."""
+    """Return verdicts, what is counted apart, and claims that do not hold or are undecided."""
     papers = reproductions(results_dir)
     names = {reproduction.name: reproduction.paper.reference for reproduction in papers}
     grids = [
         table(grid.header, [[names.get(first, first), *rest] for first, *rest in grid.rows], 1)
         for grid in numbers_and_claims(papers)
     ]
-    failing = [
-        [claim.claim.says, f"{names[reproduction.name]}, {claim.claim.where}", claim.count()]
-        for reproduction in papers
-        for claim in reproduction.claims
-        if claim.verdict == FAILS
-    ]
-    claims = table(["claim", "source", "comparisons that hold"], failing, 2)
-    return dict(zip(("numbers", "claims", "failing"), [*grids, claims], strict=True))
+    failing, undecided = (
+        [
+            [claim.claim.says, f"{names[reproduction.name]}, {claim.claim.where}", claim.count()]
+            for reproduction in papers
+            for claim in reproduction.claims
+            if claim.verdict == verdict
+        ]
+        for verdict in (FAILS, UNDECIDED)
+    )
+    claims = [table(["claim", "source", "comparisons that hold"], rows, 2) for rows in (failing, undecided)]
+    return dict(zip(("numbers", "apart", "claims", "failing", "undecided"), [*grids, *claims], strict=True))
 
 
-def _scoreboard(results_dir: Path, source: str, columns: list[Verdict]) -> str:
+def _scoreboard(results_dir: Path, source: str, columns: list[str]) -> str:
     rows = []
     for reproduction in reproductions(results_dir):
-        n = counts(reproduction.matches)
-        numbers = [n[verdict.value] for verdict in columns]
+        texts = {name: f"{count:,}" for name, count in counts(reproduction.matches).items() if count}
+        texts |= apart(reproduction.matches)
         verdicts = [claim.verdict for claim in reproduction.claims if claim.verdict != NOT_JUDGED]
-        holding = f"{verdicts.count(HOLDS)} of {len(verdicts)}" if verdicts else "-"
+        undecided = f", {verdicts.count(UNDECIDED)} undecided" if UNDECIDED in verdicts else ""
+        holding = f"{verdicts.count(HOLDS)} of {len(verdicts)}{undecided}" if verdicts else "-"
         name = source.format(reference=reproduction.paper.reference, name=reproduction.name)
-        rows.append([name, *(f"{number:,}" if number else "-" for number in numbers), holding])
-    return table(["source", *(verdict.value for verdict in columns), "claims that hold"], rows, 1)
+        rows.append([name, *(texts.get(column) or "-" for column in columns), holding])
+    return table(["source", *columns, "claims that hold"], rows, 1)
 
 
 def reproductions(results_dir: Path) -> list[Reproduction]:

@@ -18,7 +18,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.utils._param_validation import InvalidParameterError
 
-from klr_bench.estimators.core.classifier import checked_fit
+from klr_bench.estimators.core.checks import checked_fit
 from tests.estimators.one_pass import OSKL
 from tests.estimators.samples import CLASSIFIERS
 

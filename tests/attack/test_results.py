@@ -139,7 +139,7 @@ def test_the_right_values_are_accepted(place: Path, capsys: pytest.CaptureFixtur
     assert "Trees" in out
 
 
-STATEMENT = {"metric": 5, "of": {}, "relation": "over", "value": "x", "within": -1, "spreads": True}
+STATEMENT = {"metric": 5, "of": {}, "relation": "over", "value": "x", "within": -1, "spreads": True, "nearest": 5}
 WRONG: dict[str, list[tuple[Place, list[Any]]]] = {
     "manifest.yaml": [
         (("experiment",), [5, None, "", "../x", "a\x1b[31mb"]),

@@ -26,9 +26,8 @@ from klr_bench import (
     lambda_max,
 )
 from klr_bench.estimators.batch.base import BatchKLR
-from klr_bench.estimators.core.binary import BinaryClassifier
+from klr_bench.estimators.core.classifier import Classifier
 from klr_bench.estimators.core.cross_validation import KernelClassifierCV
-from klr_bench.estimators.online.softmax import SoftmaxKernelClassifier
 from klr_bench.estimators.peers.approximate import ApproximateKernelLR
 from klr_bench.protocols import progress, steps, summary
 from tests.estimators.samples import small
@@ -50,15 +49,16 @@ def made(cls, **options):
     return small(cls(**SETTINGS.get(cls.__name__, {}) | options), budget=15, random_state=3, n_features_to_select=4)
 
 
-TOGETHER = (SoftmaxKernelClassifier, ApproximateKernelLR, KLR, KernelClassifierCV, PrototypeKLR)
+TOGETHER = (ApproximateKernelLR, KLR, KernelClassifierCV, PrototypeKLR)
 """Classes that learn or choose something for all classes together."""
 
 LEARNERS = [
     made(cls)
     for name in klr_bench.__all__
     if isinstance(cls := getattr(klr_bench, name), type)
-    and issubclass(cls, BinaryClassifier)
+    and issubclass(cls, Classifier)
     and not issubclass(cls, TOGETHER)
+    and not getattr(cls, "_learns_softmax", False)
 ] + [
     made(OSKL, loss="square", G=50.0, R=5.0),
     made(OSKL, loss="exponential", G=50.0, R=2.0),

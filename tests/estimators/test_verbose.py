@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 
 import klr_bench as klr
-from klr_bench.estimators.core import classifier
+from klr_bench.estimators.core import checks
 from tests.estimators.samples import toy
 
 LEARNERS = [
@@ -35,7 +35,7 @@ def test_a_verbose_fit_prints_its_progress(learner, capsys, monkeypatch):
     assert all(re.match(rf"\[{type(learner).__name__}\] n_iter \d+, \d+\.\d s, \w+ [\d.e+-]+", line) for line in lines)
     clone(learner).set_params(verbose=True).fit(X, y)
     assert len(capsys.readouterr().out.splitlines()) < len(calls), "about once a second"
-    monkeypatch.setattr(classifier, "PAUSE_S", 0.0)
+    monkeypatch.setattr(checks, "PAUSE_S", 0.0)
     stopped = clone(learner).set_params(verbose=True).fit(X, y, callback=lambda *_: True)
     assert len(capsys.readouterr().out.splitlines()) == 1
     assert stopped.decision_function(X).shape == (80,)

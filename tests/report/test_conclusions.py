@@ -8,9 +8,10 @@ import pytest
 from klr_bench.config.locations import config_dir
 from klr_bench.report.conclusions import on_claims, on_methods, on_numbers
 from klr_bench.report.load import read_results
+from klr_bench.report.papers.claims import FAILS, HOLDS, UNDECIDED
 from klr_bench.report.papers.match import Match
 from klr_bench.report.papers.reproduction import Reproduction
-from klr_bench.report.papers.verdicts import NotCompared, Verdict
+from klr_bench.report.papers.verdicts import Kind, NotCompared, Verdict
 from klr_bench.report.table import results_table
 from tests.report.folders import REFERENCE
 
@@ -21,30 +22,42 @@ def paper() -> Reproduction:
 
 
 def test_each_verdict_is_counted(paper: Reproduction) -> None:
-    n = Counter(one.verdict for one in paper.matches)
-    exact, statistical, explained = n[Verdict.EXACT], n[Verdict.STATISTICAL], n[Verdict.EXPLAINED]
+    results = [one for one in paper.matches if one.kind is Kind.RESULT and one.not_compared is None]
+    n = Counter(one.verdict for one in results)
+    agree, power = n[Verdict.EXACT] + n[Verdict.STATISTICAL], sum(one.has_power for one in results)
     first, *others = on_numbers(paper.matches)
-    agree = f"{exact + statistical} of {exact + statistical + explained} comparisons with published numbers agree"
-    assert first == f"{agree}: {exact} exactly, {statistical} statistically."
-    reasons = Counter(one.reason for one in paper.matches if one.verdict is Verdict.EXPLAINED)
-    assert [f"{count} differ, explained: {reason}" for reason, count in reasons.most_common()] == others[:-1]
+    of = f"{len(results)} compared results"
+    assert first == f"{agree} of {of} agree with the published number, {power} of these with power."
+    reasons = Counter(one.reason for one in results if one.verdict is Verdict.EXPLAINED)
+    texts = [f"{count} differ{'s' * (count == 1)}, explained: {reason}" for reason, count in reasons.most_common()]
+    assert texts == others[:-2]
+    assert others[-2].startswith("Counted apart: facts 9 of 9; identities 6 of 6; duplicates ")
     assert others[-1].startswith("Not compared: ")
 
 
 def test_a_conclusion_can_say_that_nothing_agrees_or_is_compared(paper: Reproduction) -> None:
-    compared = next(one for one in paper.matches if one.verdict is Verdict.EXACT)
+    compared = next(one for one in paper.matches if one.verdict is Verdict.EXACT and one.kind is Kind.RESULT)
     differing: list[Match] = [replace(compared, verdict=Verdict.UNEXPLAINED)] * 7
-    none, unexplained = on_numbers(differing)
-    assert none == "None of 7 comparisons with published numbers agrees."
+    none, unexplained, spreads = on_numbers(differing)
+    assert none == "None of 7 compared results agrees with the published number."
+    assert spreads == "Counted apart: spreads 7 of 7."
+    different = [replace(one, spread_agrees=False) for one in differing]
+    assert on_numbers(different)[-1] == "Counted apart: spreads 0 of 7."
+    fact = replace(compared, kind=Kind.FACT, verdict=Verdict.UNEXPLAINED, spread_agrees=None)
+    assert on_numbers([fact])[-1] == "Counted apart: facts 0 of 1."
     assert unexplained.startswith("7 differ, unexplained: ")
     assert unexplained.endswith("And 2 more.")
     time = replace(compared, verdict=Verdict.NOT_COMPARED, not_compared=NotCompared.TIME)
-    assert on_numbers([time]) == ["No published number is compared with a measured one.", "Not compared: 1 time."]
+    time = replace(time, spread_agrees=None)
+    assert on_numbers([time]) == ["No published result is compared with a measured one.", "Not compared: 1 time."]
     assert on_numbers([]) == on_claims([]) == []
 
 
 def test_claims_and_best_methods_are_named(paper: Reproduction) -> None:
-    assert on_claims(paper.claims) == [f"{len(paper.claims)} claims by verdict: holds {len(paper.claims)}."]
+    verdicts = Counter(claim.verdict for claim in paper.claims)
+    assert set(verdicts) == {HOLDS, UNDECIDED, FAILS}
+    parts = "; ".join(f"{verdict} {verdicts[verdict]}" for verdict in (HOLDS, UNDECIDED, FAILS))
+    assert on_claims(paper.claims) == [f"{len(paper.claims)} claims by verdict: {parts}."]
     (sentence,) = on_methods(results_table(read_results(REFERENCE / "oskl_magic")))
     assert sentence.startswith(
         "Best on MAGIC, Accuracy (%): Baseline, 86.0 ± 0.4; not significantly different: Margin,"

@@ -71,17 +71,23 @@ def test_tables_and_verdicts_are_those_of_the_report(pages: Path, name: str) -> 
     for verdict in (Verdict.EXACT, Verdict.STATISTICAL):
         count = sum(one.verdict is verdict for one in whole.matches)
         assert count > 0
-        assert page.count(f'<span class="{verdict.name.lower()}" title="{verdict.value}">') == count
+        weak = sum(one.verdict is verdict and one.is_weak for one in whole.matches)
+        assert 0 < weak < count
+        assert page.count(f'<span class="{verdict.name.lower()}" title="{verdict.value}">') == count - weak
+        title = f"{verdict.value}, without power"
+        assert page.count(f'<span class="{verdict.name.lower()} weak" title="{title}">') == weak
 
 
 def test_claims_are_those_of_the_report(pages: Path) -> None:
     page = (pages / "tan2016aaai.md").read_text(encoding="utf-8")
     whole = Reproduction("tan2016aaai", config_dir() / "paper" / "tan2016aaai", REFERENCE)
-    found = re.findall(r"<br><strong class=\"\w+\">([^<]*)</strong>\. (\d+ of \d+)", unescape(page))
+    pattern = r"<br><strong class=\"[\w-]+\">([^<]*)</strong>\. (\d+ of \d+) comparisons hold((?:, \d+ undecided)?)"
+    found = [(verdict, holding + more) for verdict, holding, more in re.findall(pattern, unescape(page))]
     judged = [one for one in whole.claims if one.comparisons]
     assert found == [(one.verdict[0].upper() + one.verdict[1:], one.count()) for one in judged]
     assert any(verdict.startswith("Does not hold") for verdict, _ in found)
-    assert {"at most", "at most, within 0.5 points"} <= {*cells(page)}
+    assert any(verdict == "Undecided" for verdict, _ in found)
+    assert {"below", "at most, within 1 points", "undecided"} <= {*cells(page)}
 
 
 def test_all_experiments_are_listed(pages: Path) -> None:
@@ -105,7 +111,7 @@ def test_a_paper_of_ones_own_has_a_page(
     for words in (
         '<span class="statistical" title="agrees statistically">86.0',
         '<span class="unexplained" title="differs, unexplained">90.0*',
-        "own table</strong>. 1 of 1 comparisons hold.",
+        "Holds</strong>. 1 of 1 comparisons hold.",
         "Half of the rows are left out.",
         "**61 s** of training time",
     ):

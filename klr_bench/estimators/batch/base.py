@@ -11,9 +11,10 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from klr_bench.estimators.core.binary import ANY_KERNEL, BinaryKernelClassifier
-from klr_bench.estimators.core.classifier import checked_decision, checked_fit, verbose_callback
+from klr_bench.estimators.core.checks import checked_decision, checked_fit, verbose_callback
 from klr_bench.estimators.core.expansion import decide, evaluate
+from klr_bench.estimators.core.kernel_classifier import KernelClassifier
+from klr_bench.estimators.core.kernels import ANY_KERNEL, kernel_of, rows_of
 from klr_bench.estimators.core.multiclass import spread
 from klr_bench.estimators.core.operands import nonnegative_diagonal, operands_of
 from klr_bench.estimators.core.parameters import (
@@ -37,7 +38,7 @@ TILE = 512
 
 
 @estimator
-class ExpansionClassifier(BinaryKernelClassifier):
+class ExpansionClassifier(KernelClassifier):
     """Base class of classifiers that predict with a kernel expansion.
 
     The expansion is f(x) = sum_i b_i k(x_i, x). With more than two classes there is one function f_k per class.
@@ -119,8 +120,8 @@ class ExpansionClassifier(BinaryKernelClassifier):
     def _begin(self, X, y, sample_weight=None):
         """Validate parameters and data, and forget an earlier fit; return X, y and the weights."""
         X, y, weights = self._first_rows(X, y, sample_weight)
-        rows = self._rows(X)
-        self._operands = operands_of(self._kernel(X, weights), rows).fitting(rows)
+        rows = rows_of(self, X)
+        self._operands = operands_of(kernel_of(self, X, weights), rows).fitting(rows)
         return rows, y, weights
 
 

@@ -14,14 +14,17 @@ the duality gap are left out of a sweep.
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
+
 import numpy as np
 from numba import float32, float64, int64, void
+from numpy.typing import ArrayLike
 
 from klr_bench.estimators.batch.base import TILE, BatchKLR
-from klr_bench.estimators.core.feature_weights import WeightedFeatures
+from klr_bench.estimators.core.feature_weights import FEATURE_WEIGHTS
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import sigmoid
-from klr_bench.estimators.core.parameters import estimator
+from klr_bench.estimators.core.parameters import estimator, parameter
 from klr_bench.estimators.core.rows import slices
 from klr_bench.estimators.core.threads import parallel_map
 
@@ -220,7 +223,7 @@ def warm_path(blocks, signs, lams, shares, random, tol, max_iter):
 
 
 @estimator
-class DualCDKLR(WeightedFeatures, BatchKLR):
+class DualCDKLR(BatchKLR):
     r"""Kernel logistic regression by dual coordinate ascent.
 
     It minimizes ``(lam/2) ||f||^2 + (1/n) sum_i log(1 + exp(-y_i f(x_i)))`` to a duality gap, by its dual:
@@ -253,5 +256,8 @@ class DualCDKLR(WeightedFeatures, BatchKLR):
     >>> model.predict_proba(X).shape
     (200, 2)
     """
+
+    _: KW_ONLY
+    feature_weights: ArrayLike | str | None = parameter(*FEATURE_WEIGHTS, default=None)
 
     _solver = staticmethod(DualAscent)

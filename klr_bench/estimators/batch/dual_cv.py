@@ -13,7 +13,7 @@ from klr_bench.estimators.batch.dual import DualCDKLR, warm_path
 from klr_bench.estimators.batch.selection import LAMS
 from klr_bench.estimators.core.cross_validation import GRID, KernelClassifierCV, log_losses
 from klr_bench.estimators.core.expansion import decide
-from klr_bench.estimators.core.kernels import PRECOMPUTED, Kernel
+from klr_bench.estimators.core.kernels import PRECOMPUTED, Kernel, kernel_of, rows_of
 from klr_bench.estimators.core.operands import nonnegative_diagonal, operands_of
 from klr_bench.estimators.core.parameters import COUNT, NOT_NEGATIVE, POSITIVE, estimator, parameter
 
@@ -79,8 +79,8 @@ class DualCDKLRCV(KernelClassifierCV):
 
     def _fold_losses(self, X, y, codes, weights, gamma, settings):
         learner, signs = self._learner(gamma=gamma), np.atleast_2d(self._signs(y))
-        rows = learner._rows(X)
-        operands = operands_of(learner._kernel(X, weights), rows).fitting(rows)
+        rows = rows_of(learner, X)
+        operands = operands_of(kernel_of(learner, X, weights), rows).fitting(rows)
         nonnegative_diagonal(operands, rows)
         n = len(y)
         if n * n * rows.dtype.itemsize <= self.cache_size * 1e6:

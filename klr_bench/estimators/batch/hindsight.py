@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.batch.base import ExpansionClassifier
 from klr_bench.estimators.batch.dual import DualCDKLR
-from klr_bench.estimators.core.classifier import checked_fit
+from klr_bench.estimators.core.checks import checked_fit
 from klr_bench.estimators.core.parameters import (
     AT_LEAST_ONE,
     COUNT,

@@ -17,7 +17,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from sklearn.exceptions import ConvergenceWarning
 
 from klr_bench.estimators.batch.base import ExpansionClassifier, usual_lam
-from klr_bench.estimators.core.classifier import checked_fit, verbose_callback
+from klr_bench.estimators.core.checks import checked_fit, verbose_callback
 from klr_bench.estimators.core.multiclass import gather, in_common, one_vs_rest
 from klr_bench.estimators.core.operands import refuse_indefinite
 from klr_bench.estimators.core.parameters import (

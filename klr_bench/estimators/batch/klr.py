@@ -16,8 +16,8 @@ from klr_bench.estimators.batch.dual import DualCDKLR
 from klr_bench.estimators.batch.nystroem import NystroemKLR
 from klr_bench.estimators.batch.scaling import Scaling
 from klr_bench.estimators.batch.selection import MEDIUM, MOST_TRAINING, Search, rbf
-from klr_bench.estimators.core.binary import BinaryClassifier, Probabilities
-from klr_bench.estimators.core.classifier import checked_decision, checked_fit
+from klr_bench.estimators.core.checks import checked_decision, checked_fit
+from klr_bench.estimators.core.classifier import Classifier
 from klr_bench.estimators.core.cross_validation import class_sizes
 from klr_bench.estimators.core.multiclass import SEEDS
 from klr_bench.estimators.core.parameters import (
@@ -27,7 +27,7 @@ from klr_bench.estimators.core.parameters import (
     POSITIVE,
     SEED,
     VERBOSE,
-    Number,
+    Interval,
     estimator,
     parameter,
 )
@@ -41,7 +41,7 @@ CACHE_MB = 1000.0
 
 
 @estimator
-class KLR(Probabilities, BinaryClassifier):
+class KLR(Classifier):
     r"""Kernel logistic regression that needs no settings and learns weights of the features.
 
     .. math::
@@ -137,13 +137,16 @@ class KLR(Probabilities, BinaryClassifier):
 
     max_support: int | None = parameter(COUNT, None, default=None)
     _: KW_ONLY
-    max_rounds: int = parameter(Number(Integral, 0, None, closed="left"), default=4)
-    cv: int | None = parameter(Number(Integral, 2, None, closed="left"), None, default=None)
+    max_rounds: int = parameter(Interval(Integral, 0, None, closed="left"), default=4)
+    cv: int | None = parameter(Interval(Integral, 2, None, closed="left"), None, default=None)
     time_limit: float | None = parameter(POSITIVE, None, default=None)
     class_weight: dict | str | None = parameter(*CLASS_WEIGHT, default=None)
     random_state: int | np.random.RandomState | None = parameter(*SEED, default=None)
     n_jobs: int | None = parameter(*JOBS, default=None)
     verbose: int | bool = parameter(*VERBOSE, default=False)
+
+    _loss = "logit"
+    _any_scale = True  # the features are standardized
 
     @checked_fit
     def fit(self, X, y, sample_weight=None):
@@ -193,9 +196,6 @@ class KLR(Probabilities, BinaryClassifier):
         self.feature_weights_ = np.zeros(X.shape[1])
         self.feature_weights_[scaling.columns], self.temperature_ = kept.weights, float(kept.temperature)
         return kept, search, y, weights, random
-
-    def _check_scale(self, X):
-        """Accept rows of any scale, because the features are standardized."""
 
     def _model(self, kept, gamma, n, random, max_support):
         shared = {"gamma": gamma, "cache_size": CACHE_MB, "random_state": random.randint(SEEDS)}

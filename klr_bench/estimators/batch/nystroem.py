@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import InvalidParameterError, StrOptions
 from sklearn.utils.validation import check_array
 
 from klr_bench.estimators.batch.base import ExpansionClassifier, per_problem, usual_lam
-from klr_bench.estimators.core.classifier import checked_decision, checked_fit, verbose_callback
-from klr_bench.estimators.core.feature_weights import WeightedFeatures
+from klr_bench.estimators.core.checks import checked_decision, checked_fit, verbose_callback
+from klr_bench.estimators.core.feature_weights import FEATURE_WEIGHTS, weighted
 from klr_bench.estimators.core.kernels import PRECOMPUTED
 from klr_bench.estimators.core.multiclass import SEEDS
 from klr_bench.estimators.core.newton import newton_steps
@@ -37,7 +38,7 @@ KMEANS_ROWS = 20_000
 
 
 @estimator
-class NystroemKLR(WeightedFeatures, ExpansionClassifier):
+class NystroemKLR(ExpansionClassifier):
     r"""Kernel logistic regression on a few centers, fitted to all rows until it converges.
 
     .. math::
@@ -128,6 +129,7 @@ class NystroemKLR(WeightedFeatures, ExpansionClassifier):
     n_jobs: int | None = parameter(*JOBS, default=None)
     map_rows: Callable[..., Any] | None = parameter(callable, None, default=None)
     verbose: int | bool = parameter(*VERBOSE, default=False)
+    feature_weights: ArrayLike | str | None = parameter(*FEATURE_WEIGHTS, default=None)
 
     @checked_fit
     def fit(self, X, y, sample_weight=None, callback=None):
@@ -244,7 +246,7 @@ class NystroemKLR(WeightedFeatures, ExpansionClassifier):
         if centers.shape[1] != X.shape[1]:
             message = f"centers: expected {X.shape[1]} features as in X, got {centers.shape[1]}."
             raise ValueError(message)
-        centers = self._weighted_features(centers)
+        centers = weighted(self, centers)
         self._operands = self._operands.fitting(centers)
         return centers.copy()
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from klr_bench.estimators.budget.base import BudgetKernelClassifier
+from klr_bench.estimators.budget.base import BudgetClassifier, refuse_growth
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.parameters import NOT_NEGATIVE, POSITIVE, estimator, parameter
 from klr_bench.estimators.online.state import SCALE, SUM, Update
@@ -121,7 +121,7 @@ def replace_and_make_up(book, parameters):
 
 
 @estimator
-class BOGD(BudgetKernelClassifier):
+class BOGD(BudgetClassifier):
     r"""Hinge-loss online gradient descent that removes support vectors at random (BOGD).
 
     f is multiplied by 1 - eta lam at each example; if y f(x) < 1, eta y k(x, .) is added.  If the budget B is full, a
@@ -166,7 +166,7 @@ class BOGD(BudgetKernelClassifier):
 
     def _validate_params(self):
         super()._validate_params()
-        self._check_shrinking()
+        refuse_growth(self)
 
     def _update(self):
         lam = min(1 / self._n_first**2, 0.5 / self.eta) if self.lam is None else self.lam

@@ -6,10 +6,11 @@ import math
 
 from sklearn.utils._param_validation import StrOptions
 
-from klr_bench.estimators.budget.base import BudgetKernelClassifier
+from klr_bench.estimators.budget.base import BudgetClassifier
 from klr_bench.estimators.budget.merging import MergingState
 from klr_bench.estimators.budget.projecting import ProjectingState
 from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.kernels import kernel_of
 from klr_bench.estimators.core.losses import LOSSES, derivative
 from klr_bench.estimators.core.parameters import POSITIVE, estimator, parameter
 from klr_bench.estimators.core.vectors import tie
@@ -69,7 +70,7 @@ def step_and_remove_least(book, parameters):
 
 
 @estimator
-class BSGD(BudgetKernelClassifier):
+class BSGD(BudgetClassifier):
     r"""Pegasos that removes, projects or merges a support vector when the budget is exceeded.
 
     Minimizes (lam/2) ||f||^2 + (1/T) sum l(y, f(x)) with step size 1 / (lam t).  At step t
@@ -131,7 +132,7 @@ class BSGD(BudgetKernelClassifier):
     loss: str = parameter(StrOptions({"hinge", "logit"}), default="hinge")
     maintenance: str = parameter(StrOptions({"removal", *STATES}), default="removal")
 
-    _fixed = (*BudgetKernelClassifier._fixed, "maintenance")
+    _fixed = (*BudgetClassifier._fixed, "maintenance")
 
     def _validate_params(self):
         super()._validate_params()
@@ -143,7 +144,7 @@ class BSGD(BudgetKernelClassifier):
     def _engine(self, X, weights):
         if self.maintenance not in STATES:
             return super()._engine(X, weights)
-        engine = self._state or STATES[self.maintenance](self._kernel(X, weights), X, self.budget)
+        engine = self._state or STATES[self.maintenance](kernel_of(self, X, weights), X, self.budget)
         engine.parameters = self._update().parameters
         return engine
 

@@ -6,7 +6,7 @@ import math
 
 from sklearn.utils._param_validation import StrOptions
 
-from klr_bench.estimators.budget.base import BudgetKernelClassifier
+from klr_bench.estimators.budget.base import BudgetClassifier
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.parameters import estimator, parameter
 from klr_bench.estimators.online.state import MISTAKES, SCALE, Update
@@ -76,7 +76,7 @@ def forget_oldest(book, parameters):
 
 
 @estimator
-class Forgetron(BudgetKernelClassifier):
+class Forgetron(BudgetClassifier):
     r"""Kernel perceptron that shrinks f and removes its oldest support vector (Forgetron).
 
     At a mistake, y f(x) <= 0, y k(x, .) is added, f is multiplied by phi, and the oldest support vector is removed if

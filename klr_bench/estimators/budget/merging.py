@@ -219,7 +219,7 @@ class MergingState(BlockState):
 
     def _learn_block(self, X, y, loss, lam):
         rows = X.astype(np.float64)
-        self._make_room(len(y))
+        self._enlarge(len(y))
         inserted, numbers = np.empty((2 * len(y), X.shape[1])), np.empty(2 * len(y), dtype=np.int64)
         distances, own = self._distances(rows, self.points), self._distances(rows, rows)
         _block(
@@ -230,7 +230,7 @@ class MergingState(BlockState):
         self.support.append(inserted[new])
         self.numbers.append(numbers[new])
 
-    def _make_room(self, n):
+    def _enlarge(self, n):
         slots = min(self.size, self.counts[N] + n + 1)
         if slots > len(self.coef):
             slots = min(self.size, 2 * slots)

@@ -6,7 +6,7 @@ import math
 
 from sklearn.utils._param_validation import StrOptions
 
-from klr_bench.estimators.budget.base import BudgetKernelClassifier
+from klr_bench.estimators.budget.base import BudgetClassifier, refuse_growth
 from klr_bench.estimators.core.losses import LOSSES, derivative
 from klr_bench.estimators.core.parameters import NOT_NEGATIVE, POSITIVE, estimator, parameter
 from klr_bench.estimators.online.state import Update
@@ -35,7 +35,7 @@ def step_and_truncate(book, parameters):
 
 
 @estimator
-class NORMA(BudgetKernelClassifier):
+class NORMA(BudgetClassifier):
     r"""Regularized online gradient descent that keeps the newest support vectors (NORMA).
 
     The loss is l(y, f(x)) + (lam/2) ||f||^2.  A step forgets a share of f and adds the gradient of l:
@@ -81,7 +81,7 @@ class NORMA(BudgetKernelClassifier):
 
     def _validate_params(self):
         super()._validate_params()
-        self._check_shrinking()
+        refuse_growth(self)
 
     def _update(self):
         return Update(step_and_truncate, [LOSSES[self.loss], self.eta, 1 - self.eta * self.lam])

@@ -13,12 +13,11 @@ import numpy as np
 from numba import float32, float64, int64, void
 from sklearn.utils._param_validation import StrOptions
 
-from klr_bench.estimators.budget.base import BudgetKernelClassifier
+from klr_bench.estimators.budget.base import BudgetClassifier
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import LOSSES, derivative
 from klr_bench.estimators.core.newton import newton_steps
 from klr_bench.estimators.core.parameters import AT_LEAST_ONE, COUNT, POSITIVE, estimator, parameter
-from klr_bench.estimators.core.progressive import Progressive
 from klr_bench.estimators.core.tiles import LANES, set_values, sums_and_nearest
 from klr_bench.estimators.core.vectors import add_scaled, first_of_largest
 from klr_bench.estimators.online.oskl import SMOOTH_LOSSES, refuse_slope, step_size
@@ -133,7 +132,7 @@ class FixedState(StrategyState):
 
 
 @estimator
-class BudgetOSKL(Progressive, BudgetKernelClassifier):
+class BudgetOSKL(BudgetClassifier):
     r"""OSKL that keeps the first `budget` support vectors and projects later updates onto them.
 
     With room, an example becomes a support vector with probability |l'(y, f(x))| / G, with the coefficient -eta G
@@ -228,6 +227,7 @@ class BudgetOSKL(Progressive, BudgetKernelClassifier):
             self._publish()
 
     _refitted = None
+    _progressive = True
     _new_engine = FixedState
 
     def _publish(self):

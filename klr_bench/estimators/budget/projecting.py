@@ -212,7 +212,7 @@ class ProjectingState(BlockState):
 
     def _learn_block(self, X, y, loss, lam):
         n, before, rows = self.counts[N], self.t, X.astype(np.float64)
-        self._make_room(len(y))
+        self._extend(len(y))
         left, right = self.operands.both(rows)
         old = self.operands.right(self.support.rows[self.number[:n]].astype(np.float64))
         values = np.hstack([self.operands.values(left, old), self.operands.values(left, right)])
@@ -226,7 +226,7 @@ class ProjectingState(BlockState):
         self.support.append(X[entered - before])
         self.numbers.append(entered)
 
-    def _make_room(self, n):
+    def _extend(self, n):
         places = min(self.budget + 1, self.counts[N] + n + 1)
         if places > len(self.coef):
             places = min(self.budget + 1, 2 * places)

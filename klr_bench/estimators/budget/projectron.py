@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from klr_bench.estimators.budget.base import BudgetKernelClassifier
+from klr_bench.estimators.budget.base import BudgetClassifier
 from klr_bench.estimators.budget.projection import ProjectionState
+from klr_bench.estimators.core.kernels import kernel_of
 from klr_bench.estimators.core.parameters import POSITIVE, estimator, parameter
 
 
 @estimator
-class Projectron(BudgetKernelClassifier):
+class Projectron(BudgetClassifier):
     r"""Perceptron that projects updates onto its support vectors once the budget is full.
 
     At a mistake, y f(x) <= 0, f grows by y k(x, .) while there is room, and afterwards by its orthogonal projection P
@@ -50,7 +51,7 @@ class Projectron(BudgetKernelClassifier):
     grows = False  # what is inserted stays
 
     def _engine(self, X, weights):
-        engine = self._state or ProjectionState(self._kernel(X, weights), X, self.budget)
+        engine = self._state or ProjectionState(kernel_of(self, X, weights), X, self.budget)
         engine.eta = getattr(self, "eta", None)
         return engine
 

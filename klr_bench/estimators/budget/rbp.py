@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from klr_bench.estimators.budget.base import BudgetKernelClassifier
+from klr_bench.estimators.budget.base import BudgetClassifier
 from klr_bench.estimators.core.parameters import estimator
 from klr_bench.estimators.online.state import Update
 from klr_bench.estimators.online.strategies import N, decide, drop, enter, strategy
@@ -28,7 +28,7 @@ def replace_at_random(book, parameters):
 
 
 @estimator
-class RandomizedBudgetPerceptron(BudgetKernelClassifier):
+class RandomizedBudgetPerceptron(BudgetClassifier):
     r"""Kernel perceptron that replaces a random support vector once the budget is full.
 
     At a mistake, y f(x) <= 0, with a full budget and a drawn support vector r, each with probability 1 / budget,

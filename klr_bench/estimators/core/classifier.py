@@ -1,57 +1,303 @@
-"""Checks shared by all public classifiers: labels, sample weights and finite results."""
+"""Base class of all classifiers: validation of rows, labels and weights, and prediction."""
 
 from __future__ import annotations
 
-import time
-from functools import wraps
-from numbers import Number
+from operator import is_not
 
 import numpy as np
-import scipy.sparse as sp
+from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import validate_parameter_constraints
-from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, check_non_negative, validate_data
+from sklearn.utils.metaestimators import available_if
 
-from klr_bench.estimators.core.rows import canonical, largest_of
-from klr_bench.estimators.core.threads import single_threaded_blas
+from klr_bench.estimators.core.checks import (
+    checked_data,
+    distinct_labels,
+    refuse_balanced,
+    refuse_scale,
+    refuse_weightless,
+    row_weights,
+)
+from klr_bench.estimators.core.feature_weights import given_weights, learned_weights, refuse_auto, weighted
+from klr_bench.estimators.core.kernels import PRECOMPUTED
+from klr_bench.estimators.core.multiclass import fit_classes
+from klr_bench.estimators.core.rows import make_writable
 
-LEARNED = ("coef_", "dual_coef_", "intercept_", "prototypes_", "objective_")
-"""Fitted attributes that must be finite."""
-SQUARABLE = {np.dtype(np.float32): 1e18, np.dtype(np.float64): 1e150}
-"""Largest absolute value whose square does not overflow in each precision; that of its inverse does not underflow."""
-PAUSE_S = 1.0
-"""Seconds between two progress lines with verbose=1; with a larger value each call prints a line."""
+
+def _has_probabilities(classifier):
+    """Return True if decision values are logarithms of odds, otherwise raise AttributeError."""
+    if classifier._is_logistic():
+        return True
+    loss = getattr(classifier, "loss", None)
+    why = f"requires loss='logit', got loss={loss!r}" if loss else "requires the logistic loss"
+    message = f"{type(classifier).__name__}: predict_proba {why}; use decision_function."
+    raise AttributeError(message)
+
+
+def _is_progressive(classifier):
+    return classifier._progressive and not getattr(classifier, "average", False)
 
 
 class Classifier(ClassifierMixin, BaseEstimator):
     """Base class of all classifiers.
 
-    `checked_fit` decorates `fit` and `partial_fit`; `checked_decision` decorates `decision_function`.
+    With two classes `decision_function` returns f, (n_samples,), otherwise the f_k, (n_samples, n_classes); the class
+    with the largest is predicted.  If the `loss` is "logit" there are probabilities: for two classes sigmoid(f), for
+    more the softmax of `_scores(f)`.
+
+    A subclass has `decision_function`, with the decorator `checked_decision`, and `fit`, with `checked_fit`: one that
+    learns all f_k itself, or one for two classes with the decorator `one_vs_rest`.  Then it has `_gather`, too, which
+    sets its fitted attributes from those of the learners for two classes in `estimators_`.
     """
+
+    _loss = None
+    """The loss of a class without the parameter `loss`."""
+    _valid_parameters = None
+    """Values of the parameters when they were last validated by `partial_fit`."""
+    _fixed = ()
+    """Parameters that determine the state and cannot change between calls of `partial_fit`."""
+    _draws = False
+    """Whether a fit has random numbers, `_random`, from `random_state`."""
+    _progressive = False
+    """Whether the values by which rows are predicted before they are learned are in `_state.decided`."""
+    _decided = None
+    """Values f(x) during a call of `partial_fit_scores`, as a list of arrays; otherwise None."""
+    _fit_classes = fit_classes
+    """Method that fits the learners in `estimators_`."""
+    _keeps_rows = False
+    """Whether rows of weight 0 are kept because something besides a kernel matrix refers to rows by index."""
+    _any_scale = False
+    """Whether the squares of the values of X may overflow or underflow."""
 
     def predict(self, X):
         """Return the predicted class of each row of X; ties go to the first class."""
         f = self.decision_function(X)
         return self.classes_[(f > 0).astype(int) if f.ndim == 1 else np.argmax(f, axis=1)]
 
+    @available_if(_has_probabilities)
+    def predict_proba(self, X):
+        """Return the probability of each class for each row of X, of shape (n_samples, n_classes)."""
+        f = self.decision_function(X)
+        return np.column_stack([expit(-f), expit(f)]) if f.ndim == 1 else softmax(self._scores(f), axis=1)
+
+    @available_if(_has_probabilities)
+    def predict_log_proba(self, X):
+        """Return log probabilities, (n_samples, n_classes); none is -inf by underflow."""
+        f = self.decision_function(X)
+        return np.column_stack([log_expit(-f), log_expit(f)]) if f.ndim == 1 else log_softmax(self._scores(f), axis=1)
+
+    @available_if(_is_progressive)
+    def partial_fit_scores(self, X, y, classes=None):
+        """Learn from X row by row; return the decision value of each row before learning from it.
+
+        Up to rounding this is `decision_function` of each row between calls of `partial_fit` with one row each, in the
+        time of one call.  Not with `average`: the average of the f_t is not known row by row.
+
+        Parameters
+        ----------
+        X, y, classes
+            As for `partial_fit`, with two classes.
+
+        Returns
+        -------
+        f : array of shape (n_samples,), float64
+        """
+        name = type(self).__name__
+        if len(distinct_labels(getattr(self, "classes_", y if classes is None else classes))) > 2:
+            message = f"partial_fit_scores of {name} requires two classes; use predict and partial_fit."
+            raise ValueError(message)
+        self._decided = []
+        try:
+            decided = np.concatenate(self.partial_fit(X, y, classes)._decided)
+        finally:
+            del self._decided
+        if len(decided) != len(y):
+            message = f"partial_fit_scores of {name} must learn from all rows; give each class a positive weight."
+            raise ValueError(message)
+        return decided
+
+    def _is_logistic(self):
+        return getattr(self, "loss", self._loss) == "logit"
+
+    def _scores(self, f):
+        """Return scores with the probabilities as their softmax, for decision values f (n, m)."""
+        return log_expit(f)
+
+    def _has_many(self):
+        return len(getattr(self, "classes_", ())) > 2
+
     def _clear(self):
         """Remove the attributes of an earlier fit."""
-        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
-            delattr(self, name)
-        for name in ("_state", "_learn_row", "_is_due"):  # of online learners
-            vars(self).pop(name, None)
+        state = vars(self)
+        for name in list(state):
+            if (name.endswith("_") and not name.startswith("_")) or name in (
+                "_state",
+                "_n_again",
+                "_learn_row",
+                "_is_due",
+            ):
+                del state[name]
 
     def _validate_params(self):
         """Validate the parameters that do not have their default values."""
-        values = {name: getattr(self, name) for name in self._parameter_constraints}
-        changed = {name: value for name, value in values.items() if value is not getattr(type(self), name, ...)}
-        validate_parameter_constraints(self._parameter_constraints, changed, caller_name=type(self).__name__)
+        constraints, defaults, changed = self._parameter_constraints, type(self), {}
+        for name in constraints:
+            value = getattr(self, name)
+            if value is not getattr(defaults, name, ...):
+                changed[name] = np.bool_(value) if isinstance(value, bool) else value  # not a number
+        validate_parameter_constraints(constraints, changed, caller_name=defaults.__name__)
+
+    def _forget(self):
+        """Validate the parameters and remove the attributes of an earlier fit."""
+        self._validate_params()
+        self._clear()
+        self._begun_with = dict(zip(self._fixed, map(self.__getattribute__, self._fixed), strict=True))
+        if self._draws:
+            self._random = check_random_state(self.random_state)
+
+    def _go_on_with(self, classes):
+        """Check that `partial_fit` can continue with the current parameters and the given classes.
+
+        Raises ValueError if the classes or fixed parameters have changed.
+        """
+        parameters, valid = [getattr(self, name) for name in self._parameter_constraints], self._valid_parameters
+        if valid is None or any(map(is_not, parameters, valid)):
+            self._validate_params()
+            self._valid_parameters = parameters
+        for name, value in getattr(self, "_begun_with", {}).items():
+            now = getattr(self, name)
+            if now is not value and not np.array_equal(now, value):
+                label = f"The {name!r} parameter of {type(self).__name__}"
+                message = f"{label} was {value!r} and cannot change to {now!r}; call fit to start again."
+                raise ValueError(message)
+        if classes is not None and not np.array_equal(classes, self.classes_):
+            named = distinct_labels(classes, "classes")
+            if not np.array_equal(named, self.classes_):
+                message = f"classes: expected {self.classes_.tolist()} as in the first call, got {named.tolist()}."
+                raise ValueError(message)
+        if vars(self).pop("_is_loaded", False):
+            make_writable(self)
+
+    def _first_rows(self, X, y, sample_weight=None):
+        """Forget an earlier fit; validate and return the arguments X, y and sample_weight of `fit`.
+
+        See `_weighted_rows` for the weights.
+        """
+        self._forget()
+        X, y = self._validate(X, y, dtype=self._dtypes(), reset=True)
+        self._set_classes(y)
+        X, y, weights = self._weighted_rows(X, y, sample_weight, whole=True)
+        if not self._any_scale:
+            refuse_scale(self, X)
+        if isinstance(getattr(self, "feature_weights", None), str):  # "auto"
+            self.feature_weights_ = learned_weights(X, y, weights, self.random_state)
+            X = weighted(self, X)
+        return X, y, weights
+
+    def _next_rows(self, X, y, classes, sample_weight=None, *, first):
+        """Validate and return the rows X, the labels y and the weights passed to `partial_fit`.
+
+        Only the first call forgets an earlier fit, and sets features and classes.  `_weighted_rows` has the weights.
+        """
+        if first:
+            refuse_auto(self)
+            self._forget()
+        else:
+            self._go_on_with(classes)
+        X, y = self._validate(X, y, dtype=self._dtypes(), reset=first)
+        if first:
+            self._set_classes(y, classes)
+        self._refuse_unknown(y)
+        X, y, weights = self._weighted_rows(X, y, sample_weight, whole=False)
+        if first:
+            if not len(y):
+                message = f"{type(self).__name__}: the first call of partial_fit needs a row with a positive weight."
+                raise ValueError(message)
+            refuse_scale(self, X)
+        return X, y, weights
+
+    def _weighted_rows(self, X, y, sample_weight, *, whole):
+        """Remove the rows of weight 0; return the other rows, their labels, and their weights.
+
+        The weights (n,) are those of the rows times those of their classes, or None if there are none.  If X is the
+        `whole` of the data, each class needs a positive weight.  If something refers to rows by index, no row is
+        removed, and weights can be 0.
+        """
+        if not whole:
+            refuse_balanced(self)
+        class_weight = getattr(self, "class_weight", None)
+        if sample_weight is None and class_weight is None:
+            return X, y, None
+        weights = row_weights(sample_weight, class_weight, y, self.classes_)
+        if weights.all():
+            return X, y, weights
+        if whole:
+            refuse_weightless(self, weights, y)
+        if self._keeps_rows or getattr(self, "kernel", None) == PRECOMPUTED:
+            return X, y, weights
+        rows = np.flatnonzero(weights)
+        return X[rows], y[rows], weights[rows]
+
+    def _dtypes(self):
+        return getattr(self, "dtype", None) or [np.float64, np.float32]
+
+    def _validate(self, *data, dtype, reset=False):
+        """Validate rows X, or X and labels y, and multiply the features by their weights."""
+        if reset or not self._is_valid(*data, dtype=dtype):
+            checked = checked_data(self, *data, dtype=dtype, reset=reset, order="C", accept_large_sparse=True)
+            data = checked if len(data) > 1 else (checked,)
+        if reset and getattr(self, "feature_weights", None) is not None:
+            given_weights(self)
+        if "feature_weights_" in vars(self) and hasattr(self, "feature_weights"):
+            data = (weighted(self, data[0]), *data[1:])
+        return data if len(data) > 1 else data[0]
+
+    def _is_valid(self, X, y=None, *, dtype):
+        """Return True if scikit-learn's validation would return X and y unchanged.
+
+        That validation takes longer than learning from a few rows.
+        """
+        return (
+            type(X) is np.ndarray
+            and X.ndim == 2
+            and X.dtype in (dtype if isinstance(dtype, list) else [dtype])
+            and X.shape[0] > 0
+            and X.shape[1] == self.n_features_in_
+            and X.flags.c_contiguous
+            and (y is None or (type(y) is np.ndarray and y.shape == X.shape[:1]))
+            and not hasattr(self, "feature_names_in_")
+            and bool(np.isfinite(X).all())
+        )
+
+    def _set_classes(self, y, classes=None):
+        self.classes_ = distinct_labels(y) if classes is None else distinct_labels(classes, "classes")
+        if len(self.classes_) < 2:
+            message = f"{type(self).__name__} needs two classes; got one class: {self.classes_.tolist()[0]!r}."
+            raise ValueError(message)
+
+    def _signs(self, y):
+        """Convert the class labels y (n,) to labels -1.0 and +1.0.
+
+        The result has the shape (n,), with +1.0 for the second class, or (M, n) for M > 2 classes, with +1.0 in row k
+        for class k.
+        """
+        classes = self.classes_
+        return np.where(y == (classes[:, None] if len(classes) > 2 else classes[1]), 1.0, -1.0)
+
+    def _refuse_unknown(self, y):
+        is_known = np.zeros(len(y), dtype=bool)
+        for label in self.classes_:
+            is_known |= y == label
+        if not is_known.all():
+            unknown = np.unique(y[~is_known]).tolist()
+            message = f"y has labels {unknown}, but the classes are {self.classes_.tolist()}."
+            raise ValueError(message)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.pairwise = getattr(self, "kernel", None) == PRECOMPUTED
         return tags
 
     def __setstate__(self, state):
@@ -62,180 +308,3 @@ class Classifier(ClassifierMixin, BaseEstimator):
             raise ValueError(message)
         super().__setstate__(state)
         self._is_loaded = True
-
-
-def checked_data(estimator, *data, **options):
-    """Validate X, or X and y, and sum duplicate entries of a CSR matrix X.
-
-    The error message has a hint for missing values and strings in X.
-    """
-    try:
-        validated = validate_data(estimator, *data, accept_sparse="csr", **options)
-    except ValueError as error:
-        if "X contains NaN" not in str(error) and "could not convert string" not in str(error):
-            raise
-        message = f"{error}\nklr_bench.TablePreparer converts tables with missing values and strings to numbers."
-        raise ValueError(message) from error
-    return canonical(validated) if len(data) == 1 else (canonical(validated[0]), *validated[1:])
-
-
-def checked_fit(method):
-    """Decorate a fit method to raise ValueError if a fitted attribute is not finite.
-
-    An error or Ctrl-C in `fit` leaves an unfitted estimator, and so does all but a refusal (ValueError or TypeError) in
-    `partial_fit`, because the learned state may be damaged.
-    """
-
-    @wraps(method)
-    def checked(self, *args, **kwargs):
-        try:
-            with single_threaded_blas(getattr(self, "n_jobs", None)):
-                result = method(self, *args, **kwargs)
-            refuse_not_finite(self)
-        except BaseException as error:
-            if method.__name__ == "fit" or not isinstance(error, (ValueError, TypeError)):
-                self._clear()
-            raise
-        return result
-
-    return checked
-
-
-def refuse_not_finite(estimator):
-    """Raise ValueError if a fitted attribute is not finite."""
-    for name in LEARNED:
-        value = getattr(estimator, name, None)
-        if value is not None and not np.isfinite(value.data if sp.issparse(value) else value).all():
-            why = "rows or parameters are too large for its precision; scale X, for example to [0, 1]"
-            message = f"{type(estimator).__name__}: {name} is not finite: {why}."
-            raise ValueError(message)
-
-
-def checked_decision(method):
-    """Decorate `decision_function` to raise ValueError if a decision value is not finite."""
-
-    @wraps(method)
-    def checked(self, X):
-        with single_threaded_blas(getattr(self, "n_jobs", None)):
-            values = method(self, X)
-        finite = np.isfinite(values)
-        if not finite.all():
-            row = np.flatnonzero(~finite.reshape(len(finite), -1).all(axis=1))[0]
-            message = f"{type(self).__name__}: f(x) is not finite at row {row} of X; scale X both here and in fit."
-            raise ValueError(message)
-        return values
-
-    return checked
-
-
-def distinct_labels(labels, name="y"):
-    """Return the distinct labels in sorted order.
-
-    Raises ValueError with their `name` if they are invalid.
-    """
-    labels = np.asarray(labels)
-    if labels.ndim != 1 or not len(labels):
-        message = f"{name}: expected a list of labels, got an array of shape {labels.shape}."
-        raise ValueError(message)
-    try:
-        if labels.dtype.kind not in "biu":  # booleans and integers are always class labels
-            check_classification_targets(labels)
-        return np.unique(labels)
-    except (TypeError, ValueError) as error:
-        kinds = ", ".join(sorted({type(label).__name__ for label in labels.tolist()}))
-        why = str(error).splitlines()[0].rstrip(".")
-        message = f"{name}: expected class labels (integers or strings), got values of type {kinds}: {why}."
-        raise ValueError(message) from error
-
-
-def refuse_single(classes, estimator):
-    """Raise ValueError if there is only one class."""
-    if len(classes) < 2:
-        message = f"{type(estimator).__name__} needs two classes; got one class: {classes.tolist()[0]!r}."
-        raise ValueError(message)
-
-
-def verbose_callback(estimator, callback):
-    """Return a callback that prints the progress of a verbose fit and then calls `callback`."""
-    if not estimator.verbose:
-        return callback
-    begun = printed = time.monotonic()
-
-    def call(model, t):
-        nonlocal printed
-        now = time.monotonic()
-        if now - printed >= PAUSE_S or estimator.verbose > 1:
-            printed, values = now, model.progress()
-            names = ("n_support", "nonzero_fraction", "objective", "duality_gap")
-            text = "".join(f", {name} {values[name]:.4g}" for name in names if name in values)
-            print(f"[{type(model).__name__}] n_iter {model.n_iter_}, {now - begun:.1f} s{text}", flush=True)  # noqa: T201
-        return callback is not None and callback(model, t)
-
-    return call
-
-
-def row_weights(sample_weight, class_weight, y, classes):
-    """Return the sample weight of each row times its class weight, or None without weights.
-
-    Raises ValueError for weights that are negative, too large or too small to be squared, or of the wrong shape.
-    """
-    if sample_weight is None and class_weight is None:
-        return None
-    if sample_weight is None or isinstance(sample_weight, Number):
-        weights = np.full(len(y), 1.0 if sample_weight is None else sample_weight, dtype=np.float64)
-    else:
-        weights = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
-        weights = np.array(weights, order="C")  # compiled code accepts no other strides and no read-only array
-    if weights.shape != (len(y),):
-        message = f"sample_weight: expected an array of shape ({len(y)},), got shape {weights.shape}."
-        raise ValueError(message)
-    check_non_negative(weights, "`sample_weight`")
-    if class_weight is not None:
-        weights *= _weights_of_classes(class_weight, weights, y, classes)
-    limit = SQUARABLE[weights.dtype]
-    extreme = weights[(weights != 0) & ~((weights >= 1 / limit) & (weights <= limit))]
-    if len(extreme):
-        message = f"The weight of a row must be 0 or between {1 / limit:g} and {limit:g}, got {extreme[0]:g}."
-        raise ValueError(message)
-    return weights
-
-
-def _weights_of_classes(class_weight, weights, y, classes):
-    """Return the class weight of each row, for the sample weights of the rows."""
-    if isinstance(class_weight, str):  # "balanced"
-        totals = np.bincount(np.searchsorted(classes, y), weights, len(classes))
-        of_classes = np.divide(totals.sum(), len(classes) * totals, out=np.ones(len(classes)), where=totals > 0)
-    else:
-        of_classes = compute_class_weight(class_weight, classes=classes, y=y)
-    if not ((of_classes >= 0) & (of_classes < np.inf)).all():
-        message = f"The 'class_weight' parameter must have finite weights >= 0. Got {class_weight!r}."
-        raise ValueError(message)
-    return of_classes[np.searchsorted(classes, y)]
-
-
-def refuse_balanced(estimator):
-    """Raise ValueError if class_weight is "balanced", which `partial_fit` does not support."""
-    if getattr(estimator, "class_weight", None) == "balanced":
-        why = "needs the sizes of the classes, which partial_fit does not have; give a dict, or sample_weight"
-        message = f"{type(estimator).__name__}: class_weight='balanced' {why}."
-        raise ValueError(message)
-
-
-def refuse_scale(estimator, X):
-    """Raise ValueError if squares of the values of X overflow or underflow."""
-    largest, limit = largest_of(X), SQUARABLE[X.dtype]
-    if largest and not 1 / limit <= largest <= limit:
-        message = (
-            f"{type(estimator).__name__}: the largest absolute value of X must be between {1 / limit:g} and {limit:g} "
-            f"in {X.dtype}, got {largest:g}; scale X, for example with sklearn.preprocessing.StandardScaler."
-        )
-        raise ValueError(message)
-
-
-def refuse_weightless(estimator, weights, y):
-    """Raise ValueError if the weights of all rows of a class are 0."""
-    for label in np.unique(y[weights == 0]).tolist():
-        if not weights[y == label].any():
-            name = type(estimator).__name__
-            message = f"{name}: each class needs a positive weight, but all weights of class {label!r} are zero."
-            raise ValueError(message)

@@ -16,11 +16,11 @@ from sklearn.model_selection import ParameterGrid, StratifiedKFold, check_cv
 from sklearn.utils._param_validation import InvalidParameterError, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from klr_bench.estimators.core.binary import ANY_KERNEL, BinaryKernelClassifier
-from klr_bench.estimators.core.classifier import checked_decision, checked_fit
-from klr_bench.estimators.core.kernels import PRECOMPUTED, gamma_of
+from klr_bench.estimators.core.checks import checked_decision, checked_fit
+from klr_bench.estimators.core.kernel_classifier import KernelClassifier
+from klr_bench.estimators.core.kernels import ANY_KERNEL, PRECOMPUTED, gamma_of
 from klr_bench.estimators.core.multiclass import SEEDS
-from klr_bench.estimators.core.parameters import CLASS_WEIGHT, JOBS, VERBOSE, Number, estimator, fixed, parameter
+from klr_bench.estimators.core.parameters import CLASS_WEIGHT, JOBS, VERBOSE, Interval, estimator, fixed, parameter
 from klr_bench.estimators.core.threads import parallel_map
 
 WIDTHS = (0.03, 0.1, 0.3, 1.0, 3.0)
@@ -32,7 +32,7 @@ GRID = ["array-like", StrOptions({"auto"})]
 
 
 @estimator
-class KernelClassifierCV(BinaryKernelClassifier):
+class KernelClassifierCV(KernelClassifier):
     """Base class of kernel classifiers that choose parameters by cross-validated log loss.
 
     A subclass has `_plain`, the class whose parameters are chosen; `_grids`, which maps the name of each grid but
@@ -110,10 +110,10 @@ class KernelClassifierCV(BinaryKernelClassifier):
         ValueError
             If parameters or data are refused, or a class is missing in the training rows of a fold.
         """
-        begun = time.monotonic()
+        begun, self._keeps_rows = time.monotonic(), self._has_own_folds()
         X, y, weights = self._first_rows(X, y, sample_weight)
         self._seed = self.random_state if isinstance(self.random_state, Integral) else self._random.randint(SEEDS)
-        codes = np.searchsorted(self.classes_, y)
+        codes, self._n_rows = np.searchsorted(self.classes_, y), len(y)
         shares = np.ones(len(y)) if weights is None else weights
         folds = self._folds(X, codes, shares)
         grids = {name: self._values(of, name, default) for of, (name, default) in self._grids.items()}
@@ -161,19 +161,16 @@ class KernelClassifierCV(BinaryKernelClassifier):
         values = getattr(self, grid)
         if isinstance(values, str):
             return list(default)
-        constraint = next(option for option in self._plain._parameter_constraints[name] if isinstance(option, Number))
+        constraint = next(option for option in self._plain._parameter_constraints[name] if isinstance(option, Interval))
         values = np.asarray(values)
         values = values.tolist() if values.ndim == 1 else []
-        if not values or not all(constraint.is_satisfied_by(value) for value in values):
+        if not values or not all(constraint.is_satisfied_by(value) and not isinstance(value, bool) for value in values):
             message = (
                 f"The {grid!r} parameter of {type(self).__name__} must be 'auto' or a list of values, each "
                 f"{constraint}. Got {getattr(self, grid)!r} instead."
             )
             raise InvalidParameterError(message)
         return values
-
-    def _keeps_rows(self):
-        return super()._keeps_rows() or self._has_own_folds()
 
     def _has_own_folds(self):
         """Return True if the folds are given by the user, for all rows."""

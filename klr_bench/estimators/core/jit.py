@@ -31,6 +31,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.sigutils import normalize_signature
 from numba.core.types.function_type import CompileResultWAP
 from numba.extending import intrinsic, typeof_impl
+from numba.np.numpy_support import as_dtype
 
 from klr_bench.protocols import LOADERS
 
@@ -161,13 +162,17 @@ class Compiled:
             groups.setdefault(tuple(_dtypes(normalize_signature(signature)[0])), []).append(signature)
         self.variants = {key: Variant(function, group, options) for key, group in groups.items()}
         self.whole = Variant(function, signatures, options) if len(groups) > 1 else next(iter(self.variants.values()))
-        self._arrays, self._functions = _deciding_places(signatures)
+        self._arrays, functions = _deciding_places(signatures)
+        self._deciding = self._arrays + functions
         self._calls: dict[tuple[Any, ...], tuple[Any, dict[int, Any]]] = {}
         _waiting.extend(self.variants.values())
 
     def __call__(self, *arguments: Any) -> Any:
         if self._arrays or len(self.variants) == 1:
-            key = *[arguments[i].dtype for i in self._arrays], *[arguments[i] for i in self._functions]
+            kinds = []
+            for place in self._deciding:
+                kinds.append(getattr(arguments[place], "dtype", arguments[place]))
+            key = tuple(kinds)
         else:
             key = tuple(_kinds(arguments))
         if key not in self._calls:
@@ -223,7 +228,7 @@ def _typeof(function: Compiled, context: Any) -> Any:
 def _dtypes(numba_types: Iterable[Any]) -> Iterator[np.dtype[Any]]:
     for numba_type in numba_types:
         if isinstance(numba_type, types.Array):
-            yield np.dtype(str(numba_type.dtype))
+            yield as_dtype(numba_type.dtype)
         elif isinstance(numba_type, types.BaseTuple):
             yield from _dtypes(numba_type)
 

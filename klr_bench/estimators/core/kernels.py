@@ -23,6 +23,7 @@ import numpy as np
 import scipy.sparse as sp
 from numba import float32, float64, int64, void
 from numba.extending import overload
+from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.rows import ROUNDING, largest_of, slices, weighted_median
@@ -33,6 +34,8 @@ KERNELS = ("rbf", "poly", "linear")
 PRECOMPUTED = "precomputed"
 MORE_KERNELS = ("laplacian", "sigmoid", PRECOMPUTED)
 """Kernels that batch solvers and online learners without a budget accept, besides functions."""
+ANY_KERNEL = [StrOptions({*KERNELS, *MORE_KERNELS}), callable]
+"""Constraints of `kernel`, for classes that accept all kernels."""
 RBF, POLY, LINEAR = range(3)
 """Codes of the kernels in compiled code."""
 MULTIPLIED = 64
@@ -84,6 +87,37 @@ class Kernel:
         return squared if self.name == "linear" else (self.gamma * squared + self.coef0) ** self.degree
 
 
+def kernel_of(estimator, X, weights=None):
+    """Return the kernel of an estimator for training rows.
+
+    A gamma given by name is computed from the rows X (n, d), which have the weights (n,), or None for 1.  Features
+    whose weight is 0 do not count, and the others are centered first if features have weights.
+    """
+    if estimator.kernel == PRECOMPUTED:
+        return Kernel(PRECOMPUTED, matrix=X)
+    center, of_features = 0.0, vars(estimator).get("feature_weights_")
+    if of_features is not None:
+        X = X if of_features.all() else X[:, np.flatnonzero(of_features)]
+        center = (np.full(X.shape[0], 1 / X.shape[0]) if weights is None else weights / weights.sum()) @ X
+        X, center = (X, center) if sp.issparse(X) else (X - center, 0.0)
+    gamma = gamma_of(estimator.gamma, X, weights, center)
+    return Kernel(estimator.kernel, gamma, estimator.degree, estimator.coef0)
+
+
+def rows_of(estimator, X):
+    """Return X, or a column of the indices of its rows if it is a precomputed kernel matrix.
+
+    Raises ValueError if such a matrix is not square.
+    """
+    if estimator.kernel != PRECOMPUTED:
+        return X
+    n, n_columns = X.shape
+    if n != n_columns:
+        message = f"kernel='precomputed': expected a square matrix of the training rows, got shape {X.shape}."
+        raise ValueError(message)
+    return np.arange(n, dtype=X.dtype)[:, None]
+
+
 def gamma_of(gamma, X, weights=None, center=0.0):
     """Convert the parameter gamma to a number, computed from the training rows X if necessary.
 
@@ -125,8 +159,12 @@ def variance_of(X, weights, center):
         if X.max() - X.min() <= ROUNDING * largest_of(X):
             return 0.0
         parts = slices(len(X), max(VARIANCE_VALUES // d, 1))
-        mean = sum(weights[part] @ X[part].sum(axis=1, dtype=np.float64) for part in parts) / total
-        return sum(weights[part] @ squared_norms(X[part].astype(np.float64) - mean) for part in parts) / total
+        sums = squares = 0.0
+        for part in parts:
+            sums += weights[part] @ X[part].sum(axis=1, dtype=np.float64)
+        for part in parts:
+            squares += weights[part] @ squared_norms(X[part].astype(np.float64) - sums / total)
+        return squares / total
     counts, values = np.repeat(weights, np.diff(X.indptr)), X.data.astype(np.float64)  # of the stored elements
     mean = counts @ values / total - np.mean(center)
     if np.any(center):

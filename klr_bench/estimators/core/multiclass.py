@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state, column_or_1d
 
-from klr_bench.estimators.core.classifier import distinct_labels
+from klr_bench.estimators.core.checks import distinct_labels
 from klr_bench.estimators.core.rows import stacked
 from klr_bench.estimators.core.threads import parallel_map
 
@@ -18,7 +18,7 @@ SEEDS = 2**31 - 1
 
 
 def one_vs_rest(method):
-    """Decorate `fit` or `partial_fit` of a `BinaryClassifier` to fit one learner per class.
+    """Decorate `fit` or `partial_fit` of a `Classifier` to fit one learner per class.
 
     `method` itself is called for two classes, and for invalid labels.
     """

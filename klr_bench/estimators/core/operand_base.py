@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from klr_bench.estimators.core import tiles
 from klr_bench.estimators.core.rows import growing_like
+from klr_bench.estimators.core.threads import n_threads, parallel_map
 
 TILE = 1024
 """Maximum number of rows whose weighted kernel values are added in the precision of the kernel."""
@@ -70,6 +72,27 @@ class Operands:
             sums += self._tile_sums(left[tile], weights[:, tile], right)
         return sums
 
+    def expand(self, left, weights, right):
+        """Compute sum_i weights[:, i] k(x_i, z_j) for every row z_j, tile by tile.
+
+        left and right are operands of n rows x_i and m rows z_j; weights (n_learners, n) are in the kernel's precision.
+        The tiles are added in their order, so that the result does not depend on the number of threads.
+        """
+        n = weights.shape[1]
+        n_tiles = 1 if n <= TILE else 2 * math.ceil(n / (2 * TILE))  # an even number, which two threads can share
+        size = max(math.ceil(n / n_tiles), 1)
+        if n_tiles == 1 or n_threads(n_tiles) == 1:
+            return self.sums(left, weights, right, size)
+
+        def sums(start):
+            tile = slice(start, start + size)
+            return self.sums(left[tile], weights[:, tile], right)
+
+        f = np.zeros((len(weights), right.shape[1]))
+        for of_tile in parallel_map(sums, range(0, n, size)):
+            f += of_tile
+        return f
+
     def diagonal(self, X):
         """Return the kernel value k(x, x) for each row x of X, as float64."""
         return self.kernel.diagonal(X)
@@ -86,22 +109,15 @@ class Operands:
 
 
 class PlainOperands(Operands):
-    """Base class of the operands that do not store features as bits.
-
-    `_arguments` of a subclass returns the arguments of the elementwise function.
-    """
+    """Base class of the operands that do not store features as bits."""
 
     plain = property(lambda self: self)
     """The operands without bits."""
 
-    def store(self, X):
-        """Return an empty store for rows with the layout and the number of columns of X."""
-        return growing_like(X)
+    store = staticmethod(growing_like)
+    """Function that returns an empty store for rows with the layout and the number of columns of X."""
 
     def fitting(self, X):
         """Return self, because these operands can represent the rows of any X."""
         del X
         return self
-
-    def _values(self, left, right):
-        return self.kernel.finish(self._arguments(left, right))

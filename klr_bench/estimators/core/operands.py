@@ -23,15 +23,16 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
+from numba import float32, float64, types, void
 
 from klr_bench.estimators.core import bits
 from klr_bench.estimators.core.bits import WORDS, PackedRows, TwoValued, two_valued
 from klr_bench.estimators.core.inverted import CompactIndex, sparse_products
+from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.kernels import KERNELS, PRECOMPUTED, Kernel, squared_norms
 from klr_bench.estimators.core.operand_base import Operands, Packing, PlainOperands
 from klr_bench.estimators.core.pairwise import Pairwise, Precomputed
 from klr_bench.estimators.core.rows import in_layout, restricted
-from klr_bench.estimators.core.vectors import augment
 
 ORIGIN_ROWS = 256
 """Number of rows that determine the origin (their median) and the kind of operands."""
@@ -45,6 +46,24 @@ BEGIN_INDEX_NS, MEETING_NS, ENTRY_NS = 0.5, 0.9, 0.01
 inverted index, in any case, per pair of matching entries, and per entry looked up. Measured in float32 by
 scripts/benchmark/sparse.py and bits.py.
 """
+
+
+def _augment(real):
+    return void(
+        types.Array(real, 2, "C", readonly=True), types.Array(real, 1, "C", readonly=True), float64, real[:, ::1]
+    )
+
+
+@compiled([_augment(float32), _augment(float64)])
+def augment(X, origin, factor, operand):
+    """Set the rows of `operand` (n, d + 2) to v = factor (x - origin), -||v||^2 / 2 and 1."""
+    d = X.shape[1]
+    for i in range(len(X)):
+        squared = 0.0
+        for j in range(d):
+            operand[i, j] = (X[i, j] - origin[j]) * factor
+            squared += float64(operand[i, j]) ** 2
+        operand[i, d], operand[i, d + 1] = -0.5 * squared, 1.0
 
 
 @dataclass(frozen=True)
@@ -87,8 +106,8 @@ class Dense(PlainOperands):
         del dtype
         return Packing(0, False, 0.0, 0.0)
 
-    def _arguments(self, left, right):
-        return left @ right
+    def _values(self, left, right):
+        return self.kernel.finish(left @ right)
 
     def _augmented(self, X):
         """Shift and scale the rows of X, and append the two columns that the rbf kernel needs.
@@ -121,7 +140,7 @@ class Indexed(PlainOperands):
         rows = self.rows(X)
         return CompactIndex.of(rows) if rows.shape[1] > FEATURES_PER_ENTRY * rows.nnz else rows.T.tocsr()
 
-    def _arguments(self, left, right):
+    def _values(self, left, right):
         kernel, entries = self.kernel, left
         if isinstance(right, CompactIndex):
             entries, right = restricted(left, right.columns), right.lists
@@ -134,7 +153,7 @@ class Indexed(PlainOperands):
         else:
             products -= kernel.rate * squared_norms(left)[:, None]
             products -= kernel.rate * squared_norms(right.T)
-        return products
+        return kernel.finish(products)
 
 
 @dataclass(frozen=True)

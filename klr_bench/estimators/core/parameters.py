@@ -19,36 +19,27 @@ from typing import Literal, TypeVar, dataclass_transform
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-
-class Number(Interval):
-    """Constraint that accepts numbers in an interval, but not booleans."""
-
-    def is_satisfied_by(self, value):
-        """Return True if a value is a number in the interval."""
-        return not isinstance(value, bool) and super().is_satisfied_by(value)
-
-
-POSITIVE = Number(Real, 0, None, closed="neither")
+POSITIVE = Interval(Real, 0, None, closed="neither")
 """Constraint: a positive number."""
-NOT_NEGATIVE = Number(Real, 0, None, closed="left")
-SHARE = Number(Real, 0, 1, closed="right")
+NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
+SHARE = Interval(Real, 0, 1, closed="right")
 """Constraint: a number in (0, 1]."""
-AT_LEAST_ONE = Number(Real, 1, None, closed="left")
-COUNT = Number(Integral, 1, 2**31 - 1, closed="both")
+AT_LEAST_ONE = Interval(Real, 1, None, closed="left")
+COUNT = Interval(Integral, 1, 2**31 - 1, closed="both")
 """Constraint: a positive integer up to the largest one that compiled libraries accept."""
-COMPONENTS = Number(Integral, 1, 1_000_000, closed="both")
+COMPONENTS = Interval(Integral, 1, 1_000_000, closed="both")
 """Constraint: a number of random features."""
-PASSES = Number(Real, 0, 2**31 - 1, closed="right")
+PASSES = Interval(Real, 0, 2**31 - 1, closed="right")
 """Constraint: a number of passes, which need not be an integer."""
-NUMBER = Number(Real, None, None, closed="neither")
+NUMBER = Interval(Real, None, None, closed="neither")
 """Constraint: any finite number."""
-SEED = [Number(Integral, 0, 2**32 - 1, closed="both"), np.random.RandomState, None]
+SEED = [Interval(Integral, 0, 2**32 - 1, closed="both"), np.random.RandomState, None]
 """Constraints of `random_state`."""
-VERBOSE = ["boolean", Number(Integral, 0, 2**31 - 1, closed="both")]
+VERBOSE = ["boolean", Interval(Integral, 0, 2**31 - 1, closed="both")]
 """Constraints of `verbose`."""
 CLASS_WEIGHT = [dict, StrOptions({"balanced"}), None]
 """Constraints of `class_weight`."""
-JOBS = [Number(Integral, None, -1, closed="right"), COUNT, None]
+JOBS = [Interval(Integral, None, -1, closed="right"), COUNT, None]
 """Constraints of `n_jobs`, the number of threads."""
 
 
@@ -70,23 +61,65 @@ def fixed(value: Value, *, init: Literal[False] = False) -> Value:
 def estimator(cls: Class) -> Class:
     """Decorate an estimator class: add a constructor, constraints and a complete docstring.
 
-    The constructor stores the declared parameters, unless the class has one.  The docstring gets the entries of base
-    classes for parameters and attributes that it does not describe itself.
+    The constructor stores the declared parameters, unless the class has one.  The docstring gets the entries that it
+    lacks, for parameters and attributes, from the class `_described_by`, the base classes, and `Shared`.  A docstring
+    with the attribute `classes_` lists all attributes of the class.
     """
     cls = dataclass(eq=False, repr=False, init="__init__" not in vars(cls))(cls)
     declared = [declaration for declaration in fields(cls) if declaration.init]
     cls._parameter_constraints = {declaration.name: declaration.metadata["constraints"] for declaration in declared}
-    parameters, attributes = {}, {}
-    for base in reversed(cls.__mro__):
-        parameters |= _entries(base, "Parameters")
-        attributes |= _entries(base, "Attributes")
     names = dict.fromkeys([*inspect.signature(cls).parameters, *_entries(cls, "Parameters")])
+    parameters, attributes = _entries(Shared, "Parameters"), {}
+    for base in (*reversed(cls.__mro__[1:]), getattr(cls, "_described_by", object), cls):
+        parameters |= _entries(base, "Parameters")
+        described = _entries(base, "Attributes")
+        attributes = described if "classes_" in described else attributes | described
+    attributes |= {name: text for name, text in _entries(Shared, "Attributes").items() if name.rstrip("_") in names}
     ordered = [parameters[name] for name in names if name in parameters]
     text, *others = _sections(cls).items()
     sections = [text, ("Parameters", "\n".join(ordered)), ("Attributes", "\n".join(attributes.values()))]
     sections += [section for section in others if section[0] not in dict(sections)]
     cls.__doc__ = "\n\n".join(f"{name}\n{'-' * len(name)}\n{body}" if name else body for name, body in sections)
     return cls
+
+
+class Shared:
+    """Descriptions of parameters that many classes have, and of their fitted attributes.
+
+    Parameters
+    ----------
+    gamma : float, {"scale", "auto", "median"} or None, default="scale"
+        gamma > 0 of the rbf, poly, laplacian and sigmoid kernels.  "scale" is 1 / (n_features X.var()), "auto" or None
+        is 1 / n_features, "median" is 1 / (2 m^2) with the median distance m of rows; computed from the rows of `fit`
+        or of the first `partial_fit`, which count as often as their weights say, unlike in scikit-learn's SVC.  Try
+        0.1, 0.3, 1 and 3 times the value of "scale", the grid of configs/experiment/own_file.yaml.  The papers use
+        1 / (2 s^2) with a percentile s of the distances between training rows: the 20th in Zhang et al., ICML 2013, the
+        5th in Zhang et al., AAAI 2012.
+    degree : float, default=3
+        Degree > 0 of the poly kernel.
+    coef0 : float, default=1.0
+        Constant of the poly and sigmoid kernels; at 0 or above the poly kernel is positive definite for an integer
+        `degree`.
+    kernel : {"rbf", "poly", "linear"}, default="rbf"
+        exp(-gamma ||x - z||^2), (gamma x'z + coef0)^degree or x'z.  The papers use the rbf kernel, and (x'z + 1)^2 for
+        the texts of RCV1, which is kernel="poly", gamma=1, degree=2, coef0=1.
+    random_state : int, RandomState instance or None, default=None
+        Seed of all random draws; an integer makes results reproducible.
+    dtype : {"float32", "float64"} or None, default=None
+        Precision of the kernel values; None keeps float32 rows as they are and converts all others to float64.  float32
+        takes half the time or less.  Coefficients are always float64.
+    feature_weights : array of shape (n_features,), "auto" or None, default=None
+        Weights >= 0 by which the columns of X are multiplied in the fit and in predictions; None leaves X as it is.
+        ``support_vectors_`` are weighted, and gamma="scale" and "median" are computed from the weighted features whose
+        weight is not 0, "scale" after their means are subtracted, unlike without weights. "auto" is for `fit`, which
+        then learns them as `KLR` does: with the rbf kernel, from dense rows, in more time than the fit itself takes.
+        They include the division by the standard deviations.
+
+    Attributes
+    ----------
+    feature_weights_ : ndarray of shape (n_features,)
+        Weights of the columns of X; only there if `feature_weights` is not None.
+    """
 
 
 def _sections(cls):

@@ -17,25 +17,19 @@ MOST_DENSE_MB = 1000.0
 class Growing:
     """One- or two-dimensional array with spare capacity, so that appending takes O(1) per row."""
 
-    _order = "C"
-
     def __init__(self, shape, dtype):
-        self._array = np.empty(shape, dtype, self._order)
-        self._used = 0
+        self._array = np.empty(shape, dtype)
+        self.dtype, self._used = self._array.dtype, 0
 
     def __len__(self):
         return self._used
-
-    @property
-    def dtype(self):
-        return self._array.dtype
 
     def reserve(self, n):
         """Enlarge the array if there is no room for n more rows."""
         needed = self._used + n
         if needed > len(self._array):
             shape = max(needed, 2 * len(self._array)), *self._array.shape[1:]
-            larger = np.empty(shape, self.dtype, self._order)
+            larger = np.empty(shape, self.dtype)
             larger[: self._used] = self.rows
             self._array = larger
 
@@ -45,10 +39,6 @@ class Growing:
         self._array[self._used : self._used + len(rows)] = rows
         self._used += len(rows)
         return self
-
-    def include(self, n):
-        """Append n reserved rows whose values have already been written to the array."""
-        self._used += n
 
     @property
     def rows(self):
@@ -65,34 +55,7 @@ class Growing:
         self._array, self._used = kept, len(places)
 
     def __getstate__(self):
-        return {"_array": self.rows.copy(self._order), "_used": self._used}  # without the spare room
-
-
-class GrowingColumns(Growing):
-    """Matrix with contiguous rows to which columns can be appended."""
-
-    _order = "F"
-
-    def __init__(self, n_rows, dtype):
-        super().__init__((0, n_rows), dtype)
-
-    def append(self, columns):
-        """Append columns to the matrix, and return self."""
-        return super().append(columns.T)
-
-    def replace(self, array, n):
-        """Replace the columns by the first n of another array, which becomes the store's own."""
-        self._array, self._used = array.T, n
-
-    @property
-    def columns(self):
-        """The columns appended so far, as a view of the matrix."""
-        return self.rows.T
-
-    @property
-    def array(self):
-        """The whole matrix, including the columns that are not used yet."""
-        return self._array.T
+        return vars(self) | {"_array": self.rows.copy()}  # without the spare room
 
 
 class GrowingCSR:
@@ -149,14 +112,10 @@ def grown(array, n):
     return array if n <= len(array) else enlarged(array, (max(n, 2 * len(array)), *array.shape[1:]))
 
 
-def positive_places(weights, n):
-    """Return the indices of the rows with positive weight; without weights, of all n rows."""
-    return np.arange(n) if weights is None else np.flatnonzero(weights)
-
-
 def slices(n, size):
     """Return consecutive slices of at most `size` rows that together cover n rows."""
-    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+    ends = [*range(0, n, size), n]
+    return list(map(slice, ends, ends[1:]))
 
 
 def growing_like(X):

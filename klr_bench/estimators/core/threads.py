@@ -14,6 +14,7 @@ from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import repeat
+from operator import attrgetter
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -45,11 +46,11 @@ class _Limit:
     def enter(self):
         """Set the limit; return the previous number of BLAS threads, and the argument for `leave`."""
         shared, openmp = _libraries()
-        before = [library.num_threads for library in openmp]
+        before = _numbers(openmp)
         _set(openmp, repeat(1))
         with self._lock:
             if self._inside == 0:
-                self._before = [library.num_threads for library in shared]
+                self._before = _numbers(shared)
                 _set(shared, repeat(1))
             self._inside += 1
             return max([*self._before, *before], default=0) or effective_n_jobs(-1), before
@@ -78,6 +79,10 @@ def _libraries():
         openmp = [library for library in libraries if getattr(library, "threading_layer", None) == "openmp"]
         _found[loaded] = [library for library in libraries if library not in openmp], openmp
     return _found[loaded]
+
+
+def _numbers(libraries):
+    return list(map(attrgetter("num_threads"), libraries))
 
 
 def _set(libraries, numbers):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import float32, float64, int32, int64, typeof, types, void
+from numba import float32, float64, int32, int64, typeof
 
 from klr_bench.estimators.core.jit import compiled, instructions
 
@@ -85,24 +85,6 @@ def first_of_largest(values, scales):
                 if abs(some[place]) * factors[place] >= least:
                     return start + place
     return -1
-
-
-def _augment(real):
-    return void(
-        types.Array(real, 2, "C", readonly=True), types.Array(real, 1, "C", readonly=True), float64, real[:, ::1]
-    )
-
-
-@compiled([_augment(float32), _augment(float64)])
-def augment(X, origin, factor, operand):
-    """Set the rows of `operand` (n, d + 2) to v = factor (x - origin), -||v||^2 / 2 and 1."""
-    d = X.shape[1]
-    for i in range(len(X)):
-        squared = 0.0
-        for j in range(d):
-            operand[i, j] = (X[i, j] - origin[j]) * factor
-            squared += float64(operand[i, j]) ** 2
-        operand[i, d], operand[i, d + 1] = -0.5 * squared, 1.0
 
 
 @compiled(fastmath={"reassoc", "contract"})

@@ -13,12 +13,14 @@ from dataclasses import KW_ONLY
 
 import numpy as np
 from numba import float32, float64, int64
+from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.kernels import KERNELS
 from klr_bench.estimators.core.losses import LOSSES, derivative
-from klr_bench.estimators.core.parameters import COUNT, estimator, parameter
+from klr_bench.estimators.core.parameters import COUNT, estimator, fixed, parameter
+from klr_bench.estimators.online.classifier import OnlineClassifier
 from klr_bench.estimators.online.engine import BLOCK
-from klr_bench.estimators.online.passes import OnlineClassifier
 from klr_bench.estimators.online.state import Engine
 
 MISTAKES, UPDATES, REFUSED = range(3)
@@ -110,9 +112,10 @@ class FeatureEngine(Engine):
         self.dtype, self.sparse = dtype, sparse
         self.counts, self.last_value, self.t = np.zeros(3, dtype=np.int64), 0.0, 0
 
-    def rows_at_once(self, *, is_watched):
-        """Return the number of rows for one call of `learn`."""
-        return min(self.chunk, BLOCK) if is_watched else self.chunk
+    @property
+    def watched_chunk(self):
+        """Number of rows for one call of `learn` if a callback follows it."""
+        return min(self.chunk, BLOCK)
 
     def learn(self, X, labels, draws=None, numbers=None, factors=None):
         """Learn from the rows of X with labels in {-1, 1}, (b,) or (M, b)."""
@@ -140,6 +143,9 @@ class FeatureDescentClassifier(OnlineClassifier):
 
     Parameters
     ----------
+    kernel : {"rbf", "poly", "linear"}, default="rbf"
+        exp(-gamma ||x - z||^2), (gamma x'z + coef0)^degree or x'z.  The papers use the rbf kernel, and (x'z + 1)^2 for
+        the texts of RCV1, which is kernel="poly", gamma=1, degree=2, coef0=1.
     eta : float, default=1.0
         Step size > 0; a step moves f as one of `KernelOGD` does with the same eta.  The grid of the experiments is
         0.01, 0.1, 0.5, 1; in the reference of budget_all cross-validation chose 0.1 to 1 for `FOGD`, mostly 0.5, and 1
@@ -165,10 +171,22 @@ class FeatureDescentClassifier(OnlineClassifier):
         Number of rows with y f_t(x) <= 0 at their own step, added over all f_k.
     t_ : int
         Number of rows seen.
+    classes_ : ndarray of shape (n_classes,), dtype of y
+        The classes in sorted order.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,), dtype object
+        Names of the features, if X is a data frame whose column names are all strings.
     """
 
     _: KW_ONLY
+    kernel: str = parameter(StrOptions(set(KERNELS)), default="rbf")
     n_epochs: int | None = parameter(COUNT, None, default=None)
+    n_jobs: None = fixed(None)
+
+    grows = False
+    pass_key = None
+    """None, because these learners cannot share a pass."""
 
     def _n_functions(self):
         return len(self.classes_) if self._has_many() else 1
@@ -178,7 +196,7 @@ class FeatureDescentClassifier(OnlineClassifier):
         engine.loss, engine.eta = LOSSES[self.loss], self.eta
         return engine
 
-    def _coefficients(self):
+    def _shown_coefficients(self):
         """Set the attributes that hold counts, and return the coefficients of the decision function."""
         state = self._state
         self.n_mistakes_, self.n_updates_ = int(state.counts[MISTAKES]), int(state.counts[UPDATES])

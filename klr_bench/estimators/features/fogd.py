@@ -7,17 +7,16 @@ import scipy.sparse as sp
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from klr_bench.estimators.core.classifier import checked_decision
+from klr_bench.estimators.core.checks import checked_decision
 from klr_bench.estimators.core.features import FourierFeatures
 from klr_bench.estimators.core.kernels import gamma_of
 from klr_bench.estimators.core.parameters import COMPONENTS, POSITIVE, estimator, fixed, parameter
-from klr_bench.estimators.core.progressive import Progressive
 from klr_bench.estimators.features.base import Descent, FeatureDescentClassifier, FeatureEngine, rows_of_chunk
 from klr_bench.estimators.online.one_row import Published
 
 
 @estimator
-class FOGD(Progressive, FeatureDescentClassifier):
+class FOGD(FeatureDescentClassifier):
     r"""Online gradient descent on random Fourier features of the rbf kernel.
 
     .. math::
@@ -72,6 +71,7 @@ class FOGD(Progressive, FeatureDescentClassifier):
     coef0: float = fixed(1.0)
 
     coef_ = Published()
+    _progressive = True
     _fixed = ("n_components", "gamma", "dtype")
 
     @checked_decision
@@ -104,7 +104,7 @@ class FOGD(Progressive, FeatureDescentClassifier):
         return FourierState(features, X, self._n_functions())
 
     def _publish(self):
-        self.coef_ = self._coefficients()
+        self.coef_ = self._shown_coefficients()
 
 
 class FourierState(FeatureEngine):

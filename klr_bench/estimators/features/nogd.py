@@ -17,10 +17,11 @@ from scipy.linalg import eigh
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from klr_bench.estimators.core.classifier import checked_decision
+from klr_bench.estimators.core.checks import checked_decision
 from klr_bench.estimators.core.expansion import decide
 from klr_bench.estimators.core.features import KernelFeatures
 from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.kernels import kernel_of
 from klr_bench.estimators.core.losses import derivative
 from klr_bench.estimators.core.operands import operands_of
 from klr_bench.estimators.core.parameters import COUNT, POSITIVE, estimator, parameter
@@ -105,7 +106,7 @@ class NystroemState(FeatureEngine):
         start, loss, eta = 0, self.loss, self.eta
         while start < len(weights) and self.descent is None and not self.counts[REFUSED]:
             rows = slice(start, start + BLOCK)
-            start += self._insert(loss, eta, X[rows], np.ascontiguousarray(y[:, rows]), weights[rows])
+            start += self._fill(loss, eta, X[rows], np.ascontiguousarray(y[:, rows]), weights[rows])
             if self.features.n_features == self.budget:
                 self._project()
         if start < len(weights) and not self.counts[REFUSED]:
@@ -114,7 +115,7 @@ class NystroemState(FeatureEngine):
             self.last_value = self.descent.learn(loss, eta, Z, y, weights[start:], self.counts, self.t)
             self.t += len(Z)
 
-    def _insert(self, loss, eta, X, y, weights):
+    def _fill(self, loss, eta, X, y, weights):
         """Learn from rows until the budget is full; return the number of rows learned."""
         b, n = len(weights), self.features.n_features
         rows = stacked([self.features.centers, X])
@@ -257,8 +258,8 @@ class NOGD(FeatureDescentClassifier):
 
     def _new_engine(self, X, weights):
         rank = math.ceil(SHARE * self.budget) if self.rank is None else self.rank
-        return NystroemState(self._kernel(X, weights), X, self.budget, rank, self._n_functions())
+        return NystroemState(kernel_of(self, X, weights), X, self.budget, rank, self._n_functions())
 
     def _publish(self):
-        self.dual_coef_ = self._coefficients()
+        self.dual_coef_ = self._shown_coefficients()
         self.n_support_ = self.support_vectors_.shape[0]

@@ -14,14 +14,15 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from klr_bench.estimators.core.binary import BinaryKernelClassifier
-from klr_bench.estimators.core.classifier import (
+from klr_bench.estimators.core.checks import (
     checked_data,
     checked_decision,
     distinct_labels,
     verbose_callback,
 )
 from klr_bench.estimators.core.features import FourierFeatures, KernelFeatures, LinearFeatures
+from klr_bench.estimators.core.kernel_classifier import KernelClassifier
+from klr_bench.estimators.core.kernels import kernel_of
 from klr_bench.estimators.core.multiclass import fitted_learners, gather, reporting, spread
 from klr_bench.estimators.core.operands import DENSE_AT_MOST
 from klr_bench.estimators.core.rows import occurring
@@ -41,7 +42,7 @@ CHECKS_IN_A_PASS = 100
 """Number of evaluations of the objective per pass; the paper has one per example, and each takes a whole pass."""
 
 
-class L1Classifier(BinaryKernelClassifier):
+class L1Classifier(KernelClassifier):
     """Base class of `L1KLR`, a sparse linear classifier on features computed from the rows of X.
 
     A subclass defines the parameters and `fit`; the features are computed by `_map`.
@@ -95,8 +96,8 @@ class L1Classifier(BinaryKernelClassifier):
         if self.features == "linear":
             return LinearFeatures.of(X)
         if self.features == "kernel":
-            return KernelFeatures.of(X, self._kernel(X, weights))
-        gamma = float(self._kernel(X, weights).gamma)
+            return KernelFeatures.of(X, kernel_of(self, X, weights))
+        gamma = float(kernel_of(self, X, weights).gamma)
         self._drawn_for = (X.shape[1], self.n_components, gamma)
         if self.warm_start and self._drawn_for == last:
             return self._map

@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY
 
 from sklearn.utils._param_validation import StrOptions
 
-from klr_bench.estimators.core.classifier import checked_fit
+from klr_bench.estimators.core.checks import checked_fit
 from klr_bench.estimators.core.multiclass import one_vs_rest
 from klr_bench.estimators.core.parameters import (
     AT_LEAST_ONE,

@@ -6,7 +6,7 @@ from reprlib import repr
 
 import numpy as np
 
-from klr_bench.estimators.core.classifier import refuse_not_finite
+from klr_bench.estimators.core.checks import refuse_not_finite
 from klr_bench.estimators.core.parameters import POSITIVE
 from klr_bench.estimators.core.threads import single_threaded_blas
 from klr_bench.estimators.l1.estimator import L1KLR

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from klr_bench.estimators.core.parameters import POSITIVE, estimator, parameter
-from klr_bench.estimators.core.progressive import Progressive
 from klr_bench.estimators.linear.base import Weighted
 from klr_bench.estimators.linear.confidence import ConfidenceLearner
 from klr_bench.estimators.linear.engine import rule
@@ -18,7 +17,7 @@ def adaptive(m, v, parameters):
 
 
 @estimator
-class AROW(Progressive, Weighted, ConfidenceLearner):
+class AROW(Weighted, ConfidenceLearner):
     r"""Adaptive regularization of weights: a confidence-weighted classifier for noisy data.
 
     A row with a margin m below 1 and a variance v changes the mean and the covariance of the weights:
@@ -54,6 +53,8 @@ class AROW(Progressive, Weighted, ConfidenceLearner):
 
     r: float = parameter(POSITIVE, default=1.0)
 
+    _progressive = True
+
     def _update(self, weights=1.0):
         return adaptive, (self.r / weights,)
 
@@ -68,7 +69,7 @@ def narrow(m, v, parameters):
 
 
 @estimator
-class NAROW(Progressive, ConfidenceLearner):
+class NAROW(ConfidenceLearner):
     r"""Variant of `AROW` that chooses r for each row so that the variance of its margin is 1/b.
 
     A row with a margin m below 1 and a variance v above 1/b gives the step of `AROW` with
@@ -101,6 +102,8 @@ class NAROW(Progressive, ConfidenceLearner):
     """
 
     b: float = parameter(POSITIVE, default=1.0)
+
+    _progressive = True
 
     def _update(self):
         return narrow, (self.b,)

@@ -7,8 +7,8 @@ from dataclasses import KW_ONLY
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from klr_bench.estimators.core.binary import BinaryClassifier
-from klr_bench.estimators.core.classifier import checked_decision, checked_fit
+from klr_bench.estimators.core.checks import checked_decision, checked_fit
+from klr_bench.estimators.core.classifier import Classifier
 from klr_bench.estimators.core.multiclass import fitted_learners, one_vs_rest, spread
 from klr_bench.estimators.core.parameters import CLASS_WEIGHT, VERBOSE, estimator, parameter
 from klr_bench.protocols import FIRST
@@ -16,7 +16,7 @@ from klr_bench.protocols import FIRST
 PREDICTED_ROWS = 4096
 
 
-class LinearClassifier(BinaryClassifier):
+class LinearClassifier(Classifier):
     """Base class of linear classifiers without an intercept.
 
     A subclass has `fit`, which calls `_first_rows` and sets `coef_`.

@@ -10,11 +10,11 @@ import numpy as np
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from klr_bench.estimators.core.parameters import COUNT, POSITIVE, Number, estimator, parameter
+from klr_bench.estimators.core.parameters import COUNT, POSITIVE, Interval, estimator, parameter
 from klr_bench.estimators.linear.base import IncrementalClassifier, check_memory
 from klr_bench.estimators.linear.engine import LIMITS, MISTAKES, REFUSED, UPDATES, Blocked, Diagonal, Full
 
-CONFIDENCE = Number(Real, 0.5, 1, closed="neither")
+CONFIDENCE = Interval(Real, 0.5, 1, closed="neither")
 """Constraint of a probability between 0.5 and 1, both excluded."""
 IN_CACHE = 256
 """Largest number of features whose full covariance fits in the cache; larger ones are updated in blocks."""
@@ -59,8 +59,8 @@ class OnlineLinearClassifier(IncrementalClassifier):
                     "scale the features, for example to [0, 1], or choose parameters that give smaller steps."
                 )
                 raise ValueError(message)
-            if getattr(self, "_decided", None) is not None:  # of `Progressive`
-                self._note_decided()
+            if self._decided is not None:
+                self._decided.append(state.decided)
             if callback is not None and callback(self, state.t):
                 return True
         self._publish()
@@ -106,7 +106,7 @@ class ConfidenceLearner(OnlineLinearClassifier):
         return self._state.covariance()
 
     def _new_state(self, X):
-        d, first = X.shape[1], self._first_variance()
+        d, first = X.shape[1], getattr(self, "a", 1.0)
         if self.covariance == "diagonal":
             return Diagonal(d, self._limit(np.dtype(np.float64)), first)
         dtype = np.dtype(np.float64 if d <= IN_CACHE else X.dtype)
@@ -115,7 +115,4 @@ class ConfidenceLearner(OnlineLinearClassifier):
 
     def _limit(self, dtype):
         """Return the maximum eigenvalue that one example may add to the inverse covariance."""
-        return LIMITS[dtype.name]
-
-    def _first_variance(self):
-        return 1.0
+        return LIMITS[dtype.name] if getattr(self, "safeguard", True) else math.inf

@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY
 import numpy as np
 from sklearn.utils._param_validation import Options
 
-from klr_bench.estimators.core.classifier import checked_fit, verbose_callback
+from klr_bench.estimators.core.checks import checked_fit, verbose_callback
 from klr_bench.estimators.core.multiclass import one_vs_rest
 from klr_bench.estimators.core.parameters import COUNT, NOT_NEGATIVE, POSITIVE, estimator, fixed, parameter
 from klr_bench.estimators.core.rows import occurring
@@ -114,6 +114,8 @@ class SparseBatchConfidenceWeighted(WeightedSolver):
     r: float | None = parameter(POSITIVE, None, default=None)
     memory_limit: float = parameter(POSITIVE, default=4000.0)
 
+    _regularizes_variance = True
+
     @checked_fit
     @one_vs_rest
     def fit(self, X, y, sample_weight=None, callback=None):
@@ -147,11 +149,9 @@ class SparseBatchConfidenceWeighted(WeightedSolver):
             self._learn(X, self._signs(y), self._row_costs(len(y), weights), callback)
         return self
 
-    def _forget(self):
-        super()._forget()
-        self.n_batches_, self._groups = 0, []
-
     def _learn(self, X, signs, C, callback):
+        if "n_batches_" not in vars(self):
+            self.n_batches_, self._groups = 0, []
         columns, X = occurring(X, [j for features, *_ in self._groups for j in features])
         problem = Subproblem(X, signs, C, self.q, self.sigma, self._precisions(C))
         for features, inverse, u in self._groups:
@@ -172,7 +172,7 @@ class SparseBatchConfidenceWeighted(WeightedSolver):
             free[problem.features] = False
             room = min(size, self.n_features_to_select - len(problem.features))
             group = highest(np.where(free, np.abs(X.T @ (a * signs)), 0.0), room)
-            self.stopped_by_ = self._stopping_rule(problem, group, thetas)
+            self.stopped_by_ = self._reason_to_stop(problem, group, thetas)
             if self.stopped_by_:
                 break
             problem.add(group)
@@ -189,12 +189,14 @@ class SparseBatchConfidenceWeighted(WeightedSolver):
         return self.progress() | {"n_iter": int(np.max(self.n_iter_))}
 
     def _precisions(self, C):
+        if not self._regularizes_variance:
+            return None
         return C if self.r is None else C / (self.C * self.r)
 
     def _group_size(self):
         return self.n_group or -(-int(self.n_features_to_select) // 15)  # 15 groups, as in the paper
 
-    def _stopping_rule(self, problem, group, thetas):
+    def _reason_to_stop(self, problem, group, thetas):
         """Return the reason to stop the selection, or an empty string to continue."""
         if len(problem.features) == self.n_features_to_select:
             return "n_features_to_select"
@@ -248,5 +250,4 @@ class FeatureGeneratingMachine(SparseBatchConfidenceWeighted):
     C: float = parameter(POSITIVE, default=10.0)
     r: None = fixed(None)
 
-    def _precisions(self, C):
-        return None
+    _regularizes_variance = False

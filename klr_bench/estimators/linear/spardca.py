@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Options
 
-from klr_bench.estimators.core.classifier import checked_fit, verbose_callback
+from klr_bench.estimators.core.checks import checked_fit, verbose_callback
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.multiclass import one_vs_rest
 from klr_bench.estimators.core.parameters import COUNT, NOT_NEGATIVE, POSITIVE, SEED, estimator, parameter

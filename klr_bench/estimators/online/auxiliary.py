@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY
 from numbers import Real
 
 from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.core.losses import sigmoid, softplus
-from klr_bench.estimators.core.parameters import NUMBER, POSITIVE, Number, estimator, parameter
-from klr_bench.estimators.online.base import BY_RADIUS, RADIUS
+from klr_bench.estimators.core.parameters import COUNT, NUMBER, POSITIVE, Interval, estimator, parameter
+from klr_bench.estimators.online.classifier import BY_RADIUS, RADIUS, OnlineClassifier, SeveralPasses
 from klr_bench.estimators.online.engine import rule
-from klr_bench.estimators.online.softmax import SoftmaxKernelClassifier, rule_of_many
+from klr_bench.estimators.online.softmax import rule_of_many
 from klr_bench.estimators.online.state import Update
 
 H = {"log_gamma": 0, "log_one_plus_gamma": 1, "hard_cutoff": 2}
@@ -44,7 +45,7 @@ def softmax_step_on_auxiliary(z, r, u, parameters):
 
 
 @estimator
-class AuxiliaryKLR(SoftmaxKernelClassifier):
+class AuxiliaryKLR(OnlineClassifier):
     r"""Online kernel logistic regression that updates with probability loss / upper bound.
 
     The auxiliary function h is an upper bound of the loss l, and the update probability is l(z) / h(z).
@@ -99,8 +100,15 @@ class AuxiliaryKLR(SoftmaxKernelClassifier):
     eta: float | str = parameter(POSITIVE, StrOptions({BY_RADIUS}), default=3.0)
     R: float = parameter(RADIUS, default=1e3)
     h: str = parameter(StrOptions(set(H)), default="log_gamma")
-    aux_gamma: float = parameter(Number(Real, 1, None, closed="left"), default=1.1)
+    aux_gamma: float = parameter(Interval(Real, 1, None, closed="left"), default=1.1)
     aux_delta: float = parameter(NUMBER, default=1.0)
+    _: KW_ONLY
+    average: bool = parameter("boolean", default=True)
+    n_epochs: int | None = parameter(COUNT, None, default=None)
+
+    _learns_softmax = True
+    _described_by = SeveralPasses
+    _loss = "logit"
 
     def _update(self):
         parameters = [self._step_size(), H[self.h], math.log(self.aux_gamma), self.aux_delta]

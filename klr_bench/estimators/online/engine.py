@@ -21,13 +21,13 @@ import math
 
 import numpy as np
 import scipy.sparse as sp
-from numba import boolean, float32, float64, int64, types, uint32
+from numba import boolean, float32, float64, from_dtype, int64, types, uint32
 
-from klr_bench.estimators.core.expansion import evaluate, expand
+from klr_bench.estimators.core.expansion import evaluate
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import softplus
 from klr_bench.estimators.core.operands import operands_of
-from klr_bench.estimators.core.rows import Growing, GrowingColumns, growing_like
+from klr_bench.estimators.core.rows import Growing, enlarged, growing_like
 from klr_bench.estimators.core.vectors import settled, tie_of_sums
 from klr_bench.estimators.online.state import FOLD_BELOW, Engine
 
@@ -40,8 +40,17 @@ RULE_SIGNATURE = types.Tuple((boolean, float64, float64))(float64, float64, floa
 rule = compiled(RULE_SIGNATURE)
 """Decorator of the update rule in an algorithm's module."""
 
-STORES = ("coef", "average", "since", "weights", "inserted")
-"""Attributes of `OnlineState` with one column per support vector."""
+FUNCTION = np.dtype(
+    [
+        *((name, np.float64) for name in ("scale", "scale_sum", "squared", "last", "loss", "squares")),
+        *((name, np.int64) for name in ("mistakes", "leading", "refused")),
+    ]
+)
+"""State of a function f: the scale of its coefficients; the sum of the scales so far; ||f||^2; the last f(x), or the
+log-odds of more than two classes; the sum of the logistic losses, each before its own step; the sum of the squared
+norms of the terms of f; the number of mistakes; the first non-zero coefficient; and the example that was refused, or 0.
+"""
+FUNCTIONS = types.Array(from_dtype(FUNCTION), 1, "C")
 TINY = {np.dtype(real): float(np.finfo(real).tiny) for real in (np.float32, np.float64)}
 """Smallest normal number of each precision of the weights."""
 _SMALLEST = 1e-290  # Coefficients below this become 0, because subnormal numbers are slow and do not affect f(x).
@@ -72,16 +81,16 @@ def _fold(coef, average, since, weights, first, n, scale, scale_sum, tiny):
     return leading
 
 
-def _stores(real):
+def _terms(real):
     matrix = float64[:, ::1]
     return types.Tuple((matrix, matrix, matrix, real[:, ::1], uint32[:, ::1]))
 
 
 @compiled()
-def _copy_row(matrices, n, m, own):
-    coef, average, since, weights, inserted = matrices
-    coef[own, :n], average[own, :n], since[own, :n] = coef[m, :n], average[m, :n], since[m, :n]
-    weights[own, :n], inserted[own, :n] = weights[m, :n], inserted[m, :n]
+def _copy_row(terms, n, m, new):
+    coef, average, since, weights, inserted = terms
+    coef[new, :n], average[new, :n], since[new, :n] = coef[m, :n], average[m, :n], since[m, :n]
+    weights[new, :n], inserted[new, :n] = weights[m, :n], inserted[m, :n]
 
 
 def _signature(real):
@@ -89,26 +98,24 @@ def _signature(real):
     vector, numbers, matrix = float64[::1], int64[::1], float64[:, ::1]
     return types.void(
         function, numbers, matrix, vector, numbers, matrix, matrix, matrix, real[:, ::1], vector, int64, int64, numbers,
-        matrix, _stores(real), _stores(real), matrix, int64[:, ::1], float64,
+        matrix, _terms(real), _terms(real), FUNCTIONS, float64,
     )  # fmt: skip
 
 
 @compiled([_signature(float32), _signature(float64)])
 def _recursion(
     rule, learners, parameters, radii, begin, y, u, factors, gram, diagonal, t, n_support, row, f,
-    stores, block, scalars, counts, tiny,
+    terms, block, functions, tiny,
 ):  # fmt: skip
     """Process a block of examples with all learners that have the same update rule.
 
     `learners` are their numbers, with parameters (len(learners), p), radii and the example to `begin` with; labels y,
     draws u and factors of the steps c are (n_learners, b); gram (b, b) and diagonal (b,) are the block's kernel values.
 
-    row (n_learners,) gives the row of each learner in all other matrices: f (n_learners, b), the sums so far, without
-    the scale; (coef, average, since, weights, inserted), the first `n_support` columns of `stores` for earlier examples
-    and `block` for those of the block; scalars: scale, sum of scales, squared norm, the last f(x), the sum of the
-    logistic losses log(1 + exp(-y f_t(x_t))), and the sum of the squared norms of the terms of f; counts: mistakes,
-    first non-zero coefficient, and the example that the learner refused, or 0.  A learner refuses an example if its
-    rule answers c = nan or something is not finite.
+    row (n_learners,) gives the function of each learner: its record in `functions`, and its row in f (n_learners, b),
+    the sums so far, without the scale, and in (coef, average, since, weights, inserted), the first `n_support` columns
+    of `terms` for earlier examples and `block` for those of the block.  A learner refuses an example if its rule
+    answers c = nan or something is not finite.
 
     The rule gets f(x) = -1, 0 or 1 if f(x) is that up to a rounding error, which is a share of the root of the sum of
     the squared norms.
@@ -116,29 +123,30 @@ def _recursion(
     Learners that share a row are adjacent, by decreasing radius.  Only the first of them runs.  When its norm exceeds
     the radius of another, that learner continues in a row of its own.
     """
-    coef, average, since, weights, _ = stores
+    coef, average, since, weights, _ = terms
     new_coef, new_average, new_since, new_weights, new_inserted = block
     for k in range(len(learners)):
         m = row[learners[k]]
-        if counts[m, 2] or (k > 0 and row[learners[k - 1]] == m):
+        if functions[m]["refused"] or (k > 0 and row[learners[k - 1]] == m):
             continue
         last = k
         while last + 1 < len(learners) and row[learners[last + 1]] == m:
             last += 1
-        scale, scale_sum, squared, squares = scalars[m, 0], scalars[m, 1], scalars[m, 2], scalars[m, 5]
+        scale, scale_sum = functions[m]["scale"], functions[m]["scale_sum"]
+        squared, squares = functions[m]["squared"], functions[m]["squares"]
         radius, sums, labels, draws, weights_of = radii[k], f[m], y[learners[k]], u[learners[k]], factors[learners[k]]
         for i in range(begin[k], len(labels)):
             value = scale * sums[i]
             decided = settled(value, tie_of_sums(gram) * math.sqrt(squares * abs(diagonal[i])))
             insert, shrink, c = rule(labels[i], decided, draws[i], t + i + 1, parameters[k])
             insert, c = insert and weights_of[i] > 0.0, c * weights_of[i]
-            scalars[m, 3] = value
+            functions[m]["last"] = value
             if not math.isfinite(value + c):
-                counts[m, 2] = t + i + 1
+                functions[m]["refused"] = t + i + 1
                 break
             scale_sum += scale
-            counts[m, 0] += labels[i] * decided <= 0.0
-            scalars[m, 4] += softplus(-labels[i] * value)
+            functions[m]["mistakes"] += labels[i] * decided <= 0.0
+            functions[m]["loss"] += softplus(-labels[i] * value)
             scale *= shrink
             squared *= shrink * shrink
             squares *= shrink * shrink
@@ -151,43 +159,52 @@ def _recursion(
                     later[j] += a * values[j]
                 squared = max(squared + 2.0 * shrink * c * value + c * c * diagonal[i], 0.0)
             if not math.isfinite(squared):
-                counts[m, 2] = t + i + 1
+                functions[m]["refused"] = t + i + 1
                 break
             norm = math.sqrt(squared)
             while last > k and norm > radii[last]:
-                own = 0
+                new = 0
                 for taken in row:
-                    own = max(own, taken + 1)
-                row[learners[last]], begin[last] = own, i + 1
-                _copy_row(stores, n_support, m, own)
-                _copy_row(block, len(labels), m, own)
-                f[own], counts[own] = f[m], counts[m]
-                scalars[own, 0], scalars[own, 1] = scale * radii[last] / norm, scale_sum
-                scalars[own, 2], scalars[own, 3] = radii[last] * radii[last], value
-                scalars[own, 4], scalars[own, 5] = scalars[m, 4], squares * (radii[last] / norm) ** 2
+                    new = max(new, taken + 1)
+                row[learners[last]], begin[last] = new, i + 1
+                _copy_row(terms, n_support, m, new)
+                _copy_row(block, len(labels), m, new)
+                f[new], functions[new] = f[m], functions[m]
+                functions[new]["scale"], functions[new]["scale_sum"] = scale * radii[last] / norm, scale_sum
+                functions[new]["squared"] = radii[last] * radii[last]
+                functions[new]["squares"] = squares * (radii[last] / norm) ** 2
                 last -= 1
             if norm > radius:
                 scale *= radius / norm
                 squared = radius * radius
                 squares *= (radius / norm) ** 2
             if scale < FOLD_BELOW:
-                counts[m, 1] = _fold(
-                    coef[m], average[m], since[m], weights[m], counts[m, 1], n_support, scale, scale_sum, tiny
+                functions[m]["leading"] = _fold(
+                    coef[m],
+                    average[m],
+                    since[m],
+                    weights[m],
+                    functions[m]["leading"],
+                    n_support,
+                    scale,
+                    scale_sum,
+                    tiny,
                 )
                 _fold(new_coef[m], new_average[m], new_since[m], new_weights[m], 0, i + 1, scale, scale_sum, tiny)
                 sums[i + 1 :] *= scale
                 scale, scale_sum = 1.0, 0.0
-        scalars[m, 0], scalars[m, 1], scalars[m, 2], scalars[m, 5] = scale, scale_sum, squared, squares
+        functions[m]["scale"], functions[m]["scale_sum"] = scale, scale_sum
+        functions[m]["squared"], functions[m]["squares"] = squared, squares
 
 
 def _keep_signature(real):
-    return int64[::1](_stores(real), _stores(real), int64)
+    return int64[::1](_terms(real), _terms(real), int64)
 
 
 @compiled([_keep_signature(float32), _keep_signature(float64)])
-def _keep(block, stores, n):
-    """Append the columns of inserted examples to `stores`; return their indices in the block."""
-    coef, average, since, weights, inserted = stores
+def _keep(block, terms, n):
+    """Append the columns of inserted examples to `terms`; return their indices in the block."""
+    coef, average, since, weights, inserted = terms
     new_coef, new_average, new_since, new_weights, new_inserted = block
     new = np.empty(new_inserted.shape[1], dtype=np.int64)
     m = 0
@@ -211,12 +228,12 @@ def _row_signature(real):
     vector, matrix = float64[::1], float64[:, ::1]
     return int64(
         types.FunctionType(RULE_SIGNATURE), matrix, vector, vector, vector, real[:, ::1], vector, int64, int64, matrix,
-        _stores(real), matrix, int64[:, ::1], float64,
+        _terms(real), FUNCTIONS, float64,
     )  # fmt: skip
 
 
 @compiled([_row_signature(float32), _row_signature(float64)])
-def _learn_one(rule, parameters, radii, y, u, gram, diagonal, t, n_support, f, stores, scalars, counts, tiny):
+def _learn_one(rule, parameters, radii, y, u, gram, diagonal, t, n_support, f, terms, functions, tiny):
     """Process one example with one learner; return the number of inserted examples.
 
     The arguments are those of `_recursion` and `_keep`.
@@ -228,24 +245,24 @@ def _learn_one(rule, parameters, radii, y, u, gram, diagonal, t, n_support, f, s
     )  # fmt: skip
     _recursion(
         rule, numbers[0], parameters, radii, numbers[1], y.reshape(shape), u.reshape(shape), np.ones(shape), gram,
-        diagonal, t, n_support, numbers[0], f, stores, block, scalars, counts, tiny,
+        diagonal, t, n_support, numbers[0], f, terms, block, functions, tiny,
     )  # fmt: skip
-    return len(_keep(block, stores, n_support))
+    return len(_keep(block, terms, n_support))
 
 
 def _merge_signature(real):
     matrix = float64[:, ::1]
     merged = types.Tuple((int64[::1], matrix, matrix, matrix, real[:, ::1], uint32[:, ::1]))
-    return merged(int64[::1], float64[::1], _stores(real), float64)
+    return merged(int64[::1], float64[::1], _terms(real), float64)
 
 
 @compiled([_merge_signature(float32), _merge_signature(float64)])
-def _merge(numbers, sums, stores, tiny):
+def _merge(numbers, sums, terms, tiny):
     """Merge the columns of repeated examples, which have the same row number, by adding them.
 
-    Returns the first place of each number in sorted order, and matrices like `stores` with the merged columns.
+    Returns the first place of each number in sorted order, and matrices like `terms` with the merged columns.
     """
-    coef, average, since, weights, inserted = stores
+    coef, average, since, weights, inserted = terms
     first = np.empty_like(numbers)
     place = np.empty_like(numbers)
     m = 0
@@ -268,14 +285,40 @@ def _merge(numbers, sums, stores, tiny):
     return first[:m], new_coef, new_average, new_since, new_weights, new_inserted
 
 
+class Terms:
+    """Matrices with one row per function, one column per support vector, and spare columns.
+
+    Attributes: `coef`, without the scale; `average`, the sum of the coefficients up to `since`, a sum of scales;
+    `weights`, the coefficients in the kernel's precision; `inserted`, how often an example was inserted.
+    """
+
+    def __init__(self, n, real):
+        self.coef, self.average, self.since = np.zeros((3, n, 0))
+        self.weights, self.inserted = np.zeros((n, 0), real), np.zeros((n, 0), np.uint32)
+
+    def arrays(self, n_columns=0):
+        """Return the matrices, enlarged if they have fewer than `n_columns` columns."""
+        room = self.coef.shape[1]
+        if n_columns > room:
+            shape = len(self.coef), max(n_columns, 2 * room)
+            for name, matrix in vars(self).items():
+                setattr(self, name, enlarged(matrix, shape))
+        return tuple(vars(self).values())
+
+    def replace(self, matrices):
+        """Replace the matrices by others."""
+        self.coef, self.average, self.since, self.weights, self.inserted = matrices
+
+
 class OnlineState(Engine):
     """Engine of online learners with the same examples and kernel, one or many.
 
-    Attributes: `groups`, their updates, as `grouped` returns them; `support` and `left`, the examples that any of them
-    has inserted, as rows and operands; `row`, `coef`, `average`, `since`, `weights` (in the kernel's precision),
-    `inserted` (how often), `scalars` and `counts`, as in `_recursion`; `numbers`, which rows the examples are; `t`
-    examples seen, `averaged_from` before the average begins.
+    Attributes: `groups`, their updates (see `use`); `support` and `left`, the examples that any of them
+    has inserted, as rows and operands; `row`, `functions` and `terms`, as in `_recursion`; `numbers`, which rows the
+    examples are; `t` examples seen, `averaged_from` before the average begins.
     """
+
+    chunk = watched_chunk = BLOCK
 
     def __init__(self, kernel, X, row=(0,)):
         """Initialize the state for rows with the layout, dtype and number of columns of X.
@@ -285,17 +328,10 @@ class OnlineState(Engine):
         self.row = np.array(row)
         self.sparse = sp.issparse(X)
         self.operands = operands_of(kernel, X)
-        self._start(len(self.row), X[:0])
-
-    def _start(self, n, support):
-        """Initialize n rows of coefficients for the given support vectors."""
-        self._hold(support)
-        self.coef, self.average, self.since = (GrowingColumns(n, np.float64) for _ in range(3))
-        self.weights = GrowingColumns(n, support.dtype)
-        self.inserted = GrowingColumns(n, np.uint32)
-        self.numbers = Growing((0,), np.int64)
-        self.scalars = np.tile([1.0, 0.0, 0.0, 0.0, 0.0, 0.0], (n, 1))
-        self.counts = np.zeros((n, 3), dtype=np.int64)
+        self._hold(X[:0])
+        self.functions = np.zeros(len(self.row), FUNCTION)
+        self.functions["scale"] = 1.0
+        self.terms, self.numbers = Terms(len(self.row), X.dtype), Growing((0,), np.int64)
         self.t = self.averaged_from = 0
 
     def _hold(self, rows):
@@ -305,16 +341,30 @@ class OnlineState(Engine):
             left = self.operands.left(rows)
             self.left = growing_like(left).append(left)
 
-    def rows_at_once(self, *, is_watched):
-        """Return the number of rows for one call of `learn`."""
-        return BLOCK
+    def __getstate__(self):
+        terms = copy.copy(self.terms)
+        terms.replace([np.ascontiguousarray(matrix[:, : len(self.numbers)]) for matrix in terms.arrays()])
+        return super().__getstate__() | {"terms": terms}  # without the spare columns
+
+    def use(self, updates):
+        """Set the `Update` of each learner.
+
+        `groups` becomes a list of (rule, learner indices, parameters, radii), where learners that differ only in their
+        radius are adjacent, by decreasing radius.
+        """
+        members, self.groups = {}, []
+        for i, update in enumerate(updates):
+            members.setdefault(update.rule, []).append((tuple(update.parameters), update.draws, -update.radius, i))
+        for rule_of_group, learners in members.items():
+            parameters, _, radii, numbers = map(np.array, zip(*sorted(learners), strict=True))
+            self.groups.append((rule_of_group, numbers, parameters.astype(float), -radii.astype(float)))
 
     def learn(self, X, y, u, numbers=None, factors=None):
         """Learn from the rows of X with labels y in {-1, 1} and uniform random numbers u.
 
         X has the shape (b, d); u and the factors have the shape (n_learners, b), or (b,) for all learners.
         """
-        b = X.shape[0]
+        b, n = X.shape[0], len(self.numbers)
         operands = self.operands.fitting(X)
         if operands is not self.operands:
             self.operands = operands
@@ -325,50 +375,40 @@ class OnlineState(Engine):
         rows = operands.rows(X)
         left, right = operands.both(rows)
         gram = np.ascontiguousarray(operands.values(left, right))
-        diagonal = operands.diagonal(rows)
         n_rows, shape = max(self.row.tolist()) + 1, (len(self.row), b)
-        f = np.zeros(shape)
-        f[:n_rows] = expand(operands, self.left.rows, self.weights.columns[:n_rows], right)
-        stores = [getattr(self, name) for name in STORES]
-        for store in stores:
-            store.reserve(b)
-        block = tuple(np.zeros(shape, dtype=store.dtype) for store in stores)
-        arrays, tiny = tuple(store.array for store in stores), TINY[X.dtype]
-        factors = np.ones(u.shape) if factors is None else factors
-        self._run(y, u, factors, gram, diagonal, f, arrays, block, tiny)
-        new = _keep(block, arrays, len(self.numbers))
+        terms, f = self.terms.arrays(n + b), np.zeros(shape)
+        f[:n_rows] = operands.expand(self.left.rows, self.terms.weights[:n_rows, :n], right)
+        coef, average, since = np.zeros((3, *shape))
+        block = coef, average, since, np.zeros(shape, X.dtype), np.zeros(shape, np.uint32)
+        factors = np.ones(b) if factors is None else factors
+        self._run(y, u, factors, gram, operands.diagonal(rows), f, terms, block, TINY[X.dtype])
+        new = _keep(block, terms, n)
         self.support.append(X[new])
         if not operands.left_is_rows:
             self.left.append(left[new])
-        for store in stores:
-            store.include(len(new))
         self.numbers.append((np.arange(self.t, self.t + b) if numbers is None else numbers)[new])
         self.t += b
 
     def _learn_one(self, rule, _, parameters, radii, X, y, u):
         """Learn from one row as `learn` does, in less time."""
-        rows = self.operands.rows(X)
+        rows, n = self.operands.rows(X), len(self.numbers)
         left, right = self.operands.both(rows)
-        f = expand(self.operands, self.left.rows, self.weights.columns, right)
-        stores = [getattr(self, name) for name in STORES]
-        for store in stores:
-            store.reserve(1)
+        terms = self.terms.arrays(n + 1)
+        f = self.operands.expand(self.left.rows, self.terms.weights[:, :n], right)
         inserted = _learn_one(
-            rule, parameters, radii, y, u, np.zeros((1, 1), X.dtype), self.operands.diagonal(rows), self.t,
-            len(self.support), f, tuple(store.array for store in stores), self.scalars, self.counts, TINY[X.dtype],
+            rule, parameters, radii, y, u, np.zeros((1, 1), X.dtype), self.operands.diagonal(rows), self.t, n, f, terms,
+            self.functions, TINY[X.dtype],
         )  # fmt: skip
         if inserted:
             self.support.append(X)
             self.left.append(left)
-            for store in stores:
-                store.include(1)
             self.numbers.append([self.t])
         self.t += 1
 
     def average_from_here(self):
         """Start a new average of the decision function, which ignores all earlier steps."""
-        self.average.columns[:] = 0.0
-        self.since.columns[:] = self.scalars[:, 1:2]
+        self.terms.average[:] = 0.0
+        self.terms.since[:] = self.functions["scale_sum"][:, None]
         self.averaged_from = self.t
 
     def merge(self):
@@ -376,48 +416,47 @@ class OnlineState(Engine):
 
         Coefficients, and weights in the average, are added: no f_t and no average changes, but for rounding.
         """
-        stores = tuple(getattr(self, name).array for name in STORES)
-        first, *merged = _merge(self.numbers.rows, self.scalars[:, 1].copy(), stores, TINY[self.weights.dtype])
-        for name, columns in zip(STORES, merged, strict=True):
-            getattr(self, name).replace(columns, len(first))
+        sums, terms = self.functions["scale_sum"].copy(), self.terms
+        first, *merged = _merge(self.numbers.rows, sums, terms.arrays(), TINY[terms.weights.dtype])
+        terms.replace(merged)
         for rows in [self.numbers, self.support, *([] if self.left is self.support else [self.left])]:
             rows.keep(first)
-        self.counts[:, 1] = 0
+        self.functions["leading"] = 0
 
-    def n_insertions(self):
-        """Return the number of insertions of support vectors, summed over all learners."""
-        return int(self.inserted.columns[self.row].sum())
-
-    def _run(self, y, u, factors, gram, diagonal, f, stores, block, tiny):
+    def _run(self, y, u, factors, gram, diagonal, f, terms, block, tiny):
         arguments = np.empty((3, *f.shape))
-        for argument, values in zip(arguments, (y, u, factors), strict=True):
-            argument[:] = values
+        arguments[0], arguments[1], arguments[2] = y, u, factors
         y, u, factors = arguments
         for rule, learners, parameters, radii in self.groups:
             _recursion(
                 rule, learners, parameters, radii, np.zeros_like(learners), y, u, factors, gram, diagonal, self.t,
-                len(self.support), self.row, f, stores, block, self.scalars, self.counts, tiny,
+                len(self.numbers), self.row, f, terms, block, self.functions, tiny,
             )  # fmt: skip
+
+    @property
+    def n_insertions(self):
+        """Number of insertions of support vectors, summed over all learners."""
+        return int(self.terms.inserted[self.row, : len(self.numbers)].sum())
 
     @property
     def refused(self):
         """1-based index of the example at which each learner failed, or 0 if none."""
-        return self.counts[self.row, 2]
+        return self.functions["refused"][self.row]
 
     def failure(self):
         """Return the example at which a learner failed, or 0, and its f(x)."""
-        refused = self.refused.tolist()
-        learner = next((i for i, t in enumerate(refused) if t), 0)
-        return refused[learner], self.scalars[self.row[learner], 3]
+        functions = self.functions[self.row]
+        failed = functions[np.argmax(functions["refused"] > 0)]
+        return int(failed["refused"]), float(failed["last"])
 
-    def coefficients(self, i, *, average):
-        """Return the averaged or last coefficients of learner i for all support vectors."""
-        m = self.row[i]
-        coef, since = self.coef.columns[m], self.since.columns[m]
-        scale, scale_sum = self.scalars[m, :2]
+    def coefficients(self, row=None, *, average):
+        """Return the averaged or last coefficients of all learners, or of some rows, (n, n_support)."""
+        m, n, terms = self.row if row is None else row, len(self.numbers), self.terms
+        coef, functions = terms.coef[m, :n], self.functions[m][:, None]
         if average:
-            return (self.average.columns[m] + coef * (scale_sum - since)) / (self.t - self.averaged_from)
-        return coef * scale
+            total = terms.average[m, :n] + coef * (functions["scale_sum"] - terms.since[m, :n])
+            return total / (self.t - self.averaged_from)
+        return coef * functions["scale"]
 
     def decide(self, weights, X):
         """Evaluate k functions at the rows of X; return a float64 array of shape (k, n_samples).
@@ -431,14 +470,13 @@ class OnlineState(Engine):
     def alone(self, i):
         """Return the state that learner i would have if it had been trained alone."""
         m = self.row[i]
-        rows = np.flatnonzero(self.inserted.columns[m])
+        rows = np.flatnonzero(self.terms.inserted[m, : len(self.numbers)])
         state = copy.copy(self)
         state.row = np.zeros(1, dtype=int)
-        state._start(1, self.support.take(rows))
-        state.numbers.append(self.numbers.rows[rows])
-        for name in STORES:
-            getattr(state, name).append(getattr(self, name).columns[m : m + 1, rows])
-        state.scalars, state.counts = self.scalars[m : m + 1].copy(), self.counts[m : m + 1].copy()
-        state.t, state.averaged_from = self.t, self.averaged_from
-        state.counts[0, 1] = 0  # the indices have changed
+        state._hold(self.support.take(rows))
+        state.numbers = Growing((0,), np.int64).append(self.numbers.rows[rows])
+        state.terms = copy.copy(self.terms)
+        state.terms.replace([matrix[m : m + 1, rows] for matrix in self.terms.arrays()])
+        state.functions = self.functions[m : m + 1].copy()
+        state.functions["leading"] = 0  # the indices have changed
         return state

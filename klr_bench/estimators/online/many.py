@@ -3,49 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
 from numbers import Integral
 
 import numpy as np
 from sklearn.utils import column_or_1d
 
-from klr_bench.estimators.core.classifier import distinct_labels, refuse_not_finite
-from klr_bench.estimators.core.rows import positive_places
+from klr_bench.estimators.core.checks import distinct_labels, refuse_not_finite
+from klr_bench.estimators.core.kernels import kernel_of, rows_of
 from klr_bench.estimators.core.threads import single_threaded_blas
 from klr_bench.estimators.online import engine
 from klr_bench.estimators.online.passes import run_passes
 from klr_bench.protocols import declares
 
 
-def _key_without_radius(update):
-    return id(update.rule), *update.parameters, update.draws
-
-
-def grouped(updates):
-    """Group the `Update` objects of several learners by their update rule.
-
-    Returns a list of (rule, learner indices, parameters, radii).
-
-    Learners that differ only in their radius are adjacent, by decreasing radius.
-    """
-    order = sorted(range(len(updates)), key=lambda i: (_key_without_radius(updates[i]), -updates[i].radius))
-    groups = []
-    for _, group in groupby(order, key=lambda i: id(updates[i].rule)):
-        numbers = list(group)
-        parameters, radii = ([updates[i][field] for i in numbers] for field in (1, 2))
-        groups.append(
-            (updates[numbers[0]].rule, np.array(numbers), np.array(parameters, float), np.array(radii, float))
-        )
-    return groups
-
-
 def shared_rows(updates):
-    """Return the index of each learner's initial row in the coefficient matrix.
+    """Return the index of each learner's initial function, (n_learners,).
 
-    Learners that differ only in their radius share a row; the shape is (n_learners,).
+    Learners that differ only in their radius share one.
     """
     rows = {}
-    return [rows.setdefault(_key_without_radius(update), len(rows)) for update in updates]
+    return [rows.setdefault((update.rule, *update.parameters, update.draws), len(rows)) for update in updates]
 
 
 def _streams(learners):
@@ -106,7 +83,7 @@ def fit_many(learners, X, y, sample_weight=None):
     fitted = SharedFit(learners, X, y, sample_weight=sample_weight)
     for i, learner in enumerate(learners):
         if fitted.state.refused[i]:
-            learner._refuse(fitted.state.refused[i], fitted.state.scalars[fitted.state.row[i], 3])
+            learner._refuse(fitted.state.refused[i], fitted.state.functions["last"][fitted.state.row[i]])
         learner._state = fitted.state.alone(i)
         learner._n_again = max(learner._state.t - learner._n_first, 0)
         learner._publish()
@@ -149,7 +126,7 @@ class SharedFit:
         if len(first.classes_) > 2:
             message = f"a shared pass requires two classes, got {len(first.classes_)}; fit the learners one by one."
             raise ValueError(message)
-        self._places = positive_places(weights, len(y))
+        self._places = np.arange(len(y)) if weights is None else np.flatnonzero(weights)
         first._n_first = len(self._places)
         for learner in learners[1:]:
             learner.n_features_in_, learner.classes_ = first.n_features_in_, first.classes_
@@ -157,7 +134,7 @@ class SharedFit:
             if "feature_names_in_" in vars(first):
                 learner.feature_names_in_ = first.feature_names_in_
         shared = [
-            (learner._kernel(X, weights), learner.dtype, learner._passes(first._n_first), repr(learner.class_weight))
+            (kernel_of(learner, X, weights), learner.dtype, learner._passes(first._n_first), repr(learner.class_weight))
             for learner in learners
         ]
         if shared.count(shared[0]) < len(shared):
@@ -169,10 +146,10 @@ class SharedFit:
         updates = [
             learner._update()._replace(draws=stream) for learner, stream in zip(learners, self._streams, strict=True)
         ]
-        rows, n_passes = first._rows(X), first._passes(first._n_first)
-        self.state = engine.OnlineState(first._kernel(X, weights), rows, shared_rows(updates))
-        self.state.groups = grouped(updates)
-        orders = (self._order() for _ in range(n_passes))
+        rows, n_passes = rows_of(first, X), first._passes(first._n_first)
+        self.state = engine.OnlineState(kernel_of(first, X, weights), rows, shared_rows(updates))
+        self.state.use(updates)
+        orders = (self._common_order() for _ in range(n_passes))
         report = None if callback is None else lambda t: callback(self, t)
         with single_threaded_blas(first.n_jobs):
             run_passes(
@@ -182,13 +159,13 @@ class SharedFit:
         for learner, stream in zip(learners, self._streams, strict=True):
             learner._random.set_state(self._drawing[stream]._random.get_state())
 
-    def _order(self):
+    def _common_order(self):
         """Return the order of the rows for a pass.
 
         As in `random_sample`, one learner of each random stream draws what all would draw if they were fitted alone.
         """
-        order, *_ = [learner._order(len(self._places)) for learner in self._drawing]
-        return self._places[order]
+        order, *_ = [learner._order(self._places) for learner in self._drawing]
+        return order
 
     def random_sample(self, n):
         """Return uniform random numbers of shape (n_learners, n)."""
@@ -221,7 +198,7 @@ class SharedFit:
         X = self.learners[0]._validate(X, dtype=dtype)
         same = [(row, learner.average) for row, learner in zip(self.state.row, self.learners, strict=True)]
         distinct = {key: i for i, key in enumerate(same)}
-        weights = [self.state.coefficients(i, average=average) for (_, average), i in distinct.items()]
+        weights = [self.state.coefficients([row], average=average)[0] for row, average in distinct]
         with single_threaded_blas(self.learners[0].n_jobs):
             f = self.state.decide(np.array(weights, dtype=dtype), X)
         return f[[list(distinct).index(key) for key in same]].T

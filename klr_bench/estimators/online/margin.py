@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY
 from numbers import Real
 
 from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.core.losses import sigmoid
-from klr_bench.estimators.core.parameters import Number, estimator, parameter
-from klr_bench.estimators.online.base import BY_RADIUS, RADIUS
+from klr_bench.estimators.core.parameters import COUNT, Interval, estimator, parameter
+from klr_bench.estimators.online.classifier import BY_RADIUS, RADIUS, OnlineClassifier, SeveralPasses
 from klr_bench.estimators.online.engine import rule
-from klr_bench.estimators.online.softmax import SoftmaxKernelClassifier, rule_of_many
+from klr_bench.estimators.online.softmax import rule_of_many
 from klr_bench.estimators.online.state import Update
 
 
@@ -34,7 +35,7 @@ def softmax_gradient_step_by_length(z, r, u, parameters):
 
 
 @estimator
-class MarginKLR(SoftmaxKernelClassifier):
+class MarginKLR(OnlineClassifier):
     r"""Online kernel logistic regression whose update probability decreases with the margin.
 
     With the margin z = y f(x), an example is drawn with probability p; only then is there a gradient step on the
@@ -69,9 +70,15 @@ class MarginKLR(SoftmaxKernelClassifier):
     (True, 73, 1600)
     """
 
-    eta: float | str = parameter(Number(Real, 0, 2, closed="neither"), StrOptions({BY_RADIUS}), default=1.0)
+    eta: float | str = parameter(Interval(Real, 0, 2, closed="neither"), StrOptions({BY_RADIUS}), default=1.0)
     R: float = parameter(RADIUS, default=1e3)
+    _: KW_ONLY
+    average: bool = parameter("boolean", default=True)
+    n_epochs: int | None = parameter(COUNT, None, default=None)
 
+    _learns_softmax = True
+    _described_by = SeveralPasses
+    _loss = "logit"
     _most_passes = 20
 
     def _update(self):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
+
 from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.core.losses import sigmoid
-from klr_bench.estimators.core.parameters import POSITIVE, estimator, parameter
-from klr_bench.estimators.online.base import BY_RADIUS, RADIUS
+from klr_bench.estimators.core.parameters import COUNT, POSITIVE, estimator, parameter
+from klr_bench.estimators.online.classifier import BY_RADIUS, RADIUS, OnlineClassifier, SeveralPasses
 from klr_bench.estimators.online.engine import rule
-from klr_bench.estimators.online.softmax import SoftmaxKernelClassifier, rule_of_many
+from klr_bench.estimators.online.softmax import rule_of_many
 from klr_bench.estimators.online.state import Update
 
 
@@ -24,7 +26,7 @@ def softmax_gradient_step(z, r, u, parameters):
 
 
 @estimator
-class NonConservativeKLR(SoftmaxKernelClassifier):
+class NonConservativeKLR(OnlineClassifier):
     r"""Online kernel logistic regression that makes every example a support vector (NC).
 
     This is the reference for the sparse learners, called "Baseline" by Zhang et al., ICML 2013.  Each example,
@@ -60,6 +62,13 @@ class NonConservativeKLR(SoftmaxKernelClassifier):
 
     eta: float | str = parameter(POSITIVE, StrOptions({BY_RADIUS}), default=2.0)
     R: float = parameter(RADIUS, default=1e3)
+    _: KW_ONLY
+    average: bool = parameter("boolean", default=True)
+    n_epochs: int | None = parameter(COUNT, None, default=None)
+
+    _learns_softmax = True
+    _described_by = SeveralPasses
+    _loss = "logit"
 
     def _update(self):
         return Update(gradient_step, [self._step_size()], self.R, softmax_gradient_step)

@@ -6,7 +6,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.core.losses import LOSSES, derivative
 from klr_bench.estimators.core.parameters import POSITIVE, estimator, parameter
-from klr_bench.estimators.online.base import OnlineKernelClassifier
+from klr_bench.estimators.online.classifier import OnlineClassifier
 from klr_bench.estimators.online.engine import rule
 from klr_bench.estimators.online.state import Update
 
@@ -19,7 +19,7 @@ def loss_gradient_step(y, f, u, t, parameters):
 
 
 @estimator
-class KernelOGD(OnlineKernelClassifier):
+class KernelOGD(OnlineClassifier):
     r"""Online gradient descent in the kernel's feature space, with a choice of five losses.
 
     Each example gives a step against the gradient of its loss l; one with l'(y, f(x)) = 0 changes nothing and is not

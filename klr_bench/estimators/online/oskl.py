@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import StrOptions
 
-from klr_bench.estimators.core.feature_weights import WeightedFeatures
+from klr_bench.estimators.core.feature_weights import FEATURE_WEIGHTS
 from klr_bench.estimators.core.losses import LOSSES, derivative, sigmoid
-from klr_bench.estimators.core.parameters import POSITIVE, estimator, parameter
-from klr_bench.estimators.online.base import RADIUS
+from klr_bench.estimators.core.parameters import COUNT, POSITIVE, estimator, parameter
+from klr_bench.estimators.online.classifier import RADIUS, OnlineClassifier, SeveralPasses
 from klr_bench.estimators.online.engine import rule
-from klr_bench.estimators.online.softmax import SoftmaxKernelClassifier, rule_of_many
+from klr_bench.estimators.online.softmax import rule_of_many
 from klr_bench.estimators.online.state import Update
 
 SMOOTH_LOSSES = ("logit", "exponential", "square")
@@ -55,7 +57,7 @@ def sampled_direction_step(z, r, u, parameters):
 
 
 @estimator
-class OSKL(WeightedFeatures, SoftmaxKernelClassifier):
+class OSKL(OnlineClassifier):
     r"""Online sparse kernel learning, which samples examples by the derivative of the loss.
 
     An example is inserted with probability |l'(y, f(x))| / G.  Examples that f already classifies well have a small
@@ -111,8 +113,14 @@ class OSKL(WeightedFeatures, SoftmaxKernelClassifier):
     R: float = parameter(RADIUS, default=1e3)
     loss: str = parameter(StrOptions(set(SMOOTH_LOSSES)), default="logit")
     delta: float = parameter(POSITIVE, default=0.1)
+    _: KW_ONLY
+    average: bool = parameter("boolean", default=True)
+    n_epochs: int | None = parameter(COUNT, None, default=None)
+    feature_weights: ArrayLike | str | None = parameter(*FEATURE_WEIGHTS, default=None)
 
-    _fixed = (*SoftmaxKernelClassifier._fixed, "feature_weights")
+    _learns_softmax = True
+    _described_by = SeveralPasses
+    _fixed = (*OnlineClassifier._fixed, "feature_weights")
     _most_passes = 20
     _step_size = step_size
 
@@ -121,10 +129,6 @@ class OSKL(WeightedFeatures, SoftmaxKernelClassifier):
         if self.loss == "logit" and self.G < 1:
             message = f"The 'G' parameter of OSKL must be at least 1 for the logit loss. Got {self.G!r}."
             raise ValueError(message)
-
-    def pass_key(self, n_classes):
-        """Return a key as the base class does, or None if features have weights."""
-        return super().pass_key(n_classes) if self.feature_weights is None else None
 
     def _update(self):
         parameters = [LOSSES[self.loss], self.delta, self.G, self._step_size() * self.G]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from klr_bench.estimators.core.parameters import POSITIVE, estimator, parameter
-from klr_bench.estimators.online.base import OnlineKernelClassifier
+from klr_bench.estimators.online.classifier import OnlineClassifier
 from klr_bench.estimators.online.engine import rule
 from klr_bench.estimators.online.state import Update
 
@@ -18,7 +18,7 @@ def hinge_step(y, f, u, t, parameters):
 
 
 @estimator
-class KernelPegasos(OnlineKernelClassifier):
+class KernelPegasos(OnlineClassifier):
     r"""Kernel Pegasos: stochastic subgradient descent on the objective of the SVM.
 
     The objective is

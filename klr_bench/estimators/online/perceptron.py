@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from klr_bench.estimators.core.parameters import estimator
-from klr_bench.estimators.online.base import OnlineKernelClassifier
+from klr_bench.estimators.online.classifier import OnlineClassifier
 from klr_bench.estimators.online.engine import rule
 from klr_bench.estimators.online.state import Update
 
@@ -14,7 +14,7 @@ def step_on_mistake(y, f, u, t, parameters):
 
 
 @estimator
-class KernelPerceptron(OnlineKernelClassifier):
+class KernelPerceptron(OnlineClassifier):
     r"""Kernel perceptron, which makes each misclassified example a support vector.
 
     At an example with y f(x) <= 0, and only there,

@@ -17,25 +17,15 @@ sample by the derivative use instead.  The rest is as in `klr_bench.estimators.o
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY
 
 import numpy as np
 from numba import boolean, float32, float64, int64, types
 
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import softplus
-from klr_bench.estimators.core.parameters import COUNT, estimator, parameter
 from klr_bench.estimators.online import engine
-from klr_bench.estimators.online.base import OnlineKernelClassifier
-from klr_bench.estimators.online.engine import _fold, _stores
-from klr_bench.estimators.online.one_row import Published
+from klr_bench.estimators.online.engine import FUNCTIONS, _fold, _terms
 from klr_bench.estimators.online.state import FOLD_BELOW
-
-SUFFICIENT_LOSS = 4.0
-"""Sum of losses, multiplied by the step size, after which passes end, as a multiple of the loss of guessing.
-
-On small noisy data further passes fit the noise.
-"""
 
 RULE_SIGNATURE = types.Tuple((boolean, float64))(float64, float64, float64, float64[::1])
 """``rule(z, r, u, parameters) -> (insert, c)``, with log-odds, gradient length over sigma(-z), and a uniform draw."""
@@ -48,26 +38,32 @@ def _signature(real):
     vector, matrix = float64[::1], float64[:, ::1]
     return types.void(
         types.FunctionType(RULE_SIGNATURE), vector, float64, int64[::1], vector, vector, real[:, ::1], vector,
-        int64, int64, matrix, _stores(real), _stores(real), matrix, int64[:, ::1], float64,
+        int64, int64, matrix, _terms(real), _terms(real), FUNCTIONS, float64,
     )  # fmt: skip
 
 
 @compiled([_signature(float32), _signature(float64)])
 def _recursion(
-    rule, parameters, radius, y, u, factors, gram, diagonal, t, n_support, f, stores, block, scalars, counts, tiny
+    rule, parameters, radius, y, u, factors, gram, diagonal, t, n_support, f, terms, block, functions, tiny
 ):  # fmt: skip
     """Learn from a block of examples of M classes, one example after the other.
 
     The b examples have the classes y (b,) in {0, ..., M - 1}.  As in `engine._recursion`, with factors (b,), and with
-    one row per class: f (M, b), the sums so far, without the scale; `stores`; `block`; `scalars` (M, 6), the same for
-    all classes, with the last z in place of f(x); and `counts`, where mistakes and the refused example are those of row
-    0.
+    one function per class: f (M, b), the sums so far, without the scale; `terms`; `block`; and `functions`, which are
+    the same but for the first non-zero coefficient, with the last z in place of f(x), and mistakes and the refused
+    example only in the first.
     """
-    coef, average, since, weights, _ = stores
+    coef, average, since, weights, _ = terms
     new_coef, new_average, new_since, new_weights, new_inserted = block
-    n_classes = len(f)
+    n_classes, first = len(f), functions[0]
     values, direction = np.empty(n_classes), np.empty(n_classes)
-    scale, scale_sum, squared, z, loss = scalars[0, 0], scalars[0, 1], scalars[0, 2], scalars[0, 3], scalars[0, 4]
+    scale, scale_sum, squared, z, loss = (
+        first["scale"],
+        first["scale_sum"],
+        first["squared"],
+        first["last"],
+        first["loss"],
+    )
     for i in range(len(y)):
         right, largest, total = y[i], -math.inf, 0.0
         for k in range(n_classes):
@@ -84,10 +80,10 @@ def _recursion(
         insert, c = rule(z, length, u[i], parameters)
         insert, c = insert and factors[i] > 0.0, c * factors[i]
         if not math.isfinite(z + c):
-            counts[0, 2] = t + i + 1
+            first["refused"] = t + i + 1
             break
         scale_sum += scale
-        counts[0, 0] += values[right] <= largest
+        first["mistakes"] += values[right] <= largest
         loss += softplus(-z)
         if insert:
             for k in range(n_classes):
@@ -99,7 +95,7 @@ def _recursion(
             squared += 2.0 * c * np.sum(direction * values) + c * c * length * length * diagonal[i]
             squared = max(squared, 0.0)
         if not math.isfinite(squared):
-            counts[0, 2] = t + i + 1
+            first["refused"] = t + i + 1
             break
         norm = math.sqrt(squared)
         if norm > radius:
@@ -107,126 +103,40 @@ def _recursion(
             squared = radius * radius
         if scale < FOLD_BELOW:
             for k in range(n_classes):
-                counts[k, 1] = _fold(
-                    coef[k], average[k], since[k], weights[k], counts[k, 1], n_support, scale, scale_sum, tiny
+                functions[k]["leading"] = _fold(
+                    coef[k],
+                    average[k],
+                    since[k],
+                    weights[k],
+                    functions[k]["leading"],
+                    n_support,
+                    scale,
+                    scale_sum,
+                    tiny,
                 )
                 _fold(new_coef[k], new_average[k], new_since[k], new_weights[k], 0, i + 1, scale, scale_sum, tiny)
                 f[k, i + 1 :] *= scale
             scale, scale_sum = 1.0, 0.0
-    for k in range(n_classes):
-        scalars[k, 0], scalars[k, 1], scalars[k, 2], scalars[k, 3], scalars[k, 4] = scale, scale_sum, squared, z, loss
+    for function in functions:
+        function["scale"], function["scale_sum"], function["squared"] = scale, scale_sum, squared
+        function["last"], function["loss"] = z, loss
 
 
 class SoftmaxState(engine.OnlineState):
     """Engine of a softmax learner, with one row of coefficients per class, and its `update`."""
 
-    groups = ()
+    def use(self, updates):
+        """Set the update rule and its parameters, of the first of several equal updates."""
+        self.groups, self.update = (), updates[0]
 
-    def __init__(self, kernel, X, n_classes):
-        super().__init__(kernel, X, range(n_classes))
-
-    def _run(self, y, u, factors, gram, diagonal, f, stores, block, tiny):
+    def _run(self, y, u, factors, gram, diagonal, f, terms, block, tiny):
         rule, parameters, radius = self.update.rule_of_many, self.update.parameters, self.update.radius
         _recursion(
             rule, np.array(parameters, dtype=np.float64), radius, y, u, factors, gram, diagonal,
-            self.t, len(self.support), f, stores, block, self.scalars, self.counts, tiny,
+            self.t, len(self.numbers), f, terms, block, self.functions, tiny,
         )  # fmt: skip
 
+    @property
     def n_insertions(self):
-        """Return the number of insertions, counting each one only once for all classes."""
-        return int(self.inserted.columns[0].sum())
-
-
-@estimator
-class SoftmaxKernelClassifier(OnlineKernelClassifier):
-    """Online kernel classifier that supports the logistic loss with two or more classes.
-
-    With two classes, and with another loss, it is an `OnlineKernelClassifier`.  With more, f(x) has one value per
-    class, which sum to 0, and the probabilities are their softmax.  An example is a mistake if the value of its class
-    is not the largest.
-
-    The `Update` of a subclass has a `rule_of_many`, and it may set `_most_passes`.
-
-    Parameters
-    ----------
-    R : float, default=1e3
-        Radius > 0 of the ball in the kernel's space that f is projected into; `inf` for no projection.  Zhang et al.
-        choose it among 1, 10, ..., 1e5 by cross-validation, and take 1e5 for RCV1.
-    average : bool, default=True
-        Predict with the average of the f_t, which the papers' theorems and tables are about; otherwise with the last
-        one, which is better where the rows do not come in random order (docs/scale/streams.md).
-    n_epochs : int or None, default=None
-        Passes of `fit` over the rows, >= 1; the papers make one.  None makes passes until eta times the sum of the
-        logistic losses, each before its own step, exceeds that of guessing, n_samples log(n_classes), four times: fewer
-        on noisy data.  They are at least 2 and at most 20 for `OSKL` and `MarginKLR`, 10 for the others, and 100,000 /
-        n_samples where there are many rows.  A row that is inserted in several passes is one support vector, and the
-        average is that of the last pass.
-
-    Attributes
-    ----------
-    n_mistakes_ : int
-        Number of examples that f_t misclassified or left undecided before their own step.
-    cumulative_loss_ : float
-        sum_t -log P(y_t|x_t), with the f_t before the step t: the loss in the papers' bounds.  Examples of all passes
-        count, whatever their weights.  Only with the logistic loss.
-    """
-
-    _: KW_ONLY
-    average: bool = parameter("boolean", default=True)
-    n_epochs: int | None = parameter(COUNT, None, default=None)
-
-    cumulative_loss_ = Published()
-
-    def _scores(self, f):
-        return f if self._is_softmax() else super()._scores(f)
-
-    def _passes_suffice(self):
-        if self.n_epochs is not None or not self._is_logistic():
-            return False
-        of_guessing = self._n_first * math.log(len(self.classes_))
-        return self._step_size() * self._state.scalars[0, 4] > SUFFICIENT_LOSS * of_guessing
-
-    def pass_key(self, n_classes):
-        """Return a key as the base class does, or None if `n_epochs` is None."""
-        return None if self.n_epochs is None else super().pass_key(n_classes)
-
-    def _go_on_with(self, classes):
-        super()._go_on_with(classes)
-        if self._has_many() and isinstance(self._state, SoftmaxState) != self._is_softmax():
-            message = f"loss={self.loss!r} differs from the loss of the first call; call fit to start again."
-            raise ValueError(message)
-
-    def progress(self):
-        """Return a dict with the metrics to store at a checkpoint, including the logistic loss."""
-        return super().progress() | self._losses()
-
-    def summary(self):
-        """Return the summary of the base class and, for the logistic loss, the cumulative loss."""
-        return super().summary() | self._losses()
-
-    def _losses(self):
-        return {"cumulative_loss": self.cumulative_loss_} if self._is_logistic() else {}
-
-    def _publish(self):
-        super()._publish()
-        if self._is_logistic():
-            self.cumulative_loss_ = float(self._state.scalars[0, 4])
-
-    def _is_softmax(self):
-        return self._has_many() and self._is_logistic()
-
-    def _signs(self, y):
-        """Return the labels as -1.0 and +1.0, or as class numbers 0, 1, ... for the softmax."""
-        if not self._is_softmax():
-            return super()._signs(y)
-        return np.searchsorted(self.classes_, y)
-
-    def _engine(self, X, weights):
-        if not self._is_softmax():
-            return super()._engine(X, weights)
-        engine = self._state or SoftmaxState(self._kernel(X, weights), self._rows(X), len(self.classes_))
-        engine.update = self._update()
-        return engine
-
-    def _is_logistic(self):
-        return getattr(self, "loss", "logit") == "logit"
+        """Number of insertions, counting each one only once for all classes."""
+        return int(self.terms.inserted[0, : len(self.numbers)].sum())

@@ -81,6 +81,8 @@ class Engine:
     `support`, the support vectors; and `sparse`, whether rows come as CSR.
     """
 
+    chunk, watched_chunk = CHUNK, BLOCK
+    """Number of rows for a call of `learn`, in general and if a callback follows it."""
     UNSTORED = ("groups", "update", "strategy")
     """Compiled rules, which a learner sets again."""
 
@@ -91,10 +93,6 @@ class Engine:
     def dtype(self):
         """Precision of the rows."""
         return self.support.dtype
-
-    def rows_at_once(self, *, is_watched):
-        """Return the number of rows for a call of `learn`, smaller if a callback follows it."""
-        return BLOCK if is_watched else CHUNK
 
     def failure(self):
         """Return `refused` and `last_value`."""
@@ -140,10 +138,9 @@ class BlockState(Engine):
         """1-based index of the example at which f(x) was not finite, or 0 if there was none."""
         return int(self.counts[REFUSED])
 
-    @property
-    def last_value(self):
-        """The most recently computed decision value f(x)."""
-        return self.scalars[LAST]
+    def failure(self):
+        """Return `refused` and the most recently computed decision value f(x)."""
+        return int(self.counts[REFUSED]), self.scalars[LAST]
 
     def _slots(self):
         return slice(0, self.counts[N])

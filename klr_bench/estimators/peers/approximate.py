@@ -14,15 +14,15 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from klr_bench.estimators.core.binary import BinaryKernelClassifier
-from klr_bench.estimators.core.classifier import checked_decision, checked_fit
+from klr_bench.estimators.core.checks import checked_decision, checked_fit
+from klr_bench.estimators.core.kernel_classifier import KernelClassifier
 from klr_bench.estimators.core.kernels import gamma_of
 from klr_bench.estimators.core.parameters import CLASS_WEIGHT, COMPONENTS, COUNT, POSITIVE, estimator, fixed, parameter
 from klr_bench.estimators.core.rows import refuse_dense
 
 
 @estimator
-class ApproximateKernelLR(BinaryKernelClassifier):
+class ApproximateKernelLR(KernelClassifier):
     r"""scikit-learn's logistic regression on scikit-learn's approximate kernel features.
 
     Both steps are one estimator with flat parameters.
@@ -118,7 +118,7 @@ class ApproximateKernelLR(BinaryKernelClassifier):
         options = {} if weights is None else {f"{type(model).__name__.lower()}__sample_weight": weights}
         is_moved = self.features == "nystroem" and self.kernel == "rbf" and not sp.issparse(X)
         self.origin_ = X.mean(axis=0, dtype=np.float64).astype(X.dtype) if is_moved else None
-        self.pipeline_: Pipeline = make_pipeline(self._feature_map(X, weights), model)
+        self.pipeline_: Pipeline = make_pipeline(self._approximation(X, weights), model)
         self.pipeline_.fit(self._moved(X), y, **options)
         self.n_iter_ = int(np.max(self.pipeline_[-1].n_iter_))
         return self
@@ -157,7 +157,7 @@ class ApproximateKernelLR(BinaryKernelClassifier):
             return X
         return (X.toarray() if sp.issparse(X) else X) - self.origin_
 
-    def _feature_map(self, X: Any, weights: Any) -> Any:
+    def _approximation(self, X: Any, weights: Any) -> Any:
         gamma = gamma_of(self.gamma, X, weights)
         if self.features == "fourier":
             frequencies, instead = f"n_components={self.n_components} frequencies", "use features='nystroem'"

@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from klr_bench.estimators.core.binary import BinaryClassifier, Probabilities
-from klr_bench.estimators.core.classifier import checked_decision
+from klr_bench.estimators.core.checks import checked_decision
+from klr_bench.estimators.core.classifier import Classifier
 from klr_bench.estimators.core.kernels import squared_norms
 from klr_bench.estimators.core.operands import DENSE_AT_MOST
 from klr_bench.estimators.core.rows import in_layout, restricted
@@ -27,7 +27,7 @@ WATCHED = 20_000
 """Number of rows on which the objective is evaluated after a mini-batch pass."""
 
 
-class PrototypeClassifier(Probabilities, BinaryClassifier):
+class PrototypeClassifier(Classifier):
     """Base class of `PrototypeKLR`; a subclass defines the parameters and `fit`."""
 
     watched = ("accuracy", "log_loss")
@@ -113,7 +113,7 @@ class PrototypeClassifier(Probabilities, BinaryClassifier):
     def _dtypes(self):
         return super()._dtypes() if self.dtype is None else self.dtype
 
-    def _check(self, X):
+    def _check_settings(self, X):
         if self.lazy and (self.kernel != "rbf" or not sp.issparse(X)):
             message = (
                 f"lazy=True requires kernel='rbf' and a CSR matrix, got kernel={self.kernel!r} and {type(X).__name__}."
@@ -146,7 +146,7 @@ class PrototypeClassifier(Probabilities, BinaryClassifier):
             raise ValueError(message)
         return rows, held_out
 
-    def _start(self, rows, random):
+    def _first_point(self, rows, random):
         """Create the model and return its initial parameter vector."""
         n, d = rows.X.shape
         M = 1 if len(self.classes_) == 2 else len(self.classes_)

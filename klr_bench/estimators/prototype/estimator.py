@@ -6,11 +6,12 @@ from dataclasses import KW_ONLY
 from numbers import Real
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 
-from klr_bench.estimators.core.classifier import checked_fit, verbose_callback
-from klr_bench.estimators.core.feature_weights import WeightedFeatures
+from klr_bench.estimators.core.checks import checked_fit, verbose_callback
+from klr_bench.estimators.core.feature_weights import FEATURE_WEIGHTS
 from klr_bench.estimators.core.kernels import KERNELS
 from klr_bench.estimators.core.parameters import (
     CLASS_WEIGHT,
@@ -20,7 +21,7 @@ from klr_bench.estimators.core.parameters import (
     POSITIVE,
     SEED,
     VERBOSE,
-    Number,
+    Interval,
     estimator,
     parameter,
 )
@@ -29,7 +30,7 @@ from klr_bench.estimators.prototype.losses import LOSSES
 
 
 @estimator
-class PrototypeKLR(WeightedFeatures, PrototypeClassifier):
+class PrototypeKLR(PrototypeClassifier):
     r"""Kernel logistic regression with a few learned prototypes, for two or more classes.
 
     The prototypes need not be training rows.
@@ -170,7 +171,7 @@ class PrototypeKLR(WeightedFeatures, PrototypeClassifier):
     learning_rate: float = parameter(POSITIVE, default=0.1)
     batch_size: int | None = parameter(COUNT, None, default=128)
     lazy: bool = parameter("boolean", default=False)
-    validation_fraction: float = parameter(Number(Real, 0, 1, closed="left"), default=0.0)
+    validation_fraction: float = parameter(Interval(Real, 0, 1, closed="left"), default=0.0)
     tol: float = parameter(NOT_NEGATIVE, default=1e-4)
     max_iter: int = parameter(COUNT, default=100)
     kernel: str = parameter(StrOptions(set(KERNELS)), default="rbf")
@@ -181,6 +182,7 @@ class PrototypeKLR(WeightedFeatures, PrototypeClassifier):
     dtype: str | None = parameter(StrOptions({"float32", "float64"}), None, default=None)
     class_weight: dict | str | None = parameter(*CLASS_WEIGHT, default=None)
     verbose: int | bool = parameter(*VERBOSE, default=False)
+    feature_weights: ArrayLike | str | None = parameter(*FEATURE_WEIGHTS, default=None)
 
     @checked_fit
     def fit(self, X, y, sample_weight=None, callback=None):
@@ -203,10 +205,10 @@ class PrototypeKLR(WeightedFeatures, PrototypeClassifier):
             If parameters or data are refused, such as more prototypes than rows, or lazy=True with dense rows.
         """
         X, y, weights = self._first_rows(X, y, sample_weight)
-        self._check(X)
+        self._check_settings(X)
         random = check_random_state(self.random_state)
         rows, held_out = self._rows(X, y, weights, random)
-        x = self._start(rows, random)
+        x = self._first_point(rows, random)
         self.n_iter_, self.converged_, callback = 0, False, verbose_callback(self, callback)
         self._publish(x)
         if callback is None or not callback(self, 0):

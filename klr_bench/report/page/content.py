@@ -8,7 +8,6 @@ import json
 import math
 import re
 import shlex
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +22,7 @@ from klr_bench.report.labels import join_names
 from klr_bench.report.load import read_results
 from klr_bench.report.manifest import Manifest
 from klr_bench.report.papers.reproduction import Reproduction
+from klr_bench.report.papers.scoreboard import verdict_counts
 from klr_bench.report.papers.verdicts import Verdict
 from klr_bench.report.render import Document, document
 from klr_bench.report.table import Table, results_table
@@ -30,7 +30,7 @@ from klr_bench.report.table import Table, results_table
 FIRST_COLUMNS = ("dataset", "algorithm", "variant", "repeat", "status")
 NUMBERS_SHOWN = (
     *("table", "dataset", "label", "metric", "mean", "std", "published_mean", "published_std", "difference"),
-    *("verdict", "reason", "experiment"),
+    *("verdict", "power", "reason", "experiment"),
 )
 NUMBERS_TITLES = {
     **{"dataset": "data set", "mean": "ours", "std": "our spread", "published_mean": "published"},
@@ -146,7 +146,7 @@ def experiment_part(
         pictures=dict(_picture(name, content) for name, content in figures.files.items()),
         notes=figures.notes,
         conclusion=[*conclusions.on_numbers(matches), *conclusions.on_methods(built)],
-        verdicts=Counter(match.verdict for match in matches),
+        verdicts=verdict_counts(matches),
         results=built,
     )
 
@@ -177,7 +177,7 @@ def paper_part(reproduction: Reproduction, numbers: Sequence[str] | None = None)
         tables=[table] if rows else [],
         commands=[f"klr-bench report paper={reproduction.name}"],
         conclusion=[*conclusions.on_numbers(matches), *conclusions.on_claims(reproduction.claims)],
-        verdicts=Counter(match.verdict for match in matches),
+        verdicts=verdict_counts(matches),
     )
 
 

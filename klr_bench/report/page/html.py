@@ -25,7 +25,7 @@ from klr_bench.report.page.content import THUMBNAIL, Part, experiment_part, pape
 from klr_bench.report.papers.claims import COLORED_AS
 from klr_bench.report.papers.reading import experiments_of, find_papers, paper_files
 from klr_bench.report.papers.reproduction import Reproduction
-from klr_bench.report.papers.verdicts import BY_SIGN, Verdict
+from klr_bench.report.papers.verdicts import BY_SIGN, WEAK_MARK, Verdict
 from klr_bench.report.render.document import ALIKE, BEST
 from klr_bench.version import __version__
 
@@ -40,7 +40,9 @@ VERDICTS = {verdict.value: verdict.name.lower() for verdict in Verdict} | {
     word: verdict.name.lower() for word, verdict in COLORED_AS.items()
 }
 """CSS class of each verdict on a number or claim; `verdicts.css` has their colors, for the documentation, too."""
-MARKS = {BEST: "best", ALIKE: "alike"} | {sign: verdict.name.lower() for sign, verdict in BY_SIGN.items()}
+MARKS = {BEST: "best", ALIKE: "alike", WEAK_MARK: "weak"} | {
+    sign: verdict.name.lower() for sign, verdict in BY_SIGN.items()
+}
 """CSS class of a table entry, by its last character."""
 
 ENVIRONMENT = Environment(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import permutations
@@ -18,6 +18,7 @@ from klr_bench.report.page.html import SHARED, asset, fragment, layout
 from klr_bench.report.paper_pages import all_papers_page
 from klr_bench.report.papers.reading import paper_files
 from klr_bench.report.papers.reproduction import Reproduction
+from klr_bench.report.papers.scoreboard import verdict_counts
 from klr_bench.report.table import Block
 from klr_bench.report.writing import write_changed
 
@@ -80,10 +81,8 @@ def write_site(target: Path, results_dir: Path) -> list[Path]:
 
 def _about(papers: Sequence[Reproduction]) -> Part:
     matches = [match for reproduction in papers for match in reproduction.matches]
-    verdicts = Counter(match.verdict for match in matches)
-    return Part(
-        "site", "about", TITLE, [], about=ABOUT, conclusion=conclusions.on_numbers(matches)[:1], verdicts=verdicts
-    )
+    conclusion = conclusions.on_numbers(matches)[:1]
+    return Part("site", "about", TITLE, [], about=ABOUT, conclusion=conclusion, verdicts=verdict_counts(matches))
 
 
 def _blocks(part: Part) -> Sequence[Block]:

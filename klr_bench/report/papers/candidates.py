@@ -8,16 +8,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from klr_bench.config.presentation import Presentation
+from klr_bench.instantiate import Parameters
 from klr_bench.metrics.metric import Metric
 from klr_bench.report.labels import line_label
 from klr_bench.report.measured import Conditions, Entry, Machine, Method
-from klr_bench.report.papers.model import Claim, Columns, Paper, Printed, Statement
+from klr_bench.report.papers.model import PUBLISHED, Claim, Columns, Paper, Printed, Statement
 from klr_bench.results.variants import Variant, to_number
-
-PUBLISHED = "published"
-"""Name used in place of an experiment for numbers that the paper prints."""
-PRINTED = Conditions(frozenset({Machine("paper", "paper")}))
-"""Published times are from one machine."""
 
 
 class Candidate(NamedTuple):
@@ -43,13 +39,10 @@ def published_methods(claim: Claim, paper: Paper, numbers: Sequence[Printed]) ->
     for one in numbers:
         if one.table in tables and one.algorithm:
             key = one.dataset, one.algorithm, json.dumps(one.params, sort_keys=True)
-            entries: dict[str, Entry] = defaultdict(lambda: Entry(0, None, None))
-            shown = Presentation(label=one.label)
-            method = Method(
-                one.algorithm, shown, Variant(), 1, 1, [], 0, entries, conditions=PRINTED, params=one.params
-            )
-            entry = Entry(paper.tables[one.table].repeats or 1, one.value, one.spread)
-            cast(dict[str, Entry], methods.setdefault(key, method).entries)[one.metric] = entry
+            repeats = paper.tables[one.table].repeats or 1
+            method = methods.setdefault(key, method_without_records(one.algorithm, one.label, "paper", one.params))
+            entry = Entry(repeats, one.value, one.spread if repeats > 1 else None)
+            cast(dict[str, Entry], method.entries)[one.metric] = entry
             experiments.setdefault(key, {PUBLISHED}).update(paper.tables[one.table].experiments)
     by_dataset: dict[str, list[Candidate]] = {}
     for key, method in methods.items():
@@ -58,6 +51,14 @@ def published_methods(claim: Claim, paper: Paper, numbers: Sequence[Printed]) ->
             cast(dict[str, Entry], method.entries)["fit_time_s"] = Entry(1, setup + in_pass, None)
         by_dataset.setdefault(key[0], []).append(Candidate(experiments[key], method))
     return by_dataset
+
+
+def method_without_records(algorithm: str, label: str, machine: str, params: Parameters) -> Method:
+    """Return a method without entries, whose times are from the given machine."""
+    entries: dict[str, Entry] = defaultdict(lambda: Entry(0, None, None))
+    conditions = Conditions(frozenset({Machine(machine, machine)}))
+    shown = Presentation(label=label)
+    return Method(algorithm, shown, Variant(), 1, 1, [], 0, entries, conditions=conditions, params=params)
 
 
 def right_hand_methods(
@@ -84,12 +85,25 @@ def _rights(statement: Statement, left: Method, candidates: Candidates) -> list[
     if statement.along is not None:
         return _next_smaller(statement.along, left, candidates)
     rights = select(statement.than, candidates) if statement.than is not None else []
-    return [
+    rights = [
         right
         for right in rights
         if all(_value(left, name) == _value(right, name) for name in statement.same)
         and (right is not left or statement.than_metric)
     ]
+    return _nearest(statement.nearest, left, rights) if statement.nearest is not None else rights
+
+
+def _nearest(metric: str, left: Method, rights: Sequence[Method]) -> list[Method]:
+    """Return the method of each algorithm whose metric is nearest to that of `left`."""
+    ours, ratios = left.entries[metric].mean, dict[str, tuple[float, Method]]()
+    for right in rights:
+        theirs = right.entries[metric].mean
+        if ours and theirs:
+            ratio = max(ours / theirs, theirs / ours)
+            if right.algorithm not in ratios or ratio < ratios[right.algorithm][0]:
+                ratios[right.algorithm] = ratio, right
+    return [right for _, right in ratios.values()]
 
 
 def _value(method: Method, parameter: str) -> Any:

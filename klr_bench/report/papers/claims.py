@@ -1,28 +1,38 @@
-"""Verdicts on the claims of a paper, based on comparisons of measured means."""
+"""Verdicts on the claims of a paper, based on comparisons that may be undecided."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from operator import ge, gt, le, lt
+from math import inf
+from typing import NamedTuple, Protocol
 
 from klr_bench.metrics.metric import Metric
 from klr_bench.report.labels import UNITS, line_label, number
-from klr_bench.report.measured import TIMES, Entry, Measured, Method
+from klr_bench.report.measured import TIMES, Entry, MeasuredDataset, Method
 from klr_bench.report.papers.candidates import Candidate, Candidates, Groups, right_hand_methods, select
 from klr_bench.report.papers.model import Claim, Statement
+from klr_bench.report.papers.outcomes import constant, interval, outcome
 from klr_bench.report.papers.verdicts import Verdict
 
-HOLDS, FAILS, OWN_TABLE, NOT_JUDGED = "holds", "does not hold here", "fails on the paper's own table", "not judged"
-CLAIM_VERDICTS = HOLDS, FAILS, OWN_TABLE, NOT_JUDGED
+HOLDS, UNDECIDED, FAILS = "holds", "undecided", "does not hold here"
+OWN_TABLE, NOT_JUDGED = "fails on the paper's own table", "not judged"
+CLAIM_VERDICTS = HOLDS, UNDECIDED, FAILS, OWN_TABLE, NOT_JUDGED
 COLORED_AS = {
-    **{HOLDS: Verdict.EXACT, FAILS: Verdict.UNEXPLAINED},
-    **{OWN_TABLE: Verdict.EXPLAINED, NOT_JUDGED: Verdict.NOT_COMPARED},
+    **{HOLDS: Verdict.EXACT, FAILS: Verdict.UNEXPLAINED, OWN_TABLE: Verdict.EXPLAINED},
+    **dict.fromkeys((UNDECIDED, NOT_JUDGED), Verdict.NOT_COMPARED),
 }
 """Verdict on numbers whose color each verdict on claims has."""
+BY_OUTCOME = {True: HOLDS, None: UNDECIDED, False: FAILS}
 MOST_LISTED = 4
-RELATIONS = {"above": (gt, -1), "below": (lt, 1), "at least": (ge, -1), "at most": (le, 1)}
-"""One-sided relations: the comparison, and the sign of `within` on its right-hand side."""
+
+
+class HasDatasets(Protocol):
+    """Results of an experiment or benchmark."""
+
+    @property
+    def datasets(self) -> Sequence[MeasuredDataset]:
+        """Results by data set."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +42,8 @@ class ClaimComparison:
     dataset: str
     left: str
     right: str
-    holds: bool
+    holds: bool | None
+    """None if the difference is too small, compared with its standard error, to decide."""
     metric: str
     """The display name of the compared metric."""
     relation: str
@@ -56,19 +67,26 @@ class JudgedClaim:
 
     @property
     def verdict(self) -> str:
-        """The verdict: a claim holds if all its comparisons, or the required share of them, hold."""
-        if self.published and not self._holds(self.published):
-            return OWN_TABLE
-        if not self.comparisons:
-            return NOT_JUDGED
-        return HOLDS if self._holds(self.comparisons) else FAILS
+        """The verdict.
 
-    def _holds(self, comparisons: Sequence[ClaimComparison]) -> bool:
-        return _n_true(comparisons) >= self.claim.share * len(comparisons)
+        A claim holds if the required share of its comparisons holds even without the undecided ones, and does not hold
+        if the share is not reached even with them.
+        """
+        if self._outcome(self.published) is False:
+            return OWN_TABLE
+        return BY_OUTCOME[self._outcome(self.comparisons)] if self.comparisons else NOT_JUDGED
+
+    def _outcome(self, comparisons: Sequence[ClaimComparison]) -> bool | None:
+        needed = self.claim.share * len(comparisons)
+        if len(_with(True, comparisons)) >= needed:
+            return True
+        return None if len(comparisons) - len(_with(False, comparisons)) >= needed else False
 
     def count(self) -> str:
-        """Return how many comparisons hold, such as "3 of 4", or "-" if there are none."""
-        return _count(self.comparisons) if self.comparisons else "-"
+        """Return how many comparisons hold, such as "3 of 5, 1 undecided", or "-" if there are none."""
+        undecided = len(_with(None, self.comparisons))
+        text = f"{len(_with(True, self.comparisons))} of {len(self.comparisons)}"
+        return text + (f", {undecided} undecided" if undecided else "") if self.comparisons else "-"
 
     def sentence(self) -> str:
         """Return a sentence with the claim, its verdict, and the decisive comparisons."""
@@ -89,25 +107,23 @@ class JudgedClaim:
         return " ".join([f"{verdict}: {_evidence(self.comparisons)}", *notes])
 
 
-def _n_true(comparisons: Sequence[ClaimComparison]) -> int:
-    return sum(one.holds for one in comparisons)
-
-
-def _count(comparisons: Sequence[ClaimComparison]) -> str:
-    return f"{_n_true(comparisons)} of {len(comparisons)}"
+def _with(holds: bool | None, comparisons: Sequence[ClaimComparison]) -> list[ClaimComparison]:
+    return [one for one in comparisons if one.holds is holds]
 
 
 def _evidence(comparisons: Sequence[ClaimComparison]) -> str:
-    false = [one for one in comparisons if not one.holds]
-    decisive, word = (false, "Against it") if false else (comparisons, "For it")
+    by_outcome = (("Against it", False), ("Undecided", None), ("For it", True))
+    word, decisive = next((word, some) for word, holds in by_outcome if (some := _with(holds, comparisons)))
     listed = "; ".join(f"{one.dataset}: {one.left} against {one.right}" for one in decisive[:MOST_LISTED])
     more = f"; and {len(decisive) - MOST_LISTED} more" if len(decisive) > MOST_LISTED else ""
-    return f"{_count(comparisons)} comparisons. {word}: {listed}{more}."
+    undecided = len(_with(None, comparisons))
+    counts = f"{len(_with(True, comparisons))} of {len(comparisons)} comparisons"
+    return f"{counts}{f' ({undecided} undecided)' if undecided else ''}. {word}: {listed}{more}."
 
 
 def judge(
     claim: Claim,
-    measured: Mapping[str, Measured],
+    measured: Mapping[str, HasDatasets],
     metrics: Mapping[str, Metric],
     published: Mapping[str, Candidates] | None = None,
     own_data: Collection[str] | None = None,
@@ -122,7 +138,7 @@ def judge(
     other: dict[tuple[str, str], list[Candidate]] = {}
     for name in claim.experiments:
         for dataset in measured[name].datasets if name in measured else ():
-            if own_data is not None and dataset.name not in own_data:
+            if own_data is not None and dataset.name not in own_data and not claim.any_data:
                 groups = other
             elif claim.datasets is None or dataset.name in claim.datasets:
                 groups = own
@@ -135,7 +151,7 @@ def judge(
         for dataset, candidates in (published or {}).items()
         if claim.datasets is None or dataset in claim.datasets
     }
-    pairs, on_other_data, of_paper = (_all_comparisons(claim, groups, metrics) for groups in (own, other, printed))
+    pairs, on_other_data, of_paper = (compare(claim.statements, groups, metrics) for groups in (own, other, printed))
     comparisons = [pair for pair in pairs if pair is not None]
     return JudgedClaim(
         claim,
@@ -147,60 +163,80 @@ def judge(
     )
 
 
-def _all_comparisons(claim: Claim, groups: Groups, metrics: Mapping[str, Metric]) -> list[ClaimComparison | None]:
+def compare(
+    statements: Sequence[Statement], groups: Groups, metrics: Mapping[str, Metric]
+) -> list[ClaimComparison | None]:
+    """Return the comparisons of statements, and None for pairs of times that are not comparable."""
     return [
-        pair
+        _comparison(statement, dataset[1], pair, metrics)
         for dataset in groups
-        for statement in claim.statements
+        for statement in statements
         if statement.datasets is None or dataset[0] in statement.datasets
-        for pair in _comparisons(statement, dataset, groups, metrics)
+        for pair in pairs(statement, dataset, groups, metrics)
     ]
 
 
-def _comparisons(
+class Pair(NamedTuple):
+    """Two results that a statement compares; `right` is None for a constant."""
+
+    left: Method
+    ours: Entry
+    name: str
+    right: Method | None
+    theirs: Entry
+
+
+def pairs(
     statement: Statement, dataset: tuple[str, str], groups: Groups, metrics: Mapping[str, Metric]
-) -> Iterator[ClaimComparison | None]:
-    """Yield the comparisons of a statement, and None for pairs of times that are not comparable."""
+) -> Iterator[Pair]:
+    """Yield the pairs of results on a data set that a statement compares."""
+    other = statement.than_metric or statement.metric
+    for left in select(statement.of, groups[dataset]):
+        rights: list[tuple[str, Method | None, Entry]] = [
+            (name, right, right.entries[other])
+            for name, right in right_hand_methods(statement, left, dataset, groups, metrics)
+        ]
+        if statement.value is not None:
+            rights = [("", None, constant(statement.value))]
+        for name, right, theirs in rights:
+            pair = Pair(left, left.entries[statement.metric], name, right, theirs)
+            if _number(pair.ours, statement) is not None and _number(theirs, statement) is not None:
+                yield pair
+
+
+def _comparison(statement: Statement, label: str, pair: Pair, metrics: Mapping[str, Metric]) -> ClaimComparison | None:
+    """Compare two results; return None if they are times that are not comparable."""
+    left, ours, name, right, theirs = pair
     metric, other = metrics[statement.metric], metrics[statement.than_metric or statement.metric]
     are_times = {metric.name, other.name} <= TIMES
-    title = " and ".join(dict.fromkeys([metric.title, other.title]))
+    if are_times and right is not None and not left.conditions.alike(right.conditions):
+        return None
+    low, high = interval(statement, ours, theirs, metric)
+    if are_times:  # a fit that a time limit ended would have taken longer
+        low, high = -inf if right is not None and right.timed_out else low, inf if left.timed_out else high
     relation = str(statement.relation)
     if statement.within:
         points = " points" if metric.unit == "percent" else _unit(metric)
         relation += f", within {statement.within * UNITS[metric.unit].scale:g}{points}"
-    for left in select(statement.of, groups[dataset]):
-        rights: list[tuple[str, Entry, Method | None]] = [
-            (name, right.entries[other.name], right)
-            for name, right in right_hand_methods(statement, left, dataset, groups, metrics)
-        ]
-        if statement.value is not None:
-            rights = [("", Entry(1, statement.value, None), None)]
-        for name, entry, right in rights:
-            ours, theirs = _number(left.entries[metric.name], statement), _number(entry, statement)
-            if ours is None or theirs is None:
-                continue
-            if are_times and right is not None and not left.conditions.alike(right.conditions):
-                yield None
-                continue
-            holds = _is_true(statement, ours, theirs * statement.times)
-            factor = "" if statement.times == 1 else f"{statement.times:g} times "
-            left_text = f"{line_label(left)} {_text(ours, metric, statement)}"
-            right_text = f"{factor}{name} {_text(theirs, other, statement)}".strip()
-            yield ClaimComparison(dataset[1], left_text, right_text, holds, title, relation)
-
-
-def _is_true(statement: Statement, left: float, right: float) -> bool:
-    if statement.relation == "equal to":
-        return abs(left - right) <= statement.within * (1 + 1e-9)
-    compare, sign = RELATIONS[statement.relation]
-    return bool(compare(left, right + sign * statement.within))
+    factor = "" if statement.times == 1 else f"{statement.times:g} times "
+    return ClaimComparison(
+        label,
+        f"{line_label(left)} {_text(ours, metric, statement)}",
+        f"{factor}{name} {_text(theirs, other, statement)}".strip(),
+        outcome(statement, (low, high)),
+        " and ".join(dict.fromkeys([metric.title, other.title])),
+        relation,
+    )
 
 
 def _number(entry: Entry, statement: Statement) -> float | None:
-    return entry.std if statement.spread and entry.n > 1 else entry.mean
+    return entry.std if statement.spread and entry.n else entry.mean
 
 
-def _text(value: float, metric: Metric, statement: Statement) -> str:
+def _text(entry: Entry, metric: Metric, statement: Statement) -> str:
+    value = _number(entry, statement)
+    if value == inf:
+        return "never"
     return f"{'±' if statement.spread else ''}{number(value, None, metric)}{_unit(metric)}"
 
 

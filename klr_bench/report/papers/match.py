@@ -16,10 +16,10 @@ from klr_bench.metrics.labels import METRICS
 from klr_bench.metrics.metric import Metric
 from klr_bench.report.load import was_run
 from klr_bench.report.manifest import Column
-from klr_bench.report.measured import Entry, Measured, MeasuredDataset, Method
+from klr_bench.report.measured import Entry, Machine, Measured, MeasuredDataset, Method
 from klr_bench.report.papers.model import Calibration, Paper, Printed
 from klr_bench.report.papers.reading import paper_files, read_lines, read_paper
-from klr_bench.report.papers.verdicts import NotCompared, Verdict, verdict_of
+from klr_bench.report.papers.verdicts import AGREE, Kind, NotCompared, Others, Verdict, verdict_of
 from klr_bench.results.variants import Variant, to_number
 
 
@@ -34,6 +34,10 @@ class Match:
     experiment: str = ""
     dataset: str = ""
     """The data set of the measured value."""
+    dataset_label: str = ""
+    """The display name of this data set."""
+    machine: Machine | None = None
+    """The machine on which most fits of the experiment ran."""
     column: Column | None = None
     """The algorithm and variant, or None for a property of the data set such as its size."""
     entry: Entry | None = None
@@ -48,6 +52,27 @@ class Match:
     """The setting that was chosen because it leads to the published number, if the number is compared."""
     uncalibrated: Entry | None = None
     """The measured mean and standard deviation without the calibrated setting."""
+    kind: Kind = Kind.RESULT
+    others: Others | None = None
+    """How many other methods of the table agree with the published number, if it is compared with a method."""
+    has_inferred_spread: bool = False
+    spread_agrees: bool | None = None
+    """True if the published standard deviation is compatible with the measured one; None if they are not compared."""
+
+    @property
+    def agrees(self) -> bool:
+        """True if the published number agrees with the measured one."""
+        return self.verdict in AGREE
+
+    @property
+    def has_power(self) -> bool:
+        """True if the numbers agree, but the published one does not agree with most other methods."""
+        return self.agrees and self.others is not None and 2 * self.others.agreeing < self.others.compared
+
+    @property
+    def is_weak(self) -> bool:
+        """True if the numbers agree without power."""
+        return self.agrees and self.others is not None and not self.has_power
 
     @property
     def is_calibrated(self) -> bool:
@@ -149,8 +174,17 @@ def match(source: Source, measured: Measured) -> list[Match]:
             pairs += [(line, method.column, method.entries[metric]) for metric, line in printed.items()]
         for line, column, entry in pairs:
             if entry is not None:
-                found = Match(line, experiment=measured.name, dataset=dataset.name, column=column, entry=entry)
-                judged = source.with_verdict(replace(found, stand_in=stand_in))
+                found = Match(
+                    line,
+                    experiment=measured.name,
+                    dataset=dataset.name,
+                    dataset_label=dataset.label,
+                    machine=measured.machine,
+                    column=column,
+                    entry=entry,
+                    stand_in=stand_in,
+                )
+                judged = source.with_verdict(found)
                 matches.append(judged if judged.not_compared else _with_calibration(judged, source.paper, dataset))
     return matches
 
@@ -212,13 +246,14 @@ def best_matches(lines: Iterable[Printed], values: Parameters) -> dict[str, Prin
 def matches_by_method(
     sources: Sequence[Source],
     measured: Measured,
-    compared: Mapping[str, Collection[tuple[str, str, Column | None, str]] | None],
+    compared: Mapping[str, Mapping[tuple[str, str, Column | None, str], Match] | None],
 ) -> dict[tuple[str, Column], dict[str, Match]]:
     """Return the published counterparts of measured values by data set, method and metric.
 
     If several papers publish a value, the first one is used; within a paper, the number with the most parameters.
-    `compared` has, by paper, the values that the paper's page compares, or None for all: the others have no verdict,
-    because the number has that of another method or experiment.
+    `compared` has, by paper, the matches of the paper's page by table, data set, method and metric, or None for a
+    paper without such a page: the other values have no verdict, because the number has that of another method or
+    experiment.
     """
     matches: dict[tuple[str, Column], dict[str, Match]] = {}
     for source in sources:
@@ -227,7 +262,7 @@ def matches_by_method(
             if one.column is None:
                 continue
             row = one.printed.table, one.dataset, one.column, one.printed.metric
-            judged = one if one.not_compared or rows is None or row in rows else one.without_verdict()
+            judged = one if one.not_compared or rows is None else rows.get(row) or one.without_verdict()
             matches.setdefault((one.dataset, one.column), {}).setdefault(one.printed.metric, judged)
     return matches
 

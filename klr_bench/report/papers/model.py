@@ -30,6 +30,8 @@ SCALES = {
     **{"s": Decimal(1), "min": Decimal(60), "": Decimal(1)},
 }
 """The factor that converts a printed unit to the unit of records.csv."""
+PUBLISHED, BENCHMARK = "published", "benchmark"
+"""Names used in place of an experiment: for numbers that the paper prints, and for results of scripts/benchmark."""
 NUMBER = r"[0-9]{1,30}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,2})?"
 
 
@@ -73,7 +75,15 @@ class Printed(Model):
     @property
     def half_unit(self) -> float:
         """Half a unit in the last printed digit of the mean, which is the largest rounding error."""
-        exponent = int(Decimal(self.mean).as_tuple().exponent)
+        return self._half_unit(self.mean)
+
+    @property
+    def spread_half_unit(self) -> float:
+        """Half a unit in the last printed digit of the standard deviation, or 0 without one."""
+        return self._half_unit(self.std) if self.std else 0.0
+
+    def _half_unit(self, text: str) -> float:
+        exponent = int(Decimal(text).as_tuple().exponent)
         return float(Decimal((0, (5,), exponent - 1)) * SCALES[self.unit])
 
 
@@ -134,7 +144,7 @@ class Columns(Model):
     experiments: ExperimentNames | None = None
     """Experiments of the claim to which the filter is limited; null: all.
 
-    A published number belongs to the experiments of its table.
+    A published number belongs to the experiments of its table, and to `published`.
     """
     params: dict[str, Values] = Field(default_factory=dict)
 
@@ -159,6 +169,8 @@ class Statement(Model):
     along: Words | None = None
     across: Words | None = None
     """Compare methods with those on the data sets where this metric is better, instead of on the same data set."""
+    nearest: Words | None = None
+    """Compare each method with only one method of each algorithm: the one whose mean of this metric is nearest."""
     same: list[Words] = Field(default_factory=list)
     times: Annotated[float, above(0)] = 1.0
     within: Annotated[float, Check("at least 0", lambda share: share >= 0)] = 0.0
@@ -174,11 +186,13 @@ class Claim(Model):
     where: Words
     experiments: list[FileName] = Field(default_factory=list)
     datasets: list[FileName] | None = None
+    any_data: bool = False
+    """True for a claim on any data, such as a theorem; else, only the data sets of tables.csv affect the verdict."""
     statements: list[Statement] = Field(default_factory=list)
     share: Annotated[float, Check("above 0, at most 1", lambda share: 0 < share <= 1)] = 1.0
     """The minimum share of comparisons that must hold, such as 0.5 for "in most cases"."""
     open: Sentence | None = None
-    """The reason why a claim without statements cannot be judged."""
+    """The reason why a claim cannot be judged, shown if there are no comparisons."""
     note: Sentence | None = None
     """A remark that is shown with the verdict."""
 
@@ -200,7 +214,18 @@ class PrintedTable(PrintedFigure):
     repeats: Annotated[int, between(1, 1_000_000)] | None = None
     """The number of runs behind a published mean, if the paper states it."""
     counterparts: dict[FileName, dict[str, Parameter]] = Field(default_factory=dict)
-    """Per algorithm, the parameter values (or lists of values) to use if a published number leaves them open."""
+    """Per algorithm, the parameter values (or lists of values) to use if a published number leaves them open.
+
+    They are calibrated (see `Calibration`), or named in `as_stated`.
+    """
+    as_stated: dict[FileName, Sentence] = Field(default_factory=dict)
+    """Per algorithm, where the paper states the values in `counterparts`."""
+
+    @property
+    def settings(self) -> list[str]:
+        """The parameters that the layout names, such as lam; numbers are next to equal ones."""
+        parts = [*self.layout.blocks, *self.layout.rows, *self.layout.columns]
+        return [part for part in parts if part not in PARTS]
 
     def is_counterpart(self, algorithm: str, variant: Parameters) -> bool:
         """Return True if the numbers of this table are compared with the given variant."""
@@ -227,8 +252,14 @@ class Paper(Model):
     tried: list[Cause] = Field(default_factory=list)
     """Attempts to explain differences that did not find the cause."""
     absent: list[Absent] = Field(default_factory=list)
+    inferred_spreads: list[Numbers] = Field(default_factory=list)
+    """Numbers whose standard deviation is not printed but was inferred from another one."""
     calibrated: list[Calibration] = Field(default_factory=list)
     claims: list[Claim] = Field(default_factory=list)
+
+    def has_inferred_spread(self, line: Printed) -> bool:
+        """Return True if the standard deviation of a number was inferred from another one."""
+        return line.spread is not None and any(numbers.holds(line) for numbers in self.inferred_spreads)
 
     def published_name(self, dataset: str) -> str:
         """Return the published data set that `dataset` replaces, or `dataset` itself."""
@@ -243,5 +274,5 @@ class Paper(Model):
         }
         parts |= {f"claim {number}": claim.experiments for number, claim in enumerate(self.claims, 1)}
         parts["a cause"] = [name for cause in (*self.causes, *self.tried) for name in cause.shown_by]
-        names = dict.fromkeys(name for experiments in parts.values() for name in experiments)
+        names = dict.fromkeys(name for experiments in parts.values() for name in experiments if name != BENCHMARK)
         return {name: [what for what, experiments in parts.items() if name in experiments] for name in names}

@@ -23,7 +23,7 @@ from klr_bench.files import read_regular
 from klr_bench.instantiate import TARGET
 from klr_bench.metrics.metric import Metric
 from klr_bench.parsing import check_choice, parse, refuse, refuse_unknown
-from klr_bench.report.papers.model import PARTS, Paper, Printed
+from klr_bench.report.papers.model import BENCHMARK, PARTS, PUBLISHED, Paper, Printed
 from klr_bench.yaml_file import read_yaml
 
 logger = logging.getLogger(__name__)
@@ -86,7 +86,8 @@ def read_paper(folder: Path, searched: Sequence[Path]) -> Paper:
         paper = parse(Paper, content)
         experiments, datasets = locations.names("experiment", searched), locations.names("dataset", searched)
         for key, value in paper.model_dump().items():
-            _check_names(value, key, {"experiments": experiments, "shown_by": experiments})
+            known = [*experiments, PUBLISHED, BENCHMARK] if key == "claims" else experiments
+            _check_names(value, key, {"experiments": known, "shown_by": experiments})
         for ours, theirs in paper.stand_ins.items():
             check_choice("stand_ins", ours, datasets)
             check_choice(f"stand_ins.{ours}", theirs, datasets)
@@ -98,7 +99,13 @@ def check_numbers(paper: Paper, lines: Sequence[Printed], metrics: Mapping[str, 
     algorithms = locations.names("algorithm", locations.folders())
     content = paper.model_dump()
     directed = [name for name, metric in metrics.items() if metric.better]
-    known_names = {"metric": metrics, "than_metric": metrics, "across": directed, "algorithms": algorithms}
+    known_names = {
+        "metric": metrics,
+        "than_metric": metrics,
+        "across": directed,
+        "nearest": metrics,
+        "algorithms": algorithms,
+    }
     _check_names(content["claims"], "claims", known_names)
     for number, table in paper.tables.items():
         of_table = [line for line in lines if line.table == number]
@@ -107,6 +114,18 @@ def check_numbers(paper: Paper, lines: Sequence[Printed], metrics: Mapping[str, 
         _check_names(content["tables"][number]["layout"], f"tables.{number}.layout", known)
         for algorithm in table.counterparts:
             check_choice(f"tables.{number}.counterparts", algorithm, {line.algorithm for line in of_table})
+            lines_of = [line for line in of_table if line.algorithm == algorithm]
+            marked = any(one.numbers.holds(line) for one in paper.calibrated for line in lines_of)
+            if not marked and algorithm not in table.as_stated:
+                where = f"tables.{number}.counterparts.{algorithm}"
+                refuse(
+                    where,
+                    "values in `calibrated`, or stated by the paper, in `as_stated`",
+                    table.counterparts[algorithm],
+                )
+    for place, numbers in enumerate(paper.inferred_spreads):
+        if not any(numbers.holds(line) and line.std for line in lines):
+            refuse(f"inferred_spreads[{place}]", "numbers with a standard deviation", numbers.model_dump())
     for kind in ("causes", "tried", "absent"):
         for place, one in enumerate(getattr(paper, kind)):
             if not any(one.numbers.holds(line) for line in lines):

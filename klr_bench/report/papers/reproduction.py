@@ -15,9 +15,12 @@ from klr_bench.report.load import Results, read_results, was_run
 from klr_bench.report.manifest import Column, Manifest
 from klr_bench.report.measured import UNKNOWN as UNKNOWN_MACHINE
 from klr_bench.report.measured import Measured, conditions_of, measure
+from klr_bench.report.papers.benchmark import LOOPS, Benchmark
 from klr_bench.report.papers.candidates import published_methods
-from klr_bench.report.papers.claims import JudgedClaim, judge
+from klr_bench.report.papers.claims import HasDatasets, JudgedClaim, judge
+from klr_bench.report.papers.evidence import with_evidence
 from klr_bench.report.papers.match import Match, Source, match
+from klr_bench.report.papers.model import BENCHMARK
 from klr_bench.report.papers.reading import check_numbers, find_papers, read_lines, read_paper
 
 UNKNOWN = "not known"
@@ -69,17 +72,22 @@ class Reproduction:
             for one in match(source, self.measured[experiment]):
                 if one.mean is not None and (one.column is None or table.is_counterpart(*one.column)):
                     matches.setdefault(id(one.printed), []).append(one)
-        return [
+        chosen = [
             min(matches.get(id(line)) or [source.with_verdict(Match(line))], key=lambda one: one.stand_in)
             for line in source.selected_numbers
         ]
+        return with_evidence(chosen, self.paper, table, METRICS)
 
     @cached_property
     def claims(self) -> list[JudgedClaim]:
         """The claims of the paper, with their verdicts."""
         own_data = {line.dataset for line in self.lines} - {*self.paper.stand_ins} if self.lines else None
+        loops = self._results_dir / LOOPS
+        results: dict[str, HasDatasets] = dict(self.measured)
+        if loops.is_file():
+            results[BENCHMARK] = Benchmark(loops)
         return [
-            judge(claim, self.measured, METRICS, published_methods(claim, self.paper, self.lines), own_data)
+            judge(claim, results, METRICS, published_methods(claim, self.paper, self.lines), own_data)
             for claim in self.paper.claims
         ]
 
@@ -110,8 +118,8 @@ class Reproduction:
         return [name for name in self.results if not named or name in named]
 
 
-def compared_rows(source: Source, experiment: str) -> set[tuple[str, str, Column | None, str]] | None:
-    """Return the (table, data set, method, metric) of each result compared with a paper.
+def compared_rows(source: Source, experiment: str) -> dict[tuple[str, str, Column | None, str], Match] | None:
+    """Return a paper's numbers for an experiment, by table, data set, method and metric.
 
     Returns None if the paper is not compared with these results, as for a run with another name.
     """
@@ -121,7 +129,7 @@ def compared_rows(source: Source, experiment: str) -> set[tuple[str, str, Column
     folder = find_papers(source.name)[source.name]
     reproduction = Reproduction(source.name, folder, source.results_dir, only=named)
     return {
-        (number, one.dataset, one.column, one.printed.metric)
+        (number, one.dataset, one.column, one.printed.metric): one
         for number in source.tables
         for one in reproduction.matches_by_table[number]
         if one.experiment == experiment

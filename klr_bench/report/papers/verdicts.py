@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+from scipy.special import stdtrit
 
 from klr_bench.metrics.metric import Metric
 from klr_bench.report.measured import Entry
@@ -36,29 +37,35 @@ class NotCompared(Enum):
     NOT_RUN = "not run"
 
 
-CALIBRATED = "calibrated"
-SCOREBOARD = ("numbers", *(verdict.value for verdict in Verdict), CALIBRATED)
-"""The columns of the scoreboard."""
+class Kind(Enum):
+    """What a published number is; only results are in the headline."""
+
+    RESULT = "results"
+    FACT = "facts"
+    IDENTITY = "identities"
+    DUPLICATE = "duplicates"
+
+
+class Others(NamedTuple):
+    """Number of other methods in a table, and of those that a published number agrees with."""
+
+    agreeing: int
+    compared: int
+
+
+AGREE = (Verdict.EXACT, Verdict.STATISTICAL)
 CALIBRATED_MARK = "§"
+WEAK_MARK = "°"
 MARKS = {Verdict.STATISTICAL: "~", Verdict.UNEXPLAINED: "*"}
 """Marks printed after a number; an explained difference is marked by the index of its cause."""
 BY_SIGN = {sign: verdict for verdict, sign in MARKS.items()} | {"]": Verdict.EXPLAINED}
 """Verdict on a printed number, by the last character of its mark."""
 POINT, SHARE = 0.01, 0.04
-"""Differences that agree statistically with a number printed without a spread: absolute and relative."""
+"""Absolute and relative differences that agree statistically where neither side has a spread."""
+LEVEL = 0.05
+"""Level of the tests of means without a published spread, and of standard deviations."""
 RELATIVE = ("nonzero_fraction", "n_iter_ratio")
 """Percentages that are compared relatively, because a point is a large difference for a small share."""
-MEANINGS = {
-    Verdict.EXACT.value: "the measured mean differs from the published one by at most half a unit of its last digit",
-    Verdict.STATISTICAL.value: "the difference is at most two published standard deviations or two standard errors; if "
-    "the paper prints no spread, at most one point for accuracies and error rates, or 4 % of other numbers",
-    Verdict.EXPLAINED.value: "a larger difference, and an experiment demonstrates the cause",
-    Verdict.UNEXPLAINED.value: "a larger difference without a known cause",
-    Verdict.NOT_COMPARED.value: "training times, results on other data, and numbers without a measured counterpart",
-    CALIBRATED: "compared numbers, marked by §, for which a setting that the paper does not state was chosen to agree "
-    "with them",
-}
-"""Definitions of verdicts and of calibrated numbers."""
 
 
 def verdict_of(entry: Entry, printed: Printed, metric: Metric | None, printed_repeats: int | None) -> Verdict:
@@ -81,11 +88,18 @@ def tolerance(entry: Entry, printed: Printed, printed_repeats: int | None) -> fl
     With a published standard deviation s' over n' repeats it is 2 max(s', sqrt(s^2 / n + s'^2 / n')), where s is the
     standard deviation over the n measured repeats, or s' if there is only one. A published 0.0 counts as half a unit
     of its last digit.
+
+    Without it, the published number is regarded as the mean of n' repeats (one if the paper does not say) that vary
+    like ours: t s sqrt(1 / n' + 1 / n) plus half a unit of the last digit, with the 97.5 % quantile t of Student's
+    distribution with n - 1 degrees of freedom.  With a single measured repeat, a fixed difference is accepted.
     """
     if printed.spread is not None:
         spread = printed.spread or printed.half_unit
         measured_spread = spread if entry.std is None else entry.std
         return 2 * max(spread, math.sqrt(measured_spread**2 / max(entry.n, 1) + spread**2 / (printed_repeats or 1)))
+    if entry.std is not None:
+        quantile = float(stdtrit(entry.n - 1, 1 - LEVEL / 2))
+        return quantile * entry.std * math.sqrt(1 / (printed_repeats or 1) + 1 / entry.n) + printed.half_unit
     is_percentage = printed.unit in ("percent", "fraction") and printed.metric not in RELATIVE
     return POINT if is_percentage else SHARE * abs(printed.value)
 
@@ -98,31 +112,4 @@ def marks_of(causes: Iterable[Cause]) -> dict[str, str]:
 def mark_of(match: Match, causes: Mapping[str, str]) -> str:
     """Return the mark printed after a number; `causes` maps explanations to their marks."""
     mark = causes[match.reason] if match.verdict is Verdict.EXPLAINED else MARKS.get(match.verdict, "")
-    return (CALIBRATED_MARK if match.is_calibrated else "") + mark
-
-
-def mark_sentences(verdicts: Iterable[Verdict]) -> list[str]:
-    """Return sentences that explain the marks of the given verdicts."""
-    verdicts = set(verdicts)
-    sentences = (
-        [f"~ {Verdict.STATISTICAL.value}: {MEANINGS[Verdict.STATISTICAL.value]}."]
-        if Verdict.STATISTICAL in verdicts
-        else []
-    )
-    if verdicts & {Verdict.UNEXPLAINED, Verdict.EXPLAINED}:
-        sentences.append("* differs, unexplained; [1] differs, with the cause below.")
-    return sentences
-
-
-def counts(matches: Sequence[Match]) -> dict[str, int]:
-    """Return one row of the scoreboard, keyed by column."""
-    verdicts = Counter(one.verdict.value for one in matches)
-    by_verdict = {verdict.value: verdicts[verdict.value] for verdict in Verdict}
-    return {"numbers": len(matches)} | by_verdict | {CALIBRATED: sum(one.is_calibrated for one in matches)}
-
-
-def not_compared_sentence(matches: Iterable[Match]) -> str:
-    """Return a sentence on why numbers are not compared, or "" if all are compared."""
-    reasons = Counter(one.not_compared for one in matches if one.not_compared)
-    parts = [f"{reasons[reason]:,} {reason.value}" for reason in NotCompared if reasons[reason]]
-    return f"Not compared: {', '.join(parts)}." if parts else ""
+    return (CALIBRATED_MARK if match.is_calibrated else "") + mark + (WEAK_MARK if match.is_weak else "")

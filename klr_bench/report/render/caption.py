@@ -6,7 +6,8 @@ from klr_bench.metrics.labels import METRICS
 from klr_bench.report.labels import join_names, line_label
 from klr_bench.report.measured import BUSY, TIMES, UNKNOWN, Machine
 from klr_bench.report.paper_tables import calibration_sentences
-from klr_bench.report.papers.verdicts import NotCompared, mark_sentences
+from klr_bench.report.papers.scoreboard import mark_sentences
+from klr_bench.report.papers.verdicts import NotCompared
 from klr_bench.report.render.document import ALIKE, BEST
 from klr_bench.report.significance import LEVEL, MOST_DEVIATIONS
 from klr_bench.report.table import Block, Table
@@ -23,10 +24,16 @@ SENTENCES = {
     "settled_s": "Time to final accuracy: seconds of training after which the test accuracy stays at most 0.5 "
     "percentage points below its final value, for fits that ended before the time limit.",
     "late_gain": "Late gain: the final test accuracy minus that at the last checkpoint in the first half of the fit.",
+    "early_gain": "Early gain: the test accuracy at the last checkpoint in the first half of the fit minus that at the "
+    "first checkpoint.",
+    "near_optimal_s": "Time to 1 % above the smallest objective of all fits with the same data set, repeat and lambda.",
     "first_nonzero": "Initially non-zero: the share of non-zero coefficients at the first checkpoint.",
     "mean_nonzero": "Non-zero on average: the mean share of non-zero coefficients over the checkpoints.",
     "prototype_shift": "Prototype shift: the root mean square distance by which the prototypes move from one "
     "checkpoint to the next, divided by the root mean square distance of the training rows from their mean.",
+    "coefficient_shift": "Coefficient shift: the same for the coefficients, divided by their root mean square.",
+    "loss_over_bound": "Loss / bound: the largest ratio of the cumulative loss to its bound, over the checkpoints.",
+    "support_over_bound": "Support vectors / bound: the largest ratio of the two, over the checkpoints.",
     "setup_time_s": "Before the pass: the training time minus the time of the pass over the examples.",
 }
 """Explanations of metrics, by name."""
@@ -91,7 +98,7 @@ def _sources(table: Table, *, is_compared: bool) -> list[str]:
         f"[{place}] {cause.because} Shown by {', '.join(cause.shown_by)}."
         for place, cause in enumerate(table.causes, 1)
     ]
-    marks = mark_sentences(match.verdict for match in table.compared_matches)
+    marks = mark_sentences(table.compared_matches)
     others = [
         line_label(line)
         for block in table.blocks

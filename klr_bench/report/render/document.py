@@ -22,7 +22,7 @@ TEX_CHARACTER, TEX_LABEL = 4.9, 22
 TEX_ESCAPES = str.maketrans(
     {
         **{character: f"\\{character}" for character in "&%$#_{}"},
-        **{"†": r"$^\dagger$", "‡": r"$^\ddagger$"},
+        **{"°": r"$^\circ$", "†": r"$^\dagger$", "‡": r"$^\ddagger$"},
         **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$"},
         **{"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"},
         **{'"': r"\textquotedbl{}", "`": r"\textasciigrave{}"},

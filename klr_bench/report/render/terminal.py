@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from klr_bench.console import is_unlimited
-from klr_bench.report.papers.verdicts import BY_SIGN, Verdict
+from klr_bench.report.papers.verdicts import BY_SIGN, WEAK_MARK, Verdict
 from klr_bench.report.render.document import ALIKE, BEST, SEPARATOR, Document, Grid, fitting
 
 if TYPE_CHECKING:
@@ -15,13 +15,15 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
     from rich.text import Text
 
-PLAIN = {"±": "+-", BEST: "^", ALIKE: "="}
+PLAIN = {"±": "+-", BEST: "^", ALIKE: "=", WEAK_MARK: "o"}
 """Replacements for characters that the encoding of the console lacks."""
 COLORS = {
     **{Verdict.EXACT: "green", Verdict.STATISTICAL: "cyan", Verdict.EXPLAINED: "yellow"},
     **{Verdict.UNEXPLAINED: "bold red", Verdict.NOT_COMPARED: "dim"},
 }
-STYLES = {BEST: "bold", ALIKE: "underline"} | {sign: COLORS[verdict] for sign, verdict in BY_SIGN.items()}
+STYLES = {BEST: "bold", ALIKE: "underline", WEAK_MARK: "dim cyan"} | {
+    sign: COLORS[verdict] for sign, verdict in BY_SIGN.items()
+}
 """Styles of values, by their last character, the mark of the best or of a verdict."""
 HEADS = {verdict.value: color for verdict, color in COLORS.items()}
 """Additional styles of the headings of a scoreboard."""

@@ -13,10 +13,10 @@ from scipy.optimize import nnls
 from scipy.special import expit
 from sklearn.base import clone
 
-from klr_bench.estimators.budget import projecting, projection
+from klr_bench.estimators.budget import duol, projecting, projection
 from klr_bench.estimators.budget.bogd import removal_scale, removal_weight
 from klr_bench.estimators.core.vectors import CHUNK, first_of_largest
-from klr_bench.estimators.online import duol, strategies
+from klr_bench.estimators.online import strategies
 from tests.cover import cover
 from tests.estimators import one_pass
 from tests.estimators.samples import ALL_KERNELS, KERNELS, LAYOUTS, draws, laid_out, small, suited, toy

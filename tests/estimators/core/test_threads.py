@@ -11,7 +11,7 @@ from sklearn.base import clone
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from klr_bench import OSKL, BudgetOSKL, DualCDKLR, KernelOGD, NonConservativeKLR, PrimalCDKLR, fit_many
-from klr_bench.estimators.core import expansion
+from klr_bench.estimators.core import expansion, operand_base
 from klr_bench.estimators.core.threads import parallel_map, single_threaded_blas
 from tests.estimators.online.cases import toy as toy_of_many
 from tests.estimators.samples import LAYOUTS, laid_out, suited, toy
@@ -94,7 +94,7 @@ def learners(n_jobs):
     "layout", [pytest.param(one, marks=[pytest.mark.exhaustive] if "index" in one else []) for one in LAYOUTS]
 )
 def test_results_do_not_depend_on_the_number_of_threads(layout, dtype, monkeypatch):
-    monkeypatch.setattr(expansion, "TILE", 33)
+    monkeypatch.setattr(operand_base, "TILE", 33)
     monkeypatch.setattr(expansion, "COLUMNS", 50)
     monkeypatch.setattr(expansion, "WORTH_THREADS", 0)
     X, y = toy(n=600)

@@ -17,7 +17,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 import klr_bench
 from klr_bench import fit_many
-from klr_bench.estimators.core import expansion
+from klr_bench.estimators.core import operand_base
 from klr_bench.estimators.online import engine
 from tests.cover import cover
 from tests.estimators.one_pass import OSKL, AuxiliaryKLR, Forgetron, KernelPegasos, KernelPerceptron, NonConservativeKLR
@@ -60,7 +60,7 @@ DTYPES = ["float64", "float32"]
 @cover(2, 3, case=list(ALL), kernel=ALL_KERNELS, layout=LAYOUTS, block=[1, 7, 256], average=[False, True], dtype=DTYPES)
 def test_equals_the_reference(case, kernel, layout, block, average, dtype, monkeypatch):
     monkeypatch.setattr(engine, "BLOCK", block)
-    monkeypatch.setattr(expansion, "TILE", 33)
+    monkeypatch.setattr(operand_base, "TILE", 33)
     X, y = toy_of_many(n=120) if case in SOFTMAX else toy(n=150)
     X = laid_out(suited(X.astype(dtype), layout), layout, monkeypatch)
     learner = clone(ALL[case]).set_params(**kernel, average=average, random_state=0).fit(X, y)

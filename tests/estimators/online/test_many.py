@@ -9,9 +9,9 @@ from scipy.special import expit, softmax
 from sklearn.base import clone
 
 from klr_bench import fit_many
+from klr_bench.estimators.online.classifier import OnlineClassifier
 from klr_bench.estimators.online.many import SharedFit
 from klr_bench.estimators.online.oskl import sampled_direction_step
-from klr_bench.estimators.online.softmax import SoftmaxKernelClassifier
 from klr_bench.metrics.quality import measure
 from tests.estimators.one_pass import OSKL, AuxiliaryKLR, MarginKLR, NonConservativeKLR
 from tests.estimators.online.cases import CASES
@@ -127,7 +127,7 @@ def test_learners_must_share_the_kernel():
         fit_many([OSKL(), NonConservativeKLR(eta=-1.0)], X, y)
 
 
-LOGISTIC = [case for case in CASES if isinstance(CASES[case], SoftmaxKernelClassifier) and CASES[case]._is_logistic()]
+LOGISTIC = [case for case in CASES if CASES[case]._learns_softmax and CASES[case]._is_logistic()]
 SOFTMAX_LEARNERS = [NonConservativeKLR(R=3.0), MarginKLR(eta=1.5), AuxiliaryKLR(aux_gamma=3.0), OSKL(G=1.5)]
 
 
@@ -139,12 +139,12 @@ def test_two_classes_equal_the_binary_learner(case, kernel, average, monkeypatch
     X, y = toy(n=600, empty_rows=False)
     binary = clone(learner).fit(X, y)
     probabilities = binary.predict_proba(X)
-    monkeypatch.setattr(SoftmaxKernelClassifier, "_has_many", lambda self: True)
+    monkeypatch.setattr(OnlineClassifier, "_has_many", lambda self: True)
     learner.fit(X, y)
     np.testing.assert_array_equal(learner.support_vectors_, binary.support_vectors_)
     np.testing.assert_allclose(learner.dual_coef_, np.outer([-0.5, 0.5], binary.dual_coef_), rtol=1e-9, atol=1e-280)
     assert (learner.n_mistakes_, learner.t_) == (binary.n_mistakes_, binary.t_)
-    np.testing.assert_allclose(learner._state.scalars[0, 2], binary._state.scalars[0, 2], rtol=1e-9)
+    np.testing.assert_allclose(learner._state.functions["squared"], binary._state.functions["squared"][0], rtol=1e-9)
     np.testing.assert_allclose(learner.predict_proba(X), probabilities, rtol=1e-9)
 
 

@@ -132,7 +132,7 @@ def test_attributes_are_those_after_the_last_row():
     np.testing.assert_array_equal(learner.dual_coef_, average)
     one_by_one(learner, X, y, 60, 61).partial_fit(X[61:62], y[61:62])
     assert learner.t_ == 62
-    np.testing.assert_array_equal(learner.dual_coef_, learner._state.coefficients(0, average=False))
+    np.testing.assert_array_equal(learner.dual_coef_, learner._state.coefficients(average=False)[0])
 
 
 @pytest.mark.parametrize("cls", [OSKL, BudgetOSKL])

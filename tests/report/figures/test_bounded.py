@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from klr_bench.estimators.online import bounds
+from klr_bench.report.bounded import DELTA, Bounded, bound_ratios, bounded, bounds_of
 from klr_bench.report.figures import Inputs, draw_all, find
-from klr_bench.report.figures.bound_examples import DELTA, TRIVIAL, Bounded, bounded, bounds_of
+from klr_bench.report.figures.bound_examples import TRIVIAL
 from klr_bench.results.record import CellFile
 from tests.report.figures import made
 
@@ -127,3 +128,16 @@ def test_without_a_comparator_support_vectors_are_drawn(tmp_path: Path) -> None:
     oskl = curves_of(inputs)["oskl"]
     assert (has(oskl, "regret"), has(oskl, "support_bound")) == (False, True)
     assert set(draw_all(inputs, ["bound_examples"]).files) == {"bound_examples.png", "bound_examples.svg"}
+
+
+def test_the_ratio_to_a_bound_is_the_largest_over_the_checkpoints(learners: Inputs) -> None:
+    ratios = bound_ratios(learners.traces, learners.records)
+    keys = learners.records.set_index("algorithm")["key"]
+    for algorithm, (curve, _) in curves_of(learners).items():
+        loss_over_bound = (curve["own"] / (curve["regret_bound"] + curve["loss"])).max()
+        assert ratios.loc[keys[algorithm], "loss_over_bound"] == pytest.approx(loss_over_bound)
+        support_over_bound = (curve["n_support"] / curve["support_bound"]).max()
+        found = ratios.loc[keys[algorithm], "support_over_bound"]
+        assert found == pytest.approx(support_over_bound, nan_ok=True)
+    alone = learners.records[learners.records["algorithm"] != "hindsight"]
+    assert bound_ratios(learners.traces, alone).empty

@@ -175,7 +175,10 @@ def test_the_tolerance_depends_on_spreads_and_without_one_on_the_kind_of_number(
         (Entry(4, 0.9, 0.02), "0.4", 4, 0.0204),  # 2 sqrt(0.02^2 / 4 + 0.004^2 / 4)
         (Entry(4, 0.9, 0.01), "1.0", 4, 0.02),  # two published standard deviations
         (Entry(1, 0.9, None), "1.0", None, 0.02828),  # one run on either side
-        (Entry(4, 0.9, 0.5), "", 4, 0.01),  # without a published spread ours does not count
+        (Entry(4, 0.9, 0.02), "", None, 0.07166),  # the next of our runs: 3.182 * 0.02 * sqrt(5 / 4) + 0.0005
+        (Entry(4, 0.9, 0.02), "", 4, 0.04551),  # the mean of four more runs: 3.182 * 0.02 * sqrt(1 / 2) + 0.0005
+        (Entry(4, 0.9, 0.0), "", None, 0.0005),  # without variation, only rounding counts
+        (Entry(1, 0.9, None), "", 4, 0.01),  # no spread on either side
     ):
         assert tolerance(entry, printed("90.0", std), repeats) == pytest.approx(expected, abs=1e-5)
     for number, allowed in (
@@ -184,7 +187,7 @@ def test_the_tolerance_depends_on_spreads_and_without_one_on_the_kind_of_number(
         (printed("3000", unit="count", metric="n_iter"), 120.0),
         (printed("1.5", metric="accuracy_gain"), 0.01),
     ):
-        assert tolerance(Entry(5, 0.0, 0.1), number, None) == pytest.approx(allowed)
+        assert tolerance(Entry(1, 0.0, None), number, None) == pytest.approx(allowed)
 
 
 def test_a_set_of_numbers() -> None:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import KW_ONLY
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numba import float64, int64
 
+from klr_bench.estimators.budget.base import MANY, BudgetClassifier, Unlimited
 from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.kernels import ANY_KERNEL, kernel_of, rows_of
 from klr_bench.estimators.core.operands import nonnegative_diagonal, operands_of
-from klr_bench.estimators.core.parameters import POSITIVE, SHARE, estimator, parameter
+from klr_bench.estimators.core.parameters import POSITIVE, SHARE, estimator, fixed, parameter
 from klr_bench.estimators.core.rows import Growing, enlarged, growing_like, stacked
 from klr_bench.estimators.core.vectors import add_scaled, first_of_largest
-from klr_bench.estimators.online.one_vs_rest import OneVsRestKernelClassifier
 from klr_bench.estimators.online.state import LAST, MISTAKES, REFUSED, BlockState, T
 
 ROUNDING = 1e-9
@@ -146,7 +150,7 @@ class DoubleState(BlockState):
 
 
 @estimator
-class DUOL(OneVsRestKernelClassifier):
+class DUOL(BudgetClassifier):
     r"""Double updating online learning (DUOL), which can update two coefficients per step.
 
     At an example with y f(x) < 1, the support vector with the smallest w = y_i y k(x_i, x) is selected among those with
@@ -190,8 +194,13 @@ class DUOL(OneVsRestKernelClassifier):
 
     C: float = parameter(POSITIVE, default=1.0)
     rho: float = parameter(SHARE, default=0.1)
+    budget: int = fixed(MANY)
+    _: KW_ONLY
+    kernel: str | Callable[..., Any] = parameter(*ANY_KERNEL, default="rbf")
+
+    _described_by = Unlimited
 
     def _engine(self, X, weights):
-        engine = self._state or DoubleState(self._kernel(X, weights), self._rows(X))
+        engine = self._state or DoubleState(kernel_of(self, X, weights), rows_of(self, X))
         engine.parameters = self.C, self.rho
         return engine

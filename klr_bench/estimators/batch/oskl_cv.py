@@ -10,6 +10,7 @@ from sklearn.utils.metaestimators import _safe_split
 
 from klr_bench.estimators.core.cross_validation import GRID, KernelClassifierCV, log_losses
 from klr_bench.estimators.core.parameters import COUNT, estimator, parameter
+from klr_bench.estimators.online.classifier import OnlineClassifier
 from klr_bench.estimators.online.many import SharedFit
 from klr_bench.estimators.online.oskl import OSKL
 from klr_bench.estimators.online.passes import default_passes
@@ -76,13 +77,9 @@ class OSKLCV(KernelClassifierCV):
     _plain = OSKL
     _grids = {"etas": ("eta", (0.3, 0.9, 3.0)), "Gs": ("G", (1.0, 2.0, 4.0)), "Rs": ("R", (10.0, 1000.0))}  # noqa: RUF012
 
-    def _first_rows(self, X, y, sample_weight=None):
-        X, y, weights = super()._first_rows(X, y, sample_weight)
-        self._n_passes = self.n_epochs or default_passes(len(y))
-        return X, y, weights
-
     def _learner(self, **parameters):
-        return super()._learner(n_epochs=self._n_passes, **parameters)
+        n_epochs = self.n_epochs or default_passes(self._n_rows, OnlineClassifier._most_passes)
+        return super()._learner(n_epochs=n_epochs, **parameters)
 
     def _fold_losses(self, X, y, codes, weights, gamma, settings):
         def losses(train, valid):

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import KW_ONLY
+from typing import Any
 
-from klr_bench.estimators.core.parameters import POSITIVE, SHARE, estimator, parameter
-from klr_bench.estimators.online.one_vs_rest import OneVsRestKernelClassifier
+from klr_bench.estimators.budget.base import MANY, BudgetClassifier, Unlimited
+from klr_bench.estimators.core.kernels import ANY_KERNEL
+from klr_bench.estimators.core.parameters import POSITIVE, SHARE, estimator, fixed, parameter
 from klr_bench.estimators.online.state import Update
 from klr_bench.estimators.online.strategies import EVER, FIRST, SQUARED, N, decide, enter, shrink, strategy
 
@@ -29,7 +33,7 @@ def step_inside_the_ball(book, parameters):
 
 
 @estimator
-class ALMA(OneVsRestKernelClassifier):
+class ALMA(BudgetClassifier):
     r"""Approximate large margin algorithm (ALMA), an online learner with a large margin.
 
     This is ALMA_p of the paper with p = 2.  On separable data the margin of f reaches at least 1 - alpha times the
@@ -72,6 +76,11 @@ class ALMA(OneVsRestKernelClassifier):
     alpha: float = parameter(SHARE, default=0.9)
     B: float | None = parameter(POSITIVE, None, default=None)
     C: float | None = parameter(POSITIVE, None, default=None)
+    budget: int = fixed(MANY)
+    _: KW_ONLY
+    kernel: str | Callable[..., Any] = parameter(*ANY_KERNEL, default="rbf")
+
+    _described_by = Unlimited
 
     def _update(self):
         B = math.sqrt(8.0) / self.alpha if self.B is None else self.B

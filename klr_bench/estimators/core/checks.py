@@ -1,0 +1,191 @@
+"""Checks of all classifiers: rows, labels, weights of rows, and finite results."""
+
+from __future__ import annotations
+
+import time
+from functools import wraps
+from numbers import Number
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_array, check_non_negative, validate_data
+
+from klr_bench.estimators.core.rows import canonical, largest_of
+from klr_bench.estimators.core.threads import single_threaded_blas
+
+LEARNED = ("coef_", "dual_coef_", "intercept_", "prototypes_", "objective_")
+"""Fitted attributes that must be finite."""
+SQUARABLE = {np.dtype(np.float32): 1e18, np.dtype(np.float64): 1e150}
+"""Largest absolute value whose square does not overflow in each precision; that of its inverse does not underflow."""
+PAUSE_S = 1.0
+"""Seconds between two progress lines with verbose=1; with a larger value each call prints a line."""
+
+
+def checked_data(estimator, *data, **options):
+    """Validate X, or X and y, and sum duplicate entries of a CSR matrix X.
+
+    The error message has a hint for missing values and strings in X.
+    """
+    try:
+        validated = validate_data(estimator, *data, accept_sparse="csr", **options)
+    except ValueError as error:
+        if "X contains NaN" not in str(error) and "could not convert string" not in str(error):
+            raise
+        message = f"{error}\nklr_bench.TablePreparer converts tables with missing values and strings to numbers."
+        raise ValueError(message) from error
+    return canonical(validated) if len(data) == 1 else (canonical(validated[0]), *validated[1:])
+
+
+def checked_fit(method):
+    """Decorate a fit method to raise ValueError if a fitted attribute is not finite.
+
+    An error or Ctrl-C in `fit` leaves an unfitted estimator, and so does all but a refusal (ValueError or TypeError) in
+    `partial_fit`, because the learned state may be damaged.
+    """
+
+    @wraps(method)
+    def checked(self, *args, **kwargs):
+        try:
+            with single_threaded_blas(getattr(self, "n_jobs", None)):
+                result = method(self, *args, **kwargs)
+            refuse_not_finite(self)
+        except BaseException as error:
+            if method.__name__ == "fit" or not isinstance(error, (ValueError, TypeError)):
+                self._clear()
+            raise
+        return result
+
+    return checked
+
+
+def refuse_not_finite(estimator):
+    """Raise ValueError if a fitted attribute is not finite."""
+    for name in LEARNED:
+        value = getattr(estimator, name, None)
+        if value is not None and not np.isfinite(value.data if sp.issparse(value) else value).all():
+            why = "rows or parameters are too large for its precision; scale X, for example to [0, 1]"
+            message = f"{type(estimator).__name__}: {name} is not finite: {why}."
+            raise ValueError(message)
+
+
+def checked_decision(method):
+    """Decorate `decision_function` to raise ValueError if a decision value is not finite."""
+
+    @wraps(method)
+    def checked(self, X):
+        with single_threaded_blas(getattr(self, "n_jobs", None)):
+            values = method(self, X)
+        finite = np.isfinite(values)
+        if not finite.all():
+            row = np.flatnonzero(~finite.reshape(len(finite), -1).all(axis=1))[0]
+            message = f"{type(self).__name__}: f(x) is not finite at row {row} of X; scale X both here and in fit."
+            raise ValueError(message)
+        return values
+
+    return checked
+
+
+def distinct_labels(labels, name="y"):
+    """Return the distinct labels in sorted order.
+
+    Raises ValueError with their `name` if they are invalid.
+    """
+    labels = np.asarray(labels)
+    if labels.ndim != 1 or not len(labels):
+        message = f"{name}: expected a list of labels, got an array of shape {labels.shape}."
+        raise ValueError(message)
+    try:
+        if labels.dtype.kind not in "biu":  # booleans and integers are always class labels
+            check_classification_targets(labels)
+        return np.unique(labels)
+    except (TypeError, ValueError) as error:
+        kinds = ", ".join(sorted({type(label).__name__ for label in labels.tolist()}))
+        why = str(error).splitlines()[0].rstrip(".")
+        message = f"{name}: expected class labels (integers or strings), got values of type {kinds}: {why}."
+        raise ValueError(message) from error
+
+
+def verbose_callback(estimator, callback):
+    """Return a callback that prints the progress of a verbose fit and then calls `callback`."""
+    if not estimator.verbose:
+        return callback
+    begun = printed = time.monotonic()
+
+    def call(model, t):
+        nonlocal printed
+        now = time.monotonic()
+        if now - printed >= PAUSE_S or estimator.verbose > 1:
+            printed, values = now, model.progress()
+            names = ("n_support", "nonzero_fraction", "objective", "duality_gap")
+            text = "".join(f", {name} {values[name]:.4g}" for name in names if name in values)
+            print(f"[{type(model).__name__}] n_iter {model.n_iter_}, {now - begun:.1f} s{text}", flush=True)  # noqa: T201
+        return callback is not None and callback(model, t)
+
+    return call
+
+
+def row_weights(sample_weight, class_weight, y, classes):
+    """Return the sample weight of each row times its class weight.
+
+    Raises ValueError for weights that are negative, too large or too small to be squared, or of the wrong shape.
+    """
+    if sample_weight is None or isinstance(sample_weight, Number):
+        weights = np.full(len(y), 1.0 if sample_weight is None else sample_weight, dtype=np.float64)
+    else:
+        weights = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
+        weights = np.array(weights, order="C")  # compiled code accepts no other strides and no read-only array
+    if weights.shape != (len(y),):
+        message = f"sample_weight: expected an array of shape ({len(y)},), got shape {weights.shape}."
+        raise ValueError(message)
+    check_non_negative(weights, "`sample_weight`")
+    if class_weight is not None:
+        weights *= _weights_of_classes(class_weight, weights, y, classes)
+    limit = SQUARABLE[weights.dtype]
+    extreme = weights[(weights != 0) & ~((weights >= 1 / limit) & (weights <= limit))]
+    if len(extreme):
+        message = f"The weight of a row must be 0 or between {1 / limit:g} and {limit:g}, got {extreme[0]:g}."
+        raise ValueError(message)
+    return weights
+
+
+def _weights_of_classes(class_weight, weights, y, classes):
+    """Return the class weight of each row, for the sample weights of the rows."""
+    if isinstance(class_weight, str):  # "balanced"
+        totals = np.bincount(np.searchsorted(classes, y), weights, len(classes))
+        of_classes = np.divide(totals.sum(), len(classes) * totals, out=np.ones(len(classes)), where=totals > 0)
+    else:
+        of_classes = compute_class_weight(class_weight, classes=classes, y=y)
+    if not ((of_classes >= 0) & (of_classes < np.inf)).all():
+        message = f"The 'class_weight' parameter must have finite weights >= 0. Got {class_weight!r}."
+        raise ValueError(message)
+    return of_classes[np.searchsorted(classes, y)]
+
+
+def refuse_balanced(estimator):
+    """Raise ValueError if class_weight is "balanced", which `partial_fit` does not support."""
+    if getattr(estimator, "class_weight", None) == "balanced":
+        why = "needs the sizes of the classes, which partial_fit does not have; give a dict, or sample_weight"
+        message = f"{type(estimator).__name__}: class_weight='balanced' {why}."
+        raise ValueError(message)
+
+
+def refuse_scale(estimator, X):
+    """Raise ValueError if squares of the values of X overflow or underflow."""
+    largest, limit = largest_of(X), SQUARABLE[X.dtype]
+    if largest and not 1 / limit <= largest <= limit:
+        message = (
+            f"{type(estimator).__name__}: the largest absolute value of X must be between {1 / limit:g} and {limit:g} "
+            f"in {X.dtype}, got {largest:g}; scale X, for example with sklearn.preprocessing.StandardScaler."
+        )
+        raise ValueError(message)
+
+
+def refuse_weightless(estimator, weights, y):
+    """Raise ValueError if the weights of all rows of a class are 0."""
+    for label in np.unique(y[weights == 0]).tolist():
+        if not weights[y == label].any():
+            name = type(estimator).__name__
+            message = f"{name}: each class needs a positive weight, but all weights of class {label!r} are zero."
+            raise ValueError(message)

@@ -1,0 +1,190 @@
+"""What the numbers of a published table show together: kinds, power, spreads and orders."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import NamedTuple
+
+from scipy.special import fdtri, ndtri
+
+from klr_bench.metrics.metric import Metric
+from klr_bench.report.labels import pluralize
+from klr_bench.report.measured import Machine
+from klr_bench.report.papers.match import Match
+from klr_bench.report.papers.model import Paper, PrintedTable
+from klr_bench.report.papers.verdicts import AGREE, LEVEL, Kind, NotCompared, Others, verdict_of
+
+
+def with_evidence(
+    matches: Sequence[Match], paper: Paper, table: PrintedTable, metrics: Mapping[str, Metric]
+) -> list[Match]:
+    """Return the numbers of a table with their kinds, power, and verdicts on spreads."""
+    sparsities = {_cell(match): match for match in matches if match.printed.metric == "sparsity"}
+    results = []
+    for match in matches:
+        kind = _kind(match, sparsities.get(_cell(match)))
+        if match.printed.algorithm and match.not_compared is None:
+            tested = kind is not Kind.IDENTITY
+            match = replace(
+                match,
+                others=_others(match, matches, table, metrics),
+                spread_agrees=spread_agrees(match, table.repeats) if tested else None,
+                has_inferred_spread=paper.has_inferred_spread(match.printed),
+            )
+        results.append(replace(match, kind=kind))
+    return results
+
+
+def _cell(match: Match) -> tuple[str, str, str]:
+    line = match.printed
+    return line.dataset, line.algorithm, str(sorted(line.params.items()))
+
+
+def _kind(match: Match, sparsity: Match | None) -> Kind:
+    if not match.printed.algorithm:
+        return Kind.FACT
+    if match.not_compared is not None:
+        return Kind.RESULT
+    is_duplicate = match.printed.metric == "n_support" and sparsity is not None and sparsity.not_compared is None
+    if _is_identity(match) or (is_duplicate and sparsity is not None and _is_identity(sparsity)):
+        return Kind.IDENTITY
+    return Kind.DUPLICATE if is_duplicate else Kind.RESULT
+
+
+def _is_identity(match: Match) -> bool:
+    """Return True if a run cannot lead to another number.
+
+    This is a count that is a parameter of the method, such as its budget, in all repeats, or the sparsity of a
+    learner that keeps all training rows.
+    """
+    line, entry = match.printed, match.entry
+    if entry is None or entry.std or entry.mean != line.value:
+        return False
+    variant = match.column[1] if match.column else {}
+    parameters = [value for value in (*line.params.values(), *variant.values()) if not isinstance(value, bool)]
+    return line.value in parameters if line.unit == "count" else line.metric == "sparsity" and line.value == 0
+
+
+def _others(match: Match, matches: Iterable[Match], table: PrintedTable, metrics: Mapping[str, Metric]) -> Others:
+    """Count the other methods with the same data set, metric and settings."""
+    line = match.printed
+
+    def place(one: Match) -> tuple[object, ...]:
+        return one.printed.dataset, one.printed.metric, *(one.printed.params.get(name) for name in table.settings)
+
+    others = [
+        one.entry
+        for one in matches
+        if one is not match and one.entry and one.not_compared is None and place(one) == place(match)
+    ]
+    verdicts = [verdict_of(entry, line, metrics[line.metric], table.repeats) for entry in others]
+    return Others(sum(verdict in AGREE for verdict in verdicts), len(others))
+
+
+def spread_agrees(match: Match, printed_repeats: int | None) -> bool | None:
+    """Return True if the published and measured standard deviations pass an F test.
+
+    The two-sided test has the level LEVEL; the numbers are compatible if some value that rounds to the published one
+    is. Returns None without a published spread, without a measured one, or if the number of published repeats is
+    unknown.
+    """
+    line, entry = match.printed, match.entry
+    if line.spread is None or entry is None or entry.std is None or (printed_repeats or 1) < 2:
+        return None
+    degrees = entry.n - 1, (printed_repeats or 1) - 1
+    largest, smallest = (entry.std / math.sqrt(float(fdtri(*degrees, p))) for p in (LEVEL / 2, 1 - LEVEL / 2))
+    slack = line.spread_half_unit * (1 + 1e-9)
+    return line.spread - slack <= largest and smallest <= line.spread + slack
+
+
+@dataclass(frozen=True)
+class Order:
+    """Number of pairs in the published order, among the pairs of `n_methods` methods."""
+
+    n_ordered: int
+    n_pairs: int
+    n_methods: int
+
+    @property
+    def share(self) -> float:
+        """The share of pairs in the published order."""
+        return self.n_ordered / self.n_pairs
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of Wilson for the share.
+
+        Pairs that share a method depend on each other, and their share varies at most as that of n_methods / 2
+        separate pairs (Hoeffding), so this is the number of trials.
+        """
+        z, trials = float(ndtri(1 - LEVEL / 2)), self.n_methods / 2
+        center = (self.share + z**2 / (2 * trials)) / (1 + z**2 / trials)
+        half = z * math.sqrt(self.share * (1 - self.share) / trials + z**2 / (4 * trials**2)) / (1 + z**2 / trials)
+        return center - half, center + half
+
+    def text(self) -> str:
+        """Return the counts, such as "162 of 168"."""
+        return f"{self.n_ordered:,} of {self.n_pairs:,}"
+
+    def sentence(self) -> str:
+        """Return the counts, the share and its interval."""
+        counted = f"{self.n_ordered:,} of {pluralize(self.n_pairs, 'pair')}"
+        return f"{counted} ({100 * self.share:.0f} %, 95 % interval {self.percentages()})"
+
+    def percentages(self) -> str:
+        """Return the interval in percent, such as "51 to 93 %"."""
+        low, high = self.interval
+        return f"{100 * low:.0f} to {100 * high:.0f} %"
+
+
+class Group(NamedTuple):
+    """Numbers of the same table, metric and data set, which are not compared but have an order."""
+
+    why: NotCompared
+    table: str
+    dataset: str
+    measured_on: str
+    metric: str
+    machine: Machine | None
+
+
+def orders(matches: Iterable[Match]) -> dict[Group, Order]:
+    """Return the order of methods in each group of times or results on other data.
+
+    Pairs with equal published numbers do not count; pairs of times count if both were measured on one machine
+    without other busy processes.
+    """
+    groups: dict[Group, list[tuple[float, float]]] = {}
+    for match in matches:
+        line, entry, why = match.printed, match.entry, match.not_compared
+        if why not in (NotCompared.TIME, NotCompared.OTHER_DATA) or not line.algorithm:
+            continue
+        if entry is not None and entry.mean is not None and entry.alike:
+            machine = match.machine if line.unit in ("s", "min") else None
+            group = Group(why, line.table, line.dataset, match.dataset_label, line.metric, machine)
+            groups.setdefault(group, []).append((line.value, entry.mean))
+    counted = {group: _order(values) for group, values in groups.items()}
+    return {group: order for group, order in counted.items() if order.n_pairs}
+
+
+def _order(values: Sequence[tuple[float, float]]) -> Order:
+    pairs = [(one[0] - two[0], one[1] - two[1]) for one, two in combinations(values, 2) if one[0] != two[0]]
+    return Order(sum(published * measured > 0 for published, measured in pairs), len(pairs), len(values))
+
+
+def total(counted: Mapping[Group, Order]) -> Order | None:
+    """Return the order of several groups together, or None without pairs.
+
+    Groups of a table and data set have the same methods, which count once.
+    """
+    if not counted:
+        return None
+    n_methods: dict[tuple[str, str, str], int] = {}
+    for (_, table, dataset, measured_on, *_), order in counted.items():
+        place = table, dataset, measured_on
+        n_methods[place] = max(order.n_methods, n_methods.get(place, 0))
+    every = counted.values()
+    return Order(sum(one.n_ordered for one in every), sum(one.n_pairs for one in every), sum(n_methods.values()))

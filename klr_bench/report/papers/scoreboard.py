@@ -1,0 +1,125 @@
+"""Scoreboards: how many results of a paper agree, and what is counted apart from them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from klr_bench.report.papers.evidence import orders, total
+from klr_bench.report.papers.match import Match
+from klr_bench.report.papers.verdicts import WEAK_MARK, Kind, NotCompared, Verdict
+
+NUMBERS, COMPARED, AGREE, POWER = "numbers", "results compared", "agree", "agree with power"
+CALIBRATED = "calibrated"
+HEADLINE = (COMPARED, AGREE, POWER, Verdict.EXPLAINED.value, Verdict.UNEXPLAINED.value, CALIBRATED)
+"""Columns of the scoreboard, which count results only."""
+SPREADS, INFERRED = "spreads", "inferred spreads"
+ORDERS = {NotCompared.TIME: "order of times", NotCompared.OTHER_DATA: "order on other data"}
+APART = (
+    *(kind.value for kind in Kind if kind is not Kind.RESULT),
+    *(SPREADS, INFERRED, *ORDERS.values(), Verdict.NOT_COMPARED.value),
+)
+"""Columns of the second scoreboard, with what does not count as a compared result."""
+MEANINGS = {
+    COMPARED: "numbers of methods, measured on the published data, without the numbers that are counted apart",
+    AGREE: "the numbers agree exactly or statistically",
+    POWER: "the published number agrees with our result for its method, but with fewer than half of our results for "
+    "the other methods in the same table, with the same data set, metric and settings; a number that agrees without "
+    f"power, or has no other method beside it, is marked by {WEAK_MARK}",
+    Verdict.EXACT.value: "the measured mean differs from the published one by at most half a unit of its last digit",
+    Verdict.STATISTICAL.value: "the difference is at most two published standard deviations or two standard errors; if "
+    "the paper prints no spread, the published number is in the 95 % prediction interval of the measured repeats, "
+    "widened by the rounding of its last digit; with one measured repeat, the difference is at most one point for "
+    "accuracies and error rates, or 4 % of other numbers",
+    Verdict.EXPLAINED.value: "a larger difference, and an experiment demonstrates the cause",
+    Verdict.UNEXPLAINED.value: "a larger difference without a known cause",
+    CALIBRATED: "compared results, marked by §, for which a setting that the paper does not state was chosen to agree "
+    "with them",
+    Verdict.NOT_COMPARED.value: "training times, results on other data, and numbers without a measured counterpart",
+    Kind.FACT.value: "properties of data sets that agree, and all that are compared",
+    Kind.IDENTITY.value: "numbers that no run could change, such as a budget or the sparsity of a learner that keeps "
+    "all rows",
+    Kind.DUPLICATE.value: "numbers of support vectors that agree, next to a sparsity that is compared already",
+    SPREADS: "published standard deviations of compared numbers that are compatible with ours: a two-sided F test at "
+    "the 5 % level does not reject some value that rounds to the published one",
+    INFERRED: "the same for standard deviations that are not printed but follow from others",
+    ORDERS[
+        NotCompared.TIME
+    ]: "pairs of methods, in the same table and on the same data set, whose mean times are in the published order",
+    ORDERS[
+        NotCompared.OTHER_DATA
+    ]: "the same for pairs of results on substitutes for unavailable data; in parentheses, "
+    "the 95 % interval of Wilson for the share, with half the number of methods as the number of trials, because pairs "
+    "that share a method are dependent",
+}
+"""Definitions of the columns and of verdicts."""
+
+
+def results(matches: Iterable[Match]) -> list[Match]:
+    """Return the results among published numbers, compared or not."""
+    return [one for one in matches if one.kind is Kind.RESULT]
+
+
+def verdict_counts(matches: Iterable[Match]) -> Counter[Verdict]:
+    """Return the number of results for each verdict."""
+    return Counter(one.verdict for one in results(matches))
+
+
+def counts(matches: Sequence[Match]) -> dict[str, int]:
+    """Return the number of published numbers, and one row of the scoreboard, keyed by column."""
+    compared = [one for one in results(matches) if one.not_compared is None]
+    verdicts = verdict_counts(compared)
+    return {
+        NUMBERS: len(matches),
+        COMPARED: len(compared),
+        AGREE: sum(one.agrees for one in compared),
+        POWER: sum(one.has_power for one in compared),
+        **{verdict.value: verdicts[verdict] for verdict in (Verdict.EXPLAINED, Verdict.UNEXPLAINED)},
+        CALIBRATED: sum(one.is_calibrated for one in compared),
+    }
+
+
+def apart(matches: Sequence[Match]) -> dict[str, str]:
+    """Return one row of the second scoreboard, keyed by column; "" stands for no number."""
+    row = {}
+    for kind in (Kind.FACT, Kind.IDENTITY, Kind.DUPLICATE):
+        row[kind.value] = _share([one.agrees for one in matches if one.kind is kind and one.not_compared is None])
+    for name, inferred in ((SPREADS, False), (INFERRED, True)):
+        tested = [one for one in matches if one.spread_agrees is not None and one.has_inferred_spread is inferred]
+        row[name] = _share([one.spread_agrees is True for one in tested])
+    counted = orders(matches)
+    for why, name in ORDERS.items():
+        order = total({group: order for group, order in counted.items() if group.why is why})
+        row[name] = f"{order.text()} ({order.percentages()})" if order else ""
+    not_compared = sum(one.not_compared is not None for one in matches)
+    return row | {Verdict.NOT_COMPARED.value: f"{not_compared:,}" if not_compared else ""}
+
+
+def _share(outcomes: Sequence[bool]) -> str:
+    return f"{sum(outcomes):,} of {len(outcomes):,}" if outcomes else ""
+
+
+def mark_sentences(matches: Iterable[Match]) -> list[str]:
+    """Return sentences that explain the marks of the given numbers."""
+    matches = list(matches)
+    verdicts = {one.verdict for one in matches}
+    sentences = (
+        [f"~ {Verdict.STATISTICAL.value}: {MEANINGS[Verdict.STATISTICAL.value]}."]
+        if Verdict.STATISTICAL in verdicts
+        else []
+    )
+    if any(one.is_weak for one in matches):
+        sentences.append(
+            f"{WEAK_MARK} agrees without power: the published number agrees with at least half of our results for the "
+            "other methods with the same data set, metric and settings, or there are none."
+        )
+    if verdicts & {Verdict.UNEXPLAINED, Verdict.EXPLAINED}:
+        sentences.append("* differs, unexplained; [1] differs, with the cause below.")
+    return sentences
+
+
+def not_compared_sentence(matches: Iterable[Match]) -> str:
+    """Return a sentence on why numbers are not compared, or "" if all are compared."""
+    reasons = Counter(one.not_compared for one in matches if one.not_compared)
+    parts = [f"{reasons[reason]:,} {reason.value}" for reason in NotCompared if reasons[reason]]
+    return f"Not compared: {', '.join(parts)}." if parts else ""
