@@ -51,7 +51,15 @@ CAUSE = {"numbers": {"params": {"R": [1.0]}}, "because": "We do it in another wa
 NC = {"algorithms": ["nc"]}
 PAPER: dict[str, Any] = {
     **{"title": "A paper", "authors": "Somebody", "venue": "Somewhere", "year": 2020, "reference": "Somebody (2020)"},
-    "tables": {"1": {"title": "One", "experiments": ["mine"], "repeats": 5, "counterparts": {"nc": {"R": 1.0}}}},
+    "tables": {
+        "1": {
+            "title": "One",
+            "experiments": ["mine"],
+            "repeats": 5,
+            "counterparts": {"nc": {"R": 1.0}},
+            "as_stated": {"nc": "In section 1."},
+        }
+    },
     "stand_ins": {"moons": "digits"},
     "causes": [CAUSE],
     "absent": [{"numbers": {"dataset": ["adult"]}, "because": "There is no such data."}],

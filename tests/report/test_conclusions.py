@@ -30,6 +30,10 @@ def test_each_verdict_is_counted(paper: Reproduction) -> None:
     assert first == f"{agree} of {of} agree with the published number, {power} of these with power."
     reasons = Counter(one.reason for one in results if one.verdict is Verdict.EXPLAINED)
     texts = [f"{count} differ{'s' * (count == 1)}, explained: {reason}" for reason, count in reasons.most_common()]
+    differing = [one for one in results if one.verdict is Verdict.UNEXPLAINED]
+    if differing:
+        unexplained, *others = others
+        assert unexplained.startswith(f"{len(differing)} differ{'s' * (len(differing) == 1)}, unexplained: ")
     assert texts == others[:-2]
     assert others[-2].startswith("Counted apart: facts 9 of 9; identities 6 of 6; duplicates ")
     assert others[-1].startswith("Not compared: ")
