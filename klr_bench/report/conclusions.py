@@ -18,7 +18,7 @@ MOST_DATASETS = 4
 
 
 def on_numbers(matches: Sequence[Match]) -> list[str]:
-    """Return sentences on how many results agree, why others differ, and what is apart."""
+    """Return sentences on results that agree or differ, and on the other numbers."""
     n = counts(matches)
     by_verdict = {verdict: [match for match in results(matches) if match.verdict is verdict] for verdict in Verdict}
     sentences = ["No published result is compared with a measured one."] if matches else []

@@ -14,7 +14,7 @@ from klr_bench.estimators.core.checks import checked_decision, checked_fit
 from klr_bench.estimators.core.expansion import decide
 from klr_bench.estimators.core.kernels import KERNELS, kernel_of, rows_of
 from klr_bench.estimators.core.multiclass import fitted_learners, in_common, one_vs_rest, spread
-from klr_bench.estimators.core.parameters import COUNT, estimator, fixed, parameter
+from klr_bench.estimators.core.parameters import COUNT, CompiledKernels, estimator, fixed, parameter
 from klr_bench.estimators.online.classifier import OnlineClassifier, has_rows
 from klr_bench.estimators.online.one_row import Published, row_by_row
 from klr_bench.estimators.online.strategies import StrategyState
@@ -46,9 +46,6 @@ class BudgetClassifier(OnlineClassifier):
 
     Parameters
     ----------
-    kernel : {"rbf", "poly", "linear"}, default="rbf"
-        exp(-gamma ||x - z||^2), (gamma x'z + coef0)^degree or x'z.  The papers use the rbf kernel, and (x'z + 1)^2 for
-        the texts of RCV1, which is kernel="poly", gamma=1, degree=2, coef0=1.
     budget : int, default=100
         Largest number of support vectors, >= 1; time and memory grow with it.  It limits the last classifier; the
         averaged model keeps every support vector that was ever inserted.  Zhang et al., ICML 2013, tables 4 and 5, take
@@ -85,6 +82,7 @@ class BudgetClassifier(OnlineClassifier):
 
     pass_key = None
     """None, because these learners cannot share a pass."""
+    _described_by = CompiledKernels
     _fixed = (*OnlineClassifier._fixed, "budget")
     _support_vectors, _numbers = Published(), Published()
     _new_engine = StrategyState
@@ -95,7 +93,7 @@ class BudgetClassifier(OnlineClassifier):
     def fit(self, X, y, callback=None):
         """Fit the classifier to X and y from scratch; return self.
 
-        There are no weights of rows.
+        Weights of rows are not supported.
 
         Parameters
         ----------
@@ -115,7 +113,7 @@ class BudgetClassifier(OnlineClassifier):
     def partial_fit(self, X, y, classes=None, callback=None):
         """Continue learning from the rows of X in their order; return self.
 
-        There are no sample weights; otherwise as `KernelOGD.partial_fit`.
+        Sample weights are not supported; otherwise as `KernelOGD.partial_fit`.
         """
         return super().partial_fit(X, y, classes, callback=callback)
 
@@ -177,7 +175,7 @@ class BudgetClassifier(OnlineClassifier):
         self.t_ = state.t
 
 
-def refuse_growth(learner):
+def refuse_large_lam(learner):
     """Raise ValueError if the factor 1 - eta lam of f at each example is not positive."""
     if learner.lam is not None and learner.eta * learner.lam >= 1:
         name = type(learner).__name__

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from klr_bench.estimators.budget.base import BudgetClassifier, refuse_growth
+from klr_bench.estimators.budget.base import BudgetClassifier, refuse_large_lam
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.parameters import NOT_NEGATIVE, POSITIVE, estimator, parameter
 from klr_bench.estimators.online.state import SCALE, SUM, Update
@@ -166,7 +166,7 @@ class BOGD(BudgetClassifier):
 
     def _validate_params(self):
         super()._validate_params()
-        refuse_growth(self)
+        refuse_large_lam(self)
 
     def _update(self):
         lam = min(1 / self._n_first**2, 0.5 / self.eta) if self.lam is None else self.lam

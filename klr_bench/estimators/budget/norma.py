@@ -6,7 +6,7 @@ import math
 
 from sklearn.utils._param_validation import StrOptions
 
-from klr_bench.estimators.budget.base import BudgetClassifier, refuse_growth
+from klr_bench.estimators.budget.base import BudgetClassifier, refuse_large_lam
 from klr_bench.estimators.core.losses import LOSSES, derivative
 from klr_bench.estimators.core.parameters import NOT_NEGATIVE, POSITIVE, estimator, parameter
 from klr_bench.estimators.online.state import Update
@@ -81,7 +81,7 @@ class NORMA(BudgetClassifier):
 
     def _validate_params(self):
         super()._validate_params()
-        refuse_growth(self)
+        refuse_large_lam(self)
 
     def _update(self):
         return Update(step_and_truncate, [LOSSES[self.loss], self.eta, 1 - self.eta * self.lam])

@@ -52,7 +52,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
     """
 
     _loss = None
-    """The loss of a class without the parameter `loss`."""
+    """Loss of a class that does not have the parameter `loss`."""
     _valid_parameters = None
     """Values of the parameters when they were last validated by `partial_fit`."""
     _fixed = ()

@@ -9,7 +9,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.core.classifier import Classifier
 from klr_bench.estimators.core.kernels import KERNELS, WIDTHS
-from klr_bench.estimators.core.parameters import NUMBER, POSITIVE, SEED, estimator, parameter
+from klr_bench.estimators.core.parameters import NUMBER, POSITIVE, SEED, CompiledKernels, estimator, parameter
 
 
 @estimator
@@ -24,5 +24,6 @@ class KernelClassifier(Classifier):
     random_state: int | np.random.RandomState | None = parameter(*SEED, default=None)
     dtype: str | None = parameter(StrOptions({"float32", "float64"}), None, default=None)
 
+    _described_by = CompiledKernels
     _loss = "logit"
     _draws = True

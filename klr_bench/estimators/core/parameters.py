@@ -70,7 +70,7 @@ def estimator(cls: Class) -> Class:
     cls._parameter_constraints = {declaration.name: declaration.metadata["constraints"] for declaration in declared}
     names = dict.fromkeys([*inspect.signature(cls).parameters, *_entries(cls, "Parameters")])
     parameters, attributes = _entries(Shared, "Parameters"), {}
-    for base in (*reversed(cls.__mro__[1:]), getattr(cls, "_described_by", object), cls):
+    for base in (*reversed(cls.__mro__[1:]), vars(cls).get("_described_by", object), cls):
         parameters |= _entries(base, "Parameters")
         described = _entries(base, "Attributes")
         attributes = described if "classes_" in described else attributes | described
@@ -81,6 +81,17 @@ def estimator(cls: Class) -> Class:
     sections += [section for section in others if section[0] not in dict(sections)]
     cls.__doc__ = "\n\n".join(f"{name}\n{'-' * len(name)}\n{body}" if name else body for name, body in sections)
     return cls
+
+
+class CompiledKernels:
+    """Description of the kernel, for classes that accept only kernels with compiled code.
+
+    Parameters
+    ----------
+    kernel : {"rbf", "poly", "linear"}, default="rbf"
+        exp(-gamma ||x - z||^2), (gamma x'z + coef0)^degree or x'z.  The papers use the rbf kernel, and (x'z + 1)^2 for
+        the texts of RCV1, which is kernel="poly", gamma=1, degree=2, coef0=1.
+    """
 
 
 class Shared:
@@ -100,9 +111,6 @@ class Shared:
     coef0 : float, default=1.0
         Constant of the poly and sigmoid kernels; at 0 or above the poly kernel is positive definite for an integer
         `degree`.
-    kernel : {"rbf", "poly", "linear"}, default="rbf"
-        exp(-gamma ||x - z||^2), (gamma x'z + coef0)^degree or x'z.  The papers use the rbf kernel, and (x'z + 1)^2 for
-        the texts of RCV1, which is kernel="poly", gamma=1, degree=2, coef0=1.
     random_state : int, RandomState instance or None, default=None
         Seed of all random draws; an integer makes results reproducible.
     dtype : {"float32", "float64"} or None, default=None

@@ -18,7 +18,7 @@ from sklearn.utils._param_validation import StrOptions
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.kernels import KERNELS
 from klr_bench.estimators.core.losses import LOSSES, derivative
-from klr_bench.estimators.core.parameters import COUNT, estimator, fixed, parameter
+from klr_bench.estimators.core.parameters import COUNT, CompiledKernels, estimator, fixed, parameter
 from klr_bench.estimators.online.classifier import OnlineClassifier
 from klr_bench.estimators.online.engine import BLOCK
 from klr_bench.estimators.online.state import Engine
@@ -143,9 +143,6 @@ class FeatureDescentClassifier(OnlineClassifier):
 
     Parameters
     ----------
-    kernel : {"rbf", "poly", "linear"}, default="rbf"
-        exp(-gamma ||x - z||^2), (gamma x'z + coef0)^degree or x'z.  The papers use the rbf kernel, and (x'z + 1)^2 for
-        the texts of RCV1, which is kernel="poly", gamma=1, degree=2, coef0=1.
     eta : float, default=1.0
         Step size > 0; a step moves f as one of `KernelOGD` does with the same eta.  The grid of the experiments is
         0.01, 0.1, 0.5, 1; in the reference of budget_all cross-validation chose 0.1 to 1 for `FOGD`, mostly 0.5, and 1
@@ -184,6 +181,7 @@ class FeatureDescentClassifier(OnlineClassifier):
     n_epochs: int | None = parameter(COUNT, None, default=None)
     n_jobs: None = fixed(None)
 
+    _described_by = CompiledKernels
     grows = False
     pass_key = None
     """None, because these learners cannot share a pass."""

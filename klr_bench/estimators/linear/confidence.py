@@ -106,7 +106,7 @@ class ConfidenceLearner(OnlineLinearClassifier):
         return self._state.covariance()
 
     def _new_state(self, X):
-        d, first = X.shape[1], getattr(self, "a", 1.0)
+        d, first = X.shape[1], self._first_variance()
         if self.covariance == "diagonal":
             return Diagonal(d, self._limit(np.dtype(np.float64)), first)
         dtype = np.dtype(np.float64 if d <= IN_CACHE else X.dtype)
@@ -115,4 +115,7 @@ class ConfidenceLearner(OnlineLinearClassifier):
 
     def _limit(self, dtype):
         """Return the maximum eigenvalue that one example may add to the inverse covariance."""
-        return LIMITS[dtype.name] if getattr(self, "safeguard", True) else math.inf
+        return LIMITS[dtype.name]
+
+    def _first_variance(self):
+        return 1.0

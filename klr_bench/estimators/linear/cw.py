@@ -127,6 +127,9 @@ class ConfidenceWeighted(ConfidenceLearner):
         tags.classifier_tags.poor_score = True  # each update fits its row exactly, so noisy labels cause large errors
         return tags
 
+    def _limit(self, dtype):
+        return super()._limit(dtype) if self.safeguard else math.inf
+
     def _update(self):
         return confident, (ndtri(self.confidence), math.inf)
 

@@ -303,7 +303,7 @@ class Terms:
             shape = len(self.coef), max(n_columns, 2 * room)
             for name, matrix in vars(self).items():
                 setattr(self, name, enlarged(matrix, shape))
-        return tuple(vars(self).values())
+        return self.coef, self.average, self.since, self.weights, self.inserted
 
     def replace(self, matrices):
         """Replace the matrices by others."""

@@ -110,9 +110,6 @@ class PrototypeClassifier(Classifier):
         others = np.sqrt(np.maximum(squared_norms(X) - squared_norms(some), 0))
         return sp.hstack([some, sp.csr_matrix(others[:, None])], format="csr")
 
-    def _dtypes(self):
-        return super()._dtypes() if self.dtype is None else self.dtype
-
     def _check_settings(self, X):
         if self.lazy and (self.kernel != "rbf" or not sp.issparse(X)):
             message = (

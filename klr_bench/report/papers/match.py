@@ -190,7 +190,7 @@ def match(source: Source, measured: Measured) -> list[Match]:
 
 
 def _with_calibration(match: Match, paper: Paper, dataset: MeasuredDataset) -> Match:
-    calibration = next((one for one in paper.calibrated if one.numbers.holds(match.printed)), None)
+    calibration = paper.calibration_of(match.printed)
     if calibration is None or match.column is None:
         return match
     algorithm, variant = match.column

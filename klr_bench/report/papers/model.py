@@ -261,6 +261,10 @@ class Paper(Model):
         """Return True if the standard deviation of a number was inferred from another one."""
         return line.spread is not None and any(numbers.holds(line) for numbers in self.inferred_spreads)
 
+    def calibration_of(self, line: Printed) -> Calibration | None:
+        """Return the setting that was chosen because it leads to a published number, or None."""
+        return next((calibration for calibration in self.calibrated if calibration.numbers.holds(line)), None)
+
     def published_name(self, dataset: str) -> str:
         """Return the published data set that `dataset` replaces, or `dataset` itself."""
         return self.stand_ins.get(dataset, dataset)

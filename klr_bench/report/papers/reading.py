@@ -115,14 +115,9 @@ def check_numbers(paper: Paper, lines: Sequence[Printed], metrics: Mapping[str, 
         for algorithm in table.counterparts:
             check_choice(f"tables.{number}.counterparts", algorithm, {line.algorithm for line in of_table})
             lines_of = [line for line in of_table if line.algorithm == algorithm]
-            marked = any(one.numbers.holds(line) for one in paper.calibrated for line in lines_of)
-            if not marked and algorithm not in table.as_stated:
-                where = f"tables.{number}.counterparts.{algorithm}"
-                refuse(
-                    where,
-                    "values in `calibrated`, or stated by the paper, in `as_stated`",
-                    table.counterparts[algorithm],
-                )
+            if algorithm not in table.as_stated and not any(map(paper.calibration_of, lines_of)):
+                where, values = f"tables.{number}.counterparts.{algorithm}", table.counterparts[algorithm]
+                refuse(where, "values in `calibrated`, or stated by the paper, in `as_stated`", values)
     for place, numbers in enumerate(paper.inferred_spreads):
         if not any(numbers.holds(line) and line.std for line in lines):
             refuse(f"inferred_spreads[{place}]", "numbers with a standard deviation", numbers.model_dump())

@@ -1,4 +1,4 @@
-"""Scoreboards: how many results of a paper agree, and what is counted apart from them."""
+"""Scoreboards: counts of the results of a paper that agree, and of its other numbers."""
 
 from __future__ import annotations
 
