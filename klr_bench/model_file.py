@@ -116,15 +116,16 @@ def load_model(path: str | Path) -> Any:
     return load(Path(path))[0]
 
 
-def dump(model: Any, train: TrainingFile | None = None) -> bytes:
+def dump(model: Any, train: TrainingFile | None = None, *, compress: bool = True) -> bytes:
     """Convert a model to the content of a model file. Raises KlrBenchError if that fails.
 
-    `train` describes the training file, for a model of ``klr-bench fit``.
+    `train` describes the training file, for a model of ``klr-bench fit``.  Compression takes most of the time.
     """
     about = About(versions=_versions(), train=train).model_dump_json()
+    refused = f"arrays of more than {LARGEST_MODEL:,} bytes"
     try:
         stored = skops.io.dumps(model)
-        for compression in COMPRESSIONS:
+        for compression in COMPRESSIONS if compress else COMPRESSIONS[-1:]:
             content = _archive(stored, about, *compression)
             with suppress(InflatedError):
                 refused = _inspected(content).refused

@@ -30,7 +30,7 @@ def save(path: Path, key: str, estimator: Any, sums: dict[str, Any]) -> None:
 
     head, model = {"key": key, "sums": sums}, b""
     try:
-        model = dump(estimator)
+        model = dump(estimator, compress=False)
     except KlrBenchError:
         kind = type(estimator)
         head["refused"] = f"save_model cannot store {kind.__module__}.{kind.__qualname__}"
