@@ -84,14 +84,15 @@ def package_header(relative: Path) -> str | None:
     return {"experiment": "# @package _global_", "parallel": "# @package parallel"}.get(group)
 
 
-def _paths(group: str, searched: Sequence[Path]) -> dict[str, Path]:
-    paths = [path for folder in searched for path in sorted(folder.glob(FILES.get(group, f"{group}/*.yaml")))]
-    return {(path.parent.name if group in FILES else path.stem): path for path in paths}  # nearer folders come last
+def paths(group: str, searched: Sequence[Path]) -> dict[str, Path]:
+    """Return the paths of the YAML files in a group, keyed by name; those of later folders replace earlier ones."""
+    found = [path for folder in searched for path in sorted(folder.glob(FILES.get(group, f"{group}/*.yaml")))]
+    return {(path.parent.name if group in FILES else path.stem): path for path in found}
 
 
 def names(group: str, searched: Sequence[Path]) -> list[str]:
     """Return the sorted names of the YAML files in a group, without the suffix .yaml."""
-    return sorted(_paths(group, searched))
+    return sorted(paths(group, searched))
 
 
 def find(group: str, name: str, searched: Sequence[Path]) -> Path:
@@ -99,10 +100,10 @@ def find(group: str, name: str, searched: Sequence[Path]) -> Path:
 
     Raises KlrBenchError, which suggests a similar name, if there is no such file.
     """
-    paths = _paths(group, searched)
-    if name not in paths:
-        fail(f"unknown {group} {name!r}.{nearest(name, paths)}")
-    return paths[name]
+    found = paths(group, searched)
+    if name not in found:
+        fail(f"unknown {group} {name!r}.{nearest(name, found)}")
+    return found[name]
 
 
 def read(path: Path) -> dict[str, Any]:

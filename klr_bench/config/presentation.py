@@ -48,8 +48,8 @@ def presentation(label: str, algorithm: str, experiment: str) -> Presentation:
 
 
 def _content(group: str, name: str) -> Mapping[str, Any]:
-    searched = locations.folders()
-    return locations.read(locations.find(group, name, searched)) if name in locations.names(group, searched) else {}
+    paths = locations.paths(group, locations.folders())
+    return locations.read(paths[name]) if name in paths else {}
 
 
 def without_presentation(entry: Any, where: str, overrides: Collection[str] = ()) -> Any:

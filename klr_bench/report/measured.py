@@ -87,7 +87,7 @@ class Entry:
     def of(cls, values: Iterable[float] | Mapping[Hashable, float], *, alike: bool = True) -> Entry:
         """Return the mean and standard deviation of the given values, ignoring NaN."""
         by_split = values if isinstance(values, Mapping) else dict(enumerate(values))
-        by_split = {split: value for split, value in by_split.items() if not np.isnan(value)}
+        by_split = {split: value for split, value in by_split.items() if not math.isnan(value)}
         numbers = np.array([*by_split.values()])
         if not numbers.size:
             return cls(0, None, None, alike)
@@ -221,9 +221,9 @@ def _methods(
         n_repeats = max(len(rows), manifest.config.repeats if column in requested else 0)
         conditions = conditions_of(counting)
         alike = conditions.alike(Conditions(frozenset({machine})))
-        entries = {}
+        entries, splits = {}, [split_of(row) for row in counting]
         for name, metric in manifest.metrics.items():
-            values = {split_of(row): row.get(name, math.nan) for row in counting}
+            values = {split: row.get(name, math.nan) for split, row in zip(splits, counting, strict=True)}
             if metric.compares:
                 values = _differences_from_baseline(groups, column, metric, manifest.config.against.get(name, {}))
             entries[name] = Entry.of(values, alike=name not in TIMES or alike)

@@ -2,15 +2,18 @@
 
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
 from rich.console import Console
 
+from klr_bench.config.locations import config_dir
 from klr_bench.console import PlainConsole
 from klr_bench.report import report
 from klr_bench.report.load import read_results
+from klr_bench.report.papers.reproduction import Reproduction
 from klr_bench.report.render import Document, show_all
 from klr_bench.report.table import Table, results_table
 from klr_bench.results.store import IDENTITY, Bin, CellFile, Checkpoint, Record, Store
@@ -77,6 +80,12 @@ def shown(folder: Path, **options: Any) -> str:
     file = io.StringIO()
     report(folder, console=Console(file=file, **options))
     return file.getvalue()
+
+
+@cache
+def reproduction(paper: str) -> Reproduction:
+    """Return a shipped paper with the references."""
+    return Reproduction(paper, config_dir() / "paper" / paper, REFERENCE)
 
 
 def printed(*documents: Document) -> str:
