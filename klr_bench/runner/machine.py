@@ -21,7 +21,7 @@ class Usage(NamedTuple):
 
     at: float
     """Time of the measurement in seconds."""
-    own: float
+    inside: float
     """Time used by the processes of the run."""
     busy: float
     """Time used by all processes, including time taken by the host of a virtual machine."""
@@ -62,7 +62,7 @@ def fraction_outside_run(before: Usage, after: Usage) -> float | None:
     Return None if no time has passed.
     """
     total = after.total - before.total
-    others = (after.busy - before.busy) - (after.own - before.own)
+    others = (after.busy - before.busy) - (after.inside - before.inside)
     return min(1.0, max(0.0, others / total)) if total > 0 else None
 
 
