@@ -34,9 +34,9 @@ def fail(message: str) -> NoReturn:
     raise KlrBenchError(message)
 
 
-def nearest(name: object, known: Iterable[object]) -> str:
+def nearest(name: object, options: Iterable[object]) -> str:
     """Return a hint for an unknown name: a similar known name, or all known names."""
-    names = sorted(filter(None, map(str, known)))
+    names = sorted(filter(None, map(str, options)))
     close = difflib.get_close_matches(str(name), names, n=1, cutoff=0.6)
     if close:
         return f" Did you mean {close[0]!r}?"

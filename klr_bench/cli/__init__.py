@@ -257,9 +257,9 @@ def _merge(arguments: list[str]) -> int:
     from klr_bench.results.merge import merge
 
     merged = merge([expanded(word) for word in words], Path(values["into"]))
-    for one in merged:
-        _print(f"{one.sentence()}\n" + "".join(f"  {conflict}\n" for conflict in one.conflicts))
-    return EXIT_FAILED if any(one.conflicts for one in merged) else 0
+    for merged_run in merged:
+        _print(f"{merged_run.sentence()}\n" + "".join(f"  {conflict}\n" for conflict in merged_run.conflicts))
+    return EXIT_FAILED if any(merged_run.conflicts for merged_run in merged) else 0
 
 
 def _data(arguments: list[str]) -> int:

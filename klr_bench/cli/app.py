@@ -109,7 +109,7 @@ class Jobs:
             console.print("Compiling the solvers, once per version of klr-bench; this takes a few seconds.")
         if jit.refused:
             console.print(f"{' or '.join(jit.refused)} cannot be written, so compiled code is kept only for this run.")
-        sources = [Path(one.path) for one in HydraConfig.get().runtime.config_sources if one.schema == "file"]
+        sources = [Path(source.path) for source in HydraConfig.get().runtime.config_sources if source.schema == "file"]
         if multirun and cfg.name is not None:
             cfg.name = name_of_job(str(cfg.name), overrides, self.fixed)
         config = validate(cfg, overrides, sources)
@@ -197,8 +197,8 @@ def explain(error: BaseException) -> str:
     if isinstance(error, MissingConfigException) and error.missing_cfg_file:
         group, _, name = error.missing_cfg_file.rpartition("/")
         if group:
-            known = error.options or config_files.names(group, config_files.folders())
-            return f"unknown {group} {name!r}.{nearest(name, known)}"
+            options = error.options or config_files.names(group, config_files.folders())
+            return f"unknown {group} {name!r}.{nearest(name, options)}"
     if isinstance(error, OverrideParseException):
         if "=" not in error.override:
             return _explain_bare_word(error.override)
@@ -231,10 +231,10 @@ def _explain_composition(text: str) -> str:
     if text.startswith("Config group override must be"):
         return "expected a name from configs/<group>, as in dataset=moons, got a number or nothing. See klr-bench list."
     if unknown := re.match(r"Could not (?:override|delete from config\.|delete) '([^'=]*)", text):
-        key, known = unknown[1], [*all_keys(), *config_files.GROUPS, *OWN_KEYS]
-        if key in known:
+        key, keys = unknown[1], [*all_keys(), *config_files.GROUPS, *OWN_KEYS]
+        if key in keys:
             return f"~{key}: this key cannot be removed. Give it another value: {key}=... (null for some keys)."
-        return f"unknown key {sanitize(key)!r}.{_near(sanitize(key), known)}"
+        return f"unknown key {sanitize(key)!r}.{_near(sanitize(key), keys)}"
     if ambiguous := re.match(r"Ambiguous value for argument '(.*)'", text):
         key, _, value = ambiguous[1].partition("=")
         listed = f"write '{key}=[{value}]' for a list, or " if key in ("dataset", "algorithm") else ""
@@ -242,17 +242,17 @@ def _explain_composition(text: str) -> str:
     return text
 
 
-def _near(key: str, known: Sequence[str]) -> str:
+def _near(key: str, keys: Sequence[str]) -> str:
     """Return a hint for an unknown key: the closest known key, or all keys of its section."""
     section, dot, rest = key.lower().partition(".")
-    sections = {*OPEN, *(name.partition(".")[0] for name in known if "." in name)}
-    inner = [name for name in known if name.endswith(f".{key}")]
+    sections = {*OPEN, *(name.partition(".")[0] for name in keys if "." in name)}
+    inner = [name for name in keys if name.endswith(f".{key}")]
     close = difflib.get_close_matches(section, sections, n=1)
     if inner or not dot or not close:
         return nearest(
-            inner[0] if inner else section, inner or {*sections, *(name for name in known if "." not in name)}
+            inner[0] if inner else section, inner or {*sections, *(name for name in keys if "." not in name)}
         )
-    inside = [name for name in known if name.startswith(f"{close[0]}.")] or [f"{close[0]}.{rest}"]
+    inside = [name for name in keys if name.startswith(f"{close[0]}.")] or [f"{close[0]}.{rest}"]
     names = [name.partition(".")[2] for name in inside]
     meant = difflib.get_close_matches(rest, names, n=1)
     return nearest(f"{close[0]}.{meant[0]}" if meant else "", inside)

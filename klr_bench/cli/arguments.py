@@ -84,10 +84,10 @@ def _whole_flag(argument: str) -> str:
     flag, equals, value = argument.partition("=")
     if flag in SHORT_FLAGS and not equals:
         return flag
-    known = OWN_FLAGS + HYDRA_FLAGS
-    meant = [flag] if flag in known else [name for name in known if name.startswith(flag)]
+    flags = OWN_FLAGS + HYDRA_FLAGS
+    meant = [flag] if flag in flags else [name for name in flags if name.startswith(flag)]
     if not flag.startswith("--") or len(meant) != 1:
-        fail(f"unknown flag {flag!r}.{nearest(flag, known)}")
+        fail(f"unknown flag {flag!r}.{nearest(flag, flags)}")
     return meant[0] + equals + value
 
 

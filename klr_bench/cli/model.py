@@ -157,8 +157,8 @@ def _algorithm(name: str, parameters: Mapping[str, Any]) -> tuple[str, Mapping[s
     prefix = f"algorithms.{name}.estimator."
     if others := [key for key in parameters if not key.startswith(prefix)]:
         fail(f"unknown key {others[0]!r}. Parameters of this estimator are set by {prefix}NAME=VALUE.")
-    own = {key.removeprefix(prefix): value for key, value in parameters.items()}
-    entry = parse(AlgorithmEntry, content | {"estimator": {**content["estimator"], **own}}, f"algorithms.{name}.")
+    changes = {key.removeprefix(prefix): value for key, value in parameters.items()}
+    entry = parse(AlgorithmEntry, content | {"estimator": {**content["estimator"], **changes}}, f"algorithms.{name}.")
     algorithm = resolve_algorithms({name: entry}, (), searched)[name]
     return algorithm.label, algorithm.estimator
 

@@ -114,8 +114,8 @@ def flat_parameters(estimator: Parameters, kernel: Parameters) -> EstimatorSpec:
 
     The default `kernel: rbf` is omitted.
     """
-    own = {name: value for name, value in estimator.items() if name != TARGET and value is not None}
-    return {name: value for name, value in kernel.items() if (name, value) != ("kernel", "rbf")} | own
+    set_values = {name: value for name, value in estimator.items() if name != TARGET and value is not None}
+    return {name: value for name, value in kernel.items() if (name, value) != ("kernel", "rbf")} | set_values
 
 
 def _cell_file(

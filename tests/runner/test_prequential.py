@@ -19,6 +19,7 @@ from klr_bench.cli import main
 from klr_bench.datasets.preprocessing import scaling_by
 from klr_bench.datasets.splits import derived_seed
 from klr_bench.results.progress import Count, read_progress
+from klr_bench.runner import prequential
 from klr_bench.runner.prequential import Pass, read_ahead
 
 TIMES = ["fit_time_s", "predict_time_s", "peak_memory_mb", "load"]
@@ -27,6 +28,7 @@ OSKL = ["algorithm=[budget_oskl]", "algorithms.budget_oskl.estimator.budget=50"]
 MOONS = "datasets.moons.split={stream: true, test_size: null}"
 NO_SCORES = "cannot predict each row before learning from it"
 SMALL = [f"{SPLIT}chunk=100", f"{SPLIT}window=500", f"{SPLIT}checkpoint=500"]
+prequential.SHORTEST_PASS_S = 0.0  # also in workers, which import this module to find `Logged`
 
 
 @pytest.fixture(scope="module")
@@ -199,6 +201,14 @@ def test_an_interrupted_pass_continues_from_its_checkpoint(place, seen, test, pa
     assert not [*Path("results/stream_own/streams").iterdir()]
 
 
+def test_a_short_pass_is_not_stored(place, seen, monkeypatch):
+    monkeypatch.setattr(prequential, "SHORTEST_PASS_S", 1000.0)
+    assert run(*OSKL, "parallel=serial") == 130
+    assert not Path("results/stream_own/streams").exists()
+    assert run(*OSKL, "parallel=serial") == 0
+    assert seen == [*range(0, 1701, 100), *range(0, 2500, 100)]
+
+
 @pytest.mark.parametrize(("window", "ends"), [(1100, [1100, 2200]), (9999, [2500])])
 def test_a_last_window_below_half_size_is_dropped(place, window, ends):
     assert run(*OSKL, f"{SPLIT}window={window}") == 0
@@ -240,7 +250,7 @@ def test_a_killed_pass_of_a_third_party_learner_starts_again_with_a_warning(plac
     output = " ".join(capfd.readouterr().err.split())
     assert "logged on part-0-" in output
     assert "restarts from its first row, because " in output
-    assert "only estimators of klr-bench can be checkpointed, got tests.runner.test_prequential.Logged." in output
+    assert "save_model cannot store tests.runner.test_prequential.Logged." in output
     progress = read_progress(Path("results/stream_own"))
     assert (progress.state, progress.tasks, progress.cells) == ("finished", *2 * [Count(total=1, done=1)])
     assert_equal_results("stream_own", "undisturbed")
