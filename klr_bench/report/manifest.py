@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
+from klr_bench.config.changes import changed_settings
 from klr_bench.config.models import RunConfig
 from klr_bench.config.presentation import Presentation, presentation
 from klr_bench.config.splitting import RESAMPLING, SplitSpec
@@ -18,6 +19,7 @@ from klr_bench.errors import KlrBenchError, error_context, fail
 from klr_bench.metrics.labels import METRICS
 from klr_bench.metrics.metric import Metric
 from klr_bench.parsing import FileName, Model, Words, between, check_choice, parse, refuse
+from klr_bench.printing import shortened
 from klr_bench.results.store import SCHEMA_VERSION, refuse_newer
 from klr_bench.results.variants import Variant
 from klr_bench.yaml_file import read_yaml
@@ -26,6 +28,8 @@ Column = tuple[str, Variant]
 """A method: an algorithm and its variant."""
 AGAIN = "Run the experiment again to rewrite the manifest; finished work is not repeated."
 MOST_VARIANTS = 100_000
+LONGEST_CHANGES = 200
+"""Maximum number of characters of the changed settings in a title."""
 
 
 def _metric(content: Any) -> Metric:
@@ -51,6 +55,8 @@ class Manifest(Model):
     changed: list[Any] | None = None
     """Files with uncommitted changes."""
     command: list[Any] | None = None
+    changes: list[str] | None = None
+    """Settings that differ from those of the experiment's file; None if an older version wrote the manifest."""
     versions: dict[str, Any] = Field(default_factory=dict)
     started: Any = None
     updated: Any = None
@@ -59,6 +65,20 @@ class Manifest(Model):
     def experiment_file(self) -> str:
         """Name of the experiment file, which may differ from the name of the results folder."""
         return self.config.experiment or self.experiment
+
+    @property
+    def changed_settings(self) -> list[str]:
+        """Settings that differ from those of the experiment's file, as ``key=value``."""
+        return changed_settings(self.command or ()) if self.changes is None else self.changes
+
+    @property
+    def title(self) -> str:
+        """The title of the experiment, with the name and changed settings of a run that has its own."""
+        settings = self.changed_settings
+        if not settings and self.experiment == self.experiment_file:
+            return self.config.title
+        named = f"{self.config.title}; run {self.experiment}"
+        return f"{named} with {shortened(', '.join(settings), LONGEST_CHANGES)}" if settings else named
 
     @property
     def metrics(self) -> dict[str, Metric]:

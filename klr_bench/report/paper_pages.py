@@ -149,7 +149,7 @@ def remarks(reproduction: Reproduction, number: str) -> list[str]:
     times, other_data, unavailable, not_run = (
         [match for match in matches if match.not_compared is reason]
         for reason in NotCompared
-        if reason is not NotCompared.OTHER_METHOD
+        if reason not in (NotCompared.OTHER_METHOD, NotCompared.CHANGED)
     )
     sentences += [f"Differs, unexplained: {pairs(unexplained)}"] if unexplained else []
     for tried in reproduction.paper.tried:
@@ -227,7 +227,7 @@ def scoreboard_page(reproduction: Reproduction) -> Document:
     """Return the number of verdicts of each kind per table."""
     lines = {f"table {number}": judged for number, judged in reproduction.matches_by_table.items()}
     title = f"{reproduction.paper.reference}: reproduced numbers"
-    caption = [f"{word}: {meaning}." for word, meaning in MEANINGS.items()] + provenance(reproduction.all_results)
+    caption = [f"{word}: {meaning}." for word, meaning in MEANINGS.items()] + _records([reproduction])
     return Document(title, scoreboards(reproduction.name, lines), caption)
 
 
@@ -244,9 +244,16 @@ def claims_page(reproduction: Reproduction) -> Document:
 
 def all_papers_page(papers: Sequence[Reproduction]) -> Document:
     """Return one row per paper with verdicts on its numbers and claims."""
-    all_results = {name: results for reproduction in papers for name, results in reproduction.all_results.items()}
-    caption = [f"{word}: {meaning}." for word, meaning in MEANINGS.items()] + provenance(all_results)
+    caption = [f"{word}: {meaning}." for word, meaning in MEANINGS.items()] + _records(papers)
     return Document("Reproduction results", [*numbers_and_claims(papers)], caption)
+
+
+def _records(papers: Sequence[Reproduction]) -> list[str]:
+    """Return sentences on the runs that count, and on those whose settings are changed."""
+    results = {name: results for reproduction in papers for name, results in reproduction.all_results.items()}
+    changed = {name: settings for reproduction in papers for name, settings in reproduction.changed.items()}
+    left_out = "; ".join(f"{name} ({', '.join(settings)})" for name, settings in changed.items())
+    return provenance(results) + ([f"Left out because of changed settings: {left_out}."] if changed else [])
 
 
 def scoreboards(title: str, lines: Mapping[str, Sequence[Match]]) -> tuple[Grid, Grid]:

@@ -60,6 +60,8 @@ class Table:
 
     experiment: str
     title: str
+    changes: Sequence[str]
+    """Settings that differ from those of the experiment's file."""
     blocks: list[Block]
     sources: Sequence[Source]
     """Published tables with which the experiment is compared."""
@@ -142,7 +144,8 @@ def build(measured: Measured, sources: Sequence[Source] = (), *, only_published:
         baselines[name] = "; ".join([*label, *([rest] if rest else [])])
     table = Table(
         experiment=manifest.experiment,
-        title=config.title,
+        title=manifest.title,
+        changes=manifest.changed_settings,
         blocks=[],
         sources=sources,
         machine=str((manifest.machine or {}).get("cpu") or ""),

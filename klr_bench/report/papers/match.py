@@ -44,6 +44,8 @@ class Match:
     """The measured mean and standard deviation."""
     stand_in: bool = False
     """True if the measured data set substitutes the published one; the two values are then not compared."""
+    changed: bool = False
+    """True if settings of the run differ from those of the experiment's file; the two values are then not compared."""
     reason: str = ""
     """The cause of a difference, what was tried to find it, or why nothing was measured."""
     shown_by: tuple[str, ...] = ()
@@ -80,6 +82,11 @@ class Match:
         return self.calibration is not None
 
     @property
+    def is_comparable(self) -> bool:
+        """True if the value is for the published data and the settings of the experiment's file."""
+        return not (self.stand_in or self.changed)
+
+    @property
     def mean(self) -> float | None:
         """The measured mean, or None if nothing was measured."""
         return self.entry.mean if self.entry else None
@@ -87,12 +94,12 @@ class Match:
     @property
     def difference(self) -> float | None:
         """The measured mean minus the published one, or None if they are for different data."""
-        return None if self.mean is None or self.stand_in else self.mean - self.printed.value
+        return self.mean - self.printed.value if self.mean is not None and self.is_comparable else None
 
     @property
     def ratio(self) -> float | None:
         """The published mean divided by the measured one, or None if they are not comparable."""
-        comparable = self.entry is not None and self.entry.alike and not self.stand_in
+        comparable = self.entry is not None and self.entry.alike and self.is_comparable
         return self.printed.value / self.mean if self.mean and comparable else None
 
     def without_verdict(self) -> Match:
@@ -138,6 +145,8 @@ class Source:
             return replace(match, not_compared=why, reason=reason)
         if match.stand_in:
             return replace(match, not_compared=NotCompared.OTHER_DATA)
+        if match.changed:
+            return replace(match, not_compared=NotCompared.CHANGED)
         metric = self.metrics[line.metric] if line.algorithm else None
         if metric is not None and metric.unit == "s":
             return replace(match, not_compared=NotCompared.TIME)
@@ -183,6 +192,7 @@ def match(source: Source, measured: Measured) -> list[Match]:
                     column=column,
                     entry=entry,
                     stand_in=stand_in,
+                    changed=bool(measured.manifest.changed_settings),
                 )
                 judged = source.with_verdict(found)
                 matches.append(judged if judged.not_compared else _with_calibration(judged, source.paper, dataset))

@@ -46,8 +46,13 @@ def caption(table: Table) -> list[str]:
     spread = f"Mean ± standard deviation over the repeats{counts}."
     sentences = [spread if any(line.n_ok > 1 for line in lines) else "One repeat, so no standard deviation."]
     matches = [match for block in table.blocks for match in block.matches]
-    is_compared = any(not match.stand_in for match in matches)
+    is_compared = any(match.is_comparable for match in matches)
     sentences += _sources(table, is_compared=is_compared) if matches else []
+    if table.changes:
+        unjudged = (
+            "; the published values are for other settings, so there are no differences or marks" if matches else ""
+        )
+        sentences.append(f"Changed settings: {', '.join(table.changes)}{unjudged}.")
     sentences += _best(table)
     sentences += [
         f"{block.label} replaces the paper's {block.stands_for}; the published values are for different data, so there "

@@ -216,7 +216,7 @@ def spread(line: Line, metric: str) -> float:
 def published(line: Line, metric: str) -> float | None:
     """Return the mean published for the same data, or None."""
     match = line.matches.get(metric)
-    return drawable(match.printed.value) if match and not match.stand_in else None
+    return drawable(match.printed.value) if match and match.is_comparable else None
 
 
 def curve_of(line: Line, *along: str) -> Curve:
