@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import math
+import os
 import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -18,6 +19,12 @@ EstimatorSpec = dict[str, Any]
 """Dotted name of an estimator's class under `TARGET`, and its parameters."""
 TARGET = "_target_"
 """Key of a spec for the dotted name, as in Hydra."""
+
+
+def import_from_here() -> None:
+    """Let the user's estimators be modules in the current folder."""
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
 
 
 def locate(target: str) -> Callable[..., Any]:

@@ -49,7 +49,9 @@ klr-bench run [key=value ...]    run an experiment, or continue it
       force        true: also compute finished cells again
       watch        true: show the progress on a web page
     Flags: -m (key=a,b: one run with each value), --dry-run (count what would
-    run; with --verbose, list it), --quiet (no progress), --debug (tracebacks).
+    run; with --verbose, list it), --quiet (no progress), --debug (tracebacks,
+    also of failed fits), --pdb (no worker processes; open the debugger where
+    a fit fails).
     All keys with their values: klr-bench run experiment=oskl_magic --cfg job
     Flags of Hydra: klr-bench run --hydra-help
 """,

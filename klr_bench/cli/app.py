@@ -34,6 +34,7 @@ from klr_bench.config import locations as config_files
 from klr_bench.config.models import all_keys
 from klr_bench.config.resolve import OPEN, validate
 from klr_bench.errors import KlrBenchError, StoppedError, environment_message, fail, memory_limit, nearest, sanitize
+from klr_bench.instantiate import import_from_here
 from klr_bench.printing import printable
 
 BAD_INPUT = (
@@ -100,6 +101,7 @@ class Jobs:
         from klr_bench.console import PlainConsole
         from klr_bench.estimators.core import jit
         from klr_bench.report.figures import check_names
+        from klr_bench.runner.executors.serial import Debugger
 
         quiet, dry_run = self.arguments.quiet, self.arguments.dry_run
         console = PlainConsole(soft_wrap=not sys.stdout.isatty())  # lines are not wrapped in a log file
@@ -118,9 +120,15 @@ class Jobs:
         with ExitStack() as stack:
             if self.arguments.watch and not dry_run and os.getpid() == self.process:
                 self.port = stack.enter_context(watching(place, self.port))
-            verbose = self.arguments.verbose
             outcome = runner.run(
-                config, console=console, quiet=quiet, dry_run=dry_run, verbose=verbose, overrides=overrides
+                config,
+                console=console,
+                quiet=quiet,
+                dry_run=dry_run,
+                verbose=self.arguments.verbose,
+                debug=self.debug,
+                executor=Debugger() if self.arguments.pdb else None,
+                overrides=overrides,
             )
         if self.arguments.paper and config.name == config.experiment:
             self.results_dir = config.results_dir
@@ -158,8 +166,7 @@ def _run(jobs: Jobs) -> int:
     config_files.check_own([*config_files.folders(), *config_dirs(words)])
     application = hydra.main(str(config_files.config_dir()), "config", version_base="1.3")(jobs)
     Plugins.instance().register(OwnConfigs)  # instance() imports all installed plugins of Hydra
-    if os.getcwd() not in sys.path:  # the user's estimators may be modules in the current folder
-        sys.path.append(os.getcwd())
+    import_from_here()
     os.environ["HYDRA_FULL_ERROR"] = "1"  # makes Hydra raise exceptions; by default it prints them and exits
     with ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())

@@ -19,7 +19,7 @@ from klr_bench.config.models import MAX_SEED, AlgorithmEntry, DataConfig
 from klr_bench.config.presentation import without_presentation
 from klr_bench.errors import error_context, exception_text, fail, sanitize
 from klr_bench.files import expanded, no_file, write_atomic
-from klr_bench.instantiate import check_parameters
+from klr_bench.instantiate import check_parameters, import_from_here
 from klr_bench.parsing import between, parse, parse_value
 from klr_bench.printing import printable, warn, warning_lines
 
@@ -41,6 +41,7 @@ def fit(arguments: Sequence[str]) -> int:
     described = {key.removeprefix("data."): settings[key] for key in settings if key.startswith("data.")}
     data = parse(DataConfig, described, "data.")
     seed = parse_value(Seed, settings.get("seed", 0), "seed")
+    import_from_here()
     algorithm, estimator = _algorithm(values.get("algorithm", "klr"), {key: settings[key] for key in parameters})
     path, output = _paths(values)
     check_model(output)

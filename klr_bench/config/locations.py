@@ -85,7 +85,7 @@ def package_header(relative: Path) -> str | None:
 
 
 def paths(group: str, searched: Sequence[Path]) -> dict[str, Path]:
-    """Return the paths of the YAML files in a group, keyed by name; those of later folders replace earlier ones."""
+    """Return the paths of a group's YAML files by name; later folders replace earlier ones."""
     found = [path for folder in searched for path in sorted(folder.glob(FILES.get(group, f"{group}/*.yaml")))]
     return {(path.parent.name if group in FILES else path.stem): path for path in found}
 

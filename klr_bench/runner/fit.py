@@ -84,9 +84,12 @@ def completed(
     return _cell_file(cell, parameters, status, message, measured, host=machine.host(), cpu=processor)
 
 
-def failed_cell_file(cell: Cell, status: str, message: str, chosen: EstimatorSpec | None = None) -> CellFile:
+def failed_cell_file(
+    cell: Cell, status: str, message: str, traceback: str = "", chosen: EstimatorSpec | None = None
+) -> CellFile:
     """Return the cell file of a failed fit; `chosen` is the selected estimator, if known."""
-    return _cell_file(cell, flat_parameters(chosen or cell.estimator, {}), status, message, {})
+    failed = _cell_file(cell, flat_parameters(chosen or cell.estimator, {}), status, message, {})
+    return replace(failed, traceback=traceback)
 
 
 def nonzero_per_row(*parts: Any) -> float:
