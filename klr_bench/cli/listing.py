@@ -117,8 +117,8 @@ def _needs(paper: str) -> list[str]:
     searched = config_files.folders()
     content, measured = read_paper(paper_files(searched)[paper], searched), measured_hours()
     experiments, estimated = [*content.named()], content.estimated_hours
-    known = [measured[name] for name in experiments if name in measured]
-    hours = [f"{sum(known):.2g} h measured on 2 cores"] if known else []
+    times = [measured[name] for name in experiments if name in measured]
+    hours = [f"{sum(times):.2g} h measured on 2 cores"] if times else []
     hours += [f"{sum(estimated.values()):.2g} h estimated ({', '.join(estimated)})"] if estimated else []
     needs = needs_of(experiments, searched)
     sentence = f"Data: {needs.size()}; about {megabytes(needs.disk)} of disk."

@@ -17,7 +17,7 @@ DENSE = 4
 
 @dataclass(frozen=True)
 class Needs:
-    """Approximate sizes of the data of experiments, in megabytes; files that several use count once."""
+    """Approximate sizes of the data of experiments, in megabytes; a shared file counts once."""
 
     download: float
     disk: float
@@ -40,15 +40,15 @@ def megabytes(size: float) -> str:
 
 @cache
 def datasets_of(experiment: str, searched: tuple[Path, ...]) -> tuple[str, ...]:
-    """Return the names of the data sets of an experiment, which may be those of the experiment that it extends."""
-    known, seen = names("experiment", searched), set[str]()
-    while experiment in known and experiment not in seen:
+    """Return the data sets of an experiment, by default those of the experiment that it extends."""
+    existing, seen = names("experiment", searched), set[str]()
+    while experiment in existing and experiment not in seen:
         seen.add(experiment)
         defaults = read(find("experiment", experiment, searched)).get("defaults") or ()
         for entry in defaults:
             if isinstance(entry, dict) and (chosen := entry.get("override /dataset")):
                 return (chosen,) if isinstance(chosen, str) else tuple(chosen)
-        experiment = next((entry for entry in defaults if isinstance(entry, str) and entry in known), "")
+        experiment = next((entry for entry in defaults if isinstance(entry, str) and entry in existing), "")
     return ()
 
 
@@ -56,7 +56,7 @@ def needs_of(experiments: Iterable[str], searched: Sequence[Path]) -> Needs:
     """Return what the data of experiments need."""
     files: dict[str, LabelsFile] = {}
     parsed, by_hand = 0.0, []
-    for name in dict.fromkeys(name for one in experiments for name in datasets_of(one, tuple(searched))):
+    for name in dict.fromkeys(name for experiment in experiments for name in datasets_of(experiment, tuple(searched))):
         dataset = read_dataset(name, searched)
         used = [file for part in dataset.files() for file in (part, part.labels) if file]
         files |= {file.name: file for file in used}

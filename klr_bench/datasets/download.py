@@ -135,7 +135,7 @@ def locations(entry: LabelsFile, target: Path, mirror: str | None) -> dict[str, 
 
 
 def _addresses(url: str) -> list[str]:
-    """Return an address and, for a compressed file, those of its other compressions, which may have replaced it."""
+    """Return an address, and those of the same file in other compressions, if it has one."""
     suffix = Path(url).suffix
     others = [url.removesuffix(suffix) + other for other in SUFFIXES if suffix in SUFFIXES and other != suffix]
     return [url, *others]

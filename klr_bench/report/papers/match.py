@@ -129,7 +129,7 @@ class Source:
         return [line for line in self.selected_numbers if line.dataset == name and not line.algorithm]
 
     def command(self, line: Printed) -> str:
-        """Return the command that measures a number on its own data and the size of the download, or ""."""
+        """Return the command that measures a number on the paper's data and its download, or ""."""
         searched = locations.folders()
         named = self.paper.tables[line.table].experiments or list(self.paper.named())
         experiments = [name for name in named if line.dataset in datasets_of(name, tuple(searched))]

@@ -79,7 +79,7 @@ def experiments_of(name: str) -> list[str]:
 
 
 def measured_hours() -> dict[str, float]:
-    """Return the hours that reference results took, keyed by experiment; empty outside a checkout."""
+    """Return the hours of reference results, keyed by experiment; empty outside a checkout."""
     path = locations.reference_results() / "times.csv"
     if not path.is_file():
         return {}
