@@ -34,11 +34,11 @@ def file_text(words: Sequence[str]) -> str:
     return f"# {path}\n{path.read_text(encoding='utf-8', errors='backslashreplace')}"
 
 
-def _kind(word: str, known: Sequence[str], plural: str = "") -> str:
+def _kind(word: str, kinds: Sequence[str], plural: str = "") -> str:
     kind = word.removesuffix("s")
-    if kind not in known:
+    if kind not in kinds:
         plural = plural or word.removeprefix(kind)
-        fail(f"unknown kind {word!r}.{nearest(word, [f'{one}{plural}' for one in known])}{_command_for(word)}")
+        fail(f"unknown kind {word!r}.{nearest(word, [f'{option}{plural}' for option in kinds])}{_command_for(word)}")
     return kind
 
 

@@ -40,8 +40,8 @@ def is_reference(results_dir: Path) -> bool:
 
 def folders() -> list[Path]:
     """Return the folders of YAML files: the built-in configs, and ``./configs`` if it exists."""
-    shipped, own = config_dir(), Path.cwd() / "configs"
-    return [shipped, own] if own.is_dir() and own.resolve() != shipped.resolve() else [shipped]
+    shipped, user_folder = config_dir(), Path.cwd() / "configs"
+    return [shipped, user_folder] if user_folder.is_dir() and user_folder.resolve() != shipped.resolve() else [shipped]
 
 
 def check_own(searched: Sequence[Path]) -> None:
@@ -52,18 +52,20 @@ def check_own(searched: Sequence[Path]) -> None:
     shipped = searched[0]
     groups = sorted({*GROUPS, *KINDS, "hydra"})
     for folder in searched[1:]:
-        for own in sorted(path for group in groups for path in (folder / group).glob("**/*.yaml")):
-            relative = own.relative_to(folder)
-            hiding, content = shipped / relative, read(own)
+        for file in sorted(path for group in groups for path in (folder / group).glob("**/*.yaml")):
+            relative = file.relative_to(folder)
+            hiding, content = shipped / relative, read(file)
             sections = content.keys() & _sections() if relative.parent.name == "experiment" else ()
             for name in sections:
                 if not isinstance(content[name], dict) and (content[name] is not None or name == "hydra"):
-                    fail(f"{own}: {name}: expected keys and values, got {content[name]!r:.200}.")
-            if hiding.is_file() and hiding.read_bytes() != own.read_bytes():
-                fail(f"{own} has the same name as {hiding}. Rename your file, or run from another folder.")
-            header, lines = package_header(relative), own.read_text(encoding="utf-8").splitlines()
+                    fail(f"{file}: {name}: expected keys and values, got {content[name]!r:.200}.")
+            if hiding.is_file() and hiding.read_bytes() != file.read_bytes():
+                fail(f"{file} has the same name as {hiding}. Rename your file, or run from another folder.")
+            header, lines = package_header(relative), file.read_text(encoding="utf-8").splitlines()
             if header and header not in lines[:10]:
-                fail(f"{own}: expected the first line to be {header!r}, got {''.join(lines[:1])!r:.80}. Add this line.")
+                fail(
+                    f"{file}: expected the first line to be {header!r}, got {''.join(lines[:1])!r:.80}. Add this line."
+                )
 
 
 @cache
@@ -82,14 +84,15 @@ def package_header(relative: Path) -> str | None:
     return {"experiment": "# @package _global_", "parallel": "# @package parallel"}.get(group)
 
 
-def _paths(group: str, searched: Sequence[Path]) -> dict[str, Path]:
-    paths = [path for folder in searched for path in sorted(folder.glob(FILES.get(group, f"{group}/*.yaml")))]
-    return {(path.parent.name if group in FILES else path.stem): path for path in paths}  # nearer folders come last
+def paths(group: str, searched: Sequence[Path]) -> dict[str, Path]:
+    """Return the paths of a group's YAML files by name; later folders replace earlier ones."""
+    found = [path for folder in searched for path in sorted(folder.glob(FILES.get(group, f"{group}/*.yaml")))]
+    return {(path.parent.name if group in FILES else path.stem): path for path in found}
 
 
 def names(group: str, searched: Sequence[Path]) -> list[str]:
     """Return the sorted names of the YAML files in a group, without the suffix .yaml."""
-    return sorted(_paths(group, searched))
+    return sorted(paths(group, searched))
 
 
 def find(group: str, name: str, searched: Sequence[Path]) -> Path:
@@ -97,10 +100,10 @@ def find(group: str, name: str, searched: Sequence[Path]) -> Path:
 
     Raises KlrBenchError, which suggests a similar name, if there is no such file.
     """
-    paths = _paths(group, searched)
-    if name not in paths:
-        fail(f"unknown {group} {name!r}.{nearest(name, paths)}")
-    return paths[name]
+    found = paths(group, searched)
+    if name not in found:
+        fail(f"unknown {group} {name!r}.{nearest(name, found)}")
+    return found[name]
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -42,14 +42,14 @@ def presentation(label: str, algorithm: str, experiment: str) -> Presentation:
     """Return how an algorithm is displayed; an experiment's file overrides the algorithm's."""
     changes = _content("experiment", experiment).get("algorithms") or {}
     first, second = (
-        parse(Presentation, one) for one in (_content("algorithm", algorithm), changes.get(algorithm) or {})
+        parse(Presentation, entry) for entry in (_content("algorithm", algorithm), changes.get(algorithm) or {})
     )
     return Presentation(label=label, labels=first.labels | second.labels, look=second.look or first.look)
 
 
 def _content(group: str, name: str) -> Mapping[str, Any]:
-    searched = locations.folders()
-    return locations.read(locations.find(group, name, searched)) if name in locations.names(group, searched) else {}
+    paths = locations.paths(group, locations.folders())
+    return locations.read(paths[name]) if name in paths else {}
 
 
 def without_presentation(entry: Any, where: str, overrides: Collection[str] = ()) -> Any:

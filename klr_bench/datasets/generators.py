@@ -85,7 +85,9 @@ def check_generator(call: Parameters, where: str) -> None:
     """
     target = str(call[TARGET])
     if target.startswith("klr_bench."):
-        known = generators()
-        if target not in known:
-            fail(f"{where}{TARGET}: expected a function that generates data, got {target!r}.{nearest(target, known)}")
-        parse(known[target], {key: value for key, value in call.items() if key != TARGET}, where)
+        available = generators()
+        if target not in available:
+            fail(
+                f"{where}{TARGET}: expected a function that generates data, got {target!r}.{nearest(target, available)}"
+            )
+        parse(available[target], {key: value for key, value in call.items() if key != TARGET}, where)

@@ -106,10 +106,10 @@ def read_results(folder: Path) -> Results:
     path = folder / "records.csv"
     if not os.path.lexists(path):
         others = [other.parent.name for other in folder.parent.glob("*/records.csv")]
-        known = names("experiment", folders())
+        experiments = names("experiment", folders())
         advice = f"Run it with: klr-bench run experiment={folder.name}."
-        if folder.name not in known:
-            advice = f"There is no experiment of this name.{nearest(folder.name, others or known)}"
+        if folder.name not in experiments:
+            advice = f"There is no experiment of this name.{nearest(folder.name, others or experiments)}"
         fail(f"{folder}: no records.csv there. {advice}")
     manifest, texts = read_manifest(folder), read_texts(path)
     more = [name for name in texts[0] if name not in record.COLUMNS]  # a user's own estimators may add metrics
@@ -205,14 +205,14 @@ def _frame(path: Path, texts: Texts, columns: Sequence[str]) -> pd.DataFrame:
     for name in columns:
         place = header.index(name) if name in header else None
         expected = EXPECTED.get(name) or record.RANGES.get(name, record.ANY).range
-        values = []
-        for number, row in enumerate(rows, 1):
-            text = "" if place is None else row[place]
+        fields = [""] * len(rows) if place is None else [row[place] for row in rows]
+        values = {}
+        for text in dict.fromkeys(fields):
             try:
-                values.append(_value(name, text))
+                values[text] = _value(name, text)
             except (ValueError, TypeError, RecursionError, OverflowError):
-                _refuse(path, number, name, expected, repr(text[:80]))
-        frame[name] = pd.Series(values, dtype="object" if name in EXPECTED else "float64")
+                _refuse(path, fields.index(text) + 1, name, expected, repr(text[:80]))
+        frame[name] = pd.Series([values[text] for text in fields], dtype="object" if name in EXPECTED else "float64")
     return pd.DataFrame(frame)
 
 

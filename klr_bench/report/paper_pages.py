@@ -72,7 +72,7 @@ def report_papers(
     check_formats(formats)
     written = []
     for name, folders in {name: find_papers(name) for name in names}.items():
-        papers = [Reproduction(one, folder, results_dir) for one, folder in folders.items()]
+        papers = [Reproduction(paper, folder, results_dir) for paper, folder in folders.items()]
         documents = [all_papers_page(papers)] if name == ALL else documents_of(papers[0], table)
         if "terminal" in formats:
             render.show_all(documents, console)
@@ -92,8 +92,8 @@ def documents_of(reproduction: Reproduction, table: str | None = None) -> list[D
     """Return a paper's tables, scoreboard and claims as documents, or only one table."""
     if table is not None:
         if table not in reproduction.matches_by_table:
-            known = reproduction.matches_by_table
-            fail(f"table={table}: expected a table of {reproduction.name}.{nearest(table, known)}")
+            advice = nearest(table, reproduction.matches_by_table)
+            fail(f"table={table}: expected a table of {reproduction.name}.{advice}")
         return [table_page(reproduction, table)]
     documents = [table_page(reproduction, number) for number in reproduction.matches_by_table]
     documents += [scoreboard_page(reproduction)] if reproduction.lines else []
@@ -181,11 +181,11 @@ def power_sentences(matches: Sequence[Match]) -> list[str]:
             others.setdefault(match.printed.metric, []).append(match)
     return [
         f"Power, {title_of(METRICS[metric])}: the published numbers would also agree with "
-        f"{sum(one.others.agreeing for one in group if one.others):,} of "
-        f"{sum(one.others.compared for one in group if one.others):,} results of other methods with the same data set "
-        "and settings."
+        f"{sum(match.others.agreeing for match in group if match.others):,} of "
+        f"{sum(match.others.compared for match in group if match.others):,} results of other methods with the same "
+        "data set and settings."
         for metric, group in others.items()
-        if any(one.kind is Kind.RESULT for one in group)
+        if any(match.kind is Kind.RESULT for match in group)
     ]
 
 
@@ -193,9 +193,11 @@ def spread_sentences(matches: Sequence[Match]) -> list[str]:
     """Return how many published standard deviations are compatible with ours, and which are not."""
     sentences = []
     for inferred, which in ((False, "Standard deviations"), (True, "Inferred standard deviations")):
-        tested = [one for one in matches if one.spread_agrees is not None and one.has_inferred_spread is inferred]
+        tested = [
+            match for match in matches if match.spread_agrees is not None and match.has_inferred_spread is inferred
+        ]
         if tested:
-            differing = [one for one in tested if not one.spread_agrees]
+            differing = [match for match in tested if not match.spread_agrees]
             count = f"{len(tested) - len(differing)} of {len(tested)} are compatible with ours (F test, 5 % level)"
             sentences.append(f"{which}: {count}{f'; the others: {pairs(differing)}' if differing else '.'}")
     return sentences
@@ -220,7 +222,7 @@ def pairs(matches: Sequence[Match]) -> str:
 
 
 def _named(matches: Sequence[Match]) -> str:
-    names = dict.fromkeys(", ".join(dict.fromkeys([one.printed.dataset, one.printed.label])) for one in matches)
+    names = dict.fromkeys(", ".join(dict.fromkeys([match.printed.dataset, match.printed.label])) for match in matches)
     return f"{pluralize(len(matches), 'number')} ({'; '.join(names)})"
 
 

@@ -127,7 +127,11 @@ def calibration_sentences(matches: Iterable[Match]) -> list[str]:
             groups.setdefault(match.calibration.setting, []).append(match)
     sentences = []
     for setting, group in groups.items():
-        others = [f"{position_text(one)}: {measured_text(one, one.uncalibrated)}" for one in group if one.uncalibrated]
+        others = [
+            f"{position_text(match)}: {measured_text(match, match.uncalibrated)}"
+            for match in group
+            if match.uncalibrated
+        ]
         instead = variant_text(group[0].calibration.instead) if group[0].calibration else ""
         sentences.append(f"{CALIBRATED_MARK} {setting}" + (f" With {instead}: {'; '.join(others)}." if others else ""))
     return sentences

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 from markup import table
@@ -60,6 +61,7 @@ def _scoreboard(results_dir: Path, source: str, columns: list[str]) -> str:
     return table(["source", *columns, "claims that hold"], rows, 1)
 
 
+@cache
 def reproductions(results_dir: Path) -> list[Reproduction]:
     """Return the published papers, matched with the records of a folder of results."""
     return [Reproduction(name, folder, results_dir) for name, folder in paper_files([config_dir()]).items()]

@@ -2,15 +2,18 @@
 
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
 from rich.console import Console
 
+from klr_bench.config.locations import config_dir
 from klr_bench.console import PlainConsole
 from klr_bench.report import report
 from klr_bench.report.load import read_results
+from klr_bench.report.papers.reproduction import Reproduction
 from klr_bench.report.render import Document, show_all
 from klr_bench.report.table import Table, results_table
 from klr_bench.results.store import IDENTITY, Bin, CellFile, Checkpoint, Record, Store
@@ -18,8 +21,9 @@ from klr_bench.results.variants import Variant
 
 Make = Callable[..., Path]
 REFERENCE = Path(__file__).resolve().parents[2] / "results" / "reference"
-USUAL = {"title": "Demo", "repeats": 1, "datasets": {}, "algorithms": {}, "sweep": {}}
+USUAL = {"name": "demo", "title": "Demo", "repeats": 1}
 """What a configuration has unless a test says otherwise."""
+DATASET = {"source": {"format": "generated"}, "split": {"test_size": 0.2}}
 
 
 def record(algorithm: str, variant: str, repeat: int, **values: Any) -> Record:
@@ -47,13 +51,21 @@ def write(
     return write_cells(folder, cells, config, **manifest)
 
 
+def configuration(changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the configuration in a manifest, with what a run always stores."""
+    content = USUAL | changes
+    datasets = {name: DATASET | entry for name, entry in content.get("datasets", {}).items()}
+    algorithms = {name: {"estimator": {}} | entry for name, entry in content.get("algorithms", {}).items()}
+    return content | {"datasets": datasets, "algorithms": algorithms}
+
+
 def write_cells(folder: Path, cells: Iterable[CellFile], config: Mapping[str, Any], **manifest: Any) -> Path:
     """Write a results folder with these cells, beside those that are there, and return it."""
     store = Store(folder)
     for cell in cells:
         store.write_cell(cell)
     store.rebuild()
-    content = {"experiment": folder.name, "config": USUAL | config, "machine": {"cpu": "A CPU & co"}}
+    content = {"experiment": folder.name, "config": configuration(config), "machine": {"cpu": "A CPU & co"}}
     store.write_manifest(content | manifest)
     return folder
 
@@ -68,6 +80,12 @@ def shown(folder: Path, **options: Any) -> str:
     file = io.StringIO()
     report(folder, console=Console(file=file, **options))
     return file.getvalue()
+
+
+@cache
+def reproduction(paper: str) -> Reproduction:
+    """Return a shipped paper with the references."""
+    return Reproduction(paper, config_dir() / "paper" / paper, REFERENCE)
 
 
 def printed(*documents: Document) -> str:

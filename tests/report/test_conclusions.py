@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from klr_bench.config.locations import config_dir
 from klr_bench.report.conclusions import on_claims, on_methods, on_numbers
 from klr_bench.report.load import read_results
 from klr_bench.report.papers.claims import FAILS, HOLDS, UNDECIDED
@@ -13,12 +12,12 @@ from klr_bench.report.papers.match import Match
 from klr_bench.report.papers.reproduction import Reproduction
 from klr_bench.report.papers.verdicts import Kind, NotCompared, Verdict
 from klr_bench.report.table import results_table
-from tests.report.folders import REFERENCE
+from tests.report.folders import REFERENCE, reproduction
 
 
 @pytest.fixture(scope="module")
 def paper() -> Reproduction:
-    return Reproduction("zhang2013icml", config_dir() / "paper" / "zhang2013icml", REFERENCE)
+    return reproduction("zhang2013icml")
 
 
 def test_each_verdict_is_counted(paper: Reproduction) -> None:

@@ -11,10 +11,9 @@ import pytest
 from klr_bench.config.locations import config_dir
 from klr_bench.report.paper_pages import table_page
 from klr_bench.report.papers.reading import paper_files
-from klr_bench.report.papers.reproduction import Reproduction
 from klr_bench.report.papers.verdicts import Verdict
 from tests.extensions import extension
-from tests.report.folders import REFERENCE
+from tests.report.folders import REFERENCE, reproduction
 from tests.report.test_own_paper import PAPER, write_own_paper
 
 WritePages = Callable[[Path, Path], list[Path]]
@@ -61,7 +60,7 @@ def test_each_paper_has_a_page_with_its_pictures_and_nothing_else_is_left(pages:
 @pytest.mark.parametrize("name", ["zhang2013icml", "qin2011"])
 def test_tables_and_verdicts_are_those_of_the_report(pages: Path, name: str) -> None:
     page = (pages / f"{name}.md").read_text(encoding="utf-8")
-    whole = Reproduction(name, config_dir() / "paper" / name, REFERENCE)
+    whole = reproduction(name)
     texts = cells(page)
     for number in whole.matches_by_table:
         for grid in table_page(whole, number).grids:
@@ -80,7 +79,7 @@ def test_tables_and_verdicts_are_those_of_the_report(pages: Path, name: str) -> 
 
 def test_claims_are_those_of_the_report(pages: Path) -> None:
     page = (pages / "tan2016aaai.md").read_text(encoding="utf-8")
-    whole = Reproduction("tan2016aaai", config_dir() / "paper" / "tan2016aaai", REFERENCE)
+    whole = reproduction("tan2016aaai")
     pattern = r"<br><strong class=\"[\w-]+\">([^<]*)</strong>\. (\d+ of \d+) comparisons hold((?:, \d+ undecided)?)"
     found = [(verdict, holding + more) for verdict, holding, more in re.findall(pattern, unescape(page))]
     judged = [one for one in whole.claims if one.comparisons]

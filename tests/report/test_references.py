@@ -78,8 +78,8 @@ def test_a_report_on_the_references_is_written_outside_of_their_folder(
     at = f"results_dir={REFERENCE}"
     for arguments, written in {
         ("experiment=quickstart", "format=csv"): "quickstart/report/table.csv",
-        ("paper=prototype_klr", "format=csv"): "papers/prototype_klr/numbers.csv",
-        ("experiment=quickstart,many_small", "format=html"): "report.html",
+        ("paper=tan2016aaai", "format=csv"): "papers/tan2016aaai/numbers.csv",
+        ("experiment=quickstart,own_file", "format=html"): "report.html",
     }.items():
         assert main(["report", *arguments, at]) == 0
         file = Path("results", "reference_reports", written)

@@ -61,9 +61,9 @@ class L1Classifier(KernelClassifier):
         problem, _ = first.prepare(X, ys[0], weights)
         for k, (learner, y, last) in enumerate(zip(self.estimators_, ys, starts, strict=True)):
             learner.adopt(first)
-            own = replace(problem, y=np.where(y, 1.0, -1.0))
+            class_problem = replace(problem, y=np.where(y, 1.0, -1.0))
             random = check_random_state(learner.random_state)
-            learner.solve(own, random, learner._initial_point(last), **reporting(self, k, len(y), callback))
+            learner.solve(class_problem, random, learner._initial_point(last), **reporting(self, k, len(y), callback))
             if self._ended:
                 return
 

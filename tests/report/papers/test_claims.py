@@ -15,8 +15,7 @@ from klr_bench.report.papers.benchmark import DATASETS, Benchmark
 from klr_bench.report.papers.claims import FAILS, HOLDS, NOT_JUDGED, OWN_TABLE, UNDECIDED, JudgedClaim, judge
 from klr_bench.report.papers.model import Claim
 from klr_bench.report.papers.reading import paper_files
-from klr_bench.report.papers.reproduction import Reproduction
-from tests.report.folders import REFERENCE, record, write
+from tests.report.folders import record, reproduction, write
 
 CONFIG: dict[str, Any] = {
     "repeats": 4,
@@ -184,7 +183,7 @@ PAPERS = paper_files(folders()[:1])
 
 def test_published_numbers_are_filtered_by_the_experiments_of_their_tables() -> None:
     """Table 6 of Qin et al. has the second stage; table 3, whose rows do not say so, the first."""
-    paper = Reproduction("qin2011", PAPERS["qin2011"], REFERENCE)
+    paper = reproduction("qin2011")
     claim = next(one for one in paper.claims if "two stages on Fourier features" in one.claim.says)
     assert [one.left for one in claim.published if "two_stage true" not in one.left] == []
     assert len(claim.published) == 8
@@ -193,7 +192,7 @@ def test_published_numbers_are_filtered_by_the_experiments_of_their_tables() -> 
 @pytest.mark.parametrize("name", PAPERS)
 def test_the_claims_of_the_papers_are_judged(name: str) -> None:
     """A claim that is not judged has a reason: its own, or an experiment that was not run."""
-    paper = Reproduction(name, PAPERS[name], REFERENCE)
+    paper = reproduction(name)
     claims = paper.claims
     name_of = {one.label: one.name for measured in paper.measured.values() for one in measured.datasets}
     assert len(claims) >= 4
@@ -208,7 +207,7 @@ def test_the_claims_of_the_papers_are_judged(name: str) -> None:
 @pytest.mark.parametrize("name", PAPERS)
 def test_the_papers_own_numbers_fulfill_its_claims(name: str) -> None:
     """One claim of Tan et al. fails on their own table 2: 6.12 against 2.62 s."""
-    claims = Reproduction(name, PAPERS[name], REFERENCE).claims
+    claims = reproduction(name).claims
     failing = [claim.claim.says for claim in claims if claim.verdict == OWN_TABLE]
     known = ["BCW is faster than liblinear's DCD"] if name == "tan2016aaai" else []
     assert len(failing) == len(known), failing

@@ -6,7 +6,7 @@ other tests are about these pairs.
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from itertools import combinations
@@ -23,7 +23,7 @@ from klr_bench.report.papers.evidence import orders
 from klr_bench.report.papers.match import Match
 from klr_bench.report.papers.reproduction import Reproduction
 from klr_bench.report.papers.scoreboard import apart, counts
-from tests.report.folders import REFERENCE
+from tests.report.folders import REFERENCE, reproduction
 
 PAPERS = ("qin2011", "tan2016aaai", "zhang2012aaai", "zhang2013icml")
 SCALES = {"percent": 0.01, "min": 60.0}
@@ -41,12 +41,20 @@ def half_unit(text: str) -> float:
 
 def records_of(names: Any) -> Records:
     frames = {name: pd.read_csv(REFERENCE / name / "records.csv") for name in names}
-    return {name: frame.assign(variant=frame["variant"].map(json.loads)) for name, frame in frames.items()}
+    return {name: with_method(frame, frame["variant"].map(json.loads)) for name, frame in frames.items()}
+
+
+def with_method(frame: pd.DataFrame, variants: Iterable[Any]) -> pd.DataFrame:
+    """Return the records with a column that identifies the data set, the algorithm and its settings."""
+    return frame.assign(method=list(map(method_of, frame["dataset"], frame["algorithm"], variants)))
+
+
+def method_of(dataset: str, algorithm: str, variant: Any) -> str:
+    return json.dumps([dataset, algorithm, dict(variant)], sort_keys=True)
 
 
 def rows_of(frame: pd.DataFrame, dataset: str, algorithm: str, variant: Any) -> "pd.Series[bool]":
-    same = frame["variant"].map(lambda one: dict(one) == dict(variant))
-    return (frame["dataset"] == dataset) & (frame["algorithm"] == algorithm) & same
+    return frame["method"] == method_of(dataset, algorithm, variant)
 
 
 def counting(frame: pd.DataFrame, rows: "pd.Series[bool]") -> pd.DataFrame:
@@ -223,11 +231,6 @@ def check(whole: Reproduction, records: Records) -> pd.DataFrame:
     return table
 
 
-@cache
-def reproduction(paper: str) -> Reproduction:
-    return Reproduction(paper, config_dir() / "paper" / paper, REFERENCE)
-
-
 @pytest.mark.parametrize("paper", PAPERS)
 def test_verdicts_are_those_of_an_independent_implementation(paper: str) -> None:
     whole = reproduction(paper)
@@ -240,7 +243,9 @@ def changed(paper: str, change: Change | None) -> tuple[Reproduction, pd.DataFra
     Without `change`, all fits failed.
     """
     before = reproduction(paper)
-    records = {name: results.records.copy() for name, results in before.all_results.items()}
+    records = {
+        name: with_method(results.records, results.records["variant"]) for name, results in before.all_results.items()
+    }
     if change is None:
         records = {name: frame.assign(status="error") for name, frame in records.items()}
     for match in before.matches if change else ():

@@ -17,11 +17,10 @@ from klr_bench.report.papers.candidates import Candidate, method_without_records
 from klr_bench.report.papers.claims import FAILS, HOLDS, UNDECIDED, judge, pairs
 from klr_bench.report.papers.model import Claim, Columns, Statement
 from klr_bench.report.papers.reading import paper_files
-from klr_bench.report.papers.reproduction import Reproduction
 from klr_bench.report.papers.verdicts import RELATIVE
-from tests.report.folders import REFERENCE
+from tests.report.folders import REFERENCE, reproduction
 
-PAPERS = {name: Reproduction(name, folder, REFERENCE) for name, folder in paper_files(folders()[:1]).items()}
+PAPERS = {name: reproduction(name) for name in paper_files(folders()[:1])}
 JUDGED = [(name, claim) for name, paper in PAPERS.items() for claim in paper.paper.claims if claim.statements]
 SPLITS = np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
 """Deviations of five repeats from their mean."""

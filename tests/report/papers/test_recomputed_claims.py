@@ -18,8 +18,7 @@ from klr_bench.metrics.labels import METRICS
 from klr_bench.report.derived import with_derived
 from klr_bench.report.load import read_results
 from klr_bench.report.papers.reading import paper_files
-from klr_bench.report.papers.reproduction import Reproduction
-from tests.report.folders import REFERENCE
+from tests.report.folders import REFERENCE, reproduction
 
 PAPERS = paper_files(folders()[:1])
 BETTER = {name: metric.better for name, metric in METRICS.items()}
@@ -238,7 +237,7 @@ def recomputed(claim: dict[str, Any], own_data: set[str] | None) -> tuple[Counte
 
 @pytest.mark.parametrize("name", PAPERS)
 def test_every_comparison_of_every_claim(name: str) -> None:
-    paper = Reproduction(name, PAPERS[name], REFERENCE)
+    paper = reproduction(name)
     own = {line.dataset for line in paper.lines} - {*paper.paper.stand_ins} if paper.lines else None
     content = yaml.safe_load(Path(PAPERS[name] / "paper.yaml").read_text(encoding="utf-8"))
     for claim, judged in zip(content["claims"], paper.claims, strict=True):

@@ -29,7 +29,7 @@ from klr_bench.report.papers.verdicts import WEAK_MARK, Kind, Verdict
 from klr_bench.report.render.document import SEPARATOR, Grid
 from klr_bench.report.render.layout import comma_separated, document
 from klr_bench.report.table import build
-from tests.report.folders import REFERENCE, record, table, write
+from tests.report.folders import REFERENCE, record, reproduction, table, write
 
 HEADER = "table,dataset,algorithm,params,metric,mean,std,unit,label"
 LINES = [
@@ -259,7 +259,7 @@ PAPERS = paper_files(folders()[:1])
 
 @pytest.mark.parametrize("name", PAPERS)
 def test_every_published_number_has_a_verdict(name: str) -> None:
-    whole = Reproduction(name, PAPERS[name], REFERENCE)
+    whole = reproduction(name)
     judged = [one for numbers in whole.matches_by_table.values() for one in numbers]
     assert sorted(id(one.printed) for one in judged) == sorted(map(id, whole.lines))
     assert all(one.reason for one in judged if one.verdict is Verdict.EXPLAINED)
@@ -275,7 +275,7 @@ def test_every_published_number_has_a_verdict(name: str) -> None:
 
 
 def test_the_published_table_3_is_reproduced() -> None:
-    matches = Reproduction("zhang2013icml", PAPERS["zhang2013icml"], REFERENCE).matches_by_table["3"]
+    matches = reproduction("zhang2013icml").matches_by_table["3"]
     numbers = counts(matches)
     assert (numbers[NUMBERS], numbers[COMPARED], numbers[AGREE] >= 40, numbers[POWER] >= 32) == (96, 45, True, True)
     unexplained = {match.printed.algorithm for match in matches if match.verdict is Verdict.UNEXPLAINED}
@@ -283,9 +283,8 @@ def test_the_published_table_3_is_reproduced() -> None:
 
 
 def test_values_for_what_a_number_leaves_open_are_calibrated_or_stated(tmp_path: Path) -> None:
-    for name, folder in PAPERS.items():
-        reproduction = Reproduction(name, folder, REFERENCE)  # checks the numbers
-        paper, lines = reproduction.paper, reproduction.lines
+    for name in PAPERS:
+        paper, lines = reproduction(name).paper, reproduction(name).lines
         for number, printed in paper.tables.items():
             for algorithm in printed.counterparts:
                 bare = [one for one in paper.calibrated if algorithm not in (one.numbers.algorithm or [algorithm])]
@@ -309,7 +308,7 @@ def expected(matches: Iterable[Match]) -> Counter[str]:
 
 @pytest.mark.parametrize("name", ["zhang2013icml", "qin2011"])
 def test_a_number_has_one_verdict_in_tables_printed_tables_scoreboard_csv_and_pages(name: str) -> None:
-    whole = Reproduction(name, PAPERS[name], REFERENCE)
+    whole = reproduction(name)
     assert expected(whole.matches).keys() >= {*SIGNS.values()} - {"*"}
     rows = list(csv.DictReader(io.StringIO(numbers_csv([whole]))))
     assert [row["verdict"] for row in rows] == [one.verdict.value for one in whole.matches]
@@ -367,7 +366,7 @@ def difference_cells(grid: Grid) -> list[str]:
 def test_the_table_of_an_experiment_has_the_verdicts_of_the_paper(name: str) -> None:
     built = table(REFERENCE / name)
     (source,) = built.sources
-    paper = Reproduction(source.name, paper_files(folders())[source.name], REFERENCE)
+    paper = reproduction(source.name)
     compared = {
         (one.printed.table, one.dataset, one.column, one.printed.metric): one.verdict
         for one in paper.matches
