@@ -25,6 +25,10 @@ class KlrBenchError(Exception):
     """
 
 
+class UnavailableError(KlrBenchError):
+    """Error of a data file that no source has."""
+
+
 class StoppedError(KlrBenchError):
     """Error that stops a run even though its input is valid; the exit status is 1."""
 

@@ -33,7 +33,16 @@ from klr_bench.cli.arguments import OWN_KEYS, Arguments, config_dirs, fixed_keys
 from klr_bench.config import locations as config_files
 from klr_bench.config.models import all_keys
 from klr_bench.config.resolve import OPEN, validate
-from klr_bench.errors import KlrBenchError, StoppedError, environment_message, fail, memory_limit, nearest, sanitize
+from klr_bench.errors import (
+    KlrBenchError,
+    StoppedError,
+    UnavailableError,
+    environment_message,
+    fail,
+    memory_limit,
+    nearest,
+    sanitize,
+)
 from klr_bench.instantiate import import_from_here
 from klr_bench.printing import printable
 
@@ -72,6 +81,8 @@ class Jobs:
     """Overrides of earlier jobs, keyed by results folder."""
     results_dir: str = ""
     """Results folder of the paper's experiments, set after the first of them."""
+    left_out: dict[str, str] = field(default_factory=dict)
+    """Why data are unavailable, keyed by the left-out experiment of a paper."""
 
     def __call__(self, cfg: DictConfig) -> float | None:
         """Run one job and return its score, or None if the job failed or has no score."""
@@ -91,7 +102,10 @@ class Jobs:
             if os.getpid() != self.process:
                 raise
             complain(f"{' '.join(overrides)}: {explain(error)}" if multirun else explain(error), debug=self.debug)
-            self.statuses.append(EXIT_FAILED if isinstance(error, StoppedError) else EXIT_BAD_INPUT)
+            is_left_out = bool(self.arguments.paper) and isinstance(error, UnavailableError)
+            if is_left_out:
+                self.left_out[str(cfg.name)] = str(error).partition(" Tried:")[0]
+            self.statuses.append(EXIT_FAILED if is_left_out or isinstance(error, StoppedError) else EXIT_BAD_INPUT)
         self.running = False
         return score
 
@@ -142,6 +156,11 @@ class Jobs:
             place = "" if results_dir == "results" else f" results_dir={shlex.quote(results_dir)}"
             sys.stdout.write(printable(f"Next: klr-bench report {report}{place}\n"))
 
+    def print_left_out(self) -> None:
+        """Print the experiments of a paper that were left out, with the reasons."""
+        lines = [f"  {name}: {reason}" for name, reason in self.left_out.items()]
+        sys.stderr.write("".join(f"{printable(line)}\n" for line in ["Left out:", *lines] if lines))
+
 
 def run(arguments: Sequence[str], *, debug: bool) -> int:
     """Run ``klr-bench run`` with the given arguments and return its exit status."""
@@ -184,6 +203,7 @@ def _run(jobs: Jobs) -> int:
             return leaving.code if leaving.code in (0, EXIT_BROKEN_PIPE) else EXIT_BAD_INPUT
     if jobs.results_dir:
         jobs.print_next(f"paper={jobs.arguments.paper}", jobs.results_dir)
+    jobs.print_left_out()
     return max(jobs.statuses, default=0)
 
 

@@ -164,6 +164,10 @@ class LabelsFile(Brief):
     sha256: Sha256 = "unknown"
     url: Url | None = None
     max_bytes: Bytes | None = None
+    megabytes: (
+        Annotated[list[float], Check("two sizes: of the download, uncompressed", lambda mb: len(mb) == 2)] | None
+    ) = None
+    """Approximate sizes, which only `klr-bench list papers` and reports show."""
 
 
 class FileEntry(LabelsFile):

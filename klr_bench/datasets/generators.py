@@ -10,13 +10,13 @@ from pydantic import create_model
 
 from klr_bench.config.models import MAX_SEED, DatasetConfig, Features
 from klr_bench.config.splitting import Rows
-from klr_bench.datasets import bundled, deformed, keel, synthetic
+from klr_bench.datasets import bundled, deformed, first_rows, keel, synthetic
 from klr_bench.errors import fail, nearest
 from klr_bench.instantiate import TARGET, Parameters, build
 from klr_bench.parsing import Model, Text, between, parse, refuse
 
-MODULES = (synthetic, bundled, deformed, keel)
-"""Modules whose public functions generate data; those in `deformed` also get arrays from files."""
+MODULES = (synthetic, bundled, deformed, first_rows, keel)
+"""Modules whose public functions generate data; those in `deformed` and `first_rows` also get arrays from files."""
 COUNT = Annotated[int, between(1, 10_000)]
 FRACTION = Annotated[float, between(0, 1)]
 SIZE = Annotated[float, between(0, 1e6)]

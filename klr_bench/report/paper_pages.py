@@ -156,17 +156,20 @@ def remarks(reproduction: Reproduction, number: str) -> list[str]:
         if same := [match for match in unexplained if match.reason == tried.because]:
             what = "; ".join(map(position_text, same))
             sentences.append(f"Tried, for {what}: {tried.because} See {', '.join(tried.shown_by)}.")
-    for ours, published in dict.fromkeys((match.dataset_label, match.printed.dataset) for match in other_data):
-        sentences.append(f"{published}: measured on other data ({ours}), so the values are not compared.")
+    places = dict.fromkeys((match.dataset_label, match.printed.dataset, match.reason) for match in other_data)
+    for ours, published, command in places:
+        sentences.append(
+            f"{published}: measured on other data ({ours}), so the values are not compared."
+            + (f" On the data of the paper: {command}" if command else "")
+        )
     if times:
         sentences.append(TIMES)
     if unlike := [match for match in times if match.entry and not match.entry.alike]:
         sentences.append(f"Measured on a busy machine, or not on the main machine of the experiment: {_named(unlike)}.")
-    for reason in dict.fromkeys(match.reason for match in unavailable):
-        named = _named([match for match in unavailable if match.reason == reason])
-        sentences.append(f"Unavailable: {named}. {reason}")
-    if not_run:
-        sentences.append(f"Not run: {_named(not_run)}.")
+    for what, group in (("Unavailable", unavailable), ("Not run", not_run)):
+        for reason in dict.fromkeys(match.reason for match in group):
+            named = _named([match for match in group if match.reason == reason])
+            sentences.append(f"{what}: {named}. {reason}".rstrip())
     return sentences
 
 

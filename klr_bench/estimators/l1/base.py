@@ -172,7 +172,8 @@ class L1Classifier(KernelClassifier):
         if self.solver == "cgd":
             return cgd(problem, x, threshold=self.threshold)
         if self.solver == "sgd_c":
-            return sgd_c(problem, x, random=random, last=self._length(len(problem.y))[0], every=every)
+            last = self._length(len(problem.y))[0]
+            return sgd_c(problem, x, random=random, eta0=self.eta0, last=last, every=every)
         scale = "identity" if self.solver == "fista" else self.hessian
         return fista(problem, x, scale=scale, growth=self.growth)
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 
+from klr_bench.config import locations
+from klr_bench.config.needs import datasets_of, needs_of
 from klr_bench.errors import fail, nearest
 from klr_bench.instantiate import Parameters
 from klr_bench.metrics.labels import METRICS
@@ -133,6 +135,17 @@ class Source:
         name = self.paper.published_name(dataset)
         return [line for line in self.selected_numbers if line.dataset == name and not line.algorithm]
 
+    def command(self, line: Printed) -> str:
+        """Return the command that measures a number on the paper's data and its download, or ""."""
+        searched = locations.folders()
+        named = self.paper.tables[line.table].experiments or list(self.paper.named())
+        experiments = [name for name in named if line.dataset in datasets_of(name, tuple(searched))]
+        if not experiments:
+            return ""
+        several = "-m " if len(experiments) > 1 else ""
+        command = f"klr-bench run {several}experiment={','.join(experiments)}"
+        return f"{command}, {needs_of(experiments, searched).size()}."
+
     def with_verdict(self, match: Match) -> Match:
         """Return a copy of a match that includes its verdict.
 
@@ -142,9 +155,9 @@ class Source:
         if match.entry is None or match.entry.mean is None:
             reason = next((absent.because for absent in self.paper.absent if absent.numbers.holds(line)), "")
             why = NotCompared.UNAVAILABLE if reason else NotCompared.NOT_RUN
-            return replace(match, not_compared=why, reason=reason)
+            return replace(match, not_compared=why, reason=reason or self.command(line))
         if match.stand_in:
-            return replace(match, not_compared=NotCompared.OTHER_DATA)
+            return replace(match, not_compared=NotCompared.OTHER_DATA, reason=self.command(line))
         if match.changed:
             return replace(match, not_compared=NotCompared.CHANGED)
         metric = self.metrics[line.metric] if line.algorithm else None
