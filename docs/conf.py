@@ -24,7 +24,6 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "numpydoc",
-    "shared_parameters",
     "plain_docstrings",
     "sphinx_copybutton",
     "sphinx_design",

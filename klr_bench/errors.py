@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import difflib
 import resource
+import sysconfig
+import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import NoReturn
 
 from klr_bench.printing import printable, shortened
@@ -22,6 +25,10 @@ class KlrBenchError(Exception):
     """
 
 
+class UnavailableError(KlrBenchError):
+    """Error of a data file that no source has."""
+
+
 class StoppedError(KlrBenchError):
     """Error that stops a run even though its input is valid; the exit status is 1."""
 
@@ -31,9 +38,9 @@ def fail(message: str) -> NoReturn:
     raise KlrBenchError(message)
 
 
-def nearest(name: object, known: Iterable[object]) -> str:
+def nearest(name: object, options: Iterable[object]) -> str:
     """Return a hint for an unknown name: a similar known name, or all known names."""
-    names = sorted(filter(None, map(str, known)))
+    names = sorted(filter(None, map(str, options)))
     close = difflib.get_close_matches(str(name), names, n=1, cutoff=0.6)
     if close:
         return f" Did you mean {close[0]!r}?"
@@ -66,11 +73,29 @@ def exception_text(error: BaseException) -> str:
 
 
 def exception_message(error: BaseException) -> str:
-    """Return the message of an exception, preceded by its class unless it is a KlrBenchError."""
-    text = str(error) if isinstance(error, KlrBenchError) else f"{type(error).__name__}: {error}"
+    """Return the message of an exception, with its class and the user's line of code.
+
+    A KlrBenchError has its message only.
+    """
+    text = str(error) if isinstance(error, KlrBenchError) else f"{type(error).__name__}: {error}{place_of(error)}"
     if isinstance(error, SystemExit):
         text += ". Remove the call to exit from the estimator or metric."
     return shortened(text, MAX_MESSAGE_LENGTH).encode("utf-8", "backslashreplace").decode()
+
+
+def place_of(error: BaseException) -> str:
+    """Return the user's line that led to an exception, as in " (my_learner.py:12)", or "".
+
+    It is the last line of the traceback outside of klr-bench and the installed libraries.
+    """
+    libraries = {Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    libraries.add(Path(__file__).parent)
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        path = Path(frame.filename)
+        if path.is_file() and libraries.isdisjoint(path.parents):
+            shown = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+            return f" ({shown}:{frame.lineno})"
+    return ""
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import math
+import os
 import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -18,6 +19,12 @@ EstimatorSpec = dict[str, Any]
 """Dotted name of an estimator's class under `TARGET`, and its parameters."""
 TARGET = "_target_"
 """Key of a spec for the dotted name, as in Hydra."""
+
+
+def import_from_here() -> None:
+    """Let the user's estimators be modules in the current folder."""
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
 
 
 def locate(target: str) -> Callable[..., Any]:
@@ -63,11 +70,11 @@ class Parameter:
         from sklearn.utils._param_validation import Interval, make_constraint
 
         if isinstance(value, bool):
-            names = {one for one in self.constraints if isinstance(one, str)}
-            is_number = any(isinstance(one, Interval) for one in self.constraints)
+            names = {constraint for constraint in self.constraints if isinstance(constraint, str)}
+            is_number = any(isinstance(constraint, Interval) for constraint in self.constraints)
             return "a number" if is_number and not names & {"boolean", "verbose"} else None
         if isinstance(value, float) and math.isinf(value):
-            is_declared = any(make_constraint(one).is_satisfied_by(value) for one in self.constraints)
+            is_declared = any(make_constraint(constraint).is_satisfied_by(value) for constraint in self.constraints)
             return None if is_declared else "a finite number"
         return None
 
@@ -76,12 +83,12 @@ def parameters(target: str) -> dict[str, Parameter]:
     """Return the constructor parameters of the classifier named `target`, by name."""
     cls = classifier_class(target)
     declared = _constraints(cls)
-    known = {}
+    accepted = {}
     for name, parameter in inspect.signature(cls).parameters.items():
         constraints = declared.get(name)
         any_name = parameter.kind is inspect.Parameter.VAR_KEYWORD
-        known[name] = Parameter(any_name, tuple(constraints) if isinstance(constraints, list) else ())
-    return known
+        accepted[name] = Parameter(any_name, tuple(constraints) if isinstance(constraints, list) else ())
+    return accepted
 
 
 def takes_nested(cls: Any) -> bool:
@@ -89,12 +96,12 @@ def takes_nested(cls: Any) -> bool:
     return isinstance(cls, type) and callable(getattr(cls, "set_params", None))
 
 
-def is_nested(name: str, known: Collection[str]) -> bool:
+def is_nested(name: str, accepted: Collection[str]) -> bool:
     """Return True if a name has the form of a nested parameter, such as svc__C.
 
     A name in `known`, the constructor's parameters, is not nested.
     """
-    return "__" in name.strip("_") and name not in known
+    return "__" in name.strip("_") and name not in accepted
 
 
 def _constraints(cls: type) -> Parameters:
@@ -108,13 +115,13 @@ def check_parameters(spec: Parameters) -> None:
     Raises KlrBenchError if there is no such classifier, and TypeError and ValueError as a call and a fit would.
     """
     cls = classifier_class(spec[TARGET])
-    own, _ = _split(cls, spec)
-    inspect.signature(cls).bind(**own)
+    direct, _ = _split(cls, spec)
+    inspect.signature(cls).bind(**direct)
     constraints = _constraints(cls)
     if constraints:
         from sklearn.utils._param_validation import validate_parameter_constraints
 
-        validate_parameter_constraints(constraints, own, caller_name=cls.__name__)
+        validate_parameter_constraints(constraints, direct, caller_name=cls.__name__)
 
 
 def build(spec: Parameters, **overrides: Any) -> Any:
@@ -124,16 +131,16 @@ def build(spec: Parameters, **overrides: Any) -> Any:
     set afterwards.
     """
     function = locate(spec[TARGET])
-    own, nested = _split(function, {**spec, **overrides})
-    built = function(**own)
+    direct, nested = _split(function, {**spec, **overrides})
+    built = function(**direct)
     return built.set_params(**nested) if nested else built
 
 
 def _split(function: Any, spec: Parameters) -> tuple[Parameters, Parameters]:
     """Split parameters into those of the constructor and nested ones such as svc__C."""
-    own = {name: value for name, value in spec.items() if name != TARGET}
-    if not takes_nested(function) or not any(is_nested(name, ()) for name in own):
-        return own, {}
-    known = inspect.signature(function).parameters
-    nested = {name: own.pop(name) for name in list(own) if is_nested(name, known)}
-    return own, nested
+    direct = {name: value for name, value in spec.items() if name != TARGET}
+    if not takes_nested(function) or not any(is_nested(name, ()) for name in direct):
+        return direct, {}
+    accepted = inspect.signature(function).parameters
+    nested = {name: direct.pop(name) for name in list(direct) if is_nested(name, accepted)}
+    return direct, nested

@@ -116,15 +116,16 @@ def load_model(path: str | Path) -> Any:
     return load(Path(path))[0]
 
 
-def dump(model: Any, train: TrainingFile | None = None) -> bytes:
+def dump(model: Any, train: TrainingFile | None = None, *, compress: bool = True) -> bytes:
     """Convert a model to the content of a model file. Raises KlrBenchError if that fails.
 
-    `train` describes the training file, for a model of ``klr-bench fit``.
+    `train` describes the training file, for a model of ``klr-bench fit``.  Compression takes most of the time.
     """
     about = About(versions=_versions(), train=train).model_dump_json()
+    refused = f"arrays of more than {LARGEST_MODEL:,} bytes"
     try:
         stored = skops.io.dumps(model)
-        for compression in COMPRESSIONS:
+        for compression in COMPRESSIONS if compress else COMPRESSIONS[-1:]:
             content = _archive(stored, about, *compression)
             with suppress(InflatedError):
                 refused = _inspected(content).refused
@@ -156,7 +157,11 @@ def load(path: Path) -> tuple[Any, TrainingFile | None]:
 
     Raises the errors and warnings of `load_model`.
     """
-    content = read_regular(path, LARGEST_MODEL)
+    return loads(read_regular(path, LARGEST_MODEL), path)
+
+
+def loads(content: bytes, path: Path) -> tuple[Any, TrainingFile | None]:
+    """Return what `load` returns, from the content of a model file; `path` names it in messages."""
     try:
         about, refused, trusted = _inspected(content)
     except Exception as error:  # damaged archives raise exceptions of many kinds
@@ -165,8 +170,10 @@ def load(path: Path) -> tuple[Any, TrainingFile | None]:
     if refused:
         fail(f"{path}: contains {refused}, which klr-bench does not load. Use a file that klr-bench fit has written.")
     here = _versions()
-    different = [f"{name} {sanitize(one, 30)}" for name, one in about.versions.items() if here.get(name) != one]
-    present = ", ".join(f"{name} {one}" for name, one in here.items())
+    different = [
+        f"{name} {sanitize(number, 30)}" for name, number in about.versions.items() if here.get(name) != number
+    ]
+    present = ", ".join(f"{name} {number}" for name, number in here.items())
     origin = f"it was written with {', '.join(different)}; this is {present}" if different else ""
     try:
         with warnings.catch_warnings():
@@ -177,7 +184,7 @@ def load(path: Path) -> tuple[Any, TrainingFile | None]:
         advice = f"; {origin}. Fit the model again" if origin else ""
         fail(f"{path}: the model cannot be loaded ({exception_text(error)}){advice}.")
     if origin:
-        warnings.warn(f"{path}: {origin}. Predictions may differ; fit the model again if in doubt.", stacklevel=3)
+        warnings.warn(f"{path}: {origin}. Predictions may differ; fit the model again if in doubt.", stacklevel=4)
     return model, about.train
 
 

@@ -46,7 +46,7 @@ def untrusted(names: Iterable[str], schema: Any) -> list[str]:
     loaders: dict[str, set[str]] = {}
     for node in nodes(schema):
         loaders.setdefault(f"{node.get('__module__')}.{node.get('__class__')}", set()).add(str(node["__loader__"]))
-    return sorted(name for name in names if not all(_is_trusted(name, one) for one in loaders.get(name, [""])))
+    return sorted(name for name in names if not all(_is_trusted(name, loader) for loader in loaders.get(name, [""])))
 
 
 def nodes(schema: Any) -> Iterator[dict[str, Any]]:

@@ -215,15 +215,15 @@ def refuse(key: str, expected: str, got: Any) -> NoReturn:
     fail(f"{key}: expected {expected}, got {text if len(text) <= 200 else text[:200] + '...'}.")
 
 
-def refuse_unknown(keys: Iterable[Any], known: Iterable[str], where: str) -> None:
+def refuse_unknown(keys: Iterable[Any], accepted: Iterable[str], where: str) -> None:
     """Raise a KlrBenchError for the first unknown key, and suggest a similar known key."""
-    known = list(known)
+    accepted = list(accepted)
     for key in keys:
-        if key not in known:
-            fail(f"unknown key '{where}{key}'.{nearest(str(key), known)}")
+        if key not in accepted:
+            fail(f"unknown key '{where}{key}'.{nearest(str(key), accepted)}")
 
 
-def check_choice(key: str, value: Any, known: Iterable[str]) -> None:
+def check_choice(key: str, value: Any, choices: Iterable[str]) -> None:
     """Raise a KlrBenchError for an unknown value; its message suggests a similar known value."""
-    if value not in known:
-        fail(f"{key}: unknown value {value!r}.{nearest(str(value), known)}")
+    if value not in choices:
+        fail(f"{key}: unknown value {value!r}.{nearest(str(value), choices)}")

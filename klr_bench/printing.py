@@ -29,7 +29,7 @@ def warning_lines() -> Iterator[None]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         yield
-    for text in dict.fromkeys(str(one.message) for one in caught):
+    for text in dict.fromkeys(str(warning.message) for warning in caught):
         warn(text)
 
 
@@ -38,7 +38,10 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(
-        one if one.isprintable() or one in "\n\t" else one.encode("unicode_escape").decode("ascii") for one in text
+        character
+        if character.isprintable() or character in "\n\t"
+        else character.encode("unicode_escape").decode("ascii")
+        for character in text
     )
 
 
@@ -49,7 +52,9 @@ def is_file_name(text: str) -> bool:
 
 def to_file_name(text: str) -> str:
     """Return a similar string that `is_file_name` accepts, of at most LONGEST_NAME bytes."""
-    name = "".join(one if one.isprintable() and one not in "/\\" else "_" for one in text).lstrip(".")
+    name = "".join(
+        character if character.isprintable() and character not in "/\\" else "_" for character in text
+    ).lstrip(".")
     name = name.encode()[:LONGEST_NAME].decode(errors="ignore")
     return name if is_file_name(name) else "data"
 

@@ -89,9 +89,9 @@ def _loader() -> Any:
 
     class Loader(parser):  # type: ignore[misc]
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-            own = [key for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"]
+            keys = [key for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"]
             seen: set[Any] = set()
-            for key in own:
+            for key in keys:
                 name = self.construct_object(key, deep=True)
                 if not isinstance(name, Hashable):
                     break  # refused below

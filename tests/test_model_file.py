@@ -26,7 +26,17 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import all_estimators
 
 import klr_bench
-from klr_bench import OSKL, DualCDKLR, NystroemKLR, PassiveAggressive, TablePreparer, dask_rows, load_model, save_model
+from klr_bench import (
+    OSKL,
+    DualCDKLR,
+    NystroemKLR,
+    PassiveAggressive,
+    TablePreparer,
+    dask_rows,
+    load_model,
+    model_file,
+    save_model,
+)
 from klr_bench.errors import KlrBenchError
 from klr_bench.model_file import ABOUT, SCHEMA, SMALLEST_JSON, check_storable
 from tests.estimators.samples import CLASSIFIERS, small
@@ -159,6 +169,12 @@ def test_what_cannot_be_stored_is_refused_before_the_fit(model: Any, types: str,
         check_storable(model)
     with pytest.raises(KlrBenchError, match="cannot be stored"):
         save_model(model if isinstance(model, DualCDKLR) else model.fit(X, Y), tmp_path / "model.skops")
+
+
+def test_a_model_that_is_too_large_to_load_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_file, "LARGEST_MODEL", 1000)
+    with pytest.raises(KlrBenchError, match="load_model would refuse arrays of more than 1,000 bytes"):
+        model_file.dump(PassiveAggressive().fit(np.eye(40), np.arange(40) % 2))
 
 
 def test_a_model_of_zeros_can_be_stored(tmp_path: Path) -> None:

@@ -12,14 +12,13 @@ import importlib
 import re
 from typing import TYPE_CHECKING, Any
 
-from shared_parameters import PACKAGE
-
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.util.typing import ExtensionMetadata
 
+PACKAGE = "klr_bench"
 BEFORE_NUMPYDOC = 400
-"""Priority of the handler, after `shared_parameters` (300) and before numpydoc (500)."""
+"""Priority of the handler; numpydoc has 500, and smaller priorities run first."""
 MARKED = re.compile(r"(``.+?``|:\w+(?::\w+)*:`[^`]+`|`[^`]+`)")
 HEAD = re.compile(r"(?P<names>\*{0,2}\w+(?:, \w+)*)(?P<type> : .+)?")
 SCORE = "Return the accuracy of `predict` for the rows of X and their classes y, weighted by ``sample_weight``."

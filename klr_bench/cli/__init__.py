@@ -49,7 +49,9 @@ klr-bench run [key=value ...]    run an experiment, or continue it
       force        true: also compute finished cells again
       watch        true: show the progress on a web page
     Flags: -m (key=a,b: one run with each value), --dry-run (count what would
-    run; with --verbose, list it), --quiet (no progress), --debug (tracebacks).
+    run; with --verbose, list it), --quiet (no progress), --debug (tracebacks,
+    also of failed fits), --pdb (no worker processes; open the debugger where
+    a fit fails).
     All keys with their values: klr-bench run experiment=oskl_magic --cfg job
     Flags of Hydra: klr-bench run --hydra-help
 """,
@@ -255,9 +257,9 @@ def _merge(arguments: list[str]) -> int:
     from klr_bench.results.merge import merge
 
     merged = merge([expanded(word) for word in words], Path(values["into"]))
-    for one in merged:
-        _print(f"{one.sentence()}\n" + "".join(f"  {conflict}\n" for conflict in one.conflicts))
-    return EXIT_FAILED if any(one.conflicts for one in merged) else 0
+    for merged_run in merged:
+        _print(f"{merged_run.sentence()}\n" + "".join(f"  {conflict}\n" for conflict in merged_run.conflicts))
+    return EXIT_FAILED if any(merged_run.conflicts for merged_run in merged) else 0
 
 
 def _data(arguments: list[str]) -> int:

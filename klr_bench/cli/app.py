@@ -33,7 +33,17 @@ from klr_bench.cli.arguments import OWN_KEYS, Arguments, config_dirs, fixed_keys
 from klr_bench.config import locations as config_files
 from klr_bench.config.models import all_keys
 from klr_bench.config.resolve import OPEN, validate
-from klr_bench.errors import KlrBenchError, StoppedError, environment_message, fail, memory_limit, nearest, sanitize
+from klr_bench.errors import (
+    KlrBenchError,
+    StoppedError,
+    UnavailableError,
+    environment_message,
+    fail,
+    memory_limit,
+    nearest,
+    sanitize,
+)
+from klr_bench.instantiate import import_from_here
 from klr_bench.printing import printable
 
 BAD_INPUT = (
@@ -71,6 +81,8 @@ class Jobs:
     """Overrides of earlier jobs, keyed by results folder."""
     results_dir: str = ""
     """Results folder of the paper's experiments, set after the first of them."""
+    left_out: dict[str, str] = field(default_factory=dict)
+    """Why data are unavailable, keyed by the left-out experiment of a paper."""
 
     def __call__(self, cfg: DictConfig) -> float | None:
         """Run one job and return its score, or None if the job failed or has no score."""
@@ -90,7 +102,10 @@ class Jobs:
             if os.getpid() != self.process:
                 raise
             complain(f"{' '.join(overrides)}: {explain(error)}" if multirun else explain(error), debug=self.debug)
-            self.statuses.append(EXIT_FAILED if isinstance(error, StoppedError) else EXIT_BAD_INPUT)
+            is_left_out = bool(self.arguments.paper) and isinstance(error, UnavailableError)
+            if is_left_out:
+                self.left_out[str(cfg.name)] = str(error).partition(" Tried:")[0]
+            self.statuses.append(EXIT_FAILED if is_left_out or isinstance(error, StoppedError) else EXIT_BAD_INPUT)
         self.running = False
         return score
 
@@ -100,6 +115,7 @@ class Jobs:
         from klr_bench.console import PlainConsole
         from klr_bench.estimators.core import jit
         from klr_bench.report.figures import check_names
+        from klr_bench.runner.executors.serial import Debugger
 
         quiet, dry_run = self.arguments.quiet, self.arguments.dry_run
         console = PlainConsole(soft_wrap=not sys.stdout.isatty())  # lines are not wrapped in a log file
@@ -107,7 +123,7 @@ class Jobs:
             console.print("Compiling the solvers, once per version of klr-bench; this takes a few seconds.")
         if jit.refused:
             console.print(f"{' or '.join(jit.refused)} cannot be written, so compiled code is kept only for this run.")
-        sources = [Path(one.path) for one in HydraConfig.get().runtime.config_sources if one.schema == "file"]
+        sources = [Path(source.path) for source in HydraConfig.get().runtime.config_sources if source.schema == "file"]
         if multirun and cfg.name is not None:
             cfg.name = name_of_job(str(cfg.name), overrides, self.fixed)
         config = validate(cfg, overrides, sources)
@@ -118,9 +134,15 @@ class Jobs:
         with ExitStack() as stack:
             if self.arguments.watch and not dry_run and os.getpid() == self.process:
                 self.port = stack.enter_context(watching(place, self.port))
-            verbose = self.arguments.verbose
             outcome = runner.run(
-                config, console=console, quiet=quiet, dry_run=dry_run, verbose=verbose, overrides=overrides
+                config,
+                console=console,
+                quiet=quiet,
+                dry_run=dry_run,
+                verbose=self.arguments.verbose,
+                debug=self.debug,
+                executor=Debugger() if self.arguments.pdb else None,
+                overrides=overrides,
             )
         if self.arguments.paper and config.name == config.experiment:
             self.results_dir = config.results_dir
@@ -133,6 +155,11 @@ class Jobs:
         if not (self.arguments.quiet or self.arguments.dry_run):
             place = "" if results_dir == "results" else f" results_dir={shlex.quote(results_dir)}"
             sys.stdout.write(printable(f"Next: klr-bench report {report}{place}\n"))
+
+    def print_left_out(self) -> None:
+        """Print the experiments of a paper that were left out, with the reasons."""
+        lines = [f"  {name}: {reason}" for name, reason in self.left_out.items()]
+        sys.stderr.write("".join(f"{printable(line)}\n" for line in ["Left out:", *lines] if lines))
 
 
 def run(arguments: Sequence[str], *, debug: bool) -> int:
@@ -158,8 +185,7 @@ def _run(jobs: Jobs) -> int:
     config_files.check_own([*config_files.folders(), *config_dirs(words)])
     application = hydra.main(str(config_files.config_dir()), "config", version_base="1.3")(jobs)
     Plugins.instance().register(OwnConfigs)  # instance() imports all installed plugins of Hydra
-    if os.getcwd() not in sys.path:  # the user's estimators may be modules in the current folder
-        sys.path.append(os.getcwd())
+    import_from_here()
     os.environ["HYDRA_FULL_ERROR"] = "1"  # makes Hydra raise exceptions; by default it prints them and exits
     with ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())
@@ -177,6 +203,7 @@ def _run(jobs: Jobs) -> int:
             return leaving.code if leaving.code in (0, EXIT_BROKEN_PIPE) else EXIT_BAD_INPUT
     if jobs.results_dir:
         jobs.print_next(f"paper={jobs.arguments.paper}", jobs.results_dir)
+    jobs.print_left_out()
     return max(jobs.statuses, default=0)
 
 
@@ -190,8 +217,8 @@ def explain(error: BaseException) -> str:
     if isinstance(error, MissingConfigException) and error.missing_cfg_file:
         group, _, name = error.missing_cfg_file.rpartition("/")
         if group:
-            known = error.options or config_files.names(group, config_files.folders())
-            return f"unknown {group} {name!r}.{nearest(name, known)}"
+            options = error.options or config_files.names(group, config_files.folders())
+            return f"unknown {group} {name!r}.{nearest(name, options)}"
     if isinstance(error, OverrideParseException):
         if "=" not in error.override:
             return _explain_bare_word(error.override)
@@ -224,10 +251,10 @@ def _explain_composition(text: str) -> str:
     if text.startswith("Config group override must be"):
         return "expected a name from configs/<group>, as in dataset=moons, got a number or nothing. See klr-bench list."
     if unknown := re.match(r"Could not (?:override|delete from config\.|delete) '([^'=]*)", text):
-        key, known = unknown[1], [*all_keys(), *config_files.GROUPS, *OWN_KEYS]
-        if key in known:
+        key, keys = unknown[1], [*all_keys(), *config_files.GROUPS, *OWN_KEYS]
+        if key in keys:
             return f"~{key}: this key cannot be removed. Give it another value: {key}=... (null for some keys)."
-        return f"unknown key {sanitize(key)!r}.{_near(sanitize(key), known)}"
+        return f"unknown key {sanitize(key)!r}.{_near(sanitize(key), keys)}"
     if ambiguous := re.match(r"Ambiguous value for argument '(.*)'", text):
         key, _, value = ambiguous[1].partition("=")
         listed = f"write '{key}=[{value}]' for a list, or " if key in ("dataset", "algorithm") else ""
@@ -235,17 +262,17 @@ def _explain_composition(text: str) -> str:
     return text
 
 
-def _near(key: str, known: Sequence[str]) -> str:
+def _near(key: str, keys: Sequence[str]) -> str:
     """Return a hint for an unknown key: the closest known key, or all keys of its section."""
     section, dot, rest = key.lower().partition(".")
-    sections = {*OPEN, *(name.partition(".")[0] for name in known if "." in name)}
-    inner = [name for name in known if name.endswith(f".{key}")]
+    sections = {*OPEN, *(name.partition(".")[0] for name in keys if "." in name)}
+    inner = [name for name in keys if name.endswith(f".{key}")]
     close = difflib.get_close_matches(section, sections, n=1)
     if inner or not dot or not close:
         return nearest(
-            inner[0] if inner else section, inner or {*sections, *(name for name in known if "." not in name)}
+            inner[0] if inner else section, inner or {*sections, *(name for name in keys if "." not in name)}
         )
-    inside = [name for name in known if name.startswith(f"{close[0]}.")] or [f"{close[0]}.{rest}"]
+    inside = [name for name in keys if name.startswith(f"{close[0]}.")] or [f"{close[0]}.{rest}"]
     names = [name.partition(".")[2] for name in inside]
     meant = difflib.get_close_matches(rest, names, n=1)
     return nearest(f"{close[0]}.{meant[0]}" if meant else "", inside)

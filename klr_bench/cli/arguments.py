@@ -12,7 +12,7 @@ from pathlib import Path
 from klr_bench.errors import fail, nearest
 from klr_bench.files import expanded
 
-OWN_FLAGS = ("--debug", "--quiet", "--dry-run", "--verbose")
+OWN_FLAGS = ("--debug", "--quiet", "--dry-run", "--verbose", "--pdb")
 OWN_KEYS = ("paper", "watch")
 """Keys of klr-bench that are not part of the configuration."""
 HYDRA_FLAGS = (
@@ -51,6 +51,8 @@ class Arguments:
     dry_run: bool
     verbose: bool
     watch: bool
+    pdb: bool
+    """Run in this process, and open the debugger where a fit fails."""
     paper: str
     """Name of a paper whose experiments are run, or ""."""
 
@@ -69,7 +71,9 @@ def prepare(arguments: Sequence[str]) -> Arguments:
     verbose = "--verbose" in words
     quiet = "--quiet" in words or (dry_run and bool(paper) and not verbose)  # a paper has many experiments
     in_page = is_true("watch", {"watch": watch} if watch is not None else {})
-    return Arguments(rest, quiet=quiet, dry_run=dry_run, verbose=verbose, watch=in_page, paper=paper or "")
+    return Arguments(
+        rest, quiet=quiet, dry_run=dry_run, verbose=verbose, watch=in_page, pdb="--pdb" in words, paper=paper or ""
+    )
 
 
 def _whole_flag(argument: str) -> str:
@@ -80,10 +84,10 @@ def _whole_flag(argument: str) -> str:
     flag, equals, value = argument.partition("=")
     if flag in SHORT_FLAGS and not equals:
         return flag
-    known = OWN_FLAGS + HYDRA_FLAGS
-    meant = [flag] if flag in known else [name for name in known if name.startswith(flag)]
+    flags = OWN_FLAGS + HYDRA_FLAGS
+    meant = [flag] if flag in flags else [name for name in flags if name.startswith(flag)]
     if not flag.startswith("--") or len(meant) != 1:
-        fail(f"unknown flag {flag!r}.{nearest(flag, known)}")
+        fail(f"unknown flag {flag!r}.{nearest(flag, flags)}")
     return meant[0] + equals + value
 
 

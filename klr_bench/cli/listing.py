@@ -34,11 +34,11 @@ def file_text(words: Sequence[str]) -> str:
     return f"# {path}\n{path.read_text(encoding='utf-8', errors='backslashreplace')}"
 
 
-def _kind(word: str, known: Sequence[str], plural: str = "") -> str:
+def _kind(word: str, kinds: Sequence[str], plural: str = "") -> str:
     kind = word.removesuffix("s")
-    if kind not in known:
+    if kind not in kinds:
         plural = plural or word.removeprefix(kind)
-        fail(f"unknown kind {word!r}.{nearest(word, [f'{one}{plural}' for one in known])}{_command_for(word)}")
+        fail(f"unknown kind {word!r}.{nearest(word, [f'{option}{plural}' for option in kinds])}{_command_for(word)}")
     return kind
 
 
@@ -98,15 +98,31 @@ def _entries(kind: str) -> Iterator[tuple[str, list[str]]]:
         yield from ((name, [title or "your own file"]) for name, title in titles().items())
     else:
         for name in config_files.names(kind, searched):
-            yield name, _paragraphs(kind, config_files.read(config_files.find(kind, name, searched)))
+            yield name, _paragraphs(kind, name, config_files.read(config_files.find(kind, name, searched)))
 
 
-def _paragraphs(kind: str, content: Mapping[str, Any]) -> list[str]:
+def _paragraphs(kind: str, name: str, content: Mapping[str, Any]) -> list[str]:
     if kind == "paper":
-        return [f"{content.get('reference', '')}: {content.get('title', '')}"]
+        return [f"{content.get('reference', '')}: {content.get('title', '')}", *_needs(name)]
     label = content.get("label")
     text = ": ".join(str(part) for part in (label, content.get("title") or content.get("reference")) if part)
     return [*filter(None, [text]), *([_call(content)] if kind == "algorithm" else [])]
+
+
+def _needs(paper: str) -> list[str]:
+    """Return sentences on the time and the data that the experiments of a paper need."""
+    from klr_bench.config.needs import megabytes, needs_of
+    from klr_bench.report.papers.reading import measured_hours, paper_files, read_paper
+
+    searched = config_files.folders()
+    content, measured = read_paper(paper_files(searched)[paper], searched), measured_hours()
+    experiments, estimated = [*content.named()], content.estimated_hours
+    times = [measured[name] for name in experiments if name in measured]
+    hours = [f"{sum(times):.2g} h measured on 2 cores"] if times else []
+    hours += [f"{sum(estimated.values()):.2g} h estimated ({', '.join(estimated)})"] if estimated else []
+    needs = needs_of(experiments, searched)
+    sentence = f"Data: {needs.size()}; about {megabytes(needs.disk)} of disk."
+    return [f"{len(experiments)} experiments: {', '.join(hours) or 'time not measured'}.", sentence]
 
 
 def _call(content: Mapping[str, Any]) -> str:

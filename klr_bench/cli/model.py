@@ -19,7 +19,7 @@ from klr_bench.config.models import MAX_SEED, AlgorithmEntry, DataConfig
 from klr_bench.config.presentation import without_presentation
 from klr_bench.errors import error_context, exception_text, fail, sanitize
 from klr_bench.files import expanded, no_file, write_atomic
-from klr_bench.instantiate import check_parameters
+from klr_bench.instantiate import check_parameters, import_from_here
 from klr_bench.parsing import between, parse, parse_value
 from klr_bench.printing import printable, warn, warning_lines
 
@@ -41,6 +41,7 @@ def fit(arguments: Sequence[str]) -> int:
     described = {key.removeprefix("data."): settings[key] for key in settings if key.startswith("data.")}
     data = parse(DataConfig, described, "data.")
     seed = parse_value(Seed, settings.get("seed", 0), "seed")
+    import_from_here()
     algorithm, estimator = _algorithm(values.get("algorithm", "klr"), {key: settings[key] for key in parameters})
     path, output = _paths(values)
     check_model(output)
@@ -156,8 +157,8 @@ def _algorithm(name: str, parameters: Mapping[str, Any]) -> tuple[str, Mapping[s
     prefix = f"algorithms.{name}.estimator."
     if others := [key for key in parameters if not key.startswith(prefix)]:
         fail(f"unknown key {others[0]!r}. Parameters of this estimator are set by {prefix}NAME=VALUE.")
-    own = {key.removeprefix(prefix): value for key, value in parameters.items()}
-    entry = parse(AlgorithmEntry, content | {"estimator": {**content["estimator"], **own}}, f"algorithms.{name}.")
+    changes = {key.removeprefix(prefix): value for key, value in parameters.items()}
+    entry = parse(AlgorithmEntry, content | {"estimator": {**content["estimator"], **changes}}, f"algorithms.{name}.")
     algorithm = resolve_algorithms({name: entry}, (), searched)[name]
     return algorithm.label, algorithm.estimator
 

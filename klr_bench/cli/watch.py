@@ -37,8 +37,8 @@ def watch(arguments: Sequence[str]) -> int:
         if not server.is_loopback:
             _say(f"Anyone who can reach this machine at host={values['host']} can read this page.")
         if not folder.exists():
-            known = names("experiment", folders())
-            hint = "" if name in known else f"; no experiment has this name.{nearest(name, known)}"
+            experiments = names("experiment", folders())
+            hint = "" if name in experiments else f"; no experiment has this name.{nearest(name, experiments)}"
             _say(f"There are no results yet. To produce some, run: klr-bench run experiment={name}{hint}")
         if in_browser:
             import webbrowser

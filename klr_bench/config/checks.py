@@ -22,14 +22,14 @@ def check_run(run: RunConfig, sweep: Mapping[str, Parameters], searched: Sequenc
 
     `sweep` is that of the experiment, which also has algorithms that are not selected.
     """
-    kernel, selection, own = run.kernel, run.selection, metric_files(searched)
+    kernel, selection, user_metrics = run.kernel, run.selection, metric_files(searched)
     if run.parallel.address and run.parallel.scheduler_file:
         fail("parallel.address and parallel.scheduler_file are both given; each names a scheduler. Leave one out.")
     if selection.max_examples is not None and selection.max_examples < 2 * selection.folds:
         refuse("selection.max_examples", "at least two per fold, or null", selection.max_examples)
-    check_choice("selection.score", selection.score, [*SCORES, *own])
+    check_choice("selection.score", selection.score, [*SCORES, *user_metrics])
     for metric in run.metrics or ():
-        check_choice("metrics", metric, [*METRICS, *own])
+        check_choice("metrics", metric, [*METRICS, *user_metrics])
         if metric in METRICS and METRICS[metric].compares and metric not in run.against:
             expected = f"against.{metric} to name the baseline method, by {{algorithm: NAME}} or {{PARAMETER: VALUE}}"
             fail(f"metrics: {metric}: expected {expected}, got none.")
@@ -58,14 +58,16 @@ def _check_left_out(run: RunConfig, sweep: Mapping[str, Parameters], searched: S
 def _check_against(run: RunConfig, sweep: Mapping[str, Parameters], searched: Sequence[Path]) -> None:
     varied = sorted({name for variants in sweep.values() for name in variants})
     for metric, changes in run.against.items():
-        check_choice("against", metric, [name for name, known in METRICS.items() if known.compares])
+        check_choice("against", metric, [name for name, description in METRICS.items() if description.compares])
         if not changes:
             refuse(f"against.{metric}", "{algorithm: NAME} or {PARAMETER: VALUE}", changes)
         for name, value in changes.items():
             where = f"against.{metric}.{name}"
             if name != "algorithm":
                 check_choice(where, name, varied)
-                values = [one for lists in sweep.values() if isinstance(lists.get(name), list) for one in lists[name]]
+                values = [
+                    swept for lists in sweep.values() if isinstance(lists.get(name), list) for swept in lists[name]
+                ]
                 check_choice(where, value, values)
             elif value not in run.algorithms:
                 with error_context(where):

@@ -40,8 +40,8 @@ def is_reference(results_dir: Path) -> bool:
 
 def folders() -> list[Path]:
     """Return the folders of YAML files: the built-in configs, and ``./configs`` if it exists."""
-    shipped, own = config_dir(), Path.cwd() / "configs"
-    return [shipped, own] if own.is_dir() and own.resolve() != shipped.resolve() else [shipped]
+    shipped, user_folder = config_dir(), Path.cwd() / "configs"
+    return [shipped, user_folder] if user_folder.is_dir() and user_folder.resolve() != shipped.resolve() else [shipped]
 
 
 def check_own(searched: Sequence[Path]) -> None:
@@ -52,18 +52,20 @@ def check_own(searched: Sequence[Path]) -> None:
     shipped = searched[0]
     groups = sorted({*GROUPS, *KINDS, "hydra"})
     for folder in searched[1:]:
-        for own in sorted(path for group in groups for path in (folder / group).glob("**/*.yaml")):
-            relative = own.relative_to(folder)
-            hiding, content = shipped / relative, read(own)
+        for file in sorted(path for group in groups for path in (folder / group).glob("**/*.yaml")):
+            relative = file.relative_to(folder)
+            hiding, content = shipped / relative, read(file)
             sections = content.keys() & _sections() if relative.parent.name == "experiment" else ()
             for name in sections:
                 if not isinstance(content[name], dict) and (content[name] is not None or name == "hydra"):
-                    fail(f"{own}: {name}: expected keys and values, got {content[name]!r:.200}.")
-            if hiding.is_file() and hiding.read_bytes() != own.read_bytes():
-                fail(f"{own} has the same name as {hiding}. Rename your file, or run from another folder.")
-            header, lines = package_header(relative), own.read_text(encoding="utf-8").splitlines()
+                    fail(f"{file}: {name}: expected keys and values, got {content[name]!r:.200}.")
+            if hiding.is_file() and hiding.read_bytes() != file.read_bytes():
+                fail(f"{file} has the same name as {hiding}. Rename your file, or run from another folder.")
+            header, lines = package_header(relative), file.read_text(encoding="utf-8").splitlines()
             if header and header not in lines[:10]:
-                fail(f"{own}: expected the first line to be {header!r}, got {''.join(lines[:1])!r:.80}. Add this line.")
+                fail(
+                    f"{file}: expected the first line to be {header!r}, got {''.join(lines[:1])!r:.80}. Add this line."
+                )
 
 
 @cache
@@ -83,7 +85,7 @@ def package_header(relative: Path) -> str | None:
 
 
 def paths(group: str, searched: Sequence[Path]) -> dict[str, Path]:
-    """Return the paths of the YAML files in a group, keyed by name; those of later folders replace earlier ones."""
+    """Return the paths of a group's YAML files by name; later folders replace earlier ones."""
     found = [path for folder in searched for path in sorted(folder.glob(FILES.get(group, f"{group}/*.yaml")))]
     return {(path.parent.name if group in FILES else path.stem): path for path in found}
 

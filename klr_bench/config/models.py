@@ -127,7 +127,7 @@ class SelectionConfig(Model):
 
     folds: Annotated[int, between(2, 1000)] = 5
     max_examples: Rows | None = None
-    score: str = "accuracy"
+    score: Words = "accuracy"
     tolerance: Annotated[float, between(0, 1)] = 0.0
     nested: bool = True
 
@@ -164,6 +164,10 @@ class LabelsFile(Brief):
     sha256: Sha256 = "unknown"
     url: Url | None = None
     max_bytes: Bytes | None = None
+    megabytes: (
+        Annotated[list[float], Check("two sizes: of the download, uncompressed", lambda mb: len(mb) == 2)] | None
+    ) = None
+    """Approximate sizes, which only `klr-bench list papers` and reports show."""
 
 
 class FileEntry(LabelsFile):
@@ -286,7 +290,7 @@ class RunEntry(Model):
     """Configuration of a run as composed by Hydra, before its parts are parsed."""
 
     name: Name
-    experiment: str = ""
+    experiment: Words = ""
     title: Words = ""
     seed: Annotated[int, between(0, MAX_SEED)] = 0
     repeats: Annotated[int, between(1, 10_000)] = 5
@@ -300,9 +304,9 @@ class RunEntry(Model):
     trace: TraceConfig = TraceConfig()
     parallel: ParallelConfig = ParallelConfig()
     left_out: dict[Name, dict[Name, dict[str, list[Parameter]]]] = Field(default_factory=dict)
-    budget: list[Budget] | str | Budget | None = None
-    figures: list[str] | None = None
-    metrics: Annotated[list[str], non_empty("the metrics, or null")] | None = None
+    budget: list[Budget] | Words | Budget | None = None
+    figures: list[Words] | None = None
+    metrics: Annotated[list[Words], non_empty("the metrics, or null")] | None = None
     against: dict[str, dict[str, Parameter]] = Field(default_factory=dict)
     datasets: dict[Name, DatasetEntry] = Field(default_factory=dict)
     algorithms: dict[Name, AlgorithmEntry] = Field(default_factory=dict)

@@ -42,7 +42,7 @@ def presentation(label: str, algorithm: str, experiment: str) -> Presentation:
     """Return how an algorithm is displayed; an experiment's file overrides the algorithm's."""
     changes = _content("experiment", experiment).get("algorithms") or {}
     first, second = (
-        parse(Presentation, one) for one in (_content("algorithm", algorithm), changes.get(algorithm) or {})
+        parse(Presentation, entry) for entry in (_content("algorithm", algorithm), changes.get(algorithm) or {})
     )
     return Presentation(label=label, labels=first.labels | second.labels, look=second.look or first.look)
 

@@ -95,7 +95,7 @@ def override_keys(overrides: Sequence[str]) -> set[str]:
 
     parsed = OverridesParser.create().parse_overrides(list(overrides))
     deleted = {f"~{override.key_or_group}" for override in parsed if override.is_delete()}
-    return deleted.union(*(keys(one.key_or_group, one.value()) for one in parsed if not one.is_delete()))
+    return deleted.union(*(keys(change.key_or_group, change.value()) for change in parsed if not change.is_delete()))
 
 
 def resolve_datasets(
@@ -106,12 +106,12 @@ def resolve_datasets(
     `data` describes the user's own file.
     """
     selected = _selected_entries("dataset", entries, overrides, searched)
-    own = [stem for stem, entry in selected.items() if is_own_file(entry)]
+    file_stems = [stem for stem, entry in selected.items() if is_own_file(entry)]
     settings = [key for key, value in data if value is not None and key not in ("mirror", "cache")]
-    if settings and not own:
+    if settings and not file_stems:
         key = f"data.{settings[0]}="
         fail(f"{key} is given, but dataset=file is not selected. Add experiment=own_file (or dataset=file).")
-    selected |= {stem: with_own_file(stem, selected[stem], data) for stem in own}
+    selected |= {stem: with_own_file(stem, selected[stem], data) for stem in file_stems}
     return {
         stem: resolve_dataset(stem, entry, searched, f"datasets.{stem}.", overrides) for stem, entry in selected.items()
     }
@@ -170,8 +170,8 @@ def _selected_entries(
             _check_names(content[essential], entry.estimator or {}, f"{where}estimator.")
             _check_names(content[essential], entry.grid or {}, f"{where}grid.")
     if not selected:
-        known = ", ".join(config_files.names(group, searched))
-        fail(f"no {group} is selected: expected {group}=<name> or {group}=[<name>,...]. Known: {known}.")
+        available = ", ".join(config_files.names(group, searched))
+        fail(f"no {group} is selected: expected {group}=<name> or {group}=[<name>,...]. Known: {available}.")
     return selected
 
 
@@ -221,26 +221,26 @@ def resolve_algorithms(
 def _check_estimator(estimator: Parameters, values: Parameters, where: str) -> None:
     target = parse_value(str, estimator[TARGET], f"{where}{TARGET}")
     with error_context(where.rstrip(".")):
-        known = instantiate.parameters(target)
+        accepted = instantiate.parameters(target)
     names = [name for name in values if name != TARGET]
     _check_names(estimator, names, where)
     for name in names:
-        _check_value(known.get(name, instantiate.Parameter()), values[name], f"{where}{name}")
+        _check_value(accepted.get(name, instantiate.Parameter()), values[name], f"{where}{name}")
 
 
 def _check_names(estimator: Parameters, names: Collection[str], where: str) -> None:
     target = estimator[TARGET]
-    known = instantiate.parameters(target)
-    if any(parameter.any_name for parameter in known.values()):
+    accepted = instantiate.parameters(target)
+    if any(parameter.any_name for parameter in accepted.values()):
         return
     nested = instantiate.takes_nested(instantiate.locate(target))
-    refuse_unknown([name for name in names if not (nested and instantiate.is_nested(name, known))], known, where)
+    refuse_unknown([name for name in names if not (nested and instantiate.is_nested(name, accepted))], accepted, where)
 
 
 def _check_value(declared: instantiate.Parameter, value: Any, key: str) -> None:
-    for one in value if isinstance(value, list) else [value]:
-        if expected := declared.expected(one):
-            refuse(key, expected, one)
+    for entry in value if isinstance(value, list) else [value]:
+        if expected := declared.expected(entry):
+            refuse(key, expected, entry)
 
 
 def _value_lists(
@@ -251,7 +251,7 @@ def _value_lists(
     Parameters that the command line sets to one value are omitted.
     """
     unique: dict[str, list[Any]] = {}
-    known = instantiate.parameters(estimator[TARGET])
+    accepted = instantiate.parameters(estimator[TARGET])
     for name, values in lists.items():
         single, listed = f"algorithms.{stem}.estimator.{name}", f"{where}{name}"
         if single in overrides and listed in overrides:
@@ -260,7 +260,7 @@ def _value_lists(
             refuse(listed, "a list of values such as [1, 10]", values)
         for position, value in enumerate(values):
             parse_value(Parameter, value, f"{listed}[{position}]")
-            _check_value(known.get(name, instantiate.Parameter()), value, listed)
+            _check_value(accepted.get(name, instantiate.Parameter()), value, listed)
         if single not in overrides:
             typed = [(type(value) is bool, value) for value in values]  # true is not 1
             unique[name] = [value for place, (_, value) in enumerate(typed) if typed[place] not in typed[:place]]

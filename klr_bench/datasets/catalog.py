@@ -68,8 +68,8 @@ def list_(config_dirs: Sequence[Path], cache: Path, console: Console) -> int:
 def fetch_(names: Sequence[str], config_dirs: Sequence[Path], cache: Path, mirror: str | None, console: Console) -> int:
     """Fetch the files of the given data sets into the cache, and check the hashes of the files."""
     if not names:
-        known = ", ".join(datasets(config_dirs))
-        fail(f"klr-bench data fetch: expected the names of data sets, got none. Known data sets: {known}.")
+        available = ", ".join(datasets(config_dirs))
+        fail(f"klr-bench data fetch: expected the names of data sets, got none. Known data sets: {available}.")
     for name, dataset in {name: read_dataset(name, config_dirs) for name in names}.items():
         with progress(console) as report:
             entries = files(identified(dataset, cache=cache, mirror=mirror, progress=report))
@@ -109,7 +109,7 @@ def verify_(
     states += [(*parsed.verify(path), path) for path in present if not names or path in folders]
     for state, name, path in states:
         _print_line(console, f"{state:8} {name}: {path}")
-    corrupt, changed = (sum(state == one for state, _, _ in states) for one in ("corrupt", "changed"))
+    corrupt, changed = (sum(state == kind for state, _, _ in states) for kind in ("corrupt", "changed"))
     if changed:
         _print_line(console, f"Changed since they were fetched: {changed}. The next run uses their new content.")
     if corrupt:

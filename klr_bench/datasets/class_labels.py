@@ -53,7 +53,9 @@ def look(text: str) -> str | Decimal:
 
     These are differences in case, blanks, invisible characters, Unicode forms, and spellings of a number.
     """
-    visible = "".join(one for one in unicodedata.normalize("NFKC", text) if unicodedata.category(one) != "Cf")
+    visible = "".join(
+        character for character in unicodedata.normalize("NFKC", text) if unicodedata.category(character) != "Cf"
+    )
     plain = " ".join(visible.casefold().split())
     number = _exact(plain)
     return plain if number is None else number

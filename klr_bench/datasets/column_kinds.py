@@ -167,37 +167,43 @@ def describe(path: Path | None, columns: Sequence[Column]) -> list[str]:
 
     The list is empty if all columns consist of plain numbers without missing values.
     """
-    numbers, texts, others = ([one for one in columns if one.kind == kind] for kind in KINDS)
-    if not (texts or others or any(one.n_missing or one.unit or one.commas for one in numbers)):
+    numbers, texts, others = ([column for column in columns if column.kind == kind] for kind in KINDS)
+    if not (texts or others or any(column.n_missing or column.unit or column.commas for column in numbers)):
         return []
     notes: list[str] = []
 
     def note(text: str, columns: Sequence[Column], detail: Callable[[Column], object] | None = None) -> None:
-        names = ", ".join(first_ten([f"{one.name} ({detail(one)})" if detail else one.name for one in columns]))
+        names = ", ".join(
+            first_ten([f"{column.name} ({detail(column)})" if detail else column.name for column in columns])
+        )
         counted = "1 column" if len(columns) == 1 else f"{len(columns)} columns"
         notes.extend([text.format(counted, names)] if columns else [])
 
     note("{} of numbers: {}", numbers)
-    with_unit = [one for one in numbers if one.unit]
-    note("the unit is removed from {} of numbers: {}", with_unit, lambda one: repr(one.unit))
-    note("commas separate thousands in {}: {}", [one for one in numbers if one.commas])
-    note(f"{{}} of text as {sum(one.width for one in texts)} binary features: {{}}", texts, lambda one: one.width)
-    rare = [one for one in texts if one.rare]
-    note("rare values share a feature in {} of text: {}", rare, lambda one: f"{len(one.rare):,} values")
+    with_unit = [column for column in numbers if column.unit]
+    note("the unit is removed from {} of numbers: {}", with_unit, lambda column: repr(column.unit))
+    note("commas separate thousands in {}: {}", [column for column in numbers if column.commas])
+    note(
+        f"{{}} of text as {sum(column.width for column in texts)} binary features: {{}}",
+        texts,
+        lambda column: column.width,
+    )
+    rare = [column for column in texts if column.rare]
+    note("rare values share a feature in {} of text: {}", rare, lambda column: f"{len(column.rare):,} values")
     notes += [
-        f"warning: {one.name} is read as text because it has {one.why}; convert the numbers to one unit, or "
-        f"confirm with {_setting(path, one.place, one.name, TEXT)}"
-        for one in texts
-        if one.why
+        f"warning: {column.name} is read as text because it has {column.why}; convert the numbers to one unit, or "
+        f"confirm with {_setting(path, column.place, column.name, TEXT)}"
+        for column in texts
+        if column.why
     ]
     replaced = "are replaced by the median of the training rows, and an indicator feature is added"
     for text, columns in (
         (f"missing values in {{}} of numbers {replaced}: {{}}", numbers),
         ("missing values in {} of text are treated as a separate value: {}", texts),
     ):
-        note(text, [one for one in columns if one.n_missing], lambda one: f"{one.n_missing:,}")
+        note(text, [column for column in columns if column.n_missing], lambda column: f"{column.n_missing:,}")
     if others:
-        reasons = "; ".join(first_ten([f"{one.name}: {one.why}" for one in others]))
+        reasons = "; ".join(first_ten([f"{column.name}: {column.why}" for column in others]))
         setting = (
             "data.columns={NAME: number} or {NAME: text}" if path else "columns={NAME: 'number'} or {NAME: 'text'}"
         )
@@ -214,7 +220,7 @@ def requested_kinds(path: Path | None, names: Mapping[int, str], requested: Mapp
     for key, kind in requested.items():
         name, where = str(key), f"{path}: data.columns" if path else "columns"
         check_choice(f"{where}: {name}", kind, KINDS)
-        places = [place for place, known in names.items() if known == name or (name == str(place + 1))]
+        places = [place for place, column_name in names.items() if column_name == name or (name == str(place + 1))]
         if len(places) != 1:
             what = " Several columns have this name; use the position." if places else nearest(name, names.values())
             fail(f"{where}: there is no feature column {sanitize(repr(name))}.{what}")
@@ -293,8 +299,8 @@ def choose_column(
 def _text_column(column: Callable[..., Column], counts: Counter[str], profile: ColumnProfile, why: str = "") -> Column:
     values = sorted(counts, key=lambda value: (-counts[value], value))
     if len(values) == 2 and not profile.n_missing:  # one feature is enough
-        one, zero = ("True", "False") if {*values} == {*BOOLEANS.values()} else (values[1], values[0])
-        return column(TEXT, why, values=(one,), zero=zero)
+        nonzero, zero = ("True", "False") if {*values} == {*BOOLEANS.values()} else (values[1], values[0])
+        return column(TEXT, why, values=(nonzero,), zero=zero)
     least = min(FEW_ROWS, SMALL_SHARE * profile.n_present)
     n_frequent = min(sum(counts[value] >= least for value in values) or len(values), MOST_VALUES)
     frequent, rare = values[:n_frequent], values[n_frequent:]

@@ -123,7 +123,7 @@ def streamed(
     paths = fetched(dataset, cache=cache, mirror=mirror, progress=progress)
     source, split = dataset.source, dataset.split
     assert isinstance(split, StreamSplit)
-    known = split.classes is not None and (source.format == "csv" or source.n_features is not None)
+    is_complete = split.classes is not None and (source.format == "csv" or source.n_features is not None)
     rows = stream(
         paths,
         split.chunk,
@@ -131,12 +131,14 @@ def streamed(
         n_features=source.n_features,
         label_column=source.label_column,
         classes=split.classes,
-        cache=None if known else cache / "streams",
+        cache=None if is_complete else cache / "streams",
         skip_rows=skip_rows,
         encoding=source.encoding,
     )
     labels = Labels()
-    spellings = (np.format_float_positional(one, trim="-") if isinstance(one, float) else one for one in rows.classes)
+    spellings = (
+        np.format_float_positional(label, trim="-") if isinstance(label, float) else label for label in rows.classes
+    )
     codes = np.array([labels.code(str(spelling)) for spelling in spellings])
     values, classes = encode_targets(
         codes, labels, str(paths[0]), positive=dataset.positive, multiclass=dataset.multiclass

@@ -20,7 +20,7 @@ from klr_bench.config.models import DatasetConfig, LabelsFile
 from klr_bench.datasets.cache import Progress, find_or_make, ignore_progress, stamp_of, stamped_sha256, suffixed
 from klr_bench.datasets.compression import SUFFIXES, DamagedFileError, plain_chunks
 from klr_bench.datasets.transfer import NotFoundError, TransferError, UnreachableError, check_size, discard, download
-from klr_bench.errors import KlrBenchError, sanitize
+from klr_bench.errors import UnavailableError, sanitize
 from klr_bench.files import expanded, no_file
 
 logger = logging.getLogger(__name__)
@@ -85,7 +85,7 @@ def fetch_from(
     """Fetch a file from its first source that has it; return that place and the cached path.
 
     `sources` has paths or URLs to try, by source.  The path in the cache is `target`, or `copy_path` if the hash of the
-    file is unknown.  Raises KlrBenchError if no source has the file.
+    file is unknown.  Raises UnavailableError if no source has the file.
     """
     is_known, fault = entry.sha256 != UNKNOWN, _fault(entry, target)
     problems = [fault] if fault and is_known else []
@@ -108,7 +108,7 @@ def fetch_from(
         if absent and source and len(problems) == n_problems:
             problems.append(f"{source}: not found ({sanitize(absent)})")
     problems += [fault] if fault and not is_known else []
-    raise KlrBenchError(_unavailable_message(entry, target, mirror, problems))
+    raise UnavailableError(_unavailable_message(entry, target, mirror, problems))
 
 
 def _fault(entry: LabelsFile, target: Path) -> str:
@@ -131,7 +131,14 @@ def locations(entry: LabelsFile, target: Path, mirror: str | None) -> dict[str, 
     if mirror:
         base = f"{mirror.rstrip('/') if is_url(mirror) else expanded(mirror).absolute()}/{entry.name}"
         places[f"{base}[{'|'.join(SUFFIXES)}]"] = [base + suffix for suffix in ("", *SUFFIXES)]
-    return places | ({entry.url: [entry.url]} if entry.url else {})
+    return places | ({entry.url: _addresses(entry.url)} if entry.url else {})
+
+
+def _addresses(url: str) -> list[str]:
+    """Return an address, and those of the same file in other compressions, if it has one."""
+    suffix = Path(url).suffix
+    others = [url.removesuffix(suffix) + other for other in SUFFIXES if suffix in SUFFIXES and other != suffix]
+    return [url, *others]
 
 
 def is_url(place: str) -> bool:

@@ -10,13 +10,13 @@ from pydantic import create_model
 
 from klr_bench.config.models import MAX_SEED, DatasetConfig, Features
 from klr_bench.config.splitting import Rows
-from klr_bench.datasets import bundled, deformed, keel, synthetic
+from klr_bench.datasets import bundled, deformed, first_rows, keel, synthetic
 from klr_bench.errors import fail, nearest
 from klr_bench.instantiate import TARGET, Parameters, build
 from klr_bench.parsing import Model, Text, between, parse, refuse
 
-MODULES = (synthetic, bundled, deformed, keel)
-"""Modules whose public functions generate data; those in `deformed` also get arrays from files."""
+MODULES = (synthetic, bundled, deformed, first_rows, keel)
+"""Modules whose public functions generate data; those in `deformed` and `first_rows` also get arrays from files."""
 COUNT = Annotated[int, between(1, 10_000)]
 FRACTION = Annotated[float, between(0, 1)]
 SIZE = Annotated[float, between(0, 1e6)]
@@ -85,7 +85,9 @@ def check_generator(call: Parameters, where: str) -> None:
     """
     target = str(call[TARGET])
     if target.startswith("klr_bench."):
-        known = generators()
-        if target not in known:
-            fail(f"{where}{TARGET}: expected a function that generates data, got {target!r}.{nearest(target, known)}")
-        parse(known[target], {key: value for key, value in call.items() if key != TARGET}, where)
+        available = generators()
+        if target not in available:
+            fail(
+                f"{where}{TARGET}: expected a function that generates data, got {target!r}.{nearest(target, available)}"
+            )
+        parse(available[target], {key: value for key, value in call.items() if key != TARGET}, where)

@@ -55,7 +55,7 @@ def identified(
     that must be fetched first stays unknown.  Raises KlrBenchError.
     """
 
-    def known(entry: Entry) -> Entry:
+    def identified(entry: Entry) -> Entry:
         if entry.sha256 != UNKNOWN:
             return entry
         file = UndeclaredFile(entry, cache, mirror)
@@ -67,7 +67,7 @@ def identified(
     used, parts = dataset.files(), dict[str, Any]()
     for part in ("train", "test"):
         if (file := getattr(dataset.source, part)) in used:
-            parts[part] = known(file).model_copy(update={"labels": file.labels and known(file.labels)})
+            parts[part] = identified(file).model_copy(update={"labels": file.labels and identified(file.labels)})
     return dataset.model_copy(update={"source": dataset.source.model_copy(update=parts)})
 
 
@@ -149,7 +149,11 @@ class UndeclaredFile:
         notes = sorted(self._notes.glob("*.json"), key=lambda path: path.stat().st_mtime, reverse=True)
         ends = tuple(f"/{self.entry.name}{suffix}" for suffix in ("", *SUFFIXES))
         contents = map(_read_note, notes)
-        return [one for one in contents if one and (one.place.endswith(ends) or one.place == self.entry.url)]
+        return [
+            content
+            for content in contents
+            if content and (content.place.endswith(ends) or content.place == self.entry.url)
+        ]
 
     def _sources(self) -> dict[str, list[str]]:
         sources = locations(self.entry, self.plain, self.mirror)

@@ -129,8 +129,8 @@ def stream(
             width = layout_of(paths[0], label_column, encoding=encoding).n_columns - 1
             check_width(paths[0], width, n_features)
             n_features = width
-        known = n_features is not None and classes is not None
-        base = 1 if known else None
+        is_complete = n_features is not None and classes is not None
+        base = 1 if is_complete else None
         if zero_based is not None or kind == "csv":
             base = 0 if zero_based or kind == "csv" else 1
         labels = None if classes is None else _checked_classes(classes)
@@ -171,7 +171,7 @@ def _files(path: Paths) -> list[Path]:
     if isinstance(path, str | Path):
         files = matching(expanded(str(path)))
     else:
-        files = [file for one in path for file in _files(one)]
+        files = [file for entry in path for file in _files(entry)]
     if not files:
         fail(f"{sanitize(path)}: expected a file, a list of files, or a pattern that matches files; no file was found.")
     return files
@@ -274,8 +274,8 @@ class Stream:
 
     @cached_property
     def _spellings(self) -> list[str]:
-        known = self.known_classes
-        return self._scan.spellings if known is None else [str(label) for label in known.tolist()]
+        declared = self.known_classes
+        return self._scan.spellings if declared is None else [str(label) for label in declared.tolist()]
 
     @cached_property
     def _values(self) -> NDArray[Any]:

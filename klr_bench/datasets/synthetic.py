@@ -69,8 +69,8 @@ def sparse_text(
     lengths = np.maximum(random.poisson(length, n_samples), 1)
     document = np.repeat(np.arange(n_samples), lengths)
     common = random.choice(n_features, size=document.size, p=zipf / zipf.sum())
-    own = topics[y[document], random.integers(0, topic_words, document.size)]
-    word = np.where(random.uniform(size=document.size) < topic_share, own, common)
+    topical = topics[y[document], random.integers(0, topic_words, document.size)]
+    word = np.where(random.uniform(size=document.size) < topic_share, topical, common)
     counts = sp.csr_matrix((np.ones(document.size), (document, word)), shape=(n_samples, n_features))
     counts.sum_duplicates()
     counts.data = np.log1p(counts.data)
@@ -179,8 +179,8 @@ def sparse_binary(
     def draw(rows: NDArray[np.int64]) -> NDArray[np.int32]:
         common = np.searchsorted(edges, random.uniform(high=edges[-1], size=len(rows)))
         block = pairs[topic[rows], random.integers(0, 2, len(rows))]
-        own = words[block, random.integers(0, 100, len(rows))]
-        return np.where(random.uniform(size=len(rows)) < share, own, common).astype(np.int32)
+        block_words = words[block, random.integers(0, 100, len(rows))]
+        return np.where(random.uniform(size=len(rows)) < share, block_words, common).astype(np.int32)
 
     on = np.sort(draw(np.repeat(np.arange(n_samples), n_on)).reshape(n_samples, n_on), axis=1)
     while True:  # redraw repeated features until the features of each row are all different
@@ -219,9 +219,9 @@ def correlated_blocks(
     places = random.permutation(n_features)
     relevant, others = places[:size], places[size:]
     common = random.standard_normal((n_samples, n_blocks, 1))
-    own = random.standard_normal((n_samples, n_blocks, block_size))
+    separate = random.standard_normal((n_samples, n_blocks, block_size))
     present = random.uniform(size=(n_samples, n_blocks, 1)) < presence
-    blocks = present * (np.sqrt(correlation) * common + np.sqrt(1.0 - correlation) * own)
+    blocks = present * (np.sqrt(correlation) * common + np.sqrt(1.0 - correlation) * separate)
     signs = random.choice([-1.0, 1.0], size)
     f = blocks.reshape(n_samples, size) @ signs
     y = (f > 0) ^ (random.uniform(size=n_samples) < label_noise)

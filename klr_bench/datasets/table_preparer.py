@@ -203,7 +203,9 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         inputs = _check_feature_names_in(self, input_features)
-        names = [name for one in self.columns_ for name in replace(one, name=inputs[one.place]).feature_names()]
+        names = [
+            name for column in self.columns_ for name in replace(column, name=inputs[column.place]).feature_names()
+        ]
         indicators = [f"missingindicator_{names[place]}" for place in self._scaling.imputer.indicator_.features_]
         return np.array([*names, *indicators], dtype=object)
 
@@ -211,12 +213,14 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def report_(self) -> pd.DataFrame:
         """Data frame that describes how each column was treated, with one row per column."""
         names, rows, start = self.get_feature_names_out(), [], 0
-        for one in self.columns_:
-            own = names[start : start + one.width].tolist()
-            added = [f"missingindicator_{name}" for name in own if f"missingindicator_{name}" in names]
-            ranks = any(start <= place < start + one.width for place in self._scaling.columns)
-            rows.append([one.name, one.kind, [*own, *added], one.why, one.n_missing, one.unit, ranks])
-            start += one.width
+        for column in self.columns_:
+            features = names[start : start + column.width].tolist()
+            added = [f"missingindicator_{name}" for name in features if f"missingindicator_{name}" in names]
+            ranks = any(start <= place < start + column.width for place in self._scaling.columns)
+            rows.append(
+                [column.name, column.kind, [*features, *added], column.why, column.n_missing, column.unit, ranks]
+            )
+            start += column.width
         return pd.DataFrame(rows, columns=["column", "kind", "features", "reason", "n_missing", "unit", "ranks"])
 
     def _check_names(self, frame: Frame, *, reset: bool) -> None:

@@ -107,7 +107,7 @@ def to_onnx(model):
     else:
         logs = node("Neg", node("Softplus", node("Neg", scores)))
         node("Softmax", logs, axis=1, name="probabilities")
-    kind = next(one.data_type for one in constants if one.name == labels)
+    kind = next(initializer.data_type for initializer in constants if initializer.name == labels)
     second, width = nodes[-1].output[0], len(model.classes_) if many or nodes[-1].output[0] == "probabilities" else 1
     graph = helper.make_graph(
         nodes,

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from klr_bench.errors import exception_text, fail, nearest
+from klr_bench.errors import exception_text, fail, nearest, place_of
 from klr_bench.metrics import compute
 from klr_bench.metrics.metric import Metric
 from klr_bench.parsing import refuse_first
@@ -136,7 +136,7 @@ def _load(path: Path) -> Metric:
         values = {error["loc"][0]: error["input"] for error in error.errors()}
         refuse_first(error, values, f"{path}: METRIC", f"{path}: METRIC.")
     except (Exception, SystemExit) as error:
-        fail(f"{path}: running it raised {exception_text(error)}")
+        fail(f"{path}: running it raised {exception_text(error)}{place_of(error)}")
     if not isinstance(metric, Metric):
         fail(f"{path}: expected METRIC = Metric(...), got {reprlib.repr(metric)}.")
     if metric.name != path.stem:
@@ -155,7 +155,7 @@ def naming_errors(name: str, of: Callable[[Predictions], Any]) -> Callable[[Pred
         try:
             result = of(predictions)
         except (Exception, SystemExit) as error:
-            fail(f"metric {name}: its function raised {exception_text(error)}")
+            fail(f"metric {name}: its function raised {exception_text(error)}{place_of(error)}")
         if result is None:
             return None
         if not isinstance(result, Real) or isinstance(result, bool) or math.isinf(result):

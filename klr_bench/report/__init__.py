@@ -62,7 +62,7 @@ def report(
         texts |= {"statistics.csv": comparisons} if "csv" in formats else {}
     inputs = Inputs(built, results.records, results.traces, results.reliability, results.rows)
     pdf = [name for name in formats if name == "pdf"]
-    drawn = draw_all(inputs, built.figures, own=own_figures, also=pdf)
+    drawn = draw_all(inputs, built.figures, user_files=own_figures, also=pdf)
     for note in drawn.notes:
         console.print(note, soft_wrap=True)
     return write_changed(

@@ -10,14 +10,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from klr_bench.config import locations as config_files
+from klr_bench.config.models import DataConfig
 from klr_bench.errors import KlrBenchError
 from klr_bench.instantiate import TARGET, Parameters, parameters
 from klr_bench.metrics.labels import METRICS
-from klr_bench.report.manifest import Manifest, StoredData
+from klr_bench.report.manifest import Manifest
 from klr_bench.report.measured import MeasuredDataset
 
 STORABLE = ("klr_bench.", "sklearn.")
 """Beginnings of the names of classes whose models `klr-bench fit` can store."""
+FIT_KEYS = ("path", "label", "columns", "scale", "positive", "encoding")
+"""Keys of the section ``data`` that describe a file to `klr-bench fit`."""
 SCALE = " scale"
 """End of a gamma that is a multiple of scikit-learn's "scale" (see `klr_bench.runner.bandwidth`)."""
 
@@ -42,7 +45,7 @@ def best_model(manifest: Manifest, datasets: Sequence[MeasuredDataset]) -> list[
     if len(datasets) != 1 or data.path is None or data.format == "svmlight" or metric is None:
         return []
     sign = 1 if metric.better == "lower" else -1
-    means = [(one, one.entries[metric.name].mean) for one in datasets[0].methods]
+    means = [(entry, entry.entries[metric.name].mean) for entry in datasets[0].methods]
     best = min(((sign * mean, place) for place, (_, mean) in enumerate(means) if mean is not None), default=None)
     if best is None:
         return []
@@ -57,12 +60,16 @@ def best_model(manifest: Manifest, datasets: Sequence[MeasuredDataset]) -> list[
         return []
     chosen = Counter(json.dumps(row["params"], sort_keys=True) for row in datasets[0].groups[method.column])
     merged = json.loads(chosen.most_common(1)[0][0]) | dict(method.variant)
-    own = {key: value for key, value in merged.items() if key in accepted}
-    changed = {f"algorithms.{name}.estimator.{key}": one for key, one in own.items() if spec.get(key) != one}
-    settings = {f"data.{key}": value for key, value in data if key != "format" and value is not None}
+    accepted_values = {key: value for key, value in merged.items() if key in accepted}
+    changed = {
+        f"algorithms.{name}.estimator.{key}": entry for key, entry in accepted_values.items() if spec.get(key) != entry
+    }
+    settings = {f"data.{key}": value for key in FIT_KEYS if (value := getattr(data, key)) is not None}
     words = [f"{key}={_hydra(value)}" for key, value in (settings | {"algorithm": name} | changed).items()]
     seed = {"random_state": 0} if "random_state" in accepted else {}
-    python = _python(data, spec[TARGET], {key: one for key, one in (spec | own).items() if key != TARGET} | seed)
+    python = _python(
+        data, spec[TARGET], {key: entry for key, entry in (spec | accepted_values).items() if key != TARGET} | seed
+    )
     return [
         Code(
             f"{method.algorithm_label} has the best {metric.title.lower()}. This command fits it to all rows:",
@@ -76,13 +83,13 @@ def best_model(manifest: Manifest, datasets: Sequence[MeasuredDataset]) -> list[
 def _hydra(value: Any) -> str:
     """Format a value for Hydra's command-line grammar."""
     if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{key}: {_hydra(one)}' for key, one in value.items())}}}"
+        return f"{{{', '.join(f'{key}: {_hydra(entry)}' for key, entry in value.items())}}}"
     if isinstance(value, list):
         return f"[{','.join(map(_hydra, value))}]"
     return {True: "true", False: "false", None: "null"}.get(value, str(value)) if type(value) is not str else value
 
 
-def _python(data: StoredData, target: str, arguments: Parameters) -> str:
+def _python(data: DataConfig, target: str, arguments: Parameters) -> str:
     module, _, name = target.rpartition(".")
     names = ["TablePreparer", name] if module == "klr_bench" else ["TablePreparer"]
     imports = [f"from klr_bench import {', '.join(sorted(names))}"]

@@ -70,18 +70,18 @@ def bounds_of(algorithm: str, params: Parameters, n_train: float) -> Bounds | No
     if algorithm == "margin" and eta < 2:
         return Bounds(
             lambda T, loss, h, norm: bounds.margin_loss_bound(loss, norm, eta),
-            lambda T, own: bounds.margin_support_bound(T, own, eta),
+            lambda T, own_loss: bounds.margin_support_bound(T, own_loss, eta),
         )
     if algorithm == "auxiliary" and params.get("h") in bounds.AUXILIARY:
         shape = str(params["h"]), to_number(params.get("aux_gamma")) or 1.0, to_number(params.get("aux_delta")) or 0.0
         return Bounds(
             lambda T, loss, h, norm: bounds.auxiliary_loss_bound(T, h, norm, eta),
-            lambda T, own: bounds.auxiliary_support_bound(own, *shape),
+            lambda T, own_loss: bounds.auxiliary_support_bound(own_loss, *shape),
         )
     if algorithm == "oskl" and R is not None and G is not None and eta * G < 1:
         return Bounds(
             lambda T, loss, h, norm: bounds.oskl_loss_bound(T, loss, R, eta, G, DELTA),
-            lambda T, own: bounds.oskl_support_bound(T, own, G, DELTA),
+            lambda T, own_loss: bounds.oskl_support_bound(T, own_loss, G, DELTA),
         )
     return None
 
@@ -105,7 +105,7 @@ def _bounded(fits: Sequence[Fit], compared: Sequence[Fit], checkpoints: Mapping[
     together = pd.concat(curves)
     curve = together.groupby(together.index).mean().replace(np.inf, np.nan)
     last = curve.iloc[-1]
-    loss, h, own = (last[name] / last["t"] for name in ("loss", "h", "own"))
+    loss, h, own_loss = (last[name] / last["t"] for name in ("loss", "h", "own"))
     starts: dict[str, int | None] = {"regret_bound": None, "support_bound": None}
     if its[0] is not None:
         of_loss, of_support = its[0]
@@ -113,7 +113,7 @@ def _bounded(fits: Sequence[Fit], compared: Sequence[Fit], checkpoints: Mapping[
             lambda T: of_loss(T, loss * T, h * T, last["norm"]), lambda T: T * bounds.LOG_2
         )
         if of_support is not None:
-            starts["support_bound"] = bounds.first_below(lambda T: of_support(T, own * T), lambda T: T)
+            starts["support_bound"] = bounds.first_below(lambda T: of_support(T, own_loss * T), lambda T: T)
     return Bounded(curve, starts)
 
 
@@ -121,12 +121,16 @@ def _curve(
     fit: Fit, its: Bounds | None, compared: Sequence[Fit], checkpoints: Mapping[Any, pd.DataFrame]
 ) -> pd.DataFrame:
     """Return the curve of one fit, compared with the best classifier in hindsight."""
-    own = checkpoints[fit["key"]]
-    others = [one for one in compared if (one["dataset"], one["repeat"]) == (fit["dataset"], fit["repeat"])]
-    same_h = [one for one in others if fit["algorithm"] != "auxiliary" or _shape(one) == _shape(fit)]
-    theirs = checkpoints[(same_h or others)[0]["key"]] if others else own.head(0)
+    of_fit = checkpoints[fit["key"]]
+    others = [
+        candidate
+        for candidate in compared
+        if (candidate["dataset"], candidate["repeat"]) == (fit["dataset"], fit["repeat"])
+    ]
+    same_h = [candidate for candidate in others if fit["algorithm"] != "auxiliary" or _shape(candidate) == _shape(fit)]
+    theirs = checkpoints[(same_h or others)[0]["key"]] if others else of_fit.head(0)
     theirs = theirs if same_h else theirs.assign(h=math.nan)
-    curve = own[["t", "loss", "n_support"]].rename(columns={"loss": "own"})
+    curve = of_fit[["t", "loss", "n_support"]].rename(columns={"loss": "own"})
     curve = curve.merge(theirs[["t", "loss", "h", "norm"]], on="t", how="left")
     T, loss = curve["t"], curve["loss"]
     return curve.assign(
@@ -144,8 +148,8 @@ def _shape(fit: Fit) -> list[Any]:
 
 
 def _checkpoints(traces: pd.DataFrame) -> dict[Any, pd.DataFrame]:
-    known = traces[traces["metric"].isin(TRACED) & np.isfinite(traces["value"])]
-    wide = known.pivot_table(index=["key", "t", "elapsed_s"], columns="metric", values="value").reset_index()
+    valid = traces[traces["metric"].isin(TRACED) & np.isfinite(traces["value"])]
+    wide = valid.pivot_table(index=["key", "t", "elapsed_s"], columns="metric", values="value").reset_index()
     wide = wide.reindex(columns=["key", "t", "elapsed_s", *TRACED]).rename(columns=TRACED).dropna(subset=["loss"])
     return dict(iter(wide.groupby("key")))
 

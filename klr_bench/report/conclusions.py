@@ -20,7 +20,7 @@ MOST_DATASETS = 4
 def on_numbers(matches: Sequence[Match]) -> list[str]:
     """Return sentences on results that agree or differ, and on the other numbers."""
     n = counts(matches)
-    by_verdict = {verdict: [one for one in results(matches) if one.verdict is verdict] for verdict in Verdict}
+    by_verdict = {verdict: [match for match in results(matches) if match.verdict is verdict] for verdict in Verdict}
     sentences = ["No published result is compared with a measured one."] if matches else []
     if n[COMPARED]:
         agree = f"{n[AGREE]:,}" if n[AGREE] else "None"
@@ -30,7 +30,7 @@ def on_numbers(matches: Sequence[Match]) -> list[str]:
     if unexplained := by_verdict[Verdict.UNEXPLAINED]:
         more = f" And {len(unexplained) - MOST_NAMED:,} more." if len(unexplained) > MOST_NAMED else ""
         sentences.append(f"{_differ(len(unexplained))}, unexplained: {pairs(unexplained[:MOST_NAMED])}{more}")
-    causes = Counter(one.reason for one in by_verdict[Verdict.EXPLAINED])
+    causes = Counter(match.reason for match in by_verdict[Verdict.EXPLAINED])
     sentences += [f"{_differ(count)}, explained: {because}" for because, count in causes.most_common()]
     counted = [
         f"{name} {count}" for name, count in apart(matches).items() if count and name != Verdict.NOT_COMPARED.value
@@ -66,7 +66,7 @@ def on_methods(table: Table) -> list[str]:
 def _best(table: Table) -> Iterator[tuple[str, list[str], str]]:
     """Yield the metric, the algorithms with the best mean, and a sentence for each data set."""
     for block in table.blocks:
-        metric = next((one for one in block.metrics if one.name in block.marks), None)
+        metric = next((candidate for candidate in block.metrics if candidate.name in block.marks), None)
         if metric is None or len(block.lines) == 1:
             continue
         marks = block.marks[metric.name].lines

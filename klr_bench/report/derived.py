@@ -87,8 +87,8 @@ def _shifts(results: Results, names: str, scales: pd.Series | None = None) -> di
     """
     values = results.traces[results.traces["metric"].str.fullmatch(names)]
     shifts = {}
-    for key, one in values.groupby("key"):
-        positions = one.pivot_table(index="t", columns="metric", values="value", aggfunc="last")
+    for key, values_of_fit in values.groupby("key"):
+        positions = values_of_fit.pivot_table(index="t", columns="metric", values="value", aggfunc="last")
         rows = positions.columns.str.rsplit("_", n=1).str[0].nunique()
         moves = (positions.diff().iloc[1:] ** 2).sum(axis=1, skipna=False) / rows
         scale = ((positions**2).sum(axis=1) / rows).mean() ** 0.5 if scales is None else scales.get(key, 0)

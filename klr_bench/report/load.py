@@ -106,10 +106,10 @@ def read_results(folder: Path) -> Results:
     path = folder / "records.csv"
     if not os.path.lexists(path):
         others = [other.parent.name for other in folder.parent.glob("*/records.csv")]
-        known = names("experiment", folders())
+        experiments = names("experiment", folders())
         advice = f"Run it with: klr-bench run experiment={folder.name}."
-        if folder.name not in known:
-            advice = f"There is no experiment of this name.{nearest(folder.name, others or known)}"
+        if folder.name not in experiments:
+            advice = f"There is no experiment of this name.{nearest(folder.name, others or experiments)}"
         fail(f"{folder}: no records.csv there. {advice}")
     manifest, texts = read_manifest(folder), read_texts(path)
     more = [name for name in texts[0] if name not in record.COLUMNS]  # a user's own estimators may add metrics

@@ -8,16 +8,18 @@ from math import prod
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from klr_bench.config.models import FILE, LEFT_TO_SELECTION, Budget, Parameter
+from klr_bench.config.changes import changed_settings
+from klr_bench.config.models import LEFT_TO_SELECTION, RunConfig
 from klr_bench.config.presentation import Presentation, presentation
-from klr_bench.config.splitting import RESAMPLING, SplitSpec, parse_split
+from klr_bench.config.splitting import RESAMPLING, SplitSpec
 from klr_bench.errors import KlrBenchError, error_context, fail
 from klr_bench.metrics.labels import METRICS
 from klr_bench.metrics.metric import Metric
-from klr_bench.parsing import FileName, Model, OpenModel, Words, between, check_choice, parse, refuse
+from klr_bench.parsing import FileName, Model, Words, between, check_choice, parse, refuse
+from klr_bench.printing import shortened
 from klr_bench.results.store import SCHEMA_VERSION, refuse_newer
 from klr_bench.results.variants import Variant
 from klr_bench.yaml_file import read_yaml
@@ -26,14 +28,8 @@ Column = tuple[str, Variant]
 """A method: an algorithm and its variant."""
 AGAIN = "Run the experiment again to rewrite the manifest; finished work is not repeated."
 MOST_VARIANTS = 100_000
-MOST_REPEATS = 1_000_000
-
-
-def _known_split(split: Any) -> Any:
-    try:
-        return parse_split(split) if isinstance(split, dict) else split
-    except KlrBenchError:
-        return None
+LONGEST_CHANGES = 200
+"""Maximum number of characters of the changed settings in a title."""
 
 
 def _metric(content: Any) -> Metric:
@@ -43,79 +39,13 @@ def _metric(content: Any) -> Metric:
         raise PydanticCustomError("message", "{text}", {"text": str(error)}) from error
 
 
-class StoredDataset(OpenModel):
-    """Data set in the stored configuration."""
-
-    label: Words | None = None
-    source: dict[str, Any] | Words | None = None
-    split: Annotated[SplitSpec | Words | None, BeforeValidator(_known_split)] = None
-
-    @property
-    def own_file(self) -> bool:
-        """True for a user's own file, whose records contain the name and hash of the file."""
-        return isinstance(self.source, dict) and self.source.get("format") == FILE
-
-
-class StoredAlgorithm(OpenModel):
-    """Algorithm in the stored configuration; `estimator` holds its parameters."""
-
-    label: Words | None = None
-    estimator: dict[str, Parameter] = Field(default_factory=dict)
-    grid: dict[str, Any] | None = None
-
-
-class StoredData(OpenModel):
-    """Description of the user's own file in the stored configuration."""
-
-    path: Words | None = None
-    label: int | Words | None = None
-    columns: Annotated[
-        dict[Words, Words] | None, BeforeValidator(lambda kinds: kinds if isinstance(kinds, dict) else None)
-    ] = None
-    scale: Words | None = None
-    positive: Words | None = None
-    encoding: Words | None = None
-    format: Words | None = None
-
-
-class StoredSelection(OpenModel):
-    """Settings for parameter selection in the stored configuration."""
-
-    score: Words = "accuracy"
-    max_examples: int | None = None
-    tolerance: float = 0.0
-    nested: bool = True
-
-
-class StoredConfig(OpenModel):
-    """The part of a run's configuration that reports use.
-
-    `figures` and `metrics` are None if the run used the default selection.
-    """
-
-    title: Words
-    repeats: Annotated[int, between(1, MOST_REPEATS)]
-    datasets: dict[FileName, StoredDataset]
-    algorithms: dict[FileName, StoredAlgorithm]
-    sweep: dict[FileName, dict[str, list[Parameter]] | None]
-    experiment: Words | None = None
-    seed: Any = None
-    data: StoredData = StoredData()
-    selection: StoredSelection = StoredSelection()
-    figures: list[Words] | None = None
-    metrics: list[Words] | None = None
-    against: dict[str, dict[str, Parameter]] | None = None
-    """For each metric with a baseline, the parameter changes that give the baseline method."""
-    budget: list[Budget] | Words | Budget | None = None
-    """Budgets of a sweep, or ``from:<experiment>/<algorithm>`` to take them from another run."""
-
-
 class Manifest(Model):
     """Content of manifest.yaml."""
 
     experiment: FileName
     """Name of the results folder."""
-    config: StoredConfig
+    config: RunConfig
+    """The configuration of the last run."""
     schema_version: Annotated[int, between(SCHEMA_VERSION, SCHEMA_VERSION)] = SCHEMA_VERSION
     machine: dict[str, Words | bool | int | float | None] | None = None
     labels: dict[Literal["algorithms", "datasets"], dict[FileName, Words]] | None = None
@@ -125,6 +55,8 @@ class Manifest(Model):
     changed: list[Any] | None = None
     """Files with uncommitted changes."""
     command: list[Any] | None = None
+    changes: list[str] | None = None
+    """Settings that differ from those of the experiment's file; None if an older version wrote the manifest."""
     versions: dict[str, Any] = Field(default_factory=dict)
     started: Any = None
     updated: Any = None
@@ -133,6 +65,20 @@ class Manifest(Model):
     def experiment_file(self) -> str:
         """Name of the experiment file, which may differ from the name of the results folder."""
         return self.config.experiment or self.experiment
+
+    @property
+    def changed_settings(self) -> list[str]:
+        """Settings that differ from those of the experiment's file, as ``key=value``."""
+        return changed_settings(self.command or ()) if self.changes is None else self.changes
+
+    @property
+    def title(self) -> str:
+        """The title of the experiment, with the name and changed settings of a run that has its own."""
+        settings = self.changed_settings
+        if not settings and self.experiment == self.experiment_file:
+            return self.config.title
+        named = f"{self.config.title}; run {self.experiment}"
+        return f"{named} with {shortened(', '.join(settings), LONGEST_CHANGES)}" if settings else named
 
     @property
     def metrics(self) -> dict[str, Metric]:
@@ -157,8 +103,8 @@ class Manifest(Model):
         algorithm, variant = column
         sweep, algorithms = self._sweep(algorithm), list(self.config.algorithms)
         places = [
-            next((place for place, value in enumerate(known) if value == variant.get(name)), len(known))
-            for name, known in sweep.items()
+            next((place for place, value in enumerate(swept) if value == variant.get(name)), len(swept))
+            for name, swept in sweep.items()
         ]
         place = algorithms.index(algorithm) if algorithm in algorithms else len(algorithms)
         return place, algorithm, variant.keys() != sweep.keys(), places, variant.order()
@@ -179,13 +125,13 @@ class Manifest(Model):
 
     def configured_name(self, dataset: str) -> str:
         """Return the configured name of a data set; records name user files differently."""
-        own = [name for name, entry in self.config.datasets.items() if entry.own_file]
-        return own[0] if dataset not in self.config.datasets and len(own) == 1 else dataset
+        files = [name for name, entry in self.config.datasets.items() if entry.source.is_own_file]
+        return files[0] if dataset not in self.config.datasets and len(files) == 1 else dataset
 
     def split(self, dataset: str) -> SplitSpec | None:
         """Return the split of a data set, or None if unknown."""
         entry = self.config.datasets.get(self.configured_name(dataset))
-        return None if entry is None or isinstance(entry.split, str) else entry.split
+        return entry.split if entry else None
 
     def resampled(self, dataset: str) -> bool | None:
         """Return True if each repeat draws new test rows, False if not, None if unknown."""
@@ -203,7 +149,7 @@ class Manifest(Model):
         return [*names]
 
     def _sweep(self, algorithm: str) -> Mapping[str, list[Any]]:
-        return self.config.sweep.get(algorithm) or {}
+        return self.config.sweep.get(algorithm, {})
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -222,9 +168,9 @@ def read_manifest(folder: Path) -> Manifest:
                 refuse(f"own_metrics.{key}.name", repr(key), metric.name)
         for name in config.metrics or ():
             check_choice("config.metrics", name, manifest.metrics)
-        for name in config.against or ():
+        for name in config.against:
             check_choice("config.against", name, [name for name, metric in METRICS.items() if metric.compares])
-        count = sum(prod(map(len, lists.values())) for lists in config.sweep.values() if lists)
+        count = sum(prod(map(len, lists.values())) for lists in config.sweep.values())
         if count > MOST_VARIANTS:
             fail(f"config.sweep: expected at most {MOST_VARIANTS:,} variants, got {count:,}.")
     return manifest

@@ -190,8 +190,8 @@ def measure(results: Results) -> Measured:
     names += sorted(set(groups) - set(names))
     machines = Counter(_machine(row) for name in names for rows in groups[name].values() for row in _counting(rows))
     machine = min(machines, key=lambda machine: (-machines[machine], machine), default=UNKNOWN)
-    algorithms = {*manifest.config.algorithms, *(algorithm for name in names for algorithm, _ in groups[name])}
-    presentations = {algorithm: manifest.presentation(algorithm) for algorithm in algorithms}
+    algorithms = [*manifest.config.algorithms, *(algorithm for name in names for algorithm, _ in groups[name])]
+    presentations = {algorithm: manifest.presentation(algorithm) for algorithm in dict.fromkeys(algorithms)}
     datasets = [
         MeasuredDataset(
             name,
@@ -225,9 +225,7 @@ def _methods(
         for name, metric in manifest.metrics.items():
             values = {split: row.get(name, math.nan) for split, row in zip(splits, counting, strict=True)}
             if metric.compares:
-                values = _differences_from_baseline(
-                    groups, column, metric, (manifest.config.against or {}).get(name, {})
-                )
+                values = _differences_from_baseline(groups, column, metric, manifest.config.against.get(name, {}))
             entries[name] = Entry.of(values, alike=name not in TIMES or alike)
         method = Method(
             algorithm,
@@ -280,15 +278,15 @@ def _differences_from_baseline(
     algorithm = str(changes.get("algorithm", column[0]))
     other = algorithm != column[0]
     wanted = dict(column[1]) | {name: value for name, value in changes.items() if name in column[1] or other}
-    candidates = [known for known in groups if known[0] == algorithm and known[1].items() <= wanted.items()]
-    baseline = next((known for known in candidates if other or known[1].keys() == wanted.keys()), column)
+    candidates = [method for method in groups if method[0] == algorithm and method[1].items() <= wanted.items()]
+    baseline = next((method for method in candidates if other or method[1].keys() == wanted.keys()), column)
     if baseline == column or column not in groups:
         return {}
     ours, theirs = (
-        {split_of(row): row[metric.compares] for row in groups[one] if row["status"] == "ok"}
-        for one in (column, baseline)
+        {split_of(row): row[metric.compares] for row in groups[method] if row["status"] == "ok"}
+        for method in (column, baseline)
     )
     pairs = {split: (value, theirs[split]) for split, value in ours.items() if split in theirs}
     if metric.name.endswith("_ratio"):
-        return {split: float(one / two) if two else math.nan for split, (one, two) in pairs.items()}
-    return {split: float(one - two) for split, (one, two) in pairs.items()}
+        return {split: float(value / base) if base else math.nan for split, (value, base) in pairs.items()}
+    return {split: float(value - base) for split, (value, base) in pairs.items()}

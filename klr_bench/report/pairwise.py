@@ -74,7 +74,7 @@ def on_data_sets(table: Table, metric: Metric) -> list[OnDataset]:
     for block in table.blocks:
         columns = [line.column for line in block.lines]
         of_block = samples(block.groups, columns, metric.name, resampled=block.resampled, by=table.columns)
-        compared = [pair for one in of_block if len(one.columns) <= MOST_LINES for pair in pairs(one, metric)]
+        compared = [pair for sample in of_block if len(sample.columns) <= MOST_LINES for pair in pairs(sample, metric)]
         if of_block:
             comparisons.append(OnDataset(block, metric, compared))
     return comparisons
@@ -120,8 +120,10 @@ def over_data_sets(table: Table, metric: Metric) -> OverDatasets:
 
 def statistics_document(table: Table, data_sets: Sequence[OnDataset], over: Sequence[OverDatasets]) -> Document:
     """Return a document with all pairwise comparisons of a table."""
-    grids = [_pairs_grid(one) for one in data_sets] + [grid for one in over for grid in _over_grids(one)]
-    sentences = _caption(data_sets) + [sentence for one in over for sentence in _over_sentences(one)]
+    grids = [_pairs_grid(comparison) for comparison in data_sets] + [
+        grid for comparison in over for grid in _over_grids(comparison)
+    ]
+    sentences = _caption(data_sets) + [sentence for comparison in over for sentence in _over_sentences(comparison)]
     nothing = "This table has no metric for which a best value is defined, so no methods are compared."
     return Document(f"{table.title or table.experiment}: comparisons", grids, sentences or [nothing])
 
@@ -232,15 +234,17 @@ def statistics_csv(data_sets: Sequence[OnDataset], over: Sequence[OverDatasets])
     for data_set in data_sets:
         where = {"test": "paired_t", "dataset": no_formula(data_set.block.dataset), "metric": data_set.metric.name}
         rows += [where | pair._asdict() | _names(pair.first, pair.second) for pair in data_set.pairs]
-    for one in over:
-        if one.friedman is None or one.wilcoxon is None:
+    for comparison in over:
+        if comparison.friedman is None or comparison.wilcoxon is None:
             continue
-        metric = {"metric": one.metric.name, "n": one.n}
-        rows.append({"test": "friedman", **metric, "p": one.friedman.p, "statistic": one.friedman.statistic})
-        for i, j in combinations(range(len(one.lines)), 2):
-            values = {"p": one.wilcoxon.p[i, j], "p_holm": one.wilcoxon.p_holm[i, j]}
-            values |= {"rank": one.ranks[i], "other_rank": one.ranks[j]}
-            names = _names(one.lines[i].column, one.lines[j].column)
+        metric = {"metric": comparison.metric.name, "n": comparison.n}
+        rows.append(
+            {"test": "friedman", **metric, "p": comparison.friedman.p, "statistic": comparison.friedman.statistic}
+        )
+        for i, j in combinations(range(len(comparison.lines)), 2):
+            values = {"p": comparison.wilcoxon.p[i, j], "p_holm": comparison.wilcoxon.p_holm[i, j]}
+            values |= {"rank": comparison.ranks[i], "other_rank": comparison.ranks[j]}
+            names = _names(comparison.lines[i].column, comparison.lines[j].column)
             rows.append({"test": "wilcoxon", **metric, **values, **names})
     return pd.DataFrame(rows, columns=list(CSV_COLUMNS)).to_csv(index=False)
 

@@ -64,7 +64,7 @@ def report_papers(
     check_formats(formats)
     written = []
     for name, folders in {name: find_papers(name) for name in names}.items():
-        papers = [Reproduction(one, folder, results_dir) for one, folder in folders.items()]
+        papers = [Reproduction(paper, folder, results_dir) for paper, folder in folders.items()]
         documents = [all_papers_page(papers)] if name == ALL else documents_of(papers[0], table)
         if "terminal" in formats:
             render.show_all(documents, console)
@@ -84,8 +84,8 @@ def documents_of(reproduction: Reproduction, table: str | None = None) -> list[D
     """Return a paper's tables, scoreboard and claims as documents, or only one table."""
     if table is not None:
         if table not in reproduction.matches_by_table:
-            known = reproduction.matches_by_table
-            fail(f"table={table}: expected a table of {reproduction.name}.{nearest(table, known)}")
+            advice = nearest(table, reproduction.matches_by_table)
+            fail(f"table={table}: expected a table of {reproduction.name}.{advice}")
         return [table_page(reproduction, table)]
     documents = [table_page(reproduction, number) for number in reproduction.matches_by_table]
     documents += [scoreboard_page(reproduction)] if reproduction.lines else []
@@ -128,7 +128,7 @@ def scoreboard_page(reproduction: Reproduction) -> Document:
     """Return the number of verdicts of each kind per table."""
     lines = {f"table {number}": judged for number, judged in reproduction.matches_by_table.items()}
     title = f"{reproduction.paper.reference}: reproduced numbers"
-    caption = [f"{word}: {meaning}." for word, meaning in MEANINGS.items()] + provenance(reproduction.all_results)
+    caption = [f"{word}: {meaning}." for word, meaning in MEANINGS.items()] + _records([reproduction])
     return Document(title, scoreboards(reproduction.name, lines), caption)
 
 
@@ -147,9 +147,16 @@ def claims_page(reproduction: Reproduction) -> Document:
 
 def all_papers_page(papers: Sequence[Reproduction]) -> Document:
     """Return one row per paper with verdicts on its numbers and claims."""
-    all_results = {name: results for reproduction in papers for name, results in reproduction.all_results.items()}
-    caption = [f"{word}: {meaning}." for word, meaning in MEANINGS.items()] + provenance(all_results)
+    caption = [f"{word}: {meaning}." for word, meaning in MEANINGS.items()] + _records(papers)
     return Document("Reproduction results", [*numbers_and_claims(papers)], caption)
+
+
+def _records(papers: Sequence[Reproduction]) -> list[str]:
+    """Return sentences on the runs that count, and on those whose settings are changed."""
+    results = {name: results for reproduction in papers for name, results in reproduction.all_results.items()}
+    changed = {name: settings for reproduction in papers for name, settings in reproduction.changed.items()}
+    left_out = "; ".join(f"{name} ({', '.join(settings)})" for name, settings in changed.items())
+    return provenance(results) + ([f"Left out because of changed settings: {left_out}."] if changed else [])
 
 
 def scoreboards(title: str, lines: Mapping[str, Sequence[Match]]) -> tuple[Grid, Grid]:

@@ -57,9 +57,9 @@ def _draw(panels: dict[str, list[Match]]) -> Drawing:
         factor = 100.0 if title.endswith("%)") else 1.0
         for verdict, look in LOOKS.items():
             points = [
-                (factor * one.printed.value, factor * one.mean)
-                for one in matches
-                if one.verdict is verdict and one.mean is not None
+                (factor * match.printed.value, factor * match.mean)
+                for match in matches
+                if match.verdict is verdict and match.mean is not None
             ]
             if points:
                 axes.plot(*zip(*points, strict=True), **marker_style(look, connected=False), alpha=0.8)

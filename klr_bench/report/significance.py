@@ -125,7 +125,7 @@ def marks(
         if lines:
             reasons = (
                 next(filter(None, texts), "")
-                for texts in zip(*((one.missing, one.no_power) for one in parts), strict=True)
+                for texts in zip(*((marked.missing, marked.no_power) for marked in parts), strict=True)
             )
             by_metric[metric.name] = Marks(lines, *reasons)
     return by_metric
@@ -170,10 +170,10 @@ def split_ratio(row: Row) -> float:
 def pairs(sample: Sample, metric: Metric) -> list[Pair]:
     """Compare each pair of methods in a sample."""
     first, second = np.triu_indices(len(sample.columns), 1)
-    one, other = sample.values[first], sample.values[second]
+    values_a, values_b = sample.values[first], sample.values[second]
     ratio = np.maximum(sample.ratio[first], sample.ratio[second])
     with np.errstate(invalid="ignore", over="ignore"):
-        differences = np.where(np.isinf(one) | np.isinf(other), np.inf, one - other)
+        differences = np.where(np.isinf(values_a) | np.isinf(values_b), np.inf, values_a - values_b)
     n, mean, *interval = corrected_interval(differences, ratio, LEVEL)
     low, high, p = (np.where(n < LEAST_REPEATS, np.nan, values) for values in interval)
     sign = 1 if metric.better == "higher" else -1
@@ -207,8 +207,8 @@ def _marks(sample: Sample, metric: Metric) -> Marks:
         if not math.isfinite(pair.p):
             reasons.append(_reason(pair, sample))
         place: Literal["best", "alike", ""] = "alike" if pair.p_holm >= 1 - LEVEL and needed <= MOST_DEVIATIONS else ""
-        known = [value if math.isfinite(value) else None for value in numbers]
-        by_method[other] = Mark("best" if is_best[other] else place, pair.n, *known)
+        finite = [value if math.isfinite(value) else None for value in numbers]
+        by_method[other] = Mark("best" if is_best[other] else place, pair.n, *finite)
     if not reasons and needed > MOST_DEVIATIONS:
         return Marks(by_method, no_power=f"{len(all_pairs):,} pairs of methods, {pluralize(all_pairs[0].n, 'repeat')}")
     if not reasons:

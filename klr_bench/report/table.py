@@ -61,6 +61,8 @@ class Table:
 
     experiment: str
     title: str
+    changes: Sequence[str]
+    """Settings that differ from those of the experiment's file."""
     blocks: list[Block]
     sources: Sequence[Source]
     """Published tables with which the experiment is compared."""
@@ -139,18 +141,21 @@ def build(measured: Measured, sources: Sequence[Source] = (), *, only_published:
     manifest, config = measured.manifest, measured.manifest.config
     present = {dataset.name for dataset in measured.datasets}
     baselines = {}
-    for name, changes in (config.against or {}).items():
+    for name, changes in config.against.items():
         label = [manifest.algorithm_label(str(changes["algorithm"]))] if changes.get("algorithm") is not None else []
         rest = variant_text({key: value for key, value in changes.items() if key != "algorithm"})
         baselines[name] = "; ".join([*label, *([rest] if rest else [])])
     table = Table(
         experiment=manifest.experiment,
-        title=config.title,
+        title=manifest.title,
+        changes=manifest.changed_settings,
         blocks=[],
         sources=sources,
         machine=str((manifest.machine or {}).get("cpu") or ""),
         figures=config.figures,
-        absent=[name for name, entry in config.datasets.items() if name not in present and not entry.own_file],
+        absent=[
+            name for name, entry in config.datasets.items() if name not in present and not entry.source.is_own_file
+        ],
         measured_on=measured.machine,
         baselines=baselines,
         selection=[*filter(None, [selection_sentence(manifest)]), *_calibrated(manifest.experiment_file)],
@@ -159,7 +164,9 @@ def build(measured: Measured, sources: Sequence[Source] = (), *, only_published:
     compared = {source.name: compared_rows(source, measured.name) for source in sources}
     matches = matches_by_method(sources, measured, compared)
     for dataset in measured.datasets:
-        lines = [Line(**vars(one), matches=matches.get((dataset.name, one.column), {})) for one in dataset.methods]
+        lines = [
+            Line(**vars(method), matches=matches.get((dataset.name, method.column), {})) for method in dataset.methods
+        ]
         metrics = _metrics(lines, manifest, compared=bool(sources), only_published=only_published)
         stands_for = (source.paper.stand_ins.get(dataset.name) for source in sources)
         resampled = manifest.resampled(dataset.name) is not False

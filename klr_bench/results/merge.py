@@ -81,19 +81,19 @@ def _experiment_name(folder: Path) -> str:
 
 def _merge_one(target: Path, folders: Sequence[Path]) -> Merged:
     store, merged = Store(target), Merged(target)
-    known = {cell.record.key: cell.record for cell in store.load()[0]}
+    records = {cell.record.key: cell.record for cell in store.load()[0]}
     for folder in folders:
         cells, unreadable = Store(folder).load()
         merged.conflicts += [f"{folder / 'cells' / name}: cannot be read" for name in unreadable]
         for cell in cells:
             record = cell.record
-            before = known.get(record.key)
+            before = records.get(record.key)
             is_better = before is None or (record.status in FINISHED and before.status not in FINISHED)
             merged.n_new += before is None
             merged.n_known += before is not None
             if is_better:
                 store.write_cell(cell)
-                known[record.key] = record
+                records[record.key] = record
             elif before and before.status in FINISHED and (change := difference(before, record)):
                 name = f"{record.algorithm} on {record.dataset}, repeat {record.repeat}"
                 merged.conflicts.append(f"{folder / 'cells' / record.key}.json: {name}: {change}")
@@ -122,12 +122,12 @@ def _merge_selections(target: Path, folder: Path) -> list[str]:
     conflicts = []
     for path in sorted(folder.glob("selections/*/[!.]*.json")):
         place = target / path.relative_to(folder)
-        scores, known = read_checked_json(path), read_checked_json(place)
+        scores, present = read_checked_json(path), read_checked_json(place)
         if scores is None:
             conflicts.append(f"{path}: cannot be read; its candidates will be scored again if needed")
-        elif known is None:
+        elif present is None:
             write_checked_json(place, scores)
-        elif not _are_equal(scores, known):
+        elif not _are_equal(scores, present):
             conflicts.append(f"{path}: its scores differ from those in {place}")
     return conflicts
 
@@ -150,7 +150,7 @@ def _merged_manifest(manifest: dict[str, Any], other: Mapping[str, Any]) -> dict
         return dict(other)
     for section in SECTIONS:
         for group, entries in other.get(section, {}).items():
-            own = manifest.setdefault(section, {}).setdefault(group, entries)
-            if isinstance(own, dict) and isinstance(entries, dict):
-                manifest[section][group] = {**entries, **own}
+            present = manifest.setdefault(section, {}).setdefault(group, entries)
+            if isinstance(present, dict) and isinstance(entries, dict):
+                manifest[section][group] = {**entries, **present}
     return manifest

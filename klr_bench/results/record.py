@@ -161,6 +161,8 @@ class CellFile:
     checkpoints: Annotated[Sequence[Checkpoint], _entries(TRACE_COLUMNS[1:]), Field(alias="traces")] = ()
     bins: Annotated[Sequence[Bin], _entries(RELIABILITY_COLUMNS[1:]), Field(alias="reliability")] = ()
     rows: Annotated[Sequence[PlanePoint], _entries(ROWS_COLUMNS[1:])] = ()
+    traceback: str = ""
+    """Traceback of the exception that a failed fit raised."""
 
     def content(self) -> dict[str, Any]:
         """Return the content of the file as a JSON-serializable dict."""
@@ -172,6 +174,7 @@ class CellFile:
             "traces": list(self.checkpoints),
             "reliability": list(self.bins),
             "rows": list(self.rows),
+            **({"traceback": self.traceback} if self.traceback else {}),
         }
 
     def checked(self) -> CellFile:

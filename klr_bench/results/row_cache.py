@@ -58,7 +58,7 @@ class Row(NamedTuple):
     def texts(self) -> dict[str, str]:
         """Return the fields of the row of records.csv, by column."""
         (fields,) = csv.reader(io.StringIO(self.record, newline=""))
-        return dict(zip(COLUMNS, fields, strict=True)) | {name: str(one) for name, one in self.user_metrics.items()}
+        return dict(zip(COLUMNS, fields, strict=True)) | {name: str(value) for name, value in self.user_metrics.items()}
 
     @property
     def order(self) -> tuple[Any, ...]:

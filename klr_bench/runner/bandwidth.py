@@ -124,8 +124,8 @@ def shared_kernel(algorithm: AlgorithmConfig, estimator: Parameters, kernel: Ker
     return kernel_of(estimator, kernel.model_dump()) or _unset(declared, estimator, kernel) or None
 
 
-def _unset(names: Collection[str], own: Parameters, kernel: KernelConfig) -> EstimatorSpec:
-    unset = {name for name in names if own.get(name) is None}
+def _unset(names: Collection[str], estimator: Parameters, kernel: KernelConfig) -> EstimatorSpec:
+    unset = {name for name in names if estimator.get(name) is None}
     if "gamma" in unset:
         unset |= {*DISTANCES}
     shared = kernel_of(KERNEL_ESTIMATOR, kernel.model_dump()) or {}
@@ -143,9 +143,9 @@ def kernel_warnings(config: RunConfig) -> list[str]:
         accepted = parameters(target)
         if "kernel" in accepted or algorithm.kernel_parameters is not None:
             continue
-        own = {**algorithm.grid, **config.sweep.get(stem, {}), **algorithm.estimator}
+        values = {**algorithm.grid, **config.sweep.get(stem, {}), **algorithm.estimator}
         ignored = [
-            name for name in KERNEL_PARAMETERS["poly"] if name in accepted and _unset([name], own, config.kernel)
+            name for name in KERNEL_PARAMETERS["poly"] if name in accepted and _unset([name], values, config.kernel)
         ]
         if ignored:
             names = ", ".join(ignored)

@@ -1,28 +1,19 @@
 """Checkpoint files, from which an interrupted pass over a stream is resumed.
 
-A checkpoint has the fitted attributes of an estimator of klr-bench and the running sums.  The file is a BLAKE2 hash, a
-newline, and an npz file with the arrays and, as ``json``, everything else.  Reading a checkpoint never imports or calls
-what it names.  The hash protects against damage but not against tampering.
+The file is a BLAKE2 hash, a line of JSON with the key of the cell and the running sums, and the estimator as a model
+file (see `klr_bench.model_file`), which runs no code when it is read.  The hash protects against damage but not against
+tampering.
 """
 
 from __future__ import annotations
 
 import hashlib
-import io
 import json
-import sys
 from pathlib import Path
 from typing import Any
-from zipfile import ZIP_STORED, ZipFile
 
-import numpy as np
-import scipy.sparse as sp
-
-from klr_bench.files import open_regular, write_atomic
-
-ESTIMATORS_PREFIX = "klr_bench.estimators."
-"""Prefix of the modules whose classes can be restored."""
-JSON_TYPES = (type(None), bool, int, float, str)
+from klr_bench.errors import KlrBenchError
+from klr_bench.files import read_regular, write_atomic
 
 
 class CheckpointError(Exception):
@@ -32,18 +23,19 @@ class CheckpointError(Exception):
 def save(path: Path, key: str, estimator: Any, sums: dict[str, Any]) -> None:
     """Write a checkpoint of the cell `key`.
 
-    If the estimator cannot be stored, because it is not from klr-bench, the file has the reason instead of the state.
-    Raises KlrBenchError if it cannot be written.
+    If the estimator cannot be stored, the file has the reason instead of the estimator.  Raises KlrBenchError if it
+    cannot be written.
     """
-    encoder = _Encoder()
+    from klr_bench.model_file import dump  # which imports skops
+
+    head, model = {"key": key, "sums": sums}, b""
     try:
-        content = {"key": key, "sums": sums, "state": encoder.encode(estimator)}
-    except CheckpointError as error:
-        encoder, content = _Encoder(), {"key": key, "refused": str(error)}
-    file = io.BytesIO()
-    arrays = {str(i): array for i, array in enumerate(encoder.arrays)}
-    np.savez(file, json=np.frombuffer(json.dumps(content).encode(), np.uint8), **arrays)
-    write_atomic(path, b"%s\n%s" % (_digest(file.getbuffer()), file.getbuffer()))
+        model = dump(estimator, compress=False)
+    except KlrBenchError:
+        kind = type(estimator)
+        head["refused"] = f"save_model cannot store {kind.__module__}.{kind.__qualname__}"
+    content = json.dumps(head).encode() + b"\n" + model
+    write_atomic(path, _digest(content) + b"\n" + content)
 
 
 def restore(path: Path, key: str, fresh: Any) -> dict[str, Any] | None:
@@ -51,114 +43,29 @@ def restore(path: Path, key: str, fresh: Any) -> dict[str, Any] | None:
 
     Return the running sums, or None if the file does not exist.  Raises CheckpointError if it cannot be used.
     """
+    if not path.exists():
+        return None
+    from klr_bench.model_file import LARGEST_MODEL, loads
+
     try:
-        with open_regular(path) as file:
-            digest, _, content = file.read().partition(b"\n")
+        digest, _, content = read_regular(path, LARGEST_MODEL).partition(b"\n")
         if digest != _digest(content):
             raise CheckpointError("it is damaged or was written by another version of klr-bench")
-        with ZipFile(io.BytesIO(content)) as archive:
-            if any(member.compress_type != ZIP_STORED for member in archive.infolist()):
-                raise CheckpointError("it is compressed, unlike those of klr-bench")
-        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-            stored = json.loads(arrays["json"].tobytes())
-            if stored["key"] != key:
-                raise CheckpointError("it belongs to another cell")
-            if "refused" in stored:
-                raise CheckpointError(stored["refused"])
-            state = _Decoder(arrays).decode(stored["state"])
-            if type(state) is not type(fresh):
-                raise CheckpointError("it belongs to another estimator")
-            sums = dict(stored["sums"])
-            vars(fresh).update(vars(state) | fresh.get_params(deep=False))
-            return sums
-    except FileNotFoundError:
-        return None
-    except CheckpointError:
-        raise
-    except Exception as error:
+        line, _, model = content.partition(b"\n")
+        head = json.loads(line)
+        if head["key"] != key:
+            raise CheckpointError("it belongs to another cell")
+        if "refused" in head:
+            raise CheckpointError(head["refused"])
+        state, sums = loads(model, path)[0], dict(head["sums"])
+    except (OSError, KlrBenchError, ValueError, TypeError, LookupError, RecursionError) as error:
         reason = f"it cannot be read ({error})"
         raise CheckpointError(reason) from error
+    if type(state) is not type(fresh):
+        raise CheckpointError("it belongs to another estimator")
+    vars(fresh).update(vars(state) | fresh.get_params(deep=False))
+    return sums
 
 
-def _digest(content: bytes | memoryview) -> bytes:
+def _digest(content: bytes) -> bytes:
     return hashlib.blake2b(content, digest_size=16).hexdigest().encode()
-
-
-class _Encoder:
-    """Converts Python objects to JSON and arrays; an object referenced twice is stored once."""
-
-    def __init__(self) -> None:
-        self.arrays: list[Any] = []
-        self._seen: dict[int, tuple[int, Any]] = {}
-
-    def encode(self, value: Any) -> Any:
-        kind = type(value)
-        if kind in JSON_TYPES:
-            return value
-        if id(value) in self._seen:
-            return {"same": self._seen[id(value)][0]}
-        self._seen[id(value)] = len(self._seen), value
-        if isinstance(value, np.ndarray | np.generic) and not value.dtype.hasobject:
-            self.arrays.append(value)
-            return {"array" if isinstance(value, np.ndarray) else "scalar": len(self.arrays) - 1}
-        if isinstance(value, np.dtype):
-            return {"dtype": value.str}
-        if isinstance(value, np.random.RandomState):
-            return {"random": self.encode(value.get_state(legacy=False))}
-        if kind is sp.csr_matrix:
-            return {"csr": [self.encode(part) for part in (value.data, value.indices, value.indptr)], "of": value.shape}
-        if kind in (list, tuple):
-            return {kind.__name__: [self.encode(item) for item in value]}
-        if kind is dict:
-            return {"dict": [[self.encode(name), self.encode(item)] for name, item in value.items()]}
-        if kind.__module__.startswith(ESTIMATORS_PREFIX):
-            state = {name: self.encode(item) for name, item in value.__getstate__().items()}
-            return {"class": [kind.__module__, kind.__qualname__], "state": state}
-        reason = f"only estimators of klr-bench can be checkpointed, got {kind.__module__}.{kind.__qualname__}"
-        raise CheckpointError(reason)
-
-
-class _Decoder:
-    """Restores the Python objects that `_Encoder` converted to JSON and arrays."""
-
-    def __init__(self, arrays: Any) -> None:
-        self._arrays, self._seen = arrays, list[Any]()
-
-    def decode(self, stored: Any) -> Any:
-        if type(stored) in JSON_TYPES:
-            return stored
-        if "same" in stored:
-            return self._seen[stored["same"]]
-        index = len(self._seen)
-        self._seen.append(None)
-        if "class" in stored:
-            self._seen[index] = object.__new__(_estimator_class(*stored["class"]))
-            vars(self._seen[index]).update({name: self.decode(item) for name, item in stored["state"].items()})
-        else:
-            self._seen[index] = self._decode_value(stored)
-        return self._seen[index]
-
-    def _decode_value(self, stored: dict[str, Any]) -> Any:
-        kind, content = next(iter(stored.items()))
-        if kind in ("array", "scalar"):
-            return self._arrays[str(content)][... if kind == "array" else ()]
-        if kind == "dtype":
-            return np.dtype(content)
-        if kind in ("list", "tuple"):
-            items = [self.decode(item) for item in content]
-            return items if kind == "list" else tuple(items)
-        if kind == "dict":
-            return {self.decode(name): self.decode(item) for name, item in content}
-        if kind == "csr":
-            return sp.csr_matrix(tuple(self.decode(item) for item in content), shape=tuple(stored["of"]))
-        random = np.random.RandomState()
-        random.set_state(self.decode(stored["random"]))
-        return random
-
-
-def _estimator_class(module: str, name: str) -> type:
-    """Return a class from an estimator module of klr-bench that is already imported."""
-    kind = getattr(sys.modules[module], name) if module.startswith(ESTIMATORS_PREFIX) else None
-    if not isinstance(kind, type) or kind.__module__ != module:
-        raise CheckpointError("it has a class that is not from klr-bench")
-    return kind

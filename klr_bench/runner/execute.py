@@ -16,12 +16,14 @@ from typing import Any, TypeVar
 import scipy.sparse as sp
 from rich.console import Console
 
+from klr_bench.config import locations as config_files
 from klr_bench.config.models import RunConfig
 from klr_bench.console import PlainConsole
 from klr_bench.datasets import Dataset, default_cache
 from klr_bench.datasets.catalog import progress
 from klr_bench.datasets.dataset import Streamed
 from klr_bench.datasets.splits import scaling
+from klr_bench.metrics.labels import user_metrics
 from klr_bench.printing import shortened, warn, warning_lines
 from klr_bench.results.store import FINISHED, CellFile, Record, Store, damaged_cells
 from klr_bench.results.variants import variant_text
@@ -77,13 +79,15 @@ def run(
     quiet: bool = False,
     dry_run: bool = False,
     verbose: bool = False,
+    debug: bool = False,
     executor: Executor | None = None,
     overrides: Sequence[str] = (),
 ) -> Outcome:
     """Compute the cells that are not finished yet, and write the tables and manifest.yaml.
 
     The cells run on `executor`, by default the one in the configuration.  `overrides` are the command-line arguments,
-    which are recorded in the manifest.  With `quiet`, progress is not printed.
+    which are recorded in the manifest.  With `quiet`, progress is not printed; with `debug`, the tracebacks of failed
+    fits are.
 
     With `dry_run`, only print what would run and how long the reference results took: estimators are imported but not
     called, and nothing is fetched, generated or written; with `verbose`, each cell is listed.
@@ -92,6 +96,7 @@ def run(
     cache = (Path(config.data.cache) if config.data.cache else default_cache()).absolute()
     folder = (Path(config.results_dir) / config.name).absolute()
     check_named(config)
+    user_metrics(config.metrics or (), config_files.folders())
     with progress(PlainConsole(quiet=True) if quiet else console) as report:
         planned = plan_cells(config, cache, construct=not dry_run, progress=report)
     cells = select_shard(planned, config.shard)
@@ -103,7 +108,7 @@ def run(
     identified = {cell.source.stem: cell.source.spec for cell in planned}
     config = config.model_copy(update={"datasets": {**config.datasets, **identified}})  # for the manifest
     machine.follow(os.getpid())
-    runner = _Run(config, cells, folder, console, quiet=quiet)
+    runner = _Run(config, cells, folder, console, quiet=quiet, debug=debug)
     with executor or open_executor(config.parallel, config.n_jobs, runner.say) as opened:
         return runner.run(opened, overrides)
 
@@ -111,10 +116,13 @@ def run(
 class _Run:
     """State shared by the steps of a run."""
 
-    def __init__(self, config: RunConfig, cells: list[Cell], folder: Path, console: Console, *, quiet: bool) -> None:
+    def __init__(
+        self, config: RunConfig, cells: list[Cell], folder: Path, console: Console, *, quiet: bool, debug: bool
+    ) -> None:
         self.config = config
         self.console = console
         self.quiet = quiet
+        self.debug = debug
         self.cells = cells
         self.store = Store(folder)
         self.scores = ScoreStore(folder, fresh=config.force)
@@ -194,12 +202,14 @@ class _Run:
         for cell in cells:
             failure = next((failures[fold.key] for fold in cell.folds if fold.key in failures), None)
             if failure:
-                self._store(cell, failed_cell_file(cell, failure.status, f"in selection: {failure.message}"))
+                message = f"in selection: {failure.message}"
+                self._store(cell, failed_cell_file(cell, failure.status, message, failure.traceback))
             else:
                 ready.append(cell)
         for cell, result in self._results(ready):
             if isinstance(result, Failure):
-                result = failed_cell_file(cell, result.status, result.message, self.scores.choice(cell))
+                chosen = self.scores.choice(cell)
+                result = failed_cell_file(cell, result.status, result.message, result.traceback, chosen)
             self._store(cell, result)
 
     def _results(self, items: Sequence[Item]) -> Iterator[tuple[Item, Any]]:
@@ -254,6 +264,8 @@ class _Run:
             self._end(item)
         else:
             self.outcome.failed.append(result.record)
+            if self.debug and result.traceback:
+                self.console.print(result.traceback, style="red", markup=False)
             self._end(item, result.record)
         if time.monotonic() > self.next_rebuild:
             self._rebuild()

@@ -84,9 +84,12 @@ def completed(
     return _cell_file(cell, parameters, status, message, measured, host=machine.host(), cpu=processor)
 
 
-def failed_cell_file(cell: Cell, status: str, message: str, chosen: EstimatorSpec | None = None) -> CellFile:
+def failed_cell_file(
+    cell: Cell, status: str, message: str, traceback: str = "", chosen: EstimatorSpec | None = None
+) -> CellFile:
     """Return the cell file of a failed fit; `chosen` is the selected estimator, if known."""
-    return _cell_file(cell, flat_parameters(chosen or cell.estimator, {}), status, message, {})
+    failed = _cell_file(cell, flat_parameters(chosen or cell.estimator, {}), status, message, {})
+    return replace(failed, traceback=traceback)
 
 
 def nonzero_per_row(*parts: Any) -> float:
@@ -111,8 +114,8 @@ def flat_parameters(estimator: Parameters, kernel: Parameters) -> EstimatorSpec:
 
     The default `kernel: rbf` is omitted.
     """
-    own = {name: value for name, value in estimator.items() if name != TARGET and value is not None}
-    return {name: value for name, value in kernel.items() if (name, value) != ("kernel", "rbf")} | own
+    set_values = {name: value for name, value in estimator.items() if name != TARGET and value is not None}
+    return {name: value for name, value in kernel.items() if (name, value) != ("kernel", "rbf")} | set_values
 
 
 def _cell_file(

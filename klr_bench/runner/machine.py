@@ -21,7 +21,7 @@ class Usage(NamedTuple):
 
     at: float
     """Time of the measurement in seconds."""
-    own: float
+    inside: float
     """Time used by the processes of the run."""
     busy: float
     """Time used by all processes, including time taken by the host of a virtual machine."""
@@ -62,7 +62,7 @@ def fraction_outside_run(before: Usage, after: Usage) -> float | None:
     Return None if no time has passed.
     """
     total = after.total - before.total
-    others = (after.busy - before.busy) - (after.own - before.own)
+    others = (after.busy - before.busy) - (after.inside - before.inside)
     return min(1.0, max(0.0, others / total)) if total > 0 else None
 
 
@@ -74,13 +74,13 @@ def usage(*run: int) -> Usage:
     times = psutil.cpu_times()
     total = sum(times[:8])  # on Linux, `user` already includes the other fields
     roots = [psutil.Process(pid) for pid in run]
-    own = 0.0
+    of_run = 0.0
     for process in {*roots, *(child for root in roots for child in root.children(recursive=True))}:
         try:
-            own += sum(process.cpu_times()[:4])  # user and system time, including that of finished child processes
+            of_run += sum(process.cpu_times()[:4])  # user and system time, including that of finished child processes
         except psutil.Error:  # the process has just exited
             continue
-    return Usage(time.monotonic(), own, total - times.idle - getattr(times, "iowait", 0.0), total)
+    return Usage(time.monotonic(), of_run, total - times.idle - getattr(times, "iowait", 0.0), total)
 
 
 @lru_cache(maxsize=1)

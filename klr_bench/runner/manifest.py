@@ -14,6 +14,7 @@ import psutil
 from joblib import cpu_count
 
 from klr_bench.config import locations as config_files
+from klr_bench.config.changes import changes, recorded
 from klr_bench.config.models import RunConfig
 from klr_bench.metrics.labels import METRICS, user_metrics
 from klr_bench.runner.machine import cpu_name
@@ -21,8 +22,6 @@ from klr_bench.version import __version__
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pandas", "joblib", "hydra-core")
 """Libraries whose versions may affect results."""
-NEUTRAL_KEYS = ("results_dir", "data.cache", "data.mirror", "n_jobs", "parallel", "force", "shard", "quiet", "hydra")
-"""Command-line keys, including their subkeys, that do not affect results."""
 
 
 def library_versions() -> dict[str, str]:
@@ -45,7 +44,8 @@ def manifest(
         "experiment": config.name,
         "started": str(previous.get("started", now)),
         "updated": now,
-        "command": [override for override in overrides if not _is_neutral(override)],
+        "command": recorded(overrides),
+        "changes": changes(overrides, groups, previous),
         "git_commit": commit,
         "changed": changed,
         "versions": {
@@ -70,11 +70,6 @@ def manifest(
         },
         "config": config.model_dump(),
     }
-
-
-def _is_neutral(override: str) -> bool:
-    key = override.lstrip("+~").partition("=")[0]
-    return any(key == neutral or key.startswith(f"{neutral}.") for neutral in NEUTRAL_KEYS)
 
 
 def _labels(previous: Mapping[str, Any], group: str) -> dict[str, str]:

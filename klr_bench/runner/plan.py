@@ -321,9 +321,9 @@ def group_folds(cells: Sequence[Cell]) -> list[Fold]:
     groups: dict[str, tuple[Fold, dict[str, Candidate]]] = {}
     for cell in cells:
         for fold in cell.folds:
-            _, known = groups.setdefault(fold.key, (fold, {}))
-            known.update({candidate.key: candidate for candidate in fold.candidates})
-    return [fold.with_candidates(tuple(known.values())) for fold, known in groups.values()]
+            _, by_key = groups.setdefault(fold.key, (fold, {}))
+            by_key.update({candidate.key: candidate for candidate in fold.candidates})
+    return [fold.with_candidates(tuple(by_key.values())) for fold, by_key in groups.values()]
 
 
 def _file_hashes(names: Sequence[str]) -> dict[str, str]:

@@ -37,6 +37,8 @@ logger = logging.getLogger(__name__)
 
 SUMS = ("n_rows", "n_features", "n_nonzero", "learning_s", "testing_s", "memory_mb", "points")
 """Attributes of a `Pass` stored in a checkpoint, in addition to the estimator and the test results."""
+SHORTEST_PASS_S = 30.0
+"""Seconds of learning and predicting before the first checkpoint, because writing it imports skops, about 1 s."""
 
 
 def read_ahead(chunks: Iterable[Any]) -> Iterator[Any]:
@@ -194,7 +196,8 @@ def run_stream(cell: Cell, chosen: EstimatorSpec, folder: Path) -> CellFile:
                 progress.close_window()
             if timed_out:
                 break
-            if before // split.checkpoint < progress.n_rows // split.checkpoint:
+            is_long = progress.learning_s + progress.testing_s > SHORTEST_PASS_S
+            if is_long and before // split.checkpoint < progress.n_rows // split.checkpoint:
                 cell.source.check_unchanged()
                 progress.save(path, cell.key)
         cell.source.check_unchanged()

@@ -43,8 +43,8 @@ class ScoreStore:
         """
         if again and not self._fresh:
             self._cache.pop(fold.key, None)
-        known = self._scores(fold)
-        candidates = tuple(candidate for candidate in fold.candidates if candidate.key not in known)
+        scored = self._scores(fold)
+        candidates = tuple(candidate for candidate in fold.candidates if candidate.key not in scored)
         return fold.with_candidates(candidates) if candidates else None
 
     def write(self, fold: Fold, scores: Sequence[Score]) -> None:
@@ -74,12 +74,12 @@ class ScoreStore:
 
     def _scores(self, fold: Fold) -> Scores:
         if fold.key not in self._cache:
-            known = self._cache[fold.key] = {}
+            scores = self._cache[fold.key] = {}
             metric = METRICS.get(fold.selection.score)
             for path in [] if self._fresh else sorted((self._folder / fold.key).glob("[!.]*.json")):
                 content = read_checked_json(path)
                 items = content.items() if isinstance(content, dict) else ()
-                known |= {key: score for key, score in items if is_score(score, metric)}
+                scores |= {key: score for key, score in items if is_score(score, metric)}
         return self._cache[fold.key]
 
 

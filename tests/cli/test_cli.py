@@ -213,8 +213,8 @@ def test_a_run_gets_its_flags_and_leaves_no_stray_files(
     stub.n_failed = 3
     assert main(["run", "--quiet", "repeats=2", "--dry-run"]) == 1
     assert capsys.readouterr().out == ""
-    shown = {"quiet": False, "dry_run": False, "verbose": False, "overrides": []}
-    assert stub.options == [shown, {"quiet": True, "dry_run": True, "verbose": False, "overrides": ["repeats=2"]}]
+    shown = {"quiet": False, "dry_run": False, "verbose": False, "debug": False, "executor": None, "overrides": []}
+    assert stub.options == [shown, shown | {"quiet": True, "dry_run": True, "overrides": ["repeats=2"]}]
     assert list(tmp_path.iterdir()) == []
 
 

@@ -61,10 +61,13 @@ def own(path: Path, **source: Any) -> DatasetConfig:
     return with_source(SPECS["file"], path=str(path), **source)
 
 
-NO_HASH = ("rcv1", "gisette", "epsilon", "epsilon_50k", "real_sim", "news20", "astro_ph", "url_days", "url_day0_day1")
+NO_HASH = (
+    *("rcv1", "gisette", "epsilon", "epsilon_50k", "real_sim", "news20", "astro_ph"),
+    *("url_days", "url_day0_day1", "infinite_mnist"),
+)
 """Data sets with unknown hashes, because no copy was available."""
 
-FROM_A_MIRROR = ("rcv1_subset", "url", "url_days", "url_day0_day1", "astro_ph")
+FROM_A_MIRROR = ("rcv1_subset", "url", "astro_ph")
 """Data sets without a public URL of files in a supported format."""
 
 
@@ -78,6 +81,8 @@ def test_every_yaml_file_is_complete(name: str) -> None:
     assert spec.positive or spec.multiclass or name in ("file", "stream")
     assert bool(source.name) == bool(source.train), "downloads are described in configs/source"
     for entry in files(spec):
+        assert entry.megabytes
+        assert bool(entry.megabytes[0]) == bool(entry.url)
         assert re.fullmatch(r"[0-9a-f]{64}", entry.sha256) or (name in NO_HASH and entry.sha256 == "unknown")
         assert (entry.url or "").startswith("https://") or name in FROM_A_MIRROR
     if any(entry.sha256 == "unknown" for entry in files(spec)):

@@ -13,9 +13,7 @@ from sklearn.datasets import make_blobs, make_moons
 
 import klr_bench
 from tests.estimators.samples import small
-from tests.extensions import extension
 
-shared = extension("shared_parameters")
 NAMES = [name for name in klr_bench.__all__ if name != "__version__"]
 CLASSES = [name for name in NAMES if inspect.isclass(getattr(klr_bench, name))]
 SECTIONS = ["", "Parameters", "Attributes", "References", "Examples"]
@@ -24,15 +22,23 @@ OTHERS = {"n_samples": 60, "n_features": 2}
 
 def sections(thing):
     """Return the numpydoc sections of a docstring, text by heading; "" is the text before the first."""
-    found = shared.sections(inspect.getdoc(thing).splitlines())
-    assert len(dict(found)) == len(found), "a section stands there twice"
-    return {heading: "\n".join(lines) for heading, lines in found}
+    text, *parts = re.split(r"^(\w[\w ]*)\n-{3,}\n", inspect.getdoc(thing) + "\n", flags=re.MULTILINE)
+    assert len(set(parts[::2])) == len(parts[::2]), "a section stands there twice"
+    return {"": text} | dict(zip(parts[::2], parts[1::2], strict=True))
 
 
-def names(thing, section):
-    """Return the names in a section."""
-    lines = sections(thing).get(section, "").splitlines()
-    return [name.lstrip("*") for entry in shared.entries(thing, lines) for name in entry.names]
+def entries(thing, section):
+    """Return the type of each name in a section, "" for **parameters.  Each name has a description."""
+    _, *parts = re.split(r"^(\S.*)\n", sections(thing).get(section, ""), flags=re.MULTILINE)
+    kinds = {}
+    for head, text in zip(parts[::2], parts[1::2], strict=True):
+        names, _, kind = head.partition(" : ")
+        for name in names.split(", "):
+            assert name not in kinds, f"{name} stands there twice"
+            assert kind or name.startswith("**"), f"{head}: expected 'name : type'"
+            assert text.strip(), f"{name} is not described"
+            kinds[name.lstrip("*")] = kind
+    return kinds
 
 
 def default(kind):
@@ -89,12 +95,12 @@ def test_a_docstring_begins_with_a_summary_and_its_example_runs(name):
 def test_the_parameters_of_a_docstring_and_their_defaults_are_those_of_the_signature(name):
     thing = getattr(klr_bench, name)
     parameters = inspect.signature(thing).parameters
-    assert sorted(names(thing, "Parameters")) == sorted(parameters)
+    kinds = entries(thing, "Parameters")
+    assert sorted(kinds) == sorted(parameters)
     for parameter in parameters.values():
         if parameter.kind is not parameter.VAR_KEYWORD:
-            entry = shared.described(thing, "Parameters", parameter.name)
-            assert entry.text, f"{name}: {parameter.name} is not described"
-            assert repr(default(entry.type)) == repr(parameter.default), f"{name}: {parameter.name} : {entry.type}"
+            kind = kinds[parameter.name]
+            assert repr(default(kind)) == repr(parameter.default), f"{name}: {parameter.name} : {kind}"
 
 
 @pytest.mark.parametrize("name", CLASSES)
@@ -105,17 +111,14 @@ def test_the_attributes_of_a_docstring_are_those_of_a_fit(name):
     X, y = make_moons(60, noise=0.1, random_state=0)
     of_two = fitted(cls().fit(pd.DataFrame(X, columns=["a", "b"]), y))
     of_three = fitted(small(cls(), feature_weights=[1, 1]).fit(*make_blobs(60, random_state=0)))
-    documented = names(cls, "Attributes")
-    assert len(documented) == len(set(documented))
-    assert of_two.keys() <= set(documented) <= of_two.keys() | of_three.keys()
-    for attribute in documented:
-        entry = shared.described(cls, "Attributes", attribute)
-        assert entry.text, f"{name}: {attribute} is not described"
+    documented = entries(cls, "Attributes")
+    assert of_two.keys() <= documented.keys() <= of_two.keys() | of_three.keys()
+    for attribute, kind in documented.items():
         for n_classes, values in ((2, of_two), (3, of_three)):
             if attribute in values and not (n_classes == 3 and attribute in of_two):
                 value, sizes = values[attribute], OTHERS | {"n_classes": n_classes} | values
-                where = f"{name}: {attribute} : {entry.type}; it is a {type(value)} {np.shape(value)}"
-                assert fits(value, entry.type, sizes), where
+                where = f"{name}: {attribute} : {kind}; it is a {type(value)} {np.shape(value)}"
+                assert fits(value, kind, sizes), where
 
 
 def fitted(model):

@@ -473,12 +473,12 @@ def l1_gap(w, b, Z, y, lam, intercept):
     return l1_objective(w, b, Z, y, lam) - dual
 
 
-def sgd_c(Z, y, lam, order):
+def sgd_c(Z, y, lam, order, eta0=0.5):
     """Return w after algorithm 4 of Qin et al. (2011) on the rows of Z in the given order."""
     N, D = Z.shape
     u, w, q, h = 0.0, np.zeros(D), np.zeros(D), np.zeros(D)
     for k, i in enumerate(order, 1):
-        eta = 0.5 * 2 ** (-k / N)
+        eta = eta0 * 2 ** (-k / N)
         u += eta * lam / N
         g = -y[i] * expit(-y[i] * (w @ Z[i])) * Z[i]
         h = g if k == 1 else (k - 1) / k * g + h / k

@@ -21,8 +21,9 @@ from klr_bench.results.variants import Variant
 
 Make = Callable[..., Path]
 REFERENCE = Path(__file__).resolve().parents[2] / "results" / "reference"
-USUAL = {"title": "Demo", "repeats": 1, "datasets": {}, "algorithms": {}, "sweep": {}}
+USUAL = {"name": "demo", "title": "Demo", "repeats": 1}
 """What a configuration has unless a test says otherwise."""
+DATASET = {"source": {"format": "generated"}, "split": {"test_size": 0.2}}
 
 
 def record(algorithm: str, variant: str, repeat: int, **values: Any) -> Record:
@@ -50,13 +51,21 @@ def write(
     return write_cells(folder, cells, config, **manifest)
 
 
+def configuration(changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the configuration in a manifest, with what a run always stores."""
+    content = USUAL | changes
+    datasets = {name: DATASET | entry for name, entry in content.get("datasets", {}).items()}
+    algorithms = {name: {"estimator": {}} | entry for name, entry in content.get("algorithms", {}).items()}
+    return content | {"datasets": datasets, "algorithms": algorithms}
+
+
 def write_cells(folder: Path, cells: Iterable[CellFile], config: Mapping[str, Any], **manifest: Any) -> Path:
     """Write a results folder with these cells, beside those that are there, and return it."""
     store = Store(folder)
     for cell in cells:
         store.write_cell(cell)
     store.rebuild()
-    content = {"experiment": folder.name, "config": USUAL | config, "machine": {"cpu": "A CPU & co"}}
+    content = {"experiment": folder.name, "config": configuration(config), "machine": {"cpu": "A CPU & co"}}
     store.write_manifest(content | manifest)
     return folder
 

@@ -144,7 +144,7 @@ SOURCE: dict[str, Any] = {"format": "csv", "train": FILE}
     ("first", "second", "because"),
     [
         (DATA, DATA | {"split": {"test_size": 0.5}}, "the splits differ"),
-        (DATA, DATA | {"source": SOURCE | {"train": FILE | {"sha256": "00"}}}, "the data differ"),
+        (DATA, DATA | {"source": SOURCE | {"train": FILE | {"sha256": "00" * 32}}}, "the data differ"),
         (DATA, DATA | {"positive": "h"}, "the data differ"),
         (DATA, DATA | {"only": [3]}, "the data differ"),
         (DATA, DATA | {"source": SOURCE | {"reference": "Other words"}}, None),
@@ -236,15 +236,15 @@ def test_times_have_a_ratio_only_on_the_same_idle_machine(make: Make) -> None:
 def test_settings_that_differ_are_named_at_any_depth(make: Make) -> None:
     changed = {"kernel": {"kernel": "rbf", "percentile": 50.0}, "n_jobs": 3, "sweep": {}}
     changed["algorithms"] = CONFIG["algorithms"] | {"pegasos": {"label": "Pegasos"}}
-    first, second = ({"columns": [*range(100), last]} for last in (7, 8))
-    one = make("a", fits(), {"versions": {"numpy": "2.4.6"}}, data=first)
-    two = compare(one, make("b", fits(version="b"), {"versions": {"numpy": "2.5.0"}}, data=second, **changed))
+    first, second = ([*range(1, 101), last] for last in (7, 8))
+    one = make("a", fits(), {"versions": {"numpy": "2.4.6"}}, budget=first)
+    two = compare(one, make("b", fits(version="b"), {"versions": {"numpy": "2.5.0"}}, budget=second, **changed))
     rows = {row[0]: row[1:] for row in documents(two)[0].grids[0].rows}
     assert rows["versions.numpy"] == ["2.4.6", "2.5.0"]
     assert rows["kernel.percentile"] == ["20", "50"]
     assert rows["algorithms in one run only"] == ["-", "pegasos"]
     assert rows["sweep.oskl.G"] == ["[1, 10]", "-"]
-    assert [(text[:3], text[-2:]) for text in rows["data.columns"]] == [("...", "7]"), ("...", "8]")]
+    assert [(text[:3], text[-2:]) for text in rows["budget"]] == [("...", "7]"), ("...", "8]")]
     assert not any(name.startswith("algorithms.pegasos") or name == "n_jobs" for name in rows)
     assert "Other differences, which can affect only times: n_jobs (-; 3)." in page(two)
 

@@ -14,7 +14,7 @@ from klr_bench.report.manifest import Manifest, read_manifest
 from klr_bench.results.store import Store
 from klr_bench.runner.manifest import manifest
 from tests.config.composing import composed
-from tests.report.folders import USUAL
+from tests.report.folders import configuration
 
 METRIC = """\
 from klr_bench.metrics.metric import Metric
@@ -58,13 +58,13 @@ def test_a_metric_of_the_user_is_described_once(tmp_path: Path, monkeypatch: pyt
 
 
 def test_whether_each_repeat_splits_a_data_set_again() -> None:
-    splits: list[tuple[Any, bool | None]] = [
+    splits: list[tuple[Any, bool]] = [
         *(({"test_size": 0.2, "stratify": True}, True), ({"folds": 5}, True), ({"n_test": 10}, True)),
         *(({"official": True, "n_train": 10}, False), ({"n_train": 10}, False), ({"stream": True}, False)),
-        *(({"test_size": 2.0}, None), ({"folds": 5, "official": True}, None), ("official", None), (None, None)),
     ]
     for split, resampled in splits:
         datasets = {"moons": {"split": split}, "file": {"source": {"format": "file"}, "split": split}}
-        manifest = parse(Manifest, {"experiment": "demo", "config": USUAL | {"datasets": datasets}})
+        manifest = parse(Manifest, {"experiment": "demo", "config": configuration({"datasets": datasets})})
         assert manifest.resampled("moons") is resampled
         assert manifest.resampled("mine-1a2b3c") is resampled, "records have another name of the user's own file"
+    assert parse(Manifest, {"experiment": "demo", "config": configuration({})}).resampled("moons") is None

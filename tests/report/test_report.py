@@ -28,7 +28,7 @@ from klr_bench.report.render.layout import document
 from klr_bench.report.table import Line
 from klr_bench.results.store import Record
 from klr_bench.results.variants import Variant
-from tests.report.folders import REFERENCE, USUAL, Make, quiet, record, shown, table, write
+from tests.report.folders import REFERENCE, Make, configuration, quiet, record, shown, table, write
 
 ACCURACIES = {
     ("nc", ""): 0.858,
@@ -304,7 +304,8 @@ def test_the_import_is_quick() -> None:
 
 @given(st.lists(st.one_of(st.integers(1, 1000), st.just("cv")), min_size=1, max_size=6, unique=True))
 def test_variants_keep_the_order_of_the_sweep(values: list[int | str]) -> None:
-    manifest = parse(Manifest, {"experiment": "demo", "config": USUAL | CONFIG | {"sweep": {"oskl": {"G": values}}}})
+    config = configuration(CONFIG | {"sweep": {"oskl": {"G": values}}})
+    manifest = parse(Manifest, {"experiment": "demo", "config": config})
     methods = manifest.columns()
     assert sorted(methods[::-1], key=manifest.order) == methods
     unknown = [("oskl", Variant({"G": 2000})), ("oskl", Variant({"G": 10000})), ("zzz", Variant())]

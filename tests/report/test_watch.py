@@ -33,7 +33,7 @@ HOSTILE = "<script>alert(1)<img src=x onerror=alert(2)>"
 """A name without slashes, which may be that of a data set."""
 CONFIG = {
     "repeats": 2,
-    "datasets": {"set": {"label": "</td></table></script><script>alert('set')</script>"}, HOSTILE: {}},
+    "datasets": {"set": {"label": "</td></table></script><script>alert('set')</script>"}},
     "algorithms": {"nc": {"label": "<b onclick=alert(3)>NC", "estimator": {}}},
 }
 LIVE = Progress(

@@ -37,7 +37,7 @@ BINS = [(0, 5, 0.03, 0.2), (14, 2, 0.95, 1.0)]
 ROWS = [(0.5, -1.5, 1)]
 MANIFEST = {
     "experiment": "demo",
-    "config": {"title": "Demo", "repeats": 1, "datasets": {}, "algorithms": {}, "sweep": {}},
+    "config": {"name": "demo", "title": "Demo", "repeats": 1},
 }
 
 

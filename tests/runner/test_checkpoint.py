@@ -1,16 +1,14 @@
 """Checkpoints: a restored estimator continues where it stopped, and a forged file executes no code."""
 
-import io
 import itertools
-import json
 import pickle
-import tracemalloc
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import skops.io
 import yaml
 
 from klr_bench import AROW, BudgetOSKL, protocols
@@ -99,17 +97,6 @@ def test_a_missing_checkpoint_and_one_of_another_cell(path: Path) -> None:
         checkpoint.restore(path, "key", AROW())
 
 
-def test_a_checkpoint_that_unpacks_to_far_more_than_its_size_is_refused(path: Path) -> None:
-    npz = io.BytesIO()
-    np.savez_compressed(npz, json=np.frombuffer(b"{}" + b" " * 10**8, np.uint8))
-    path.write_bytes(checkpoint._digest(npz.getvalue()) + b"\n" + npz.getvalue())
-    tracemalloc.start()
-    with pytest.raises(CheckpointError, match="it is compressed"):
-        checkpoint.restore(path, "key", fresh())
-    assert tracemalloc.get_traced_memory()[1] < 10**7
-    tracemalloc.stop()
-
-
 class Forged:
     """Object that creates a file when it is unpickled."""
 
@@ -120,25 +107,12 @@ class Forged:
         return Path.touch, (self.mark,)
 
 
-CORE = "klr_bench.estimators.core"
-STATES: list[Any] = [
-    {"class": ["os", "system"], "state": {}},
-    {"class": ["subprocess", "Popen"], "state": {"args": "true"}},
-    {"class": [f"{CORE}.jit", "os.system"], "state": {}},
-    {"class": [f"{CORE}.classifier", "BaseEstimator"], "state": {}},
-    {"class": ["klr_bench.results.store", "Store"], "state": {}},
-    *({"array": 0}, {"same": 5}, {"unknown": 1}, {}, [], None, 5),
-]
-
-
-@pytest.mark.parametrize("state", STATES, ids=repr)
-def test_a_forged_checkpoint_is_refused_and_runs_nothing(state: Any, tmp_path: Path) -> None:
+def test_a_forged_checkpoint_is_refused_and_runs_nothing(tmp_path: Path) -> None:
     path, mark = tmp_path / "a.state", tmp_path / "mark"
-    npz = io.BytesIO()
-    content = json.dumps({"key": "key", "sums": {}, "state": state}).encode()
-    np.savez(npz, json=np.frombuffer(content, np.uint8), **{"0": np.array([Forged(mark)], dtype=object)})
-    for content in (npz.getvalue(), pickle.dumps(Forged(mark)), b""):
+    head = b'{"key": "key", "sums": {}}\n'
+    foreign = skops.io.dumps(AROW(r=Forged(mark)))
+    for content in (head + foreign, head + pickle.dumps(Forged(mark)), head, b"[]\n", b"{}", b"[" * 100_000, b""):
         path.write_bytes(checkpoint._digest(content) + b"\n" + content)
-        with pytest.raises(CheckpointError):
+        with pytest.raises(CheckpointError, match="cannot be read"):
             checkpoint.restore(path, "key", AROW())
     assert not mark.exists()

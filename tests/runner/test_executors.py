@@ -23,8 +23,11 @@ from klr_bench.runner import executors
 from klr_bench.runner.execute import rounds
 from klr_bench.runner.executors import Failure, Task, open_executor
 from klr_bench.runner.executors.joblib import JoblibExecutor
+from tests.conftest import ROOT
 
 EXECUTORS = [name for _, name, _ in pkgutil.iter_modules(executors.__path__) if not name.startswith("_")]
+HERE = Path(__file__).relative_to(ROOT)
+LINE = 1 + Path(__file__).read_text(encoding="utf-8").splitlines().index("        raise SystemExit(3)")
 ONE_WORKER = pytest.param("joblib", 1, marks=pytest.mark.exhaustive)
 
 
@@ -47,7 +50,9 @@ def test_each_task_has_its_result_or_its_failure(backend, n_jobs):
     assert found == {
         "error": Failure("error", "no such data"),
         "fine": "fine",
-        "exit": Failure("error", "SystemExit: 3. Remove the call to exit from the estimator or metric."),
+        "exit": Failure(
+            "error", f"SystemExit: 3 ({HERE}:{LINE}). Remove the call to exit from the estimator or metric."
+        ),
         "slow": Failure("timeout", "stopped after 2 s without a classifier, because fit does not accept a callback"),
     }
 

@@ -30,9 +30,9 @@ def test_descendants_belong_to_the_run() -> None:
         subprocess.Popen([sys.executable, "-c", "while True: pass"]) as spinning,
         subprocess.Popen(["sleep", "60"]) as asleep,
     ):
-        own, others = usage(os.getpid()), usage(asleep.pid)
+        before, others = usage(os.getpid()), usage(asleep.pid)
         time.sleep(1.0)
-        assert usage(os.getpid()).own - own.own > 0.1
+        assert usage(os.getpid()).inside - before.inside > 0.1
         fraction = fraction_outside_run(others, usage(asleep.pid))
         spinning.kill()
         asleep.kill()

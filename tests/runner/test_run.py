@@ -16,6 +16,7 @@ import yaml
 
 import klr_bench
 from klr_bench import runner
+from klr_bench.config.changes import recorded
 from klr_bench.config.models import DataConfig, KernelConfig, ParallelConfig, RunConfig, SelectionConfig, TraceConfig
 from klr_bench.datasets.splits import fold_rows
 from klr_bench.errors import KlrBenchError
@@ -25,7 +26,7 @@ from klr_bench.results import keys
 from klr_bench.results.keys import file_hash, module_hash
 from klr_bench.runner import dry_run, execute, fit, plan
 from klr_bench.runner.bandwidth import distance_percentile
-from klr_bench.runner.manifest import _is_neutral, git_state
+from klr_bench.runner.manifest import git_state
 from klr_bench.runner.plan import group_folds, plan_cells
 from klr_bench.runner.scores import ScoreStore
 from tests.config.composing import altered
@@ -545,7 +546,7 @@ def test_a_classifier_needs_only_fit_and_predict(config, own_module):
 def test_the_manifest_keeps_overrides_that_affect_results():
     words = ["experiment=oskl_magic", "seed=3", "+algorithms.nc.estimator.R=1"]
     places = ["results_dir=/tmp/x", "parallel.address=tcp://a:1"]
-    assert [word for word in words + places if not _is_neutral(word)] == words
+    assert recorded(words + places) == words
 
 
 def test_the_manifest_names_the_changed_files_of_the_package(tmp_path):

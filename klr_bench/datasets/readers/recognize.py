@@ -139,7 +139,7 @@ def _zipped(path: Path) -> str:
     except (OSError, zipfile.BadZipFile, ValueError):  # damaged, or compressed again
         pass
     for member, name, advice in ZIPPED:
-        if any(one.startswith(member) for one in names):
+        if any(entry.startswith(member) for entry in names):
             return f"it is {name}; {advice}"
     if names and all(name.endswith(".npy") for name in names):
         return "it is NumPy arrays (.npz); convert them with numpy.load and numpy.savetxt"

@@ -120,8 +120,8 @@ def read_frame(
         check_text([path], encoding)
         if detect_format(path, encoding) == "svmlight":
             fail(f"{path}: expected a CSV file, got LIBSVM text; read it with sklearn.datasets.load_svmlight_file.")
-        known = None if train is None else train.names if train.has_header else ()
-        layout = layout_of(path, label_column, unnamed=True, names=known, encoding=encoding)
+        train_names = None if train is None else train.names if train.has_header else ()
+        layout = layout_of(path, label_column, unnamed=True, names=train_names, encoding=encoding)
         rows = [row for part in text_rows(path, layout) for row in part]
     except DamagedFileError as error:
         fail(f"{error.path}: {error}; obtain a new copy of the file.")

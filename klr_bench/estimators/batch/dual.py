@@ -94,15 +94,15 @@ def _visit(gram, order, y, f, a, margin, scale, least):
     for start in range(0, n, SIDE):
         rows = order[start : start + SIDE].copy()
         size, n_changed = len(rows), 0
-        own, of_rows = np.empty((size, size), dtype=gram.dtype), np.empty((4, m, size))
+        within, of_rows = np.empty((size, size), dtype=gram.dtype), np.empty((4, m, size))
         for i in range(size):
             row = gram[rows[i]]
             for j in range(i + 1):  # by symmetry half of the places in memory are enough
-                own[i, j] = own[j, i] = row[rows[j]]
+                within[i, j] = within[j, i] = row[rows[j]]
             for k in range(m):
                 of_rows[0, k, i], of_rows[1, k, i] = y[k, rows[i]], f[k, rows[i]]
                 of_rows[2, k, i], of_rows[3, k, i] = a[k, rows[i]], margin[k, rows[i]]
-        _sweep(own, of_rows[0], of_rows[1], of_rows[2], of_rows[3], scale[rows], least)
+        _sweep(within, of_rows[0], of_rows[1], of_rows[2], of_rows[3], scale[rows], least)
         changes = np.zeros((m, SIDE + 4))
         for i in range(size):  # move the changed rows, about half of them, to the front: only these are read
             is_changed = False
@@ -183,9 +183,9 @@ class DualAscent:
             changes[:, block] = (a - before) * y * scale
             self.f[:, rows], self.a[:, rows], self.margin[:, rows] = f, a, margin
 
-            def carry_back(tile, own=changes[:, block]):
+            def carry_back(tile, block_changes=changes[:, block]):
                 others, values, _ = tile
-                self.f[:, others] += own @ values.T
+                self.f[:, others] += block_changes @ values.T
 
             parallel_map(carry_back, tiles)
             tiles = None  # free the memory before the next tiles are computed

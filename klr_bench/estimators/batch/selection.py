@@ -147,7 +147,7 @@ class Search:
         losses = np.full((len(widths), len(lams), len(y)), np.inf)
         temperatures, means = np.ones(losses.shape[:2]), np.full(losses.shape[:2], np.inf)
         for i in range(len(widths)):
-            for j, of_folds in enumerate(zip(*(one[i].decisions for one in paths), strict=False)):
+            for j, of_folds in enumerate(zip(*(of_fold_paths[i].decisions for of_fold_paths in paths), strict=False)):
                 losses[i, j], temperatures[i, j] = tempered_losses(np.concatenate(of_folds), y, shares)
                 means[i, j] = losses[i, j] @ shares
         return paths, losses, temperatures, means, *np.unravel_index(np.argmin(means), means.shape)

@@ -136,13 +136,13 @@ class DoubleState(BlockState):
         self.numbers.append(before + new)
         self._extend(values[new, :n], values[np.ix_(new, n + new)])
 
-    def _extend(self, old, own):
-        """Add rows and columns for the new support vectors to the stored kernel matrix."""
+    def _extend(self, old, mutual):
+        """Add kernel values of new support vectors: with the old (m, n), and mutual (m, m)."""
         m, n = old.shape
         if n + m > len(self.gram):
             self.gram = enlarged(self.gram, (2 * (n + m), 2 * (n + m)))
         new = slice(n, n + m)
-        self.gram[new, :n], self.gram[:n, new], self.gram[new, new] = old, old.T, own
+        self.gram[new, :n], self.gram[:n, new], self.gram[new, new] = old, old.T, mutual
 
     def coefficients(self, *, average):
         """Return the indices of the support vectors, and their averaged or last coefficients."""

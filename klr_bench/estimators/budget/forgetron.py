@@ -46,11 +46,11 @@ def _largest_shrinking_factor(book, a, mu):
 def forget_oldest(book, parameters):
     budget, variant, rate, bound = int(parameters[0]), parameters[1], parameters[2], parameters[3]
     y, counts, scalars = book.y, book.counts, book.scalars
-    known = len(book.values) - len(y)  # number of oldest support vectors whose kernel values have been computed
+    n_computed = len(book.values) - len(y)  # number of oldest support vectors whose kernel values have been computed
     forgotten = 0
     for i in range(len(y)):
         full = counts[N] == budget
-        if full and forgotten == known:
+        if full and forgotten == n_computed:
             return i
         value = decide(book, i)
         if math.isnan(value):

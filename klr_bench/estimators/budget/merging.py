@@ -147,13 +147,13 @@ _vector, _numbers, _matrix = float64[::1], int64[::1], float64[:, ::1]
     _numbers, _vector, _matrix, _numbers, _numbers, _vector,
 ))  # fmt: skip
 def _block(
-    loss, lam, gamma, y, X, distances, values, own, own_values, points, coef, average, since,
+    loss, lam, gamma, y, X, distances, values, mutual, mutual_values, points, coef, average, since,
     number, total, inserted, numbers, counts, scalars,
 ):  # fmt: skip
     """Learn from a block of examples, merging support vectors when the budget is full.
 
-    X (b, d) are the b examples, y (b,) their labels; there are S = B + 1 slots.  distances, values (b, S) and own,
-    own_values (b, b): scaled distances and kernel values of the examples from the slots and each other.  Per slot:
+    X (b, d) are the b examples, y (b,) their labels; there are S = B + 1 slots.  distances, values (b, S) and mutual,
+    mutual_values (b, b): scaled distances and kernel values of the examples from the slots and each other.  Per slot:
     points (S, d), coef, average, since, number (S,), as in `online.strategies.Book`; total, per point that was ever in
     f, too.  Written: inserted (2b, d), the new points, and numbers (2b,), which examples they are, -1 for a merged one.
     """
@@ -173,7 +173,7 @@ def _block(
         points[new], inserted[counts[EVER] - before], numbers[counts[EVER] - before] = X[i], X[i], t - 1
         _place(new, -slope / (lam * t), coef, average, since, number, counts, scalars)
         for r in range(i + 1, len(y)):
-            distances[r, new], values[r, new] = own[r, i], own_values[r, i]
+            distances[r, new], values[r, new] = mutual[r, i], mutual_values[r, i]
         counts[N] += 1
         counts[FREE] = counts[N]
         if counts[N] < S:
@@ -221,10 +221,10 @@ class MergingState(BlockState):
         rows = X.astype(np.float64)
         self._enlarge(len(y))
         inserted, numbers = np.empty((2 * len(y), X.shape[1])), np.empty(2 * len(y), dtype=np.int64)
-        distances, own = self._distances(rows, self.points), self._distances(rows, rows)
+        distances, mutual = self._distances(rows, self.points), self._distances(rows, rows)
         _block(
-            loss, lam, self.gamma, y, rows, distances, np.exp(-distances), own, np.exp(-own), self.points, self.coef,
-            self.average, self.since, self.number, self.total, inserted, numbers, self.counts, self.scalars,
+            loss, lam, self.gamma, y, rows, distances, np.exp(-distances), mutual, np.exp(-mutual), self.points,
+            self.coef, self.average, self.since, self.number, self.total, inserted, numbers, self.counts, self.scalars,
         )  # fmt: skip
         new = slice(0, self.counts[EVER] - len(self.support))
         self.support.append(inserted[new])

@@ -172,9 +172,9 @@ def two_valued(X, *, from_zero):
     steps, counts = np.unique(step[two] if two.any() else np.abs(low[low != 0]), return_counts=True)
     common = steps[np.argmax(counts)] if len(steps) else rows.dtype.type(1)
     two &= np.abs(step - common) <= SAME_STEP * common
-    one = (step == 0) & np.isin(np.abs(low), [0, common])
-    if two.sum() >= one.sum() or (two | one).all():
-        two |= one
+    single = (step == 0) & np.isin(np.abs(low), [0, common])
+    if two.sum() >= single.sum() or (two | single).all():
+        two |= single
     base = np.where((high == 0) | (step == 0), 0, low).astype(rows.dtype)
     other = np.where(low == high, np.where(low == 0, common, low), np.where(high == 0, low, high)).astype(rows.dtype)
     columns = np.flatnonzero(two)

@@ -161,7 +161,7 @@ class KernelClassifierCV(KernelClassifier):
         values = getattr(self, grid)
         if isinstance(values, str):
             return list(default)
-        constraint = next(one for one in self._plain._parameter_constraints[name] if isinstance(one, Interval))
+        constraint = next(option for option in self._plain._parameter_constraints[name] if isinstance(option, Interval))
         values = np.asarray(values)
         values = values.tolist() if values.ndim == 1 else []
         if not values or not all(constraint.is_satisfied_by(value) and not isinstance(value, bool) for value in values):
@@ -204,7 +204,7 @@ class KernelClassifierCV(KernelClassifier):
         self.best_params_, self.best_score_ = params[self.best_index_], float(means[self.best_index_])
         self.cv_results_ = {
             "params": params,
-            **{f"param_{name}": np.array([one[name] for one in params]) for name in params[0]},
+            **{f"param_{name}": np.array([candidate[name] for candidate in params]) for name in params[0]},
             **{f"split{i}_test_score": score for i, score in enumerate(scores)},
             "mean_test_score": means,
             "std_test_score": scores.std(axis=0),
@@ -216,8 +216,8 @@ def class_sizes(estimator, codes):
     """Return the number of rows of each class; raise ValueError if a class has only one row."""
     sizes = np.bincount(codes)
     if sizes.min() < 2:
-        one = estimator.classes_[sizes.argmin()]
-        message = f"{type(estimator).__name__} needs at least two rows of each class, got one of class {one}."
+        label = estimator.classes_[sizes.argmin()]
+        message = f"{type(estimator).__name__} needs at least two rows of each class, got one of class {label}."
         raise ValueError(message)
     return sizes
 

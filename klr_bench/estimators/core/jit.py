@@ -196,9 +196,9 @@ class Compiled:
         """Return the dispatcher for the arguments, and replacements for the `Compiled` arguments."""
         variant = self.variant(kind for kind in _kinds(arguments) if not isinstance(kind, Compiled))
         functions = {
-            place: FunctionArgument(one, variant.argument_types[place])
-            for place, one in enumerate(arguments)
-            if isinstance(one, Compiled)
+            place: FunctionArgument(argument, variant.argument_types[place])
+            for place, argument in enumerate(arguments)
+            if isinstance(argument, Compiled)
         }
         return variant.ready(), functions
 
@@ -226,11 +226,11 @@ def _typeof(function: Compiled, context: Any) -> Any:
 
 
 def _dtypes(numba_types: Iterable[Any]) -> Iterator[np.dtype[Any]]:
-    for one in numba_types:
-        if isinstance(one, types.Array):
-            yield as_dtype(one.dtype)
-        elif isinstance(one, types.BaseTuple):
-            yield from _dtypes(one)
+    for numba_type in numba_types:
+        if isinstance(numba_type, types.Array):
+            yield as_dtype(numba_type.dtype)
+        elif isinstance(numba_type, types.BaseTuple):
+            yield from _dtypes(numba_type)
 
 
 def _deciding_places(signatures: Sequence[Any]) -> tuple[list[int], list[int]]:
@@ -246,13 +246,13 @@ def _deciding_places(signatures: Sequence[Any]) -> tuple[list[int], list[int]]:
 def _kinds(arguments: Iterable[Any]) -> list[Any]:
     """Return the dtype of each array, including arrays in tuples, and each `Compiled` function."""
     kinds = []
-    for one in arguments:
-        if isinstance(one, np.ndarray):
-            kinds.append(one.dtype)
-        elif isinstance(one, tuple):
-            kinds.extend(_kinds(one))
-        elif isinstance(one, Compiled):
-            kinds.append(one)
+    for argument in arguments:
+        if isinstance(argument, np.ndarray):
+            kinds.append(argument.dtype)
+        elif isinstance(argument, tuple):
+            kinds.extend(_kinds(argument))
+        elif isinstance(argument, Compiled):
+            kinds.append(argument)
     return kinds
 
 

@@ -78,18 +78,18 @@ def _begin(self, before=()):
 
     All get the same seed, so that they go through the rows in the same order.
     """
-    own, self._ended = {}, False
+    changes, self._ended = {}, False
     if "random_state" in self._get_param_names():
-        own["random_state"] = int(check_random_state(self.random_state).randint(SEEDS))
+        changes["random_state"] = int(check_random_state(self.random_state).randint(SEEDS))
     if "class_weight" in self._get_param_names():  # rows have weights instead
-        own["class_weight"] = None
+        changes["class_weight"] = None
     learners = before if len(before) == len(self.classes_) else [clone(self) for _ in self.classes_]
-    self.estimators_ = [learner.set_params(**_parameters(self), **own) for learner in learners]
+    self.estimators_ = [learner.set_params(**_parameters(self), **changes) for learner in learners]
 
 
 def _parameters(self):
-    own = ("random_state", "class_weight")
-    return {name: value for name, value in self.get_params(deep=False).items() if name not in own}
+    excluded = ("random_state", "class_weight")
+    return {name: value for name, value in self.get_params(deep=False).items() if name not in excluded}
 
 
 def reporting(self, k, n_samples, callback):
@@ -145,13 +145,13 @@ def in_common(self):
     learners = fitted_learners(self)
     rows = stacked([learner.support_vectors_ for learner in learners])
     numbers = np.concatenate([learner._numbers for learner in learners])
-    own = np.flatnonzero(numbers < 0)
-    numbers[own] = numbers.max(initial=-1) + 1 + np.arange(len(own))
+    alone = np.flatnonzero(numbers < 0)
+    numbers[alone] = numbers.max(initial=-1) + 1 + np.arange(len(alone))
     distinct, first, places = np.unique(numbers, return_index=True, return_inverse=True)
     coef, start = np.zeros((len(learners), len(distinct))), 0
-    for own, learner in zip(coef, learners, strict=True):
+    for row, learner in zip(coef, learners, strict=True):
         end = start + len(learner.dual_coef_)
-        np.add.at(own, places[start:end], learner.dual_coef_)
+        np.add.at(row, places[start:end], learner.dual_coef_)
         start = end
     return rows[first], coef
 

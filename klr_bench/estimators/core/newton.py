@@ -154,8 +154,8 @@ class NewtonCG:
     def _sum(self, name, *arguments):
         """Call a method of each `Block` of rows; return the sum of the results."""
         sums = []
-        for one in self._call(name, *arguments):
-            add_neighbors(sums, *one)
+        for part in self._call(name, *arguments):
+            add_neighbors(sums, *part)
         self.n_passes += name != "slopes"
         return sum(value for _, _, value in sums)
 
@@ -233,7 +233,7 @@ class NewtonCG:
 
     def _precondition(self, r):
         return np.stack(
-            [cho_solve(factor, one, check_finite=False) for factor, one in zip(self._factors, r, strict=True)]
+            [cho_solve(factor, residual, check_finite=False) for factor, residual in zip(self._factors, r, strict=True)]
         )
 
 

@@ -66,8 +66,8 @@ def estimator(cls: Class) -> Class:
     with the attribute `classes_` lists all attributes of the class.
     """
     cls = dataclass(eq=False, repr=False, init="__init__" not in vars(cls))(cls)
-    declared = [one for one in fields(cls) if one.init]
-    cls._parameter_constraints = {one.name: one.metadata["constraints"] for one in declared}
+    declared = [declaration for declaration in fields(cls) if declaration.init]
+    cls._parameter_constraints = {declaration.name: declaration.metadata["constraints"] for declaration in declared}
     names = dict.fromkeys([*inspect.signature(cls).parameters, *_entries(cls, "Parameters")])
     parameters, attributes = _entries(Shared, "Parameters"), {}
     for base in (*reversed(cls.__mro__[1:]), vars(cls).get("_described_by", object), cls):

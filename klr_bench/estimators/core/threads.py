@@ -45,9 +45,9 @@ class _Limit:
 
     def enter(self):
         """Set the limit; return the previous number of BLAS threads, and the argument for `leave`."""
-        shared, own = _libraries()
-        before = _numbers(own)
-        _set(own, repeat(1))
+        shared, openmp = _libraries()
+        before = _numbers(openmp)
+        _set(openmp, repeat(1))
         with self._lock:
             if self._inside == 0:
                 self._before = _numbers(shared)
@@ -57,8 +57,8 @@ class _Limit:
 
     def leave(self, before):
         """Restore this thread's BLAS setting, and that of the process if no other thread computes."""
-        shared, own = _libraries()
-        _set(own, before)
+        shared, openmp = _libraries()
+        _set(openmp, before)
         with self._lock:
             self._inside -= 1
             if self._inside == 0:
@@ -76,8 +76,8 @@ def _libraries():
     loaded = "scipy.linalg" in sys.modules
     if loaded not in _found:
         libraries = ThreadpoolController().select(user_api="blas").lib_controllers
-        own = [library for library in libraries if getattr(library, "threading_layer", None) == "openmp"]
-        _found[loaded] = [library for library in libraries if library not in own], own
+        openmp = [library for library in libraries if getattr(library, "threading_layer", None) == "openmp"]
+        _found[loaded] = [library for library in libraries if library not in openmp], openmp
     return _found[loaded]
 
 

@@ -193,7 +193,7 @@ def _block_of_sums(n_rows):
                 weight = _splat(builder, builder.load(builder.gep(weights.data, [builder.add(i, i.type(r))])))
                 value = _exp2(builder, exponent)
                 total = _call(builder, "fmuladd", [weight, value, total])
-                highest = [builder.select(builder.fcmp_ordered(">", value, one), value, one) for one in highest]
+                highest = [builder.select(builder.fcmp_ordered(">", value, other), value, other) for other in highest]
             for target, vector in zip(targets, [total, *highest], strict=True):
                 builder.store(vector, target, align=4)
             return context.get_dummy_value()

@@ -61,9 +61,9 @@ class L1Classifier(KernelClassifier):
         problem, _ = first.prepare(X, ys[0], weights)
         for k, (learner, y, last) in enumerate(zip(self.estimators_, ys, starts, strict=True)):
             learner.adopt(first)
-            own = replace(problem, y=np.where(y, 1.0, -1.0))
+            class_problem = replace(problem, y=np.where(y, 1.0, -1.0))
             random = check_random_state(learner.random_state)
-            learner.solve(own, random, learner._initial_point(last), **reporting(self, k, len(y), callback))
+            learner.solve(class_problem, random, learner._initial_point(last), **reporting(self, k, len(y), callback))
             if self._ended:
                 return
 
@@ -172,7 +172,8 @@ class L1Classifier(KernelClassifier):
         if self.solver == "cgd":
             return cgd(problem, x, threshold=self.threshold)
         if self.solver == "sgd_c":
-            return sgd_c(problem, x, random=random, last=self._length(len(problem.y))[0], every=every)
+            last = self._length(len(problem.y))[0]
+            return sgd_c(problem, x, random=random, eta0=self.eta0, last=last, every=every)
         scale = "identity" if self.solver == "fista" else self.hessian
         return fista(problem, x, scale=scale, growth=self.growth)
 

@@ -71,6 +71,9 @@ class L1KLR(L1Classifier):
         Largest number of iterations of all solvers but "sgd_c", >= 1.  The paper allows 3,000 of FISTA, 5,000 of CGD.
     n_epochs : float, default=3
         Passes of "sgd_c" over the rows, > 0, perhaps a fraction; with a reference the most.  The paper has 2 or 3.
+    eta0 : float, default=0.5
+        First step size of "sgd_c", > 0; step k is eta0 2^(-k / n_samples).  0.5 is the paper's.  On features with small
+        values, such as Fourier features, larger steps lead to far fewer non-zero coefficients at the same accuracy.
     two_stage : bool, default=False
         Fit again with 0.1 lam, on the features with non-zero coefficients (section 3.2).  It adds 1.1 to 1.5 points of
         accuracy on mnist10k, without more features.
@@ -160,6 +163,7 @@ class L1KLR(L1Classifier):
     tol: float = parameter(NOT_NEGATIVE, default=1e-4)
     max_iter: int = parameter(COUNT, default=3000)
     n_epochs: float = parameter(PASSES, default=3)
+    eta0: float = parameter(POSITIVE, default=0.5)
     two_stage: bool = parameter("boolean", default=False)
     hessian: str = parameter(StrOptions({"decreasing", "current"}), default="decreasing")
     growth: float = parameter(AT_LEAST_ONE, default=1.0)

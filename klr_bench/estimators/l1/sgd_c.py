@@ -14,12 +14,12 @@ from numba import float32, float64, int64, types, void
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.l1.problem import Iterate
 
-ETA_0, ALPHA = 0.5, 2.0  # line 240
+ALPHA = 2.0  # line 240
 CHUNK = 1024
 """Number of examples between two iterates."""
 
 
-def sgd_c(problem, x, *, random, last, every=CHUNK):
+def sgd_c(problem, x, *, random, eta0, last, every=CHUNK):
     """Minimize the objective by SGD; yield an iterate after every `every` examples.
 
     Each pass visits the examples in a new random order and ends with an iterate.
@@ -32,7 +32,7 @@ def sgd_c(problem, x, *, random, last, every=CHUNK):
         for start in range(0, len(order), every):
             chosen = order[start : start + every]  # line 242
             rows = problem.matrix.rows(chosen)
-            _learn(rows, problem.y[chosen], problem.weights[chosen], problem.penalty, N, k, x, u, q, h)
+            _learn(rows, problem.y[chosen], problem.weights[chosen], problem.penalty, N, eta0, k, x, u, q, h)
             k += len(chosen)
             yield Iterate(problem, x.copy(), step=k)
 
@@ -42,17 +42,17 @@ _READ = types.Array(float64, 1, "C", readonly=True)
 
 @compiled(
     [
-        void(types.Array(real, 2, "C"), _READ, _READ, _READ, int64, int64, *[float64[::1]] * 4)
+        void(types.Array(real, 2, "C"), _READ, _READ, _READ, int64, float64, int64, *[float64[::1]] * 4)
         for real in (float32, float64)
     ],
     fastmath={"contract", "reassoc"},
 )
-def _learn(Z, y, v, penalty, N, k, w, u, q, h):
+def _learn(Z, y, v, penalty, N, eta0, k, w, u, q, h):
     """Update the weights w and the solver state by one stochastic gradient step per row of Z."""
     D = Z.shape[1]
     for row in range(len(y)):
         k += 1
-        z, eta = Z[row], ETA_0 * ALPHA ** (-k / N)  # line 240
+        z, eta = Z[row], eta0 * ALPHA ** (-k / N)  # line 240
         u[0] += eta / N  # line 241, times lambda below
         f = w[D] if len(w) > D else 0.0
         for i in range(D):

@@ -177,7 +177,9 @@ class SharedFit:
             return None, None
         of_draws, of_steps = zip(*(learner._weight_factors(weights) for learner in self.learners), strict=True)
         ones = np.ones(len(weights))
-        return tuple(np.array([ones if one is None else one for one in values]) for values in (of_draws, of_steps))
+        return tuple(
+            np.array([ones if factors is None else factors for factors in values]) for values in (of_draws, of_steps)
+        )
 
     @property
     def refused(self):

@@ -52,7 +52,7 @@ class PrototypeKernel:
         base = gamma * products + U.dtype.type(self.coef0)
         return base**self.degree, base
 
-    def slopes(self, X, U, theta, K, known, W, parts):
+    def slopes(self, X, U, theta, K, part, W, parts):
         """Return the gradient of a weighted kernel sum with respect to the prototypes and theta.
 
         The sum is sum_ij W_ij k(x_i, u_j) with the weights W (m, J); only the derivatives by `parts` are computed.
@@ -69,13 +69,13 @@ class PrototypeKernel:
                 by_U = X.T @ A - U * A.sum(axis=0)
                 by_U *= 2 * gamma
             if "theta" in parts:
-                by_theta = -float(gamma) * float(np.vdot(A, known))
+                by_theta = -float(gamma) * float(np.vdot(A, part))
         else:
-            A = W if self.name == "linear" else W * (self.degree * gamma * known ** (self.degree - 1))
+            A = W if self.name == "linear" else W * (self.degree * gamma * part ** (self.degree - 1))
             if "u" in parts:
                 by_U = X.T @ A
             if "theta" in parts and self.name == "poly":
-                by_theta = float(np.vdot(A, known - self.coef0)) / float(gamma)
+                by_theta = float(np.vdot(A, part - self.coef0)) / float(gamma)
         return by_U, by_theta
 
     def distances(self, X, U):

@@ -101,8 +101,8 @@ class Rows:
             return self, None
         order, out = random.permutation(len(self)), np.zeros(len(self), dtype=bool)
         for code in range(self.y.max() + 1):
-            own = order[self.y[order] == code]
-            out[own[: int(share * len(own))]] = True
+            of_class = order[self.y[order] == code]
+            out[of_class[: int(share * len(of_class))]] = True
         return (self.subset(np.flatnonzero(~out)), self.subset(np.flatnonzero(out))) if out.any() else (self, None)
 
 
@@ -153,7 +153,7 @@ class Model:
 
     def slopes(self, x, X, y, v, parts=PARTS):
         """Return the scores of a block of rows, and the gradient of its mean loss as a dict."""
-        F, K, known = self._scores_and_kernel(x, X)
+        F, K, part = self._scores_and_kernel(x, X)
         _, B, U, theta = self.layout.views(x.astype(X.dtype, copy=False))
         minus_g = (v[:, None] * self.loss.slopes(F, y) / len(y)).astype(X.dtype)
         slopes = {}
@@ -162,12 +162,12 @@ class Model:
             slopes["b"] = np.concatenate([minus_g.sum(axis=0), by_B.ravel()])
         if "u" in parts or "theta" in parts:
             W = minus_g @ B.T
-            by_U, by_theta = self.kernel.slopes(X, U, float(theta[0]), K, known, W, parts)
+            by_U, by_theta = self.kernel.slopes(X, U, float(theta[0]), K, part, W, parts)
             slopes |= {"u": by_U.ravel()} if "u" in parts else {}
             slopes |= {"theta": np.array([by_theta], X.dtype)} if "theta" in parts else {}
         return F, slopes
 
     def _scores_and_kernel(self, x, X):
         b0, B, U, theta = self.layout.views(x.astype(X.dtype, copy=False))
-        K, known = self.kernel.values(X, U, float(theta[0]))
-        return (b0 + K @ B).astype(np.float64), K, known
+        K, part = self.kernel.values(X, U, float(theta[0]))
+        return (b0 + K @ B).astype(np.float64), K, part

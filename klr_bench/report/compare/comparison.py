@@ -104,38 +104,38 @@ def compare(first: Path, second: Path, columns: Sequence[str] | None = None) -> 
     `columns` are the names of metrics, the usual ones if None.  Raises KlrBenchError for a folder without results, for
     the same folder twice, for an unknown metric, and if no method on a data set is in both.
     """
-    one, other = read_two(first, second)
+    run_a, run_b = read_two(first, second)
     for name in columns or ():
-        check_choice("columns", name, one.manifest.metrics | other.manifest.metrics)
-    shared = [method for method in one.methods if method in other.methods]
+        check_choice("columns", name, run_a.manifest.metrics | run_b.manifest.metrics)
+    shared = [method for method in run_a.methods if method in run_b.methods]
     if not shared:
-        has = [sanitize(join_names([run.label(method) for method in run.methods]), 300) for run in (one, other)]
-        fail(f"{one.name}, {other.name}: expected a method in common, but one has {has[0]}, and the other {has[1]}.")
-    pairings = {dataset: pairing_of(dataset, one, other) for dataset, _ in shared}
-    order = [*one.manifest.config.datasets, *sorted(pairings)]
-    shared.sort(key=lambda method: (order.index(method[0]), one.manifest.order(method[1])))
+        has = [sanitize(join_names([run.label(method) for method in run.methods]), 300) for run in (run_a, run_b)]
+        fail(f"{run_a.name}, {run_b.name}: expected a method in common, but one has {has[0]}, and the other {has[1]}.")
+    pairings = {dataset: pairing_of(dataset, run_a, run_b) for dataset, _ in shared}
+    order = [*run_a.manifest.config.datasets, *sorted(pairings)]
+    shared.sort(key=lambda method: (order.index(method[0]), run_a.manifest.order(method[1])))
     numbers: list[Number] = []
     times_differ = {}
     for method in shared:
-        pairing, sides = pairings[method[0]], [one.counted_rows(method), other.counted_rows(method)]
+        pairing, sides = pairings[method[0]], [run_a.counted_rows(method), run_b.counted_rows(method)]
         both = sides[0].keys() & sides[1].keys()
         if pairing.kind != "unpaired" and both:
             sides = [{n: row for n, row in rows.items() if n in both} for rows in sides]
         reason = times_differ[method] = _why_times_differ(*(conditions_of(rows.values()) for rows in sides))
-        for metric in _metrics(one, other, columns):
+        for metric in _metrics(run_a, run_b, columns):
             numbers.append(_number(method, metric, sides, pairing, comparable=not reason))
     numbers = [number for number in numbers if number.first.n or number.second.n]
     tested = [number for number in numbers if number.p_raw is not None]
     for metric in dict.fromkeys(number.metric for number in tested):
         of_metric = [number for number in tested if number.metric == metric]
-        for number, p in zip(of_metric, holm(np.array([one.p_raw for one in of_metric])).tolist(), strict=True):
+        for number, p in zip(of_metric, holm(np.array([run_a.p_raw for run_a in of_metric])).tolist(), strict=True):
             number.p = p
     return Comparison(
-        one,
-        other,
-        differences.setting_differences(one, other),
-        differences.parameter_differences(one, other, pairings),
-        differences.compare_cells(one, other, pairings),
+        run_a,
+        run_b,
+        differences.setting_differences(run_a, run_b),
+        differences.parameter_differences(run_a, run_b, pairings),
+        differences.compare_cells(run_a, run_b, pairings),
         pairings,
         times_differ,
         numbers,
@@ -148,9 +148,9 @@ def _metrics(first: Run, second: Run, columns: Sequence[str] | None) -> list[Met
     A metric that compares two methods is replaced by the compared metric.
     """
     usual = [metric.name for metric in METRICS.values() if metric.usual]
-    known = second.manifest.metrics | first.manifest.metrics
+    metrics = second.manifest.metrics | first.manifest.metrics
     names = columns or [name for run in (first, second) for name in run.manifest.config.metrics or usual]
-    return [known[name] for name in dict.fromkeys(known[name].compares or name for name in names)]
+    return [metrics[name] for name in dict.fromkeys(metrics[name].compares or name for name in names)]
 
 
 def _why_times_differ(first: Conditions, second: Conditions) -> str:
@@ -175,8 +175,8 @@ def _number(
     if pairing.kind == "paired" and both:
         sides = [{n: side[n] for n in both} for side in sides]
         ratio = float(np.mean([split_ratio(rows[0][n]) for n in both])) if pairing.resampled else 0.0
-    one, other = (np.array([*side.values()]) for side in sides)
-    number = Number(method, metric, Entry.of(one), Entry.of(other))
+    values_a, values_b = (np.array([*side.values()]) for side in sides)
+    number = Number(method, metric, Entry.of(values_a), Entry.of(values_b))
     if number.first.mean is None or number.second.mean is None or (pairing.kind == "paired" and not both):
         return number
     number.difference = number.first.mean - number.second.mean
@@ -185,25 +185,27 @@ def _number(
         if comparable and metric.unit != "percent" and number.second.mean:
             number.ratio = number.first.mean / number.second.mean
         return number
-    spreads = [np.ptp(one - other)] if pairing.kind == "paired" else [np.ptp(one), np.ptp(other)]
-    rounding = 1e-12 * max(1.0, float(np.abs(np.concatenate([one, other])).max()))
+    spreads = [np.ptp(values_a - values_b)] if pairing.kind == "paired" else [np.ptp(values_a), np.ptp(values_b)]
+    rounding = 1e-12 * max(1.0, float(np.abs(np.concatenate([values_a, values_b])).max()))
     same_repeats = sides[0].keys() == sides[1].keys()
-    if (same_repeats and all(map(is_equal, one, other))) or all(is_equal(value, one[0]) for value in [*one, *other]):
+    if (same_repeats and all(map(is_equal, values_a, values_b))) or all(
+        is_equal(value, values_a[0]) for value in [*values_a, *values_b]
+    ):
         number.outcome, number.difference = Outcome.EQUAL, 0.0
     elif not math.isfinite(number.difference):
         number.outcome = Outcome.INFINITE
     elif pairing.kind == "unknown" or not math.isfinite(ratio):
         number.outcome = Outcome.SPLIT
-    elif min(one.size, other.size) < LEAST_REPEATS:
+    elif min(values_a.size, values_b.size) < LEAST_REPEATS:
         number.outcome = Outcome.FEW
     elif max(spreads) <= rounding:
         number.outcome = Outcome.CONSTANT
     else:
         number.outcome = Outcome.TESTED
         if pairing.kind == "paired":
-            _, _, *interval = corrected_interval(one - other, ratio, LEVEL)
+            _, _, *interval = corrected_interval(values_a - values_b, ratio, LEVEL)
         else:
-            test = stats.ttest_ind(one, other, equal_var=False)
+            test = stats.ttest_ind(values_a, values_b, equal_var=False)
             interval = [*test.confidence_interval(LEVEL), test.pvalue]
         number.low, number.high, number.p_raw = map(float, interval)
     return number

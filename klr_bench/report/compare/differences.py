@@ -44,7 +44,7 @@ class Setting(NamedTuple):
 
 def setting_differences(first: Run, second: Run) -> list[Setting]:
     """Return the settings that differ; those that can affect only times come last."""
-    one, other = (flat(run.content) for run in (first, second))
+    flat_a, flat_b = (flat(run.content) for run in (first, second))
     hidden = []
     records = [[row for rows in run.methods.values() for row in rows.values()] for run in (first, second)]
     seeds = [{f"{row['seed']:g}" for row in rows} for rows in records]
@@ -56,9 +56,9 @@ def setting_differences(first: Run, second: Run) -> list[Setting]:
         alone = [name for name in ours if name not in theirs], [name for name in theirs if name not in ours]
         hidden += [f"config.{part}.{name}." for part in (section, other_section) for names in alone for name in names]
         pairs[f"{section} in one run only"] = ", ".join(alone[0]) or NONE, ", ".join(alone[1]) or NONE
-    for key in sorted(dict.fromkeys([*one, *other]), key=lambda key: key.startswith("config.")):
+    for key in sorted(dict.fromkeys([*flat_a, *flat_b]), key=lambda key: key.startswith("config.")):
         if not SHOWN_ELSEWHERE.fullmatch(key) and not f"{key}.".startswith(tuple(hidden)):
-            pairs[key] = _text(one.get(key)), _text(other.get(key))
+            pairs[key] = _text(flat_a.get(key)), _text(flat_b.get(key))
     settings = [
         Setting(sanitize(key.removeprefix("config."), LONGEST), *_cut(*texts), has_effect=not NO_EFFECT.fullmatch(key))
         for key, texts in pairs.items()
@@ -101,8 +101,8 @@ def parameter_differences(
             ours, theirs = ([_text(values.get(name)) for values in side] for side in params)
             if ours != theirs if both else set(ours) != set(theirs):
                 texts = (join_names(list(dict.fromkeys(side)), most=3) for side in (ours, theirs))
-                one, other = (sanitize(text, LONGEST) for text in texts)
-                parameters.setdefault((sanitize(name, LONGEST), one, other), []).append(first.label(method))
+                text_a, text_b = (sanitize(text, LONGEST) for text in texts)
+                parameters.setdefault((sanitize(name, LONGEST), text_a, text_b), []).append(first.label(method))
     return parameters
 
 
@@ -138,18 +138,18 @@ def compare_cells(first: Run, second: Run, pairings: Mapping[str, Pairing]) -> C
     ours, theirs = _measured(first), _measured(second)
     unmatched = _unmatched(first, second), _unmatched(second, first)
     cells = Cells(unmatched, (sorted(ours - theirs), sorted(theirs - ours)))
-    for method, repeat, one, other in cells_of_both(first, second):
-        equal_keys, same_status = one["key"] == other["key"], one["status"] == other["status"]
-        names = sorted(ours & theirs) if one["status"] in FINISHED else []
-        different = [name for name in names if not is_equal(one[name], other[name])] if same_status else ["status"]
+    for method, repeat, cell_a, cell_b in cells_of_both(first, second):
+        equal_keys, same_status = cell_a["key"] == cell_b["key"], cell_a["status"] == cell_b["status"]
+        names = sorted(ours & theirs) if cell_a["status"] in FINISHED else []
+        different = [name for name in names if not is_equal(cell_a[name], cell_b[name])] if same_status else ["status"]
         cells.n_both += 1
         cells.n_equal_keys += equal_keys
         cells.n_equal_numbers += not different
         if pairings[method[0]].kind == "paired":
             cells.discrepancies.update(different)
-        if different and equal_keys and same_status and one["status"] != "timeout":
+        if different and equal_keys and same_status and cell_a["status"] != "timeout":
             name = different[0]
-            values = f"{one[name]:.6g}", f"{other[name]:.6g}"
+            values = f"{cell_a[name]:.6g}", f"{cell_b[name]:.6g}"
             cells.conflicts.append([first.label(method), str(repeat), sanitize(name), *values])
     return cells
 
@@ -159,15 +159,15 @@ def is_machine_metric(metric: Metric | None) -> bool:
     return metric is not None and (metric.unit in ("s", "min", "MB") or metric.name == "load")
 
 
-def is_equal(one: float, other: float) -> bool:
+def is_equal(first: float, second: float) -> bool:
     """Return True if two values are equal up to rounding, or both are missing."""
-    return (math.isnan(one) and math.isnan(other)) or math.isclose(one, other, rel_tol=ROUNDING, abs_tol=ROUNDING)
+    return (math.isnan(first) and math.isnan(second)) or math.isclose(first, second, rel_tol=ROUNDING, abs_tol=ROUNDING)
 
 
 def _measured(run: Run) -> set[str]:
-    frame, known = run.results.records, run.manifest.metrics
-    names = [name for name in frame.columns if name in known or name not in COLUMNS]
-    return {name for name in names if not is_machine_metric(known.get(name)) and frame[name].notna().any()}
+    frame, metrics = run.results.records, run.manifest.metrics
+    names = [name for name in frame.columns if name in metrics or name not in COLUMNS]
+    return {name for name in names if not is_machine_metric(metrics.get(name)) and frame[name].notna().any()}
 
 
 def _unmatched(run: Run, other: Run) -> Counter[str]:

@@ -59,9 +59,7 @@ def report_comparison(
 def documents(two: Comparison) -> list[Document]:
     """Describe what two runs share and where they differ, most important differences first."""
     title = f"{two.first.name} (A) compared with {two.second.name} (B): {_headline(two)}"
-    minor = [
-        f"{key} ({sanitize(one, 30)}; {sanitize(other, 30)})" for key, one, other, effect in two.settings if not effect
-    ]
+    minor = [f"{key} ({sanitize(a, 30)}; {sanitize(b, 30)})" for key, a, b, effect in two.settings if not effect]
     also = [f"Other differences, which can affect only times: {join_names(minor, most=8)}."] if minor else []
     if two.identical:
         identical = "The two runs have identical cells, keys and results, except times and memory."
@@ -80,7 +78,7 @@ def documents(two: Comparison) -> list[Document]:
             "are left out."
         )
         pages.append(Document("Numbers", grids, [*_test_sentences(two), legend]))
-    if times := [one for one in two.all_numbers if one.outcome is Outcome.MACHINE]:
+    if times := [compared for compared in two.all_numbers if compared.outcome is Outcome.MACHINE]:
         pages.append(Document("Times", _grids(two, times, ["repeats", *SIDES, "A/B"]), _time_sentences(two)))
     return pages
 
@@ -88,23 +86,23 @@ def documents(two: Comparison) -> list[Document]:
 def comma_separated(two: Comparison) -> str:
     """Return one row per metric of each shared method as CSV, in the units of records.csv."""
     rows = []
-    for one in two.all_numbers:
-        dataset, (algorithm, variant) = one.method
-        name = [no_formula(dataset), no_formula(algorithm), json.dumps(dict(variant)), one.metric.name]
-        sides = [value for side in (one.first, one.second) for value in (side.n, side.mean, side.std)]
-        significant = None if one.p is None else one.significant
-        test = [one.low, one.high, one.p_raw, one.p, significant, one.outcome.value]
-        rows.append([*name, *sides, one.difference, one.ratio, two.pairings[dataset].kind, *test])
+    for compared in two.all_numbers:
+        dataset, (algorithm, variant) = compared.method
+        name = [no_formula(dataset), no_formula(algorithm), json.dumps(dict(variant)), compared.metric.name]
+        sides = [value for side in (compared.first, compared.second) for value in (side.n, side.mean, side.std)]
+        significant = None if compared.p is None else compared.significant
+        test = [compared.low, compared.high, compared.p_raw, compared.p, significant, compared.outcome.value]
+        rows.append([*name, *sides, compared.difference, compared.ratio, two.pairings[dataset].kind, *test])
     return csv_text(CSV_COLUMNS, rows)
 
 
-def _dataset(two: Comparison, one: Number) -> str:
-    return two.first.manifest.dataset_label(one.method[0])
+def _dataset(two: Comparison, compared: Number) -> str:
+    return two.first.manifest.dataset_label(compared.method[0])
 
 
 def _headline(two: Comparison) -> str:
-    cells, tested = two.cells, [one for one in two.numbers if one.p is not None]
-    n_equal = sum(one.outcome is Outcome.EQUAL for one in two.numbers)
+    cells, tested = two.cells, [compared for compared in two.numbers if compared.p is not None]
+    n_equal = sum(compared.outcome is Outcome.EQUAL for compared in two.numbers)
     if cells.conflicts:
         return f"{len(cells.conflicts):,} of {pluralize(cells.n_equal_keys, 'equal key')} with different numbers"
     if two.identical:
@@ -112,7 +110,7 @@ def _headline(two: Comparison) -> str:
     if two.equal_numbers:
         of = "all" if cells.n_equal_numbers == cells.n_both else f"{cells.n_equal_numbers:,} of"
         return f"equal numbers in {of} {pluralize(cells.n_both, 'cell')} of both"
-    n_significant, n_different = sum(one.significant for one in tested), len(two.numbers) - n_equal
+    n_significant, n_different = sum(compared.significant for compared in tested), len(two.numbers) - n_equal
     significant = f"{n_significant:,} of {len(tested):,} tested ones significantly" if tested else "none tested"
     return f"{pluralize(n_different, 'number')} not equal, {significant}"
 
@@ -129,14 +127,14 @@ def _settings(two: Comparison) -> Grid:
         ["last run", *(sanitize(run.content.get("updated", NONE))[:16].replace("T", " ") for run in runs)],
         ["cells", *(f"{len(run.results.records):,}" for run in runs)],
     ]
-    rows += [[*one[:3]] for one in two.settings if one.has_effect]
+    rows += [[*setting[:3]] for setting in two.settings if setting.has_effect]
     return _shortened(["Setting", *SIDES], rows)
 
 
 def _cell_sentences(two: Comparison) -> list[str]:
     cells, sentences, partly = two.cells, [], []
     if cells.conflicts:
-        keys = [one.key for one in two.settings if one.key.startswith(("versions.", "machine"))]
+        keys = [setting.key for setting in two.settings if setting.key.startswith(("versions.", "machine"))]
         also = f" Also different: {join_names(keys)}." if keys else ""
         sentences.append(
             f"Not reproducible: {len(cells.conflicts):,} of {pluralize(cells.n_equal_keys, 'cell')} with the same key "
@@ -147,7 +145,7 @@ def _cell_sentences(two: Comparison) -> list[str]:
         f"{pluralize(cells.n_both, 'cell')} in both runs: {cells.n_equal_keys:,} with identical keys (data, split, "
         f"parameters, seed and code), {cells.n_equal_numbers:,} with identical results (ignoring times and memory)."
     )
-    in_tables = {one.metric.name for one in two.numbers}
+    in_tables = {compared.metric.name for compared in two.numbers}
     others = {sanitize(name): count for name, count in cells.discrepancies.items() if name not in in_tables}
     if others:
         counts = join_names([f"{name} ({pluralize(count, 'cell')})" for name, count in others.items()])
@@ -169,17 +167,17 @@ def _cell_sentences(two: Comparison) -> list[str]:
 
 def _test_sentences(two: Comparison) -> list[str]:
     labels_of: dict[str, dict[str, None]] = {}
-    for one in two.numbers:
-        if one.outcome is not Outcome.EQUAL:
-            labels_of.setdefault(_test(one, two.pairings[one.method[0]]), {})[_dataset(two, one)] = None
+    for compared in two.numbers:
+        if compared.outcome is not Outcome.EQUAL:
+            labels_of.setdefault(_test(compared, two.pairings[compared.method[0]]), {})[_dataset(two, compared)] = None
     return [f"{sentence}: {join_names(list(labels))}." for sentence, labels in labels_of.items()]
 
 
-def _test(one: Number, pairing: Pairing) -> str:
-    if one.outcome is Outcome.FEW:
+def _test(compared: Number, pairing: Pairing) -> str:
+    if compared.outcome is Outcome.FEW:
         return f"No p-value (fewer than {LEAST_REPEATS} repeats in a run; use repeats={LEAST_REPEATS} or more)"
-    if one.outcome is not Outcome.TESTED:
-        return f"No p-value ({pairing.because if pairing.kind == 'unknown' else one.outcome.value})"
+    if compared.outcome is not Outcome.TESTED:
+        return f"No p-value ({pairing.because if pairing.kind == 'unknown' else compared.outcome.value})"
     if pairing.kind == "unpaired":
         return f"The repeats are not paired, because {pairing.because}; Welch's t test is used"
     assumed = "" if pairing.proved else " (assumed: both versions of klr-bench split in the same way)"
@@ -195,7 +193,7 @@ def _time_sentences(two: Comparison) -> list[str]:
         "A/B: time or memory of A divided by that of B. Both ran on the same machine, and other processes used at most "
         f"{100 * BUSY:.0f} % of it when fits began, if the records state the load."
     )
-    sentences = [legend] if any(one.ratio is not None for one in two.all_numbers) else []
+    sentences = [legend] if any(compared.ratio is not None for compared in two.all_numbers) else []
     return sentences + [f"Times cannot be compared where {reason}." for reason in reasons]
 
 
@@ -208,35 +206,35 @@ def _grids(two: Comparison, numbers: Sequence[Number], heads: list[str]) -> list
       OSKL G=1               5  84.9 ± 0.4  84.9 ± 0.3  +0.02  0.901           no
     """
     groups: dict[str, dict[str, list[list[str]]]] = {}
-    for one in numbers:
-        if one.outcome is not Outcome.EQUAL:
-            titles = groups.setdefault(_dataset(two, one), {})
-            rows = titles.setdefault(title_of(one.metric), [[title_of(one.metric), *("" for _ in heads)]])
-            rows.append([f"  {two.first.method_label(one.method)}", *_texts(one)[: len(heads)]])
+    for compared in numbers:
+        if compared.outcome is not Outcome.EQUAL:
+            titles = groups.setdefault(_dataset(two, compared), {})
+            rows = titles.setdefault(title_of(compared.metric), [[title_of(compared.metric), *("" for _ in heads)]])
+            rows.append([f"  {two.first.method_label(compared.method)}", *_texts(compared)[: len(heads)]])
     return [aligned(Grid([label, *heads], [*chain.from_iterable(titles.values())])) for label, titles in groups.items()]
 
 
-def _texts(one: Number) -> list[str]:
-    repeats = " and ".join(dict.fromkeys(str(entry.n) for entry in (one.first, one.second)))
-    means = [number(entry.mean, entry.std, one.metric) for entry in (one.first, one.second)]
-    p = NONE if one.p is None else "<0.001" if one.p < 0.001 else f"{one.p:.3f}"
-    return [repeats, *means, _difference(one), p, _verdict(one)]
+def _texts(compared: Number) -> list[str]:
+    repeats = " and ".join(dict.fromkeys(str(entry.n) for entry in (compared.first, compared.second)))
+    means = [number(entry.mean, entry.std, compared.metric) for entry in (compared.first, compared.second)]
+    p = NONE if compared.p is None else "<0.001" if compared.p < 0.001 else f"{compared.p:.3f}"
+    return [repeats, *means, _difference(compared), p, _verdict(compared)]
 
 
-def _difference(one: Number) -> str:
-    if one.outcome is Outcome.MACHINE:
-        return NONE if one.ratio is None else f"{one.ratio:.2f}x"
-    if one.difference is None or not math.isfinite(one.difference):
+def _difference(compared: Number) -> str:
+    if compared.outcome is Outcome.MACHINE:
+        return NONE if compared.ratio is None else f"{compared.ratio:.2f}x"
+    if compared.difference is None or not math.isfinite(compared.difference):
         return NONE
-    value = one.difference * UNITS[one.metric.unit].scale
+    value = compared.difference * UNITS[compared.metric.unit].scale
     decimals = 1 - math.floor(math.log10(abs(value))) if value else 0
     return f"{value:+.1e}" if decimals > 5 else f"{value:+,.{max(0, decimals)}f}"
 
 
-def _verdict(one: Number) -> str:
-    if not one.significant:
-        return NONE if one.p is None else "no"
-    larger, smaller = "AB" if (one.difference or 0.0) > 0 else "BA"
-    if not one.metric.better:
+def _verdict(compared: Number) -> str:
+    if not compared.significant:
+        return NONE if compared.p is None else "no"
+    larger, smaller = "AB" if (compared.difference or 0.0) > 0 else "BA"
+    if not compared.metric.better:
         return f"{larger} larger"
-    return f"{larger if one.metric.better == 'higher' else smaller} better"
+    return f"{larger if compared.metric.better == 'higher' else smaller} better"

@@ -129,22 +129,22 @@ def pairing_of(dataset: str, first: Run, second: Run) -> Pairing:
     if None in splits:
         return Pairing("unknown", "a manifest does not say how the data are split")
     resampled = any(isinstance(split, RESAMPLING) for split in splits)
-    pairs = [(one, other) for method, _, one, other in cells_of_both(first, second) if method[0] == dataset]
-    seeds = [(one["seed"], other["seed"]) for one, other in pairs]
+    pairs = [(cell_a, cell_b) for method, _, cell_a, cell_b in cells_of_both(first, second) if method[0] == dataset]
+    seeds = [(cell_a["seed"], cell_b["seed"]) for cell_a, cell_b in pairs]
     reasons = {
         "no repeat is in both": not pairs,
         "not all records have a seed": any(math.isnan(seed) for pair in seeds for seed in pair),
-        "the seeds differ": any(one != other for one, other in seeds),
+        "the seeds differ": any(cell_a != cell_b for cell_a, cell_b in seeds),
         "the splits differ": splits[0] != splits[1],
         "the data differ": first.row_settings(dataset) != second.row_settings(dataset),
         "the numbers of rows or columns differ": any(
-            one[size] != two[size] for one, two in pairs for size in SIZES if one[size] > 0 and two[size] > 0
+            cell_a[size] != two[size] for cell_a, two in pairs for size in SIZES if cell_a[size] > 0 and two[size] > 0
         ),
     }
     because = next((reason for reason, applies in reasons.items() if applies), "")
     if because:
         return Pairing("unpaired", because, resampled)
-    proved = any(one["key"] == other["key"] for one, other in pairs)
+    proved = any(cell_a["key"] == cell_b["key"] for cell_a, cell_b in pairs)
     return Pairing("paired", "seed, data and split are equal", resampled, proved)
 
 

@@ -47,9 +47,9 @@ def titles() -> dict[str, str]:
 
 def check_names(asked: Iterable[Any]) -> None:
     """Raise KlrBenchError for the first name that is not a figure, suggesting the closest name."""
-    known = list(_files())
+    available = list(_files())
     for name in asked:
-        check_choice("figures", name, known)
+        check_choice("figures", name, available)
 
 
 def find(name: str) -> Figure:
@@ -78,7 +78,7 @@ def draw_all(
     inputs: Inputs,
     asked: Sequence[str] | None,
     *,
-    own: bool = False,
+    user_files: bool = False,
     also: Sequence[str] = (),
     explored: bool = False,
 ) -> DrawnFigures:
@@ -91,7 +91,7 @@ def draw_all(
     ----------
     inputs : the data from which figures are drawn
     asked : names; None draws the usual figures for which there is something to draw
-    own : run and draw the user's own figures; without it a note explains how
+    user_files : run and draw the user's own figures; without it a note explains how
     also : additional file formats
     explored : return figures that can be explored as plain data, and the others as one file each, of low resolution
     """
@@ -113,7 +113,7 @@ def draw_all(
     ]
     for name in dict.fromkeys([*(asked or ()), *unasked]):
         try:
-            if name in shipped or own:
+            if name in shipped or user_files:
                 figure = shipped.get(name) or find(name)
                 notes = _add(drawn, name, figure, inputs, also, explored=explored, requested=name in (asked or ()))
             else:

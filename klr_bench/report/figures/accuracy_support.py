@@ -58,14 +58,14 @@ def _draw(inputs: Inputs) -> Drawing | None:
     texts = {line_label(line): _label(line, curve(line)) for block in inputs.table.blocks for line in block.lines}
     drawing.draw_without_rendering()  # gives the axes their size
     for axes, facet in zip(drawing.axes, plot.facets, strict=True):
-        series = [one for one in facet.series if one.kind == "mean"]
-        points = [point for one in series for point in zip(one.y, one.x, one.names, strict=True)]
+        series = [mean for mean in facet.series if mean.kind == "mean"]
+        points = [point for mean in series for point in zip(mean.y, mean.x, mean.names, strict=True)]
         labels = [(x, y, plain(texts[name])) for y, x, name in sorted(points, reverse=True) if texts[name]]
         if len(labels) > MOST_LABELS:
             continue
-        markers = [at for one in facet.series if one.kind != "repeat" for at in zip(one.x, one.y, strict=True)]
-        lines = [[*zip(one.x, one.y, strict=True)] for one in series]
-        write_labels(axes, labels, markers, [bar for one in series for bar in _bars(one)], lines)
+        markers = [at for mean in facet.series if mean.kind != "repeat" for at in zip(mean.x, mean.y, strict=True)]
+        lines = [[*zip(mean.x, mean.y, strict=True)] for mean in series]
+        write_labels(axes, labels, markers, [bar for mean in series for bar in _bars(mean)], lines)
     return drawing
 
 

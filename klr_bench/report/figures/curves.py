@@ -98,7 +98,7 @@ def plot_traces(inputs: Inputs, x: Axis, y: Axis) -> Plot | None:
                 average = connected(curve, look, together["x"].mean(), together["y"].mean(), list(fits))
                 series.append(replace(average, spread=together["y"].std().fillna(0.0).tolist()))
                 repeats = [connected(curve, look, fit["x"], fit["y"], [key]) for key, fit in fits.items()]
-                series += [replace(one, kind="repeat") for one in repeats if len(repeats) > 1]
+                series += [replace(repeat, kind="repeat") for repeat in repeats if len(repeats) > 1]
         facets.append(Facet(block.label, y, series))
     return Plot(x, facets, band=True) if facets else None
 
@@ -120,10 +120,12 @@ def plot_reliability(inputs: Inputs) -> Plot | None:
             sums = bins[bins["key"].isin(keys)].groupby("bin")[["n", "predicted", "positive"]].sum()
             sums = sums[sums["n"] >= LEAST]
             if len(sums):
-                one = Series(curve, look, connected=True, sizes=(14 + 70 * sums["n"] / sums["n"].sum()).tolist())
+                series_of_look = Series(
+                    curve, look, connected=True, sizes=(14 + 70 * sums["n"] / sums["n"].sum()).tolist()
+                )
                 for n, predicted, positive in sums.itertuples(index=False):
-                    one.add(predicted / n, positive / n, keys, f"{look.label}, {n:,.0f} test rows")
-                series.append(one)
+                    series_of_look.add(predicted / n, positive / n, keys, f"{look.label}, {n:,.0f} test rows")
+                series.append(series_of_look)
         if series:
             facets.append(Facet(block.label, OBSERVED, series))
     return Plot(PREDICTED, facets, diagonal=True) if facets else None

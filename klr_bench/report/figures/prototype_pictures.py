@@ -49,7 +49,7 @@ class Classifier(NamedTuple):
         u, b, b0 = _array(values, "u", 2), _array(values, "b", 2), _array(values, "b0", 1)
         if "gamma" not in values or u.shape[1] != 2 or b.shape != (len(b0), len(u)) or not u.size:
             return None
-        return cls(b0, b, u, values["gamma"]) if all(np.isfinite(one).all() for one in (u, b, b0)) else None
+        return cls(b0, b, u, values["gamma"]) if all(np.isfinite(array).all() for array in (u, b, b0)) else None
 
     def kernel(self, X: NDArray[Any]) -> NDArray[np.float64]:
         """Return the kernel values between the rows of X and the prototypes, of shape (n, J)."""

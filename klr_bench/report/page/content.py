@@ -124,11 +124,11 @@ def experiment_part(
         rows,
         list(dict.fromkeys([*FIRST_COLUMNS, *message, *(name for name in built.metrics if name in header), "params"])),
         {name: metric.title for name, metric in manifest.metrics.items()},
-        algorithm={name: manifest.algorithm_label(name) for name in {*results.records["algorithm"]}},
-        dataset={name: manifest.dataset_label(name) for name in {*results.records["dataset"]}},
+        algorithm={name: manifest.algorithm_label(name) for name in results.records["algorithm"].unique()},
+        dataset={name: manifest.dataset_label(name) for name in results.records["dataset"].unique()},
     )
     inputs = Inputs(built, results.records, results.traces, results.reliability, results.rows)
-    figures = draw_all(inputs, built.figures, own=own_figures, explored=True)
+    figures = draw_all(inputs, built.figures, user_files=own_figures, explored=True)
     places = {row[header.index("key")]: place for place, row in enumerate(rows)}
     matches = [match for block in built.blocks for match in block.matches]
     return Part(
@@ -159,8 +159,8 @@ def paper_part(reproduction: Reproduction, numbers: Sequence[str] | None = None)
     reference, title = reproduction.paper.reference, "Published numbers, measured values and verdicts"
     rows = [
         ["" if value is None else str(value) for value in row]
-        for row, one in pages.number_rows([reproduction])
-        if numbers is None or one.experiment in numbers
+        for row, number_match in pages.number_rows([reproduction])
+        if numbers is None or number_match.experiment in numbers
     ]
     documents, matches = [], reproduction.matches
     if numbers is None:
@@ -227,7 +227,7 @@ def _plot(name: str, plot: Plot, table: str, places: Mapping[str, int]) -> Plain
         "x": _axis(plot.x),
         "diagonal": plot.diagonal,
         "facets": [
-            {"title": facet.title, "y": _axis(facet.y), "series": [_series(one, places) for one in facet.series]}
+            {"title": facet.title, "y": _axis(facet.y), "series": [_series(curve, places) for curve in facet.series]}
             for facet in plot.facets
         ],
     }
@@ -239,25 +239,25 @@ def thumbnail(part: Part) -> tuple[str, list[Curve]]:
         return next(iter(part.pictures.values()), ""), []
     plot = part.plots[0]
     facet = plot["facets"][0]
-    series = [one for one in facet["series"] if one["kind"] == "mean"] or facet["series"]
+    series = [curve for curve in facet["series"] if curve["kind"] == "mean"] or facet["series"]
     axes = [
-        _positions([one[side] for one in series], size, logarithmic=axis["log"])
+        _positions([curve[side] for curve in series], size, logarithmic=axis["log"])
         for side, size, axis in zip("xy", THUMBNAIL, (plot["x"], facet["y"]), strict=True)
     ]
     curves = []
-    for one, across, up in zip(series, *axes, strict=True):
+    for curve, across, up in zip(series, *axes, strict=True):
         pairs = zip(across, up, strict=True)
         points = [(x, THUMBNAIL[1] - y) for x, y in pairs if math.isfinite(x) and math.isfinite(y)]
-        curves.append(Curve(one["color"], one["connected"], points))
+        curves.append(Curve(curve["color"], curve["connected"], points))
     return "", curves
 
 
 def _positions(series: Sequence[Sequence[float | None]], size: float, *, logarithmic: bool) -> list[list[float]]:
     """Scale coordinates to the size of a drawing; NaN if they cannot be shown."""
-    transformed = [[_transformed(one, logarithmic) for one in row] for row in series]
-    known = [one for row in transformed for one in row if math.isfinite(one)]
-    low, span = min(known, default=0.0), max(known, default=0.0) - min(known, default=0.0) or 1.0
-    return [[round(size * (0.06 + 0.88 * (one - low) / span), 1) for one in row] for row in transformed]
+    transformed = [[_transformed(value, logarithmic) for value in row] for row in series]
+    finite = [value for row in transformed for value in row if math.isfinite(value)]
+    low, span = min(finite, default=0.0), max(finite, default=0.0) - min(finite, default=0.0) or 1.0
+    return [[round(size * (0.06 + 0.88 * (value - low) / span), 1) for value in row] for row in transformed]
 
 
 def _transformed(value: float | None, logarithmic: bool) -> float:
@@ -272,7 +272,7 @@ def _axis(axis: Axis) -> Plain:
 
 def _series(series: Series, places: Mapping[str, int]) -> Plain:
     look = series.look
-    dash = DASHES[look.dashes] if isinstance(look.dashes, str) else ",".join(f"{one}px" for one in look.dashes[1])
+    dash = DASHES[look.dashes] if isinstance(look.dashes, str) else ",".join(f"{length}px" for length in look.dashes[1])
     return {
         "id": json.dumps([series.curve[0], dict(series.curve[1])]),
         **{"name": look.label, "symbol": look.marker, "dash": dash, "color": look.color},

@@ -65,7 +65,9 @@ def write_site(target: Path, results_dir: Path) -> list[Path]:
     parts = {}
     for folder in experiments:
         related = [reproduction for reproduction in papers if folder.name in reproduction.results]
-        links = {f"Compared with {one.paper.reference}": f"../{paper_paths[one.name]}" for one in related}
+        links = {
+            f"Compared with {compared.paper.reference}": f"../{paper_paths[compared.name]}" for compared in related
+        }
         parts[folder.name] = pages[paths[folder.name]] = replace(experiment_part(folder), links=links)
     cards = [_card(part, paths[name]) for name, part in parts.items()]
     index.append(Part("site", "experiments", "Experiments", [], cards=cards))
@@ -143,5 +145,8 @@ def _rows(block: Block, experiment: str) -> Iterator[list[str]]:
         accuracy, *others = (line.entries.get(name) for name in ("accuracy", "n_support", "fit_time_s"))
         if accuracy and accuracy.mean is not None:
             spread = "" if accuracy.std is None else f"{100 * accuracy.std:.2f}"
-            texts = ["" if one is None or one.mean is None or not one.alike else f"{one.mean:.4g}" for one in others]
+            texts = [
+                "" if entry is None or entry.mean is None or not entry.alike else f"{entry.mean:.4g}"
+                for entry in others
+            ]
             yield [block.label, line_label(line), experiment, f"{100 * accuracy.mean:.2f}", spread, *texts]

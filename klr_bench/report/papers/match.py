@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 
+from klr_bench.config import locations
+from klr_bench.config.needs import datasets_of, needs_of
 from klr_bench.errors import fail, nearest
 from klr_bench.instantiate import Parameters
 from klr_bench.metrics.labels import METRICS
@@ -44,6 +46,8 @@ class Match:
     """The measured mean and standard deviation."""
     stand_in: bool = False
     """True if the measured data set substitutes the published one; the two values are then not compared."""
+    changed: bool = False
+    """True if settings of the run differ from those of the experiment's file; the two values are then not compared."""
     reason: str = ""
     """The cause of a difference or what was examined to find it, if this is shown, or why nothing was measured."""
     cause: JudgedCause | None = None
@@ -86,6 +90,11 @@ class Match:
         return self.agrees if self.uncalibrated is None else self.uncalibrated_verdict in AGREE
 
     @property
+    def is_comparable(self) -> bool:
+        """True if the value is for the published data and the settings of the experiment's file."""
+        return not (self.stand_in or self.changed)
+
+    @property
     def mean(self) -> float | None:
         """The measured mean, or None if nothing was measured."""
         return self.entry.mean if self.entry else None
@@ -93,12 +102,12 @@ class Match:
     @property
     def difference(self) -> float | None:
         """The measured mean minus the published one, or None if they are for different data."""
-        return None if self.mean is None or self.stand_in else self.mean - self.printed.value
+        return self.mean - self.printed.value if self.mean is not None and self.is_comparable else None
 
     @property
     def ratio(self) -> float | None:
         """The published mean divided by the measured one, or None if they are not comparable."""
-        comparable = self.entry is not None and self.entry.alike and not self.stand_in
+        comparable = self.entry is not None and self.entry.alike and self.is_comparable
         return self.printed.value / self.mean if self.mean and comparable else None
 
     def without_verdict(self) -> Match:
@@ -131,15 +140,28 @@ class Source:
         name = self.paper.published_name(dataset)
         return [line for line in self.selected_numbers if line.dataset == name and not line.algorithm]
 
+    def command(self, line: Printed) -> str:
+        """Return the command that measures a number on the paper's data and its download, or ""."""
+        searched = locations.folders()
+        named = self.paper.tables[line.table].experiments or list(self.paper.named())
+        experiments = [name for name in named if line.dataset in datasets_of(name, tuple(searched))]
+        if not experiments:
+            return ""
+        several = "-m " if len(experiments) > 1 else ""
+        command = f"klr-bench run {several}experiment={','.join(experiments)}"
+        return f"{command}, {needs_of(experiments, searched).size()}."
+
     def with_verdict(self, match: Match) -> Match:
         """Return a copy of a match that includes its verdict, without causes."""
         line = match.printed
         if match.entry is None or match.entry.mean is None:
             reason = next((absent.because for absent in self.paper.absent if absent.numbers.holds(line)), "")
             why = NotCompared.UNAVAILABLE if reason else NotCompared.NOT_RUN
-            return replace(match, not_compared=why, reason=reason)
+            return replace(match, not_compared=why, reason=reason or self.command(line))
         if match.stand_in:
-            return replace(match, not_compared=NotCompared.OTHER_DATA)
+            return replace(match, not_compared=NotCompared.OTHER_DATA, reason=self.command(line))
+        if match.changed:
+            return replace(match, not_compared=NotCompared.CHANGED)
         metric = self.metrics[line.metric] if line.algorithm else None
         if metric is not None and metric.unit == "s":
             return replace(match, not_compared=NotCompared.TIME)
@@ -186,6 +208,7 @@ def match(source: Source, measured: Measured) -> list[Match]:
                     column=column,
                     entry=entry,
                     stand_in=stand_in,
+                    changed=bool(measured.manifest.changed_settings),
                 )
                 judged = source.with_verdict(found)
                 matches.append(judged if judged.not_compared else _with_calibration(judged, source, dataset))

@@ -262,6 +262,8 @@ class Paper(Model):
     tried: list[Cause] = Field(default_factory=list)
     """What was examined for differences without finding the cause."""
     absent: list[Absent] = Field(default_factory=list)
+    estimated_hours: dict[FileName, Annotated[float, above(0)]] = Field(default_factory=dict)
+    """Estimated hours of experiments that have no reference results."""
     inferred_spreads: list[Numbers] = Field(default_factory=list)
     """Numbers whose standard deviation is not printed but was inferred from another one."""
     calibrated: list[Calibration] = Field(default_factory=list)

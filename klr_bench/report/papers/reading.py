@@ -85,6 +85,15 @@ def experiments_of(name: str) -> list[str]:
     return list(dict.fromkeys(experiment for paper in papers for experiment in paper.named()))
 
 
+def measured_hours() -> dict[str, float]:
+    """Return the hours of reference results, keyed by experiment; empty outside a checkout."""
+    path = locations.reference_results() / "times.csv"
+    if not path.is_file():
+        return {}
+    with path.open(encoding="utf-8", newline="") as file:
+        return {row["reference"]: float(row["seconds"]) / 3600 for row in csv.DictReader(file)}
+
+
 def read_paper(folder: Path, searched: Sequence[Path]) -> Paper:
     """Read and check paper.yaml; raise KlrBenchError for unknown experiments or data sets."""
     path = folder / "paper.yaml"
@@ -97,6 +106,8 @@ def read_paper(folder: Path, searched: Sequence[Path]) -> Paper:
             others["tried"] = others["causes"]
             known = [*experiments, *others.get(key, ())]
             _check_names(value, key, {"experiments": known, "shown_by": experiments, "instead_in": experiments})
+        for name in paper.estimated_hours:
+            check_choice("estimated_hours", name, list(paper.named()))
         for ours, theirs in paper.stand_ins.items():
             check_choice("stand_ins", ours, datasets)
             check_choice(f"stand_ins.{ours}", theirs, datasets)

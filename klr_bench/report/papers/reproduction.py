@@ -90,12 +90,22 @@ class Reproduction:
         ]
 
     @cached_property
-    def all_results(self) -> dict[str, Results]:
-        """Results of all experiments that are compared with published numbers, or judge claims and causes."""
+    def _runs(self) -> dict[str, Results]:
         names = [*self._compared, *(name for claim in self.paper.claims for name in claim.experiments)]
         names += [name for cause in (*self.paper.causes, *self.paper.tried) for name in cause.shown_by]
         folders = {name: self._results_dir / name for name in dict.fromkeys(names)}
         return {name: read_results(folder) for name, folder in folders.items() if was_run(folder)}
+
+    @property
+    def changed(self) -> dict[str, list[str]]:
+        """Runs that do not count, with the settings that differ from their experiment's file."""
+        settings = {name: results.manifest.changed_settings for name, results in self._runs.items()}
+        return {name: changes for name, changes in settings.items() if changes}
+
+    @cached_property
+    def all_results(self) -> dict[str, Results]:
+        """Results of all experiments that are compared with published numbers or claims."""
+        return {name: results for name, results in self._runs.items() if name not in self.changed}
 
     @cached_property
     def results(self) -> dict[str, Results]:

@@ -32,6 +32,7 @@ class NotCompared(Enum):
 
     TIME = "time"
     OTHER_DATA = "other data"
+    CHANGED = "changed settings"
     OTHER_METHOD = "other method"
     UNAVAILABLE = "unavailable"
     NOT_RUN = "not run"

@@ -16,7 +16,7 @@ def texts_of(
     """Return the contents of <stem>.md and <stem>.tex, if requested, keyed by file name."""
     files = {
         f"{stem}.md": "\n".join(map(markdown, documents)),
-        f"{stem}.tex": "\n".join(latex(one, placing) for one in documents),
+        f"{stem}.tex": "\n".join(latex(document, placing) for document in documents),
     }
     return {name: text for name, text in files.items() if name.rpartition(".")[2] in formats}
 

@@ -46,8 +46,13 @@ def caption(table: Table) -> list[str]:
     spread = f"Mean ± standard deviation over the repeats{counts}."
     sentences = [spread if any(line.n_ok > 1 for line in lines) else "One repeat, so no standard deviation."]
     matches = [match for block in table.blocks for match in block.matches]
-    is_compared = any(not match.stand_in for match in matches)
+    is_compared = any(match.is_comparable for match in matches)
     sentences += _sources(table, is_compared=is_compared) if matches else []
+    if table.changes:
+        unjudged = (
+            "; the published values are for other settings, so there are no differences or marks" if matches else ""
+        )
+        sentences.append(f"Changed settings: {', '.join(table.changes)}{unjudged}.")
     sentences += [*table.selection, *_best(table)]
     sentences += [
         f"{block.label} replaces the paper's {block.stands_for}; the published values are for different data, so there "
@@ -76,8 +81,8 @@ def failures_of(block: Block) -> list[str]:
     sentences = []
     for line in block.lines:
         parts = [
-            f"{one.status} (repeat {', '.join(map(str, one.repeats))}){f': {one.message}' if one.message else ''}"
-            for one in line.failures
+            f"{status} (repeat {', '.join(map(str, repeats))}){f': {message}' if message else ''}"
+            for status, repeats, message in line.failures
         ]
         parts += [f"{line.n_missing} not run"] if line.n_missing else []
         if parts:
@@ -103,7 +108,7 @@ def _sources(table: Table, *, is_compared: bool) -> list[str]:
         line_label(line)
         for block in table.blocks
         for line in block.lines
-        if any(one.not_compared is NotCompared.OTHER_METHOD for one in line.matches.values())
+        if any(match.not_compared is NotCompared.OTHER_METHOD for match in line.matches.values())
     ]
     if others:
         names = join_names([*dict.fromkeys(others)])
@@ -127,7 +132,9 @@ def _best(table: Table) -> list[str]:
         "over the repeats, with Holm's adjustment over all pairs of methods and, if each repeat uses a new split, the "
         "correction of Nadeau and Bengio). Times are not marked"
     )
-    is_tested = any(mark.p is not None for _, one in marks_of if not one.no_power for mark in one.lines.values())
+    is_tested = any(
+        mark.p is not None for _, of_metric in marks_of if not of_metric.no_power for mark in of_metric.lines.values()
+    )
     sentences = [f"Not compared with the best on {', '.join(labels)}: {reason}." for reason, labels in missing.items()]
     sentences += [
         f"No {ALIKE} on {', '.join(labels)}: with {reason}, only differences of more than {MOST_DEVIATIONS} standard "

@@ -126,7 +126,7 @@ def markdown(document: Document) -> str:
     for grid in document.grids:
         parts += [pipe_table(grid), *(f"- {_md(note)}" for note in grid.notes)]
     parts.append("\n".join(f"- {_md(line)}" for line in document.caption))
-    parts += [f"{_md(one.sentence)}\n\n```{one.language}\n{one.text}\n```" for one in document.code]
+    parts += [f"{_md(code.sentence)}\n\n```{code.language}\n{code.text}\n```" for code in document.code]
     return "\n\n".join(parts) + "\n"
 
 
@@ -176,7 +176,7 @@ def latex(document: Document, placing: Placing | None = None) -> str:
         caption = _tex(f"{document.title}: {name}. {first}") + cited
         if placing.caption:
             caption = placing.caption + (f" ({_tex(name)})" if of_several else "")
-        grids, omitted = fitting(grid, lambda one: _tex_width(one) <= LINE_WIDTHS[placing.orientation])
+        grids, omitted = fitting(grid, lambda part: _tex_width(part) <= LINE_WIDTHS[placing.orientation])
         sentences = [*others, *(f"{note}." for note in grid.notes)]
         sentences += [f"Omitted for lack of space: {', '.join(omitted)}."] if omitted else []
         note = "" if placing.caption and placing.note else _tex(" ".join(sentences))

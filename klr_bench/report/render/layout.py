@@ -54,7 +54,7 @@ def document(table: Table) -> Document:
 
 def _plain(block: Block, causes: Causes) -> Grid:
     header, rows, papers, times = [block.label, "ok"], list[list[str]](), list[int](), list[int]()
-    is_compared = any(not one.stand_in for one in block.matches)
+    is_compared = any(match.is_comparable for match in block.matches)
     differences = {
         metric.name: _with_marks([_comparison(line.matches.get(metric.name), metric, causes) for line in block.lines])
         for metric in block.metrics
@@ -111,9 +111,9 @@ def _crossed(block: Block, parameter: str, causes: Causes) -> Grid:
                 continue
             ours = [_measured(block, line, metric) if line else NONE for line in lines]
             rows.append([f"{label}: {title_of(metric)}", *ours])
-            below = [["  paper", *(_published(one, metric) for one in matches)]] if any(matches) else []
-            if metric.compared and any(one and not one.stand_in for one in matches):
-                texts = ("".join(_comparison(one, metric, causes)) for one in matches)
+            below = [["  paper", *(_published(match, metric) for match in matches)]] if any(matches) else []
+            if metric.compared and any(match and match.is_comparable for match in matches):
+                texts = ("".join(_comparison(match, metric, causes)) for match in matches)
                 below.append([f"  {COMPARISONS[metric.compared]}", *texts])
             papers += range(len(rows), len(rows) + len(below))
             rows += below

@@ -71,7 +71,7 @@ def wilcoxon(scores: ArrayLike) -> Pairwise:
     all scores are equal, p = 1.
     """
     values = complete(scores).T
-    differences = [one - other for one, other in combinations(values, 2)]
+    differences = [scores_a - scores_b for scores_a, scores_b in combinations(values, 2)]
     p = np.array([stats.wilcoxon(d).pvalue if d.any() else 1.0 for d in differences])
     return Pairwise(*(squareform(adjusted) + np.eye(len(values)) for adjusted in (p, holm(p))))
 
@@ -101,7 +101,7 @@ def groups(average_ranks: ArrayLike, alike: NDArray[np.bool_]) -> list[tuple[int
     cliques: set[frozenset[int]] = {frozenset()}
     for place, neighbors in enumerate(near):
         larger = cliques | {(clique & neighbors) | {place} for clique in cliques}
-        cliques = {one for one in larger if not any(one < other for other in larger)}
+        cliques = {candidate for candidate in larger if not any(candidate < other for other in larger)}
     return [tuple(int(order[place]) for place in clique) for clique in sorted(map(sorted, cliques)) if len(clique) > 1]
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import traceback
 from collections.abc import Callable, Generator, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, Protocol, Self
 
@@ -20,6 +21,8 @@ from klr_bench.parsing import check_choice
 
 Say = Callable[[str], None]
 """Type of a function that prints a message to the user."""
+LONGEST_TRACEBACK = 20_000
+"""Maximum number of characters of the traceback of a failed task."""
 
 
 class Task(NamedTuple):
@@ -50,7 +53,9 @@ class Executor(Protocol):
 def check_executor(name: str) -> None:
     """Raise KlrBenchError unless `name` is that of an executor, a module of this package."""
     modules = [module.name for module in pkgutil.iter_modules(__path__)]
-    check_choice("parallel.backend", name, sorted(one for one in modules if not one.startswith("_")))
+    check_choice(
+        "parallel.backend", name, sorted(module_name for module_name in modules if not module_name.startswith("_"))
+    )
 
 
 def open_executor(parallel: ParallelConfig, n_jobs: int | None, say: Say) -> Executor:
@@ -71,6 +76,7 @@ class Failure:
     status: str
     """One of "error", "killed" and "timeout"."""
     message: str
+    traceback: str = field(default="", compare=False)
 
 
 def call_safely(task: Callable[[], Any], *, through: tuple[type[BaseException], ...] = ()) -> Any:
@@ -87,4 +93,4 @@ def call_safely(task: Callable[[], Any], *, through: tuple[type[BaseException], 
     except KilledError as error:
         return Failure("killed", str(error))
     except BaseException as error:
-        return Failure("error", exception_message(error))
+        return Failure("error", exception_message(error), traceback.format_exc()[-LONGEST_TRACEBACK:])

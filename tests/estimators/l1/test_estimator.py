@@ -40,22 +40,23 @@ def test_reaches_the_reference_optimum(solver, features, intercept):
     assert 0 < active.sum() < len(active) or features == "linear"
 
 
-@pytest.mark.parametrize("n_epochs", [2, 1.5])
-def test_sgd_c_is_algorithm_4(n_epochs):
+@pytest.mark.parametrize(("n_epochs", "eta0"), [(2, 0.5), (1.5, 0.1)])
+def test_sgd_c_is_algorithm_4(n_epochs, eta0):
     X, y = toy()
-    shared = {"solver": "sgd_c", "features": "linear", "lam": 3.0, "n_epochs": n_epochs, "random_state": 5}
+    steps = {} if eta0 == 0.5 else {"eta0": eta0}
+    shared = {"solver": "sgd_c", "features": "linear", "lam": 3.0, "n_epochs": n_epochs, "random_state": 5} | steps
     model = L1KLR(**shared, fit_intercept=False).fit(X, y)
     random = np.random.RandomState(5)
     order = np.concatenate([random.permutation(120), random.permutation(120)])[: int(120 * n_epochs)]
     assert model.n_iter_ == len(order)
-    np.testing.assert_allclose(model.coef_, reference.sgd_c(X, y, 3.0, order), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(model.coef_, reference.sgd_c(X, y, 3.0, order, eta0), rtol=1e-9, atol=1e-12)
     never = L1KLR(**shared, fit_intercept=False, reference=1e-9).fit(X, y)  # checks every 12 examples, in vain
     np.testing.assert_array_equal(never.coef_, model.coef_)
     assert not never.converged_
     ones = np.hstack([X, np.ones((len(X), 1))])  # an intercept is a feature without a penalty
     intercept = L1KLR(**shared).fit(X, y).intercept_
     assert intercept != 0
-    assert intercept != pytest.approx(reference.sgd_c(ones, y, 3.0, order)[-1])
+    assert intercept != pytest.approx(reference.sgd_c(ones, y, 3.0, order, eta0)[-1])
 
 
 def test_sgd_c_ends_where_its_mean_objective_is_near_the_reference():

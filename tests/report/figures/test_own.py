@@ -77,7 +77,7 @@ def test_one_that_fails_is_named_and_the_others_are_drawn(own: Path, tmp_path: P
 def test_one_is_run_only_if_it_is_asked_for_and_allowed_and_hides_no_shipped_one(own: Path, tmp_path: Path) -> None:
     (own / "mine.py").write_text("open('was_run', 'w')")
     inputs = made.everything(tmp_path / "all")
-    assert draw_all(inputs, None, own=True).files
+    assert draw_all(inputs, None, user_files=True).files
     note = f"figure mine: {own / 'mine.py'} contains code; add own_figures=true to run it and draw its figure."
     assert draw_all(inputs, ["mine"]).notes == [note]
     assert not (tmp_path / "was_run").exists()

@@ -38,13 +38,13 @@ LIGHT_GREY = "#999999"
 
 def draw_plot(plot: Plot) -> Drawing | None:
     """Draw a plot with error bars and published values; return None if there are no means."""
-    series = [one for facet in plot.facets for one in facet.series]
-    looks = dict.fromkeys(one.look for one in series if one.kind == "mean")
+    series = [curve for facet in plot.facets for curve in facet.series]
+    looks = dict.fromkeys(curve.look for curve in series if curve.kind == "mean")
     if not looks:
         return None
-    lines = {one.look for one in series if one.kind == "mean" and len(one.x) > 1}
+    lines = {curve.look for curve in series if curve.kind == "mean" and len(curve.x) > 1}
     handles = [Line2D([], [], label=plain(look.label), **marker_style(look, connected=look in lines)) for look in looks]
-    if any(one.kind == "published" for one in series):
+    if any(curve.kind == "published" for curve in series):
         handles.append(
             Line2D([], [], marker="o", linestyle="none", mfc="none", ms=5, mew=0.8, color="#666666", label="published")
         )
@@ -53,7 +53,7 @@ def draw_plot(plot: Plot) -> Drawing | None:
     n_columns = 2 if len(plot.facets) == 4 else min(max(PANELS), len(plot.facets))
     n_rows = math.ceil(len(plot.facets) / n_columns)
     across, up = PANELS[n_columns]
-    legend_columns = _legend_columns([str(one.get_label()) for one in handles], n_columns * across)
+    legend_columns = _legend_columns([str(handle.get_label()) for handle in handles], n_columns * across)
     legend_rows = math.ceil(len(handles) / legend_columns)
     size = n_columns * across, n_rows * up + 0.1 + 0.16 * legend_rows
     drawing = Drawing(figsize=size, layout="constrained")

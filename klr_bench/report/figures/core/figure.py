@@ -108,17 +108,17 @@ def lacking(inputs: Inputs, needs: Needs) -> tuple[bool, list[str]]:
     """
     lines = {(block.dataset, *line.column): line for block in inputs.table.blocks for line in block.lines}
     required = _requirements(inputs, needs, lines)
-    complete = {place[:2] for place in lines if all(place in one.having for one in required)}
+    complete = {place[:2] for place in lines if all(place in requirement.having for requirement in required)}
     if not complete:
-        absent = [one for one in required if not one.having] or required
-        words = " and ".join(one.words for one in absent)
-        advice = " ".join(dict.fromkeys(one.advice for one in absent if one.advice))
+        absent = [requirement for requirement in required if not requirement.having] or required
+        words = " and ".join(requirement.words for requirement in absent)
+        advice = " ".join(dict.fromkeys(requirement.advice for requirement in absent if requirement.advice))
         has = "any" if len(absent) == 1 else "all"
         return False, [f"needs {words}; none of {_places_text(lines)} has {has}. {advice}".strip()]
     incomplete: dict[str, list[Place]] = {}
     for place, line in lines.items():
         if (line.n_ok > 0 or line.timed_out) and place[:2] not in complete:
-            words = " and ".join(one.words for one in required if place not in one.having)
+            words = " and ".join(requirement.words for requirement in required if place not in requirement.having)
             incomplete.setdefault(words, []).append(place)
     return True, [f"drawn without {_places_text(places)}, which lack {words}." for words, places in incomplete.items()]
 

@@ -193,7 +193,7 @@ class Plot:
     @property
     def is_flat(self) -> bool:
         """True if no facet has two different values to compare."""
-        return all(len({value for one in facet.series for value in one.y}) < 2 for facet in self.facets)
+        return all(len({value for curve in facet.series for value in curve.y}) < 2 for facet in self.facets)
 
 
 def drawable(value: float | None) -> float | None:
@@ -216,7 +216,7 @@ def spread(line: Line, metric: str) -> float:
 def published(line: Line, metric: str) -> float | None:
     """Return the mean published for the same data, or None."""
     match = line.matches.get(metric)
-    return drawable(match.printed.value) if match and not match.stand_in else None
+    return drawable(match.printed.value) if match and match.is_comparable else None
 
 
 def curve_of(line: Line, *along: str) -> Curve:
@@ -300,7 +300,7 @@ def means(
                     single.add(x.scaled(_x_of(line, x, row)), up, [str(row["key"])], name)
             across = _x_of(line, x) if x.metric in line.variant else published(line, x.metric)
             paper.add(x.scaled(across), side.scaled(published(line, side.metric)), keys, name)
-        filled = [one for one in series.values() if one.x]
+        filled = [averaged for averaged in series.values() if averaged.x]
         if filled:
             facets.append(Facet(block.label, side, filled))
     return Plot(x, facets) if facets else None
