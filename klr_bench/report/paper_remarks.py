@@ -1,4 +1,4 @@
-"""Sentences below a published table: settings, causes, power, spreads, orders, and what is not compared."""
+"""Sentences below a published table: settings, causes, power, spreads and orders."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TIMES = "Times were measured on other machines and are not compared."
 
 
 def selections(reproduction: Reproduction, experiments: Iterable[str]) -> list[str]:
-    """Return how experiments selected parameters, and settings that were chosen to lead to a published figure."""
+    """Return how parameters were selected, and settings chosen to lead to a published figure."""
     entries = (*reproduction.paper.tables.values(), *reproduction.paper.figures.values())
     by_sentence: dict[str, dict[str, None]] = {}
     for name in experiments:
@@ -41,7 +41,7 @@ def causes_of(reproduction: Reproduction, number: str) -> list[tuple[Cause, list
 
 
 def remarks(reproduction: Reproduction, number: str) -> list[str]:
-    """Return sentences on settings, power, spreads, orders, unexplained differences, and what is not compared."""
+    """Return the sentences below a table, which end with what is not compared."""
     matches = reproduction.matches_by_table[number]
     results = [match for match in matches if match.printed.algorithm and match.not_compared is None]
     compared = dict.fromkeys(match.experiment for match in results)
@@ -78,12 +78,9 @@ def remarks(reproduction: Reproduction, number: str) -> list[str]:
 
 
 def size_sentences(reproduction: Reproduction, number: str) -> list[str]:
-    """Return a sentence for each data set whose size is another one than in the paper, if its results are compared."""
-    compared = [match for match in reproduction.matches if match.not_compared is None]
-    datasets = {
-        match.printed.dataset for match in compared if match.printed.algorithm and match.printed.table == number
-    }
-    facts = [match for match in compared if not match.printed.algorithm and match.printed.dataset in datasets]
+    """Return a sentence for each data set with compared results whose size differs."""
+    results = [one for one in reproduction.matches_by_table[number] if one.printed.algorithm]
+    compared = {one.printed.dataset for one in results if one.not_compared is None}
     return [
         f"{position_text(fact)}: {measured_text(fact)}, but {published_text(fact.printed)} in table "
         f"{fact.printed.table}; the results are compared nevertheless."
@@ -93,7 +90,7 @@ def size_sentences(reproduction: Reproduction, number: str) -> list[str]:
 
 
 def attempts(unexplained: Sequence[Match]) -> list[str]:
-    """Return a sentence for each cause that is not shown, or attempt that is, with the numbers that it is about."""
+    """Return a sentence for each cause that is not shown, and each attempt, with its numbers."""
     groups: dict[tuple[bool, str], list[Match]] = {}
     for match in unexplained:
         if match.cause is not None:
@@ -109,7 +106,7 @@ def attempts(unexplained: Sequence[Match]) -> list[str]:
 
 
 def evidence_of(matches: Sequence[Match]) -> str:
-    """Return the comparisons of the causes of some numbers: those that fail, or, if there are none, those that hold."""
+    """Return the comparisons of causes: those that fail, or those that hold if none fails."""
     causes = [match.cause for match in matches if match.cause is not None]
     by_word: dict[str, dict[str, None]] = {}
     for cause in causes:

@@ -28,6 +28,7 @@ from tests.report.folders import record, write
 Place = tuple[str | int, ...]
 
 CONFIG: dict[str, Any] = {
+    "name": "mine",
     "experiment": "mine",
     "title": "Mine",
     "repeats": 1,

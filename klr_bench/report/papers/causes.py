@@ -41,7 +41,7 @@ def judge_cause(
     measured: Mapping[str, Measured],
     metrics: Mapping[str, Metric],
 ) -> JudgedCause:
-    """Judge a cause of one published number by the results of its experiments, except those on `other_data`.
+    """Judge a cause of a published number by its experiments, except on `other_data`.
 
     `numbers` are the published row and the difference, which are beside the methods of each other data set.
     """

@@ -1,4 +1,4 @@
-"""What the numbers of a published table show together: kinds, causes, power, spreads and orders."""
+"""What the numbers of a table show together: kinds, causes, power, spreads and orders."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def with_cause(
     measured: Mapping[str, Measured],
     metrics: Mapping[str, Metric],
 ) -> Match:
-    """Return a copy of a match that differs with its cause, if the paper has one, and the verdict that follows.
+    """Return a copy of a differing match with its cause, if any, and the verdict.
 
     `measured` has the results of experiments by name.  A cause that is shown comes before others, and a cause before
     what was tried.
@@ -71,7 +71,7 @@ def with_cause(
 
 
 def _rows_of(match: Match, paper: Paper, lines: Sequence[Printed]) -> list[Candidate]:
-    """Return the published row of a number, with the sizes of its data set, and its difference from the mean."""
+    """Return the published row of a number with its data set's sizes, and the difference."""
     line, repeats = match.printed, paper.tables[match.printed.table].repeats or 1
     row = method_without_records(line.algorithm, PUBLISHED, "paper", line.params)
     entries = cast(dict[str, Entry], row.entries)

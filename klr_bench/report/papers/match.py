@@ -85,14 +85,14 @@ class Match:
         return self.calibration is not None
 
     @property
-    def agrees_as_stated(self) -> bool:
-        """True if the published number agrees with the result of the paper's own protocol, as far as it was run."""
-        return self.agrees if self.uncalibrated is None else self.uncalibrated_verdict in AGREE
-
-    @property
     def is_comparable(self) -> bool:
         """True if the value is for the published data and the settings of the experiment's file."""
         return not (self.stand_in or self.changed)
+
+    @property
+    def agrees_as_stated(self) -> bool:
+        """True if the number agrees with the result of the paper's own protocol, if it was run."""
+        return self.agrees if self.uncalibrated is None else self.uncalibrated_verdict in AGREE
 
     @property
     def mean(self) -> float | None:
@@ -171,7 +171,7 @@ class Source:
         return replace(match, verdict=verdict, not_compared=None)
 
     def with_uncalibrated(self, match: Match, other: Entry | None) -> Match:
-        """Return a copy of a match with the result of the paper's own protocol, and the verdict on it."""
+        """Return a copy of a match with the result of the paper's own protocol and its verdict."""
         if other is None or other.mean is None:
             return match
         line = match.printed

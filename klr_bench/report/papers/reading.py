@@ -73,7 +73,7 @@ def find_papers(name: str) -> dict[str, Path]:
 
 
 def calibrated_figures(experiment: str, searched: Sequence[Path]) -> list[str]:
-    """Return the settings of an experiment that were chosen because they lead to what published figures show."""
+    """Return the settings of an experiment that were chosen to lead to published figures."""
     papers = [read_paper(folder, searched) for folder in paper_files(searched).values()]
     figures = [one for paper in papers for one in (*paper.tables.values(), *paper.figures.values())]
     return list(dict.fromkeys(one.calibrated for one in figures if one.calibrated and experiment in one.experiments))

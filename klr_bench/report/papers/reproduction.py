@@ -128,7 +128,7 @@ class Reproduction:
 
 
 def _chosen(matches: Sequence[Match] | None, line: Printed, source: Source) -> Match:
-    """Return the match of a number on the published data set, with the result of the paper's own protocol, if any."""
+    """Return the match of a number, with the result of the paper's own protocol, if any."""
     if not matches:
         return source.with_verdict(Match(line))
     chosen = min(matches, key=lambda one: one.stand_in)
@@ -178,7 +178,7 @@ def provenance(results: Mapping[str, Results]) -> list[str]:
 
 
 def selection_sentence(manifest: Manifest) -> str:
-    """Return how parameters were selected, or "" if by the best score over folds of all training rows."""
+    """Return how parameters were selected; "" if by the best score over all folds and rows."""
     selection, parts = manifest.config.selection, []
     if not selection.nested:
         parts.append("on the test rows of the reported folds, so the results may be better than on new rows")
