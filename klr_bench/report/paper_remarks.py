@@ -79,8 +79,10 @@ def remarks(reproduction: Reproduction, number: str) -> list[str]:
 
 def size_sentences(reproduction: Reproduction, number: str) -> list[str]:
     """Return a sentence for each data set with compared results whose size differs."""
-    results = [one for one in reproduction.matches_by_table[number] if one.printed.algorithm]
-    compared = {one.printed.dataset for one in results if one.not_compared is None}
+    compared = [match for match in reproduction.matches if match.not_compared is None]
+    printed = [match.printed for match in compared]
+    datasets = {line.dataset for line in printed if line.algorithm and line.table == number}
+    facts = [match for match in compared if not match.printed.algorithm and match.printed.dataset in datasets]
     return [
         f"{position_text(fact)}: {measured_text(fact)}, but {published_text(fact.printed)} in table "
         f"{fact.printed.table}; the results are compared nevertheless."
