@@ -214,4 +214,4 @@ def test_memory_grows_with_the_entries(name, options):
 )
 def test_what_needs_dense_arrays_of_many_features_is_refused(name, options, message):
     with pytest.raises(ValueError, match=f"{name}: {message}"):
-        few_steps(name, options).fit(*wide(20, D))
+        getattr(klr_bench, name)(**options).fit(*wide(20, D))
