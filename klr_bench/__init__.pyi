@@ -45,8 +45,6 @@ from .estimators.online.oskl import OSKL as OSKL
 from .estimators.online.pegasos import KernelPegasos as KernelPegasos
 from .estimators.online.perceptron import KernelPerceptron as KernelPerceptron
 from .estimators.onnx_export import to_onnx as to_onnx
-from .estimators.peers.approximate import ApproximateKernelLR as ApproximateKernelLR
-from .estimators.peers.l1 import L1Peer as L1Peer
 from .estimators.prototype.estimator import PrototypeKLR as PrototypeKLR
 from .model_file import load_model as load_model
 from .model_file import save_model as save_model

@@ -75,7 +75,7 @@ def rows(shape, n=60):
 
 def made(name, options):
     skip_if_not_installed(options.get("solver"))
-    return small(getattr(klr_bench, name)(**options), random_state=0, n_components=20, max_iter=50)
+    return small(CLASSIFIERS[name](**options), random_state=0, n_components=20, max_iter=50)
 
 
 def decision(model, X):
@@ -123,7 +123,7 @@ def test_duplicate_entries_at_the_fit_change_nothing(name):
 @pytest.mark.parametrize("shape", [marked((shape,), usual=shape == "narrow") for shape in SHAPES])
 @pytest.mark.parametrize("precision", TOLERANCE)
 @pytest.mark.parametrize("layouts", [("dense", "csr"), ("csr", "fortran")], ids="-".join)
-@pytest.mark.parametrize("name", [name for name in EVERY if hasattr(getattr(klr_bench, name), "partial_fit")])
+@pytest.mark.parametrize("name", [name for name in EVERY if hasattr(CLASSIFIERS[name], "partial_fit")])
 def test_the_layout_of_later_rows_changes_nothing(name, layouts, precision, shape):
     X, y = rows(shape)
     X, half = X.astype(precision), len(X) // 2
@@ -173,7 +173,7 @@ def wide(n, d):
 
 
 def few_steps(name, options):
-    return small(getattr(klr_bench, name)(**options), random_state=0, max_iter=5, n_components=50, **FEW)
+    return small(CLASSIFIERS[name](**options), random_state=0, max_iter=5, n_components=50, **FEW)
 
 
 def learn_and_predict(model, X, y):
@@ -214,4 +214,4 @@ def test_memory_grows_with_the_entries(name, options):
 )
 def test_what_needs_dense_arrays_of_many_features_is_refused(name, options, message):
     with pytest.raises(ValueError, match=f"{name}: {message}"):
-        getattr(klr_bench, name)(**options).fit(*wide(20, D))
+        CLASSIFIERS[name](**options).fit(*wide(20, D))
