@@ -129,7 +129,7 @@ def table_page(reproduction: Reproduction, number: str) -> Document:
     caption += remarks(reproduction, number)
     grids = published_layout(judged, table.layout, [cause for cause, _ in causes])
     title = f"{reproduction.paper.reference}, table {number}: {table.title}"
-    return Document(title, grids, caption, cites=[reproduction.name])
+    return Document(title, grids, caption, papers={reproduction.name: reproduction.paper}, has_results=True)
 
 
 def causes_of(reproduction: Reproduction, number: str) -> list[tuple[Cause, list[Match]]]:

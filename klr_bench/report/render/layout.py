@@ -38,6 +38,8 @@ COMPARISONS = {"difference": "diff", "ratio": "ratio"}
 SIGNS = {"best": BEST, "alike": ALIKE, "": ""}
 KEPT = ("accuracy", "n_support")
 """Metrics that every table keeps, however narrow it is, in addition to times with published counterparts."""
+LAST = ("sparsity", "fit_time_s")
+"""Metrics that a narrow table omits last."""
 CALIBRATION = ("log_loss", "brier", "ece")
 """Metrics of the predicted probabilities, which a narrow table omits first."""
 Causes = Mapping[str, str]
@@ -48,8 +50,9 @@ def document(table: Table) -> Document:
     """Return the results table of an experiment as a document."""
     causes, by = marks_of(table.causes), table.columns
     grids = [_crossed(block, by, causes) if by else _plain(block, causes) for block in table.blocks]
-    cites = [source.name for source in table.sources if any(block.matches for block in table.blocks)]
-    return Document(table.title or table.experiment, grids, caption(table), table.best, cites)
+    papers = {source.name: source.paper for source in table.sources if any(block.matches for block in table.blocks)}
+    title = table.title or table.experiment
+    return Document(title, grids, caption(table), table.best, papers, has_results=True)
 
 
 def _plain(block: Block, causes: Causes) -> Grid:
@@ -72,7 +75,7 @@ def _plain(block: Block, causes: Causes) -> Grid:
         if is_time and metric.name in printed:
             ranks |= dict.fromkeys(places[1:], 2)
         elif metric.name not in KEPT:
-            ranks |= dict.fromkeys(places, 0 if metric.name in CALIBRATION else 3)
+            ranks |= dict.fromkeys(places, 0 if metric.name in CALIBRATION else 4 if metric.name in LAST else 3)
     for place, line in enumerate(block.lines):
         ours, paper = [line_label(line), f"{line.n_ok}/{line.n_repeats}"], ["  paper", ""]
         for metric in block.metrics:
