@@ -318,6 +318,6 @@ def number_rows(papers: Iterable[Reproduction], table: str | None = None) -> Ite
                 why = match.not_compared.value if match.not_compared else None
                 setting = match.calibration.setting if match.calibration else ""
                 row += [match.verdict.value, why, match.reason, " ".join(match.shown_by), setting]
-                power = "" if not match.agrees or match.others is None else "no" if match.is_weak else "yes"
+                power = "" if not match.agrees or match.others is None else "no" if match.is_powerless else "yes"
                 spread = {None: "", True: "compatible", False: "differs"}[match.spread_agrees]
                 yield [*row, match.kind.value, power, spread], match

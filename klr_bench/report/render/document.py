@@ -81,7 +81,7 @@ def fitting(grid: Grid, fits: Callable[[Grid], bool]) -> tuple[list[Grid], list[
         if fits(grid.with_columns(places)):
             break
         places.remove(place)
-        omitted.append(grid.header[place])
+        omitted.append(heading(grid.header, place))
     parts, part = [], [places[0]]
     for place in places[1:]:
         if len(part) > 1 and not fits(grid.with_columns([*part, place])):
@@ -89,6 +89,14 @@ def fitting(grid: Grid, fits: Callable[[Grid], bool]) -> tuple[list[Grid], list[
             part = [places[0]]
         part.append(place)
     return [grid.with_columns(part) for part in [*parts, part]], omitted
+
+
+def heading(header: Sequence[str], place: int) -> str:
+    """Return the heading of a column, with that of the column that it describes if several have the same."""
+    if header.count(header[place]) == 1:
+        return header[place]
+    described = next((head for head in reversed(header[:place]) if header.count(head) == 1), header[0])
+    return f"{header[place]} of {described}"
 
 
 def _padded(column: Sequence[str], head: str) -> list[str]:

@@ -72,10 +72,12 @@ def _plain(block: Block, causes: Causes) -> Grid:
         header += columns
         is_time = metric.unit in ("s", "min")
         times += [places[0]] if is_time else []
-        if is_time and metric.name in printed:
+        if (is_time and metric.name in printed) or metric.name == "n_support":
             ranks |= dict.fromkeys(places[1:], 2)
+        elif metric.name in LAST:
+            ranks |= {places[0]: 4, **dict.fromkeys(places[1:], 3)}
         elif metric.name not in KEPT:
-            ranks |= dict.fromkeys(places, 0 if metric.name in CALIBRATION else 4 if metric.name in LAST else 3)
+            ranks |= dict.fromkeys(places, 0 if metric.name in CALIBRATION else 3)
     for place, line in enumerate(block.lines):
         ours, paper = [line_label(line), f"{line.n_ok}/{line.n_repeats}"], ["  paper", ""]
         for metric in block.metrics:
@@ -150,9 +152,9 @@ def _comparison(match: Match | None, metric: Metric, causes: Causes) -> tuple[st
         return f"{match.ratio:,.{max(0, three_digits(match.ratio) - 1)}f}x", ""
     if match is None or metric.compared == "ratio" or match.difference is None:
         return NONE, ""
-    decimals = 1 if metric.unit == "percent" else 3
-    text = f"{match.difference * UNITS[metric.unit].scale:+.{decimals}f}"
-    return text if float(text) else text[1:], mark_of(match, causes)  # no "-0.0"
+    decimals = {"percent": 1, "count": 0}.get(metric.unit, 3)
+    text = f"{match.difference * UNITS[metric.unit].scale:+,.{decimals}f}"
+    return text if text.strip("+-0.") else text[1:], mark_of(match, causes)  # no "-0.0"
 
 
 def _with_marks(texts: Sequence[tuple[str, str]]) -> list[str]:
