@@ -1,4 +1,4 @@
-"""Combine the runs of a sweep: each method has the swept settings as further parameters of its variant."""
+"""Combine the runs of a sweep: swept settings become parameters of the methods' variants."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ NAMES = ("experiment", "name")
 
 
 def swept_settings(folder: Path) -> list[str]:
-    """Return the settings of a sweep without a run of its own, such as ["seed"] for <folder>-seed-1 and so on."""
+    """Return the settings of a sweep, such as ["seed"] for the runs <folder>-seed-1 and so on.
+
+    The list is empty if the folder has a run of its own.
+    """
     runs = [] if was_run(folder) else [*_runs(folder).values()]
     return _differing(runs) if len(runs) > 1 else []
 
@@ -119,7 +122,7 @@ def _combined(name: str, variants: Mapping[Path, Variant], over: Sequence[str]) 
 
 
 def _joined(runs: Mapping[Path, Results], variants: Mapping[Path, Variant], file: str) -> pd.DataFrame:
-    """Return the rows of all runs, with keys that name the run, and with the swept settings in the variants."""
+    """Return the rows of all runs; keys name the run, and variants have the swept settings."""
     import pandas as pd
 
     frames = []

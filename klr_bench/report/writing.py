@@ -16,7 +16,7 @@ FORMATS = ("terminal", "md", "tex", "csv", "pdf", "html")
 
 
 class Page(NamedTuple):
-    """Environment of a table, and the width and height of its tables, captions and notes in points."""
+    """Environment of a table, and width and height in points of tables, captions and notes."""
 
     environment: str
     width: float

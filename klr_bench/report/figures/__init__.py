@@ -142,7 +142,7 @@ def draw_all(
 
 
 def draw_over(inputs: Inputs, parameters: Sequence[str], also: Sequence[str] = ()) -> DrawnFigures:
-    """Draw the first metric of a table against the first swept parameter whose values are numbers."""
+    """Draw the first metric of a table against the first swept parameter with numbers as values."""
     lines = [line for block in inputs.table.blocks for line in block.lines]
     numeric = [name for name in parameters if all(to_number(line.variant.get(name)) is not None for line in lines)]
     name, metric = f"over_{'_'.join(parameters)}", next(iter(inputs.table.metrics.values()), None)

@@ -92,7 +92,7 @@ def fitting(grid: Grid, fits: Callable[[Grid], bool]) -> tuple[list[Grid], list[
 
 
 def heading(header: Sequence[str], place: int) -> str:
-    """Return the heading of a column, with that of the column that it describes if several have the same."""
+    """Return the heading of a column; if not unique, with that of the column that it describes."""
     if header.count(header[place]) == 1:
         return header[place]
     described = next((head for head in reversed(header[:place]) if header.count(head) == 1), header[0])

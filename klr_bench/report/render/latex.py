@@ -1,4 +1,4 @@
-"""Convert documents to LaTeX tables that fit on the pages of an article with one or two columns.
+"""Convert documents to LaTeX tables that fit on the pages of an article.
 
 A table is a float of its own.  If it does not fit on a page, it is divided into several floats by columns and rows.
 """
@@ -82,7 +82,7 @@ class Float(NamedTuple):
 
 
 def latex(document: Document, placing: Placing | None = None) -> str:
-    """Return a document as LaTeX, with one float or several per grid, without columns that do not fit."""
+    """Return a document as LaTeX: floats for each grid, without columns that do not fit."""
     placing = placing or Placing()
     page = ORIENTATIONS[placing.orientation]
     rest = " ".join(document.caption[document.has_results :])
@@ -126,7 +126,7 @@ def _caption(document: Document, grid: Grid, placing: Placing, part: str) -> str
 
 
 def _floats(grids: Sequence[Grid], caption: Callable[[str], str], note: str | None, page: Page) -> list[Float]:
-    """Distribute the parts of a grid over as few floats as possible, and number them if there are several."""
+    """Distribute the parts of a grid over as few floats as possible; number several floats."""
     empty = Float(caption(" (part 10 of 10)"), [], [note] if note else [])
     floats = [empty]
     for table in (part for grid in grids for part in _divided(grid, page.height - empty.height(page))):
@@ -143,7 +143,10 @@ def _floats(grids: Sequence[Grid], caption: Callable[[str], str], note: str | No
 
 
 def _divided(grid: Grid, height: float) -> Iterator[Grid]:
-    """Yield the rows of a grid in parts of at most this height; published values stay below the measured ones."""
+    """Yield the rows of a grid in parts of at most this height.
+
+    Published values stay below the measured ones.
+    """
     starts = [place for place in range(len(grid.rows)) if place not in grid.papers] + [len(grid.rows)]
     first = 0
     for start, end in pairwise(starts):
