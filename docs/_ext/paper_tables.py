@@ -49,6 +49,7 @@ def _ours(one: Match, marks: dict[str, str]) -> str:
     text = escape(measured_cell(one, marks))
     why = ": ".join(filter(None, [one.not_compared.value if one.not_compared else "", one.reason]))
     title = f"{one.verdict.value} ({why})" if why else one.verdict.value
-    title += ", without power" if one.is_weak else ""
+    title += ", without power" if one.is_powerless else ""
+    title += ", with few repeats" if one.has_few_repeats else ""
     classes = f"{one.verdict.name.lower()}{' weak' if one.is_weak else ''}"
     return f'<span class="{classes}" title="{escape(title)}">{text}</span>'

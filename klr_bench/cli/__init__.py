@@ -89,6 +89,7 @@ klr-bench report experiment=NAME    print tables and draw figures of results
       experiment   one or several names
       paper        a paper, or all; table: one of its tables
       compare      the other run: a name, or the path of its folder
+      over         settings of a sweep, as in over=seed: its runs in one table
       results_dir  X, or X,Y: compare the same experiment in two folders
       format       terminal, md, tex, csv, pdf (figures) or html (one page)
       output       a folder, or the file of a page; open=true shows the page

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import warnings
 from argparse import ArgumentParser
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -29,7 +30,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from klr_bench.cli import EXIT_BAD_INPUT, EXIT_BROKEN_PIPE, EXIT_FAILED, complain
-from klr_bench.cli.arguments import OWN_KEYS, Arguments, config_dirs, fixed_keys, name_of_job, prepare
+from klr_bench.cli.arguments import OWN_KEYS, Arguments, config_dirs, fixed_keys, name_of_job, prepare, varied
 from klr_bench.config import locations as config_files
 from klr_bench.config.models import all_keys
 from klr_bench.config.resolve import OPEN, validate
@@ -81,6 +82,8 @@ class Jobs:
     """Overrides of earlier jobs, keyed by results folder."""
     results_dir: str = ""
     """Results folder of the paper's experiments, set after the first of them."""
+    sweeps: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    """Number of runs per name without the swept values, results folder and swept keys."""
     left_out: dict[str, str] = field(default_factory=dict)
     """Experiments of a paper that were left out, with the reason why their data are unavailable."""
 
@@ -123,6 +126,8 @@ class Jobs:
         if jit.refused:
             console.print(f"{' or '.join(jit.refused)} cannot be written, so compiled code is kept only for this run.")
         sources = [Path(source.path) for source in HydraConfig.get().runtime.config_sources if source.schema == "file"]
+        keys = ",".join(key for key, _ in varied(overrides, self.fixed)) if multirun else ""
+        sweep = (str(cfg.name), str(cfg.results_dir), keys)
         if multirun and cfg.name is not None:
             cfg.name = name_of_job(str(cfg.name), overrides, self.fixed)
         config = validate(cfg, overrides, sources)
@@ -148,6 +153,8 @@ class Jobs:
                 executor=executor,
                 overrides=overrides,
             )
+        if keys:
+            self.sweeps[sweep] += 1
         if self.arguments.paper and config.name == config.experiment:
             self.results_dir = config.results_dir
         else:
@@ -159,6 +166,12 @@ class Jobs:
         if not (self.arguments.quiet or self.arguments.dry_run):
             place = "" if results_dir == "results" else f" results_dir={shlex.quote(results_dir)}"
             sys.stdout.write(printable(f"Next: klr-bench report {report}{place}\n"))
+
+    def print_sweeps(self) -> None:
+        """Print the ``klr-bench report`` commands that show all runs of a sweep in one table."""
+        for (name, results_dir, keys), count in self.sweeps.items():
+            if count > 1:
+                self.print_next(f"experiment={name} over={keys}", results_dir)
 
     def print_left_out(self) -> None:
         """Print the experiments of a paper that were left out, with the reasons."""
@@ -207,6 +220,7 @@ def _run(jobs: Jobs) -> int:
             return leaving.code if leaving.code in (0, EXIT_BROKEN_PIPE) else EXIT_BAD_INPUT
     if jobs.results_dir:
         jobs.print_next(f"paper={jobs.arguments.paper}", jobs.results_dir)
+    jobs.print_sweeps()
     jobs.print_left_out()
     return max(jobs.statuses, default=0)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -157,17 +157,21 @@ def config_dirs(arguments: Sequence[str]) -> list[Path]:
     return [Path(folder) for folder in (*following, *joined)]
 
 
+def varied(overrides: Iterable[str], fixed: Collection[str]) -> list[tuple[str, str]]:
+    """Return the keys and values that name the run of a job of a sweep; none with ``name=``."""
+    pairs = [override.lstrip("+~").partition("=") for override in overrides]
+    alike = {*fixed, "experiment", "results_dir"}
+    has_name = any(key == "name" for key, _, _ in pairs)
+    return [] if has_name else [(key, value) for key, _, value in pairs if key not in alike]
+
+
 def name_of_job(name: str, overrides: Sequence[str], fixed: Collection[str]) -> str:
     """Return the name of one job of a sweep, such as oskl_magic-seed-2 for seed=2.
 
     `overrides` are the key=value pairs of this job, `fixed` the keys that all jobs have in common.  The experiment is
     part of `name` already; a name given on the command line is returned unchanged.
     """
-    values = [override.lstrip("+~").partition("=") for override in overrides]
-    if any(key == "name" for key, _, _ in values):
-        return name
-    alike = {*fixed, "experiment", "results_dir"}
-    parts = [f"{key}-{value.strip(AROUND)}" for key, _, value in values if key not in alike]
+    parts = [f"{key}-{value.strip(AROUND)}" for key, value in varied(overrides, fixed)]
     plain = re.sub(r"[^\w.+-]+", "-", "-".join([name, *parts]))
     if len(plain) <= LONGEST_NAME:
         return plain

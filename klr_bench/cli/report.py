@@ -16,9 +16,9 @@ from klr_bench.report.writing import check_formats
 
 PAGE = "html"
 LATEX_KEYS = ("caption", "label", "note", "orientation")
-EXPERIMENT_KEYS = ("experiment", "compare", "columns", *LATEX_KEYS, "own_figures", "statistics")
+EXPERIMENT_KEYS = ("experiment", "compare", "columns", "over", *LATEX_KEYS, "own_figures", "statistics")
 """Keys that do not apply to the report of a whole paper."""
-SINGLE_RUN_KEYS = ("table", *LATEX_KEYS, "own_figures", "statistics")
+SINGLE_RUN_KEYS = ("table", "over", *LATEX_KEYS, "own_figures", "statistics")
 """Keys that do not apply to the report of two runs."""
 KEYS = ("experiment", "compare", "paper", "results_dir", "table", "format", "output", "open", *EXPERIMENT_KEYS[2:])
 SITE_KEYS = ("output", "results_dir", "open")
@@ -57,7 +57,8 @@ def _check(values: Values, formats: Sequence[str]) -> None:
         (("open",), PAGE not in formats, "because it is for a page; add html to format="),
         (LATEX_KEYS, "tex" not in formats and tables, "because it is for LaTeX; add tex to format="),
         (SINGLE_RUN_KEYS, two_runs, f"with {other_run}={values.get(other_run)}; leave it out"),
-        (("table", *LATEX_KEYS), not tables, "on a page; leave it out, or add another format"),
+        (("table", "over", *LATEX_KEYS), not tables, "on a page; leave it out, or add another format"),
+        (("table", "own_figures"), "over" in values, f"with over={values.get('over')}; leave it out"),
     ]
     for keys, is_unused, reason in rules:
         for key in keys:
@@ -117,6 +118,7 @@ def _write_tables(values: Values, formats: Sequence[str]) -> None:
     from klr_bench.report.compare.pages import report_comparison
     from klr_bench.report.paper_pages import report_papers
     from klr_bench.report.render import Placing
+    from klr_bench.report.sweeps import swept_settings
 
     console, folder, reports = PlainConsole(), _results_dirs(values)[0], _reports_dir(values)
     output = Path(values["output"]) if "output" in values else None
@@ -134,7 +136,12 @@ def _write_tables(values: Values, formats: Sequence[str]) -> None:
         _print_paths(written)
     names = _experiments(values)
     for name in names:
-        place = (output / name if len(names) > 1 else output) if output else reports / name / "report"
+        over = items("over", values["over"]) if "over" in values else swept_settings(folder / name)
+        place = (
+            (output / name if len(names) > 1 else output)
+            if output
+            else reports / name / ("sweep" if over else "report")
+        )
         if _two_runs(values):
             other = _other_run(values, name)
             written = report_comparison(
@@ -151,6 +158,7 @@ def _write_tables(values: Values, formats: Sequence[str]) -> None:
                 output=place,
                 own_figures=is_true("own_figures", values),
                 statistics=is_true("statistics", values),
+                over=over,
             )
         _print_paths(written)
 

@@ -53,8 +53,7 @@ CATALOG = (
     Metric("auc", "AUC", "", "higher", low=0, high=1, of=compute.auc),
     Metric("average_precision", "Average precision", "", "higher", low=0, high=1, of=compute.average_precision),
     Metric("sparsity", "Sparsity", "percent", "higher", usual=True, low=0, high=1),
-    # `n_support` is not compared with papers, because they print the standard deviation of the sparsity instead.
-    Metric("n_support", "Support vectors", "count", "lower", "", usual=True, whole=True, low=0),
+    Metric("n_support", "Support vectors", "count", "lower", usual=True, whole=True, low=0),
     Metric("last_n_support", "Last support vectors", "count", "lower", "", whole=True, low=0),
     Metric("n_updates", "Updates", "count", "", "", whole=True, low=0),
     Metric("n_selected", "Features", "count", "", "", whole=True, low=0),

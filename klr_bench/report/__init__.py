@@ -31,23 +31,26 @@ def report(
     output: Path | None = None,
     own_figures: bool = False,
     statistics: bool = False,
+    over: Sequence[str] = (),
 ) -> list[Path]:
     """Print the table of a results folder, write its files and figures, and return their paths.
 
     `table` is a table of a paper to compare with (None: all that name the experiment), `formats` a subset of FORMATS,
     `columns` the metrics of the table (None: those of the run), `placing` is for the LaTeX table, and `output` is the
     folder of the files (None: <folder>/report).  `own_figures` draws figures from the user's own code in
-    ./configs/figure, and `statistics` compares each pair of methods.  A file is written only if its content changes.
-    Raises KlrBenchError for an unknown format or table, and for results that are missing or damaged.
+    ./configs/figure, and `statistics` compares each pair of methods.  `over` are settings of a sweep: one table and
+    one figure show the runs <folder> and <folder>-..., without published numbers.  A file is written only if its
+    content changes.  Raises KlrBenchError for an unknown format or table, and for results that are missing or damaged.
     """
     check_formats(formats)
 
     from klr_bench.report import render
-    from klr_bench.report.figures import Inputs, draw_all
+    from klr_bench.report.figures import Inputs, draw_all, draw_over
     from klr_bench.report.load import read_results
+    from klr_bench.report.sweeps import read_sweep
     from klr_bench.report.table import results_table
 
-    results = read_results(folder)
+    results = read_sweep(folder, over) if over else read_results(folder)
     built = results_table(results, table, columns)
     document = render.document(built)
     texts = render.table_files(built, document, formats, placing)
@@ -62,7 +65,7 @@ def report(
         texts |= {"statistics.csv": comparisons} if "csv" in formats else {}
     inputs = Inputs(built, results.records, results.traces, results.reliability, results.rows)
     pdf = [name for name in formats if name == "pdf"]
-    drawn = draw_all(inputs, built.figures, user_files=own_figures, also=pdf)
+    drawn = draw_over(inputs, over, pdf) if over else draw_all(inputs, built.figures, user_files=own_figures, also=pdf)
     for note in drawn.notes:
         console.print(note, soft_wrap=True)
     return write_changed(

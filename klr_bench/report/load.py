@@ -63,6 +63,8 @@ class Results:
     texts: Texts = ((), ())
     """The unparsed content of records.csv."""
     folder: Path | None = None
+    over: Sequence[str] = ()
+    """The settings of a sweep by which the combined runs differ."""
 
 
 def was_run(folder: Path) -> bool:
@@ -129,7 +131,8 @@ def read_results(folder: Path) -> Results:
         if not record.possible(name, value):
             expected = f"{record.RANGES.get(name, record.ANY).range} for {name}"
             _refuse(folder / "traces.csv", row, "value", expected, repr(value))
-    return Results(manifest, records, **frames, texts=texts, folder=folder)
+    traces, reliability, rows = (frames[name] for name in FILES)
+    return Results(manifest, records, traces, reliability, rows, texts, folder)
 
 
 def _compare_with_cells(folder: Path, texts: Texts) -> None:

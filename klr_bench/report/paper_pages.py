@@ -123,7 +123,7 @@ def table_page(reproduction: Reproduction, number: str) -> Document:
     caption += remarks(reproduction, number)
     grids = published_layout(judged, table.layout, [cause for cause, _ in causes])
     title = f"{reproduction.paper.reference}, table {number}: {table.title}"
-    return Document(title, grids, caption, cites=[reproduction.name])
+    return Document(title, grids, caption, papers={reproduction.name: reproduction.paper}, has_results=True)
 
 
 def scoreboard_page(reproduction: Reproduction) -> Document:
@@ -222,6 +222,6 @@ def number_rows(papers: Iterable[Reproduction], table: str | None = None) -> Ite
                 setting = match.calibration.setting if match.calibration else ""
                 shown_by = match.cause.cause.shown_by if match.cause and match.cause.is_shown else ()
                 row += [match.verdict.value, why, match.reason, " ".join(shown_by), setting]
-                power = "" if not match.agrees or match.others is None else "no" if match.is_weak else "yes"
+                power = "" if not match.agrees or match.others is None else "no" if match.is_powerless else "yes"
                 spread = {None: "", True: "compatible", False: "differs"}[match.spread_agrees]
                 yield [*row, match.kind.value, power, spread], match

@@ -6,14 +6,29 @@ import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from klr_bench.files import write_atomic
 from klr_bench.parsing import check_choice
 
 FORMATS = ("terminal", "md", "tex", "csv", "pdf", "html")
 """Formats of a report; pdf also saves the figures as PDF, and html is a single page."""
-ORIENTATIONS = {"column": "table", "page": "table*", "landscape": "sidewaystable"}
-"""LaTeX environment for a table that spans one column, the page width, or a rotated page."""
+
+
+class Page(NamedTuple):
+    """Environment of a table, and width and height in points of tables, captions and notes."""
+
+    environment: str
+    width: float
+    height: float = 540
+
+
+ORIENTATIONS = {
+    "page": Page("table*", 345),
+    "column": Page("table", 229),
+    "landscape": Page("sidewaystable*", 540, 335),
+}
+"""Pages of the class article: the full width of either layout, one of two columns, and a rotated page."""
 
 
 def check_formats(formats: Iterable[str]) -> None:

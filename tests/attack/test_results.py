@@ -20,7 +20,7 @@ from klr_bench.parsing import parse
 from klr_bench.report.load import read_results
 from klr_bench.report.manifest import read_manifest
 from klr_bench.report.papers.model import Paper, Printed
-from klr_bench.report.papers.reading import _say_replaced, read_lines, read_paper
+from klr_bench.report.papers.reading import _warn, read_lines, read_paper
 from klr_bench.report.render.terminal import MOST_GRIDS
 from tests.attack import promise
 from tests.report.folders import record, write
@@ -290,7 +290,7 @@ def test_a_sweep_of_endless_columns_is_refused(place: Path, capsys: pytest.Captu
 def test_a_nearer_paper_of_the_same_name_is_used_with_a_warning(
     place: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    _say_replaced.cache_clear()
+    _warn.cache_clear()
     own = place / "configs" / "paper" / "own"
     own = own.rename(own.with_name("qin2011"))
     assert main(["report", "experiment=mine"]) == 0

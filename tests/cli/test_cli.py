@@ -228,9 +228,9 @@ def test_a_multirun_sweeps_into_folders_of_their_own(
     assert jobs == [(f"oskl_magic-repeats-{n}-dataset-{key}", n, datasets[key]) for n in (1, 2) for key in datasets]
     assert {config.results_dir for config in stub.configs} == {"out, here"}
     assert [path.name for path in tmp_path.iterdir()] == ["out, here"]
-    assert "Next: klr-bench report experiment=oskl_magic-repeats-1-dataset-adult results_dir='out, here'" in (
-        capsys.readouterr().out.splitlines()
-    )
+    shown = capsys.readouterr().out.splitlines()
+    assert "Next: klr-bench report experiment=oskl_magic-repeats-1-dataset-adult results_dir='out, here'" in shown
+    assert shown[-1] == "Next: klr-bench report experiment=oskl_magic over=repeats,dataset results_dir='out, here'"
     stub.configs.clear()
     assert main(["run", "-m", "seed=1,2", "name=same", "--dry-run"]) == 2
     assert capsys.readouterr().err.startswith("error: seed=2 name=same: results/same: an earlier run of this")

@@ -1,57 +1,98 @@
-"""LaTeX tables have what an author asks for, and compile into a paper of two columns without a line too long."""
+"""LaTeX tables have what an author asks for, and fit on the pages of articles of one and two columns."""
 
 import os
 import re
 import shutil
 import subprocess
+from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from klr_bench.cli import main
-from klr_bench.report.render import Placing, document, table_files
+from klr_bench.config.locations import config_dir
+from klr_bench.report.paper_pages import documents_of
+from klr_bench.report.render import Placing, document, table_files, texts_of
 from klr_bench.report.writing import ORIENTATIONS
-from tests.report.folders import REFERENCE, table
+from tests.report.folders import REFERENCE, reproduction, table
 
-PAPER = r"""\documentclass[twocolumn]{article}
+CLASSES = {"one column": r"\documentclass{article}", "two columns": r"\documentclass[twocolumn]{article}"}
+PAPER = r"""%s
 \usepackage[T1]{fontenc}\usepackage{array,booktabs,rotating}
 \begin{document}
-As Table~\ref{tab:one} shows.
 %s
-\begin{thebibliography}{1}\bibitem{zhang2013icml} A. \bibitem{zhang2012aaai} B. \bibitem{qin2011} C.
-\end{thebibliography}
+\bibliographystyle{plain}\bibliography{references}
 \end{document}
 """
+FAULTS = re.compile(r"^Table of (.*)|(Overfull .*|.*Float too large.*|LaTeX Warning: .*undefined.*|! .*)", re.MULTILINE)
+RUN = [path.parent.name for path in sorted(REFERENCE.glob("*/records.csv"))]
+REPRODUCED = [path.parent.name for path in sorted((config_dir() / "paper").glob("*/paper.yaml"))]
 
 
-def tex(name: str, placing: Placing) -> str:
-    built = table(REFERENCE / name)
-    return table_files(built, document(built), ["tex"], placing)["table.tex"]
+built = cache(table)
 
 
-@pytest.mark.parametrize(
-    ("name", "orientation"), [*zip(["oskl_magic", "l1_mnist49", "klr_figure5"], ORIENTATIONS, strict=True)]
-)
-def test_tables_compile_into_a_paper(name: str, orientation: str, tmp_path: Path) -> None:
+def files_of(name: str, placing: Placing | None = None) -> dict[str, str]:
+    results = built(REFERENCE / name)
+    return table_files(results, document(results), ["tex"], placing)
+
+
+@cache
+def all_files() -> dict[str, dict[str, str]]:
+    papers = {name: texts_of(documents_of(reproduction(name)), "tables", ["tex"]) for name in REPRODUCED}
+    return {name: files_of(name) for name in RUN} | papers
+
+
+def tex(name: str, placing: Placing | None = None) -> str:
+    return files_of(name, placing)["table.tex"]
+
+
+def faults(tables: Mapping[str, str], references: Iterable[str], head: str, folder: Path) -> list[str]:
+    """Return what pdflatex reports of an article with these tables, each on pages of its own."""
     if shutil.which("pdflatex") is None:
         assert os.environ.get("CI") != "true", "pdflatex is missing: apt-get install texlive-latex-recommended"
         pytest.skip("there is no pdflatex")
-    placing = Placing(caption=r"Of $\lambda$", label="tab:one", note="Best in bold.", orientation=orientation)
-    (tmp_path / "paper.tex").write_text(PAPER % tex(name, placing), encoding="utf-8")
-    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
-    for _ in range(2):
-        process = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False, timeout=120)
+    text = "\n".join(rf"\clearpage\typeout{{Table of {name}}}{content}" for name, content in tables.items())
+    (folder / "paper.tex").write_text(PAPER % (head, text), encoding="utf-8")
+    (folder / "references.bib").write_text("\n".join(references), encoding="utf-8")
+    latex = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper"]
+    for command in (latex, ["bibtex", "paper"], latex, latex):
+        process = subprocess.run(command, cwd=folder, capture_output=True, check=False, timeout=300)
         assert process.returncode == 0, process.stdout.decode(errors="replace")[-2000:]
-    log = (tmp_path / "paper.log").read_text(encoding="latin-1")
-    wide = [float(points) for points in re.findall(r"Overfull \\hbox \(([\d.]+)pt too wide\)", log)]
-    assert max(wide, default=0.0) < 1.0
-    assert "undefined references" not in log
+    found, name = [], ""
+    for place, fault in FAULTS.findall((folder / "paper.log").read_text(encoding="latin-1")):
+        name = place or name
+        found += [f"{name}: {fault}"] if fault else []
+    return found
+
+
+@pytest.mark.parametrize("head", CLASSES.values(), ids=CLASSES)
+@pytest.mark.exhaustive
+def test_all_tables_fit_on_the_pages_of_an_article(head: str, tmp_path: Path) -> None:
+    tables = {name: texts[min(texts, key=lambda file: file.endswith(".bib"))] for name, texts in all_files().items()}
+    references = (texts["references.bib"] for texts in all_files().values() if "references.bib" in texts)
+    assert faults(tables, dict.fromkeys(references), head, tmp_path) == []
+
+
+@pytest.mark.parametrize("head", CLASSES.values(), ids=CLASSES)
+def test_tables_fit_in_each_orientation(head: str, tmp_path: Path) -> None:
+    placings = {name: Placing(r"Of $\lambda$", "tab:one", "Best in bold.", name) for name in ORIENTATIONS}
+    tables = {
+        f"{run} as {name}": tex(run, placing)
+        for run in ("oskl_magic", "l1_mnist49")
+        for name, placing in placings.items()
+    }
+    if "twocolumn" not in head:
+        tables = {name: text for name, text in tables.items() if not name.endswith(" column")}
+    tables["reference"] = r"As Table~\ref{tab:one} shows \cite{zhang2013icml}."
+    assert faults(tables, [files_of("oskl_magic")["references.bib"]], head, tmp_path) == []
 
 
 def test_an_author_chooses_caption_label_note_and_place() -> None:
     text = tex("klr_figure5", Placing(r"Of $\lambda$", "tab:t", "A note.", "landscape"))
     captions, labels = re.findall(r"\\caption\{(.*)\}", text), re.findall(r"\\label\{(.*)\}", text)
-    assert len(captions) == text.count(r"\begin{sidewaystable}") == text.count(r"\footnotesize A note.") > 1
+    assert len(captions) == text.count(r"\begin{sidewaystable*}") == text.count(" A note.}") > 1
     assert all(caption.startswith(r"Of $\lambda$") for caption in captions)
     assert len(set(captions)) == len(captions) == len(set(labels)) == len(labels)
     assert labels[:2] == ["tab:t", "tab:t-2"]

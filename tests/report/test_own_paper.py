@@ -57,7 +57,7 @@ def test_a_paper_of_ones_own(
     paper, experiment = write_own_paper(tmp_path, "a_name_of_its_own")
     assert main(["report", "experiment=a_name_of_its_own"]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "NC 1/1 86.0 +0.2~ " in text
+    assert "NC 1/1 86.0 +0.2~° " in text
     assert "paper 85.8 ± 0.4" in text
     assert "OSKL 1/1 90.0‡ +4.5* 1.00 2.5x paper 85.5 ± 0.5 2.5" in text
     assert "paper: mine, table 1. diff: our value minus the paper's" in text

@@ -108,7 +108,7 @@ def test_a_paper_of_ones_own_has_a_page(
     page = (tmp_path / "pages" / "mine.md").read_text(encoding="utf-8")
     assert page.startswith("# Me \\& \\<you\\> (2026)\n")
     for words in (
-        '<span class="statistical" title="agrees statistically">86.0',
+        '<span class="statistical weak" title="agrees statistically, with few repeats">86.0',
         '<span class="unexplained" title="differs, unexplained">90.0*',
         "Holds</strong>. 1 of 1 comparisons hold.",
         "Half of the rows are left out.",

@@ -22,9 +22,23 @@ from klr_bench.config import locations as config_files
 from klr_bench.errors import KlrBenchError, exception_text, fail
 from klr_bench.parsing import check_choice
 from klr_bench.report.figures.core.figure import DrawnFigures, Figure, Inputs, Needs, lacking
+from klr_bench.report.figures.core.plot import Axis, curve_of, means
 from klr_bench.report.figures.curves import FIGURES as CURVES
+from klr_bench.report.labels import UNITS, title_of
+from klr_bench.results.variants import to_number
 
-__all__ = ["DrawnFigures", "Figure", "Inputs", "Needs", "check_names", "draw_all", "find", "names", "titles"]
+__all__ = [
+    "DrawnFigures",
+    "Figure",
+    "Inputs",
+    "Needs",
+    "check_names",
+    "draw_all",
+    "draw_over",
+    "find",
+    "names",
+    "titles",
+]
 
 HERE = Path(__file__).parent
 MOST = {"data sets": 60, "lines of the table": 1000, "checkpoints": 200_000}
@@ -124,6 +138,23 @@ def draw_all(
             reason = str(error) if isinstance(error, KlrBenchError) else f"{files[name]}: {exception_text(error)}"
             notes = [f"not drawn: {reason}"]
         drawn.notes.extend(f"figure {name}: {note}" for note in notes if asked and name in asked)
+    return drawn
+
+
+def draw_over(inputs: Inputs, parameters: Sequence[str], also: Sequence[str] = ()) -> DrawnFigures:
+    """Draw the first metric of a table against the first swept parameter with numbers as values."""
+    lines = [line for block in inputs.table.blocks for line in block.lines]
+    numeric = [name for name in parameters if all(to_number(line.variant.get(name)) is not None for line in lines)]
+    name, metric = f"over_{'_'.join(parameters)}", next(iter(inputs.table.metrics.values()), None)
+    if not numeric or metric is None:
+        return DrawnFigures(notes=[f"figure {name}: not drawn, because {' and '.join(parameters)} has no numbers."])
+    x, y = Axis(numeric[0], numeric[0]), Axis(metric.name, title_of(metric), UNITS[metric.unit].scale)
+    figure = Figure(
+        needs=Needs(metrics=(metric.name,), parameter=x.metric),
+        plot=lambda inputs: means(inputs, x, [y], lambda line: curve_of(line, x.metric)),
+    )
+    drawn = DrawnFigures()
+    drawn.notes.extend(_add(drawn, name, figure, inputs, also, explored=False, requested=True))
     return drawn
 
 

@@ -21,7 +21,7 @@ from klr_bench.report.measured import Entry, Machine, Measured, MeasuredDataset,
 from klr_bench.report.papers.causes import JudgedCause
 from klr_bench.report.papers.model import Calibration, Paper, Printed
 from klr_bench.report.papers.reading import paper_files, read_lines, read_paper
-from klr_bench.report.papers.verdicts import AGREE, Kind, NotCompared, Others, Verdict, verdict_of
+from klr_bench.report.papers.verdicts import AGREE, FEW_REPEATS, Kind, NotCompared, Others, Verdict, verdict_of
 from klr_bench.results.variants import Variant, to_number
 
 
@@ -75,9 +75,19 @@ class Match:
         return self.agrees and self.others is not None and 2 * self.others.agreeing < self.others.compared
 
     @property
-    def is_weak(self) -> bool:
+    def is_powerless(self) -> bool:
         """True if the numbers agree without power."""
         return self.agrees and self.others is not None and not self.has_power
+
+    @property
+    def has_few_repeats(self) -> bool:
+        """True if the numbers agree statistically, with fewer than FEW_REPEATS measured repeats."""
+        return self.verdict is Verdict.STATISTICAL and self.entry is not None and self.entry.n < FEW_REPEATS
+
+    @property
+    def is_weak(self) -> bool:
+        """True if the agreement shows little."""
+        return self.is_powerless or self.has_few_repeats
 
     @property
     def is_calibrated(self) -> bool:

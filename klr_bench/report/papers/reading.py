@@ -37,6 +37,8 @@ FACTS = ("n_train", "n_test", "n_features", "n_examples", "nnz_per_instance", "l
 """Properties of data sets, which tables.csv gives in rows without an algorithm."""
 KERNEL = ("kernel", "gamma", "degree", "coef0")
 """Parameters that a run passes to every kernel algorithm."""
+SHARE = re.compile(r"\+?0?\.\d{2,}")
+"""A printed percentage that looks like a share."""
 USER_FILE = re.compile(r".+-[0-9a-f]{6}")
 """The pattern of the name of a user's data file in records: its stem and part of its hash."""
 
@@ -50,18 +52,13 @@ def paper_files(searched: Sequence[Path]) -> dict[str, Path]:
     for path in (path for folder in searched for path in sorted(folder.glob("paper/*/paper.yaml"))):
         name, nearer = path.parent.name, path.parent
         if name in folders and _contents(folders[name]) != _contents(nearer):
-            _say_replaced(nearer, folders[name])
+            _warn(f"The paper {nearer} is used in place of {folders[name]}, which has another content.")
         folders[name] = nearer
     return folders
 
 
 def _contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
-
-
-@cache
-def _say_replaced(nearer: Path, other: Path) -> None:
-    logger.warning("The paper %s is used in place of %s, which has another content.", nearer, other)
 
 
 def find_papers(name: str) -> dict[str, Path]:
@@ -208,6 +205,7 @@ def read_lines(folder: Path, paper: Paper, metrics: Mapping[str, Metric], search
                 fail(f"expected each number once, got a second {line.metric} for the same position.")
             lines[place] = number, line
     _check_params(dict(lines.values()), path, searched)
+    _check_shares(dict(lines.values()), path, metrics)
     return [line for _, line in lines.values()]
 
 
@@ -229,6 +227,26 @@ def _line(values: Mapping[str, str], known: Mapping[str, list[str]], metrics: Ma
         if not metric.possible(line.value):
             refuse("mean", f"{metric.range}, in the unit of records.csv", f"{line.mean} {line.unit}".strip())
     return line
+
+
+def _check_shares(lines: Mapping[int, Printed], path: Path, metrics: Mapping[str, Metric]) -> None:
+    """Warn about percentages such as an accuracy of 0.858, which may be shares."""
+    shares = [
+        (number, line)
+        for number, line in lines.items()
+        if line.unit == "percent" and line.algorithm and metrics[line.metric].better == "higher"
+        if SHARE.fullmatch(line.mean)
+    ]
+    if shares:
+        number, line = shares[0]
+        more = f" The same holds for {len(shares) - 1:,} more numbers." if len(shares) > 1 else ""
+        where, advice = f"{path}, line {number}", "If it is a share, write fraction as its unit."
+        _warn(f"{where}: {line.metric} {line.mean} percent is less than 1 percent. {advice}{more}")
+
+
+@cache
+def _warn(message: str) -> None:
+    logger.warning(message)
 
 
 def _check_params(lines: Mapping[int, Printed], path: Path, searched: Sequence[Path]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from klr_bench.report.papers.evidence import orders, total
 from klr_bench.report.papers.match import Match
-from klr_bench.report.papers.verdicts import WEAK_MARK, Kind, NotCompared, Verdict
+from klr_bench.report.papers.verdicts import FEW_REPEATS, WEAK_MARK, Kind, NotCompared, Verdict
 
 NUMBERS, COMPARED, AGREE, POWER = "numbers", "results compared", "agree", "agree with power"
 CALIBRATED, PROTOCOL, AS_STATED = "calibrated", "paper's protocol run", "agree with it"
@@ -116,11 +116,13 @@ def mark_sentences(matches: Iterable[Match]) -> list[str]:
         if Verdict.STATISTICAL in verdicts
         else []
     )
-    if any(one.is_weak for one in matches):
+    if any(one.is_powerless for one in matches):
         sentences.append(
             f"{WEAK_MARK} agrees without power: the published number agrees with at least half of our results for the "
             "other methods with the same data set, metric and settings, or there are none."
         )
+    if any(one.has_few_repeats for one in matches):
+        sentences.append(f"{WEAK_MARK} agrees statistically, but with fewer than {FEW_REPEATS} measured repeats.")
     differ = {Verdict.UNEXPLAINED: "* differs, unexplained", Verdict.EXPLAINED: "[1] differs, with the cause below"}
     if marks := [text for verdict, text in differ.items() if verdict in verdicts]:
         sentences.append(f"{'; '.join(marks)}.")

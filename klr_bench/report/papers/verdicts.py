@@ -63,6 +63,8 @@ BY_SIGN = {sign: verdict for verdict, sign in MARKS.items()} | {"]": Verdict.EXP
 """Verdict on a printed number, by the last character of its mark."""
 POINT, SHARE = 0.01, 0.04
 """Absolute and relative differences that agree statistically where neither side has a spread."""
+FEW_REPEATS = 5
+"""Smallest number of measured repeats with which statistical agreement is not marked as weak."""
 LEVEL = 0.05
 """Level of the tests of means without a published spread, and of standard deviations."""
 RELATIVE = ("nonzero_fraction", "n_iter_ratio")

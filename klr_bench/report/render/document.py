@@ -1,33 +1,17 @@
-"""Documents with a title, tables and a caption, and their conversion to Markdown and LaTeX."""
+"""Documents with a title, tables and a caption, and their conversion to Markdown."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from klr_bench.parsing import check_choice
 from klr_bench.report.best_model import Code
 from klr_bench.report.labels import PLUS_MINUS
-from klr_bench.report.writing import ORIENTATIONS
+from klr_bench.report.papers.model import Paper
 
 BEST, ALIKE = "‡", "†"
 """Marks of the best value in a column and of values not significantly different from it."""
-PREAMBLE = r"\usepackage{booktabs}\usepackage{array}\usepackage{rotating}\usepackage[T1]{fontenc}"
-"""LaTeX packages that a table needs."""
-LINE_WIDTHS = {"column": 229, "page": 469, "landscape": 550}
-"""Lengths of a line in points, by orientation, in an article of two columns."""
-TEX_CHARACTER, TEX_LABEL = 4.9, 22
-"""Width of a character of a small font in points, and the longest label, in characters, that is not broken."""
-TEX_ESCAPES = str.maketrans(
-    {
-        **{character: f"\\{character}" for character in "&%$#_{}"},
-        **{"°": r"$^\circ$", "†": r"$^\dagger$", "‡": r"$^\ddagger$"},
-        **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$"},
-        **{"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"},
-        **{'"': r"\textquotedbl{}", "`": r"\textasciigrave{}"},
-    }
-)
 SEPARATOR = " / "
 """Separator of several values in one table cell."""
 
@@ -57,14 +41,18 @@ class Grid:
 
 @dataclass(frozen=True)
 class Document:
-    """Title, tables, caption and code, independent of the output format; LaTeX has no code."""
+    """Title, tables, caption and code, independent of the output format; LaTeX has no code.
+
+    `papers` are the papers whose numbers the tables have, by key.  `has_results` is True if the tables have results,
+    which the first sentence of the caption explains.
+    """
 
     title: str
     grids: Sequence[Grid]
     caption: Sequence[str]
     code: Sequence[Code] = ()
-    cites: Sequence[str] = ()
-    """Keys of the papers whose numbers the tables have, for LaTeX."""
+    papers: Mapping[str, Paper] = field(default_factory=dict)
+    has_results: bool = False
 
 
 def aligned(grid: Grid) -> Grid:
@@ -93,7 +81,7 @@ def fitting(grid: Grid, fits: Callable[[Grid], bool]) -> tuple[list[Grid], list[
         if fits(grid.with_columns(places)):
             break
         places.remove(place)
-        omitted.append(grid.header[place])
+        omitted.append(heading(grid.header, place))
     parts, part = [], [places[0]]
     for place in places[1:]:
         if len(part) > 1 and not fits(grid.with_columns([*part, place])):
@@ -101,6 +89,14 @@ def fitting(grid: Grid, fits: Callable[[Grid], bool]) -> tuple[list[Grid], list[
             part = [places[0]]
         part.append(place)
     return [grid.with_columns(part) for part in [*parts, part]], omitted
+
+
+def heading(header: Sequence[str], place: int) -> str:
+    """Return the heading of a column; if not unique, with that of the column that it describes."""
+    if header.count(header[place]) == 1:
+        return header[place]
+    described = next((head for head in reversed(header[:place]) if header.count(head) == 1), header[0])
+    return f"{header[place]} of {described}"
 
 
 def _padded(column: Sequence[str], head: str) -> list[str]:
@@ -143,92 +139,3 @@ def pipe_table(grid: Grid) -> str:
 
 def _md(text: str) -> str:
     return re.sub(r"([\\`*_|<>\[\]#&~$!])", r"\\\1", text)
-
-
-@dataclass(frozen=True)
-class Placing:
-    r"""Caption, label, note and orientation of a LaTeX table.
-
-    `caption` and `note`, a line below the table, are LaTeX code; without a caption the table gets the caption of the
-    report; the note of the report is omitted if both are given.  `label` is the target of \\ref,
-    with the suffix -2 for the second table of a report, and so on.
-    `orientation` is one of ORIENTATIONS.
-    """
-
-    caption: str | None = None
-    label: str | None = None
-    note: str | None = None
-    orientation: str = "column"
-
-    def __post_init__(self) -> None:
-        check_choice("orientation", self.orientation, ORIENTATIONS)
-
-
-def latex(document: Document, placing: Placing | None = None) -> str:
-    """Return a document as LaTeX, with one table per grid, without columns that do not fit."""
-    placing = placing or Placing()
-    environment = ORIENTATIONS[placing.orientation]
-    first, *others = document.caption or [""]
-    cited = rf" Published values: \cite{{{','.join(document.cites)}}}." if document.cites else ""
-    parts = [f"% needs {PREAMBLE}"]
-    for number, grid in enumerate(document.grids, 1):
-        name, of_several = grid.header[0], len(document.grids) > 1
-        caption = _tex(f"{document.title}: {name}. {first}") + cited
-        if placing.caption:
-            caption = placing.caption + (f" ({_tex(name)})" if of_several else "")
-        grids, omitted = fitting(grid, lambda part: _tex_width(part) <= LINE_WIDTHS[placing.orientation])
-        sentences = [*others, *(f"{note}." for note in grid.notes)]
-        sentences += [f"Omitted for lack of space: {', '.join(omitted)}."] if omitted else []
-        note = "" if placing.caption and placing.note else _tex(" ".join(sentences))
-        note = " ".join(filter(None, [note, placing.note]))
-        lines = [
-            rf"\begin{{{environment}}}",
-            r"\centering\small\setlength{\tabcolsep}{4pt}",
-            rf"\caption{{{caption}}}",
-            *([rf"\label{{{placing.label}{f'-{number}' if number > 1 else ''}}}"] if placing.label else []),
-            "\n\\par\\medskip\n".join(map(_tabular, grids)),
-            *([rf"\par\smallskip\parbox{{\linewidth}}{{\footnotesize {note}}}"] if note else []),
-            rf"\end{{{environment}}}",
-        ]
-        parts.append("\n".join(lines))
-    return "\n\n".join(parts) + "\n"
-
-
-def _tabular(grid: Grid) -> str:
-    """Return a grid as a tabular environment, with a rule before each algorithm."""
-    label = rf">{{\raggedright\arraybackslash}}p{{{TEX_LABEL * TEX_CHARACTER:.0f}pt}}" if _is_long(grid) else "l"
-    lines = []
-    previous = ""
-    for place, row in enumerate(grid.rows):
-        algorithm = row[0].partition(" ")[0]
-        if place not in grid.papers:
-            lines += [r"\midrule"] if algorithm != previous else []
-            previous = algorithm
-        lines.append(_tex_row(row))
-    begin, end = rf"\begin{{tabular}}{{{label}{'r' * (len(grid.header) - 1)}}}", r"\end{tabular}"
-    return "\n".join([begin, r"\toprule", _tex_row(grid.header), *lines, r"\bottomrule", end])
-
-
-def _is_long(grid: Grid) -> bool:
-    return max(len(row[0]) for row in [grid.header, *grid.rows]) > TEX_LABEL
-
-
-def _tex_width(grid: Grid) -> float:
-    """Return the approximate width of a grid in points."""
-    label, *columns = zip(grid.header, *grid.rows, strict=True)
-    characters = min(TEX_LABEL, max(map(len, label))) + sum(max(len(t.strip()) for t in column) for column in columns)
-    return TEX_CHARACTER * characters + 8 * len(grid.header)
-
-
-def _tex_row(row: list[str]) -> str:
-    first = _tex(row[0])
-    first = (
-        "{}" + first if first.startswith(("[", "*")) else first
-    )  # without {}, TeX reads the label as an argument of the preceding \\
-    numbers = [rf"\textbf{{{_tex(text)}}}" if is_best(text) else _tex(text) for text in row[1:]]
-    return " & ".join([(r"\quad " if row[0].startswith(" ") else "") + first, *numbers]) + r" \\"
-
-
-def _tex(text: str) -> str:
-    """Escape the special characters of LaTeX, and put the sign of a number in math mode."""
-    return re.sub(r"^([+-])(?=\d)", r"$\1$", text.strip().translate(TEX_ESCAPES))

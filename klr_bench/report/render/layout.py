@@ -38,6 +38,8 @@ COMPARISONS = {"difference": "diff", "ratio": "ratio"}
 SIGNS = {"best": BEST, "alike": ALIKE, "": ""}
 KEPT = ("accuracy", "n_support")
 """Metrics that every table keeps, however narrow it is, in addition to times with published counterparts."""
+LAST = ("sparsity", "fit_time_s")
+"""Metrics that a narrow table omits last."""
 CALIBRATION = ("log_loss", "brier", "ece")
 """Metrics of the predicted probabilities, which a narrow table omits first."""
 Causes = Mapping[str, str]
@@ -48,8 +50,9 @@ def document(table: Table) -> Document:
     """Return the results table of an experiment as a document."""
     causes, by = marks_of(table.causes), table.columns
     grids = [_crossed(block, by, causes) if by else _plain(block, causes) for block in table.blocks]
-    cites = [source.name for source in table.sources if any(block.matches for block in table.blocks)]
-    return Document(table.title or table.experiment, grids, caption(table), table.best, cites)
+    papers = {source.name: source.paper for source in table.sources if any(block.matches for block in table.blocks)}
+    title = table.title or table.experiment
+    return Document(title, grids, caption(table), table.best, papers, has_results=True)
 
 
 def _plain(block: Block, causes: Causes) -> Grid:
@@ -69,8 +72,10 @@ def _plain(block: Block, causes: Causes) -> Grid:
         header += columns
         is_time = metric.unit in ("s", "min")
         times += [places[0]] if is_time else []
-        if is_time and metric.name in printed:
+        if (is_time and metric.name in printed) or metric.name == "n_support":
             ranks |= dict.fromkeys(places[1:], 2)
+        elif metric.name in LAST:
+            ranks |= {places[0]: 4, **dict.fromkeys(places[1:], 3)}
         elif metric.name not in KEPT:
             ranks |= dict.fromkeys(places, 0 if metric.name in CALIBRATION else 3)
     for place, line in enumerate(block.lines):
@@ -147,9 +152,9 @@ def _comparison(match: Match | None, metric: Metric, causes: Causes) -> tuple[st
         return f"{match.ratio:,.{max(0, three_digits(match.ratio) - 1)}f}x", ""
     if match is None or metric.compared == "ratio" or match.difference is None:
         return NONE, ""
-    decimals = 1 if metric.unit == "percent" else 3
-    text = f"{match.difference * UNITS[metric.unit].scale:+.{decimals}f}"
-    return text if float(text) else text[1:], mark_of(match, causes)  # no "-0.0"
+    decimals = {"percent": 1, "count": 0}.get(metric.unit, 3)
+    text = f"{match.difference * UNITS[metric.unit].scale:+,.{decimals}f}"
+    return text if text.strip("+-0.") else text[1:], mark_of(match, causes)  # no "-0.0"
 
 
 def _with_marks(texts: Sequence[tuple[str, str]]) -> list[str]:

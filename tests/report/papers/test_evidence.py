@@ -12,6 +12,7 @@ from klr_bench.report.measured import Entry, Machine
 from klr_bench.report.papers.evidence import Group, Order, orders, spread_agrees, total, with_evidence
 from klr_bench.report.papers.match import Match
 from klr_bench.report.papers.model import Paper, PrintedTable
+from klr_bench.report.papers.scoreboard import mark_sentences
 from klr_bench.report.papers.verdicts import Kind, NotCompared, Verdict
 from klr_bench.results.variants import Variant
 from tests.report.papers.test_match import printed
@@ -130,3 +131,13 @@ def test_methods_of_a_table_and_data_set_count_once_in_a_total() -> None:
     counted = {first: Order(2, 3, 3), second: Order(1, 1, 2), third: Order(0, 1, 2)}
     assert total(counted) == Order(3, 5, 5)
     assert total({}) is None
+
+
+@pytest.mark.parametrize(("n", "few"), [(1, True), (4, True), (5, False)])
+def test_statistical_agreement_of_few_repeats_is_weak(n: int, few: bool) -> None:
+    judged = replace(match("90.0", Entry(n, 0.901, 0.001)), verdict=Verdict.STATISTICAL)
+    assert (judged.has_few_repeats, judged.is_weak) == (few, few)
+    marks = "\n".join(mark_sentences([judged]))
+    assert ("° agrees statistically, but with fewer than 5 measured repeats." in marks) is few
+    assert "*" not in marks
+    assert not replace(judged, verdict=Verdict.EXACT).has_few_repeats

@@ -210,3 +210,22 @@ def test_a_variant_is_meant_by_the_values_it_varies() -> None:
     ):
         table = parse(PrintedTable, {"title": "A table", "counterparts": {"nc": {"lam": chosen}}})
         assert table.is_counterpart("nc", variant) is is_meant
+
+
+def test_a_percentage_that_looks_like_a_share_has_a_hint(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    paper, header = read_paper(PAPERS["zhang2013icml"], SHIPPED), ",".join(Printed.model_fields)
+    rows = [
+        f"3,magic,nc,,{metric},{mean},,{unit},x"
+        for metric, mean, unit in (
+            *(("accuracy", "0.858", "percent"), ("sparsity", "0.5", "percent"), ("f1", "0.42", "fraction")),
+            *(("error_rate", "0.14", "percent"), ("balanced_accuracy", "85.80", "percent")),
+        )
+    ]
+    (tmp_path / "tables.csv").write_text("\n".join([header, *rows]), encoding="utf-8")
+    assert len(read_lines(tmp_path, paper, METRICS, SHIPPED)) == len(rows)
+    (message,) = caplog.messages
+    assert "line 2: accuracy 0.858 percent is less than 1 percent. If it is a share, write fraction" in message
+    caplog.clear()
+    for folder in PAPERS.values():
+        read_lines(folder, read_paper(folder, SHIPPED), METRICS, SHIPPED)
+    assert not caplog.messages

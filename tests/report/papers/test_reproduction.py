@@ -189,7 +189,7 @@ def test_a_number_with_a_calibrated_setting_is_marked_and_shown_without_it(make:
     whole = make(calibrated=[calibrated])
     assert [match.is_calibrated for match in whole.matches_by_table["2"]][:3] == [False, True, False]
     page = table_page(whole, "2")
-    assert page.grids[0].rows[0] == ["Accuracy (%)", "90.2 ± 0.5~", "88.4 ± 0.5§~", "80.0 ± 0.5 [1]"]
+    assert page.grids[0].rows[0] == ["Accuracy (%)", "90.2 ± 0.5~°", "88.4 ± 0.5§~°", "80.0 ± 0.5 [1]"]
     assert "§ G was chosen. With G=2: digits, OSKL, G 1, Accuracy (%): 80.0 ± 0.5." in page.caption
     board, _ = scoreboard_page(whole).grids
     assert board.header[-4:] == ["differs, explained", "calibrated", "paper's protocol run", "agree with it"]
@@ -220,7 +220,7 @@ def test_the_page_of_a_table(make: Make) -> None:
     digits = page.grids[0]
     assert digits.header == ["digits", "Baseline", "OSKL, G 1", "OSKL, G 2"]
     assert digits.rows == [
-        ["Accuracy (%)", "90.2 ± 0.5~", "88.4 ± 0.5~", "80.0 ± 0.5 [1]"],
+        ["Accuracy (%)", "90.2 ± 0.5~°", "88.4 ± 0.5~°", "80.0 ± 0.5 [1]"],
         ["  paper", "90.0 ± 0.5", "88.0 ± 0.1", "70.0 ± 0.1"],
         ["Training time (s)", "0.50 ± 0.00", "-", "-"],
         ["  paper", "12.5 ± 0.1", "-", "-"],
@@ -232,6 +232,7 @@ def test_the_page_of_a_table(make: Make) -> None:
         "magic: measured on other data (Moons), so the values are not compared.",
         "Unavailable: 1 number (adult, Baseline). It was never published.",
         "Not run: 1 number (covtype, Baseline).",
+        "° agrees statistically, but with fewer than 5 measured repeats.",
     ):
         assert words in "\n".join(page.caption)
 
@@ -261,7 +262,7 @@ def test_a_paper_is_written_once(make: Make, tmp_path: Path) -> None:
     console, formats = Console(file=io.StringIO(), width=200), ("terminal", "md", "tex", "csv")
     paths = report_papers(["own"], tmp_path / "results", console=console, formats=formats)
     figures = [f"{name}.{kind}" for name in ("published_measured", "mine_accuracy_support") for kind in ("png", "svg")]
-    assert [path.name for path in paths] == ["tables.md", "tables.tex", "numbers.csv", *figures]
+    assert [path.name for path in paths] == ["tables.md", "tables.tex", "references.bib", "numbers.csv", *figures]
     assert "80.0 ± 0.5 [1]" in console.file.getvalue()  # type: ignore[attr-defined]
     assert "Somebody (2020), table 2: Results" in paths[0].read_text(encoding="utf-8")
     report_papers(["all"], tmp_path / "results", console=console, formats=("md",), output=tmp_path / "all")
