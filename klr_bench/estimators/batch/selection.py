@@ -21,10 +21,11 @@ from klr_bench.estimators.batch.base import KernelBlocks
 from klr_bench.estimators.batch.dual import warm_path
 from klr_bench.estimators.batch.folds import MEDIUM
 from klr_bench.estimators.batch.low_rank import factor, low_rank_path
+from klr_bench.estimators.batch.slopes import mean_squared_slopes
 from klr_bench.estimators.core.cross_validation import WIDTHS, log_losses
 from klr_bench.estimators.core.kernels import Kernel, gamma_of
 from klr_bench.estimators.core.operands import Dense, operands_of, origin_of
-from klr_bench.estimators.core.rows import in_layout, slices, with_scaled_columns
+from klr_bench.estimators.core.rows import with_scaled_columns
 from klr_bench.estimators.core.threads import parallel_map
 
 LAMS = tuple(10.0**-p for p in range(1, 7))
@@ -39,8 +40,6 @@ The first number is for the first fold, the second one for the first three.
 """
 SLOPE_ROWS = 2000
 """Number of rows whose derivatives are averaged."""
-SLOPE_VALUES = 2**20
-"""Number of derivatives, and of kernel values, that are computed at a time."""
 LEAST_SHARE = 1e-4
 """Added to each mean squared derivative, as a share of their mean, so that no weight becomes 0."""
 WORSE = 1.05
@@ -91,18 +90,10 @@ class Path:
 
     def mean_squared_slopes(self, place):
         """Return each feature's weighted mean squared derivative, summed over the binary problems."""
-        n, d = min(self.rows.shape[0], SLOPE_ROWS), self.rows.shape[1]
+        n = min(self.rows.shape[0], SLOPE_ROWS)
         shares = self.shares[:n] / self.shares[:n].sum()
-        operands, total = rbf(self.rows, self.gamma), np.zeros(d)
-        right = operands.right(self.centers)
-        for part in slices(n, max(SLOPE_VALUES // max(d, self.centers.shape[0]), 1)):
-            X = self.rows[part]
-            K, X = operands.values(operands.left(X), right), in_layout(X, sparse=False)
-            for coef in self.coefs[place]:
-                terms = K * coef.astype(K.dtype)
-                slopes = 2 * self.gamma * (terms @ self.centers - X * terms.sum(axis=1, keepdims=True))
-                total += shares[part] @ slopes.astype(np.float64) ** 2
-        return total
+        operands = rbf(self.rows, self.gamma)
+        return mean_squared_slopes(operands, self.rows[:n], self.centers, self.coefs[place], shares)
 
 
 class Grid:

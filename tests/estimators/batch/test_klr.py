@@ -11,7 +11,7 @@ from sklearn.metrics import log_loss
 from sklearn.preprocessing import StandardScaler
 
 from klr_bench import KLR, DualCDKLR, NystroemKLR
-from klr_bench.estimators.batch import approximation, selection
+from klr_bench.estimators.batch import approximation, selection, slopes
 from klr_bench.estimators.batch.folds import folds_of
 from klr_bench.estimators.batch.selection import Search
 from klr_bench.estimators.core.kernels import gamma_of
@@ -165,6 +165,16 @@ def test_max_support_limits_the_support_vectors():
         assert model.score(X, y) > 0.7
 
 
+def test_slopes_of_wide_sparse_rows_are_those_of_dense_ones():
+    random = np.random.RandomState(0)
+    X = sp.random(20, 30, density=0.3, format="csr", random_state=random)
+    coefs, shares, centers = random.standard_normal((2, 8)), random.dirichlet(np.ones(20)), X[3:11]
+    sparse = slopes.mean_squared_slopes(selection.rbf(X, 0.3), X, centers, coefs, shares)
+    X, centers = X.toarray(), centers.toarray()
+    dense = slopes.mean_squared_slopes(selection.rbf(X, 0.3), X, centers, coefs, shares)
+    np.testing.assert_allclose(sparse, dense, rtol=1e-10)
+
+
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_moved_support_vectors_are_those_that_predict(n_classes, monkeypatch):
     monkeypatch.setattr(approximation, "N_STEPS", 50)
@@ -258,7 +268,8 @@ def test_a_fit_to_sparse_rows_is_that_of_dense_ones(n_classes, monkeypatch):
         np.random.RandomState(0).uniform(size=(200, 12)) < 0.7
     )
     dense = KLR(max_rounds=2, random_state=0).fit(X, y)
-    monkeypatch.setattr(selection, "SLOPE_VALUES", 12 * 30)
+    monkeypatch.setattr(slopes, "SLOPE_VALUES", 12 * 30)
+    monkeypatch.setattr(slopes, "WIDE", 0)
     sparse = KLR(max_rounds=2, random_state=0).fit(sp.csr_matrix(X), y)
     assert sp.issparse(sparse.model_.support_vectors_)
     np.testing.assert_allclose(sparse.scale_, dense.scale_, rtol=1e-12)
@@ -270,7 +281,8 @@ def test_a_fit_to_sparse_rows_is_that_of_dense_ones(n_classes, monkeypatch):
         np.testing.assert_allclose(sparse.decision_function(layout(X)), expected, rtol=1e-5, atol=1e-6)
 
 
-def test_wide_sparse_rows_stay_sparse():
+def test_wide_sparse_rows_stay_sparse(monkeypatch):
+    monkeypatch.setattr(slopes, "in_layout", None)  # not called, because no row is made dense
     y = np.arange(60) % 2
     noise = sp.random(60, 400_000, density=1e-4, format="csr", random_state=0)
     X = sp.hstack([sp.csr_matrix(y[:, None]), noise], format="csr")
