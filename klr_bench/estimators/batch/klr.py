@@ -13,9 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.batch.approximation import approximate
 from klr_bench.estimators.batch.dual import DualCDKLR
+from klr_bench.estimators.batch.folds import MEDIUM, MOST_TRAINING, folds_of
 from klr_bench.estimators.batch.nystroem import NystroemKLR
 from klr_bench.estimators.batch.scaling import Scaling
-from klr_bench.estimators.batch.selection import MEDIUM, MOST_TRAINING, Search, rbf
+from klr_bench.estimators.batch.selection import Search, rbf
 from klr_bench.estimators.core.checks import checked_decision, checked_fit
 from klr_bench.estimators.core.classifier import Classifier
 from klr_bench.estimators.core.cross_validation import class_sizes
@@ -79,10 +80,13 @@ class KLR(Classifier):
         training rows, unless X is sparse or they are 3,000 or more: then they are rows drawn by k-means++.
     max_rounds : int, default=4
         Largest number of updates of the feature weights, >= 0; 0 keeps all standardized features equal.
-    cv : int or None, default=None
-        Number of folds, >= 2; None chooses them by the number of rows, as described above.
+    cv : int, splitter, iterable or None, default=None
+        Number of folds >= 2; or an object of scikit-learn that splits the rows; or pairs of indices of training and
+        validation rows.  None chooses the folds by the number of rows, as described above.  Folds that are not given
+        keep copies of rows together.
     time_limit : float or None, default=None
-        Seconds, > 0, after about half of which no further round begins.
+        Seconds, > 0.  After about half of them the search ends, if necessary in its first round, and after all of them
+        the final fit.  One step of the fit of a large model may take longer.
     class_weight : dict, "balanced" or None, default=None
         Weights >= 0 of the classes, which multiply the weights of the rows.  "balanced" shifts the probabilities
         towards the rarer class.
@@ -142,7 +146,7 @@ class KLR(Classifier):
     max_support: int | None = parameter(COUNT, None, default=None)
     _: KW_ONLY
     max_rounds: int = parameter(Interval(Integral, 0, None, closed="left"), default=4)
-    cv: int | None = parameter(Interval(Integral, 2, None, closed="left"), None, default=None)
+    cv: object = parameter("cv_object", None, default=None)
     time_limit: float | None = parameter(POSITIVE, None, default=None)
     class_weight: dict | str | None = parameter(*CLASS_WEIGHT, default=None)
     random_state: int | np.random.RandomState | None = parameter(*SEED, default=None)
@@ -153,7 +157,7 @@ class KLR(Classifier):
     _any_scale = True  # the features are standardized
 
     @checked_fit
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None, groups=None, callback=None):
         """Choose the settings and fit the model to the rows of X and their classes y; return self.
 
         Parameters
@@ -165,41 +169,71 @@ class KLR(Classifier):
         sample_weight : array of shape (n_samples,), default=None
             Weights >= 0 of the rows, which also weight means, deviations and validation losses.
 
+        groups : array of shape (n_samples,), default=None
+            Rows with the same value are kept in the same fold.  None keeps equal rows of X together, unless their
+            classes often differ.
+        callback : callable, default=None
+            ``callback(estimator, t)`` is called with t = 0 after each round, and then during the fit of `model_`, as by
+            that class; returning True ends the search, or the fit.
+
         Raises
         ------
         ValueError
-            If parameters or data are refused, or a class has only one row.
+            If parameters or data are refused, a class has only one row, or the training rows of a fold that is given,
+            or made of `groups`, lack a class.
         """
-        kept, search, y, weights, random = self._choose(X, y, sample_weight)
+        begun = time.monotonic()
+
+        def is_late(share=1.0):
+            return self.time_limit is not None and time.monotonic() - begun > share * self.time_limit
+
+        def watch(_, t):
+            return is_late() or (callback is not None and callback(self, t))
+
+        kept, search, y, weights, random = self._choose(X, y, sample_weight, groups, callback, is_late)
         rows, gamma = search.weighted(slice(None), kept.weights, kept.width)
         del search  # free its memory
-        self.model_ = self._model(kept, gamma, len(y), random, self.max_support).fit(rows, y, weights)
-        if self.max_support is not None and self.max_support < min(len(y), CENTERS) and not sp.issparse(rows):
+        self.model_ = self._model(kept, gamma, len(y), random, self.max_support)
+        self.model_.fit(rows, y, weights, callback=watch)
+        is_small = self.max_support is not None and self.max_support < min(len(y), CENTERS)
+        if is_small and not sp.issparse(rows) and not is_late():
             large = self._model(kept, gamma, len(y), random, None).fit(rows, y, weights)
             self._approximate(large.decision_function(rows), rows, weights, random)
         self.best_params_ |= {"gamma": self.model_.gamma, "lam": self.model_.lam}
         return self
 
-    def _choose(self, X, y, sample_weight):
+    def steps(self, n_samples):
+        """Return the largest t of the callback, and that of the first checkpoint."""
+        return self._model_class(n_samples)().steps(n_samples)
+
+    def _choose(self, X, y, sample_weight, groups, callback, is_late):
         """Choose the settings and the feature weights.
 
         Return the best round, the search, y, the weights of the rows or None, and the random numbers.
         """
-        begun = time.monotonic()
+        self._keeps_rows = True  # folds and groups are those of all rows
         X, y, weights = self._first_rows(X, y, sample_weight)
         codes = np.searchsorted(self.classes_, y)
-        class_sizes(self, codes)
+        shares = np.ones(len(y)) if weights is None else weights
+        class_sizes(self, codes[shares > 0])
         random = check_random_state(self.random_state)
+        folds = folds_of(self, X, codes, shares, groups, random.randint(SEEDS))
+        if not shares.all():
+            rows = np.flatnonzero(shares)
+            X, y, codes, shares, weights = X[rows], y[rows], codes[rows], shares[rows], weights[rows]
         self._scaling = scaling = Scaling.of(X, weights)
         self.limits_, self.mean_, self.scale_ = scaling.limits, scaling.origin, scaling.deviation
         self._dtype = np.dtype(np.float64 if len(y) <= MEDIUM else np.float32)
         rows, signs = scaling.transform(X, self._dtype), np.atleast_2d(self._signs(y))
         center = ((scaling.mean - scaling.origin) / scaling.deviation)[scaling.columns]
-        search = Search(rows, codes, signs, np.ones(len(y)) if weights is None else weights, self.cv, random, center)
-        kept = self._search(search, begun)
+        search = Search(rows, codes, signs, shares, folds, center, lambda: is_late(0.5))
+        kept = self._search(search, callback)
         self.feature_weights_ = np.zeros(X.shape[1])
         self.feature_weights_[scaling.columns], self.temperature_ = kept.weights, float(kept.temperature)
         return kept, search, y, weights, random
+
+    def _model_class(self, n):
+        return DualCDKLR if self.max_support is None and n <= MOST_TRAINING else NystroemKLR
 
     def _model(self, kept, gamma, n, random, max_support):
         shared = {"gamma": gamma, "cache_size": CACHE_MB, "random_state": random.randint(SEEDS)}
@@ -217,9 +251,9 @@ class KLR(Classifier):
         model.support_vectors_, coef, model.gamma = approximate(f / T, rows, weights, *start, random)
         model.dual_coef_, model._operands = T * (coef if len(coef) > 1 else coef[0]), rbf(rows, model.gamma)
 
-    def _search(self, search, begun):
+    def _search(self, search, callback):
         """Run the search, set its attributes, and return the best round."""
-        kept, results, n_worse, last = None, [], 0, begun
+        kept, results, n_worse, begun = None, [], 0, time.monotonic()
         for number, candidate in enumerate(search.rounds(self.max_rounds)):
             if self.verbose:
                 print(  # noqa: T201
@@ -232,12 +266,10 @@ class KLR(Classifier):
                 kept, n_worse, self.best_params_ = candidate, 0, {"rounds": number}
             else:
                 n_worse += 1
-            if n_worse == PATIENCE:
+            is_stopped = callback is not None and callback(self, 0)
+            if is_stopped or n_worse == PATIENCE or search.is_late():
                 break
-            begun_round, last = last, time.monotonic()
-            if self.time_limit is not None and last - begun + (last - begun_round) > self.time_limit / 2:
-                break  # stop now, because the next round would take about as long as this one
-        last = search.with_all_rows(kept)
+        last = None if is_stopped else search.with_all_rows(kept)
         if last is not None:
             kept, results = last, results + [{**self.best_params_, **result} for result in last.results]
         self.cv_results_ = {name: np.array([result[name] for result in results]) for name in results[0]}

@@ -16,23 +16,19 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedShuffleSplit
 
 from klr_bench.estimators.batch.base import KernelBlocks
 from klr_bench.estimators.batch.dual import warm_path
+from klr_bench.estimators.batch.folds import MEDIUM
 from klr_bench.estimators.batch.low_rank import factor, low_rank_path
-from klr_bench.estimators.core.cross_validation import WIDTHS, log_losses, n_folds
+from klr_bench.estimators.batch.slopes import mean_squared_slopes
+from klr_bench.estimators.core.cross_validation import WIDTHS, log_losses
 from klr_bench.estimators.core.kernels import Kernel, gamma_of
-from klr_bench.estimators.core.multiclass import SEEDS
 from klr_bench.estimators.core.operands import Dense, operands_of, origin_of
-from klr_bench.estimators.core.rows import in_layout, slices, with_scaled_columns
+from klr_bench.estimators.core.rows import with_scaled_columns
 from klr_bench.estimators.core.threads import parallel_map
 
 LAMS = tuple(10.0**-p for p in range(1, 7))
-SMALL, MEDIUM = 500, 3000
-"""Largest numbers of rows for two repeats of five folds, and for five folds; more rows are split once."""
-MOST_TRAINING, MOST_VALIDATION = 10_000, 5000
-"""Maximum numbers of training and validation rows of a single split."""
 COARSE = 1000
 """Number of training rows with which the whole grid is tried; more rows are used only next to its best point."""
 ROUND_ROWS = 1500
@@ -44,8 +40,6 @@ The first number is for the first fold, the second one for the first three.
 """
 SLOPE_ROWS = 2000
 """Number of rows whose derivatives are averaged."""
-SLOPE_VALUES = 2**20
-"""Number of derivatives, and of kernel values, that are computed at a time."""
 LEAST_SHARE = 1e-4
 """Added to each mean squared derivative, as a share of their mean, so that no weight becomes 0."""
 WORSE = 1.05
@@ -96,18 +90,10 @@ class Path:
 
     def mean_squared_slopes(self, place):
         """Return each feature's weighted mean squared derivative, summed over the binary problems."""
-        n, d = min(self.rows.shape[0], SLOPE_ROWS), self.rows.shape[1]
+        n = min(self.rows.shape[0], SLOPE_ROWS)
         shares = self.shares[:n] / self.shares[:n].sum()
-        operands, total = rbf(self.rows, self.gamma), np.zeros(d)
-        right = operands.right(self.centers)
-        for part in slices(n, max(SLOPE_VALUES // max(d, self.centers.shape[0]), 1)):
-            X = self.rows[part]
-            K, X = operands.values(operands.left(X), right), in_layout(X, sparse=False)
-            for coef in self.coefs[place]:
-                terms = K * coef.astype(K.dtype)
-                slopes = 2 * self.gamma * (terms @ self.centers - X * terms.sum(axis=1, keepdims=True))
-                total += shares[part] @ slopes.astype(np.float64) ** 2
-        return total
+        operands = rbf(self.rows, self.gamma)
+        return mean_squared_slopes(operands, self.rows[:n], self.centers, self.coefs[place], shares)
 
 
 class Grid:
@@ -157,22 +143,14 @@ class Search:
     """Search for the kernel width, penalty and feature weights with the lowest validation loss.
 
     X (n, d) are standardized rows, y (n,) class indices, signs (k, n) the labels of the k problems, and shares (n,) the
-    weights of the rows.  `cv` is the number of folds, or None to choose it.  `center` (d,) is the mean of sparse rows.
+    weights of the rows.  `folds` are pairs of training and validation rows.  `center` (d,) is the mean of sparse rows.
+    When `is_late()` becomes true, only the fits that have begun are finished, up to the next penalty.
     """
 
-    def __init__(self, X, y, signs, shares, cv, random, center=0.0):
+    def __init__(self, X, y, signs, shares, folds, center=0.0, is_late=lambda: False):
         self.X, self.y, self.signs, self.shares, self.center = X, y, signs, shares, center
-        self._memory = threading.local()
-        n, seed = len(y), random.randint(SEEDS)
-        if cv is None and n > MEDIUM:
-            n_valid = min(n // 4, MOST_VALIDATION)
-            n_train = min(n - n_valid, MOST_TRAINING)
-            splits = StratifiedShuffleSplit(1, test_size=n_valid, train_size=n_train, random_state=seed)
-        else:
-            n_repeats, n_splits = 2 if cv is None and n <= SMALL else 1, n_folds(cv, np.bincount(y))
-            splits = RepeatedStratifiedKFold(n_splits=n_splits, n_repeats=n_repeats, random_state=seed)
-        self.folds = list(splits.split(X, y))
-        self._valid = np.concatenate([valid for _, valid in self.folds])
+        self.folds, self.is_late, self._memory = folds, is_late, threading.local()
+        self._valid = np.concatenate([valid for _, valid in folds])
 
     def rounds(self, max_rounds):
         """Yield a `Round` for equal feature weights, and then one for each update of the weights."""
@@ -180,10 +158,15 @@ class Search:
         is_coarse = len(self.folds[0][0]) > COARSE
         if is_coarse:
             grid = self._grid(self._few(COARSE), weights, widths, lams)
+            if self.is_late():
+                yield grid.round(weights)
+                return
             widths, lams = neighbors(WIDTHS, grid.width), neighbors(LAMS, grid.lam)
         folds = self._few(ROUND_ROWS) if len(self.folds) > 1 else self.folds
         for number in range(max_rounds + 1):
             grid = self._grid(folds, weights, widths, lams)
+            if number and len(grid.paths) < len(folds):
+                return
             yield grid.round(weights)
             if number < max_rounds:
                 weights = [updated(*fold) for fold in zip(weights, grid.slopes(), strict=True)]
@@ -193,10 +176,11 @@ class Search:
 
     def with_all_rows(self, chosen):
         """Return a round that has the feature weights of a round of ROUND_ROWS, and all training rows, or None."""
-        if len(self.folds) == 1 or len(self.folds[0][0]) <= ROUND_ROWS:
+        if len(self.folds) == 1 or len(self.folds[0][0]) <= ROUND_ROWS or self.is_late():
             return None
         widths, lams = neighbors(WIDTHS, chosen.width), neighbors(LAMS, chosen.lam)
-        return self._grid(self.folds, chosen.fold_weights, widths, lams).round(chosen.fold_weights)
+        grid = self._grid(self.folds, chosen.fold_weights, widths, lams)
+        return None if self.is_late() else grid.round(chosen.fold_weights)
 
     def _few(self, n):
         """Return the folds with at most n of their training rows, evenly spaced over the classes."""
@@ -212,16 +196,20 @@ class Search:
         """Fit a model for each fold, kernel width and penalty, with the fold's feature weights.
 
         After the first and the third fold, widths are left out whose loss is significantly larger than the least one.
+        When time is up, only the folds are returned that have all paths, or some paths of the first fold.
         """
         jobs, paths = [(*fold, of_fold) for fold, of_fold in zip(folds, weights, strict=True)], []
         for part, beaten in zip((jobs[:1], jobs[1:3], jobs[3:]), (*BEATEN, 0.0), strict=True):
-            new = parallel_map(
-                lambda job: self._path(*job), [(*fold, width, lams) for fold in part for width in widths]
-            )
-            paths += [new[i : i + len(widths)] for i in range(0, len(new), len(widths))]
+            items = [(not paths and i == 0, *fold, width, lams) for fold in part for i, width in enumerate(widths)]
+            new = parallel_map(lambda item: self._path(*item[1:]) if item[0] or not self.is_late() else None, items)
+            new = [new[i : i + len(widths)] for i in range(0, len(new), len(widths))]
+            if not paths:
+                tried = [i for i, path in enumerate(new[0]) if path is not None]
+                widths, new = [widths[i] for i in tried], [[new[0][i] for i in tried]]
+            paths += [of_fold for of_fold in new if None not in of_fold]
             valid = np.concatenate([valid for _, valid in folds[: len(paths)]])
             grid = Grid(widths, lams, paths, self.y[valid], self.shares[valid])
-            if len(paths) == len(folds):
+            if len(paths) == len(folds) or self.is_late():
                 return grid
             kept = grid.unbeaten(beaten)
             widths, paths = [widths[i] for i in kept], [[of_fold[i] for i in kept] for of_fold in paths]
@@ -263,7 +251,7 @@ class Search:
             decisions.append((K @ b.T.astype(K.dtype)).astype(np.float64))
             losses, _ = tempered_losses(decisions[-1], self.y[valid], self.shares[valid])
             means.append(np.average(losses, weights=self.shares[valid]))
-            if means[-1] > WORSE * min(means):
+            if means[-1] > WORSE * min(means) or self.is_late():
                 break
         return Path(decisions, rows, rows[centers], shares, gamma, coefs)
 

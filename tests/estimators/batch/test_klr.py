@@ -1,5 +1,6 @@
 """KLR: its search compared with slow fits, derivatives with differences, and the final model with a fit by hand."""
 
+import time
 import tracemalloc
 
 import numpy as np
@@ -10,9 +11,18 @@ from sklearn.metrics import log_loss
 from sklearn.preprocessing import StandardScaler
 
 from klr_bench import KLR, DualCDKLR, NystroemKLR
-from klr_bench.estimators.batch import approximation, selection
+from klr_bench.estimators.batch import approximation, selection, slopes
+from klr_bench.estimators.batch.folds import folds_of
 from klr_bench.estimators.batch.selection import Search
 from klr_bench.estimators.core.kernels import gamma_of
+
+
+def search_of(X, y, shares, cv):
+    """Return a search with folds as in `KLR`."""
+    signs = np.where(y == np.arange(y.max() + 1)[int(y.max() == 1) :, None], 1.0, -1.0)
+    estimator = KLR(cv=cv)
+    estimator.classes_ = np.unique(y)
+    return Search(X, y, signs, shares, folds_of(estimator, X, y, shares, None, 0))
 
 
 def rows(n=300, n_classes=2, seed=0):
@@ -32,8 +42,7 @@ def test_losses_of_the_search_are_those_of_separate_fits(n_classes, is_low_rank,
         monkeypatch.setattr(selection, name, value)
     X, y = rows(120, n_classes)
     X, shares = StandardScaler().fit_transform(X), np.random.RandomState(1).uniform(0.5, 2, len(y))
-    signs = np.where(y == np.arange(n_classes)[n_classes == 2 :, None], 1.0, -1.0)
-    search = Search(X, y, signs, shares, 3, np.random.RandomState(0))
+    search = search_of(X, y, shares, 3)
     results = next(iter(search.rounds(0))).results
     for result in [results[0], results[5], results[-1]]:
         decisions, classes, weights = [], [], []
@@ -55,7 +64,7 @@ def test_losses_of_the_search_are_those_of_separate_fits(n_classes, is_low_rank,
 
 def test_widths_are_left_out_of_further_folds_if_their_loss_is_larger_by_more_than_a_standard_error():
     X, y = rows(60)
-    search = Search(X, y, np.where(y == 1, 1.0, -1.0)[None], np.ones(60), 2, np.random.RandomState(0))
+    search = search_of(X, y, np.ones(60), 2)
     labels, noise = np.where(y == 1, 1.0, -1.0), np.random.RandomState(0).standard_normal((3, 60))
 
     def path(scale, noise):
@@ -87,10 +96,10 @@ def test_probabilities_of_three_classes_are_a_softmax_at_the_temperature(monkeyp
 
 def test_all_training_rows_are_used_only_next_to_the_best_point_of_few(monkeypatch):
     X, y = rows(120)
-    X, signs, shares = StandardScaler().fit_transform(X), np.where(y == 1, 1.0, -1.0)[None], np.ones(120)
+    X = StandardScaler().fit_transform(X)
     monkeypatch.setattr(selection, "COARSE", 30)
     monkeypatch.setattr(selection, "BEATEN", (1e9, 1e9))
-    search = Search(X, y, signs, shares, 3, np.random.RandomState(0))
+    search = search_of(X, y, np.ones(120), 3)
     results = next(iter(search.rounds(0))).results
     search.folds = search._few(30)
     np.testing.assert_array_equal(np.bincount(y[search.folds[0][0]]), [15, 15])
@@ -107,7 +116,7 @@ def test_mean_squared_slopes_are_those_of_differences(most_left, monkeypatch):
     monkeypatch.setattr(selection, "MOST_LEFT", most_left)
     X, y = rows(60)
     X = StandardScaler().fit_transform(X)
-    search = Search(X, y, np.where(y == 1, 1.0, -1.0)[None], np.ones(60), 2, np.random.RandomState(0))
+    search = search_of(X, y, np.ones(60), 2)
     train, valid = search.folds[0]
     weights = np.linspace(0.5, 1.5, 8)
     path = search._path(train, valid, weights, 0.1, selection.LAMS)
@@ -154,6 +163,16 @@ def test_max_support_limits_the_support_vectors():
         assert isinstance(model.model_, NystroemKLR)
         assert model.model_.n_support_ == model.model_.support_vectors_.shape[0] == 20
         assert model.score(X, y) > 0.7
+
+
+def test_slopes_of_wide_sparse_rows_are_those_of_dense_ones():
+    random = np.random.RandomState(0)
+    X = sp.random(20, 30, density=0.3, format="csr", random_state=random)
+    coefs, shares, centers = random.standard_normal((2, 8)), random.dirichlet(np.ones(20)), X[3:11]
+    sparse = slopes.mean_squared_slopes(selection.rbf(X, 0.3), X, centers, coefs, shares)
+    X, centers = X.toarray(), centers.toarray()
+    dense = slopes.mean_squared_slopes(selection.rbf(X, 0.3), X, centers, coefs, shares)
+    np.testing.assert_allclose(sparse, dense, rtol=1e-10)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -210,6 +229,38 @@ def test_a_time_limit_ends_the_search_and_progress_is_printed(capsys):
     assert capsys.readouterr().out.count("validation log loss") == 1
 
 
+@pytest.mark.parametrize(("n", "cv"), [(120, 3), (1500, None)])
+def test_a_time_limit_holds_in_the_first_round(n, cv, monkeypatch):
+    X, y = rows(n)
+    path = Search._path
+
+    def slow(*arguments):
+        time.sleep(0.1)
+        return path(*arguments)
+
+    monkeypatch.setattr(Search, "_path", slow)
+    begun = time.monotonic()
+    model = KLR(cv=cv, time_limit=0.3, n_jobs=1, random_state=0).fit(X, y)
+    assert time.monotonic() - begun < 0.45
+    assert model.best_params_["rounds"] == 0
+    assert model.decision_function(X).shape == (n,)
+
+
+def test_a_callback_sees_the_rounds_and_the_final_fit_and_can_end_them():
+    X, y = rows(100)
+    calls = []
+    model = KLR(max_rounds=1, cv=2, random_state=0).fit(X, y, callback=lambda _, t: calls.append(t))
+    assert calls[:2] == [0, 0]
+    assert calls[2:] == [100 * (i + 1) for i in range(model.model_.n_iter_)]
+    np.testing.assert_array_equal(
+        model.decision_function(X), KLR(max_rounds=1, cv=2, random_state=0).fit(X, y).decision_function(X)
+    )
+    stopped = KLR(cv=2, random_state=0).fit(X, y, callback=lambda *_: True)
+    assert stopped.best_params_["rounds"] == 0
+    assert stopped.model_.n_iter_ == 1
+    assert stopped.score(X, y) > 0.5
+
+
 @pytest.mark.parametrize("n_classes", [2, pytest.param(3, marks=pytest.mark.exhaustive)])
 def test_a_fit_to_sparse_rows_is_that_of_dense_ones(n_classes, monkeypatch):
     X, y = rows(200, n_classes)
@@ -217,7 +268,8 @@ def test_a_fit_to_sparse_rows_is_that_of_dense_ones(n_classes, monkeypatch):
         np.random.RandomState(0).uniform(size=(200, 12)) < 0.7
     )
     dense = KLR(max_rounds=2, random_state=0).fit(X, y)
-    monkeypatch.setattr(selection, "SLOPE_VALUES", 12 * 30)
+    monkeypatch.setattr(slopes, "SLOPE_VALUES", 12 * 30)
+    monkeypatch.setattr(slopes, "WIDE", 0)
     sparse = KLR(max_rounds=2, random_state=0).fit(sp.csr_matrix(X), y)
     assert sp.issparse(sparse.model_.support_vectors_)
     np.testing.assert_allclose(sparse.scale_, dense.scale_, rtol=1e-12)
@@ -229,7 +281,8 @@ def test_a_fit_to_sparse_rows_is_that_of_dense_ones(n_classes, monkeypatch):
         np.testing.assert_allclose(sparse.decision_function(layout(X)), expected, rtol=1e-5, atol=1e-6)
 
 
-def test_wide_sparse_rows_stay_sparse():
+def test_wide_sparse_rows_stay_sparse(monkeypatch):
+    monkeypatch.setattr(slopes, "in_layout", None)  # not called, because no row is made dense
     y = np.arange(60) % 2
     noise = sp.random(60, 400_000, density=1e-4, format="csr", random_state=0)
     X = sp.hstack([sp.csr_matrix(y[:, None]), noise], format="csr")
