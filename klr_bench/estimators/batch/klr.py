@@ -11,11 +11,11 @@ import scipy.sparse as sp
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from klr_bench.estimators.batch.approximation import approximate
+from klr_bench.estimators.batch.approximation import move_support
 from klr_bench.estimators.batch.dual import DualCDKLR
 from klr_bench.estimators.batch.nystroem import NystroemKLR
 from klr_bench.estimators.batch.scaling import Scaling
-from klr_bench.estimators.batch.selection import MEDIUM, MOST_TRAINING, Search, rbf
+from klr_bench.estimators.batch.selection import MEDIUM, MOST_TRAINING, Search
 from klr_bench.estimators.core.checks import checked_decision, checked_fit
 from klr_bench.estimators.core.classifier import Classifier
 from klr_bench.estimators.core.cross_validation import class_sizes
@@ -172,7 +172,8 @@ class KLR(Classifier):
         self.model_ = self._model(kept, gamma, len(y), random, self.max_support).fit(rows, y, weights)
         if self.max_support is not None and self.max_support < min(len(y), CENTERS) and not sp.issparse(rows):
             large = self._model(kept, gamma, len(y), random, None).fit(rows, y, weights)
-            self._approximate(large.decision_function(rows), rows, weights, random)
+            f = large.decision_function(rows)
+            move_support(self.model_, f, rows, weights, self.temperature_, random)
         self.best_params_ |= {"gamma": self.model_.gamma, "lam": self.model_.lam}
         return self
 
@@ -204,14 +205,6 @@ class KLR(Classifier):
         centers = "uniform" if max_support is None else "kmeans++"
         lam = kept.lam * min(MOST_TRAINING / n, 1.0)
         return NystroemKLR(lam, min(max_support or CENTERS, n), centers=centers, tol=TOL, **shared)
-
-    def _approximate(self, f, rows, weights, random):
-        """Move the support vectors of `model_`, so that it approximates decision values f."""
-        model = self.model_
-        T, f = self.temperature_, f.reshape(len(f), -1)
-        start = model.support_vectors_, np.atleast_2d(model.dual_coef_) / T, model.gamma
-        model.support_vectors_, coef, model.gamma = approximate(f / T, rows, weights, *start, random)
-        model.dual_coef_, model._operands = T * (coef if len(coef) > 1 else coef[0]), rbf(rows, model.gamma)
 
     def _search(self, search, begun):
         """Run the search, set its attributes, and return the best round."""

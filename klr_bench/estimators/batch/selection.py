@@ -94,21 +94,14 @@ class Search:
     """Search for the kernel width, penalty and feature weights with the lowest validation loss.
 
     X (n, d) are standardized rows, y (n,) class indices, signs (k, n) the labels of the k problems, and shares (n,) the
-    weights of the rows.  `cv` is the number of folds, or None to choose it.  `center` (d,) is the mean of sparse rows.
+    weights of the rows.  `cv` is the number of folds, None to choose it, or a list of pairs of indices of training and
+    validation rows.  `center` (d,) is the mean of sparse rows.  `unit` is gamma for the width 1, or None for "scale".
     """
 
-    def __init__(self, X, y, signs, shares, cv, random, center=0.0):
-        self.X, self.y, self.signs, self.shares, self.center = X, y, signs, shares, center
+    def __init__(self, X, y, signs, shares, cv, random, center=0.0, unit=None):
+        self.X, self.y, self.signs, self.shares, self.center, self.unit = X, y, signs, shares, center, unit
         self._memory = threading.local()
-        n, seed = len(y), random.randint(SEEDS)
-        if cv is None and n > MEDIUM:
-            n_valid = min(n // 4, MOST_VALIDATION)
-            n_train = min(n - n_valid, MOST_TRAINING)
-            splits = StratifiedShuffleSplit(1, test_size=n_valid, train_size=n_train, random_state=seed)
-        else:
-            n_repeats, n_splits = 2 if cv is None and n <= SMALL else 1, n_folds(cv, np.bincount(y))
-            splits = RepeatedStratifiedKFold(n_splits=n_splits, n_repeats=n_repeats, random_state=seed)
-        self.folds = list(splits.split(X, y))
+        self.folds = cv if isinstance(cv, list) else list(_splits(y, cv, random.randint(SEEDS)).split(X, y))
         self._valid = np.concatenate([valid for _, valid in self.folds])
 
     def rounds(self, max_rounds):
@@ -119,20 +112,28 @@ class Search:
             *_, best, place = self._grid(few, weights, widths, lams)
             widths, lams = neighbors(WIDTHS, widths[best]), neighbors(LAMS, lams[place])
         for number in range(max_rounds + 1):
-            paths, losses, temperatures, means, best, place = self._grid(self.folds, weights, widths, lams)
-            results = [
-                {"width": widths[i], "lam": lams[j], "mean_log_loss": float(means[i, j])}
-                for i, j in np.argwhere(np.isfinite(means))
-            ]
-            mean_weights = np.sqrt(np.mean(np.square(weights), axis=0))
-            chosen = widths[best], lams[place], temperatures[best, place], losses[best, place], means[best, place]
-            yield Round(mean_weights, *chosen, results)
+            best, paths = self.best(weights, widths, lams)
+            yield best
             if number < max_rounds:
-                slopes = [path[best].mean_squared_slopes(place) for path in paths]
+                slopes = [path.mean_squared_slopes(lams.index(best.lam)) for path in paths]
                 weights = [updated(*fold) for fold in zip(weights, slopes, strict=True)]
-                lams = neighbors(LAMS, lams[place])
+                lams = neighbors(LAMS, best.lam)
                 if len(self.y) > MEDIUM:
-                    widths = neighbors(WIDTHS, widths[best])
+                    widths = neighbors(WIDTHS, best.width)
+
+    def best(self, weights, widths, lams):
+        """Return the `Round` of the best width and penalty for feature weights of each fold, and its path in each fold.
+
+        The penalties `lams` decrease.
+        """
+        paths, losses, temperatures, means, i, j = self._grid(self.folds, weights, widths, lams)
+        results = [
+            {"width": widths[i], "lam": lams[j], "mean_log_loss": float(means[i, j])}
+            for i, j in np.argwhere(np.isfinite(means))
+        ]
+        mean_weights = np.sqrt(np.mean(np.square(weights), axis=0))
+        chosen = widths[i], lams[j], temperatures[i, j], losses[i, j], means[i, j]
+        return Round(mean_weights, *chosen, results), [path[i] for path in paths]
 
     def _grid(self, folds, weights, widths, lams):
         """Fit a model for each fold, kernel width and penalty, with the fold's feature weights.
@@ -158,9 +159,10 @@ class Search:
         return gain.mean() > (gain.std() / math.sqrt(len(self.y)) if len(self.y) <= MEDIUM else 0.0)
 
     def weighted(self, part, weights, width):
-        """Return rows with weighted features, and gamma = width / (n_features variance)."""
+        """Return rows with weighted features, and gamma = width x `unit`, by default 1 / (n_features variance)."""
         rows = with_scaled_columns(self.X[part], weights)
-        return rows, float(width * gamma_of("scale", rows, self.shares[part], self.center * weights))
+        unit = self.unit or gamma_of("scale", rows, self.shares[part], self.center * weights)
+        return rows, float(width * unit)
 
     def _matrix(self, n_rows, n_columns):
         """Return memory for a matrix, the same for each call in a thread.
@@ -191,6 +193,16 @@ class Search:
             if means[-1] > WORSE * min(means):
                 break
         return Path(decisions, rows, shares, gamma, coefs)
+
+
+def _splits(y, cv, seed):
+    n = len(y)
+    if cv is None and n > MEDIUM:
+        n_valid = min(n // 4, MOST_VALIDATION)
+        n_train = min(n - n_valid, MOST_TRAINING)
+        return StratifiedShuffleSplit(1, test_size=n_valid, train_size=n_train, random_state=seed)
+    n_repeats, n_splits = 2 if cv is None and n <= SMALL else 1, n_folds(cv, np.bincount(y))
+    return RepeatedStratifiedKFold(n_splits=n_splits, n_repeats=n_repeats, random_state=seed)
 
 
 def neighbors(grid, value):

@@ -1,0 +1,328 @@
+"""Kernel logistic regression in the leaves of partitions of the rows: `PartitionedKLR`."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import KW_ONLY, dataclass
+from numbers import Integral
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import log_expit, log_softmax, logsumexp
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from klr_bench.estimators.batch.approximation import move_support
+from klr_bench.estimators.batch.dual import DualCDKLR
+from klr_bench.estimators.batch.klr import CACHE_MB, KLR
+from klr_bench.estimators.batch.nystroem import NystroemKLR
+from klr_bench.estimators.batch.partition import POWER_STEPS, divided, hashed, shuffled
+from klr_bench.estimators.batch.selection import Search, rbf
+from klr_bench.estimators.core.checks import checked_decision, checked_fit
+from klr_bench.estimators.core.classifier import Classifier
+from klr_bench.estimators.core.cross_validation import class_sizes
+from klr_bench.estimators.core.expansion import COLUMNS, decide
+from klr_bench.estimators.core.multiclass import SEEDS
+from klr_bench.estimators.core.parameters import (
+    CLASS_WEIGHT,
+    COUNT,
+    JOBS,
+    SEED,
+    VERBOSE,
+    Interval,
+    estimator,
+    parameter,
+)
+from klr_bench.estimators.core.rows import slices, stacked, with_scaled_columns
+from klr_bench.estimators.core.threads import parallel_map
+
+SEARCH_ROWS = 8000
+"""Largest number of rows from which settings and feature weights are chosen."""
+OF_EACH_CLASS = 5
+"""Number of rows of each class among these, if it has as many."""
+TUNED_LEAVES = 3
+"""Number of leaves in which width and penalty are chosen."""
+WIDTHS, LAMS = (1.0, 2.0, 4.0, 8.0, 16.0), (3.0, 1.0, 0.3, 0.1)
+"""Values of gamma and lam that are tried in the leaves, as multiples of those of all rows."""
+VALIDATION_SHARE = 0.2
+TOL, MAX_EPOCHS = 1e-2, 100
+"""Relative duality gap at which the fit of a leaf ends, and its largest number of epochs."""
+SCALED_ROWS = 2**16
+"""Number of rows that are scaled at a time."""
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """Model of the rows of a leaf."""
+
+    classes: np.ndarray
+    """Indices of the classes with rows in the leaf."""
+    margin: float
+    """Decision value of the only class, log(1 + n) for n rows; that of a class without rows is -log(1 + n)."""
+    support: np.ndarray | sp.csr_matrix
+    coef: np.ndarray
+    gamma: float
+
+    def decision_function(self, X, n_classes):
+        """Return the values (n, 1) or (n, n_classes) of f at the rows of X (n, d).
+
+        Those of a row do not depend on the other rows: with more rows of equal length, BLAS computes products of the
+        same size.
+        """
+        k, n = len(self.classes), X.shape[0]
+        f = np.full((n, n_classes), -self.margin)
+        if k == 1:
+            f[:, self.classes] = self.margin
+        else:
+            padded = X[np.minimum(np.arange(n + -n % COLUMNS), n - 1)]
+            values = decide(rbf(self.support, self.gamma), self.support, self.coef, padded)[:n]
+            f[:, self.classes] = values if k > 2 else np.column_stack([-values, values])
+        return f if n_classes > 2 else f[:, 1:]
+
+
+@estimator
+class PartitionedKLR(Classifier):
+    r"""Kernel logistic regression on parts of the rows, in time proportional to their number.
+
+    .. math::
+
+        P(y \mid x) = \frac{1}{P} \sum_{p=1}^P P_{\ell_p(x)}(y \mid x), \quad
+        \min_{f_\ell} \; \frac{\lambda_\ell}{2} {\lVert f_\ell \rVert}^2
+        + \frac{1}{n_\ell} \sum_{i \in \ell} \log(1 + e^{-y_i f_\ell(x_i)})
+
+    A partition divides the rows at the median of their projections onto a direction, and each part again, until a part
+    has at most `leaf_size` rows; :math:`\ell_p(x)` is the leaf of the row x in partition p.  The model of a leaf is
+    that of `DualCDKLR`, fitted to its rows alone.  The probabilities of several partitions, with different directions,
+    are averaged, which makes the borders between leaves smooth.  A leaf with rows of one class predicts it with the
+    odds 1 + n, for n rows.
+
+    Features are scaled and weighted as by `KLR`, with its search for weights, width and penalty on at most 8,000 rows.
+    A narrower kernel is better if more rows are in the same space: therefore 1 to 16 times its gamma and 0.1 to 3 times
+    its penalty are tried in three leaves of the first partition, a fifth of whose rows is for validation.
+
+    Parameters
+    ----------
+    leaf_size : int, default=8000
+        Largest number of rows of a leaf, >= 1; only equal rows can be more.  Time is proportional to it, and memory to
+        its square.
+    n_partitions : int, default=2
+        Number of partitions P >= 1.  Time, memory and the time of predictions are proportional to it.
+    directions : {"random", "principal"}, default="random"
+        Directions that divide the weighted features: random ones, with more variance where the rows have more, or those
+        of the largest variance.  With "principal" all partitions but the first have random ones.
+    max_support : int or None, default=None
+        Largest number of support vectors of a leaf, >= 1; None is all its rows.  Fewer make predictions faster and less
+        accurate, and the fit slower.  They are moved as those of `KLR`, unless X is sparse.
+    max_rounds : int, default=4
+        Largest number of updates of the feature weights, >= 0; 0 keeps all standardized features equal.
+    cv : int or None, default=None
+        Number of folds, >= 2, of the search on at most 8,000 rows; None chooses them as `KLR` does.
+    class_weight : dict, "balanced" or None, default=None
+        Weights >= 0 of the classes, which multiply the weights of the rows.  "balanced" shifts the probabilities
+        towards the rarer class.
+    random_state : int, RandomState instance or None, default=None
+        Seed of all random draws.  The result does not depend on the order of the rows.
+    n_jobs : int or None, default=None
+        Number of threads; None uses as many as BLAS would, -1 one per core.  The result does not depend on it.
+    verbose : int or bool, default=False
+        Whether to print the progress of the fit.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes in sorted order.
+    partitions_ : list of n_partitions objects
+        The hyperplanes of each partition; a single partition if it has a single leaf.
+    leaves_ : list of lists
+        The models of the leaves of each partition.
+    limits_ : ndarray of shape (2, n_features)
+        Lowest and highest value of each feature; a value beyond is replaced by the limit.
+    mean_, scale_ : ndarray of shape (n_features,)
+        Mean and standard deviation of each feature within its limits, as of `KLR`.
+    feature_weights_ : ndarray of shape (n_features,)
+        Weight of each standardized feature, as of `KLR`.
+    temperature_ : float
+        T of the probabilities softmax(f / T) of more than two classes in a leaf; 1 for two classes.
+    best_params_ : dict
+        Chosen `gamma`, the `lam` of a leaf of average weight, and the number of `rounds`.
+    cv_results_ : dict of ndarrays
+        round, width, lam and mean_log_loss of each combination of the search, as of `KLR`, with the round -1 for those
+        tried in leaves, whose width is a multiple of the gamma of the search.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,), dtype object
+        Names of the features, if X is a data frame whose column names are all strings.
+
+    References
+    ----------
+    Zhang, Duchi, Wainwright, "Divide and conquer kernel ridge regression", JMLR 16, 2015.  Steinwart, Thomann,
+    "liquidSVM", arXiv 1702.06899, 2017: local models in cells.  Beaglehole, Holzmüller, Radhakrishnan, Belkin, "xRFM",
+    arXiv 2508.10053, 2025: trees with learned feature weights.
+
+    Examples
+    --------
+    >>> from klr_bench import PartitionedKLR
+    >>> from sklearn.datasets import make_moons
+    >>> X, y = make_moons(500, noise=0.1, random_state=0)
+    >>> model = PartitionedKLR(leaf_size=200, max_rounds=0, random_state=0).fit(X, y)
+    >>> model.score(X, y) > 0.95, [len(leaves) for leaves in model.leaves_]
+    (True, [4, 4])
+    """
+
+    leaf_size: int = parameter(COUNT, default=8000)
+    _: KW_ONLY
+    n_partitions: int = parameter(COUNT, default=2)
+    directions: str = parameter(StrOptions({"random", "principal"}), default="random")
+    max_support: int | None = parameter(COUNT, None, default=None)
+    max_rounds: int = parameter(Interval(Integral, 0, None, closed="left"), default=4)
+    cv: int | None = parameter(Interval(Integral, 2, None, closed="left"), None, default=None)
+    class_weight: dict | str | None = parameter(*CLASS_WEIGHT, default=None)
+    random_state: int | np.random.RandomState | None = parameter(*SEED, default=None)
+    n_jobs: int | None = parameter(*JOBS, default=None)
+    verbose: int | bool = parameter(*VERBOSE, default=False)
+
+    _loss = "logit"
+    _any_scale = True  # the features are standardized
+
+    @checked_fit
+    def fit(self, X, y, sample_weight=None):
+        """Choose the settings, divide the rows of X and fit a model to each leaf; return self.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+            Training rows; sparse ones are divided by the standard deviations, and stay sparse.
+        y : array of shape (n_samples,)
+            Classes of any type; of two classes, decision values above 0 mean the second in sorted order.
+        sample_weight : array of shape (n_samples,), default=None
+            Weights >= 0 of the rows, which also weight validation losses.
+
+        Raises
+        ------
+        ValueError
+            If parameters or data are refused, or a class has only one row.
+        """
+        X, y, weights = self._first_rows(X, y, sample_weight)
+        codes, random = np.searchsorted(self.classes_, y), check_random_state(self.random_state)
+        class_sizes(self, codes)
+        weights = np.ones(len(y)) if weights is None else weights / weights.mean()
+        hashes = hashed(X, codes)
+        order = shuffled(hashes, weights, random.randint(SEEDS))
+        lam = self._search(X, y, codes, weights, order, random)
+        rows = self._weighted(X)
+        steps = [POWER_STEPS if self.directions == "principal" and p == 0 else 0 for p in range(self.n_partitions)]
+        parts = [divided(rows, order, self.leaf_size, n_steps, random) for n_steps in steps]
+        if len(parts[0][1]) == 1:
+            del parts[1:]
+        self.partitions_ = [partition for partition, _ in parts]
+        lam *= min(SEARCH_ROWS, len(y)) * len(parts[0][1]) / len(y)  # the same penalty of a row
+        if len(parts[0][1]) > 1:
+            lam = self._tune(rows, y, codes, weights, parts[0][1], lam, random)
+        self.best_params_["lam"] = lam
+
+        def fitted(job):
+            n_leaves, part, seed = job
+            return self._leaf(rows, codes, weights, hashes, part, lam * len(y) / n_leaves, seed)
+
+        jobs = [(len(leaves), part, random.randint(SEEDS)) for _, leaves in parts for part in leaves]
+        models = iter(parallel_map(fitted, jobs))
+        self.leaves_ = [[next(models) for _ in leaves] for _, leaves in parts]
+        return self
+
+    def _search(self, X, y, codes, weights, order, random):
+        """Choose scaling, feature weights and width from the first rows of an order; return the penalty."""
+        klr = KLR(max_rounds=self.max_rounds, cv=self.cv, random_state=random.randint(SEEDS), verbose=self.verbose)
+        sample = order[:SEARCH_ROWS]
+        if len(sample) < len(order):
+            of_classes = [order[codes[order] == k][:OF_EACH_CLASS] for k in range(len(self.classes_))]
+            sample = np.array([*dict.fromkeys([*np.concatenate(of_classes).tolist(), *sample.tolist()])][:SEARCH_ROWS])
+        kept, search, *_ = klr._choose(X[sample], y[sample], weights[sample])
+        _, gamma = search.weighted(slice(None), kept.weights, kept.width)
+        self._scaling, self.temperature_ = klr._scaling, klr.temperature_
+        self.limits_, self.mean_, self.scale_ = klr.limits_, klr.mean_, klr.scale_
+        self.feature_weights_, self.cv_results_ = klr.feature_weights_, klr.cv_results_
+        self.best_params_ = klr.best_params_ | {"gamma": gamma}
+        return kept.lam
+
+    def _weighted(self, X):
+        """Return the scaled rows of X, times the weights of the features."""
+        weights = self.feature_weights_[self._scaling.columns]
+        parts = parallel_map(
+            lambda part: with_scaled_columns(self._scaling.transform(X[part], np.float32), weights),
+            slices(X.shape[0], SCALED_ROWS),
+        )
+        return stacked(parts) if len(parts) > 1 else parts[0]
+
+    def _tune(self, rows, y, codes, weights, leaves, lam, random):
+        """Choose gamma and temperature by validation in some leaves; return the penalty."""
+        mixed = [part[: self.leaf_size] for part in leaves if np.ptp(codes[part[: self.leaf_size]])]
+        if not mixed:
+            return lam
+        places = random.choice(len(mixed), min(TUNED_LEAVES, len(mixed)), replace=False)
+        folds = []
+        for part in (mixed[place] for place in places):
+            n_valid = math.ceil(VALIDATION_SHARE * len(part))
+            folds.append((part[n_valid:], part[:n_valid]))
+        gamma, lams = self.best_params_["gamma"], tuple(lam * factor for factor in LAMS)
+        search = Search(rows, codes, np.atleast_2d(self._signs(y)), weights, folds, random, unit=gamma)
+        best, _ = search.best([np.ones(rows.shape[1])] * len(folds), WIDTHS, lams)
+        if self.verbose:
+            print(  # noqa: T201
+                f"[PartitionedKLR] {len(leaves)} leaves: validation log loss {best.loss:.4f}, width {best.width:g}, "
+                f"lam {best.lam:g}",
+                flush=True,
+            )
+        for name, values in self.cv_results_.items():
+            tried = [result.get(name, -1) for result in best.results]
+            self.cv_results_[name] = np.concatenate([values, tried])
+        self.best_params_["gamma"], self.temperature_ = gamma * best.width, float(best.temperature)
+        return best.lam
+
+    def _leaf(self, rows, codes, weights, hashes, part, lam, seed):
+        """Fit the model of a leaf; `lam` is the penalty times the weight of the leaf."""
+        _, first, places = np.unique(hashes[part], return_index=True, return_inverse=True)
+        totals = np.bincount(places, weights[part])  # equal rows of the same class are one row
+        part, totals = part[np.sort(first)], totals[np.argsort(first)]
+        classes, margin, gamma = np.unique(codes[part]), math.log1p(totals.sum()), self.best_params_["gamma"]
+        if len(classes) == 1:
+            return Leaf(classes, margin, np.empty((0, rows.shape[1]), rows.dtype), np.empty(0), gamma)
+        X, y, lam = rows[part], codes[part], lam / totals.sum()
+        model = DualCDKLR(lam, gamma=gamma, tol=TOL, max_iter=MAX_EPOCHS, cache_size=CACHE_MB, random_state=seed)
+        model.fit(X, y, totals)
+        if self.max_support is not None and self.max_support < len(part):
+            f = model.decision_function(X)
+            model = NystroemKLR(lam, self.max_support, centers="kmeans++", tol=TOL, gamma=gamma, random_state=seed)
+            model.fit(X, y, totals)
+            if not sp.issparse(X):
+                move_support(model, f, X, totals, self.temperature_, np.random.RandomState(seed))
+        return Leaf(classes, margin, model.support_vectors_, model.dual_coef_, model.gamma)
+
+    @checked_decision
+    def decision_function(self, X):
+        """Evaluate the decision function at each row of X.
+
+        The result is float64 of shape (n_samples,), the logarithm of the odds, or of shape (n_samples, n_classes), the
+        logarithms of the probabilities, for more than two classes.
+        """
+        check_is_fitted(self, "leaves_")
+        rows, k = self._weighted(self._validate(X, dtype=self._dtypes())), len(self.classes_)
+        f = np.empty((len(self.partitions_), rows.shape[0], k if k > 2 else 1))
+        jobs = [(p, *leaf) for p, partition in enumerate(self.partitions_) for leaf in partition.leaves(rows)]
+
+        def fill(job):
+            p, leaf, part = job
+            f[p, part] = self.leaves_[p][leaf].decision_function(rows[part], k)
+
+        parallel_map(fill, jobs)
+        if k > 2:
+            return _mean(log_softmax(f / self.temperature_, axis=2))
+        return _mean(log_expit(f[..., 0])) - _mean(log_expit(-f[..., 0]))
+
+    def _scores(self, f):
+        return f
+
+
+def _mean(logs):
+    """Return the logarithm of the mean of exp(logs) over the first axis."""
+    return logsumexp(logs, axis=0) - math.log(len(logs))
