@@ -156,7 +156,9 @@ SPARSE_VARIANTS = [
     *(("PrototypeKLR", options) for options in ({"solver": "adam"}, {"lazy": True}, {"init": "kmeans"})),
     *((name, {"covariance": "diagonal"}) for name in FULL if name != "BatchConfidenceWeighted"),
 ]
-WIDE = [(name, {}) for name in EVERY if name not in (*FULL, "SecondOrderPerceptron", "KLR")] + SPARSE_VARIANTS
+WIDE = [
+    (name, {}) for name in EVERY if name not in (*FULL, "SecondOrderPerceptron", "KLR", "PartitionedKLR")
+] + SPARSE_VARIANTS
 IDS = ["-".join([name, *map(str, options.values())]) for name, options in WIDE]
 
 

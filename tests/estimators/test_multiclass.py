@@ -19,6 +19,7 @@ from klr_bench import (
     KernelPegasos,
     KernelPerceptron,
     L1Peer,
+    PartitionedKLR,
     PrimalCDKLR,
     PrototypeKLR,
     SparseBatchConfidenceWeighted,
@@ -49,7 +50,7 @@ def made(cls, **options):
     return small(cls(**SETTINGS.get(cls.__name__, {}) | options), budget=15, random_state=3, n_features_to_select=4)
 
 
-TOGETHER = (ApproximateKernelLR, KLR, KernelClassifierCV, PrototypeKLR)
+TOGETHER = (ApproximateKernelLR, KLR, KernelClassifierCV, PartitionedKLR, PrototypeKLR)
 """Classes that learn or choose something for all classes together."""
 
 LEARNERS = [

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 from numba import float32, float64, int64, types, void
+from sklearn.utils.sparsefuncs import min_max_axis
 
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.rows import slices
@@ -132,12 +133,14 @@ def _threshold(values):
 def hashed(X, codes):
     """Return a hash (n,), uint64, of each row of X (n, d), dense or CSR, and its class index.
 
-    It does not depend on the layout and the precision in which the values are stored.
+    It does not depend on the layout and the precision in which the values are stored, nor on constant features.
     """
     n, d = X.shape
-    factors = _mixed(np.arange(1, d + 2, dtype=np.uint64)) | np.uint64(1)
-    of_rows = [_hashes(X[part], factors[1:]) for part in slices(n, max(HASHED_VALUES // max(d, 1), 1))]
-    return np.concatenate(of_rows) + _mixed(codes.astype(np.uint64)) * factors[0]
+    lowest, highest = min_max_axis(X, axis=0) if sp.issparse(X) else (X.min(axis=0), X.max(axis=0))
+    varies = lowest < highest
+    factors = np.where(varies, _mixed(np.cumsum(varies).astype(np.uint64)) | np.uint64(1), np.uint64(0))
+    of_rows = [_hashes(X[part], factors) for part in slices(n, max(HASHED_VALUES // max(d, 1), 1))]
+    return np.concatenate(of_rows) + _mixed(codes.astype(np.uint64))
 
 
 def _hashes(X, factors):

@@ -41,13 +41,13 @@ SEARCH_ROWS = 8000
 """Largest number of rows from which settings and feature weights are chosen."""
 OF_EACH_CLASS = 5
 """Number of rows of each class among these, if it has as many."""
-TUNED_LEAVES = 3
-"""Number of leaves in which width and penalty are chosen."""
+TUNED_LEAVES, TUNED_ROWS = 3, 20_000
+"""Width and penalty are chosen in this number of leaves, or in more until they have this number of rows."""
 WIDTHS, LAMS = (1.0, 2.0, 4.0, 8.0, 16.0), (3.0, 1.0, 0.3, 0.1)
 """Values of gamma and lam that are tried in the leaves, as multiples of those of all rows."""
 VALIDATION_SHARE = 0.2
-TOL, MAX_EPOCHS = 1e-2, 100
-"""Relative duality gap at which the fit of a leaf ends, and its largest number of epochs."""
+TOL = 1e-2
+"""Relative duality gap at which the fit of a leaf ends."""
 SCALED_ROWS = 2**16
 """Number of rows that are scaled at a time."""
 
@@ -59,7 +59,7 @@ class Leaf:
     classes: np.ndarray
     """Indices of the classes with rows in the leaf."""
     margin: float
-    """Decision value of the only class, log(1 + n) for n rows; that of a class without rows is -log(1 + n)."""
+    """log(1 + n) for n rows.  A class without rows has minus this value, and the only one of several classes has 0."""
     support: np.ndarray | sp.csr_matrix
     coef: np.ndarray
     gamma: float
@@ -73,7 +73,7 @@ class Leaf:
         k, n = len(self.classes), X.shape[0]
         f = np.full((n, n_classes), -self.margin)
         if k == 1:
-            f[:, self.classes] = self.margin
+            f[:, self.classes] = self.margin if n_classes == 2 else 0.0
         else:
             padded = X[np.minimum(np.arange(n + -n % COLUMNS), n - 1)]
             values = decide(rbf(self.support, self.gamma), self.support, self.coef, padded)[:n]
@@ -94,12 +94,12 @@ class PartitionedKLR(Classifier):
     A partition divides the rows at the median of their projections onto a direction, and each part again, until a part
     has at most `leaf_size` rows; :math:`\ell_p(x)` is the leaf of the row x in partition p.  The model of a leaf is
     that of `DualCDKLR`, fitted to its rows alone.  The probabilities of several partitions, with different directions,
-    are averaged, which makes the borders between leaves smooth.  A leaf with rows of one class predicts it with the
-    odds 1 + n, for n rows.
+    are averaged, which makes the borders between leaves smooth.  A leaf with n rows of
+    one class gives each of the others the probability of this class divided by 1 + n.
 
     Features are scaled and weighted as by `KLR`, with its search for weights, width and penalty on at most 8,000 rows.
     A narrower kernel is better if more rows are in the same space: therefore 1 to 16 times its gamma and 0.1 to 3 times
-    its penalty are tried in three leaves of the first partition, a fifth of whose rows is for validation.
+    its penalty are tried in some leaves of the first partition, a fifth of whose rows is for validation.
 
     Parameters
     ----------
@@ -211,6 +211,7 @@ class PartitionedKLR(Classifier):
         order = shuffled(hashes, weights, random.randint(SEEDS))
         lam = self._search(X, y, codes, weights, order, random)
         rows = self._weighted(X)
+        tuning = np.random.RandomState(random.randint(SEEDS))
         steps = [POWER_STEPS if self.directions == "principal" and p == 0 else 0 for p in range(self.n_partitions)]
         parts = [divided(rows, order, self.leaf_size, n_steps, random) for n_steps in steps]
         if len(parts[0][1]) == 1:
@@ -218,7 +219,7 @@ class PartitionedKLR(Classifier):
         self.partitions_ = [partition for partition, _ in parts]
         lam *= min(SEARCH_ROWS, len(y)) * len(parts[0][1]) / len(y)  # the same penalty of a row
         if len(parts[0][1]) > 1:
-            lam = self._tune(rows, y, codes, weights, parts[0][1], lam, random)
+            lam = self._tune(rows, y, codes, weights, parts[0][1], lam, tuning)
         self.best_params_["lam"] = lam
 
         def fitted(job):
@@ -252,32 +253,35 @@ class PartitionedKLR(Classifier):
             lambda part: with_scaled_columns(self._scaling.transform(X[part], np.float32), weights),
             slices(X.shape[0], SCALED_ROWS),
         )
-        return stacked(parts) if len(parts) > 1 else parts[0]
+        rows = stacked(parts)
+        return rows if sp.issparse(rows) else np.ascontiguousarray(rows)
 
     def _tune(self, rows, y, codes, weights, leaves, lam, random):
         """Choose gamma and temperature by validation in some leaves; return the penalty."""
         mixed = [part[: self.leaf_size] for part in leaves if np.ptp(codes[part[: self.leaf_size]])]
         if not mixed:
             return lam
-        places = random.choice(len(mixed), min(TUNED_LEAVES, len(mixed)), replace=False)
-        folds = []
-        for part in (mixed[place] for place in places):
-            n_valid = math.ceil(VALIDATION_SHARE * len(part))
-            folds.append((part[n_valid:], part[:n_valid]))
-        gamma, lams = self.best_params_["gamma"], tuple(lam * factor for factor in LAMS)
-        search = Search(rows, codes, np.atleast_2d(self._signs(y)), weights, folds, random, unit=gamma)
-        best, _ = search.best([np.ones(rows.shape[1])] * len(folds), WIDTHS, lams)
+        n_tuned = max(TUNED_LEAVES, TUNED_ROWS // len(mixed[0]))
+        places = random.permutation(len(mixed))[:n_tuned]
+        parts = [np.split(mixed[place], [math.ceil(VALIDATION_SHARE * len(mixed[place]))]) for place in places]
+        folds, lams = [(train, valid) for valid, train in parts], [lam * factor for factor in LAMS]
+        signs, unit = np.atleast_2d(self._signs(y)), self.best_params_["gamma"]
+        search = Search(rows, codes, signs, weights, folds, random, unit=unit)
+        _, losses, temperatures, means, *best = search.grid(folds, [np.ones(rows.shape[1])] * len(folds), WIDTHS, lams)
+        i, j = _chosen(losses, weights[np.concatenate([valid for _, valid in folds])], *best)
         if self.verbose:
             print(  # noqa: T201
-                f"[PartitionedKLR] {len(leaves)} leaves: validation log loss {best.loss:.4f}, width {best.width:g}, "
-                f"lam {best.lam:g}",
+                f"[PartitionedKLR] {len(leaves)} leaves: validation log loss {means[i, j]:.4f}, width {WIDTHS[i]:g}, "
+                f"lam {lams[j]:g}",
                 flush=True,
             )
+        tried = np.argwhere(np.isfinite(means))
+        added = {"round": -1, "width": np.take(WIDTHS, tried[:, 0]), "lam": np.take(lams, tried[:, 1])}
+        added["mean_log_loss"] = means[tuple(tried.T)]
         for name, values in self.cv_results_.items():
-            tried = [result.get(name, -1) for result in best.results]
-            self.cv_results_[name] = np.concatenate([values, tried])
-        self.best_params_["gamma"], self.temperature_ = gamma * best.width, float(best.temperature)
-        return best.lam
+            self.cv_results_[name] = np.append(values, np.broadcast_to(added[name], len(tried)))
+        self.best_params_["gamma"], self.temperature_ = unit * WIDTHS[i], float(temperatures[i, j])
+        return lams[j]
 
     def _leaf(self, rows, codes, weights, hashes, part, lam, seed):
         """Fit the model of a leaf; `lam` is the penalty times the weight of the leaf."""
@@ -288,7 +292,7 @@ class PartitionedKLR(Classifier):
         if len(classes) == 1:
             return Leaf(classes, margin, np.empty((0, rows.shape[1]), rows.dtype), np.empty(0), gamma)
         X, y, lam = rows[part], codes[part], lam / totals.sum()
-        model = DualCDKLR(lam, gamma=gamma, tol=TOL, max_iter=MAX_EPOCHS, cache_size=CACHE_MB, random_state=seed)
+        model = DualCDKLR(lam, gamma=gamma, tol=TOL, cache_size=CACHE_MB, random_state=seed)
         model.fit(X, y, totals)
         if self.max_support is not None and self.max_support < len(part):
             f = model.decision_function(X)
@@ -321,6 +325,17 @@ class PartitionedKLR(Classifier):
 
     def _scores(self, f):
         return f
+
+
+def _chosen(losses, shares, i, j):
+    """Return the places of the smallest width that is nearly as good as the best, and of the best penalty for it.
+
+    Its loss in `losses` (n_widths, n_lams, n_valid) is at most one standard error above that at i, j.
+    """
+    excess = (losses - losses[i, j]) * shares / shares.mean()
+    means, limits = excess.mean(axis=2), excess.std(axis=2) / math.sqrt(len(shares))
+    i = np.argmax((means <= limits).any(axis=1))
+    return i, np.argmin(means[i])
 
 
 def _mean(logs):

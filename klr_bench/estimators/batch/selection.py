@@ -109,33 +109,25 @@ class Search:
         weights, widths, lams = [np.ones(self.X.shape[1]) for _ in self.folds], WIDTHS, LAMS
         if len(self.folds[0][0]) > 2 * COARSE:
             few = [(train[:COARSE], valid) for train, valid in self.folds]
-            *_, best, place = self._grid(few, weights, widths, lams)
+            *_, best, place = self.grid(few, weights, widths, lams)
             widths, lams = neighbors(WIDTHS, widths[best]), neighbors(LAMS, lams[place])
         for number in range(max_rounds + 1):
-            best, paths = self.best(weights, widths, lams)
-            yield best
+            paths, losses, temperatures, means, best, place = self.grid(self.folds, weights, widths, lams)
+            results = [
+                {"width": widths[i], "lam": lams[j], "mean_log_loss": float(means[i, j])}
+                for i, j in np.argwhere(np.isfinite(means))
+            ]
+            mean_weights = np.sqrt(np.mean(np.square(weights), axis=0))
+            chosen = widths[best], lams[place], temperatures[best, place], losses[best, place], means[best, place]
+            yield Round(mean_weights, *chosen, results)
             if number < max_rounds:
-                slopes = [path.mean_squared_slopes(lams.index(best.lam)) for path in paths]
+                slopes = [path[best].mean_squared_slopes(place) for path in paths]
                 weights = [updated(*fold) for fold in zip(weights, slopes, strict=True)]
-                lams = neighbors(LAMS, best.lam)
+                lams = neighbors(LAMS, lams[place])
                 if len(self.y) > MEDIUM:
-                    widths = neighbors(WIDTHS, best.width)
+                    widths = neighbors(WIDTHS, widths[best])
 
-    def best(self, weights, widths, lams):
-        """Return the `Round` of the best width and penalty for feature weights of each fold, and its path in each fold.
-
-        The penalties `lams` decrease.
-        """
-        paths, losses, temperatures, means, i, j = self._grid(self.folds, weights, widths, lams)
-        results = [
-            {"width": widths[i], "lam": lams[j], "mean_log_loss": float(means[i, j])}
-            for i, j in np.argwhere(np.isfinite(means))
-        ]
-        mean_weights = np.sqrt(np.mean(np.square(weights), axis=0))
-        chosen = widths[i], lams[j], temperatures[i, j], losses[i, j], means[i, j]
-        return Round(mean_weights, *chosen, results), [path[i] for path in paths]
-
-    def _grid(self, folds, weights, widths, lams):
+    def grid(self, folds, weights, widths, lams):
         """Fit a model for each fold, kernel width and penalty, with the fold's feature weights.
 
         Return the paths of each fold; the losses of all validation rows, the temperature and the mean loss for each
@@ -159,7 +151,7 @@ class Search:
         return gain.mean() > (gain.std() / math.sqrt(len(self.y)) if len(self.y) <= MEDIUM else 0.0)
 
     def weighted(self, part, weights, width):
-        """Return rows with weighted features, and gamma = width x `unit`, by default 1 / (n_features variance)."""
+        """Return rows with weighted features, and gamma = width x `unit`, by default width / (n_features variance)."""
         rows = with_scaled_columns(self.X[part], weights)
         unit = self.unit or gamma_of("scale", rows, self.shares[part], self.center * weights)
         return rows, float(width * unit)
