@@ -232,7 +232,7 @@ class PartitionedKLR(Classifier):
         return self
 
     def _search(self, X, y, codes, weights, order, random):
-        """Choose scaling, feature weights and width from the first rows of an order; return the penalty."""
+        """Choose scaling, feature weights and width from the first rows; return the penalty."""
         klr = KLR(max_rounds=self.max_rounds, cv=self.cv, random_state=random.randint(SEEDS), verbose=self.verbose)
         sample = order[:SEARCH_ROWS]
         if len(sample) < len(order):
@@ -328,7 +328,7 @@ class PartitionedKLR(Classifier):
 
 
 def _chosen(losses, shares, i, j):
-    """Return the places of the smallest width that is nearly as good as the best, and of the best penalty for it.
+    """Return the places of the smallest nearly best width and of the best penalty for it.
 
     Its loss in `losses` (n_widths, n_lams, n_valid) is at most one standard error above that at i, j.
     """
