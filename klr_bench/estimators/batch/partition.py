@@ -41,7 +41,10 @@ def _project(X, rows, direction, values):
 
 
 def projections(X, rows, direction):
-    """Return X[rows] @ direction in float64; that of a row does not depend on the other rows, unlike with BLAS."""
+    """Return X[rows] @ direction in float64.
+
+    The product of a row does not depend on the other rows, unlike with BLAS.
+    """
     if sp.issparse(X):
         return X[rows] @ direction
     values = np.empty(len(rows))
@@ -63,7 +66,7 @@ class Partition:
     """Indices of the two children of each node, (n_nodes, 2); -1 - k is leaf k."""
 
     def leaves(self, X):
-        """Return pairs of the number of a leaf and the indices of the rows of X (n, d) in it, if there are any."""
+        """Return the number of each leaf with rows of X (n, d), and their indices, as pairs."""
         found, waiting = [], [(0 if len(self.children) else -1, np.arange(X.shape[0]))]
         while waiting:
             node, rows = waiting.pop()
@@ -117,9 +120,9 @@ def _direction(B, n_steps, random):
 
 
 def _threshold(values):
-    """Return the number between two distinct values that divides them most evenly, or None if all are equal.
+    """Return the number that divides values most evenly, or None if all are equal.
 
-    Of two that do, it is the lower one.
+    It lies between two distinct values; of two such numbers it is the lower one.
     """
     distinct, counts = np.unique(values, return_counts=True)
     if len(distinct) == 1:
@@ -156,14 +159,17 @@ def _bits(values):
 
 
 def _mixed(z):
-    """Return a hash of each 64-bit integer, 0 for 0: the function of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014)."""
+    """Return a hash of each 64-bit integer; that of 0 is 0.
+
+    It is the function of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
+    """
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))
 
 
 def shuffled(hashes, weights, seed):
-    """Return a random order of rows that depends only on their hashes, their weights (n,) and the seed.
+    """Return a random order of rows that depends only on hashes, weights (n,) and seed.
 
     Rows with equal hashes and weights are numbered, so that they do not stay next to each other.
     """
