@@ -10,6 +10,7 @@ from paper_words import counted, experiment_link, first_upper, html, html_table
 
 from klr_bench.report.load import was_run
 from klr_bench.report.page.html import VERDICTS
+from klr_bench.report.paper_remarks import selections
 from klr_bench.report.papers.claims import BY_OUTCOME, ClaimComparison, JudgedClaim
 from klr_bench.report.papers.model import BENCHMARK
 from klr_bench.report.papers.reproduction import Reproduction
@@ -29,13 +30,17 @@ def claims_section(reproduction: Reproduction, results_dir: Path) -> str:
         "settings, if too many do not hold, and is undecided otherwise. If a margin is stated, it is part of the claim."
     )
     claims = "\n".join(f"<li>{_claim(claim, results_dir)}</li>" for claim in reproduction.claims)
-    return f"## Claims\n\n{text}\n\n{html(f'<ol class={chr(34)}claims{chr(34)}>{claims}</ol>')}"
+    cited = dict.fromkeys(name for claim in reproduction.claims for name in claim.claim.experiments)
+    notes = "".join(f"<p>{escape(sentence)}</p>" for sentence in selections(reproduction, cited))
+    return f"## Claims\n\n{text}\n\n{html(f'<ol class={chr(34)}claims{chr(34)}>{claims}</ol>{notes}')}"
 
 
 def _claim(judged: JudgedClaim, results_dir: Path) -> str:
     claim = judged.claim
     verdict = f'<strong class="{VERDICTS[judged.verdict]}">{escape(first_upper(judged.verdict))}</strong>'
     parts = [f"<p>{escape(claim.says)} <small>({escape(claim.where)})</small><br>{verdict}. {_reason(judged)}</p>"]
+    if claim.note:
+        parts.append(f"<p>{escape(claim.note)}</p>")
     if judged.comparisons:
         for holds, name in ((False, "Contradicting"), (None, "Undecided")):
             found = [one for one in judged.comparisons if one.holds is holds]

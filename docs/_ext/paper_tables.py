@@ -6,9 +6,10 @@ from html import escape
 
 from paper_words import experiment_link, html, html_table, plain
 
-from klr_bench.report import paper_pages as pages
+from klr_bench.report import paper_remarks as remarks
 from klr_bench.report.labels import NONE
-from klr_bench.report.paper_tables import blocks_of, measured_cell, published_text
+from klr_bench.report.paper_tables import blocks_of, measured_cell
+from klr_bench.report.paper_texts import published_text
 from klr_bench.report.papers.match import Match
 from klr_bench.report.papers.reproduction import Reproduction
 from klr_bench.report.papers.verdicts import marks_of
@@ -18,7 +19,7 @@ from klr_bench.report.render.document import SEPARATOR
 def table_section(reproduction: Reproduction, number: str) -> str:
     """Return a table with its title and notes."""
     judged, table = reproduction.matches_by_table[number], reproduction.paper.tables[number]
-    causes = pages.causes_of(reproduction, number)
+    causes = remarks.causes_of(reproduction, number)
     marks = marks_of([cause for cause, _ in causes])
     parts = [f"### {plain(f'Table {number}: {table.title}')}"]
     tables = []
@@ -34,8 +35,10 @@ def table_section(reproduction: Reproduction, number: str) -> str:
     notes = []
     for place, (cause, numbers) in enumerate(causes, 1):
         shown = ", ".join(experiment_link(name, run=True) for name in cause.shown_by)
-        notes.append(f"- \\[{place}\\] {plain(cause.because)} Shown by {shown}. {plain(pages.pairs(numbers))}")
-    notes += [f"- {plain(sentence)}" for sentence in pages.remarks(reproduction, number) if sentence != pages.TIMES]
+        evidence = plain(f"{remarks.evidence_of(numbers)} {remarks.pairs(numbers)}")
+        notes.append(f"- \\[{place}\\] {plain(cause.because)} Shown by {shown}. {evidence}")
+    sentences = remarks.remarks(reproduction, number)
+    notes += [f"- {plain(sentence)}" for sentence in sentences if sentence != remarks.TIMES]
     if notes:
         parts.append(":::{container} notes\n" + "\n".join(notes) + "\n:::")
     return "\n\n".join(parts)

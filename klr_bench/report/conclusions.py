@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from klr_bench.report.labels import MOST_NAMED, join_names, line_label, number, pluralize, title_of
-from klr_bench.report.paper_pages import pairs
+from klr_bench.report.paper_remarks import pairs
 from klr_bench.report.papers.claims import CLAIM_VERDICTS, JudgedClaim
 from klr_bench.report.papers.match import Match
 from klr_bench.report.papers.scoreboard import AGREE, COMPARED, POWER, apart, counts, not_compared_sentence, results

@@ -8,34 +8,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from klr_bench.errors import fail, nearest
-from klr_bench.metrics.labels import METRICS
 from klr_bench.report import render
 from klr_bench.report.figures import DrawnFigures, Inputs, draw_all
-from klr_bench.report.labels import NONE, pluralize, title_of
+from klr_bench.report.labels import NONE
 from klr_bench.report.paper_picture import paper_picture
-from klr_bench.report.paper_tables import (
-    calibration_sentences,
-    measured_text,
-    position_text,
-    published_layout,
-    published_text,
-)
+from klr_bench.report.paper_remarks import causes_of, evidence_of, pairs, remarks, selections
+from klr_bench.report.paper_tables import published_layout
 from klr_bench.report.papers.claims import CLAIM_VERDICTS
-from klr_bench.report.papers.evidence import orders
 from klr_bench.report.papers.match import Match
-from klr_bench.report.papers.model import Cause
 from klr_bench.report.papers.reading import ALL, find_papers
 from klr_bench.report.papers.reproduction import Reproduction, provenance
 from klr_bench.report.papers.scoreboard import (
     APART,
+    AS_STATED,
     HEADLINE,
     MEANINGS,
     NUMBERS,
+    PROTOCOL,
     apart,
     counts,
     mark_sentences,
 )
-from klr_bench.report.papers.verdicts import Kind, NotCompared, Verdict
 from klr_bench.report.render import Document, Grid
 from klr_bench.report.table import build
 from klr_bench.report.writing import check_formats, csv_text, write_changed
@@ -48,7 +41,6 @@ CSV_COLUMNS = (
     *("experiment", "our_dataset", "n", "mean", "std", "published_mean", "published_std", "difference"),
     *("verdict", "not_compared", "reason", "shown_by", "calibrated", "kind", "power", "spread"),
 )
-TIMES = "Times were measured on other machines and are not compared."
 
 
 def report_papers(
@@ -124,106 +116,12 @@ def table_page(reproduction: Reproduction, number: str) -> Document:
     caption = ["Measured values, rounded like the published ones, are above the published values."]
     caption += mark_sentences(judged)
     for place, (cause, matches) in enumerate(causes, 1):
-        caption.append(f"[{place}] {cause.because} Shown by {', '.join(cause.shown_by)}. {pairs(matches)}")
-    caption += calibration_sentences(judged)
+        shown_by = ", ".join(cause.shown_by)
+        caption.append(f"[{place}] {cause.because} Shown by {shown_by}. {evidence_of(matches)} {pairs(matches)}")
     caption += remarks(reproduction, number)
     grids = published_layout(judged, table.layout, [cause for cause, _ in causes])
     title = f"{reproduction.paper.reference}, table {number}: {table.title}"
     return Document(title, grids, caption, cites=[reproduction.name])
-
-
-def causes_of(reproduction: Reproduction, number: str) -> list[tuple[Cause, list[Match]]]:
-    """Return the causes of differences in a table, each with the numbers that it explains."""
-    explained = [match for match in reproduction.matches_by_table[number] if match.verdict is Verdict.EXPLAINED]
-    causes = [
-        (cause, [match for match in explained if match.reason == cause.because]) for cause in reproduction.paper.causes
-    ]
-    return [(cause, matches) for cause, matches in causes if matches]
-
-
-def remarks(reproduction: Reproduction, number: str) -> list[str]:
-    """Return sentences on unexplained differences and numbers that are not compared."""
-    matches = reproduction.matches_by_table[number]
-    unexplained = [match for match in matches if match.verdict is Verdict.UNEXPLAINED]
-    sentences = [*power_sentences(matches), *spread_sentences(matches), *order_sentences(matches)]
-    times, other_data, unavailable, not_run = (
-        [match for match in matches if match.not_compared is reason]
-        for reason in NotCompared
-        if reason not in (NotCompared.OTHER_METHOD, NotCompared.CHANGED)
-    )
-    sentences += [f"Differs, unexplained: {pairs(unexplained)}"] if unexplained else []
-    for tried in reproduction.paper.tried:
-        if same := [match for match in unexplained if match.reason == tried.because]:
-            what = "; ".join(map(position_text, same))
-            sentences.append(f"Tried, for {what}: {tried.because} See {', '.join(tried.shown_by)}.")
-    places = dict.fromkeys((match.dataset_label, match.printed.dataset, match.reason) for match in other_data)
-    for ours, published, command in places:
-        sentences.append(
-            f"{published}: measured on other data ({ours}), so the values are not compared."
-            + (f" On the data of the paper: {command}" if command else "")
-        )
-    if times:
-        sentences.append(TIMES)
-    if unlike := [match for match in times if match.entry and not match.entry.alike]:
-        sentences.append(f"Measured on a busy machine, or not on the main machine of the experiment: {_named(unlike)}.")
-    for what, group in (("Unavailable", unavailable), ("Not run", not_run)):
-        for reason in dict.fromkeys(match.reason for match in group):
-            named = _named([match for match in group if match.reason == reason])
-            sentences.append(f"{what}: {named}. {reason}".rstrip())
-    return sentences
-
-
-def power_sentences(matches: Sequence[Match]) -> list[str]:
-    """Return with how many other methods the numbers of each metric would also agree."""
-    others: dict[str, list[Match]] = {}
-    for match in matches:
-        if match.others and match.others.compared and match.kind in (Kind.RESULT, Kind.IDENTITY):
-            others.setdefault(match.printed.metric, []).append(match)
-    return [
-        f"Power, {title_of(METRICS[metric])}: the published numbers would also agree with "
-        f"{sum(match.others.agreeing for match in group if match.others):,} of "
-        f"{sum(match.others.compared for match in group if match.others):,} results of other methods with the same "
-        "data set and settings."
-        for metric, group in others.items()
-        if any(match.kind is Kind.RESULT for match in group)
-    ]
-
-
-def spread_sentences(matches: Sequence[Match]) -> list[str]:
-    """Return how many published standard deviations are compatible with ours, and which are not."""
-    sentences = []
-    for inferred, which in ((False, "Standard deviations"), (True, "Inferred standard deviations")):
-        tested = [
-            match for match in matches if match.spread_agrees is not None and match.has_inferred_spread is inferred
-        ]
-        if tested:
-            differing = [match for match in tested if not match.spread_agrees]
-            count = f"{len(tested) - len(differing)} of {len(tested)} are compatible with ours (F test, 5 % level)"
-            sentences.append(f"{which}: {count}{f'; the others: {pairs(differing)}' if differing else '.'}")
-    return sentences
-
-
-def order_sentences(matches: Sequence[Match]) -> list[str]:
-    """Return how many pairs of methods are in the published order, per metric and data set."""
-    return [
-        f"Order, {title_of(METRICS[group.metric])}, {group.dataset}"
-        f"{f' (measured data: {group.measured_on})' if group.why is NotCompared.OTHER_DATA else ''}: "
-        f"{order.sentence()} are as published."
-        for group, order in orders(matches).items()
-    ]
-
-
-def pairs(matches: Sequence[Match]) -> str:
-    """Return a list of measured and published numbers as text."""
-    texts = (
-        f"{position_text(match)}: {measured_text(match)} against {published_text(match.printed)}" for match in matches
-    )
-    return "; ".join(texts) + "."
-
-
-def _named(matches: Sequence[Match]) -> str:
-    names = dict.fromkeys(", ".join(dict.fromkeys([match.printed.dataset, match.printed.label])) for match in matches)
-    return f"{pluralize(len(matches), 'number')} ({'; '.join(names)})"
 
 
 def scoreboard_page(reproduction: Reproduction) -> Document:
@@ -241,6 +139,8 @@ def claims_page(reproduction: Reproduction) -> Document:
         for number, claim in enumerate(reproduction.claims, 1)
     ]
     caption = [f"{number}. {claim.sentence()}" for number, claim in enumerate(reproduction.claims, 1)]
+    cited = dict.fromkeys(name for claim in reproduction.claims for name in claim.claim.experiments)
+    caption += selections(reproduction, cited)
     grid = Grid(["claim", "where", "verdict", "comparisons that hold"], rows)
     return Document(f"{reproduction.paper.reference}: claims", [grid], caption)
 
@@ -266,7 +166,8 @@ def scoreboards(title: str, lines: Mapping[str, Sequence[Match]]) -> tuple[Grid,
         name: {column: f"{count:,}" if count else "" for column, count in counts(judged).items()}
         for name, judged in groups.items()
     }
-    headline = _board(title, [NUMBERS, *HEADLINE], rows)
+    columns = [column for column in (NUMBERS, *HEADLINE) if column != AS_STATED or rows["all"][PROTOCOL]]
+    headline = _board(title, columns, rows)
     return headline, _board("counted apart", APART, {name: apart(judged) for name, judged in groups.items()})
 
 
@@ -317,7 +218,8 @@ def number_rows(papers: Iterable[Reproduction], table: str | None = None) -> Ite
                 row += [line.value, line.spread, match.difference if match.not_compared is None else None]
                 why = match.not_compared.value if match.not_compared else None
                 setting = match.calibration.setting if match.calibration else ""
-                row += [match.verdict.value, why, match.reason, " ".join(match.shown_by), setting]
+                shown_by = match.cause.cause.shown_by if match.cause and match.cause.is_shown else ()
+                row += [match.verdict.value, why, match.reason, " ".join(shown_by), setting]
                 power = "" if not match.agrees or match.others is None else "no" if match.is_weak else "yes"
                 spread = {None: "", True: "compatible", False: "differs"}[match.spread_agrees]
                 yield [*row, match.kind.value, power, spread], match

@@ -16,8 +16,9 @@ from klr_bench.report.manifest import Manifest
 from klr_bench.report.measured import Groups, Machine, Measured, Method, measure
 from klr_bench.report.papers.match import Match, Source, matches_by_method, published_tables
 from klr_bench.report.papers.model import Cause, Printed
-from klr_bench.report.papers.reproduction import compared_rows
-from klr_bench.report.papers.verdicts import Verdict
+from klr_bench.report.papers.reading import calibrated_figures
+from klr_bench.report.papers.reproduction import compared_rows, selection_sentence
+from klr_bench.report.papers.verdicts import CALIBRATED_MARK, Verdict
 from klr_bench.report.significance import Marks, marks
 from klr_bench.results.variants import variant_text
 
@@ -73,6 +74,8 @@ class Table:
     """Display name of the baseline method for each metric that needs one, such as "FISTA; two_stage=False"."""
     measured_on: Machine
     """The machine of most fits; no ratio is shown for times from other machines."""
+    selection: Sequence[str]
+    """Sentences on how parameters were selected, and on settings that were chosen to lead to a published figure."""
     best: Sequence[Code]
     """For the user's own file, a command and Python code that fit the best method to all rows."""
 
@@ -155,6 +158,7 @@ def build(measured: Measured, sources: Sequence[Source] = (), *, only_published:
         ],
         measured_on=measured.machine,
         baselines=baselines,
+        selection=[*filter(None, [selection_sentence(manifest)]), *_calibrated(manifest.experiment_file)],
         best=best_model(manifest, measured.datasets),
     )
     compared = {source.name: compared_rows(source, measured.name) for source in sources}
@@ -181,6 +185,10 @@ def build(measured: Measured, sources: Sequence[Source] = (), *, only_published:
         )
         table.blocks.append(block)
     return table
+
+
+def _calibrated(experiment: str) -> list[str]:
+    return [f"{CALIBRATED_MARK} {sentence}" for sentence in calibrated_figures(experiment, folders())]
 
 
 def _metrics(lines: list[Line], manifest: Manifest, *, compared: bool, only_published: bool) -> list[Metric]:

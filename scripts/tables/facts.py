@@ -13,11 +13,13 @@ from scipy.stats import wilcoxon
 from klr_bench.report.load import load_results
 from klr_bench.report.papers.scoreboard import (
     AGREE,
+    AS_STATED,
     CALIBRATED,
     COMPARED,
     NUMBERS,
     ORDERS,
     POWER,
+    PROTOCOL,
     SPREADS,
     apart,
     counts,
@@ -56,11 +58,12 @@ def published(reference: Path) -> str:
     return (
         f"Of {n[NUMBERS]:,} printed numbers, {n[COMPARED]:,} are results that can be compared, and {agree} agree; "
         f"{n[POWER]:,} agree with power, so that most other methods of the table would not agree with the number. "
-        f"{n[Verdict.EXPLAINED.value]:,} differ for a demonstrated cause, {n[Verdict.UNEXPLAINED.value]:,} for no "
-        f"known one. {n[CALIBRATED]:,} of the compared results depend on a setting that the paper leaves open, and "
-        f"that was chosen to match them. Counted apart, {beside} agree; {others[SPREADS] or 0} printed standard "
-        f"deviations are compatible with ours, and {times} pairs of methods have their "
-        "training times in the published order."
+        f"{n[Verdict.EXPLAINED.value]:,} differ with a cause that passes all its comparisons, "
+        f"{n[Verdict.UNEXPLAINED.value]:,} without one. {n[CALIBRATED]:,} of the compared results depend on a setting "
+        f"that was chosen to match them; if the paper's own protocol takes its place where it was run, for "
+        f"{n[PROTOCOL]:,}, {n[AS_STATED]:,} of the {n[COMPARED]:,} agree. Counted apart, {beside} agree; "
+        f"{others[SPREADS] or 0} printed standard deviations are compatible with ours, and {times} pairs of methods "
+        "have their training times in the published order."
     )
 
 

@@ -12,7 +12,7 @@ from klr_bench.report.paper_pages import numbers_and_claims
 from klr_bench.report.papers.claims import FAILS, HOLDS, NOT_JUDGED, UNDECIDED
 from klr_bench.report.papers.reading import paper_files
 from klr_bench.report.papers.reproduction import Reproduction
-from klr_bench.report.papers.scoreboard import CALIBRATED, HEADLINE, apart, counts
+from klr_bench.report.papers.scoreboard import AS_STATED, CALIBRATED, HEADLINE, PROTOCOL, apart, counts
 from klr_bench.report.papers.verdicts import Verdict
 
 
@@ -23,7 +23,7 @@ def scoreboard(results_dir: Path) -> dict[str, str]:
 
 def first_page(results_dir: Path) -> dict[str, str]:
     """Return the scoreboard of the first page, restricted to compared results, with links."""
-    columns = [column for column in HEADLINE if column != CALIBRATED]
+    columns = [column for column in HEADLINE if column not in (CALIBRATED, PROTOCOL, AS_STATED)]
     return {"scoreboard": _scoreboard(results_dir, "[{reference}](papers/generated/{name}.md)", columns)}
 
 

@@ -28,6 +28,7 @@ from tests.report.folders import record, write
 Place = tuple[str | int, ...]
 
 CONFIG: dict[str, Any] = {
+    "name": "mine",
     "experiment": "mine",
     "title": "Mine",
     "repeats": 1,
@@ -47,8 +48,11 @@ MANIFEST: dict[str, Any] = {
     "labels": {"algorithms": {"nc": "NC"}, "datasets": {"moons": "Moons"}},
     "own_metrics": {"n_trees": Metric("n_trees", "Trees", "count", "lower", "").description()},
 }
-CAUSE = {"numbers": {"params": {"R": [1.0]}}, "because": "We do it in another way.", "shown_by": ["mine"]}
 NC = {"algorithms": ["nc"]}
+CAUSE = {
+    **{"numbers": {"params": {"R": [1.0]}}, "because": "We do it in another way.", "shown_by": ["mine"]},
+    "statements": [{"metric": "accuracy", "of": NC, "relation": "above", "value": 0.5}],
+}
 PAPER: dict[str, Any] = {
     **{"title": "A paper", "authors": "Somebody", "venue": "Somewhere", "year": 2020, "reference": "Somebody (2020)"},
     "tables": {
@@ -173,6 +177,7 @@ WRONG: dict[str, list[tuple[Place, list[Any]]]] = {
         (("stand_ins",), [{"monos": "digits"}, {"moons": "digit"}, {"moons": "../x"}, []]),
         (("causes",), [5, [5], [{"numbers": {}}], [CAUSE | {"because": "no sentence"}]]),
         (("causes", 0, "shown_by"), [[], ["mien"], "mine"]),
+        (("causes", 0, "statements"), [[], [5], [{"metric": "accuracy", "of": NC, "relation": "above"}]]),
         (("causes", 0, "numbers"), [5, {"tables": ["1"]}, {"dataset": []}]),
         (("claims",), [5, [{}], [PAPER["claims"][0] | {"share": 0}]]),
         *((("claims", 0, "statements", 0, key), [value]) for key, value in STATEMENT.items()),

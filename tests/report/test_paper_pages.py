@@ -86,7 +86,7 @@ def test_claims_are_those_of_the_report(pages: Path) -> None:
     assert found == [(one.verdict[0].upper() + one.verdict[1:], one.count()) for one in judged]
     assert any(verdict.startswith("Does not hold") for verdict, _ in found)
     assert any(verdict == "Undecided" for verdict, _ in found)
-    assert {"below", "at most, within 1 points", "undecided"} <= {*cells(page)}
+    assert {"below", "at most, within 1 point", "undecided"} <= {*cells(page)}
 
 
 def test_all_experiments_are_listed(pages: Path) -> None:

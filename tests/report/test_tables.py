@@ -68,13 +68,14 @@ def test_a_method_joins_the_comparison_once_it_is_measured(tmp_path: Path) -> No
 def test_the_first_sentences_can_say_the_opposite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     module = sys.modules["facts"]
     counted = {"numbers": 10, "results compared": 8, "agree": 1, "agree with power": 0, "differs, explained": 2}
-    counted |= {"differs, unexplained": 5, "calibrated": 0}
+    counted |= {"differs, unexplained": 5, "calibrated": 4, "paper's protocol run": 3, "agree with it": 0}
     monkeypatch.setattr(module, "counts", lambda matches: counted)
     monkeypatch.setattr(module, "reproductions", lambda reference: [])
     monkeypatch.setattr(module, "apart", lambda matches: {"facts": "0 of 2", "spreads": "1 of 3", "order of times": ""})
     sentence = module.published(tmp_path)
     assert "8 are results that can be compared, and 1 of these (12\N{NO-BREAK SPACE}%) agree; 0 agree with" in sentence
-    assert "2 differ for a demonstrated cause, 5 for no known one" in sentence
+    assert "2 differ with a cause that passes all its comparisons, 5 without one" in sentence
+    assert "takes its place where it was run, for 3, 0 of the 8 agree" in sentence
     assert "0 of 2 facts agree; 1 of 3 printed standard deviations are compatible with ours, and 0 pairs" in sentence
     (tmp_path / "benchmark").mkdir()
     data = pd.read_csv(BENCHMARK / "peers.csv")

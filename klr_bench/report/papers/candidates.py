@@ -12,7 +12,7 @@ from klr_bench.instantiate import Parameters
 from klr_bench.metrics.metric import Metric
 from klr_bench.report.labels import line_label
 from klr_bench.report.measured import Conditions, Entry, Machine, Method
-from klr_bench.report.papers.model import PUBLISHED, Claim, Columns, Paper, Printed, Statement
+from klr_bench.report.papers.model import DIFFERENCE, PUBLISHED, Claim, Columns, Paper, Printed, Statement
 from klr_bench.results.variants import Variant, to_number
 
 
@@ -116,7 +116,8 @@ def select(chosen: Columns, candidates: Candidates) -> list[Method]:
         method
         for experiments, method in candidates
         if method.algorithm in chosen.algorithms
-        and (chosen.experiments is None or not {*chosen.experiments}.isdisjoint(experiments))
+        and not {*(chosen.experiments or experiments)}.isdisjoint(experiments)
+        and (chosen.experiments is not None or not {PUBLISHED, DIFFERENCE}.issuperset(experiments))
         and all(
             method.params.get(name) in values or (PUBLISHED in experiments and name not in method.params)
             for name, values in chosen.params.items()

@@ -8,7 +8,7 @@ from math import inf
 from typing import NamedTuple, Protocol
 
 from klr_bench.metrics.metric import Metric
-from klr_bench.report.labels import UNITS, line_label, number
+from klr_bench.report.labels import UNITS, line_label, number, pluralize
 from klr_bench.report.measured import TIMES, Entry, MeasuredDataset, Method
 from klr_bench.report.papers.candidates import Candidate, Candidates, Groups, right_hand_methods, select
 from klr_bench.report.papers.model import Claim, Statement
@@ -48,6 +48,12 @@ class ClaimComparison:
     """The display name of the compared metric."""
     relation: str
     """The relation that the claim requires, such as "at most, within 0.5 points"."""
+
+    def text(self) -> str:
+        """Return the comparison with its relation, such as "Data, Accuracy: A 80 % is above B 70 %"."""
+        relation, comma, within = self.relation.partition(",")
+        verb = "is" if self.holds else "must be"
+        return f"{self.dataset}, {self.metric}: {self.left} {verb} {relation} {self.right}{comma}{within}"
 
 
 @dataclass(frozen=True)
@@ -117,7 +123,7 @@ def _evidence(comparisons: Sequence[ClaimComparison]) -> str:
     listed = "; ".join(f"{one.dataset}: {one.left} against {one.right}" for one in decisive[:MOST_LISTED])
     more = f"; and {len(decisive) - MOST_LISTED} more" if len(decisive) > MOST_LISTED else ""
     undecided = len(_with(None, comparisons))
-    counts = f"{len(_with(True, comparisons))} of {len(comparisons)} comparisons"
+    counts = f"{len(_with(True, comparisons))} of {pluralize(len(comparisons), 'comparison')}"
     return f"{counts}{f' ({undecided} undecided)' if undecided else ''}. {word}: {listed}{more}."
 
 
@@ -216,8 +222,9 @@ def _comparison(statement: Statement, label: str, pair: Pair, metrics: Mapping[s
         low, high = -inf if right is not None and right.timed_out else low, inf if left.timed_out else high
     relation = str(statement.relation)
     if statement.within:
-        points = " points" if metric.unit == "percent" else _unit(metric)
-        relation += f", within {statement.within * UNITS[metric.unit].scale:g}{points}"
+        within = f"{statement.within * UNITS[metric.unit].scale:,.6g}"
+        points = f" point{'' if within == '1' else 's'}" if metric.unit == "percent" else _unit(metric)
+        relation += f", within {within}{points}"
     factor = "" if statement.times == 1 else f"{statement.times:g} times "
     return ClaimComparison(
         label,
@@ -237,7 +244,7 @@ def _text(entry: Entry, metric: Metric, statement: Statement) -> str:
     value = _number(entry, statement)
     if value == inf:
         return "never"
-    return f"{'±' if statement.spread else ''}{number(value, None, metric)}{_unit(metric)}"
+    return f"{'±' if statement.spread and entry.n else ''}{number(value, None, metric)}{_unit(metric)}"
 
 
 def _unit(metric: Metric) -> str:

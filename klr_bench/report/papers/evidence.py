@@ -1,4 +1,4 @@
-"""What the numbers of a published table show together: kinds, power, spreads and orders."""
+"""What the numbers of a table show together: kinds, causes, power, spreads and orders."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from scipy.special import fdtri, ndtri
 
 from klr_bench.metrics.metric import Metric
 from klr_bench.report.labels import pluralize
-from klr_bench.report.measured import Machine
+from klr_bench.report.measured import Entry, Machine, Measured
+from klr_bench.report.papers.candidates import Candidate, method_without_records
+from klr_bench.report.papers.causes import judge_cause
 from klr_bench.report.papers.match import Match
-from klr_bench.report.papers.model import Paper, PrintedTable
-from klr_bench.report.papers.verdicts import AGREE, LEVEL, Kind, NotCompared, Others, verdict_of
+from klr_bench.report.papers.model import DIFFERENCE, PUBLISHED, Paper, Printed, PrintedTable
+from klr_bench.report.papers.outcomes import constant
+from klr_bench.report.papers.verdicts import AGREE, LEVEL, Kind, NotCompared, Others, Verdict, verdict_of
 
 
 def with_evidence(
@@ -36,6 +39,49 @@ def with_evidence(
             )
         results.append(replace(match, kind=kind))
     return results
+
+
+def with_cause(
+    match: Match,
+    paper: Paper,
+    lines: Sequence[Printed],
+    measured: Mapping[str, Measured],
+    metrics: Mapping[str, Metric],
+) -> Match:
+    """Return a copy of a differing match with its cause, if any, and the verdict.
+
+    `measured` has the results of experiments by name.  A cause that is shown comes before others, and a cause before
+    what was tried.
+    """
+    if match.verdict is not Verdict.UNEXPLAINED:
+        return match
+    numbers = _rows_of(match, paper, lines)
+    other_data = {*paper.stand_ins, *(line.dataset for line in lines)} - {match.printed.dataset}
+    every = [
+        (verdict, judge_cause(cause, numbers, other_data, measured, metrics))
+        for verdict, causes in ((Verdict.EXPLAINED, paper.causes), (Verdict.UNEXPLAINED, paper.tried))
+        for cause in causes
+        if cause.numbers.holds(match.printed)
+    ]
+    if not every:
+        return match
+    verdict, cause = next((one for one in every if one[1].is_shown), (Verdict.UNEXPLAINED, every[0][1]))
+    return replace(match, verdict=verdict, cause=cause, reason=cause.cause.because if cause.is_shown else "")
+
+
+def _rows_of(match: Match, paper: Paper, lines: Sequence[Printed]) -> list[Candidate]:
+    """Return the published row of a number with its data set's sizes, and the difference."""
+    line, repeats = match.printed, paper.tables[match.printed.table].repeats or 1
+    row = method_without_records(line.algorithm, PUBLISHED, "paper", line.params)
+    entries = cast(dict[str, Entry], row.entries)
+    for one in lines:
+        same = (one.table, one.algorithm, one.params) == (line.table, line.algorithm, line.params)
+        if one.dataset == line.dataset and (same or not one.algorithm):
+            n = repeats if one.algorithm else 1
+            entries[one.metric] = Entry(n, one.value, one.spread if n > 1 else None)
+    difference = method_without_records(line.algorithm, "the difference", "paper", line.params)
+    cast(dict[str, Entry], difference.entries)[line.metric] = constant(abs(match.difference or 0.0))
+    return [Candidate([PUBLISHED], row), Candidate([DIFFERENCE], difference)]
 
 
 def _cell(match: Match) -> tuple[str, str, str]:

@@ -16,9 +16,9 @@ from klr_bench.errors import fail, nearest
 from klr_bench.instantiate import Parameters
 from klr_bench.metrics.labels import METRICS
 from klr_bench.metrics.metric import Metric
-from klr_bench.report.load import was_run
 from klr_bench.report.manifest import Column
 from klr_bench.report.measured import Entry, Machine, Measured, MeasuredDataset, Method
+from klr_bench.report.papers.causes import JudgedCause
 from klr_bench.report.papers.model import Calibration, Paper, Printed
 from klr_bench.report.papers.reading import paper_files, read_lines, read_paper
 from klr_bench.report.papers.verdicts import AGREE, Kind, NotCompared, Others, Verdict, verdict_of
@@ -49,13 +49,14 @@ class Match:
     changed: bool = False
     """True if settings of the run differ from those of the experiment's file; the two values are then not compared."""
     reason: str = ""
-    """The cause of a difference, what was tried to find it, or why nothing was measured."""
-    shown_by: tuple[str, ...] = ()
-    """Experiments that demonstrate the cause."""
+    """The cause of a difference or what was examined to find it, if this is shown, or why nothing was measured."""
+    cause: JudgedCause | None = None
+    """The cause of a difference, or what was examined to find it, with the comparisons of its experiments."""
     calibration: Calibration | None = None
     """The setting that was chosen because it leads to the published number, if the number is compared."""
     uncalibrated: Entry | None = None
-    """The measured mean and standard deviation without the calibrated setting."""
+    """The measured mean and standard deviation with the paper's own protocol in place of the calibrated setting."""
+    uncalibrated_verdict: Verdict = Verdict.NOT_COMPARED
     kind: Kind = Kind.RESULT
     others: Others | None = None
     """How many other methods of the table agree with the published number, if it is compared with a method."""
@@ -89,6 +90,11 @@ class Match:
         return not (self.stand_in or self.changed)
 
     @property
+    def agrees_as_stated(self) -> bool:
+        """True if the number agrees with the result of the paper's own protocol, if it was run."""
+        return self.agrees if self.uncalibrated is None else self.uncalibrated_verdict in AGREE
+
+    @property
     def mean(self) -> float | None:
         """The measured mean, or None if nothing was measured."""
         return self.entry.mean if self.entry else None
@@ -114,8 +120,7 @@ class Match:
 class Source:
     """Published tables whose numbers are matched with the results of an experiment.
 
-    `lines` are all published numbers of the paper.  `results_dir` is the folder with the results of experiments that
-    demonstrate causes; if it is None, no cause is used.
+    `lines` are all published numbers of the paper, and `results_dir` is the folder with its results, or None.
     """
 
     name: str
@@ -147,10 +152,7 @@ class Source:
         return f"{command}, {needs_of(experiments, searched).size()}."
 
     def with_verdict(self, match: Match) -> Match:
-        """Return a copy of a match that includes its verdict.
-
-        A cause, or a failed attempt to find one, is used only if the experiments that demonstrate it were run.
-        """
+        """Return a copy of a match that includes its verdict, without causes."""
         line = match.printed
         if match.entry is None or match.entry.mean is None:
             reason = next((absent.because for absent in self.paper.absent if absent.numbers.holds(line)), "")
@@ -166,14 +168,15 @@ class Source:
         if match.column is not None and not self.paper.tables[line.table].is_counterpart(*match.column):
             return match.without_verdict()
         verdict = verdict_of(match.entry, line, metric, self.paper.tables[line.table].repeats)
-        by_verdict = ((Verdict.EXPLAINED, self.paper.causes), (Verdict.UNEXPLAINED, self.paper.tried))
-        for explained, causes in by_verdict if verdict is Verdict.UNEXPLAINED else ():
-            cause = next((one for one in causes if one.numbers.holds(line)), None)
-            if cause and self.results_dir and all(was_run(self.results_dir / name) for name in cause.shown_by):
-                match = replace(match, reason=cause.because, shown_by=tuple(cause.shown_by))
-                verdict = explained
-                break
         return replace(match, verdict=verdict, not_compared=None)
+
+    def with_uncalibrated(self, match: Match, other: Entry | None) -> Match:
+        """Return a copy of a match with the result of the paper's own protocol and its verdict."""
+        if other is None or other.mean is None:
+            return match
+        line = match.printed
+        verdict = verdict_of(other, line, self.metrics[line.metric], self.paper.tables[line.table].repeats)
+        return replace(match, uncalibrated=other, uncalibrated_verdict=verdict)
 
 
 def match(source: Source, measured: Measured) -> list[Match]:
@@ -208,12 +211,12 @@ def match(source: Source, measured: Measured) -> list[Match]:
                     changed=bool(measured.manifest.changed_settings),
                 )
                 judged = source.with_verdict(found)
-                matches.append(judged if judged.not_compared else _with_calibration(judged, source.paper, dataset))
+                matches.append(judged if judged.not_compared else _with_calibration(judged, source, dataset))
     return matches
 
 
-def _with_calibration(match: Match, paper: Paper, dataset: MeasuredDataset) -> Match:
-    calibration = paper.calibration_of(match.printed)
+def _with_calibration(match: Match, source: Source, dataset: MeasuredDataset) -> Match:
+    paper, calibration = source.paper, source.paper.calibration_of(match.printed)
     if calibration is None or match.column is None:
         return match
     algorithm, variant = match.column
@@ -227,7 +230,7 @@ def _with_calibration(match: Match, paper: Paper, dataset: MeasuredDataset) -> M
         ),
         None,
     )
-    return replace(match, calibration=calibration, uncalibrated=other)
+    return source.with_uncalibrated(replace(match, calibration=calibration), other)
 
 
 def _printed(

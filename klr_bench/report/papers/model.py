@@ -30,8 +30,9 @@ SCALES = {
     **{"s": Decimal(1), "min": Decimal(60), "": Decimal(1)},
 }
 """The factor that converts a printed unit to the unit of records.csv."""
-PUBLISHED, BENCHMARK = "published", "benchmark"
-"""Names used in place of an experiment: for numbers that the paper prints, and for results of scripts/benchmark."""
+PUBLISHED, BENCHMARK, DIFFERENCE = "published", "benchmark", "difference"
+"""Names used in place of an experiment: for numbers that the paper prints, for results of scripts/benchmark, and, in a
+cause, for the difference that it explains."""
 NUMBER = r"[0-9]{1,30}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,2})?"
 
 
@@ -122,12 +123,6 @@ class Absent(Model):
     because: Sentence
 
 
-class Cause(Absent):
-    """Reason why measured values differ from published ones, and experiments that show it."""
-
-    shown_by: ExperimentNames
-
-
 class Calibration(Model):
     """Setting that was chosen because it leads to the published numbers."""
 
@@ -135,6 +130,8 @@ class Calibration(Model):
     setting: Sentence
     instead: dict[str, Parameter] = Field(default_factory=dict)
     """Parameter values without this choice, such as a cross-validated one, whose results are also shown."""
+    instead_in: FileName | None = None
+    """The experiment that has these results, if it is another one."""
 
 
 class Columns(Model):
@@ -142,9 +139,9 @@ class Columns(Model):
 
     algorithms: Annotated[list[FileName], non_empty("the algorithms")]
     experiments: ExperimentNames | None = None
-    """Experiments of the claim to which the filter is limited; null: all.
+    """Experiments of the claim or cause to which the filter is limited; null: all.
 
-    A published number belongs to the experiments of its table, and to `published`.
+    In a claim, a published number belongs to the experiments of its table, and to `published`.
     """
     params: dict[str, Values] = Field(default_factory=dict)
 
@@ -179,6 +176,17 @@ class Statement(Model):
     """Compare standard deviations over the repeats instead of means."""
 
 
+class Cause(Absent):
+    """Reason why measured values differ from published ones, and what its experiments must show.
+
+    In the statements, methods have the experiments of `shown_by`; PUBLISHED is the row of the published number that is
+    explained, and DIFFERENCE the absolute difference between this number and the measured mean.
+    """
+
+    shown_by: ExperimentNames
+    statements: list[Statement] = Field(default_factory=list)
+
+
 class Claim(Model):
     """Claim of a paper, its location, and the statements that must be true for it to hold."""
 
@@ -202,6 +210,8 @@ class PrintedFigure(Model):
 
     title: Words
     experiments: list[FileName] = Field(default_factory=list)
+    calibrated: Sentence | None = None
+    """A setting of the experiments that was chosen because it leads to what the figure or table shows."""
 
 
 class PrintedTable(PrintedFigure):
@@ -250,7 +260,7 @@ class Paper(Model):
     """Data sets of klr-bench, mapped to the unavailable published data sets that they substitute."""
     causes: list[Cause] = Field(default_factory=list)
     tried: list[Cause] = Field(default_factory=list)
-    """Attempts to explain differences that did not find the cause."""
+    """What was examined for differences without finding the cause."""
     absent: list[Absent] = Field(default_factory=list)
     estimated_hours: dict[FileName, Annotated[float, above(0)]] = Field(default_factory=dict)
     """Estimated hours of experiments that have no reference results."""

@@ -7,7 +7,7 @@ repeats, if a statement compares these, have the interval of the F test, or of t
 
 Without a spread, as after one run, and if no repeat differs from another, the interval is that of the scatter that
 repeats usually have: one percentage point for rates, and a factor of 1.5 for everything else.  About 95 % of pairs of
-repeats of the reference results have training times within this factor.
+repeats of the reference results have training times within this factor.  Sizes of data sets do not scatter.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from scipy import stats
 
 from klr_bench.metrics.metric import Metric
-from klr_bench.report.measured import Entry
+from klr_bench.report.measured import SIZES, Entry
 from klr_bench.report.papers.model import Statement
 from klr_bench.report.papers.verdicts import POINT, RELATIVE
 
@@ -62,6 +62,8 @@ def interval(statement: Statement, left: Entry, right: Entry, metric: Metric) ->
     error = _standard_error(left, right, statement.times)
     if error is not None:
         half = error[0] * float(stats.t.ppf(TAIL, error[1]))
+    elif {statement.metric, statement.than_metric} & {*SIZES}:
+        half = 0.0
     elif metric.unit == "percent" and metric.name not in NOT_RATES:
         half = POINT
     else:

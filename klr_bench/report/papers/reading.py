@@ -23,7 +23,7 @@ from klr_bench.files import read_regular
 from klr_bench.instantiate import TARGET
 from klr_bench.metrics.metric import Metric
 from klr_bench.parsing import check_choice, parse, refuse, refuse_unknown
-from klr_bench.report.papers.model import BENCHMARK, PARTS, PUBLISHED, Paper, Printed
+from klr_bench.report.papers.model import BENCHMARK, DIFFERENCE, PARTS, PUBLISHED, Cause, Claim, Paper, Printed
 from klr_bench.yaml_file import read_yaml
 
 logger = logging.getLogger(__name__)
@@ -72,6 +72,13 @@ def find_papers(name: str) -> dict[str, Path]:
     return folders if name == ALL else {name: folders[name]}
 
 
+def calibrated_figures(experiment: str, searched: Sequence[Path]) -> list[str]:
+    """Return the settings of an experiment that were chosen to lead to published figures."""
+    papers = [read_paper(folder, searched) for folder in paper_files(searched).values()]
+    figures = [one for paper in papers for one in (*paper.tables.values(), *paper.figures.values())]
+    return list(dict.fromkeys(one.calibrated for one in figures if one.calibrated and experiment in one.experiments))
+
+
 def experiments_of(name: str) -> list[str]:
     """Return the experiments named by one paper, or by all papers if `name` is "all"."""
     papers = [read_paper(folder, locations.folders()) for folder in find_papers(name).values()]
@@ -95,14 +102,31 @@ def read_paper(folder: Path, searched: Sequence[Path]) -> Paper:
         paper = parse(Paper, content)
         experiments, datasets = locations.names("experiment", searched), locations.names("dataset", searched)
         for key, value in paper.model_dump().items():
-            known = [*experiments, PUBLISHED, BENCHMARK] if key == "claims" else experiments
-            _check_names(value, key, {"experiments": known, "shown_by": experiments})
+            others = {"claims": [PUBLISHED, BENCHMARK], "causes": [PUBLISHED, DIFFERENCE]}
+            others["tried"] = others["causes"]
+            known = [*experiments, *others.get(key, ())]
+            _check_names(value, key, {"experiments": known, "shown_by": experiments, "instead_in": experiments})
         for name in paper.estimated_hours:
             check_choice("estimated_hours", name, list(paper.named()))
         for ours, theirs in paper.stand_ins.items():
             check_choice("stand_ins", ours, datasets)
             check_choice(f"stand_ins.{ours}", theirs, datasets)
+        _check_statements(paper)
     return paper
+
+
+def _check_statements(paper: Paper) -> None:
+    judged: dict[str, Sequence[Claim | Cause]] = {"claims": paper.claims, "causes": paper.causes, "tried": paper.tried}
+    for key, entries in judged.items():
+        for place, one in enumerate(entries):
+            where = f"{key}[{place}].statements"
+            if key != "claims" and not one.statements:
+                refuse(where, "comparisons that the experiments of `shown_by` must pass", [])
+            for number, statement in enumerate(one.statements):
+                if statement.than is None and statement.value is None and statement.along is None:
+                    refuse(
+                        f"{where}[{number}]", "a comparison, with `than`, `value` or `along`", statement.model_dump()
+                    )
 
 
 def check_numbers(paper: Paper, lines: Sequence[Printed], metrics: Mapping[str, Metric]) -> None:
@@ -117,7 +141,9 @@ def check_numbers(paper: Paper, lines: Sequence[Printed], metrics: Mapping[str, 
         "nearest": metrics,
         "algorithms": algorithms,
     }
-    _check_names(content["claims"], "claims", known_names)
+    for key in ("claims", "causes", "tried"):
+        statements = [one["statements"] for one in content[key]]
+        _check_names(statements, key, known_names)
     for number, table in paper.tables.items():
         of_table = [line for line in lines if line.table == number]
         parts = sorted({*PARTS, *(name for line in of_table for name in line.params)})

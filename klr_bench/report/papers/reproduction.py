@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -18,9 +18,9 @@ from klr_bench.report.measured import Measured, conditions_of, measure
 from klr_bench.report.papers.benchmark import LOOPS, Benchmark
 from klr_bench.report.papers.candidates import published_methods
 from klr_bench.report.papers.claims import HasDatasets, JudgedClaim, judge
-from klr_bench.report.papers.evidence import with_evidence
+from klr_bench.report.papers.evidence import with_cause, with_evidence
 from klr_bench.report.papers.match import Match, Source, match
-from klr_bench.report.papers.model import BENCHMARK
+from klr_bench.report.papers.model import BENCHMARK, Printed
 from klr_bench.report.papers.reading import check_numbers, find_papers, read_lines, read_paper
 
 UNKNOWN = "not known"
@@ -72,11 +72,9 @@ class Reproduction:
             for one in match(source, self.measured[experiment]):
                 if one.mean is not None and (one.column is None or table.is_counterpart(*one.column)):
                     matches.setdefault(id(one.printed), []).append(one)
-        chosen = [
-            min(matches.get(id(line)) or [source.with_verdict(Match(line))], key=lambda one: one.stand_in)
-            for line in source.selected_numbers
-        ]
-        return with_evidence(chosen, self.paper, table, METRICS)
+        chosen = [_chosen(matches.get(id(line)), line, source) for line in source.selected_numbers]
+        explained = [with_cause(one, self.paper, self.lines, self.measured, METRICS) for one in chosen]
+        return with_evidence(explained, self.paper, table, METRICS)
 
     @cached_property
     def claims(self) -> list[JudgedClaim]:
@@ -94,6 +92,7 @@ class Reproduction:
     @cached_property
     def _runs(self) -> dict[str, Results]:
         names = [*self._compared, *(name for claim in self.paper.claims for name in claim.experiments)]
+        names += [name for cause in (*self.paper.causes, *self.paper.tried) for name in cause.shown_by]
         folders = {name: self._results_dir / name for name in dict.fromkeys(names)}
         return {name: read_results(folder) for name, folder in folders.items() if was_run(folder)}
 
@@ -126,6 +125,18 @@ class Reproduction:
         """Return the experiments that were run for a table, or all if the table names none."""
         named = self.paper.tables[table].experiments
         return [name for name in self.results if not named or name in named]
+
+
+def _chosen(matches: Sequence[Match] | None, line: Printed, source: Source) -> Match:
+    """Return the match of a number, with the result of the paper's own protocol, if any."""
+    if not matches:
+        return source.with_verdict(Match(line))
+    chosen = min(matches, key=lambda one: one.stand_in)
+    calibration = chosen.calibration
+    if calibration is None or calibration.instead_in is None:
+        return chosen
+    others = (one.entry for one in matches if one.experiment == calibration.instead_in)
+    return source.with_uncalibrated(chosen, next(others, None))
 
 
 def compared_rows(source: Source, experiment: str) -> dict[tuple[str, str, Column | None, str], Match] | None:
@@ -164,6 +175,23 @@ def provenance(results: Mapping[str, Results]) -> list[str]:
         every = "; ".join(f"{value}, {pluralize(count, 'experiment')}" for value, count in listed)
         sentences.append(f"One {what}: {listed[0][0]}." if len(listed) == 1 else f"{len(listed)} {what}s: {every}.")
     return [" ".join(sentences)]
+
+
+def selection_sentence(manifest: Manifest) -> str:
+    """Return how parameters were selected; "" if by the best score over all folds and rows."""
+    selection, parts = manifest.config.selection, []
+    if not selection.nested:
+        parts.append("on the test rows of the reported folds, so the results may be better than on new rows")
+    elif selection.max_examples is not None:
+        parts.append(f"by cross-validation on at most {selection.max_examples:,} training rows")
+    if selection.tolerance:
+        metric = manifest.metrics.get(selection.score)
+        is_rate = metric is not None and metric.unit == "percent"
+        within = f"{100 * selection.tolerance:g} points" if is_rate else f"{selection.tolerance:g}"
+        name = metric.title.lower() if metric is not None else selection.score
+        parts.append(f"the first value of the grid whose mean {name} is within {within} of the best one")
+    names = ", ".join(manifest.selected)
+    return f"Selection of {names}: {'; '.join(parts)}." if names and parts else ""
 
 
 def source_of(manifest: Manifest) -> tuple[str, bool]:

@@ -10,8 +10,11 @@ from klr_bench.report.papers.match import Match
 from klr_bench.report.papers.verdicts import WEAK_MARK, Kind, NotCompared, Verdict
 
 NUMBERS, COMPARED, AGREE, POWER = "numbers", "results compared", "agree", "agree with power"
-CALIBRATED = "calibrated"
-HEADLINE = (COMPARED, AGREE, POWER, Verdict.EXPLAINED.value, Verdict.UNEXPLAINED.value, CALIBRATED)
+CALIBRATED, PROTOCOL, AS_STATED = "calibrated", "paper's protocol run", "agree with it"
+HEADLINE = (
+    *(COMPARED, AGREE, POWER, Verdict.EXPLAINED.value, Verdict.UNEXPLAINED.value),
+    *(CALIBRATED, PROTOCOL, AS_STATED),
+)
 """Columns of the scoreboard, which count results only."""
 SPREADS, INFERRED = "spreads", "inferred spreads"
 ORDERS = {NotCompared.TIME: "order of times", NotCompared.OTHER_DATA: "order on other data"}
@@ -31,10 +34,13 @@ MEANINGS = {
     "the paper prints no spread, the published number is in the 95 % prediction interval of the measured repeats, "
     "widened by the rounding of its last digit; with one measured repeat, the difference is at most one point for "
     "accuracies and error rates, or 4 % of other numbers",
-    Verdict.EXPLAINED.value: "a larger difference, and an experiment demonstrates the cause",
-    Verdict.UNEXPLAINED.value: "a larger difference without a known cause",
-    CALIBRATED: "compared results, marked by §, for which a setting that the paper does not state was chosen to agree "
-    "with them",
+    Verdict.EXPLAINED.value: "a larger difference with a cause, and all comparisons of numbers that the cause "
+    "requires hold in the cited experiments",
+    Verdict.UNEXPLAINED.value: "a larger difference without a cause that is shown",
+    CALIBRATED: "compared results, marked by §, with a setting that was chosen to agree with them, because the paper "
+    "does not state it or states another one",
+    PROTOCOL: "calibrated results that were also computed as the paper says, which the caption of their table shows",
+    AS_STATED: "all results that agree if these take the place of the calibrated ones",
     Verdict.NOT_COMPARED.value: "training times, results on other data, and numbers without a measured counterpart",
     Kind.FACT.value: "properties of data sets that agree, and all that are compared",
     Kind.IDENTITY.value: "numbers that no run could change, such as a budget or the sparsity of a learner that keeps "
@@ -76,6 +82,8 @@ def counts(matches: Sequence[Match]) -> dict[str, int]:
         POWER: sum(one.has_power for one in compared),
         **{verdict.value: verdicts[verdict] for verdict in (Verdict.EXPLAINED, Verdict.UNEXPLAINED)},
         CALIBRATED: sum(one.is_calibrated for one in compared),
+        PROTOCOL: sum(one.uncalibrated is not None for one in compared),
+        AS_STATED: sum(one.agrees_as_stated for one in compared),
     }
 
 
@@ -113,8 +121,9 @@ def mark_sentences(matches: Iterable[Match]) -> list[str]:
             f"{WEAK_MARK} agrees without power: the published number agrees with at least half of our results for the "
             "other methods with the same data set, metric and settings, or there are none."
         )
-    if verdicts & {Verdict.UNEXPLAINED, Verdict.EXPLAINED}:
-        sentences.append("* differs, unexplained; [1] differs, with the cause below.")
+    differ = {Verdict.UNEXPLAINED: "* differs, unexplained", Verdict.EXPLAINED: "[1] differs, with the cause below"}
+    if marks := [text for verdict, text in differ.items() if verdict in verdicts]:
+        sentences.append(f"{'; '.join(marks)}.")
     return sentences
 
 

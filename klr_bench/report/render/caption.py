@@ -5,7 +5,7 @@ from __future__ import annotations
 from klr_bench.metrics.labels import METRICS
 from klr_bench.report.labels import join_names, line_label
 from klr_bench.report.measured import BUSY, TIMES, UNKNOWN, Machine
-from klr_bench.report.paper_tables import calibration_sentences
+from klr_bench.report.paper_texts import calibration_sentences
 from klr_bench.report.papers.scoreboard import mark_sentences
 from klr_bench.report.papers.verdicts import NotCompared
 from klr_bench.report.render.document import ALIKE, BEST
@@ -53,7 +53,7 @@ def caption(table: Table) -> list[str]:
             "; the published values are for other settings, so there are no differences or marks" if matches else ""
         )
         sentences.append(f"Changed settings: {', '.join(table.changes)}{unjudged}.")
-    sentences += _best(table)
+    sentences += [*table.selection, *_best(table)]
     sentences += [
         f"{block.label} replaces the paper's {block.stands_for}; the published values are for different data, so there "
         "are no differences or marks."

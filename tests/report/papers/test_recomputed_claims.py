@@ -23,6 +23,7 @@ from tests.report.folders import REFERENCE, reproduction
 PAPERS = paper_files(folders()[:1])
 BETTER = {name: metric.better for name, metric in METRICS.items()}
 TIMES = {name for name in METRICS if name.endswith("_s")}
+SIZES = {"n_train", "n_test", "n_features"}
 BENCHMARK = {54: "Covertype 450k", 2000: "Generated, 50,000 x 2,000"}
 ALIKE = {"host": "vm", "cpu": "a CPU", "load": 0.0, "status": "ok"}
 Fits = list[dict[str, Any]]
@@ -157,8 +158,9 @@ def bounds(s: dict[str, Any], ours: dict[Any, float], theirs: dict[Any, float] |
     times, left = s.get("times", 1.0), np.array([*ours.values()])
     right = np.array([*theirs.values()]) if isinstance(theirs, dict) else np.array([theirs])
     if s.get("spread"):
-        ratio = stats.f(left.size - 1, right.size - 1)
-        sd, other = left.std(ddof=1), right.std(ddof=1)
+        n, is_given = left.size, not isinstance(theirs, dict)
+        ratio = stats.chi2(n - 1, scale=1 / (n - 1)) if is_given else stats.f(n - 1, right.size - 1)
+        sd, other = left.std(ddof=1), times * (right[0] if is_given else right.std(ddof=1))
         return sd / np.sqrt(ratio.isf(0.025)) - other, sd / np.sqrt(ratio.isf(0.975)) - other
     spreads = [x.std() if np.isfinite(x).all() else 0.0 for x in (left, right)]
     paired = isinstance(theirs, dict) and {*ours} == {*theirs} and left.size > 1 and np.isfinite([*left, *right]).all()
@@ -177,6 +179,8 @@ def bounds(s: dict[str, Any], ours: dict[Any, float], theirs: dict[Any, float] |
     rate = (
         METRICS[s["metric"]].unit == "percent" and "nonzero" not in s["metric"] and not s["metric"].endswith("_ratio")
     )
+    if not {s["metric"], s.get("than_metric")}.isdisjoint(SIZES):
+        return one - two, one - two
     half = 0.01 if rate else 0.5 * min(abs(one), abs(two))
     return one - two - half, one - two + half
 
