@@ -97,7 +97,7 @@ def kernel_values(X, Z, gamma):
 
 
 def move_support(model, f, rows, weights, temperature, random):
-    """Move the support vectors of a fitted model with the rbf kernel, so that it approximates decision values f.
+    """Move the support vectors of a model with the rbf kernel to approximate values f.
 
     f has shape (n,), or (n, n_classes) for probabilities softmax(f / temperature); `rows` (n, d) and `weights` (n,), or
     None, are the training rows.

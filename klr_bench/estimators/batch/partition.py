@@ -32,7 +32,7 @@ def _signature(real):
 
 @compiled([_signature(float32), _signature(float64)])
 def _project(X, rows, direction, values):
-    """Set `values` (n,) to the products of some rows with a direction, added in the order of the features."""
+    """Set `values` (n,) to products of rows with a direction, added feature by feature."""
     for i in range(len(rows)):
         total = 0.0
         for j in range(len(direction)):
@@ -80,7 +80,7 @@ class Partition:
 
 
 def divided(X, rows, leaf_size, n_steps, random):
-    """Divide rows of X (n, d), given by their indices, until no part has more than `leaf_size` rows.
+    """Divide some rows of X (n, d) until no part has more than `leaf_size` rows.
 
     Return the `Partition` and the indices of the rows of each leaf.  Equal rows are in the same leaf, which may have
     more rows for that reason.  Each direction is computed from the first rows of its node, with `n_steps` steps towards

@@ -151,7 +151,7 @@ class Search:
         return gain.mean() > (gain.std() / math.sqrt(len(self.y)) if len(self.y) <= MEDIUM else 0.0)
 
     def weighted(self, part, weights, width):
-        """Return rows with weighted features, and gamma = width x `unit`, by default width / (n_features variance)."""
+        """Return rows with weighted features, and gamma = width times its unit."""
         rows = with_scaled_columns(self.X[part], weights)
         unit = self.unit or gamma_of("scale", rows, self.shares[part], self.center * weights)
         return rows, float(width * unit)
