@@ -13,7 +13,6 @@ ALLOWED = {
     "instantiate.py": "classes and functions that the configuration names",
     "estimators/core/feature_weights.py": "the learner of the weights, until it is below",
     "model_trust.py": "types that a model file names, in the modules that it may name",
-    "runner/checkpoint.py": "classes of estimators in a file, if their modules are imported already",
 }
 
 

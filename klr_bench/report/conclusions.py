@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from klr_bench.report.labels import MOST_NAMED, join_names, line_label, number, pluralize, title_of
 from klr_bench.report.paper_remarks import pairs
 from klr_bench.report.papers.claims import CLAIM_VERDICTS, JudgedClaim
 from klr_bench.report.papers.match import Match
-from klr_bench.report.papers.scoreboard import AGREE, COMPARED, POWER, apart, counts, not_compared_sentence, results
+from klr_bench.report.papers.scoreboard import (
+    AGREE,
+    AS_STATED,
+    CALIBRATED,
+    COMPARED,
+    POWER,
+    PROTOCOL,
+    apart,
+    counts,
+    not_compared_sentence,
+    results,
+)
 from klr_bench.report.papers.verdicts import Verdict
 from klr_bench.report.table import Table
 
@@ -27,6 +38,7 @@ def on_numbers(matches: Sequence[Match]) -> list[str]:
         power = f", {n[POWER]:,} of these with power" if n[AGREE] else ""
         verb = "agree" if n[AGREE] > 1 else "agrees"
         sentences = [f"{agree} of {pluralize(n[COMPARED], 'compared result')} {verb} with the published number{power}."]
+        sentences += [_on_settings(n)] if n[CALIBRATED] else []
     if unexplained := by_verdict[Verdict.UNEXPLAINED]:
         more = f" And {len(unexplained) - MOST_NAMED:,} more." if len(unexplained) > MOST_NAMED else ""
         sentences.append(f"{_differ(len(unexplained))}, unexplained: {pairs(unexplained[:MOST_NAMED])}{more}")
@@ -37,6 +49,11 @@ def on_numbers(matches: Sequence[Match]) -> list[str]:
     ]
     sentences += [f"Counted apart: {'; '.join(counted)}."] if counted else []
     return [*sentences, *filter(None, [not_compared_sentence(matches)])]
+
+
+def _on_settings(n: Mapping[str, int]) -> str:
+    protocol = f"; with the paper's own protocol, where it was run ({n[PROTOCOL]:,}), {n[AS_STATED]:,} agree"
+    return f"{n[CALIBRATED]:,} of {n[COMPARED]:,} have a calibrated setting (§){protocol if n[PROTOCOL] else ''}."
 
 
 def _differ(count: int) -> str:

