@@ -82,7 +82,7 @@ class Jobs:
     results_dir: str = ""
     """Results folder of the paper's experiments, set after the first of them."""
     left_out: dict[str, str] = field(default_factory=dict)
-    """Why data are unavailable, keyed by the left-out experiment of a paper."""
+    """Experiments of a paper that were left out, with the reason why their data are unavailable."""
 
     def __call__(self, cfg: DictConfig) -> float | None:
         """Run one job and return its score, or None if the job failed or has no score."""
@@ -115,7 +115,6 @@ class Jobs:
         from klr_bench.console import PlainConsole
         from klr_bench.estimators.core import jit
         from klr_bench.report.figures import check_names
-        from klr_bench.runner.executors.serial import Debugger
 
         quiet, dry_run = self.arguments.quiet, self.arguments.dry_run
         console = PlainConsole(soft_wrap=not sys.stdout.isatty())  # lines are not wrapped in a log file
@@ -131,6 +130,11 @@ class Jobs:
         place = Path(config.results_dir) / config.name
         if self.places.setdefault(place, overrides) != overrides:  # a sweeper may repeat a job
             fail(f"{place}: an earlier run of this sweep already uses this folder. Omit name= to use a new one.")
+        executor = None
+        if self.arguments.pdb:
+            from klr_bench.runner.executors._debugger import Debugger
+
+            executor = Debugger()
         with ExitStack() as stack:
             if self.arguments.watch and not dry_run and os.getpid() == self.process:
                 self.port = stack.enter_context(watching(place, self.port))
@@ -141,7 +145,7 @@ class Jobs:
                 dry_run=dry_run,
                 verbose=self.arguments.verbose,
                 debug=self.debug,
-                executor=Debugger() if self.arguments.pdb else None,
+                executor=executor,
                 overrides=overrides,
             )
         if self.arguments.paper and config.name == config.experiment:

@@ -1,8 +1,8 @@
-"""Settings on a command line that make a run differ from the experiment in its YAML file."""
+"""Settings on the command line that differ from those in the YAML file of the experiment."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 NEUTRAL_KEYS = ("results_dir", "data.cache", "data.mirror", "n_jobs", "parallel", "force", "shard", "quiet", "hydra")
@@ -23,20 +23,6 @@ def changed_settings(overrides: Iterable[Any]) -> list[str]:
     """Return the overrides that change settings of methods or data, as ``key=value``."""
     words = (str(override).lstrip("+") for override in overrides)
     return [word for word in words if not _is_below(word, (*NEUTRAL_KEYS, *FREE_KEYS))]
-
-
-def changes(overrides: Iterable[str], parts: Mapping[str, Iterable[str]], previous: Mapping[str, Any]) -> list[str]:
-    """Return the changed settings of the methods in a results folder after a run.
-
-    `parts` are the algorithms and data sets of the run, and `previous` is the manifest of the run before, whose changes
-    still hold if it has other algorithms or data sets.
-    """
-    labels, before = previous.get("labels"), previous.get("changes")
-    if not isinstance(labels, dict) or not isinstance(before, list):  # a damaged manifest
-        return changed_settings(overrides)
-    earlier = {group: labels[group] for group in parts if isinstance(labels.get(group), dict)}
-    rest = any({*names} - {*parts[group]} for group, names in earlier.items())
-    return [*dict.fromkeys([*changed_settings(overrides), *(map(str, before) if rest else ())])]
 
 
 def _is_below(override: str, keys: Iterable[str]) -> bool:

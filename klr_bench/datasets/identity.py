@@ -55,7 +55,7 @@ def identified(
     that must be fetched first stays unknown.  Raises KlrBenchError.
     """
 
-    def identified(entry: Entry) -> Entry:
+    def with_hash(entry: Entry) -> Entry:
         if entry.sha256 != UNKNOWN:
             return entry
         file = UndeclaredFile(entry, cache, mirror)
@@ -67,7 +67,7 @@ def identified(
     used, parts = dataset.files(), dict[str, Any]()
     for part in ("train", "test"):
         if (file := getattr(dataset.source, part)) in used:
-            parts[part] = identified(file).model_copy(update={"labels": file.labels and identified(file.labels)})
+            parts[part] = with_hash(file).model_copy(update={"labels": file.labels and with_hash(file.labels)})
     return dataset.model_copy(update={"source": dataset.source.model_copy(update=parts)})
 
 

@@ -19,7 +19,7 @@ TIMES = "Times were measured on other machines and are not compared."
 
 
 def selections(reproduction: Reproduction, experiments: Iterable[str]) -> list[str]:
-    """Return how parameters were selected, and settings chosen to lead to a published figure."""
+    """Return sentences on parameter selection, and on settings calibrated to a figure."""
     entries = (*reproduction.paper.tables.values(), *reproduction.paper.figures.values())
     by_sentence: dict[str, dict[str, None]] = {}
     for name in experiments:
@@ -108,7 +108,7 @@ def attempts(unexplained: Sequence[Match]) -> list[str]:
 
 
 def evidence_of(matches: Sequence[Match]) -> str:
-    """Return the comparisons of causes: those that fail, or those that hold if none fails."""
+    """Return the comparisons of shown causes, and those that other causes fail, as text."""
     causes = [match.cause for match in matches if match.cause is not None]
     by_word: dict[str, dict[str, None]] = {}
     for cause in causes:
@@ -142,7 +142,7 @@ def power_sentences(matches: Sequence[Match]) -> list[str]:
 
 
 def spread_sentences(matches: Sequence[Match]) -> list[str]:
-    """Return how many published standard deviations are compatible with ours, and which are not."""
+    """Return how many published standard deviations are compatible with ours; list the others."""
     sentences = []
     for inferred, which in ((False, "Standard deviations"), (True, "Inferred standard deviations")):
         tested = [

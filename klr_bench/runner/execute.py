@@ -96,7 +96,7 @@ def run(
     cache = (Path(config.data.cache) if config.data.cache else default_cache()).absolute()
     folder = (Path(config.results_dir) / config.name).absolute()
     check_named(config)
-    user_metrics(config.metrics or (), config_files.folders())
+    user_metrics(config.metrics or (), config_files.folders())  # refuses an invalid file of the user
     with progress(PlainConsole(quiet=True) if quiet else console) as report:
         planned = plan_cells(config, cache, construct=not dry_run, progress=report)
     cells = select_shard(planned, config.shard)

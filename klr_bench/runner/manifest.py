@@ -14,7 +14,7 @@ import psutil
 from joblib import cpu_count
 
 from klr_bench.config import locations as config_files
-from klr_bench.config.changes import changes, recorded
+from klr_bench.config.changes import changed_settings, recorded
 from klr_bench.config.models import RunConfig
 from klr_bench.metrics.labels import METRICS, user_metrics
 from klr_bench.runner.machine import cpu_name
@@ -40,12 +40,13 @@ def manifest(
     commit, changed = git_state(Path(__file__).parents[1])
     now = datetime.now(UTC).isoformat(timespec="seconds")
     groups: dict[str, Mapping[str, Any]] = {"algorithms": config.algorithms, "datasets": config.datasets}
+    labels = {group: _labels(previous, group) for group in groups}  # a run may cover only a part of the experiment
     return {
         "experiment": config.name,
         "started": str(previous.get("started", now)),
         "updated": now,
         "command": recorded(overrides),
-        "changes": changes(overrides, groups, previous),
+        "changes": _changes(previous, labels, groups, changed_settings(overrides)),
         "git_commit": commit,
         "changed": changed,
         "versions": {
@@ -64,12 +65,20 @@ def manifest(
         "own_metrics": {
             name: metric.description() for name, metric in user_metrics(metrics, config_files.folders()).items()
         },
-        "labels": {  # accumulated, because a later run may cover only a part of the experiment
-            group: _labels(previous, group) | {stem: entry.label for stem, entry in entries.items()}
+        "labels": {
+            group: labels[group] | {stem: entry.label for stem, entry in entries.items()}
             for group, entries in groups.items()
         },
         "config": config.model_dump(),
     }
+
+
+def _changes(
+    previous: Mapping[str, Any], labels: Mapping[str, Mapping[str, str]], groups: Mapping[str, Any], now: list[str]
+) -> list[str]:
+    """Return changed settings: `now`, and earlier ones if other methods or data were run."""
+    before, has_others = previous.get("changes"), any(labels[group].keys() - groups[group].keys() for group in groups)
+    return [*dict.fromkeys([*now, *(map(str, before) if has_others and isinstance(before, list) else ())])]
 
 
 def _labels(previous: Mapping[str, Any], group: str) -> dict[str, str]:

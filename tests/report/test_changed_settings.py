@@ -1,14 +1,19 @@
 """A run with changed settings is not the reproduction of a paper: its report says so, and no verdict counts it."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from klr_bench.cli import main
-from klr_bench.config.changes import changed_settings, changes
+from klr_bench.config.changes import changed_settings
+from klr_bench.config.models import RunConfig
+from klr_bench.parsing import parse
 from klr_bench.report.load import read_results
 from klr_bench.report.papers.verdicts import NotCompared
-from tests.report.folders import USUAL, record, table, write
+from klr_bench.runner.manifest import manifest
+from tests.report.folders import USUAL, configuration, record, table, write
 
 CHANGED = [
     "kernel.percentile=5",
@@ -29,6 +34,12 @@ PARTS = {"algorithms": ["nc", "oskl"], "datasets": ["magic"]}
 def test_settings_of_methods_and_data_are_changes_and_the_rest_is_not() -> None:
     assert changed_settings(FREE) == []
     assert changed_settings([*FREE, *CHANGED]) == [override.lstrip("+") for override in CHANGED]
+
+
+def changes(overrides: Sequence[str], parts: Mapping[str, Sequence[str]], previous: Mapping[str, Any]) -> object:
+    """Return the changes in the manifest of a run of these algorithms and data sets."""
+    config = configuration({group: {name: {} for name in names} for group, names in parts.items()})
+    return manifest(parse(RunConfig, config), 1, previous, overrides)["changes"]
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,7 @@ class DoubleState(BlockState):
         self._extend(values[new, :n], values[np.ix_(new, n + new)])
 
     def _extend(self, old, mutual):
-        """Add kernel values of new support vectors: with the old (m, n), and mutual (m, m)."""
+        """Add the kernel values of m new vectors with the n stored ones, `old`, and each other."""
         m, n = old.shape
         if n + m > len(self.gram):
             self.gram = enlarged(self.gram, (2 * (n + m), 2 * (n + m)))

@@ -129,6 +129,8 @@ class Source:
     tables: Collection[str]
     results_dir: Path | None = None
     metrics: Mapping[str, Metric] = field(default_factory=lambda: METRICS)
+    _commands: dict[tuple[str, str], str] = field(default_factory=dict, repr=False, compare=False)
+    """Results of `command` by table and data set, because each reads YAML files."""
 
     @property
     def selected_numbers(self) -> list[Printed]:
@@ -142,9 +144,15 @@ class Source:
 
     def command(self, line: Printed) -> str:
         """Return the command that measures a number on the paper's data and its download, or ""."""
+        place = line.table, line.dataset
+        if place not in self._commands:
+            self._commands[place] = self._command(*place)
+        return self._commands[place]
+
+    def _command(self, table: str, dataset: str) -> str:
         searched = locations.folders()
-        named = self.paper.tables[line.table].experiments or list(self.paper.named())
-        experiments = [name for name in named if line.dataset in datasets_of(name, tuple(searched))]
+        named = self.paper.tables[table].experiments or list(self.paper.named())
+        experiments = [name for name in named if dataset in datasets_of(name, tuple(searched))]
         if not experiments:
             return ""
         several = "-m " if len(experiments) > 1 else ""
@@ -188,7 +196,7 @@ def match(source: Source, measured: Measured) -> list[Match]:
     lines: dict[tuple[str, str, str], list[Printed]] = {}
     for line in source.lines:
         lines.setdefault((line.table, line.dataset, line.algorithm), []).append(line)
-    matches = []
+    matches, changed = [], bool(measured.manifest.changed_settings)
     for table, dataset in product(source.tables, measured.datasets):
         name, stand_in = source.paper.published_name(dataset.name), dataset.name in source.paper.stand_ins
         pairs: list[tuple[Printed, Column | None, Entry | None]] = [
@@ -208,7 +216,7 @@ def match(source: Source, measured: Measured) -> list[Match]:
                     column=column,
                     entry=entry,
                     stand_in=stand_in,
-                    changed=bool(measured.manifest.changed_settings),
+                    changed=changed,
                 )
                 judged = source.with_verdict(found)
                 matches.append(judged if judged.not_compared else _with_calibration(judged, source, dataset))

@@ -260,7 +260,7 @@ class Paper(Model):
     """Data sets of klr-bench, mapped to the unavailable published data sets that they substitute."""
     causes: list[Cause] = Field(default_factory=list)
     tried: list[Cause] = Field(default_factory=list)
-    """What was examined for differences without finding the cause."""
+    """Possible causes that were tested but do not explain the difference."""
     absent: list[Absent] = Field(default_factory=list)
     estimated_hours: dict[FileName, Annotated[float, above(0)]] = Field(default_factory=dict)
     """Estimated hours of experiments that have no reference results."""

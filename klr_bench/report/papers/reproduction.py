@@ -99,13 +99,12 @@ class Reproduction:
     @property
     def changed(self) -> dict[str, list[str]]:
         """Runs that do not count, with the settings that differ from their experiment's file."""
-        settings = {name: results.manifest.changed_settings for name, results in self._runs.items()}
-        return {name: changes for name, changes in settings.items() if changes}
+        return {name: changes for name, run in self._runs.items() if (changes := run.manifest.changed_settings)}
 
     @cached_property
     def all_results(self) -> dict[str, Results]:
         """Results of all experiments that are compared with published numbers or claims."""
-        return {name: results for name, results in self._runs.items() if name not in self.changed}
+        return {name: results for name, results in self._runs.items() if not results.manifest.changed_settings}
 
     @cached_property
     def results(self) -> dict[str, Results]:

@@ -77,6 +77,7 @@ class Failure:
     """One of "error", "killed" and "timeout"."""
     message: str
     traceback: str = field(default="", compare=False)
+    """Traceback of the exception, or ""."""
 
 
 def call_safely(task: Callable[[], Any], *, through: tuple[type[BaseException], ...] = ()) -> Any:
