@@ -101,7 +101,9 @@ def draw_figures(reproduction: Reproduction, table: str | None = None, also: Seq
     for experiment in reproduction.results if table is None else reproduction.experiments(table):
         results = reproduction.results[experiment]
         tables = [str(number) for number, entry in reproduction.paper.tables.items() if experiment in entry.experiments]
-        built = build(reproduction.measured[experiment], [reproduction.source(tables)] if tables else [])
+        sources = [reproduction.source(tables)] if tables else []
+        rows = {reproduction.name: reproduction.rows(tables, experiment)}
+        built = build(reproduction.measured[experiment], sources, rows)
         inputs = Inputs(built, results.records, results.traces, results.reliability, results.rows)
         figures = draw_all(inputs, built.figures, also=also)
         drawn.files.update({f"{experiment}_{name}": content for name, content in figures.files.items()})

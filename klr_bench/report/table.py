@@ -17,7 +17,7 @@ from klr_bench.report.measured import Groups, Machine, Measured, Method, measure
 from klr_bench.report.papers.match import Match, Source, matches_by_method, published_tables
 from klr_bench.report.papers.model import Cause, Printed
 from klr_bench.report.papers.reading import calibrated_figures
-from klr_bench.report.papers.reproduction import compared_rows, selection_sentence
+from klr_bench.report.papers.reproduction import Rows, compared_rows, selection_sentence
 from klr_bench.report.papers.verdicts import CALIBRATED_MARK, Verdict
 from klr_bench.report.significance import Marks, marks
 from klr_bench.results.variants import variant_text
@@ -133,11 +133,20 @@ def results_table(results: Results, table: str | None = None, columns: Sequence[
     return built
 
 
-def build(measured: Measured, sources: Sequence[Source] = (), *, only_published: bool = False) -> Table:
+def build(
+    measured: Measured,
+    sources: Sequence[Source] = (),
+    compared: Mapping[str, Rows | None] | None = None,
+    *,
+    only_published: bool = False,
+) -> Table:
     """Build a table of measured and published numbers.
 
-    With `only_published`, only published metrics are included, if there are any.
+    `compared` has the numbers of the sources with their verdicts, keyed by paper; None: they are matched here.  With
+    `only_published`, only published metrics are included, if there are any.
     """
+    if compared is None:
+        compared = {source.name: compared_rows(source, measured.name) for source in sources}
     manifest, config = measured.manifest, measured.manifest.config
     present = {dataset.name for dataset in measured.datasets}
     baselines = {}
@@ -161,7 +170,6 @@ def build(measured: Measured, sources: Sequence[Source] = (), *, only_published:
         selection=[*filter(None, [selection_sentence(manifest)]), *_calibrated(manifest.experiment_file)],
         best=best_model(manifest, measured.datasets),
     )
-    compared = {source.name: compared_rows(source, measured.name) for source in sources}
     matches = matches_by_method(sources, measured, compared)
     for dataset in measured.datasets:
         lines = [

@@ -160,7 +160,7 @@ def test_a_fetched_data_set_gives_its_numbers_a_verdict(
         manifest = Path("results", name, "manifest.yaml")  # small files need other settings; count these as the shipped
         content = yaml.safe_load(manifest.read_text(encoding="utf-8"))
         manifest.write_text(yaml.safe_dump(content | {"changes": []}), encoding="utf-8")
-    assert main(["report", f"paper={paper}"]) == 0
+    assert main(["report", f"paper={paper}", "format=csv"]) == 0
     after = on_fetched(Reproduction(paper, folder, Path("results")).matches)
     assert len(after) == len(before)
     assert [one.printed for one in after if one.not_compared] == []

@@ -26,7 +26,7 @@ STEP = re.compile(
     r"|<!-- said -->\n\n```output\n(?P<said>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
-SMALL = ["repeats=2", "selection.folds=2", "algorithm=[auxiliary_default,lr_linear]", "n_jobs=2", "data.cache=cache"]
+SMALL = ["repeats=2", "selection.folds=2", "algorithm=[auxiliary_default,lr_linear]", "n_jobs=1", "data.cache=cache"]
 """Settings with which a run takes seconds; the page's own come after them and win."""
 PROBLEMS = (DOCS / "your_data" / "problems.md").read_text(encoding="utf-8")
 

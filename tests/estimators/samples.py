@@ -81,6 +81,10 @@ def skip_if_not_installed(solver):
         pytest.skip(f"{solver} is not installed: pip install klr-bench[peers]")
 
 
+FEW = {"lams": [1e-3], "etas": [0.9], "Gs": [1.0], "Rs": [1e3], "cv": 2, "max_rounds": 1}
+"""Grids, folds and rounds that keep the fits of classes with cross-validation short."""
+
+
 def small(model, **parameters):
     """Set those of the given parameters that a model has, to keep its fit short; return the model."""
     known = model.get_params()

@@ -9,7 +9,7 @@ import klr_bench
 from klr_bench.config.locations import config_dir
 from klr_bench.estimators.linear.base import LinearClassifier
 from klr_bench.instantiate import build
-from tests.estimators.samples import CLASSIFIERS, skip_if_not_installed, small, toy
+from tests.estimators.samples import CLASSIFIERS, FEW, skip_if_not_installed, small, toy
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -46,9 +46,6 @@ SETTINGS = [
     klr_bench.DualCDKLR(feature_weights="auto", random_state=0),
     klr_bench.NystroemKLR(feature_weights="auto", random_state=0),
 ]
-
-FEW = {"lams": [1e-3], "etas": [0.9], "Gs": [1.0], "Rs": [1e3], "cv": 2, "max_rounds": 1}
-"""Grids, folds and rounds that keep the fits of classes with cross-validation short."""
 
 
 def expected_to_fail(estimator):

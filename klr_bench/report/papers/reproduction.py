@@ -28,6 +28,9 @@ COMMIT = 10
 """The number of displayed characters of a commit hash."""
 
 
+Rows = dict[tuple[str, str, Column | None, str], Match]
+
+
 class Reproduction:
     """Paper together with the results of all experiments that its files name.
 
@@ -116,6 +119,15 @@ class Reproduction:
         """Measured means, keyed by experiment."""
         return {name: measure(results) for name, results in self.all_results.items()}
 
+    def rows(self, tables: Collection[str], experiment: str) -> Rows:
+        """Return the numbers of some tables for an experiment, by table, data set, method and metric."""
+        return {
+            (number, one.dataset, one.column, one.printed.metric): one
+            for number in tables
+            for one in self.matches_by_table[number]
+            if one.experiment == experiment
+        }
+
     def source(self, tables: Collection[str]) -> Source:
         """Return the requested tables of the paper, for comparison with results."""
         return Source(self.name, self.paper, self.lines, tables, self._results_dir)
@@ -138,7 +150,7 @@ def _chosen(matches: Sequence[Match] | None, line: Printed, source: Source) -> M
     return source.with_uncalibrated(chosen, next(others, None))
 
 
-def compared_rows(source: Source, experiment: str) -> dict[tuple[str, str, Column | None, str], Match] | None:
+def compared_rows(source: Source, experiment: str) -> Rows | None:
     """Return a paper's numbers for an experiment, by table, data set, method and metric.
 
     Returns None if the paper is not compared with these results, as for a run with another name.
@@ -147,13 +159,7 @@ def compared_rows(source: Source, experiment: str) -> dict[tuple[str, str, Colum
     if source.results_dir is None or experiment not in named or not was_run(source.results_dir / experiment):
         return None
     folder = find_papers(source.name)[source.name]
-    reproduction = Reproduction(source.name, folder, source.results_dir, only=named)
-    return {
-        (number, one.dataset, one.column, one.printed.metric): one
-        for number in source.tables
-        for one in reproduction.matches_by_table[number]
-        if one.experiment == experiment
-    }
+    return Reproduction(source.name, folder, source.results_dir, only=named).rows(source.tables, experiment)
 
 
 def provenance(results: Mapping[str, Results]) -> list[str]:

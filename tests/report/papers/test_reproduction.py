@@ -395,8 +395,8 @@ def test_a_number_has_one_verdict_in_tables_printed_tables_scoreboard_csv_and_pa
     }
     shared = 0
     for experiment in whole.results:
-        source = whole.source([number for number, one in whole.paper.tables.items() if experiment in one.experiments])
-        table = build(whole.measured[experiment], [source])
+        tables = [number for number, one in whole.paper.tables.items() if experiment in one.experiments]
+        table = build(whole.measured[experiment], [whole.source(tables)], {name: whole.rows(tables, experiment)})
         for match in (match for block in table.blocks for match in block.matches):
             same = chosen.get(
                 (match.printed.table, match.printed.metric, match.experiment, match.dataset, match.column)
