@@ -12,9 +12,14 @@ from sklearn.utils.validation import has_fit_parameter
 from klr_bench.estimators.core.kernels import gamma_of
 from tests.estimators.samples import CLASSIFIERS, small
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::sklearn.exceptions.ConvergenceWarning", "ignore:lam=:UserWarning", "ignore:.*sorted by class:UserWarning"
-)
+pytestmark = [
+    pytest.mark.filterwarnings(
+        "ignore::sklearn.exceptions.ConvergenceWarning",
+        "ignore:lam=:UserWarning",
+        "ignore:.*sorted by class:UserWarning",
+    ),
+    pytest.mark.usefixtures("short_search"),
+]
 
 SLOW = {"KLR", "PartitionedKLR", "DualCDKLRCV", "OSKLCV"}
 """Classifiers that search for their settings."""

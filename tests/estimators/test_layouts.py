@@ -12,7 +12,10 @@ import scipy.sparse as sp
 import klr_bench
 from tests.estimators.samples import CLASSIFIERS, FEW, skip_if_not_installed, small
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore:lam=:UserWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore:lam=:UserWarning"),
+    pytest.mark.usefixtures("short_search"),
+]
 
 TOLERANCE = {"float64": 1e-12, "float32": 5e-6}
 """Of a difference, as a share of the largest decision value."""

@@ -1,54 +1,90 @@
 """Division of rows into leaves by hyperplanes: `Partition`.
 
 The rows are divided at the median of their projections onto a direction, and each half again, until a part has few
-enough rows.  A direction is a random combination of the centered rows B, u = B'g with independent normal g, which is
-one of the principal directions, each times its singular value and a normal number.  Steps u <- B'B u turn it towards
-the first of them.
+enough rows.  A direction is a random combination of the centered rows B, u = B'g with independent normal g: the sum of
+the principal directions, each times its singular value and an independent normal number.  Steps u <- B'B u turn it
+towards the first of them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numba import float32, float64, int64, types, void
 from sklearn.utils.sparsefuncs import min_max_axis
 
+from klr_bench.estimators.batch.scaling import Scaling
 from klr_bench.estimators.core.jit import compiled
-from klr_bench.estimators.core.rows import slices
+from klr_bench.estimators.core.rows import slices, with_scaled_columns
+from klr_bench.estimators.core.threads import parallel_map
 
 DIRECTION_ROWS = 5000
 """Number of rows from which a direction is computed."""
 POWER_STEPS = 30
 """Number of steps towards the first principal direction."""
+ROWS = 2**14
+"""Number of rows that are scaled and projected at a time."""
 HASHED_VALUES = 2**22
 """Number of values that are hashed at a time."""
 
 
+@dataclass(frozen=True)
+class WeightedRows:
+    """Rows that are scaled, and multiplied by weights of the features, whenever they are read."""
+
+    X: Any
+    """Array, which may be memory-mapped, or CSR matrix (n, d)."""
+    scaling: Scaling
+    weights: np.ndarray
+    """Weight of each feature that is not constant."""
+    dtype: np.dtype
+
+    @property
+    def shape(self):
+        return self.X.shape[0], len(self.weights)
+
+    def __getitem__(self, part):
+        rows = with_scaled_columns(self.scaling.transform(self.X[part], self.dtype), self.weights)
+        return rows if sp.issparse(rows) else np.ascontiguousarray(rows)
+
+
 def _signature(real):
-    return void(types.Array(real, 2, "C", readonly=True), int64[::1], float64[::1], float64[::1])
+    return void(types.Array(real, 2, "C", readonly=True), int64[::1], float64[:, ::1], float64[::1])
 
 
 @compiled([_signature(float32), _signature(float64)])
-def _project(X, rows, direction, values):
-    """Set `values` (n,) to products of rows with a direction, added feature by feature."""
-    for i in range(len(rows)):
+def _project(X, nodes, directions, values):
+    """Set `values` (n,) to the product of each row with the direction of its node.
+
+    The terms are added feature by feature.
+    """
+    for i in range(len(nodes)):
         total = 0.0
-        for j in range(len(direction)):
-            total += float64(X[rows[i], j]) * direction[j]
+        for j in range(directions.shape[1]):
+            total += float64(X[i, j]) * directions[nodes[i], j]
         values[i] = total
 
 
-def projections(X, rows, direction):
-    """Return X[rows] @ direction in float64.
+def projections(X, nodes, directions):
+    """Return the product (n,) of each row of X with the direction of its node, in float64.
 
-    The product of a row does not depend on the other rows, unlike with BLAS.
+    The product of a row does not depend on the other rows, unlike with BLAS.  Of a node below 0, which is a leaf, it
+    has no meaning.
     """
-    if sp.issparse(X):
-        return X[rows] @ direction
-    values = np.empty(len(rows))
-    _project(X, rows, direction, values)
+    values, nodes = np.empty(len(nodes)), np.maximum(nodes, 0)
+
+    def project(part):
+        B = X[part]
+        if sp.issparse(B):
+            places = np.repeat(np.arange(B.shape[0]), np.diff(B.indptr))
+            values[part] = np.bincount(places, B.data * directions[nodes[part][places], B.indices], B.shape[0])
+        else:
+            _project(B, nodes[part], directions, values[part])
+
+    parallel_map(project, slices(len(nodes), ROWS))
     return values
 
 
@@ -67,41 +103,42 @@ class Partition:
 
     def leaves(self, X):
         """Return the number of each leaf with rows of X (n, d), and their indices, as pairs."""
-        found, waiting = [], [(0 if len(self.children) else -1, np.arange(X.shape[0]))]
-        while waiting:
-            node, rows = waiting.pop()
-            if node < 0:
-                found.append((-1 - node, rows))
-                continue
-            is_first = projections(X, rows, self.directions[node]) <= self.thresholds[node]
-            parts = zip(self.children[node].tolist(), (rows[is_first], rows[~is_first]), strict=True)
-            waiting += [(child, part) for child, part in parts if len(part)]
-        return found
+        nodes = np.full(X.shape[0], 0 if len(self.children) else -1)
+        while (nodes >= 0).any():
+            is_second = projections(X, nodes, self.directions) > self.thresholds[nodes]
+            nodes = np.where(nodes < 0, nodes, self.children[nodes, is_second.astype(int)])
+        order = np.argsort(nodes, kind="stable")
+        return [(-1 - nodes[rows[0]], rows) for rows in np.split(order, np.flatnonzero(np.diff(nodes[order])) + 1)]
 
 
-def divided(X, rows, leaf_size, n_steps, random):
-    """Divide some rows of X (n, d) until no part has more than `leaf_size` rows.
+def divided(X, order, leaf_size, n_steps, random):
+    """Divide the rows of X (n, d) until no part has more than `leaf_size` rows.
 
-    Return the `Partition` and the indices of the rows of each leaf.  Equal rows are in the same leaf, which may have
-    more rows for that reason.  Each direction is computed from the first rows of its node, with `n_steps` steps towards
-    the first principal one.
+    Return the `Partition` and the indices of the rows of each leaf, in their `order` (n,).  Equal rows are in the same
+    leaf, which may have more rows for that reason.  Each direction is computed from the first rows of its node, with
+    `n_steps` steps towards the first principal one.
     """
-    nodes, leaves, waiting = [], [], [(None, rows)]
-    while waiting:
-        parent, rows = waiting.pop()
-        threshold = None
-        if len(rows) > leaf_size:
-            direction = _direction(X[rows[:DIRECTION_ROWS]], n_steps, random)
-            values = projections(X, rows, direction)
-            threshold = _threshold(values)
-        if parent is not None:
-            nodes[parent][2].append(-1 - len(leaves) if threshold is None else len(nodes))
-        if threshold is None:
-            leaves.append(rows)
-            continue
-        waiting += [(len(nodes), rows[values > threshold]), (len(nodes), rows[values <= threshold])]
-        nodes.append((direction, threshold, []))
-    directions, thresholds, children = zip(*nodes, strict=True) if nodes else ([], [], [])
+    directions, thresholds, children, leaves = [], [], [], []
+    level, nodes = [(-1, 0, order)], np.empty(len(order), dtype=np.int64)
+    while level:
+        of_level = np.zeros((len(level), X.shape[1]))
+        for k, (_, _, rows) in enumerate(level):
+            nodes[rows] = k
+            if len(rows) > leaf_size:
+                of_level[k] = _direction(X[rows[:DIRECTION_ROWS]], n_steps, random)
+        values = projections(X, nodes, of_level) if of_level.any() else None
+        following = []
+        for u, (parent, side, rows) in zip(of_level, level, strict=True):
+            threshold = _threshold(values[rows]) if u.any() else None
+            if parent >= 0:
+                children[parent][side] = -1 - len(leaves) if threshold is None else len(children)
+            if threshold is None:
+                leaves.append(rows)
+                continue
+            is_first = values[rows] <= threshold
+            following += [(len(children), 0, rows[is_first]), (len(children), 1, rows[~is_first])]
+            directions.append(u), thresholds.append(threshold), children.append([0, 0])
+        level = following
     shaped = np.reshape(directions, (-1, X.shape[1])), np.array(thresholds, dtype=np.float64)
     return Partition(*shaped, np.reshape(children, (-1, 2)).astype(np.int64)), leaves
 

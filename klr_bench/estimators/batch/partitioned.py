@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, replace
+from functools import partial
 from numbers import Integral
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.special import log_expit, log_softmax, logsumexp
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from klr_bench.estimators.batch.approximation import move_support
-from klr_bench.estimators.batch.dual import DualCDKLR
-from klr_bench.estimators.batch.klr import CACHE_MB, KLR
-from klr_bench.estimators.batch.nystroem import NystroemKLR
-from klr_bench.estimators.batch.partition import POWER_STEPS, divided, hashed, shuffled
-from klr_bench.estimators.batch.selection import Search, rbf
+from klr_bench.estimators.batch.klr import KLR
+from klr_bench.estimators.batch.leaf import distinct, fit_leaf, in_this_process
+from klr_bench.estimators.batch.partition import POWER_STEPS, ROWS, WeightedRows, divided, hashed, shuffled
+from klr_bench.estimators.batch.selection import Search
 from klr_bench.estimators.core.checks import checked_decision, checked_fit
 from klr_bench.estimators.core.classifier import Classifier
 from klr_bench.estimators.core.cross_validation import class_sizes
-from klr_bench.estimators.core.expansion import COLUMNS, decide
 from klr_bench.estimators.core.multiclass import SEEDS
 from klr_bench.estimators.core.parameters import (
     CLASS_WEIGHT,
@@ -34,7 +31,7 @@ from klr_bench.estimators.core.parameters import (
     estimator,
     parameter,
 )
-from klr_bench.estimators.core.rows import slices, stacked, with_scaled_columns
+from klr_bench.estimators.core.rows import slices, stacked
 from klr_bench.estimators.core.threads import parallel_map
 
 SEARCH_ROWS = 8000
@@ -46,39 +43,6 @@ TUNED_LEAVES, TUNED_ROWS = 3, 20_000
 WIDTHS, LAMS = (1.0, 2.0, 4.0, 8.0, 16.0), (3.0, 1.0, 0.3, 0.1)
 """Values of gamma and lam that are tried in the leaves, as multiples of those of all rows."""
 VALIDATION_SHARE = 0.2
-TOL = 1e-2
-"""Relative duality gap at which the fit of a leaf ends."""
-SCALED_ROWS = 2**16
-"""Number of rows that are scaled at a time."""
-
-
-@dataclass(frozen=True)
-class Leaf:
-    """Model of the rows of a leaf."""
-
-    classes: np.ndarray
-    """Indices of the classes with rows in the leaf."""
-    margin: float
-    """log(1 + n) for n rows.  A class without rows has minus this value, and the only one of several classes has 0."""
-    support: np.ndarray | sp.csr_matrix
-    coef: np.ndarray
-    gamma: float
-
-    def decision_function(self, X, n_classes):
-        """Return the values (n, 1) or (n, n_classes) of f at the rows of X (n, d).
-
-        Those of a row do not depend on the other rows: with more rows of equal length, BLAS computes products of the
-        same size.
-        """
-        k, n = len(self.classes), X.shape[0]
-        f = np.full((n, n_classes), -self.margin)
-        if k == 1:
-            f[:, self.classes] = self.margin if n_classes == 2 else 0.0
-        else:
-            padded = X[np.minimum(np.arange(n + -n % COLUMNS), n - 1)]
-            values = decide(rbf(self.support, self.gamma), self.support, self.coef, padded)[:n]
-            f[:, self.classes] = values if k > 2 else np.column_stack([-values, values])
-        return f if n_classes > 2 else f[:, 1:]
 
 
 @estimator
@@ -192,7 +156,8 @@ class PartitionedKLR(Classifier):
         Parameters
         ----------
         X : array or CSR matrix of shape (n_samples, n_features)
-            Training rows; sparse ones are divided by the standard deviations, and stay sparse.
+            Training rows; sparse ones are divided by the standard deviations, and stay sparse.  A memory-mapped
+            float32 or float64 array is not copied.
         y : array of shape (n_samples,)
             Classes of any type; of two classes, decision values above 0 mean the second in sorted order.
         sample_weight : array of shape (n_samples,), default=None
@@ -210,7 +175,7 @@ class PartitionedKLR(Classifier):
         hashes = hashed(X, codes)
         order = shuffled(hashes, weights, random.randint(SEEDS))
         lam = self._search(X, y, codes, weights, order, random)
-        rows = self._weighted(X)
+        rows = self._rows(X)
         tuning = np.random.RandomState(random.randint(SEEDS))
         steps = [POWER_STEPS if self.directions == "principal" and p == 0 else 0 for p in range(self.n_partitions)]
         parts = [divided(rows, order, self.leaf_size, n_steps, random) for n_steps in steps]
@@ -221,13 +186,15 @@ class PartitionedKLR(Classifier):
         if len(parts[0][1]) > 1:
             lam = self._tune(rows, y, codes, weights, parts[0][1], lam, tuning)
         self.best_params_["lam"] = lam
+        view, gamma, T = replace(rows, X=None), self.best_params_["gamma"], self.temperature_
 
-        def fitted(job):
-            n_leaves, part, seed = job
-            return self._leaf(rows, codes, weights, hashes, part, lam * len(y) / n_leaves, seed)
+        def job(n_leaves, leaf, seed):
+            leaf, totals = distinct(leaf, hashes, weights)
+            penalty = lam * len(y) / n_leaves / totals.sum()
+            return leaf, partial(fit_leaf, view, codes[leaf], totals, penalty, gamma, T, self.max_support, seed)
 
-        jobs = [(len(leaves), part, random.randint(SEEDS)) for _, leaves in parts for part in leaves]
-        models = iter(parallel_map(fitted, jobs))
+        jobs = [partial(job, len(leaves), leaf, random.randint(SEEDS)) for _, leaves in parts for leaf in leaves]
+        models = iter(in_this_process(X, jobs))
         self.leaves_ = [[next(models) for _ in leaves] for _, leaves in parts]
         return self
 
@@ -240,21 +207,14 @@ class PartitionedKLR(Classifier):
             sample = np.array([*dict.fromkeys([*np.concatenate(of_classes).tolist(), *sample.tolist()])][:SEARCH_ROWS])
         kept, search, *_ = klr._choose(X[sample], y[sample], weights[sample])
         _, gamma = search.weighted(slice(None), kept.weights, kept.width)
-        self._scaling, self.temperature_ = klr._scaling, klr.temperature_
+        self._scaling, self._dtype, self.temperature_ = klr._scaling, klr._dtype, klr.temperature_
         self.limits_, self.mean_, self.scale_ = klr.limits_, klr.mean_, klr.scale_
         self.feature_weights_, self.cv_results_ = klr.feature_weights_, klr.cv_results_
         self.best_params_ = klr.best_params_ | {"gamma": gamma}
         return kept.lam
 
-    def _weighted(self, X):
-        """Return the scaled rows of X, times the weights of the features."""
-        weights = self.feature_weights_[self._scaling.columns]
-        parts = parallel_map(
-            lambda part: with_scaled_columns(self._scaling.transform(X[part], np.float32), weights),
-            slices(X.shape[0], SCALED_ROWS),
-        )
-        rows = stacked(parts)
-        return rows if sp.issparse(rows) else np.ascontiguousarray(rows)
+    def _rows(self, X):
+        return WeightedRows(X, self._scaling, self.feature_weights_[self._scaling.columns], self._dtype)
 
     def _tune(self, rows, y, codes, weights, leaves, lam, random):
         """Choose gamma and temperature by validation in some leaves; return the penalty."""
@@ -283,25 +243,6 @@ class PartitionedKLR(Classifier):
         self.best_params_["gamma"], self.temperature_ = unit * WIDTHS[i], float(temperatures[i, j])
         return lams[j]
 
-    def _leaf(self, rows, codes, weights, hashes, part, lam, seed):
-        """Fit the model of a leaf; `lam` is the penalty times the weight of the leaf."""
-        _, first, places = np.unique(hashes[part], return_index=True, return_inverse=True)
-        totals = np.bincount(places, weights[part])  # equal rows of the same class are one row
-        part, totals = part[np.sort(first)], totals[np.argsort(first)]
-        classes, margin, gamma = np.unique(codes[part]), math.log1p(totals.sum()), self.best_params_["gamma"]
-        if len(classes) == 1:
-            return Leaf(classes, margin, np.empty((0, rows.shape[1]), rows.dtype), np.empty(0), gamma)
-        X, y, lam = rows[part], codes[part], lam / totals.sum()
-        model = DualCDKLR(lam, gamma=gamma, tol=TOL, cache_size=CACHE_MB, random_state=seed)
-        model.fit(X, y, totals)
-        if self.max_support is not None and self.max_support < len(part):
-            f = model.decision_function(X)
-            model = NystroemKLR(lam, self.max_support, centers="kmeans++", tol=TOL, gamma=gamma, random_state=seed)
-            model.fit(X, y, totals)
-            if not sp.issparse(X):
-                move_support(model, f, X, totals, self.temperature_, np.random.RandomState(seed))
-        return Leaf(classes, margin, model.support_vectors_, model.dual_coef_, model.gamma)
-
     @checked_decision
     def decision_function(self, X):
         """Evaluate the decision function at each row of X.
@@ -310,7 +251,8 @@ class PartitionedKLR(Classifier):
         logarithms of the probabilities, for more than two classes.
         """
         check_is_fitted(self, "leaves_")
-        rows, k = self._weighted(self._validate(X, dtype=self._dtypes())), len(self.classes_)
+        X, k = self._validate(X, dtype=self._dtypes()), len(self.classes_)
+        rows = stacked(parallel_map(self._rows(X).__getitem__, slices(X.shape[0], ROWS)))
         f = np.empty((len(self.partitions_), rows.shape[0], k if k > 2 else 1))
         jobs = [(p, *leaf) for p, partition in enumerate(self.partitions_) for leaf in partition.leaves(rows)]
 

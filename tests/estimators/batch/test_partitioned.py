@@ -10,9 +10,13 @@ from sklearn.preprocessing import StandardScaler
 
 from klr_bench import DualCDKLR, PartitionedKLR
 from klr_bench.estimators.batch import approximation, partitioned
+from klr_bench.estimators.batch import leaf as leaf_module
 from klr_bench.estimators.batch.partition import POWER_STEPS, divided, hashed, shuffled
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.usefixtures("short_search"),
+]
 VALUES = {
     "numbers": lambda random, shape: random.standard_normal(shape),
     "ties": lambda random, shape: random.integers(-2, 3, size=shape) * (random.random(shape) < 0.6),
@@ -20,7 +24,7 @@ VALUES = {
         [random.standard_normal((shape[0], shape[1])), np.ones((shape[0], 1))]
     ),
 }
-FEW = {"max_rounds": 1, "cv": 2, "random_state": 0}
+FEW = {"max_rounds": 0, "cv": 2, "random_state": 0}
 """Settings with which a fit is short."""
 
 
@@ -72,14 +76,14 @@ def slow_probabilities(model, X, y, weights):
     return total
 
 
-@settings(max_examples=3)
-@given(sample=samples(), seed=st.integers(0, 99))
+@settings(max_examples=2)
+@given(sample=samples(3), seed=st.integers(0, 99))
 def test_probabilities_are_those_of_a_slow_fit_of_each_leaf(sample, seed):
     X, y = sample
     weights = np.random.default_rng(seed).uniform(0.5, 2, len(y))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(partitioned, "TOL", 1e-5)
-        model = small(n_partitions=3, random_state=seed).fit(X, y, weights)
+        patch.setattr(leaf_module, "TOL", 1e-5)
+        model = small(n_partitions=3, max_rounds=1, random_state=seed).fit(X, y, weights)
     assert len(model.leaves_[0]) >= 2
     inside = np.clip(X, *model.limits_)
     np.testing.assert_allclose(model.predict_proba(X), slow_probabilities(model, inside, y, weights), atol=3e-3)
@@ -156,19 +160,19 @@ def test_a_row_is_predicted_alone_as_with_others_and_their_order_changes_nothing
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
 def test_a_row_is_predicted_alone_as_with_others_by_leaves_of_several_classes(layout):
     random = np.random.default_rng(0)
-    X, y = random.standard_normal((600, 6)), random.integers(4, size=600)
+    X, y = random.standard_normal((300, 6)), random.integers(3, size=300)
     X[np.abs(X) < 0.8] = 0
-    model = small(leaf_size=300, max_rounds=0).fit(layout(X), y)
+    model = small(leaf_size=150).fit(layout(X), y)
     f = model.decision_function(layout(X))
     for i in range(20):  # without rows of padding, BLAS rounds most of them differently
         np.testing.assert_array_equal(model.decision_function(layout(X[[i]]))[0], f[i])
 
 
 def test_threads_and_the_order_of_the_fits_change_nothing(monkeypatch):
-    X, y = np.random.default_rng(0).standard_normal((300, 3)), np.arange(300) % 3
+    X, y = np.random.default_rng(0).standard_normal((150, 3)), np.arange(150) % 3
     f = small(n_jobs=1).fit(X, y).decision_function(X)
     np.testing.assert_array_equal(small(n_jobs=3).fit(X, y).decision_function(X), f)
-    monkeypatch.setattr(partitioned, "parallel_map", lambda fit, jobs: [fit(job) for job in reversed(jobs)][::-1])
+    monkeypatch.setattr(leaf_module, "parallel_map", lambda fit, jobs: [fit(job) for job in reversed(jobs)][::-1])
     np.testing.assert_array_equal(small().fit(X, y).decision_function(X), f)
 
 
@@ -178,7 +182,7 @@ def test_a_leaf_of_one_class_is_constant(n_classes):
     y = np.repeat(np.arange(n_classes), 40)
     model = small(leaf_size=20, n_partitions=1).fit(X, y, np.full(len(y), 3.0))
     assert {len(leaf.classes) for leaf in model.leaves_[0]} == {1}
-    odds = np.array([len(rows) for _, rows in model.partitions_[0].leaves(model._weighted(X))]) + 1
+    odds = np.array([len(rows) for _, rows in model.partitions_[0].leaves(model._rows(X))]) + 1
     P = np.unique(np.round(model.predict_proba(X).max(axis=1), 12))
     np.testing.assert_allclose(P, np.unique(odds / (odds + n_classes - 1)), rtol=1e-9)
     assert model.score(X, y) == 1
@@ -186,29 +190,28 @@ def test_a_leaf_of_one_class_is_constant(n_classes):
 
 def test_more_equal_rows_than_a_leaf_has_are_one_row_with_a_weight():
     random = np.random.default_rng(0)
-    X = random.integers(2, size=(3000, 2)).astype(float)
-    y = (random.random(3000) < 0.2 + 0.6 * X[:, 0]).astype(int)
+    X = random.integers(2, size=(800, 2)).astype(float)
+    y = (random.random(800) < 0.2 + 0.6 * X[:, 0]).astype(int)
     model = small(leaf_size=100).fit(X, y)
     assert max(len(leaf.coef) for leaf in model.leaves_[0]) == 2
     for row in ([0, 0], [0, 1], [1, 0], [1, 1]):
         share = y[(row == X).all(axis=1)].mean()
-        assert model.predict_proba([row])[0, 1] == pytest.approx(share, abs=0.05)
+        assert model.predict_proba([row])[0, 1] == pytest.approx(share, abs=0.07)
 
 
-@pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize(("layout", "n_classes"), [(np.asarray, 3), (sp.csr_matrix, 2)])
 def test_max_support_limits_the_support_vectors_of_a_leaf(n_classes, layout, monkeypatch):
     monkeypatch.setattr(approximation, "N_STEPS", 100)
     random = np.random.default_rng(0)
     X = random.standard_normal((240, 3))
-    y = np.digitize(X[:, 0], np.linspace(-0.5, 0.5, n_classes - 1)) if n_classes > 2 else (X[:, 0] > 0).astype(int)
+    y = np.digitize(X[:, 0], [-0.5, 0.5][: n_classes - 1])
     model = small(leaf_size=60, max_support=8).fit(layout(X), y)
     assert {len(leaf.classes) > 1 and leaf.support.shape[0] for leaf in model.leaves_[0]} <= {False, 8}
     assert model.score(layout(X), y) > 0.85
 
 
 def test_rows_that_fit_into_one_leaf_have_one_model(monkeypatch):
-    monkeypatch.setattr(partitioned, "TOL", 1e-6)
+    monkeypatch.setattr(leaf_module, "TOL", 1e-6)
     X, y = np.random.default_rng(0).standard_normal((80, 3)), np.arange(80) % 2
     model = small(leaf_size=80, n_partitions=3).fit(X, y)
     assert list(map(len, model.leaves_)) == [1]
