@@ -38,6 +38,8 @@ CENTERS = 3000
 TOL = 1e-5
 """Relative distance of the objective from its minimum at which `NystroemKLR` ends."""
 CACHE_MB = 1000.0
+PATIENCE = 2
+"""The search ends after so many rounds in turn that do not improve."""
 
 
 @estimator
@@ -53,13 +55,14 @@ class KLR(Classifier):
     that outliers have no effect; the typical deviation is the median of abs(x - median) over the values that differ
     from the median.  The features are divided by their standard deviations s and multiplied by weights w, which are
     learned; constant features have the weight 0.  The weights of a round are those of the last one, times the square
-    root of the root mean squared derivative of f along each feature.  The rounds end when two in turn have not lowered
-    the validation log loss.  The last round is taken that lowered it, for up to 3,000 rows by more than a standard
-    error.  The first round tries all values of gamma and lambda of a grid, and each of the others the penalties next to
-    the best one of the round before: in two repeats of 5-fold cross-validation for up to 500 rows, in one for up to
-    3,000, and with a single split, of at most 15,000 rows, for more.  A single split tries only values of gamma, too,
-    next to the best one of the round before, and more than 2,000 training rows only values next to the best ones of
-    2,000.
+    root of the root mean squared derivative of f along each feature.  The rounds end when two in turn do not improve on
+    the best one, for up to 3,000 rows by more than a standard error of the validation log loss.  The first round tries
+    all values of gamma and lambda of a grid, and each of the others the penalties next to the best one of the round
+    before: in two repeats of 5-fold cross-validation for up to 500 rows, in one for up to 3,000, and with a single
+    split, of at most 15,000 rows, for more.  After the first fold, and after the third, values of gamma are left out
+    whose loss is significantly larger than the least one.  Folds of more than 1,000 training rows try only values of
+    gamma and lambda next to the best ones of 1,000 rows; the rounds use 1,500 rows of each fold, and all of a single
+    split.
 
     The final model is fitted to all rows by `DualCDKLR` for up to 10,000 rows, and by `NystroemKLR` for more.  With
     `max_support` it is approximated: support vectors, which begin as rows drawn by k-means++, their coefficients and
@@ -111,7 +114,8 @@ class KLR(Classifier):
     best_params_ : dict
         Chosen `gamma` and `lam` of `model_`, and the number of `rounds`.
     cv_results_ : dict of ndarrays
-        round, width (a multiple of gamma="scale"), lam, and mean_log_loss of the validation rows for each combination.
+        rounds, width (a multiple of gamma="scale"), lam, and mean_log_loss of the validation rows for each combination
+        that was tried in all folds; those that were tried with fewer rows come first.
     best_score_ : float
         Negative validation log loss of the chosen combination.
     n_features_in_ : int
@@ -208,7 +212,7 @@ class KLR(Classifier):
 
     def _search(self, search, begun):
         """Run the search, set its attributes, and return the best round."""
-        kept, results, losses, last = None, [], [], begun
+        kept, results, n_worse, last = None, [], 0, begun
         for number, candidate in enumerate(search.rounds(self.max_rounds)):
             if self.verbose:
                 print(  # noqa: T201
@@ -216,15 +220,19 @@ class KLR(Classifier):
                     f"lam {candidate.lam:g}, {time.monotonic() - begun:.1f} s",
                     flush=True,
                 )
-            results += [{"round": number, **result} for result in candidate.results]
-            losses.append(candidate.loss)
+            results += [{"rounds": number, **result} for result in candidate.results]
             if kept is None or search.improves(candidate, kept):
-                kept, self.best_params_ = candidate, {"rounds": number}
-            elif min(losses[-2:]) > min(losses):
+                kept, n_worse, self.best_params_ = candidate, 0, {"rounds": number}
+            else:
+                n_worse += 1
+            if n_worse == PATIENCE:
                 break
             begun_round, last = last, time.monotonic()
             if self.time_limit is not None and last - begun + (last - begun_round) > self.time_limit / 2:
                 break  # stop now, because the next round would take about as long as this one
+        last = search.with_all_rows(kept)
+        if last is not None:
+            kept, results = last, results + [{**self.best_params_, **result} for result in last.results]
         self.cv_results_ = {name: np.array([result[name] for result in results]) for name in results[0]}
         self.best_score_ = -float(kept.loss)
         return kept

@@ -111,7 +111,7 @@ class PartitionedKLR(Classifier):
     best_params_ : dict
         Chosen `gamma`, the `lam` of a leaf of average weight, and the number of `rounds`.
     cv_results_ : dict of ndarrays
-        round, width, lam and mean_log_loss of each combination of the search, as of `KLR`, with the round -1 for those
+        rounds, width, lam and mean_log_loss of each combination of the search, as of `KLR`, with rounds -1 for those
         tried in leaves, whose width is a multiple of the gamma of the search.
     n_features_in_ : int
         Number of features.
@@ -227,20 +227,20 @@ class PartitionedKLR(Classifier):
         folds, lams = [(train, valid) for valid, train in parts], [lam * factor for factor in LAMS]
         signs, unit = np.atleast_2d(self._signs(y)), self.best_params_["gamma"]
         search = Search(rows, codes, signs, weights, folds, random, unit=unit)
-        _, losses, temperatures, means, *best = search.grid(folds, [np.ones(rows.shape[1])] * len(folds), WIDTHS, lams)
-        i, j = _chosen(losses, weights[np.concatenate([valid for _, valid in folds])], *best)
+        grid = search.grid(folds, [np.ones(rows.shape[1])] * len(folds), WIDTHS, lams)
+        i, j = _chosen(grid.losses, grid.shares, *grid.best)
         if self.verbose:
             print(  # noqa: T201
-                f"[PartitionedKLR] {len(leaves)} leaves: validation log loss {means[i, j]:.4f}, width {WIDTHS[i]:g}, "
-                f"lam {lams[j]:g}",
+                f"[PartitionedKLR] {len(leaves)} leaves: validation log loss {grid.means[i, j]:.4f}, "
+                f"width {grid.widths[i]:g}, lam {lams[j]:g}",
                 flush=True,
             )
-        tried = np.argwhere(np.isfinite(means))
-        added = {"round": -1, "width": np.take(WIDTHS, tried[:, 0]), "lam": np.take(lams, tried[:, 1])}
-        added["mean_log_loss"] = means[tuple(tried.T)]
+        tried = np.argwhere(np.isfinite(grid.means))
+        added = {"rounds": -1, "width": np.take(grid.widths, tried[:, 0]), "lam": np.take(lams, tried[:, 1])}
+        added["mean_log_loss"] = grid.means[tuple(tried.T)]
         for name, values in self.cv_results_.items():
             self.cv_results_[name] = np.append(values, np.broadcast_to(added[name], len(tried)))
-        self.best_params_["gamma"], self.temperature_ = unit * WIDTHS[i], float(temperatures[i, j])
+        self.best_params_["gamma"], self.temperature_ = unit * grid.widths[i], float(grid.temperatures[i, j])
         return lams[j]
 
     @checked_decision

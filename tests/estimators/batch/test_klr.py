@@ -23,9 +23,12 @@ def rows(n=300, n_classes=2, seed=0):
     return X, np.digitize(score, np.quantile(score, np.linspace(0, 1, n_classes + 1)[1:-1]))
 
 
+@pytest.mark.parametrize("is_low_rank", [True, False])
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_losses_of_the_search_are_those_of_separate_fits(n_classes, monkeypatch):
-    for name, value in {"GAP": 1e-9, "MAX_EPOCHS": 5000, "WORSE": np.inf, "LAMS": (1e-2, 1e-3)}.items():
+def test_losses_of_the_search_are_those_of_separate_fits(n_classes, is_low_rank, monkeypatch):
+    exact = {"GAP": 1e-9, "MAX_EPOCHS": 5000, "WORSE": np.inf, "LAMS": (1e-2, 1e-3), "BEATEN": (1e9, 1e9)}
+    solver = {"LEFT": 1e-13, "MOST_LEFT": 1.0 if is_low_rank else -1.0, "largest_rank": lambda n, _: n}
+    for name, value in {**exact, **solver}.items():
         monkeypatch.setattr(selection, name, value)
     X, y = rows(120, n_classes)
     X, shares = StandardScaler().fit_transform(X), np.random.RandomState(1).uniform(0.5, 2, len(y))
@@ -50,6 +53,27 @@ def test_losses_of_the_search_are_those_of_separate_fits(n_classes, monkeypatch)
         assert result["mean_log_loss"] == pytest.approx(expected, rel=1e-4)
 
 
+def test_widths_are_left_out_of_further_folds_if_their_loss_is_larger_by_more_than_a_standard_error():
+    X, y = rows(60)
+    search = Search(X, y, np.where(y == 1, 1.0, -1.0)[None], np.ones(60), 2, np.random.RandomState(0))
+    labels, noise = np.where(y == 1, 1.0, -1.0), np.random.RandomState(0).standard_normal((3, 60))
+
+    def path(scale, noise):
+        return selection.Path([(scale * labels + noise)[:, None]], None, None, None, 1.0, [])
+
+    grid = selection.Grid((1, 2, 3), selection.LAMS, [[*map(path, (2.0, 2.0, 0.5), noise)]], y, np.ones(60))
+    np.testing.assert_array_equal(grid.unbeaten(1.0), [0, 1])
+    counts = dict.fromkeys(selection.WIDTHS, 0)
+
+    def counted(train, valid, weights, width, lams):
+        counts[width] += 1
+        return selection.Path([(min(width, 1.0) * labels)[valid][:, None]], None, None, None, 1.0, [])
+
+    search._path = counted
+    search.grid(search.folds, [None, None], selection.WIDTHS, selection.LAMS)
+    assert counts == {0.03: 1, 0.1: 1, 0.3: 1, 1.0: 2, 3.0: 2}
+
+
 def test_probabilities_of_three_classes_are_a_softmax_at_the_temperature(monkeypatch):
     monkeypatch.setattr(selection, "LAMS", (1e-6,))  # too small a penalty, which a temperature above 1 corrects
     X, y = rows(120, 3)
@@ -65,9 +89,11 @@ def test_all_training_rows_are_used_only_next_to_the_best_point_of_few(monkeypat
     X, y = rows(120)
     X, signs, shares = StandardScaler().fit_transform(X), np.where(y == 1, 1.0, -1.0)[None], np.ones(120)
     monkeypatch.setattr(selection, "COARSE", 30)
+    monkeypatch.setattr(selection, "BEATEN", (1e9, 1e9))
     search = Search(X, y, signs, shares, 3, np.random.RandomState(0))
     results = next(iter(search.rounds(0))).results
-    search.folds = [(train[:30], valid) for train, valid in search.folds]
+    search.folds = search._few(30)
+    np.testing.assert_array_equal(np.bincount(y[search.folds[0][0]]), [15, 15])
     few = next(iter(search.rounds(0)))
     widths, lams = ({result[name] for result in results} for name in ("width", "lam"))
     i, j = selection.WIDTHS.index(few.width), selection.LAMS.index(few.lam)
@@ -75,19 +101,23 @@ def test_all_training_rows_are_used_only_next_to_the_best_point_of_few(monkeypat
     assert lams <= set(selection.LAMS[max(j - 1, 0) : j + 2])
 
 
-def test_mean_squared_slopes_are_those_of_differences():
+@pytest.mark.parametrize("most_left", [-1.0, 1.0])
+def test_mean_squared_slopes_are_those_of_differences(most_left, monkeypatch):
+    monkeypatch.setattr(selection, "LEFT", 0.05)
+    monkeypatch.setattr(selection, "MOST_LEFT", most_left)
     X, y = rows(60)
     X = StandardScaler().fit_transform(X)
     search = Search(X, y, np.where(y == 1, 1.0, -1.0)[None], np.ones(60), 2, np.random.RandomState(0))
     train, valid = search.folds[0]
     weights = np.linspace(0.5, 1.5, 8)
-    path = search._path(train, valid, weights, 1.0, selection.LAMS)
+    path = search._path(train, valid, weights, 0.1, selection.LAMS)
     rows_of_path, step, expected = X[train] * weights, 1e-5, []
 
     def f(Z):
-        squares = ((Z[:, None] - rows_of_path[None]) ** 2).sum(axis=2)
+        squares = ((Z[:, None] - path.centers[None]) ** 2).sum(axis=2)
         return np.exp(-path.gamma * squares) @ path.coefs[1][0]
 
+    assert (len(path.centers) == len(train)) == (most_left < 0)
     for e in np.eye(8) * step:
         expected.append(np.mean(((f(rows_of_path + e) - f(rows_of_path - e)) / (2 * step)) ** 2))
     np.testing.assert_allclose(path.mean_squared_slopes(1), expected, rtol=1e-6)
@@ -102,7 +132,7 @@ def test_learned_weights_find_the_features_and_lower_the_loss(n_classes):
     losses = [log_loss(y[400:], model.predict_proba(X[400:])) for model in (learned, equal)]
     assert losses[0] < 0.9 * losses[1]
     assert learned.best_params_["rounds"] > 0
-    kept = learned.cv_results_["round"] == learned.best_params_["rounds"]
+    kept = learned.cv_results_["rounds"] == learned.best_params_["rounds"]
     assert learned.best_score_ == -learned.cv_results_["mean_log_loss"][kept].min()
 
 
