@@ -111,7 +111,7 @@ class Path:
 
 
 class Grid:
-    """Models of kernel widths and penalties, with their losses at the validation rows of all folds.
+    """Models of kernel widths and penalties, with their losses at validation rows.
 
     `paths` has a list for each fold, with a path for each width.  `losses` (n_widths, n_lams, n_valid) and `means`
     (n_widths, n_lams) are inf without a model in each fold.  `best` are the places of the width and the penalty with
@@ -141,7 +141,7 @@ class Grid:
         return Round(weights, self.width, self.lam, *chosen, results)
 
     def unbeaten(self, n_errors):
-        """Return the places of the widths whose loss is at most so many standard errors above the least one."""
+        """Return the widths whose loss is at most so many standard errors above the least."""
         losses = self.losses[np.arange(len(self.widths)), self.means.argmin(axis=1)]
         excess = (losses - losses[self.best[0]]) * self.shares / self.shares.mean()
         errors = excess.std(axis=1) / math.sqrt(excess.shape[1])
@@ -185,7 +185,7 @@ class Search:
                     widths = [width for width in widths if width >= grid.width]
 
     def with_all_rows(self, chosen):
-        """Return a round that has the feature weights of a round of ROUND_ROWS, and all training rows, or None."""
+        """Return a round of all training rows with the weights of a round of few, or None."""
         if len(self.folds) == 1 or len(self.folds[0][0]) <= ROUND_ROWS:
             return None
         widths, lams = neighbors(WIDTHS, chosen.width), neighbors(LAMS, chosen.lam)
@@ -274,7 +274,7 @@ def solutions(blocks, signs, lams, shares):
 
 
 def largest_rank(n, m):
-    """Return the largest rank for which m problems on n rows are solved faster than by coordinate ascent."""
+    """Return the largest rank at which m problems on n rows are solved by Newton's method."""
     most = min(12 * math.sqrt(n), 1.2e6 / n) if m == 1 else n * max(0.6, m / PROBLEMS)
     return math.ceil(min(most, n))
 
