@@ -8,6 +8,7 @@ from .estimators.batch.ivm import ImportVectorMachine as ImportVectorMachine
 from .estimators.batch.klr import KLR as KLR
 from .estimators.batch.nystroem import NystroemKLR as NystroemKLR
 from .estimators.batch.oskl_cv import OSKLCV as OSKLCV
+from .estimators.batch.partitioned import PartitionedKLR as PartitionedKLR
 from .estimators.batch.primal import PrimalCDKLR as PrimalCDKLR
 from .estimators.budget.alma import ALMA as ALMA
 from .estimators.budget.bogd import BOGD as BOGD

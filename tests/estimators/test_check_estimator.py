@@ -13,7 +13,10 @@ from klr_bench.estimators.peers.l1 import L1Peer
 from klr_bench.instantiate import build
 from tests.estimators.samples import CLASSIFIERS, FEW, skip_if_not_installed, small, toy
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.usefixtures("short_search"),
+]
 
 WITH_ALL_KERNELS = [
     cls

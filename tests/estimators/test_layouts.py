@@ -12,7 +12,10 @@ import scipy.sparse as sp
 import klr_bench
 from tests.estimators.samples import CLASSIFIERS, FEW, skip_if_not_installed, small
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore:lam=:UserWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore:lam=:UserWarning"),
+    pytest.mark.usefixtures("short_search"),
+]
 
 TOLERANCE = {"float64": 1e-12, "float32": 5e-6}
 """Of a difference, as a share of the largest decision value."""
@@ -156,7 +159,9 @@ SPARSE_VARIANTS = [
     *(("PrototypeKLR", options) for options in ({"solver": "adam"}, {"lazy": True}, {"init": "kmeans"})),
     *((name, {"covariance": "diagonal"}) for name in FULL if name != "BatchConfidenceWeighted"),
 ]
-WIDE = [(name, {}) for name in EVERY if name not in (*FULL, "SecondOrderPerceptron", "KLR")] + SPARSE_VARIANTS
+WIDE = [
+    (name, {}) for name in EVERY if name not in (*FULL, "SecondOrderPerceptron", "KLR", "PartitionedKLR")
+] + SPARSE_VARIANTS
 IDS = ["-".join([name, *map(str, options.values())]) for name, options in WIDE]
 
 

@@ -17,6 +17,7 @@ from klr_bench import (
     DualCDKLR,
     KernelPegasos,
     KernelPerceptron,
+    PartitionedKLR,
     PrimalCDKLR,
     PrototypeKLR,
     SparseBatchConfidenceWeighted,
@@ -48,7 +49,7 @@ def made(cls, **options):
     return small(cls(**SETTINGS.get(cls.__name__, {}) | options), budget=15, random_state=3, n_features_to_select=4)
 
 
-TOGETHER = (ApproximateKernelLR, KLR, KernelClassifierCV, PrototypeKLR)
+TOGETHER = (ApproximateKernelLR, KLR, KernelClassifierCV, PartitionedKLR, PrototypeKLR)
 """Classes that learn or choose something for all classes together."""
 
 LEARNERS = [

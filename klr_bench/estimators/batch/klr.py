@@ -11,12 +11,12 @@ import scipy.sparse as sp
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from klr_bench.estimators.batch.approximation import approximate
+from klr_bench.estimators.batch.approximation import move_support
 from klr_bench.estimators.batch.dual import DualCDKLR
 from klr_bench.estimators.batch.folds import MEDIUM, MOST_TRAINING, folds_of
 from klr_bench.estimators.batch.nystroem import NystroemKLR
 from klr_bench.estimators.batch.scaling import Scaling
-from klr_bench.estimators.batch.selection import Search, rbf
+from klr_bench.estimators.batch.selection import Search
 from klr_bench.estimators.core.checks import checked_decision, checked_fit
 from klr_bench.estimators.core.classifier import Classifier
 from klr_bench.estimators.core.cross_validation import class_sizes
@@ -168,7 +168,6 @@ class KLR(Classifier):
             Classes of any type; of two classes, decision values above 0 mean the second in sorted order.
         sample_weight : array of shape (n_samples,), default=None
             Weights >= 0 of the rows, which also weight means, deviations and validation losses.
-
         groups : array of shape (n_samples,), default=None
             Rows with the same value are kept in the same fold.  None keeps equal rows of X together, unless their
             classes often differ.
@@ -198,7 +197,8 @@ class KLR(Classifier):
         is_small = self.max_support is not None and self.max_support < min(len(y), CENTERS)
         if is_small and not sp.issparse(rows) and not is_late():
             large = self._model(kept, gamma, len(y), random, None).fit(rows, y, weights)
-            self._approximate(large.decision_function(rows), rows, weights, random)
+            f = large.decision_function(rows)
+            move_support(self.model_, f, rows, weights, self.temperature_, random)
         self.best_params_ |= {"gamma": self.model_.gamma, "lam": self.model_.lam}
         return self
 
@@ -206,7 +206,7 @@ class KLR(Classifier):
         """Return the largest t of the callback, and that of the first checkpoint."""
         return self._model_class(n_samples)().steps(n_samples)
 
-    def _choose(self, X, y, sample_weight, groups, callback, is_late):
+    def _choose(self, X, y, sample_weight, groups=None, callback=None, is_late=lambda *_: False):
         """Choose the settings and the feature weights.
 
         Return the best round, the search, y, the weights of the rows or None, and the random numbers.
@@ -242,14 +242,6 @@ class KLR(Classifier):
         centers = "uniform" if max_support is None else "kmeans++"
         lam = kept.lam * min(MOST_TRAINING / n, 1.0)
         return NystroemKLR(lam, min(max_support or CENTERS, n), centers=centers, tol=TOL, **shared)
-
-    def _approximate(self, f, rows, weights, random):
-        """Move the support vectors of `model_`, so that it approximates decision values f."""
-        model = self.model_
-        T, f = self.temperature_, f.reshape(len(f), -1)
-        start = model.support_vectors_, np.atleast_2d(model.dual_coef_) / T, model.gamma
-        model.support_vectors_, coef, model.gamma = approximate(f / T, rows, weights, *start, random)
-        model.dual_coef_, model._operands = T * (coef if len(coef) > 1 else coef[0]), rbf(rows, model.gamma)
 
     def _search(self, search, callback):
         """Run the search, set its attributes, and return the best round."""

@@ -34,9 +34,10 @@ def _signature(real):
 
 @compiled([_signature(float32), _signature(float64)], fastmath={"contract", "reassoc"})
 def factor(K, tol, most):
-    """Factorize a kernel matrix (n, n) until the share `tol` of its diagonal is left, or at rank `most`.
+    """Factorize a kernel matrix (n, n) until little of its diagonal is left.
 
-    Return L (r, n) of K = L'L, the indices (r,) of the rows of data in their order, and the share that is left.
+    It ends at the share `tol` of the diagonal, or at rank `most`.  Return L (r, n) of K = L'L, the indices (r,) of the
+    rows of data in their order, and the share that is left.
     """
     n, r = len(K), 0
     L, pivots, diagonal = np.empty((most, n), dtype=K.dtype), np.zeros(most, dtype=np.int64), np.diag(K).copy()
@@ -81,7 +82,10 @@ def low_rank_path(L, pivots, signs, lams, shares, tol):
 
 
 class Newton:
-    """State of Newton's method for m problems on the same features L (r, n): b (m, r) and f = b L, (m, n)."""
+    """State of Newton's method for m problems: b (m, r) and f = b L (m, n).
+
+    The features L (r, n) are those of all problems.
+    """
 
     def __init__(self, L, signs, shares):
         self.L, self.signs, self.shares = L, signs, shares
@@ -89,7 +93,7 @@ class Newton:
         self.b, self.f = np.zeros((len(signs), len(L))), np.zeros(signs.shape)
 
     def minimize(self, lam, tol):
-        """Move b and f to the minima for a penalty, up to the relative distance `tol` of the objectives."""
+        """Move b and f to the minima for a penalty, up to the relative distance `tol`."""
         some = np.arange(len(self.b))
         objective = self._objective(some, self.b, self.f, lam)
         for _ in range(MAX_STEPS):

@@ -97,7 +97,7 @@ class Path:
 
 
 class Grid:
-    """Models of kernel widths and penalties, with their losses at the validation rows of all folds.
+    """Models of kernel widths and penalties, with their losses at validation rows.
 
     `paths` has a list for each fold, with a path for each width.  `losses` (n_widths, n_lams, n_valid) and `means`
     (n_widths, n_lams) are inf without a model in each fold.  `best` are the places of the width and the penalty with
@@ -127,7 +127,7 @@ class Grid:
         return Round(weights, self.width, self.lam, *chosen, results)
 
     def unbeaten(self, n_errors):
-        """Return the places of the widths whose loss is at most so many standard errors above the least one."""
+        """Return the widths whose loss is at most so many standard errors above the least."""
         losses = self.losses[np.arange(len(self.widths)), self.means.argmin(axis=1)]
         excess = (losses - losses[self.best[0]]) * self.shares / self.shares.mean()
         errors = excess.std(axis=1) / math.sqrt(excess.shape[1])
@@ -144,11 +144,12 @@ class Search:
 
     X (n, d) are standardized rows, y (n,) class indices, signs (k, n) the labels of the k problems, and shares (n,) the
     weights of the rows.  `folds` are pairs of training and validation rows.  `center` (d,) is the mean of sparse rows.
-    When `is_late()` becomes true, only the fits that have begun are finished, up to the next penalty.
+    When `is_late()` becomes true, only the fits that have begun are finished, up to the next penalty.  `unit` is gamma
+    for the width 1, or None for "scale".
     """
 
-    def __init__(self, X, y, signs, shares, folds, center=0.0, is_late=lambda: False):
-        self.X, self.y, self.signs, self.shares, self.center = X, y, signs, shares, center
+    def __init__(self, X, y, signs, shares, folds, center=0.0, is_late=lambda: False, unit=None):
+        self.X, self.y, self.signs, self.shares, self.center, self.unit = X, y, signs, shares, center, unit
         self.folds, self.is_late, self._memory = folds, is_late, threading.local()
         self._valid = np.concatenate([valid for _, valid in folds])
 
@@ -157,14 +158,14 @@ class Search:
         weights, widths, lams = [np.ones(self.X.shape[1]) for _ in self.folds], WIDTHS, LAMS
         is_coarse = len(self.folds[0][0]) > COARSE
         if is_coarse:
-            grid = self._grid(self._few(COARSE), weights, widths, lams)
+            grid = self.grid(self._few(COARSE), weights, widths, lams)
             if self.is_late():
                 yield grid.round(weights)
                 return
             widths, lams = neighbors(WIDTHS, grid.width), neighbors(LAMS, grid.lam)
         folds = self._few(ROUND_ROWS) if len(self.folds) > 1 else self.folds
         for number in range(max_rounds + 1):
-            grid = self._grid(folds, weights, widths, lams)
+            grid = self.grid(folds, weights, widths, lams)
             if number and len(grid.paths) < len(folds):
                 return
             yield grid.round(weights)
@@ -179,7 +180,7 @@ class Search:
         if len(self.folds) == 1 or len(self.folds[0][0]) <= ROUND_ROWS or self.is_late():
             return None
         widths, lams = neighbors(WIDTHS, chosen.width), neighbors(LAMS, chosen.lam)
-        grid = self._grid(self.folds, chosen.fold_weights, widths, lams)
+        grid = self.grid(self.folds, chosen.fold_weights, widths, lams)
         return None if self.is_late() else grid.round(chosen.fold_weights)
 
     def _few(self, n):
@@ -192,7 +193,7 @@ class Search:
             folds.append((train, valid))
         return folds
 
-    def _grid(self, folds, weights, widths, lams):
+    def grid(self, folds, weights, widths, lams):
         """Fit a model for each fold, kernel width and penalty, with the fold's feature weights.
 
         After the first and the third fold, widths are left out whose loss is significantly larger than the least one.
@@ -221,9 +222,10 @@ class Search:
         return gain.mean() > (gain.std() / math.sqrt(len(self.y)) if len(self.y) <= MEDIUM else 0.0)
 
     def weighted(self, part, weights, width):
-        """Return rows with weighted features, and gamma = width / (n_features variance)."""
+        """Return rows with weighted features, and gamma = width times its unit."""
         rows = with_scaled_columns(self.X[part], weights)
-        return rows, float(width * gamma_of("scale", rows, self.shares[part], self.center * weights))
+        unit = self.unit or gamma_of("scale", rows, self.shares[part], self.center * weights)
+        return rows, float(width * unit)
 
     def _matrix(self, n_rows, n_columns):
         """Return memory for a matrix, the same for each call in a thread.
@@ -268,7 +270,7 @@ def solutions(blocks, signs, lams, shares):
 
 
 def largest_rank(n, m):
-    """Return the largest rank for which m problems on n rows are solved faster than by coordinate ascent."""
+    """Return the largest rank at which m problems on n rows are solved by Newton's method."""
     most = min(12 * math.sqrt(n), 1.2e6 / n) if m == 1 else n * max(0.6, m / PROBLEMS)
     return math.ceil(min(most, n))
 

@@ -79,7 +79,7 @@ def test_widths_are_left_out_of_further_folds_if_their_loss_is_larger_by_more_th
         return selection.Path([(min(width, 1.0) * labels)[valid][:, None]], None, None, None, 1.0, [])
 
     search._path = counted
-    search._grid(search.folds, [None, None], selection.WIDTHS, selection.LAMS)
+    search.grid(search.folds, [None, None], selection.WIDTHS, selection.LAMS)
     assert counts == {0.03: 1, 0.1: 1, 0.3: 1, 1.0: 2, 3.0: 2}
 
 
