@@ -36,6 +36,8 @@ from klr_bench.estimators.core.rows import with_scaled_columns
 
 CENTERS = 3000
 """Number of centers for more than MOST_TRAINING rows."""
+CENTERS_PER_ROOT, LEAST_CENTERS = 500, 100
+"""With a time limit, the number of centers per square root of a second that is left, and its minimum."""
 TOL = 1e-5
 """Relative distance of the objective from its minimum at which `NystroemKLR` ends."""
 CACHE_MB = 1000.0
@@ -86,7 +88,7 @@ class KLR(Classifier):
         keep copies of rows together.
     time_limit : float or None, default=None
         Seconds, > 0.  After about half of them the search ends, if necessary in its first round, and after all of them
-        the final fit.  One step of the fit of a large model may take longer.
+        the final fit, which for more than 10,000 rows has fewer support vectors if little time is left.
     class_weight : dict, "balanced" or None, default=None
         Weights >= 0 of the classes, which multiply the weights of the rows.  "balanced" shifts the probabilities
         towards the rarer class.
@@ -192,7 +194,11 @@ class KLR(Classifier):
         kept, search, y, weights, random = self._choose(X, y, sample_weight, groups, callback, is_late)
         rows, gamma = search.weighted(slice(None), kept.weights, kept.width)
         del search  # free its memory
-        self.model_ = self._model(kept, gamma, len(y), random, self.max_support)
+        n_centers = CENTERS
+        if self.time_limit is not None:
+            left = max(self.time_limit - (time.monotonic() - begun), 0.0)
+            n_centers = min(CENTERS, max(int(CENTERS_PER_ROOT * left**0.5), LEAST_CENTERS))
+        self.model_ = self._model(kept, gamma, len(y), random, self.max_support, n_centers)
         self.model_.fit(rows, y, weights, callback=watch)
         is_small = self.max_support is not None and self.max_support < min(len(y), CENTERS)
         if is_small and not sp.issparse(rows) and not is_late():
@@ -235,13 +241,13 @@ class KLR(Classifier):
     def _model_class(self, n):
         return DualCDKLR if self.max_support is None and n <= MOST_TRAINING else NystroemKLR
 
-    def _model(self, kept, gamma, n, random, max_support):
+    def _model(self, kept, gamma, n, random, max_support, n_centers=CENTERS):
         shared = {"gamma": gamma, "cache_size": CACHE_MB, "random_state": random.randint(SEEDS)}
         if max_support is None and n <= MOST_TRAINING:
             return DualCDKLR(kept.lam, **shared)
         centers = "uniform" if max_support is None else "kmeans++"
         lam = kept.lam * min(MOST_TRAINING / n, 1.0)
-        return NystroemKLR(lam, min(max_support or CENTERS, n), centers=centers, tol=TOL, **shared)
+        return NystroemKLR(lam, min(max_support or n_centers, n), centers=centers, tol=TOL, **shared)
 
     def _search(self, search, callback):
         """Run the search, set its attributes, and return the best round."""
