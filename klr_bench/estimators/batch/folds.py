@@ -21,9 +21,9 @@ MOST_DIFFERING = 0.1
 
 
 def folds_of(estimator, X, y, shares, groups, seed):
-    """Return pairs of the indices of training and validation rows, from the parameter `cv` of an estimator.
+    """Return pairs of the indices of training and validation rows.
 
-    y (n,) are class indices.  The indices are those among the rows whose shares (n,) are not 0.  Rows with the same
+    The parameter `cv` of the estimator says how many, or which.  y (n,) are class indices.  The indices are those among the rows whose shares (n,) are not 0.  Rows with the same
     value in `groups` (n,) stay together; None keeps copies of rows together.  Raises ValueError if the training rows of
     a fold, given or made of `groups`, lack a class.
     """
@@ -112,6 +112,6 @@ def repeats(X):
 
 
 def in_order(values):
-    """Return the index (n,) of each value among the distinct ones, in order of their first appearance."""
+    """Return the places (n,) of values among the distinct ones, by first appearance."""
     _, first, codes = np.unique(values, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[codes]

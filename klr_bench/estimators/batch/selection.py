@@ -176,7 +176,7 @@ class Search:
                     widths = [width for width in widths if width >= grid.width]
 
     def with_all_rows(self, chosen):
-        """Return a round that has the feature weights of a round of ROUND_ROWS, and all training rows, or None."""
+        """Return a round of all training rows with the weights of a round of few, or None."""
         if len(self.folds) == 1 or len(self.folds[0][0]) <= ROUND_ROWS or self.is_late():
             return None
         widths, lams = neighbors(WIDTHS, chosen.width), neighbors(LAMS, chosen.lam)

@@ -16,13 +16,13 @@ from klr_bench.estimators.core.rows import in_layout, slices
 SLOPE_VALUES = 2**20
 """Number of derivatives, and of kernel values, that are computed at a time."""
 WIDE = 200
-"""Sparse rows with more features than this share of the squared number of centers are never made dense."""
+"""Sparse rows with more features than the squared number of centers divided by WIDE are never made dense."""
 
 
 def mean_squared_slopes(operands, X, centers, coefs, shares):
-    """Return each feature's weighted mean squared derivative (d,) at rows X (n, d), summed over m expansions.
+    """Return each feature's weighted mean squared derivative (d,) at rows X (n, d).
 
-    `coefs` (m, n_centers) are those of the rbf kernel of `operands`, and `shares` (n,) the weights of the rows.
+    It is summed over m expansions.  `coefs` (m, n_centers) are those of the rbf kernel of `operands`, and `shares` (n,) the weights of the rows.
     """
     d, right = X.shape[1], operands.right(centers)
     if sp.issparse(X) and centers.shape[0] ** 2 < WIDE * d:
@@ -67,7 +67,10 @@ _COLUMNS = int64[::1], int64[::1], float64[::1]
 
 @compiled(void(*_COLUMNS, *_COLUMNS, float64[:, ::1], float64[::1]))
 def add_pairs(starts, rows, values, other_starts, other_rows, other_values, factors, sums):
-    """Add the sum of x_ij z_cj factors_ic over the non-zeros of feature j of X and Z, in CSC layout, to sums[j]."""
+    """Add to sums[j] the sum of x_ij z_cj factors_ic over the non-zeros of feature j.
+
+    X and Z are in CSC layout.
+    """
     for j in range(len(sums)):
         for a in range(starts[j], starts[j + 1]):
             total = 0.0
