@@ -23,9 +23,10 @@ MOST_DIFFERING = 0.1
 def folds_of(estimator, X, y, shares, groups, seed):
     """Return pairs of the indices of training and validation rows.
 
-    The parameter `cv` of the estimator says how many, or which.  y (n,) are class indices.  The indices are those among the rows whose shares (n,) are not 0.  Rows with the same
-    value in `groups` (n,) stay together; None keeps copies of rows together.  Raises ValueError if the training rows of
-    a fold, given or made of `groups`, lack a class.
+    The parameter `cv` of the estimator says how many, or which.  y (n,) are class indices.  The indices are those
+    among the rows whose shares (n,) are not 0.  Rows with the same value in `groups` (n,) stay together; None keeps
+    copies of rows together.  Raises ValueError if the training rows of a fold, given or made of `groups`, lack a
+    class.
     """
     if groups is not None:
         groups = check_array(groups, ensure_2d=False, dtype=None, input_name="groups")
@@ -84,7 +85,7 @@ def _drawn(cv, codes, y, seed):
 
 
 def copies(X, y):
-    """Return a code (n,) for each row, which is the same for equal rows of X, unless their classes often differ.
+    """Return codes (n,), the same for equal rows of X unless their classes often differ.
 
     A table of a few nominal features has equal rows by chance, which often differ in their class.  Copies do not.  If
     all rows of a class are copies of a single one, no rows count as copies.
@@ -100,7 +101,7 @@ def copies(X, y):
 
 
 def repeats(X):
-    """Return a code (n,) for each row of X (n, d), dense or CSR, which is the same for equal rows."""
+    """Return codes (n,), the same for equal rows of X (n, d), dense or CSR."""
     if sp.issparse(X):
         spans = zip(X.indptr[:-1], X.indptr[1:], strict=True)
         codes = {}

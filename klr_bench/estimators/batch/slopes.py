@@ -22,7 +22,8 @@ WIDE = 200
 def mean_squared_slopes(operands, X, centers, coefs, shares):
     """Return each feature's weighted mean squared derivative (d,) at rows X (n, d).
 
-    It is summed over m expansions.  `coefs` (m, n_centers) are those of the rbf kernel of `operands`, and `shares` (n,) the weights of the rows.
+    It is summed over m expansions.  `coefs` (m, n_centers) are those of the rbf kernel of `operands`, and `shares` (n,)
+    the weights of the rows.
     """
     d, right = X.shape[1], operands.right(centers)
     if sp.issparse(X) and centers.shape[0] ** 2 < WIDE * d:
