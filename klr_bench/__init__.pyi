@@ -8,6 +8,7 @@ from .estimators.batch.ivm import ImportVectorMachine as ImportVectorMachine
 from .estimators.batch.klr import KLR as KLR
 from .estimators.batch.nystroem import NystroemKLR as NystroemKLR
 from .estimators.batch.oskl_cv import OSKLCV as OSKLCV
+from .estimators.batch.partitioned import PartitionedKLR as PartitionedKLR
 from .estimators.batch.primal import PrimalCDKLR as PrimalCDKLR
 from .estimators.budget.alma import ALMA as ALMA
 from .estimators.budget.bogd import BOGD as BOGD
@@ -45,8 +46,6 @@ from .estimators.online.oskl import OSKL as OSKL
 from .estimators.online.pegasos import KernelPegasos as KernelPegasos
 from .estimators.online.perceptron import KernelPerceptron as KernelPerceptron
 from .estimators.onnx_export import to_onnx as to_onnx
-from .estimators.peers.approximate import ApproximateKernelLR as ApproximateKernelLR
-from .estimators.peers.l1 import L1Peer as L1Peer
 from .estimators.prototype.estimator import PrototypeKLR as PrototypeKLR
 from .model_file import load_model as load_model
 from .model_file import save_model as save_model

@@ -86,3 +86,14 @@ def missing_files(names: Iterable[str], folder: Path) -> list[str]:
     """Return the files of data sets that a mirror does not have, neither plain nor compressed."""
     files = [file.name for name in names for file in files_of(read_dataset(name, [ROOT / "configs"]))]
     return [name for name in files if not any((folder / f"{name}{end}").is_file() for end in ("", *SUFFIXES))]
+
+
+@pytest.fixture(scope="module")
+def short_search() -> Iterator[None]:
+    """Let `KLR` and `PartitionedKLR` search among two kernel widths and two penalties."""
+    from klr_bench.estimators.batch import selection  # imports numba, which few tests need
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(selection, "WIDTHS", (0.5, 1.0))
+        patch.setattr(selection, "LAMS", (1e-2, 1e-3))
+        yield

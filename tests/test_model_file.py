@@ -25,7 +25,6 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import all_estimators
 
-import klr_bench
 from klr_bench import (
     OSKL,
     DualCDKLR,
@@ -50,7 +49,7 @@ TABLE = pd.DataFrame(X, columns=["a", "b", "c"]).assign(d=np.array(["u", "v", "w
 
 def kernels_of(name: str) -> list[Any]:
     """Return the kernels that a classifier accepts, functions of scikit-learn where it takes functions."""
-    constraints = getattr(klr_bench, name)._parameter_constraints.get("kernel", [])
+    constraints = CLASSIFIERS[name]._parameter_constraints.get("kernel", [])
     names = [kernel for one in constraints for kernel in sorted(getattr(one, "options", ()))]
     functions = [chi2_kernel, cosine_similarity, partial(rbf_kernel, gamma=0.3)] if callable in constraints else []
     return [*names, *functions] or [None]
@@ -75,7 +74,7 @@ def check_stored(model: Any, rows: Any, path: Path) -> Any:
 def test_every_kernel_can_be_stored(name: str, tmp_path: Path) -> None:
     kernels, stored = kernels_of(name), []
     for kernel in kernels:
-        model = getattr(klr_bench, name)(**({"kernel": kernel} if kernel else {}))
+        model = CLASSIFIERS[name](**({"kernel": kernel} if kernel else {}))
         rows = rbf_kernel(X) if kernel == "precomputed" else X
         small(model, random_state=0, n_components=20, max_iter=20, max_rounds=0)
         with suppress(*[ValueError] * (kernel == "sigmoid")):  # some solvers refuse it

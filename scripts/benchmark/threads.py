@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import numpy as np
 from timing import ONE_PASS, best, paper_data
 
-import klr_bench
+from klr_bench.instantiate import build
 
 LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 BY_ROWS = {"eta": 1.0, **ONE_PASS}
@@ -44,7 +44,7 @@ CASES = {
     "AROW": ("AROW", "adult with noise", 20_000, {}),
     "SOFS": ("SOFS", "adult with noise", 20_000, {}),
     "SparDCA": ("SparDCA", "adult with noise", 20_000, {}),
-    "ApproximateKernelLR": ("ApproximateKernelLR", "adult with noise", 8_000, {}),
+    "ApproximateKernelLR": ("estimators.peers.approximate.ApproximateKernelLR", "adult with noise", 8_000, {}),
 }
 """Estimator, data set, number of rows and parameters, by case."""
 
@@ -61,7 +61,7 @@ def times(name):
     """Print the seconds of fit and prediction of a case."""
     kind, source, n, parameters = CASES[name]
     X, y, X_test, gamma = data(source, n)
-    estimator = getattr(klr_bench, kind)(**parameters)
+    estimator = build({"_target_": f"klr_bench.{kind}", **parameters})
     settable = estimator.get_params()
     estimator.set_params(
         **{key: value for key, value in {"gamma": gamma, "random_state": 0}.items() if key in settable}

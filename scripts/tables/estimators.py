@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from pathlib import Path
+from pydoc import locate
 from typing import Any
 
 import yaml
@@ -22,7 +23,6 @@ TABLES = {
     "l1": "kernel_batch",
     "prototype": "kernel_batch",
     "linear": "linear",
-    "peers": "peers",
 }
 """Tables of classifiers, by folder of klr_bench/estimators."""
 SELECTING = {"n_features_to_select", "l1"}
@@ -37,11 +37,14 @@ def estimators(reference: Path) -> dict[str, str]:
     for name in klr_bench.__all__:
         thing = getattr(klr_bench, name)
         if inspect.isclass(thing) and is_classifier(thing()):
-            rows.setdefault(_table(thing), []).append(_row(name, thing, configs[name]))
+            rows.setdefault(_table(thing), []).append(_row(name, thing, configs[f"klr_bench.{name}"]))
         elif name != "__version__":
             call = "" if inspect.isclass(thing) else "()"
             rows.setdefault("functions", []).append([f"`{name}{call}`", _summary(thing)])
-    heads = {"functions": ["name", "description"]}
+    for target, files in configs.items():
+        if target.startswith("klr_bench.estimators.peers."):
+            rows.setdefault("peers", []).append([_keys(files), _summary(locate(target))])
+    heads = {"functions": ["name", "description"], "peers": ["keys", "method"]}
     return {name: table(heads.get(name, ["class", "method", "supports"]), of, 3) for name, of in rows.items()}
 
 
@@ -60,10 +63,13 @@ def _row(name: str, cls: Any, configs: dict[str, str]) -> list[str]:
     elif "loss" in inspect.signature(cls).parameters and hasattr(cls(loss="logit"), "predict_proba"):
         can.append('probabilities with `loss="logit"`')
     can += ["weights"] if "sample_weight" in inspect.signature(cls.fit).parameters else []
-    plural = "keys" if len(configs) > 1 else "key"
-    named = f"`{name}`, {plural} {', '.join(f'`{key}`' for key in configs)}"
+    named = f"`{name}`, {'keys' if len(configs) > 1 else 'key'} {_keys(configs)}"
     source = re.match(r"((?:[A-Z][\w-]+|et|al\.|and),? )+\([^)]*\d{4}\)", next(iter(configs.values())))
     return [named, f"{_summary(cls)} {source[0]}" if source else _summary(cls), ", ".join(can)]
+
+
+def _keys(configs: dict[str, str]) -> str:
+    return ", ".join(f"`{key}`" for key in configs)
 
 
 def _summary(thing: Any) -> str:
@@ -72,11 +78,9 @@ def _summary(thing: Any) -> str:
 
 
 def _configs() -> dict[str, dict[str, str]]:
-    """Return the references of the files in configs/algorithm, by class name and file name."""
+    """Return the references of the files in configs/algorithm, by target and file name."""
     configs: dict[str, dict[str, str]] = {}
     for file in sorted((config_dir() / "algorithm").glob("*.yaml")):
         content = yaml.safe_load(file.read_text("utf-8"))
-        module, _, name = content["estimator"]["_target_"].rpartition(".")
-        if module == "klr_bench":
-            configs.setdefault(name, {})[file.stem] = content["reference"]
+        configs.setdefault(content["estimator"]["_target_"], {})[file.stem] = content["reference"]
     return configs

@@ -78,6 +78,7 @@ def test_a_learner_that_changes_x_in_selection_spoils_no_other() -> None:
     assert both == [None, *alone]
 
 
+@pytest.mark.usefixtures("short_search")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
 @pytest.mark.parametrize(

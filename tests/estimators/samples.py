@@ -9,13 +9,15 @@ from sklearn.base import ClassifierMixin
 
 import klr_bench
 from klr_bench.estimators.core import operands
+from klr_bench.estimators.peers.approximate import ApproximateKernelLR
+from klr_bench.estimators.peers.l1 import L1Peer
 
 CLASSIFIERS = {
     name: thing
     for name in klr_bench.__all__
     if isinstance(thing := getattr(klr_bench, name), type) and issubclass(thing, ClassifierMixin)
-}
-"""The public classifiers, by name."""
+} | {cls.__name__: cls for cls in (ApproximateKernelLR, L1Peer)}
+"""The public classifiers, and the peers with the same parameters and checks, by name."""
 
 KERNELS = {
     "rbf": {"kernel": "rbf", "gamma": 0.7},

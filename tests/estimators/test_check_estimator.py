@@ -8,10 +8,15 @@ from sklearn.utils.estimator_checks import check_estimator
 import klr_bench
 from klr_bench.config.locations import config_dir
 from klr_bench.estimators.linear.base import LinearClassifier
+from klr_bench.estimators.peers.approximate import ApproximateKernelLR
+from klr_bench.estimators.peers.l1 import L1Peer
 from klr_bench.instantiate import build
 from tests.estimators.samples import CLASSIFIERS, FEW, skip_if_not_installed, small, toy
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.usefixtures("short_search"),
+]
 
 WITH_ALL_KERNELS = [
     cls
@@ -31,10 +36,10 @@ SETTINGS = [
     klr_bench.L1KLR(solver="sgd_c", features="linear"),
     klr_bench.L1KLR(features="fourier", n_components=20, random_state=0),
     *(
-        klr_bench.L1Peer(solver, features="fourier", n_components=20, lam=0.1, lam_relative=True, random_state=0)
+        L1Peer(solver, features="fourier", n_components=20, lam=0.1, lam_relative=True, random_state=0)
         for solver in ("saga", "skglm", "celer")
     ),
-    klr_bench.ApproximateKernelLR(features="fourier", solver="sgd"),
+    ApproximateKernelLR(features="fourier", solver="sgd"),
     klr_bench.PrototypeKLR(3, solver="alternating", max_iter=20),
     klr_bench.PrototypeKLR(3, solver="adam", max_iter=20),
     klr_bench.PrototypeKLR(learn_prototypes=False, learn_width=False),
@@ -63,7 +68,7 @@ def expected_to_fail(estimator):
         }
     if "class_weight" not in estimator.get_params():
         return failing
-    if isinstance(estimator, (LinearClassifier, klr_bench.L1Peer)):
+    if isinstance(estimator, (LinearClassifier, L1Peer)):
         failing["check_class_weight_classifiers"] = "without an intercept it cannot say one class everywhere"
     steps = "online, a step of weight 2 is not two steps; in batch, the minimum is found up to tol"
     return failing | {

@@ -14,6 +14,7 @@ from sklearn.datasets import make_blobs, make_moons
 import klr_bench
 from tests.estimators.samples import small
 
+pytestmark = pytest.mark.usefixtures("short_search")
 NAMES = [name for name in klr_bench.__all__ if name != "__version__"]
 CLASSES = [name for name in NAMES if inspect.isclass(getattr(klr_bench, name))]
 SECTIONS = ["", "Parameters", "Attributes", "References", "Examples"]

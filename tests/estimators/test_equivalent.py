@@ -12,12 +12,19 @@ from sklearn.utils.validation import has_fit_parameter
 from klr_bench.estimators.core.kernels import gamma_of
 from tests.estimators.samples import CLASSIFIERS, small
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::sklearn.exceptions.ConvergenceWarning", "ignore:lam=:UserWarning", "ignore:.*sorted by class:UserWarning"
-)
+pytestmark = [
+    pytest.mark.filterwarnings(
+        "ignore::sklearn.exceptions.ConvergenceWarning",
+        "ignore:lam=:UserWarning",
+        "ignore:.*sorted by class:UserWarning",
+    ),
+    pytest.mark.usefixtures("short_search"),
+]
 
-SLOW = {"KLR", "DualCDKLRCV", "OSKLCV"}
+SLOW = {"KLR", "PartitionedKLR", "DualCDKLRCV", "OSKLCV"}
 """Classifiers that search for their settings."""
+SCALED = {name for name in CLASSIFIERS if getattr(CLASSIFIERS[name], "_any_scale", False)}
+"""Classifiers that divide the features by their standard deviations."""
 WEIGHTED = sorted(name for name in CLASSIFIERS if has_fit_parameter(CLASSIFIERS[name], "sample_weight"))
 WITH_KERNEL = sorted(name for name in CLASSIFIERS if "gamma" in CLASSIFIERS[name]().get_params())
 LEARN_WEIGHTS = sorted(name for name in CLASSIFIERS if "feature_weights" in CLASSIFIERS[name]().get_params())
@@ -173,13 +180,13 @@ CONSTANTS = st.sampled_from([0.0, 0.1, 1 / 3, -0.7, 123.456, 1e6 + 0.1, 1e-5, 1e
 
 
 @pytest.mark.parametrize(
-    "name", sorted({*WITH_KERNEL, "KLR"} - SLOW - {"FOGD"})
+    "name", sorted(({*WITH_KERNEL} - SLOW - {"FOGD"}) | SCALED)
 )  # whose random features depend on their number
 @settings(max_examples=3)
 @given(problem=problems(), value=CONSTANTS)
 def test_a_constant_column_changes_nothing(name, value, problem):
     X, y = problem
-    options = {"gamma": gamma_of("scale", X)} if name != "KLR" else {}
+    options = {"gamma": gamma_of("scale", X)} if name not in SCALED else {}
     if "centers" in model(name).get_params():
         options["centers"] = "uniform"
     f = model(name, **options).fit(X, y).decision_function(X)
@@ -213,7 +220,7 @@ def test_rows_too_small_or_too_large_to_be_squared_are_refused(name, dtype):
     random = np.random.default_rng(0)
     X = random.uniform(-1, 1, (60, 3))
     y = (X[:, 0] > 0).astype(int)
-    if name == "KLR":  # divides by the standard deviations
+    if name in SCALED:  # divides by the standard deviations
         expected = model(name).fit(X, y).predict(X)
         for scale in SCALES[dtype][2 * (dtype is np.float32) :]:
             rows = (scale * X).astype(dtype)

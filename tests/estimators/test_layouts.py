@@ -12,7 +12,10 @@ import scipy.sparse as sp
 import klr_bench
 from tests.estimators.samples import CLASSIFIERS, FEW, skip_if_not_installed, small
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore:lam=:UserWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore:lam=:UserWarning"),
+    pytest.mark.usefixtures("short_search"),
+]
 
 TOLERANCE = {"float64": 1e-12, "float32": 5e-6}
 """Of a difference, as a share of the largest decision value."""
@@ -75,7 +78,7 @@ def rows(shape, n=60):
 
 def made(name, options):
     skip_if_not_installed(options.get("solver"))
-    return small(getattr(klr_bench, name)(**options), random_state=0, n_components=20, max_iter=50)
+    return small(CLASSIFIERS[name](**options), random_state=0, n_components=20, max_iter=50)
 
 
 def decision(model, X):
@@ -123,7 +126,7 @@ def test_duplicate_entries_at_the_fit_change_nothing(name):
 @pytest.mark.parametrize("shape", [marked((shape,), usual=shape == "narrow") for shape in SHAPES])
 @pytest.mark.parametrize("precision", TOLERANCE)
 @pytest.mark.parametrize("layouts", [("dense", "csr"), ("csr", "fortran")], ids="-".join)
-@pytest.mark.parametrize("name", [name for name in EVERY if hasattr(getattr(klr_bench, name), "partial_fit")])
+@pytest.mark.parametrize("name", [name for name in EVERY if hasattr(CLASSIFIERS[name], "partial_fit")])
 def test_the_layout_of_later_rows_changes_nothing(name, layouts, precision, shape):
     X, y = rows(shape)
     X, half = X.astype(precision), len(X) // 2
@@ -156,7 +159,9 @@ SPARSE_VARIANTS = [
     *(("PrototypeKLR", options) for options in ({"solver": "adam"}, {"lazy": True}, {"init": "kmeans"})),
     *((name, {"covariance": "diagonal"}) for name in FULL if name != "BatchConfidenceWeighted"),
 ]
-WIDE = [(name, {}) for name in EVERY if name not in (*FULL, "SecondOrderPerceptron", "KLR")] + SPARSE_VARIANTS
+WIDE = [
+    (name, {}) for name in EVERY if name not in (*FULL, "SecondOrderPerceptron", "KLR", "PartitionedKLR")
+] + SPARSE_VARIANTS
 IDS = ["-".join([name, *map(str, options.values())]) for name, options in WIDE]
 
 
@@ -173,7 +178,7 @@ def wide(n, d):
 
 
 def few_steps(name, options):
-    return small(getattr(klr_bench, name)(**options), random_state=0, max_iter=5, n_components=50, **FEW)
+    return small(CLASSIFIERS[name](**options), random_state=0, max_iter=5, n_components=50, **FEW)
 
 
 def learn_and_predict(model, X, y):
@@ -214,4 +219,4 @@ def test_memory_grows_with_the_entries(name, options):
 )
 def test_what_needs_dense_arrays_of_many_features_is_refused(name, options, message):
     with pytest.raises(ValueError, match=f"{name}: {message}"):
-        getattr(klr_bench, name)(**options).fit(*wide(20, D))
+        CLASSIFIERS[name](**options).fit(*wide(20, D))

@@ -9,7 +9,6 @@ from scipy.special import expit
 from sklearn.base import clone
 from sklearn.utils.class_weight import compute_sample_weight
 
-import klr_bench
 from klr_bench import (
     KLR,
     L1KLR,
@@ -18,7 +17,7 @@ from klr_bench import (
     DualCDKLR,
     KernelPegasos,
     KernelPerceptron,
-    L1Peer,
+    PartitionedKLR,
     PrimalCDKLR,
     PrototypeKLR,
     SparseBatchConfidenceWeighted,
@@ -29,8 +28,9 @@ from klr_bench.estimators.batch.base import BatchKLR
 from klr_bench.estimators.core.classifier import Classifier
 from klr_bench.estimators.core.cross_validation import KernelClassifierCV
 from klr_bench.estimators.peers.approximate import ApproximateKernelLR
+from klr_bench.estimators.peers.l1 import L1Peer
 from klr_bench.protocols import progress, steps, summary
-from tests.estimators.samples import small
+from tests.estimators.samples import CLASSIFIERS, small
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore::UserWarning")
 
@@ -49,16 +49,13 @@ def made(cls, **options):
     return small(cls(**SETTINGS.get(cls.__name__, {}) | options), budget=15, random_state=3, n_features_to_select=4)
 
 
-TOGETHER = (ApproximateKernelLR, KLR, KernelClassifierCV, PrototypeKLR)
+TOGETHER = (ApproximateKernelLR, KLR, KernelClassifierCV, PartitionedKLR, PrototypeKLR)
 """Classes that learn or choose something for all classes together."""
 
 LEARNERS = [
     made(cls)
-    for name in klr_bench.__all__
-    if isinstance(cls := getattr(klr_bench, name), type)
-    and issubclass(cls, Classifier)
-    and not issubclass(cls, TOGETHER)
-    and not getattr(cls, "_learns_softmax", False)
+    for cls in CLASSIFIERS.values()
+    if issubclass(cls, Classifier) and not issubclass(cls, TOGETHER) and not getattr(cls, "_learns_softmax", False)
 ] + [
     made(OSKL, loss="square", G=50.0, R=5.0),
     made(OSKL, loss="exponential", G=50.0, R=2.0),

@@ -7,6 +7,8 @@ from sklearn.base import clone
 from sklearn.utils.class_weight import compute_sample_weight
 
 import klr_bench as klr
+from klr_bench.estimators.peers.approximate import ApproximateKernelLR
+from klr_bench.estimators.peers.l1 import L1Peer
 from tests.estimators.samples import small, toy
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore:cache_size")
@@ -16,8 +18,8 @@ EXACT = [
     *(klr.L1KLR(solver, lam=2.0, features="linear", tol=1e-9) for solver in ("prox_newton", "cgd", "fista")),
     klr.L1KLR("multiscale_fista", lam=2.0, features="linear", tol=1e-9, fit_intercept=False),
     klr.L1KLR(lam=0.1, lam_relative=True, features="linear", tol=1e-9, two_stage=True),
-    klr.L1Peer(lam=2.0, features="linear", tol=1e-9, random_state=0),
-    klr.ApproximateKernelLR("fourier", n_components=20, gamma=0.7, random_state=0),
+    L1Peer(lam=2.0, features="linear", tol=1e-9, random_state=0),
+    ApproximateKernelLR("fourier", n_components=20, gamma=0.7, random_state=0),
     klr.ImportVectorMachine(lam=1e-2, max_import_vectors=6, gamma=0.7),
     klr.DualCDKLR(lam=1e-2, gamma=0.7, tol=1e-9, random_state=0),
     klr.PrimalCDKLR(lam=1e-2, gamma=0.7, tol=1e-9, random_state=0),

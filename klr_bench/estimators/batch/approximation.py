@@ -23,6 +23,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit, softmax
 
+from klr_bench.estimators.batch.selection import rbf
 from klr_bench.estimators.core.kernels import squared_norms
 from klr_bench.estimators.core.threads import parallel_map
 
@@ -93,3 +94,15 @@ def kernel_values(X, Z, gamma):
     """Return the rbf kernel values of the rows of X and Z, and the squared distances."""
     D = np.maximum(squared_norms(X)[:, None] + squared_norms(Z) - 2 * (X @ Z.T), 0)
     return np.exp(-gamma * D), D
+
+
+def move_support(model, f, rows, weights, temperature, random):
+    """Move the support vectors of a model with the rbf kernel to approximate values f.
+
+    f has shape (n,), or (n, n_classes) for probabilities softmax(f / temperature); `rows` (n, d) and `weights` (n,), or
+    None, are the training rows.
+    """
+    T, f = temperature, f.reshape(len(f), -1)
+    start = model.support_vectors_, np.atleast_2d(model.dual_coef_) / T, model.gamma
+    model.support_vectors_, coef, model.gamma = approximate(f / T, rows, weights, *start, random)
+    model.dual_coef_, model._operands = T * (coef if len(coef) > 1 else coef[0]), rbf(rows, model.gamma)

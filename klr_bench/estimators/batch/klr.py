@@ -11,11 +11,12 @@ import scipy.sparse as sp
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from klr_bench.estimators.batch.approximation import approximate
+from klr_bench.estimators.batch.approximation import move_support
 from klr_bench.estimators.batch.dual import DualCDKLR
+from klr_bench.estimators.batch.folds import MEDIUM, MOST_TRAINING, folds_of
 from klr_bench.estimators.batch.nystroem import NystroemKLR
 from klr_bench.estimators.batch.scaling import Scaling
-from klr_bench.estimators.batch.selection import MEDIUM, MOST_TRAINING, Search, rbf
+from klr_bench.estimators.batch.selection import Search
 from klr_bench.estimators.core.checks import checked_decision, checked_fit
 from klr_bench.estimators.core.classifier import Classifier
 from klr_bench.estimators.core.cross_validation import class_sizes
@@ -35,9 +36,13 @@ from klr_bench.estimators.core.rows import with_scaled_columns
 
 CENTERS = 3000
 """Number of centers for more than MOST_TRAINING rows."""
+CENTERS_PER_ROOT, LEAST_CENTERS = 500, 100
+"""With a time limit, the number of centers per square root of a second that is left, and its minimum."""
 TOL = 1e-5
 """Relative distance of the objective from its minimum at which `NystroemKLR` ends."""
 CACHE_MB = 1000.0
+PATIENCE = 2
+"""The search ends after so many rounds in turn that do not improve."""
 
 
 @estimator
@@ -53,13 +58,14 @@ class KLR(Classifier):
     that outliers have no effect; the typical deviation is the median of abs(x - median) over the values that differ
     from the median.  The features are divided by their standard deviations s and multiplied by weights w, which are
     learned; constant features have the weight 0.  The weights of a round are those of the last one, times the square
-    root of the root mean squared derivative of f along each feature.  The rounds end when two in turn have not lowered
-    the validation log loss.  The last round is taken that lowered it, for up to 3,000 rows by more than a standard
-    error.  The first round tries all values of gamma and lambda of a grid, and each of the others the penalties next to
-    the best one of the round before: in two repeats of 5-fold cross-validation for up to 500 rows, in one for up to
-    3,000, and with a single split, of at most 15,000 rows, for more.  A single split tries only values of gamma, too,
-    next to the best one of the round before, and more than 2,000 training rows only values next to the best ones of
-    2,000.
+    root of the root mean squared derivative of f along each feature.  The rounds end when two in turn do not improve on
+    the best one, for up to 3,000 rows by more than a standard error of the validation log loss.  The first round tries
+    all values of gamma and lambda of a grid, and each of the others the penalties next to the best one of the round
+    before: in two repeats of 5-fold cross-validation for up to 500 rows, in one for up to 3,000, and with a single
+    split, of at most 15,000 rows, for more.  After the first fold, and after the third, values of gamma are left out
+    whose loss is significantly larger than the least one.  Folds of more than 1,000 training rows try only values of
+    gamma and lambda next to the best ones of 1,000 rows; the rounds use 1,500 rows of each fold, and all of a single
+    split.
 
     The final model is fitted to all rows by `DualCDKLR` for up to 10,000 rows, and by `NystroemKLR` for more.  With
     `max_support` it is approximated: support vectors, which begin as rows drawn by k-means++, their coefficients and
@@ -76,10 +82,13 @@ class KLR(Classifier):
         training rows, unless X is sparse or they are 3,000 or more: then they are rows drawn by k-means++.
     max_rounds : int, default=4
         Largest number of updates of the feature weights, >= 0; 0 keeps all standardized features equal.
-    cv : int or None, default=None
-        Number of folds, >= 2; None chooses them by the number of rows, as described above.
+    cv : int, splitter, iterable or None, default=None
+        Number of folds >= 2; or an object of scikit-learn that splits the rows; or pairs of indices of training and
+        validation rows.  None chooses the folds by the number of rows, as described above.  Folds that are not given
+        keep copies of rows together.
     time_limit : float or None, default=None
-        Seconds, > 0, after about half of which no further round begins.
+        Seconds, > 0.  After about half of them the search ends, if necessary in its first round, and after all of them
+        the final fit, which for more than 10,000 rows has fewer support vectors if little time is left.
     class_weight : dict, "balanced" or None, default=None
         Weights >= 0 of the classes, which multiply the weights of the rows.  "balanced" shifts the probabilities
         towards the rarer class.
@@ -111,7 +120,8 @@ class KLR(Classifier):
     best_params_ : dict
         Chosen `gamma` and `lam` of `model_`, and the number of `rounds`.
     cv_results_ : dict of ndarrays
-        round, width (a multiple of gamma="scale"), lam, and mean_log_loss of the validation rows for each combination.
+        rounds, width (a multiple of gamma="scale"), lam, and mean_log_loss of the validation rows for each combination
+        that was tried in all folds; those that were tried with fewer rows come first.
     best_score_ : float
         Negative validation log loss of the chosen combination.
     n_features_in_ : int
@@ -138,7 +148,7 @@ class KLR(Classifier):
     max_support: int | None = parameter(COUNT, None, default=None)
     _: KW_ONLY
     max_rounds: int = parameter(Interval(Integral, 0, None, closed="left"), default=4)
-    cv: int | None = parameter(Interval(Integral, 2, None, closed="left"), None, default=None)
+    cv: object = parameter("cv_object", None, default=None)
     time_limit: float | None = parameter(POSITIVE, None, default=None)
     class_weight: dict | str | None = parameter(*CLASS_WEIGHT, default=None)
     random_state: int | np.random.RandomState | None = parameter(*SEED, default=None)
@@ -149,7 +159,7 @@ class KLR(Classifier):
     _any_scale = True  # the features are standardized
 
     @checked_fit
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None, groups=None, callback=None):
         """Choose the settings and fit the model to the rows of X and their classes y; return self.
 
         Parameters
@@ -160,62 +170,88 @@ class KLR(Classifier):
             Classes of any type; of two classes, decision values above 0 mean the second in sorted order.
         sample_weight : array of shape (n_samples,), default=None
             Weights >= 0 of the rows, which also weight means, deviations and validation losses.
+        groups : array of shape (n_samples,), default=None
+            Rows with the same value are kept in the same fold.  None keeps equal rows of X together, unless their
+            classes often differ.
+        callback : callable, default=None
+            ``callback(estimator, t)`` is called with t = 0 after each round, and then during the fit of `model_`, as by
+            that class; returning True ends the search, or the fit.
 
         Raises
         ------
         ValueError
-            If parameters or data are refused, or a class has only one row.
+            If parameters or data are refused, a class has only one row, or the training rows of a fold that is given,
+            or made of `groups`, lack a class.
         """
-        kept, search, y, weights, random = self._choose(X, y, sample_weight)
+        begun = time.monotonic()
+
+        def is_late(share=1.0):
+            return self.time_limit is not None and time.monotonic() - begun > share * self.time_limit
+
+        def watch(_, t):
+            return is_late() or (callback is not None and callback(self, t))
+
+        kept, search, y, weights, random = self._choose(X, y, sample_weight, groups, callback, is_late)
         rows, gamma = search.weighted(slice(None), kept.weights, kept.width)
         del search  # free its memory
-        self.model_ = self._model(kept, gamma, len(y), random, self.max_support).fit(rows, y, weights)
-        if self.max_support is not None and self.max_support < min(len(y), CENTERS) and not sp.issparse(rows):
+        n_centers = CENTERS
+        if self.time_limit is not None:
+            left = max(self.time_limit - (time.monotonic() - begun), 0.0)
+            n_centers = min(CENTERS, max(int(CENTERS_PER_ROOT * left**0.5), LEAST_CENTERS))
+        self.model_ = self._model(kept, gamma, len(y), random, self.max_support, n_centers)
+        self.model_.fit(rows, y, weights, callback=watch)
+        is_small = self.max_support is not None and self.max_support < min(len(y), CENTERS)
+        if is_small and not sp.issparse(rows) and not is_late():
             large = self._model(kept, gamma, len(y), random, None).fit(rows, y, weights)
-            self._approximate(large.decision_function(rows), rows, weights, random)
+            f = large.decision_function(rows)
+            move_support(self.model_, f, rows, weights, self.temperature_, random)
         self.best_params_ |= {"gamma": self.model_.gamma, "lam": self.model_.lam}
         return self
 
-    def _choose(self, X, y, sample_weight):
+    def steps(self, n_samples):
+        """Return the largest t of the callback, and that of the first checkpoint."""
+        return self._model_class(n_samples)().steps(n_samples)
+
+    def _choose(self, X, y, sample_weight, groups=None, callback=None, is_late=lambda *_: False):
         """Choose the settings and the feature weights.
 
         Return the best round, the search, y, the weights of the rows or None, and the random numbers.
         """
-        begun = time.monotonic()
+        self._keeps_rows = True  # folds and groups are those of all rows
         X, y, weights = self._first_rows(X, y, sample_weight)
         codes = np.searchsorted(self.classes_, y)
-        class_sizes(self, codes)
+        shares = np.ones(len(y)) if weights is None else weights
+        class_sizes(self, codes[shares > 0])
         random = check_random_state(self.random_state)
+        folds = folds_of(self, X, codes, shares, groups, random.randint(SEEDS))
+        if not shares.all():
+            rows = np.flatnonzero(shares)
+            X, y, codes, shares, weights = X[rows], y[rows], codes[rows], shares[rows], weights[rows]
         self._scaling = scaling = Scaling.of(X, weights)
         self.limits_, self.mean_, self.scale_ = scaling.limits, scaling.origin, scaling.deviation
         self._dtype = np.dtype(np.float64 if len(y) <= MEDIUM else np.float32)
         rows, signs = scaling.transform(X, self._dtype), np.atleast_2d(self._signs(y))
         center = ((scaling.mean - scaling.origin) / scaling.deviation)[scaling.columns]
-        search = Search(rows, codes, signs, np.ones(len(y)) if weights is None else weights, self.cv, random, center)
-        kept = self._search(search, begun)
+        search = Search(rows, codes, signs, shares, folds, center, lambda: is_late(0.5))
+        kept = self._search(search, callback)
         self.feature_weights_ = np.zeros(X.shape[1])
         self.feature_weights_[scaling.columns], self.temperature_ = kept.weights, float(kept.temperature)
         return kept, search, y, weights, random
 
-    def _model(self, kept, gamma, n, random, max_support):
+    def _model_class(self, n):
+        return DualCDKLR if self.max_support is None and n <= MOST_TRAINING else NystroemKLR
+
+    def _model(self, kept, gamma, n, random, max_support, n_centers=CENTERS):
         shared = {"gamma": gamma, "cache_size": CACHE_MB, "random_state": random.randint(SEEDS)}
         if max_support is None and n <= MOST_TRAINING:
             return DualCDKLR(kept.lam, **shared)
         centers = "uniform" if max_support is None else "kmeans++"
         lam = kept.lam * min(MOST_TRAINING / n, 1.0)
-        return NystroemKLR(lam, min(max_support or CENTERS, n), centers=centers, tol=TOL, **shared)
+        return NystroemKLR(lam, min(max_support or n_centers, n), centers=centers, tol=TOL, **shared)
 
-    def _approximate(self, f, rows, weights, random):
-        """Move the support vectors of `model_`, so that it approximates decision values f."""
-        model = self.model_
-        T, f = self.temperature_, f.reshape(len(f), -1)
-        start = model.support_vectors_, np.atleast_2d(model.dual_coef_) / T, model.gamma
-        model.support_vectors_, coef, model.gamma = approximate(f / T, rows, weights, *start, random)
-        model.dual_coef_, model._operands = T * (coef if len(coef) > 1 else coef[0]), rbf(rows, model.gamma)
-
-    def _search(self, search, begun):
+    def _search(self, search, callback):
         """Run the search, set its attributes, and return the best round."""
-        kept, results, losses, last = None, [], [], begun
+        kept, results, n_worse, begun = None, [], 0, time.monotonic()
         for number, candidate in enumerate(search.rounds(self.max_rounds)):
             if self.verbose:
                 print(  # noqa: T201
@@ -223,15 +259,17 @@ class KLR(Classifier):
                     f"lam {candidate.lam:g}, {time.monotonic() - begun:.1f} s",
                     flush=True,
                 )
-            results += [{"round": number, **result} for result in candidate.results]
-            losses.append(candidate.loss)
+            results += [{"rounds": number, **result} for result in candidate.results]
             if kept is None or search.improves(candidate, kept):
-                kept, self.best_params_ = candidate, {"rounds": number}
-            elif min(losses[-2:]) > min(losses):
+                kept, n_worse, self.best_params_ = candidate, 0, {"rounds": number}
+            else:
+                n_worse += 1
+            is_stopped = callback is not None and callback(self, 0)
+            if is_stopped or n_worse == PATIENCE or search.is_late():
                 break
-            begun_round, last = last, time.monotonic()
-            if self.time_limit is not None and last - begun + (last - begun_round) > self.time_limit / 2:
-                break  # stop now, because the next round would take about as long as this one
+        last = None if is_stopped else search.with_all_rows(kept)
+        if last is not None:
+            kept, results = last, results + [{**self.best_params_, **result} for result in last.results]
         self.cv_results_ = {name: np.array([result[name] for result in results]) for name in results[0]}
         self.best_score_ = -float(kept.loss)
         return kept

@@ -26,7 +26,7 @@ class Scaling:
     """
 
     columns: np.ndarray
-    """Indices of the features that are not constant; `transform` drops the others."""
+    """Indices of the features that are not constant, or the first one; `transform` drops the others."""
     limits: np.ndarray
     """Lowest and highest value of each feature, (2, d); a value beyond is replaced by the limit."""
     mean: np.ndarray
@@ -53,7 +53,10 @@ class Scaling:
         scaler = StandardScaler(with_mean=not sp.issparse(X)).fit(relative, sample_weight=weights)
         mean = np.where(is_constant, origin, origin + spread * scaler.mean_)
         deviation = np.where(is_constant, 1.0, spread * np.sqrt(scaler.var_))
-        return cls(np.flatnonzero(~is_constant), limits, mean, deviation, origin if sp.issparse(X) else mean)
+        columns = np.flatnonzero(~is_constant)
+        return cls(
+            columns if len(columns) else np.arange(1), limits, mean, deviation, origin if sp.issparse(X) else mean
+        )
 
     def transform(self, X, dtype):
         """Return the features of X that are not constant, limited and divided by their deviations.

@@ -1,6 +1,7 @@
 """Choice of kernel width, penalty and feature weights by the log loss of validation rows.
 
 A round fits kernel logistic regression for all widths and penalties; the kernel values of a width serve all penalties.
+Widths that are clearly worse than the best one in the first folds are not tried in the others.
 The feature weights of the next round are those of this one, times the square root of the root mean squared derivative
 of the best f along each feature.  The squared derivatives are the diagonal of the average gradient outer product
 (Radhakrishnan, Beaglehole, Pandit, Belkin, Science 2024); without the square root the weights change so much that the
@@ -15,34 +16,40 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedShuffleSplit
 
 from klr_bench.estimators.batch.base import KernelBlocks
 from klr_bench.estimators.batch.dual import warm_path
-from klr_bench.estimators.core.cross_validation import WIDTHS, log_losses, n_folds
+from klr_bench.estimators.batch.folds import MEDIUM
+from klr_bench.estimators.batch.low_rank import factor, low_rank_path
+from klr_bench.estimators.batch.slopes import mean_squared_slopes
+from klr_bench.estimators.core.cross_validation import WIDTHS, log_losses
 from klr_bench.estimators.core.kernels import Kernel, gamma_of
-from klr_bench.estimators.core.multiclass import SEEDS
 from klr_bench.estimators.core.operands import Dense, operands_of, origin_of
-from klr_bench.estimators.core.rows import in_layout, slices, with_scaled_columns
+from klr_bench.estimators.core.rows import with_scaled_columns
 from klr_bench.estimators.core.threads import parallel_map
 
 LAMS = tuple(10.0**-p for p in range(1, 7))
-SMALL, MEDIUM = 500, 3000
-"""Largest numbers of rows for two repeats of five folds, and for five folds; more rows are split once."""
-MOST_TRAINING, MOST_VALIDATION = 10_000, 5000
-"""Maximum numbers of training and validation rows of a single split."""
-COARSE = 2000
+COARSE = 1000
 """Number of training rows with which the whole grid is tried; more rows are used only next to its best point."""
+ROUND_ROWS = 1500
+"""Largest number of training rows of a fold in the rounds, if there are several folds; the last fits have all."""
+BEATEN = 1.0, 0.3
+"""Standard errors by which the loss of a width must be larger than the least one to be left out of further folds.
+
+The first number is for the first fold, the second one for the first three.
+"""
 SLOPE_ROWS = 2000
 """Number of rows whose derivatives are averaged."""
-SLOPE_VALUES = 2**20
-"""Number of derivatives, and of kernel values, that are computed at a time."""
 LEAST_SHARE = 1e-4
 """Added to each mean squared derivative, as a share of their mean, so that no weight becomes 0."""
 WORSE = 1.05
 """A path of decreasing penalties ends when the loss is larger than its minimum by this factor."""
 GAP, MAX_EPOCHS = 1e-2, 30
-"""Relative duality gap at which a fit ends, and its largest number of epochs."""
+"""Relative duality gap, or distance from the minimum, at which a fit ends, and its largest number of epochs."""
+LEFT, MOST_LEFT = 1e-4, 3e-3
+"""Share of the kernel matrix's diagonal at which its factorization ends, and above which its result is not used."""
+PROBLEMS = 50
+"""Number of binary problems from which on the rank is not limited."""
 TEMPERATURES = 2.0 ** np.linspace(0, 2, 9)
 """Temperatures T of the probabilities softmax(f / T) of more than two classes."""
 
@@ -51,7 +58,7 @@ TEMPERATURES = 2.0 ** np.linspace(0, 2, 9)
 class Round:
     """Best width and penalty for given feature weights, with the loss of each validation row."""
 
-    weights: np.ndarray
+    fold_weights: list
     width: float
     lam: float
     temperature: float
@@ -60,97 +67,154 @@ class Round:
     results: list
     """A dict for each width and penalty: width, lam, and mean log loss."""
 
+    @property
+    def weights(self):
+        """The root mean square of the folds' feature weights."""
+        return np.sqrt(np.mean(np.square(self.fold_weights), axis=0))
+
 
 @dataclass
 class Path:
     """Models for one kernel width and decreasing penalties.
 
-    `decisions` are their values (n_valid, m) of f at the validation rows; `shares` are those of the training rows.
+    `decisions` are their values (n_valid, m) of f at the validation rows, `shares` those of the training rows, and
+    `coefs` the coefficients (m, n_centers) of the kernel functions of the centers.
     """
 
     decisions: list
     rows: np.ndarray
+    centers: np.ndarray
     shares: np.ndarray
     gamma: float
     coefs: list
 
     def mean_squared_slopes(self, place):
         """Return each feature's weighted mean squared derivative, summed over the binary problems."""
-        n, d = min(self.rows.shape[0], SLOPE_ROWS), self.rows.shape[1]
+        n = min(self.rows.shape[0], SLOPE_ROWS)
         shares = self.shares[:n] / self.shares[:n].sum()
-        operands, total = rbf(self.rows, self.gamma), np.zeros(d)
-        right = operands.right(self.rows)
-        for part in slices(n, max(SLOPE_VALUES // max(d, self.rows.shape[0]), 1)):
-            X = self.rows[part]
-            K, X = operands.values(operands.left(X), right), in_layout(X, sparse=False)
-            for coef in self.coefs[place]:
-                terms = K * coef.astype(K.dtype)
-                slopes = 2 * self.gamma * (terms @ self.rows - X * terms.sum(axis=1, keepdims=True))
-                total += shares[part] @ slopes.astype(np.float64) ** 2
-        return total
+        operands = rbf(self.rows, self.gamma)
+        return mean_squared_slopes(operands, self.rows[:n], self.centers, self.coefs[place], shares)
+
+
+class Grid:
+    """Models of kernel widths and penalties, with their losses at validation rows.
+
+    `paths` has a list for each fold, with a path for each width.  `losses` (n_widths, n_lams, n_valid) and `means`
+    (n_widths, n_lams) are inf without a model in each fold.  `best` are the places of the width and the penalty with
+    the least mean.  `y` and `shares` are those of the validation rows.
+    """
+
+    def __init__(self, widths, lams, paths, y, shares):
+        self.widths, self.lams, self.paths, self.shares = widths, lams, paths, shares
+        self.losses = np.full((len(widths), len(lams), len(y)), np.inf)
+        self.means, self.temperatures = (np.full(self.losses.shape[:2], value) for value in (np.inf, 1.0))
+        for i in range(len(widths)):
+            for j, of_folds in enumerate(zip(*(of_fold[i].decisions for of_fold in paths), strict=False)):
+                self.losses[i, j], self.temperatures[i, j] = tempered_losses(np.concatenate(of_folds), y, shares)
+                self.means[i, j] = np.average(self.losses[i, j], weights=shares)
+        self.best = np.unravel_index(np.argmin(self.means), self.means.shape)
+
+    width = property(lambda self: self.widths[self.best[0]])
+    lam = property(lambda self: self.lams[self.best[1]])
+
+    def round(self, weights):
+        """Return the `Round` of the best width and penalty, with the folds' weights."""
+        results = [
+            {"width": self.widths[i], "lam": self.lams[j], "mean_log_loss": float(self.means[i, j])}
+            for i, j in np.argwhere(np.isfinite(self.means))
+        ]
+        chosen = self.temperatures[self.best], self.losses[self.best], self.means[self.best]
+        return Round(weights, self.width, self.lam, *chosen, results)
+
+    def unbeaten(self, n_errors):
+        """Return the widths whose loss is at most so many standard errors above the least."""
+        losses = self.losses[np.arange(len(self.widths)), self.means.argmin(axis=1)]
+        excess = (losses - losses[self.best[0]]) * self.shares / self.shares.mean()
+        errors = excess.std(axis=1) / math.sqrt(excess.shape[1])
+        return np.flatnonzero(excess.mean(axis=1) <= n_errors * errors)
+
+    def slopes(self):
+        """Return each fold's mean squared derivatives of the best model."""
+        width, lam = self.best
+        return [of_fold[width].mean_squared_slopes(lam) for of_fold in self.paths]
 
 
 class Search:
     """Search for the kernel width, penalty and feature weights with the lowest validation loss.
 
     X (n, d) are standardized rows, y (n,) class indices, signs (k, n) the labels of the k problems, and shares (n,) the
-    weights of the rows.  `cv` is the number of folds, or None to choose it.  `center` (d,) is the mean of sparse rows.
+    weights of the rows.  `folds` are pairs of training and validation rows.  `center` (d,) is the mean of sparse rows.
+    When `is_late()` becomes true, only the fits that have begun are finished, up to the next penalty.  `unit` is gamma
+    for the width 1, or None for "scale".
     """
 
-    def __init__(self, X, y, signs, shares, cv, random, center=0.0):
-        self.X, self.y, self.signs, self.shares, self.center = X, y, signs, shares, center
-        self._memory = threading.local()
-        n, seed = len(y), random.randint(SEEDS)
-        if cv is None and n > MEDIUM:
-            n_valid = min(n // 4, MOST_VALIDATION)
-            n_train = min(n - n_valid, MOST_TRAINING)
-            splits = StratifiedShuffleSplit(1, test_size=n_valid, train_size=n_train, random_state=seed)
-        else:
-            n_repeats, n_splits = 2 if cv is None and n <= SMALL else 1, n_folds(cv, np.bincount(y))
-            splits = RepeatedStratifiedKFold(n_splits=n_splits, n_repeats=n_repeats, random_state=seed)
-        self.folds = list(splits.split(X, y))
-        self._valid = np.concatenate([valid for _, valid in self.folds])
+    def __init__(self, X, y, signs, shares, folds, center=0.0, is_late=lambda: False, unit=None):
+        self.X, self.y, self.signs, self.shares, self.center, self.unit = X, y, signs, shares, center, unit
+        self.folds, self.is_late, self._memory = folds, is_late, threading.local()
+        self._valid = np.concatenate([valid for _, valid in folds])
 
     def rounds(self, max_rounds):
         """Yield a `Round` for equal feature weights, and then one for each update of the weights."""
         weights, widths, lams = [np.ones(self.X.shape[1]) for _ in self.folds], WIDTHS, LAMS
-        if len(self.folds[0][0]) > 2 * COARSE:
-            few = [(train[:COARSE], valid) for train, valid in self.folds]
-            *_, best, place = self._grid(few, weights, widths, lams)
-            widths, lams = neighbors(WIDTHS, widths[best]), neighbors(LAMS, lams[place])
+        is_coarse = len(self.folds[0][0]) > COARSE
+        if is_coarse:
+            grid = self.grid(self._few(COARSE), weights, widths, lams)
+            if self.is_late():
+                yield grid.round(weights)
+                return
+            widths, lams = neighbors(WIDTHS, grid.width), neighbors(LAMS, grid.lam)
+        folds = self._few(ROUND_ROWS) if len(self.folds) > 1 else self.folds
         for number in range(max_rounds + 1):
-            paths, losses, temperatures, means, best, place = self._grid(self.folds, weights, widths, lams)
-            results = [
-                {"width": widths[i], "lam": lams[j], "mean_log_loss": float(means[i, j])}
-                for i, j in np.argwhere(np.isfinite(means))
-            ]
-            mean_weights = np.sqrt(np.mean(np.square(weights), axis=0))
-            chosen = widths[best], lams[place], temperatures[best, place], losses[best, place], means[best, place]
-            yield Round(mean_weights, *chosen, results)
+            grid = self.grid(folds, weights, widths, lams)
+            if number and len(grid.paths) < len(folds):
+                return
+            yield grid.round(weights)
             if number < max_rounds:
-                slopes = [path[best].mean_squared_slopes(place) for path in paths]
-                weights = [updated(*fold) for fold in zip(weights, slopes, strict=True)]
-                lams = neighbors(LAMS, lams[place])
-                if len(self.y) > MEDIUM:
-                    widths = neighbors(WIDTHS, widths[best])
+                weights = [updated(*fold) for fold in zip(weights, grid.slopes(), strict=True)]
+                widths, lams = neighbors(WIDTHS, grid.width) if is_coarse else WIDTHS, neighbors(LAMS, grid.lam)
+                if len(folds) == 1:
+                    widths = [width for width in widths if width >= grid.width]
 
-    def _grid(self, folds, weights, widths, lams):
+    def with_all_rows(self, chosen):
+        """Return a round of all training rows with the weights of a round of few, or None."""
+        if len(self.folds) == 1 or len(self.folds[0][0]) <= ROUND_ROWS or self.is_late():
+            return None
+        widths, lams = neighbors(WIDTHS, chosen.width), neighbors(LAMS, chosen.lam)
+        grid = self.grid(self.folds, chosen.fold_weights, widths, lams)
+        return None if self.is_late() else grid.round(chosen.fold_weights)
+
+    def _few(self, n):
+        """Return the folds with at most n of their training rows, evenly spaced over the classes."""
+        folds = []
+        for train, valid in self.folds:
+            if len(train) > n:
+                ordered = train[np.argsort(self.y[train], kind="stable")]
+                train = ordered[np.linspace(0, len(ordered) - 1, n).astype(int)]
+            folds.append((train, valid))
+        return folds
+
+    def grid(self, folds, weights, widths, lams):
         """Fit a model for each fold, kernel width and penalty, with the fold's feature weights.
 
-        Return the paths of each fold; the losses of all validation rows, the temperature and the mean loss for each
-        width and penalty, inf without a model in each fold; and the places in widths and lams of the lowest mean.
+        After the first and the third fold, widths are left out whose loss is significantly larger than the least one.
+        When time is up, only the folds are returned that have all paths, or some paths of the first fold.
         """
-        jobs = [(*fold, of_fold, width, lams) for fold, of_fold in zip(folds, weights, strict=True) for width in widths]
-        paths = parallel_map(lambda job: self._path(*job), jobs)
-        paths = [paths[i : i + len(widths)] for i in range(0, len(jobs), len(widths))]
-        y, shares = self.y[self._valid], self.shares[self._valid] / self.shares[self._valid].sum()
-        losses = np.full((len(widths), len(lams), len(y)), np.inf)
-        temperatures, means = np.ones(losses.shape[:2]), np.full(losses.shape[:2], np.inf)
-        for i in range(len(widths)):
-            for j, of_folds in enumerate(zip(*(of_fold_paths[i].decisions for of_fold_paths in paths), strict=False)):
-                losses[i, j], temperatures[i, j] = tempered_losses(np.concatenate(of_folds), y, shares)
-                means[i, j] = losses[i, j] @ shares
-        return paths, losses, temperatures, means, *np.unravel_index(np.argmin(means), means.shape)
+        jobs, paths = [(*fold, of_fold) for fold, of_fold in zip(folds, weights, strict=True)], []
+        for part, beaten in zip((jobs[:1], jobs[1:3], jobs[3:]), (*BEATEN, 0.0), strict=True):
+            items = [(not paths and i == 0, *fold, width, lams) for fold in part for i, width in enumerate(widths)]
+            new = parallel_map(lambda item: self._path(*item[1:]) if item[0] or not self.is_late() else None, items)
+            new = [new[i : i + len(widths)] for i in range(0, len(new), len(widths))]
+            if not paths:
+                tried = [i for i, path in enumerate(new[0]) if path is not None]
+                widths, new = [widths[i] for i in tried], [[new[0][i] for i in tried]]
+            paths += [of_fold for of_fold in new if None not in of_fold]
+            valid = np.concatenate([valid for _, valid in folds[: len(paths)]])
+            grid = Grid(widths, lams, paths, self.y[valid], self.shares[valid])
+            if len(paths) == len(folds) or self.is_late():
+                return grid
+            kept = grid.unbeaten(beaten)
+            widths, paths = [widths[i] for i in kept], [[of_fold[i] for i in kept] for of_fold in paths]
+        return None
 
     def improves(self, new, old):
         """Return True if a round lowers the loss (by more than a standard error if rows are few)."""
@@ -158,9 +222,10 @@ class Search:
         return gain.mean() > (gain.std() / math.sqrt(len(self.y)) if len(self.y) <= MEDIUM else 0.0)
 
     def weighted(self, part, weights, width):
-        """Return rows with weighted features, and gamma = width / (n_features variance)."""
+        """Return rows with weighted features, and gamma = width times its unit."""
         rows = with_scaled_columns(self.X[part], weights)
-        return rows, float(width * gamma_of("scale", rows, self.shares[part], self.center * weights))
+        unit = self.unit or gamma_of("scale", rows, self.shares[part], self.center * weights)
+        return rows, float(width * unit)
 
     def _matrix(self, n_rows, n_columns):
         """Return memory for a matrix, the same for each call in a thread.
@@ -177,20 +242,37 @@ class Search:
         rows, gamma = self.weighted(train, weights, width)
         valid_rows = with_scaled_columns(self.X[valid], weights)
         shares = self.shares[train] / self.shares[train].sum()
-        operands, random = rbf(rows, gamma).fitting(valid_rows), np.random.RandomState(0)
-        n = len(train)
+        operands, n = rbf(rows, gamma).fitting(valid_rows), len(train)
         memory = self._matrix(n + len(valid), n)
         blocks, K = KernelBlocks(operands, rows, math.inf, memory[:n]), memory[n:]
         operands.fill(operands.left(valid_rows), operands.right(rows), K)
-        coefs, decisions, means, signs = [], [], [], np.ascontiguousarray(self.signs[:, train])
-        for b in warm_path(blocks, signs, lams, shares, random, GAP, MAX_EPOCHS):
+        centers, models = solutions(blocks, np.ascontiguousarray(self.signs[:, train]), lams, shares)
+        coefs, decisions, means, K = [], [], [], K[:, centers]
+        for b in models:
             coefs.append(b)
             decisions.append((K @ b.T.astype(K.dtype)).astype(np.float64))
             losses, _ = tempered_losses(decisions[-1], self.y[valid], self.shares[valid])
             means.append(np.average(losses, weights=self.shares[valid]))
-            if means[-1] > WORSE * min(means):
+            if means[-1] > WORSE * min(means) or self.is_late():
                 break
-        return Path(decisions, rows, shares, gamma, coefs)
+        return Path(decisions, rows, rows[centers], shares, gamma, coefs)
+
+
+def solutions(blocks, signs, lams, shares):
+    """Return the rows that are centers, and a generator of their coefficients for each penalty.
+
+    A wide kernel has a matrix of low rank, for which Newton's method is faster than coordinate ascent.
+    """
+    L, pivots, left = factor(blocks.whole, LEFT, largest_rank(blocks.n, len(signs)))
+    if left <= MOST_LEFT:
+        return pivots, low_rank_path(L, pivots, signs, lams, shares, GAP)
+    return slice(None), warm_path(blocks, signs, lams, shares, np.random.RandomState(0), GAP, MAX_EPOCHS)
+
+
+def largest_rank(n, m):
+    """Return the largest rank at which m problems on n rows are solved by Newton's method."""
+    most = min(12 * math.sqrt(n), 1.2e6 / n) if m == 1 else n * max(0.6, m / PROBLEMS)
+    return math.ceil(min(most, n))
 
 
 def neighbors(grid, value):
@@ -204,10 +286,13 @@ def tempered_losses(f, y, shares):
 
     f has shape (n, m).  With one binary problem T is 1; with more, the probabilities are softmax(f / T).
     """
-    temperatures = TEMPERATURES if f.shape[1] > 1 else (1.0,)
-    losses = [log_losses(f / temperature, y, is_softmax=True) for temperature in temperatures]
-    best = int(np.argmin([np.sum(loss * shares) for loss in losses]))
-    return losses[best], temperatures[best]
+    if f.shape[1] == 1:
+        return log_losses(f, y), 1.0
+    f = f - f.max(axis=1, keepdims=True)
+    scaled = f[None] / TEMPERATURES[:, None, None]
+    losses = np.log(np.exp(scaled).sum(axis=2)) - scaled[:, np.arange(len(y)), y]
+    best = int(np.argmin(losses @ shares))
+    return losses[best], TEMPERATURES[best]
 
 
 def updated(weights, slopes):

@@ -80,7 +80,7 @@ class ApproximateKernelLR(KernelClassifier):
 
     Examples
     --------
-    >>> from klr_bench import ApproximateKernelLR
+    >>> from klr_bench.estimators.peers.approximate import ApproximateKernelLR
     >>> from sklearn.datasets import make_moons
     >>> X, y = make_moons(200, noise=0.1, random_state=0)
     >>> model = ApproximateKernelLR(n_components=30, C=10.0, gamma=2.0, random_state=0).fit(X, y)

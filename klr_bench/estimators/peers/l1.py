@@ -64,7 +64,7 @@ class L1Peer(L1KLR):
 
     Examples
     --------
-    >>> from klr_bench import L1Peer
+    >>> from klr_bench.estimators.peers.l1 import L1Peer
     >>> from sklearn.datasets import make_moons
     >>> X, y = make_moons(200, noise=0.1, random_state=0)
     >>> model = L1Peer(solver="liblinear", lam=1.0, gamma=2.0, random_state=0).fit(X, y)

@@ -120,7 +120,7 @@ class Reproduction:
         return {name: measure(results) for name, results in self.all_results.items()}
 
     def rows(self, tables: Collection[str], experiment: str) -> Rows:
-        """Return numbers of tables for an experiment, by table, data set, method and metric."""
+        """Return the numbers of an experiment, by table, data set, method and metric."""
         return {
             (number, one.dataset, one.column, one.printed.metric): one
             for number in tables

@@ -1,6 +1,7 @@
 """KLR: its search compared with slow fits, derivatives with differences, and the final model with a fit by hand."""
 
 import tracemalloc
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,9 +11,18 @@ from sklearn.metrics import log_loss
 from sklearn.preprocessing import StandardScaler
 
 from klr_bench import KLR, DualCDKLR, NystroemKLR
-from klr_bench.estimators.batch import approximation, selection
+from klr_bench.estimators.batch import approximation, klr, selection, slopes
+from klr_bench.estimators.batch.folds import folds_of
 from klr_bench.estimators.batch.selection import Search
 from klr_bench.estimators.core.kernels import gamma_of
+
+
+def search_of(X, y, shares, cv):
+    """Return a search with folds as in `KLR`."""
+    signs = np.where(y == np.arange(y.max() + 1)[int(y.max() == 1) :, None], 1.0, -1.0)
+    estimator = KLR(cv=cv)
+    estimator.classes_ = np.unique(y)
+    return Search(X, y, signs, shares, folds_of(estimator, X, y, shares, None, 0))
 
 
 def rows(n=300, n_classes=2, seed=0):
@@ -23,14 +33,16 @@ def rows(n=300, n_classes=2, seed=0):
     return X, np.digitize(score, np.quantile(score, np.linspace(0, 1, n_classes + 1)[1:-1]))
 
 
+@pytest.mark.parametrize("is_low_rank", [True, False])
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_losses_of_the_search_are_those_of_separate_fits(n_classes, monkeypatch):
-    for name, value in {"GAP": 1e-9, "MAX_EPOCHS": 5000, "WORSE": np.inf, "LAMS": (1e-2, 1e-3)}.items():
+def test_losses_of_the_search_are_those_of_separate_fits(n_classes, is_low_rank, monkeypatch):
+    exact = {"GAP": 1e-9, "MAX_EPOCHS": 5000, "WORSE": np.inf, "LAMS": (1e-2, 1e-3), "BEATEN": (1e9, 1e9)}
+    solver = {"LEFT": 1e-13, "MOST_LEFT": 1.0 if is_low_rank else -1.0, "largest_rank": lambda n, _: n}
+    for name, value in {**exact, **solver}.items():
         monkeypatch.setattr(selection, name, value)
     X, y = rows(120, n_classes)
     X, shares = StandardScaler().fit_transform(X), np.random.RandomState(1).uniform(0.5, 2, len(y))
-    signs = np.where(y == np.arange(n_classes)[n_classes == 2 :, None], 1.0, -1.0)
-    search = Search(X, y, signs, shares, 3, np.random.RandomState(0))
+    search = search_of(X, y, shares, 3)
     results = next(iter(search.rounds(0))).results
     for result in [results[0], results[5], results[-1]]:
         decisions, classes, weights = [], [], []
@@ -50,6 +62,27 @@ def test_losses_of_the_search_are_those_of_separate_fits(n_classes, monkeypatch)
         assert result["mean_log_loss"] == pytest.approx(expected, rel=1e-4)
 
 
+def test_widths_are_left_out_of_further_folds_if_their_loss_is_larger_by_more_than_a_standard_error():
+    X, y = rows(60)
+    search = search_of(X, y, np.ones(60), 2)
+    labels, noise = np.where(y == 1, 1.0, -1.0), np.random.RandomState(0).standard_normal((3, 60))
+
+    def path(scale, noise):
+        return selection.Path([(scale * labels + noise)[:, None]], None, None, None, 1.0, [])
+
+    grid = selection.Grid((1, 2, 3), selection.LAMS, [[*map(path, (2.0, 2.0, 0.5), noise)]], y, np.ones(60))
+    np.testing.assert_array_equal(grid.unbeaten(1.0), [0, 1])
+    counts = dict.fromkeys(selection.WIDTHS, 0)
+
+    def counted(train, valid, weights, width, lams):
+        counts[width] += 1
+        return selection.Path([(min(width, 1.0) * labels)[valid][:, None]], None, None, None, 1.0, [])
+
+    search._path = counted
+    search.grid(search.folds, [None, None], selection.WIDTHS, selection.LAMS)
+    assert counts == {0.03: 1, 0.1: 1, 0.3: 1, 1.0: 2, 3.0: 2}
+
+
 def test_probabilities_of_three_classes_are_a_softmax_at_the_temperature(monkeypatch):
     monkeypatch.setattr(selection, "LAMS", (1e-6,))  # too small a penalty, which a temperature above 1 corrects
     X, y = rows(120, 3)
@@ -63,11 +96,13 @@ def test_probabilities_of_three_classes_are_a_softmax_at_the_temperature(monkeyp
 
 def test_all_training_rows_are_used_only_next_to_the_best_point_of_few(monkeypatch):
     X, y = rows(120)
-    X, signs, shares = StandardScaler().fit_transform(X), np.where(y == 1, 1.0, -1.0)[None], np.ones(120)
+    X = StandardScaler().fit_transform(X)
     monkeypatch.setattr(selection, "COARSE", 30)
-    search = Search(X, y, signs, shares, 3, np.random.RandomState(0))
+    monkeypatch.setattr(selection, "BEATEN", (1e9, 1e9))
+    search = search_of(X, y, np.ones(120), 3)
     results = next(iter(search.rounds(0))).results
-    search.folds = [(train[:30], valid) for train, valid in search.folds]
+    search.folds = search._few(30)
+    np.testing.assert_array_equal(np.bincount(y[search.folds[0][0]]), [15, 15])
     few = next(iter(search.rounds(0)))
     widths, lams = ({result[name] for result in results} for name in ("width", "lam"))
     i, j = selection.WIDTHS.index(few.width), selection.LAMS.index(few.lam)
@@ -75,19 +110,23 @@ def test_all_training_rows_are_used_only_next_to_the_best_point_of_few(monkeypat
     assert lams <= set(selection.LAMS[max(j - 1, 0) : j + 2])
 
 
-def test_mean_squared_slopes_are_those_of_differences():
+@pytest.mark.parametrize("most_left", [-1.0, 1.0])
+def test_mean_squared_slopes_are_those_of_differences(most_left, monkeypatch):
+    monkeypatch.setattr(selection, "LEFT", 0.05)
+    monkeypatch.setattr(selection, "MOST_LEFT", most_left)
     X, y = rows(60)
     X = StandardScaler().fit_transform(X)
-    search = Search(X, y, np.where(y == 1, 1.0, -1.0)[None], np.ones(60), 2, np.random.RandomState(0))
+    search = search_of(X, y, np.ones(60), 2)
     train, valid = search.folds[0]
     weights = np.linspace(0.5, 1.5, 8)
-    path = search._path(train, valid, weights, 1.0, selection.LAMS)
+    path = search._path(train, valid, weights, 0.1, selection.LAMS)
     rows_of_path, step, expected = X[train] * weights, 1e-5, []
 
     def f(Z):
-        squares = ((Z[:, None] - rows_of_path[None]) ** 2).sum(axis=2)
+        squares = ((Z[:, None] - path.centers[None]) ** 2).sum(axis=2)
         return np.exp(-path.gamma * squares) @ path.coefs[1][0]
 
+    assert (len(path.centers) == len(train)) == (most_left < 0)
     for e in np.eye(8) * step:
         expected.append(np.mean(((f(rows_of_path + e) - f(rows_of_path - e)) / (2 * step)) ** 2))
     np.testing.assert_allclose(path.mean_squared_slopes(1), expected, rtol=1e-6)
@@ -102,7 +141,7 @@ def test_learned_weights_find_the_features_and_lower_the_loss(n_classes):
     losses = [log_loss(y[400:], model.predict_proba(X[400:])) for model in (learned, equal)]
     assert losses[0] < 0.9 * losses[1]
     assert learned.best_params_["rounds"] > 0
-    kept = learned.cv_results_["round"] == learned.best_params_["rounds"]
+    kept = learned.cv_results_["rounds"] == learned.best_params_["rounds"]
     assert learned.best_score_ == -learned.cv_results_["mean_log_loss"][kept].min()
 
 
@@ -124,6 +163,16 @@ def test_max_support_limits_the_support_vectors():
         assert isinstance(model.model_, NystroemKLR)
         assert model.model_.n_support_ == model.model_.support_vectors_.shape[0] == 20
         assert model.score(X, y) > 0.7
+
+
+def test_slopes_of_wide_sparse_rows_are_those_of_dense_ones():
+    random = np.random.RandomState(0)
+    X = sp.random(20, 30, density=0.3, format="csr", random_state=random)
+    coefs, shares, centers = random.standard_normal((2, 8)), random.dirichlet(np.ones(20)), X[3:11]
+    sparse = slopes.mean_squared_slopes(selection.rbf(X, 0.3), X, centers, coefs, shares)
+    X, centers = X.toarray(), centers.toarray()
+    dense = slopes.mean_squared_slopes(selection.rbf(X, 0.3), X, centers, coefs, shares)
+    np.testing.assert_allclose(sparse, dense, rtol=1e-10)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -180,6 +229,38 @@ def test_a_time_limit_ends_the_search_and_progress_is_printed(capsys):
     assert capsys.readouterr().out.count("validation log loss") == 1
 
 
+@pytest.mark.parametrize(("n", "cv"), [(120, 3), (1500, None)])
+def test_a_time_limit_holds_in_the_first_round(n, cv, monkeypatch):
+    X, y = rows(n)
+    path, now = Search._path, [0.0]
+
+    def slow(*arguments):
+        now[0] += 0.1
+        return path(*arguments)
+
+    monkeypatch.setattr(Search, "_path", slow)
+    monkeypatch.setattr(klr, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    model = KLR(cv=cv, time_limit=0.3, n_jobs=1, random_state=0).fit(X, y)
+    assert now[0] == pytest.approx(0.2)
+    assert model.best_params_["rounds"] == 0
+    assert model.decision_function(X).shape == (n,)
+
+
+def test_a_callback_sees_the_rounds_and_the_final_fit_and_can_end_them():
+    X, y = rows(100)
+    calls = []
+    model = KLR(max_rounds=1, cv=2, random_state=0).fit(X, y, callback=lambda _, t: calls.append(t))
+    assert calls[:2] == [0, 0]
+    assert calls[2:] == [100 * (i + 1) for i in range(model.model_.n_iter_)]
+    np.testing.assert_array_equal(
+        model.decision_function(X), KLR(max_rounds=1, cv=2, random_state=0).fit(X, y).decision_function(X)
+    )
+    stopped = KLR(cv=2, random_state=0).fit(X, y, callback=lambda *_: True)
+    assert stopped.best_params_["rounds"] == 0
+    assert stopped.model_.n_iter_ == 1
+    assert stopped.score(X, y) > 0.5
+
+
 @pytest.mark.parametrize("n_classes", [2, pytest.param(3, marks=pytest.mark.exhaustive)])
 def test_a_fit_to_sparse_rows_is_that_of_dense_ones(n_classes, monkeypatch):
     X, y = rows(200, n_classes)
@@ -187,7 +268,8 @@ def test_a_fit_to_sparse_rows_is_that_of_dense_ones(n_classes, monkeypatch):
         np.random.RandomState(0).uniform(size=(200, 12)) < 0.7
     )
     dense = KLR(max_rounds=2, random_state=0).fit(X, y)
-    monkeypatch.setattr(selection, "SLOPE_VALUES", 12 * 30)
+    monkeypatch.setattr(slopes, "SLOPE_VALUES", 12 * 30)
+    monkeypatch.setattr(slopes, "WIDE", 0)
     sparse = KLR(max_rounds=2, random_state=0).fit(sp.csr_matrix(X), y)
     assert sp.issparse(sparse.model_.support_vectors_)
     np.testing.assert_allclose(sparse.scale_, dense.scale_, rtol=1e-12)
@@ -199,7 +281,8 @@ def test_a_fit_to_sparse_rows_is_that_of_dense_ones(n_classes, monkeypatch):
         np.testing.assert_allclose(sparse.decision_function(layout(X)), expected, rtol=1e-5, atol=1e-6)
 
 
-def test_wide_sparse_rows_stay_sparse():
+def test_wide_sparse_rows_stay_sparse(monkeypatch):
+    monkeypatch.setattr(slopes, "in_layout", None)  # not called, because no row is made dense
     y = np.arange(60) % 2
     noise = sp.random(60, 400_000, density=1e-4, format="csr", random_state=0)
     X = sp.hstack([sp.csr_matrix(y[:, None]), noise], format="csr")

@@ -11,11 +11,12 @@ from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
-from klr_bench import L1KLR, ApproximateKernelLR, L1Peer
+from klr_bench import L1KLR
 from klr_bench.config import locations as config_files
 from klr_bench.estimators.peers import boosting
+from klr_bench.estimators.peers.approximate import ApproximateKernelLR
 from klr_bench.estimators.peers.boosting import GradientBoosting
-from klr_bench.estimators.peers.l1 import PEERS
+from klr_bench.estimators.peers.l1 import PEERS, L1Peer
 from klr_bench.runner.bandwidth import kernel_of
 from klr_bench.runner.selection import make
 from tests.estimators.samples import skip_if_not_installed, spread_out, toy

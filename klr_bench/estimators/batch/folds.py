@@ -1,0 +1,117 @@
+"""Folds for the search of `KLR`, which keep groups and copies of rows together."""
+
+from __future__ import annotations
+
+from numbers import Integral
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedShuffleSplit, check_cv
+from sklearn.utils._param_validation import InvalidParameterError
+from sklearn.utils.validation import check_array, check_consistent_length
+
+from klr_bench.estimators.core.cross_validation import n_folds
+
+SMALL, MEDIUM = 500, 3000
+"""Largest numbers of rows for two repeats of five folds, and for five folds; more rows are split once."""
+MOST_TRAINING, MOST_VALIDATION = 10_000, 5000
+"""Maximum numbers of training and validation rows of a fold that is not given by the user."""
+MOST_DIFFERING = 0.1
+"""Equal rows are copies if pairs of them have different classes at most this often, relative to any pairs of rows."""
+
+
+def folds_of(estimator, X, y, shares, groups, seed):
+    """Return pairs of the indices of training and validation rows.
+
+    The parameter `cv` of the estimator says how many, or which.  y (n,) are class indices.  The indices are those among the rows whose shares (n,) are not 0.  Rows with the same
+    value in `groups` (n,) stay together; None keeps copies of rows together.  Raises ValueError if the training rows of
+    a fold, given or made of `groups`, lack a class.
+    """
+    if groups is not None:
+        groups = check_array(groups, ensure_2d=False, dtype=None, input_name="groups")
+        check_consistent_length(X, groups)
+    cv, name, rows = estimator.cv, type(estimator).__name__, np.flatnonzero(shares)
+    if cv is None or isinstance(cv, Integral):
+        X, y = (X, y) if len(rows) == len(y) else (X[rows], y[rows])
+        if groups is None:
+            return list(_drawn(cv, copies(X, y), y, seed))
+        groups = in_order(groups[rows])
+        n_groups = [len(np.unique(groups[y == k])) for k in range(len(estimator.classes_))]
+        if min(n_groups) < 2:
+            label = estimator.classes_[np.argmin(n_groups)]
+            message = f"{name} needs at least two groups with rows of each class, got one for class {label}."
+            raise ValueError(message)
+        folds = list(_drawn(cv, groups, y, seed))
+    else:
+        places = np.cumsum(shares > 0) - 1
+        folds = [[np.asarray(part) for part in fold] for fold in check_cv(cv).split(X, y, groups)]
+        folds = [tuple(places[part[shares[part] > 0]] for part in fold) for fold in folds]
+        y = y[rows]
+    if not folds:
+        message = f"The 'cv' parameter of {name} must be folds of the rows. Got {cv!r} instead."
+        raise InvalidParameterError(message)
+    for i, (train, valid) in enumerate(folds):
+        if len(np.unique(y[train])) < len(estimator.classes_) or not len(valid):
+            message = (
+                f"{name}: fold {i} needs training rows of each class and validation rows, with weights above 0; use "
+                "fewer folds, or other groups."
+            )
+            raise ValueError(message)
+    return folds
+
+
+def _drawn(cv, codes, y, seed):
+    """Yield folds of groups of rows, stratified by the class of the first row of each group."""
+    _, first = np.unique(codes, return_index=True)
+    y, n = y[first], len(y)
+    is_single = cv is None and n > MEDIUM and len(first) >= 2 * len(np.unique(y))
+    if is_single:
+        n_valid = min(len(first) // 4, MOST_VALIDATION)
+        n_train = min(len(first) - n_valid, MOST_TRAINING)
+        splits = StratifiedShuffleSplit(1, test_size=n_valid, train_size=n_train, random_state=seed)
+    else:
+        n_repeats, sizes = 2 if cv is None and n <= SMALL else 1, np.bincount(y)
+        n_splits = min(n_folds(cv, sizes[sizes > 0]), len(first))
+        splits = RepeatedStratifiedKFold(n_splits=n_splits, n_repeats=n_repeats, random_state=seed)
+    if len(first) == n:
+        yield from splits.split(first, y)
+        return
+    members = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
+    for parts in splits.split(first, y):
+        rows = [np.concatenate([members[code] for code in part]) for part in parts]
+        limits = zip(rows, (MOST_TRAINING, MOST_VALIDATION), strict=True)
+        yield tuple(part[np.linspace(0, len(part) - 1, min(len(part), most)).astype(int)] for part, most in limits)
+
+
+def copies(X, y):
+    """Return a code (n,) for each row, which is the same for equal rows of X, unless their classes often differ.
+
+    A table of a few nominal features has equal rows by chance, which often differ in their class.  Copies do not.  If
+    all rows of a class are copies of a single one, no rows count as copies.
+    """
+    codes, n = repeats(X), len(y)
+    squares, squares_by_class = (
+        np.sum(np.unique(values, return_counts=True)[1] ** 2.0) for values in (codes, codes * (y.max() + 1) + y)
+    )
+    chance = 1 - np.sum((np.bincount(y) / n) ** 2)
+    _, first = np.unique(codes, return_index=True)
+    are_copies = squares - squares_by_class <= MOST_DIFFERING * chance * (squares - n)
+    return codes if are_copies and np.bincount(y[first], minlength=y.max() + 1).min() > 1 else np.arange(n)
+
+
+def repeats(X):
+    """Return a code (n,) for each row of X (n, d), dense or CSR, which is the same for equal rows."""
+    if sp.issparse(X):
+        spans = zip(X.indptr[:-1], X.indptr[1:], strict=True)
+        codes = {}
+        return np.array(
+            [codes.setdefault((X.indices[a:b].tobytes(), X.data[a:b].tobytes()), len(codes)) for a, b in spans]
+        )
+    X = np.ascontiguousarray(X + 0.0)  # no negative zeros
+    return in_order(X.view(f"V{X.itemsize * X.shape[1]}").ravel())
+
+
+def in_order(values):
+    """Return the places (n,) of values among the distinct ones, by first appearance."""
+    _, first, codes = np.unique(values, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[codes]

@@ -1,0 +1,87 @@
+"""Model of the rows of a leaf of a partition: `Leaf`."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from klr_bench.estimators.batch.approximation import move_support
+from klr_bench.estimators.batch.dual import DualCDKLR
+from klr_bench.estimators.batch.klr import CACHE_MB
+from klr_bench.estimators.batch.nystroem import NystroemKLR
+from klr_bench.estimators.batch.selection import rbf
+from klr_bench.estimators.core.expansion import COLUMNS, decide
+from klr_bench.estimators.core.threads import parallel_map
+
+TOL = 1e-2
+"""Relative duality gap at which the fit of a leaf ends."""
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """Model of the rows of a leaf."""
+
+    classes: np.ndarray
+    """Indices of the classes with rows in the leaf."""
+    margin: float
+    """log(1 + n) for n rows.  A class without rows has minus this value, and the only one of several classes has 0."""
+    support: np.ndarray | sp.csr_matrix
+    coef: np.ndarray
+    gamma: float
+
+    def decision_function(self, X, n_classes):
+        """Return the values (n, 1) or (n, n_classes) of f at the rows of X (n, d).
+
+        Those of a row do not depend on the other rows: with more rows of equal length, BLAS computes products of the
+        same size.
+        """
+        k, n = len(self.classes), X.shape[0]
+        f = np.full((n, n_classes), -self.margin)
+        if k == 1:
+            f[:, self.classes] = self.margin if n_classes == 2 else 0.0
+        else:
+            padded = X[np.minimum(np.arange(n + -n % COLUMNS), n - 1)]
+            values = decide(rbf(self.support, self.gamma), self.support, self.coef, padded)[:n]
+            f[:, self.classes] = values if k > 2 else np.column_stack([-values, values])
+        return f if n_classes > 2 else f[:, 1:]
+
+
+def in_this_process(X, jobs):
+    """Fit the models of leaves to rows of X in parallel threads, and return them.
+
+    job() returns the indices of the rows of a leaf, and a function that fits a model to these rows.
+    """
+
+    def call(job):
+        leaf, fit = job()
+        return fit(X[leaf])
+
+    return parallel_map(call, jobs)
+
+
+def fit_leaf(view, codes, weights, lam, gamma, temperature, max_support, seed, X):
+    """Fit a model to the rows X (n, d) of a leaf, their class indices and weights (n,).
+
+    `view` are `WeightedRows` of no rows, with the scaling and the weights of the features.
+    """
+    rows = replace(view, X=X)[:]
+    classes, margin = np.unique(codes), math.log1p(weights.sum())
+    if len(classes) == 1:
+        return Leaf(classes, margin, rows[:0].copy(), np.empty(0), gamma)
+    model = DualCDKLR(lam, gamma=gamma, tol=TOL, cache_size=CACHE_MB, random_state=seed).fit(rows, codes, weights)
+    if max_support is not None and max_support < len(codes):
+        f = model.decision_function(rows)
+        model = NystroemKLR(lam, max_support, centers="kmeans++", tol=TOL, gamma=gamma, random_state=seed)
+        model.fit(rows, codes, weights)
+        if not sp.issparse(rows):
+            move_support(model, f, rows, weights, temperature, np.random.RandomState(seed))
+    return Leaf(classes, margin, model.support_vectors_, model.dual_coef_, model.gamma)
+
+
+def distinct(leaf, hashes, weights):
+    """Return the first of equal rows of a leaf, in their order, and the total weight of each."""
+    _, first, places = np.unique(hashes[leaf], return_index=True, return_inverse=True)
+    return leaf[np.sort(first)], np.bincount(places, weights[leaf])[np.argsort(first)]

@@ -1,0 +1,219 @@
+"""Division of rows into leaves by hyperplanes: `Partition`.
+
+The rows are divided at the median of their projections onto a direction, and each half again, until a part has few
+enough rows.  A direction is a random combination of the centered rows B, u = B'g with independent normal g: the sum of
+the principal directions, each times its singular value and an independent normal number.  Steps u <- B'B u turn it
+towards the first of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numba import float32, float64, int64, types, void
+from sklearn.utils.sparsefuncs import min_max_axis
+
+from klr_bench.estimators.batch.scaling import Scaling
+from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.rows import slices, with_scaled_columns
+from klr_bench.estimators.core.threads import parallel_map
+
+DIRECTION_ROWS = 5000
+"""Number of rows from which a direction is computed."""
+POWER_STEPS = 30
+"""Number of steps towards the first principal direction."""
+ROWS = 2**14
+"""Number of rows that are scaled and projected at a time."""
+HASHED_VALUES = 2**22
+"""Number of values that are hashed at a time."""
+
+
+@dataclass(frozen=True)
+class WeightedRows:
+    """Rows that are scaled, and multiplied by weights of the features, whenever they are read."""
+
+    X: Any
+    """Array, which may be memory-mapped, or CSR matrix (n, d)."""
+    scaling: Scaling
+    weights: np.ndarray
+    """Weight of each feature that is not constant."""
+    dtype: np.dtype
+
+    @property
+    def shape(self):
+        return self.X.shape[0], len(self.weights)
+
+    def __getitem__(self, part):
+        rows = with_scaled_columns(self.scaling.transform(self.X[part], self.dtype), self.weights)
+        return rows if sp.issparse(rows) else np.ascontiguousarray(rows)
+
+
+def _signature(real):
+    return void(types.Array(real, 2, "C", readonly=True), int64[::1], float64[:, ::1], float64[::1])
+
+
+@compiled([_signature(float32), _signature(float64)])
+def _project(X, nodes, directions, values):
+    """Set `values` (n,) to the product of each row with the direction of its node.
+
+    The terms are added feature by feature.
+    """
+    for i in range(len(nodes)):
+        total = 0.0
+        for j in range(directions.shape[1]):
+            total += float64(X[i, j]) * directions[nodes[i], j]
+        values[i] = total
+
+
+def projections(X, nodes, directions):
+    """Return the product (n,) of each row of X with the direction of its node, in float64.
+
+    The product of a row does not depend on the other rows, unlike with BLAS.  Of a node below 0, which is a leaf, it
+    has no meaning.
+    """
+    values, nodes = np.empty(len(nodes)), np.maximum(nodes, 0)
+
+    def project(part):
+        B = X[part]
+        if sp.issparse(B):
+            places = np.repeat(np.arange(B.shape[0]), np.diff(B.indptr))
+            values[part] = np.bincount(places, B.data * directions[nodes[part][places], B.indices], B.shape[0])
+        else:
+            _project(B, nodes[part], directions, values[part])
+
+    parallel_map(project, slices(len(nodes), ROWS))
+    return values
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Binary tree of hyperplanes, whose leaves are numbered from 0.
+
+    The rows x with x'u <= threshold at a node go to its first child, the others to its second.
+    """
+
+    directions: np.ndarray
+    """u of each node, (n_nodes, d)."""
+    thresholds: np.ndarray
+    children: np.ndarray
+    """Indices of the two children of each node, (n_nodes, 2); -1 - k is leaf k."""
+
+    def leaves(self, X):
+        """Return the number of each leaf with rows of X (n, d), and their indices, as pairs."""
+        nodes = np.full(X.shape[0], 0 if len(self.children) else -1)
+        while (nodes >= 0).any():
+            is_second = projections(X, nodes, self.directions) > self.thresholds[nodes]
+            nodes = np.where(nodes < 0, nodes, self.children[nodes, is_second.astype(int)])
+        order = np.argsort(nodes, kind="stable")
+        return [(-1 - nodes[rows[0]], rows) for rows in np.split(order, np.flatnonzero(np.diff(nodes[order])) + 1)]
+
+
+def divided(X, order, leaf_size, n_steps, random):
+    """Divide the rows of X (n, d) until no part has more than `leaf_size` rows.
+
+    Return the `Partition` and the indices of the rows of each leaf, in their `order` (n,).  Equal rows are in the same
+    leaf, which may have more rows for that reason.  Each direction is computed from the first rows of its node, with
+    `n_steps` steps towards the first principal one.
+    """
+    directions, thresholds, children, leaves = [], [], [], []
+    level, nodes = [(-1, 0, order)], np.empty(len(order), dtype=np.int64)
+    while level:
+        of_level = np.zeros((len(level), X.shape[1]))
+        for k, (_, _, rows) in enumerate(level):
+            nodes[rows] = k
+            if len(rows) > leaf_size:
+                of_level[k] = _direction(X[rows[:DIRECTION_ROWS]], n_steps, random)
+        values = projections(X, nodes, of_level) if of_level.any() else None
+        following = []
+        for u, (parent, side, rows) in zip(of_level, level, strict=True):
+            threshold = _threshold(values[rows]) if u.any() else None
+            if parent >= 0:
+                children[parent][side] = -1 - len(leaves) if threshold is None else len(children)
+            if threshold is None:
+                leaves.append(rows)
+                continue
+            is_first = values[rows] <= threshold
+            following += [(len(children), 0, rows[is_first]), (len(children), 1, rows[~is_first])]
+            directions.append(u), thresholds.append(threshold), children.append([0, 0])
+        level = following
+    shaped = np.reshape(directions, (-1, X.shape[1])), np.array(thresholds, dtype=np.float64)
+    return Partition(*shaped, np.reshape(children, (-1, 2)).astype(np.int64)), leaves
+
+
+def _direction(B, n_steps, random):
+    """Return a random direction of length 1 for the rows B (n, d), or 0 if they are all equal."""
+    B = B.astype(np.float64)
+    mean = np.asarray(B.mean(axis=0)).ravel()
+    g = random.standard_normal(B.shape[0])
+    for _ in range(n_steps + 1):
+        u = B.T @ g - g.sum() * mean
+        length = np.sqrt(u @ u)
+        u = u / length if length > 0 else u
+        g = B @ u - mean @ u
+    return u
+
+
+def _threshold(values):
+    """Return the number that divides values most evenly, or None if all are equal.
+
+    It lies between two distinct values; of two such numbers it is the lower one.
+    """
+    distinct, counts = np.unique(values, return_counts=True)
+    if len(distinct) == 1:
+        return None
+    place = np.argmin(np.abs(2 * np.cumsum(counts)[:-1] - len(values)))
+    low, high = distinct[place], distinct[place + 1]
+    middle = low + (high - low) / 2
+    return middle if middle < high else low
+
+
+def hashed(X, codes):
+    """Return a hash (n,), uint64, of each row of X (n, d), dense or CSR, and its class index.
+
+    It does not depend on the layout and the precision in which the values are stored, nor on constant features.
+    """
+    n, d = X.shape
+    lowest, highest = min_max_axis(X, axis=0) if sp.issparse(X) else (X.min(axis=0), X.max(axis=0))
+    varies = lowest < highest
+    factors = np.where(varies, _mixed(np.cumsum(varies).astype(np.uint64)) | np.uint64(1), np.uint64(0))
+    of_rows = [_hashes(X[part], factors) for part in slices(n, max(HASHED_VALUES // max(d, 1), 1))]
+    return np.concatenate(of_rows) + _mixed(codes.astype(np.uint64))
+
+
+def _hashes(X, factors):
+    if sp.issparse(X):
+        sums = np.zeros(X.nnz + 1, dtype=np.uint64)
+        np.cumsum(_mixed(_bits(X.data)) * factors[X.indices], out=sums[1:])
+        return np.diff(sums[X.indptr])
+    return (_mixed(_bits(X)) * factors).sum(axis=1, dtype=np.uint64)
+
+
+def _bits(values):
+    return np.add(values, 0.0, dtype=np.float64).view(np.uint64)  # -0.0 + 0.0 is 0.0
+
+
+def _mixed(z):
+    """Return a hash of each 64-bit integer; that of 0 is 0.
+
+    It is the function of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
+    """
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+def shuffled(hashes, weights, seed):
+    """Return a random order of rows that depends only on hashes, weights (n,) and seed.
+
+    Rows with equal hashes and weights are numbered, so that they do not stay next to each other.
+    """
+    keys = hashes + _mixed(_bits(weights))
+    order = np.argsort(keys, kind="stable")
+    begins = np.concatenate([[True], np.diff(keys[order]) != 0])
+    starts = np.maximum.accumulate(np.where(begins, np.arange(len(keys)), 0))
+    numbers = np.empty(len(keys), dtype=np.uint64)
+    numbers[order] = np.arange(len(keys)) - starts
+    return np.argsort(_mixed(keys ^ _mixed((numbers << np.uint64(32)) + np.uint64(seed + 1))), kind="stable")

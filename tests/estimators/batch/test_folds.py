@@ -1,0 +1,89 @@
+"""Folds of KLR: copies and groups of rows stay together, and splitters are used as in scikit-learn."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn import config_context
+from sklearn.model_selection import GroupKFold, LeaveOneGroupOut
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from klr_bench import KLR
+from klr_bench.estimators.batch import folds
+from klr_bench.estimators.batch.folds import copies, folds_of
+
+
+def noise(n=40, seed=0):
+    random = np.random.RandomState(seed)
+    return random.standard_normal((n, 3)), random.permutation(np.arange(n) % 2)
+
+
+def split(X, y, cv=None, groups=None, shares=None):
+    estimator = KLR(cv=cv)
+    estimator.classes_ = np.unique(y)
+    return folds_of(estimator, X, y, np.ones(len(y)) if shares is None else shares, groups, 0)
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
+def test_a_search_does_not_see_copies_of_its_validation_rows(layout):
+    X, y = noise()
+    order = np.random.RandomState(1).permutation(160)
+    model = KLR(max_rounds=0, random_state=0).fit(layout(np.tile(X, (4, 1))[order]), np.tile(y, 4)[order])
+    assert model.best_score_ < -0.65
+
+
+def test_equal_rows_with_different_classes_are_no_copies():
+    X = np.random.RandomState(0).randint(2, size=(200, 2)).astype(float)
+    y = np.random.RandomState(1).randint(2, size=200)
+    np.testing.assert_array_equal(copies(X, y), np.arange(200))
+    np.testing.assert_array_equal(copies(X, (X[:, 0] > 0).astype(int)), folds.in_order(2 * X[:, 0] + X[:, 1]))
+    np.testing.assert_array_equal(copies(np.repeat(np.eye(2), 9, axis=0), np.repeat([0, 1], 9)), np.arange(18))
+
+
+def test_a_row_twice_has_the_folds_of_a_row_with_weight_two():
+    X, y = noise()
+    twice = KLR(max_rounds=1, random_state=0).fit(np.vstack([X, X]), np.concatenate([y, y]))
+    weighted = KLR(max_rounds=1, random_state=0).fit(X, y, np.full(40, 2.0))
+    assert twice.best_score_ == pytest.approx(weighted.best_score_, rel=1e-2)
+
+
+@pytest.mark.parametrize(("cv", "n"), [(None, 60), (3, 60), (None, 3200)])
+def test_groups_stay_together(cv, n):
+    y, groups = np.arange(n) % 2, np.arange(n) // 6
+    parts = split(np.arange(n * 1.0)[:, None], y, cv, groups)
+    assert len(parts) == (10 if n == 60 and cv is None else cv or 1)
+    for train, valid in parts:
+        assert len(set(groups[train]) & set(groups[valid])) == 0
+        assert {*groups[train], *groups[valid]} == {*groups}
+
+
+def test_splitters_get_groups_and_rows_without_weight_are_left_out():
+    X, y = noise(60)
+    groups, shares = np.arange(60) % 3, np.where(np.arange(60) < 6, 0.0, 1.0)
+    for train, valid in split(X, y, LeaveOneGroupOut(), groups, shares):
+        assert len(set(groups[6:][train])) == 2
+        assert len(train) + len(valid) == 54
+        assert len({*groups[6:][valid]}) == 1
+    model = KLR(cv=GroupKFold(3), max_rounds=0).fit(X, y, shares, groups=groups)
+    by_hand = KLR(cv=GroupKFold(3), max_rounds=0).fit(X[6:], y[6:], groups=groups[6:])
+    assert model.best_score_ == pytest.approx(by_hand.best_score_)
+
+
+def test_groups_are_routed_as_metadata():
+    X, y = noise(60)
+    groups = np.arange(60) % 3
+    with config_context(enable_metadata_routing=True):
+        klr = KLR(cv=GroupKFold(3), max_rounds=0).set_fit_request(groups=True)
+        routed = make_pipeline(StandardScaler(), klr).fit(X, y, groups=groups)[-1]
+    by_hand = KLR(cv=GroupKFold(3), max_rounds=0).fit(X, y, groups=groups)
+    assert routed.best_score_ == pytest.approx(by_hand.best_score_)
+
+
+def test_folds_without_training_rows_of_a_class_are_refused():
+    X, y = noise(60)
+    with pytest.raises(ValueError, match=r"KLR needs at least two groups with rows of each class, got one for class 0"):
+        KLR().fit(X, y, groups=y)
+    with pytest.raises(ValueError, match=r"KLR: fold 0 needs training rows of each class"):
+        KLR(cv=[(np.flatnonzero(y), np.flatnonzero(1 - y))]).fit(X, y)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        KLR().fit(X, y, groups=y[:9])
