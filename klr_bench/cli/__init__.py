@@ -69,6 +69,14 @@ klr-bench fit data.path=FILE output=FILE    fit a classifier to a CSV file, and 
                    algorithms.klr.estimator.max_support=500
       seed         default: 0
 """,
+    "check": """\
+klr-bench check ALGORITHM    try an algorithm of your own before an experiment
+    klr-bench check nearest_mean
+    klr-bench check nearest_mean algorithms.nearest_mean.estimator.shrinkage=0.5
+    It is fitted to a few rows as in a run: two and three classes, sparse rows,
+    chunks, with a callback.  Each line begins with ok, failed, or no for an
+    optional part that it does not have.  Exit status: 1 if a check failed.
+""",
     "predict": """\
 klr-bench predict model=FILE data.path=FILE output=FILE    predict with a stored model
     klr-bench predict model=model.skops data.path=new.csv output=new_classes.csv
@@ -159,7 +167,7 @@ examples:
 klr-bench COMMAND --help shows its keys and more examples.
 Exit status: 0 success, 1 failed cells, 2 invalid input, 130 interrupted.
 """
-MODULES = {"fit": "model", "predict": "model", "report": "report", "site": "report", "watch": "watch"}
+MODULES = {"check": "check", "fit": "model", "predict": "model", "report": "report", "site": "report", "watch": "watch"}
 """Modules in klr_bench/cli that implement commands, keyed by command."""
 DATA_VERBS = ("list", "fetch", "verify", "info")
 MERGE_KEYS = ("into",)

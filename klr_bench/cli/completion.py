@@ -97,6 +97,7 @@ def complete(line: str, point: int) -> list[str]:
     following: dict[str, Sequence[str]] = {
         "": (*HELP, "--help", "--version"),
         "data": _names("dataset") if rest else DATA_VERBS,
+        "check": _names("algorithm"),
         "list": [f"{kind}s" for kind in LISTED],
         "show": _names(rest[0]) if rest and rest[0] in SHOWN else SHOWN,
         "completion": [*SCRIPTS],

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 from klr_bench.cli.arguments import split_keys
 from klr_bench.cli.outputs import check_model, check_table, write_table
 from klr_bench.config import locations as config_files
-from klr_bench.config.models import MAX_SEED, AlgorithmEntry, DataConfig
+from klr_bench.config.models import MAX_SEED, AlgorithmConfig, AlgorithmEntry, DataConfig
 from klr_bench.config.presentation import without_presentation
 from klr_bench.errors import error_context, exception_text, fail, sanitize
 from klr_bench.files import expanded, no_file, write_atomic
@@ -37,12 +37,14 @@ def fit(arguments: Sequence[str]) -> int:
     """Fit a classifier to the user's own file, store the pipeline, and return the exit status."""
     parameters = [word.partition("=")[0] for word in arguments if word.startswith("algorithms.")]
     values = _values("fit", arguments, [*FIT_KEYS, *parameters], "data.path=train.csv output=model.skops")
-    settings = {key: text if key in LITERAL else _parsed(key, text) for key, text in values.items()}
+    settings = {key: text if key in LITERAL else parsed(key, text) for key, text in values.items()}
     described = {key.removeprefix("data."): settings[key] for key in settings if key.startswith("data.")}
     data = parse(DataConfig, described, "data.")
     seed = parse_value(Seed, settings.get("seed", 0), "seed")
     import_from_here()
-    algorithm, estimator = _algorithm(values.get("algorithm", "klr"), {key: settings[key] for key in parameters})
+    name = values.get("algorithm", "klr")
+    algorithm = read_algorithm(name, {key: settings[key] for key in parameters})
+    estimator = algorithm.estimator
     path, output = _paths(values)
     check_model(output)
     from sklearn.pipeline import make_pipeline
@@ -60,7 +62,7 @@ def fit(arguments: Sequence[str]) -> int:
     check_parameters(substitute_gamma(estimator))
     frame, train = read_frame(path, label_column(data), encoding=data.encoding)
     table, y, notes = take_labels(frame, train.label, data.positive)
-    with error_context(f"algorithm={values.get('algorithm', 'klr')}"):
+    with error_context(f"algorithm={name}"):
         model_file.check_storable(make(substitute_gamma(estimator), {}, seed))
     with _warning_lines():
         X = preparer.fit_transform(table)
@@ -77,7 +79,7 @@ def fit(arguments: Sequence[str]) -> int:
     score = getattr(classifier, "best_score_", math.nan)
     loss = "" if math.isnan(score) else f"; validation log loss {-score:.4f}"
     size = f"{pluralize(len(y), 'row')} and {pluralize(X.shape[1], 'feature')}"
-    _say(f"{algorithm}: fitted to {size} in {seconds:.1f} s{loss}")
+    _say(f"{algorithm.label}: fitted to {size} in {seconds:.1f} s{loss}")
     content = model_file.dump(make_pipeline(preparer, classifier), train)
     write_atomic(output, content)
     _say(f"{output}: {len(content) / 1000:,.0f} kB")
@@ -132,7 +134,8 @@ def _values(verb: str, arguments: Sequence[str], keys: Sequence[str], example: s
     return values
 
 
-def _parsed(key: str, text: str) -> Any:
+def parsed(key: str, text: str) -> Any:
+    """Return the value of an argument in Hydra's grammar.  Raises KlrBenchError."""
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.errors import OverrideParseException
 
@@ -145,8 +148,8 @@ def _parsed(key: str, text: str) -> Any:
     return override.value()
 
 
-def _algorithm(name: str, parameters: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
-    """Return the label of an algorithm and its estimator spec, updated with `parameters`."""
+def read_algorithm(name: str, parameters: Mapping[str, Any]) -> AlgorithmConfig:
+    """Return an algorithm with the `parameters` of the command line, keyed by dotted name."""
     from klr_bench.config.resolve import resolve_algorithms
 
     searched = config_files.folders()
@@ -159,8 +162,7 @@ def _algorithm(name: str, parameters: Mapping[str, Any]) -> tuple[str, Mapping[s
         fail(f"unknown key {others[0]!r}. Parameters of this estimator are set by {prefix}NAME=VALUE.")
     changes = {key.removeprefix(prefix): value for key, value in parameters.items()}
     entry = parse(AlgorithmEntry, content | {"estimator": {**content["estimator"], **changes}}, f"algorithms.{name}.")
-    algorithm = resolve_algorithms({name: entry}, (), searched)[name]
-    return algorithm.label, algorithm.estimator
+    return resolve_algorithms({name: entry}, list(parameters), searched)[name]
 
 
 def _paths(values: Mapping[str, str]) -> tuple[Path, Path]:

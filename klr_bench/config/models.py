@@ -232,6 +232,8 @@ class DatasetEntry(Model):
     derive: Call | None = None
     scale: Literal["minmax", "standard", "auto"] | None = None
     split: Any = None
+    seed_name: Words = ""
+    """Text that becomes part of the seed of splits and learners."""
 
 
 class DatasetConfig(DatasetEntry):

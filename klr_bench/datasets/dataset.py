@@ -46,6 +46,7 @@ class Dataset:
     hash: str
     relevant: NDArray[np.int64] | None = None  # indices of the features that determine the labels, if known
     said: tuple[str, ...] = ()  # notes on how the columns of a user's table were converted
+    seed_name: str = ""  # part of the seed of splits
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,9 @@ def load(
         n_train = config.source.n_train
         if not 0 < n_train < n:
             fail(f"{name}: n_train: expected an integer from 1 to {n - 1}, got {n_train}; correct {name}.yaml.")
-    return Dataset(full_name, arrays.X, arrays.y, arrays.classes, n_train, key, arrays.relevant, arrays.said)
+    return Dataset(
+        full_name, arrays.X, arrays.y, arrays.classes, n_train, key, arrays.relevant, arrays.said, config.seed_name
+    )
 
 
 def streamed(

@@ -1,6 +1,7 @@
 """Divide data sets into training and test rows, in the same way for all algorithms.
 
-A split depends only on the seed, the data set and the number of the repeat.
+A split depends only on the seed, the number of the repeat, and the number, order and labels of the rows.  The name of
+a data set has no effect; a `seed_name` is part of the seed.
 """
 
 from __future__ import annotations
@@ -72,9 +73,9 @@ def readonly_view(array: Any) -> Any:
     return matrix
 
 
-def derived_seed(seed: int, dataset: str, repeat: int, purpose: str) -> int:
+def derived_seed(seed: int, seed_name: str, repeat: int, purpose: str) -> int:
     """Return a seed (below 2^32) derived from the repeat and a purpose such as "split"."""
-    digest = hashlib.sha256(f"{seed}/{dataset}/{repeat}/{purpose}".encode()).digest()
+    digest = hashlib.sha256(f"{seed}/{seed_name}/{repeat}/{purpose}".encode()).digest()
     return int.from_bytes(digest[:4], "little")
 
 
@@ -86,7 +87,7 @@ def make_split(dataset: Dataset, spec: SplitSpec, seed: int, repeat: int) -> Spl
     n, n_official = len(dataset.y), dataset.n_train_official or 0
     if isinstance(spec, Official) and not n_official:
         fail(f"{dataset.name}: split: official needs a test file, but the data set has none; use split: test_size.")
-    random = np.random.RandomState(derived_seed(seed, dataset.name, repeat, "split"))
+    random = np.random.RandomState(derived_seed(seed, dataset.seed_name, repeat, "split"))
     match spec:
         case Folds(folds=folds):
             return _fold(dataset, folds, seed, repeat)
@@ -157,9 +158,9 @@ def _fold(dataset: Dataset, folds: int, seed: int, repeat: int) -> Split:
     n = len(dataset.y)
     if not 2 <= folds <= n:
         fail(f"{dataset.name}: split: folds: expected an integer from 2 to {n}, the number of rows, got {folds}.")
-    order = np.random.RandomState(derived_seed(seed, dataset.name, repeat // folds, "split")).permutation(n)
+    order = np.random.RandomState(derived_seed(seed, dataset.seed_name, repeat // folds, "split")).permutation(n)
     train, test = fold_rows(n, folds, repeat % folds)
-    random = np.random.RandomState(derived_seed(seed, dataset.name, repeat, "order"))
+    random = np.random.RandomState(derived_seed(seed, dataset.seed_name, repeat, "order"))
     return Split(random.permutation(order[train]), order[test])
 
 
@@ -168,8 +169,8 @@ def _fixed_subset(dataset: Dataset, n_train: int, seed: int, repeat: int) -> Spl
     most = n - 1 if official is None else official
     if not 0 < n_train <= most:
         fail(f"{dataset.name}: split: n_train: expected an integer from 1 to {most}, got {n_train!r}.")
-    drawn = np.random.RandomState(derived_seed(seed, dataset.name, 0, "split")).permutation(official or n)
-    order = np.random.RandomState(derived_seed(seed, dataset.name, repeat, "order")).permutation(n_train)
+    drawn = np.random.RandomState(derived_seed(seed, dataset.seed_name, 0, "split")).permutation(official or n)
+    order = np.random.RandomState(derived_seed(seed, dataset.seed_name, repeat, "order")).permutation(n_train)
     return Split(drawn[:n_train][order], drawn[n_train:] if official is None else np.arange(official, n))
 
 

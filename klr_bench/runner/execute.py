@@ -37,7 +37,13 @@ from klr_bench.runner.plan import Cell, Fold, group_folds, plan_cells, select_sh
 from klr_bench.runner.prequential import remove_state, run_stream
 from klr_bench.runner.progress_file import Display, ProgressFile
 from klr_bench.runner.scores import ScoreStore
-from klr_bench.runner.validation import check_data, check_many_classes, check_named, check_stream_learners
+from klr_bench.runner.validation import (
+    check_data,
+    check_many_classes,
+    check_named,
+    check_stream_learners,
+    parameter_warning,
+)
 
 Item = TypeVar("Item", Fold, Cell)
 
@@ -100,7 +106,10 @@ def run(
     with progress(PlainConsole(quiet=True) if quiet else console) as report:
         planned = plan_cells(config, cache, construct=not dry_run, progress=report)
     cells = select_shard(planned, config.shard)
-    for warning in kernel_warnings(config):
+    unchecked = (
+        parameter_warning(stem, entry, config.sweep.get(stem, ())) for stem, entry in config.algorithms.items()
+    )
+    for warning in [*kernel_warnings(config), *filter(None, unchecked)]:
         console.print(warning, style="yellow")
     if dry_run:
         return Outcome(n_found=print_plan(cells, folder, config, console, quiet=quiet, verbose=verbose))

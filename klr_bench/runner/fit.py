@@ -147,4 +147,4 @@ def _prepared(source: Source) -> Prepared:
 
 def learner_seed(source: Source) -> int:
     """Return the seed of the estimators that are fitted to a split."""
-    return derived_seed(source.seed, source.name, source.repeat, "learner")
+    return derived_seed(source.seed, source.spec.seed_name, source.repeat, "learner")

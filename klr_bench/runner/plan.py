@@ -95,6 +95,7 @@ class Source:
             "data": self.data_key,
             "name": self.name,
             "seed": self.seed,
+            "seed_name": self.spec.seed_name,
             "splitting": module_hash(*SPLITTING_MODULES),
             "scale": self.spec.scale,
             "split": self.spec.split.model_dump(),

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
 from klr_bench import protocols
-from klr_bench.config.models import RunConfig
+from klr_bench.config.models import AlgorithmConfig, RunConfig
 from klr_bench.config.splitting import Stream
 from klr_bench.datasets import Dataset
 from klr_bench.datasets.generators import check_generators
 from klr_bench.datasets.splits import make_split
 from klr_bench.errors import fail
-from klr_bench.instantiate import TARGET, build
+from klr_bench.instantiate import TARGET, build, parameters
 from klr_bench.runner.bandwidth import substitute_gamma
 from klr_bench.runner.executors import check_executor
 from klr_bench.runner.plan import Cell
@@ -24,6 +24,16 @@ def check_named(config: RunConfig) -> None:
     check_executor(config.parallel.backend)
     for stem, dataset in config.datasets.items():
         check_generators(dataset, f"datasets.{stem}.")
+
+
+def parameter_warning(stem: str, algorithm: AlgorithmConfig, swept: Collection[str] = ()) -> str | None:
+    """Return a warning about parameters that a class accepts only as ``**parameters``, or None."""
+    accepted = parameters(algorithm.estimator[TARGET])
+    names = {*algorithm.estimator, *algorithm.grid, *algorithm.selected_as, *swept} - {TARGET, *accepted}
+    if not names or not any(parameter.any_name for parameter in accepted.values()):
+        return None
+    target, listed = algorithm.estimator[TARGET], ", ".join(sorted(names))
+    return f"{stem}: {target} takes parameters of any name, so these cannot be checked for mistakes: {listed}."
 
 
 def check_data(dataset: Dataset, cells: Sequence[Cell]) -> None:

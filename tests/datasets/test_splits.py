@@ -11,15 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from klr_bench.config.splitting import Draw, Folds, Official, Runs, Share, Subset, parse_split
-from klr_bench.datasets import Dataset
+from klr_bench.datasets import Dataset, load
 from klr_bench.datasets.splits import derived_seed, fold_rows, make_split, prepare, scaling
 from klr_bench.errors import KlrBenchError
+from klr_bench.runner.fit import learner_seed
+from klr_bench.runner.plan import Source
+from tests.config.composing import composed
 
 
-def dataset(n=20, official=None, name="toy", sparse=False):
+def dataset(n=20, official=None, seed_name="toy", sparse=False):
     X = np.arange(2.0 * n, dtype=np.float32).reshape(n, 2)
     y = np.where(np.arange(n) % 2, 1, -1).astype(np.int8)
-    return Dataset(name, sp.csr_matrix(X) if sparse else X, y, ("a", "b"), official, "hash")
+    X = sp.csr_matrix(X) if sparse else X
+    return Dataset("toy", X, y, ("a", "b"), official, "hash", seed_name=seed_name)
 
 
 @given(n=st.integers(2, 400), test_size=st.sampled_from([0.1, 0.2, 0.25, 0.5]), seed=st.integers(0, 99))
@@ -84,19 +88,43 @@ def test_even_days_to_train_and_odd_days_to_test():
     assert list(split.test) == [*range(3, 8), *range(13, 18)]
 
 
-def test_splits_depend_only_on_seed_data_set_and_repeat():
-    def order(seed=0, name="toy", repeat=0):
-        return make_split(dataset(name=name), Share(test_size=0.2), seed, repeat).train.tolist()
+def test_splits_depend_only_on_seed_seed_name_and_repeat():
+    def order(seed=0, seed_name="toy", repeat=0):
+        rows = dataset(seed_name=seed_name)
+        names = (replace(rows, name=name, hash=name) for name in ("toy", "renamed"))
+        first, second = (make_split(row, Share(test_size=0.2), seed, repeat).train.tolist() for row in names)
+        assert first == second
+        return first
 
     assert order() == order()
     assert len({tuple(order(*change)) for change in [(), (1,), (0, "other"), (0, "toy", 1)]}) == 4
     assert derived_seed(0, "toy", 0, "split") != derived_seed(0, "toy", 0, "learner")
 
 
+def test_neither_the_name_nor_the_format_of_a_file_affects_its_splits(tmp_path):
+    random = np.random.default_rng(0)
+    X, y = np.round(random.standard_normal((60, 3)), 2), random.permutation(np.arange(60) % 3)
+    rows = {
+        "rows.csv": "".join(f"{a},{b},{c},{label}\n" for (a, b, c), label in zip(X, y, strict=True)),
+        "rows.svm": "".join(f"{label} 1:{a} 2:{b} 3:{c}\n" for (a, b, c), label in zip(X, y, strict=True)),
+    }
+    splits = []
+    for name, content in (*rows.items(), ("renamed.csv", rows["rows.csv"])):
+        (tmp_path / name).write_text(content)
+        config = composed("dataset=file", f"data.path={tmp_path / name}").datasets["file"]
+        loaded = load("file", config, cache=tmp_path / "cache", mirror=None)
+        splits.append(make_split(loaded, config.split, 0, 1))
+        source = Source("file", loaded.name, config, loaded.hash, tmp_path, None, 0, 1)
+        assert learner_seed(source) == derived_seed(0, "", 1, "learner")
+    for split in splits[1:]:
+        np.testing.assert_array_equal(split.train, splits[0].train)
+        np.testing.assert_array_equal(split.test, splits[0].test)
+
+
 @given(st.lists(st.integers(1, 40), min_size=2, max_size=4), st.floats(0.1, 0.9), st.integers(0, 99))
 def test_a_stratified_split_has_the_share_of_each_class_everywhere(sizes, test_size, seed):
     y = np.repeat(np.arange(len(sizes)), sizes).astype(np.int8)
-    rows = SimpleNamespace(name="toy", y=y, n_train_official=None)
+    rows = SimpleNamespace(name="toy", seed_name="toy", y=y, n_train_official=None)
     if max(sizes) == 1:
         expected = rf"toy: each of the {len(sizes)} classes has only one row; expected at least 2 rows per class\."
         with pytest.raises(KlrBenchError, match=expected):

@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import scipy
+import yaml
 
 from klr_bench.cli import main
 from klr_bench.config.locations import config_dir
@@ -32,6 +33,20 @@ def test_the_script_has_made_them_all() -> None:
     assert sorted(made) == sorted([*(folder.name for folder in FOLDERS), *(f"benchmark/{part}" for part in measured)])
     assert len(measured) >= 16
     assert len(FOLDERS) >= 35
+
+
+def test_the_data_sets_have_the_splits_of_the_references() -> None:
+    files = [*(config_dir() / "dataset").glob("*.yaml")]
+    entries = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in files}
+    for path in (config_dir() / "experiment").glob("*.yaml"):
+        entries |= {
+            name: entry
+            for name, entry in (yaml.safe_load(path.read_text(encoding="utf-8")).get("datasets") or {}).items()
+            if "source" in entry
+        }
+    names = {name for folder in FOLDERS for name in pd.read_csv(folder / "records.csv")["dataset"]}
+    names.remove("customers-34f76d")  # a user's file has no name in its seed
+    assert {name: entries[name].get("seed_name") for name in names} == {name: name for name in names}
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)

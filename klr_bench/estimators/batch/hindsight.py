@@ -104,6 +104,11 @@ class BestInHindsight(ExpansionClassifier):
                 break
         return self
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
     def progress(self):
         """Return the cumulative losses, the norm of f and its number of support vectors."""
         sums = {"cumulative_loss": self.cumulative_loss_, "cumulative_h": self.cumulative_h_}
