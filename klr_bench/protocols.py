@@ -1,10 +1,10 @@
 """Optional methods that estimators can define for experiments, and functions that call them.
 
 An experiment needs only the interface of scikit-learn: `fit`, `predict`, optionally `decision_function` and
-`predict_proba`, and the documented attributes `classes_`, `n_iter_`, `coef_` and `n_support_`.  A method
-`fit(X, y, callback=None)` declares that the fit can be watched: it calls `callback(estimator, t)` with increasing t
-while it runs, and stops if the callback returns True; t = 0 may be repeated, before there is a model.  Everything below is optional and needs no base class.  Metrics
-have the names of the catalog of metrics.
+`predict_proba`, and the documented attributes `classes_`, `n_iter_`, `coef_` and `n_support_`.  A method `fit(X, y,
+callback=None)` declares that the fit can be watched: it calls `callback(estimator, t)` with increasing t while it runs,
+and stops if the callback returns True; t = 0 may be repeated, before there is a model.  Everything below is optional
+and needs no base class.  Metrics have the names of the catalog of metrics.
 
 Checkpoints
     watched               metrics of the predictions that a checkpoint evaluates; ("accuracy",) if not declared
