@@ -1,7 +1,7 @@
 """Declaration of estimator parameters as annotated attributes with constraints.
 
     @estimator
-    class KernelOGD(OnlineKernelClassifier):
+    class KernelOGD(OnlineClassifier):
         eta: float = parameter(POSITIVE, default=0.5)
 
 declares a parameter `eta` with its constraint and its default.  Parameters behind ``_: KW_ONLY`` are keyword-only.

@@ -132,7 +132,7 @@ class IncrementalClassifier(LinearClassifier):
         Parameters
         ----------
         X, y, callback
-            As for `AROW.fit`.
+            As for `Weighted.fit`, without weights.
         """
         return self._fit(X, y, None, callback)
 

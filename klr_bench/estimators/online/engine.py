@@ -134,12 +134,12 @@ def _recursion(
             last += 1
         scale, scale_sum = functions[m]["scale"], functions[m]["scale_sum"]
         squared, squares = functions[m]["squared"], functions[m]["squares"]
-        radius, sums, labels, draws, weights_of = radii[k], f[m], y[learners[k]], u[learners[k]], factors[learners[k]]
+        radius, sums, labels, draws, step_factors = radii[k], f[m], y[learners[k]], u[learners[k]], factors[learners[k]]
         for i in range(begin[k], len(labels)):
             value = scale * sums[i]
             decided = settled(value, tie_of_sums(gram) * math.sqrt(squares * abs(diagonal[i])))
             insert, shrink, c = rule(labels[i], decided, draws[i], t + i + 1, parameters[k])
-            insert, c = insert and weights_of[i] > 0.0, c * weights_of[i]
+            insert, c = insert and step_factors[i] > 0.0, c * step_factors[i]
             functions[m]["last"] = value
             if not math.isfinite(value + c):
                 functions[m]["refused"] = t + i + 1
