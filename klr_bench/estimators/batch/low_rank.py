@@ -1,7 +1,8 @@
 """Kernel logistic regression on low-rank features, for a path of decreasing penalties.
 
 The kernel matrix of n rows is approximated by L'L, where L (r, n) are the first rows of a Cholesky factor that takes
-next the row of data with the largest remaining diagonal element.  For m problems with f = b L, b (m, r), the objectives
+next the first row of data with nearly the largest remaining diagonal element.  For m problems with f = b L, b (m, r),
+the objectives
 
     (lam/2) ||b||^2 + sum_i v_i log(1 + exp(-y_i f_i))
 
@@ -24,6 +25,8 @@ MAX_STEPS, MAX_CG, HALVINGS = 15, 30, 12
 """Largest numbers of Newton steps, of iterations of conjugate gradients in a step, and of halvings of a step."""
 CG_TOL = 0.1
 """Largest relative residual at the end of conjugate gradients."""
+EQUAL = 1 - 1e-4
+"""Diagonal elements from this multiple of the largest one on count as equal, so that rounding does not choose."""
 EARLY, TOO_NARROW = 4, 0.1
 """Factorization ends at a part 1/EARLY of the largest rank if this share of the diagonal is still left."""
 
@@ -45,7 +48,7 @@ def factor(K, tol, most):
     while r < most and left > tol * total:
         if r == most // EARLY and left > TOO_NARROW * total and most < n:
             break
-        pivot = np.argmax(diagonal)
+        pivot = np.argmax(diagonal >= EQUAL * diagonal.max())
         row = L[r]
         row[:] = K[pivot]
         for q in range(0, r - r % 4, 4):  # four rows at a time, so that `row` is read and written less often
