@@ -158,7 +158,7 @@ def config_dirs(arguments: Sequence[str]) -> list[Path]:
 
 
 def varied(overrides: Iterable[str], fixed: Collection[str]) -> list[tuple[str, str]]:
-    """Return the keys and values that name the run of a job of a sweep; none with ``name=``."""
+    """Return the settings that distinguish the runs of a sweep, as pairs; none with ``name=``."""
     pairs = [override.lstrip("+~").partition("=") for override in overrides]
     alike = {*fixed, "experiment", "results_dir"}
     has_name = any(key == "name" for key, _, _ in pairs)

@@ -65,7 +65,7 @@ class Finding(NamedTuple):
 
 
 def check_learner(name: str, algorithm: AlgorithmConfig) -> Iterator[Finding]:
-    """Yield the result of each check of a learner; no exception of its class is raised."""
+    """Yield the result of each check of a learner; its exceptions are failed checks."""
     for check in CHECKS:
         label = check.__name__.lstrip("_").replace("_", " ")
         try:
@@ -167,8 +167,9 @@ def _callback(learner: Learner) -> Iterator[str]:
     steps: list[int] = []
 
     def record(estimator: Any, t: int) -> bool:
-        steps.append(t)
-        at_checkpoint(estimator, data.X_test, data.y_test)
+        if t != 0:  # at 0 there may be no model
+            steps.append(t)
+            at_checkpoint(estimator, data.X_test, data.y_test)
         return False
 
     estimator.fit(data.X_train, data.y_train, callback=record)

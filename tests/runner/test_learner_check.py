@@ -57,6 +57,13 @@ class Means:
         return values / values.sum(axis=1, keepdims=True)
 
 
+class CallsBeforeItLearns(Means):
+    def fit(self, X, y, callback=None):
+        for _ in range(2 if callback is not None else 0):
+            callback(self, 0)
+        return super().fit(X, y, callback)
+
+
 class NoNumbers(Means):
     def decision_function(self, X):
         return np.full(X.shape[0], np.nan)
@@ -153,6 +160,10 @@ def test_a_good_learner_has_no_defects() -> None:
     assert len(results) == len(CHECKS)
     assert [status for status, _ in results.values()] == ["ok"] * 7 + ["no"]
     assert "klr-bench fit cannot store it" in results["stored"][1], "load_model trusts no class of a user"
+
+
+def test_a_callback_may_get_0_before_there_is_a_model() -> None:
+    assert findings(CallsBeforeItLearns)["callback"] == ("ok", "")
 
 
 @pytest.mark.parametrize("cls", DEFECTS, ids=lambda cls: cls.__name__)

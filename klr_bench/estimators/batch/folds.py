@@ -5,11 +5,11 @@ from __future__ import annotations
 from numbers import Integral
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedShuffleSplit, check_cv
 from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.validation import check_array, check_consistent_length
 
+from klr_bench.estimators.batch.partition import hashed
 from klr_bench.estimators.core.cross_validation import n_folds
 
 SMALL, MEDIUM = 500, 3000
@@ -90,7 +90,7 @@ def copies(X, y):
     A table of a few nominal features has equal rows by chance, which often differ in their class.  Copies do not.  If
     all rows of a class are copies of a single one, no rows count as copies.
     """
-    codes, n = repeats(X), len(y)
+    codes, n = in_order(hashed(X, np.zeros_like(y))), len(y)
     squares, squares_by_class = (
         np.sum(np.unique(values, return_counts=True)[1] ** 2.0) for values in (codes, codes * (y.max() + 1) + y)
     )
@@ -98,18 +98,6 @@ def copies(X, y):
     _, first = np.unique(codes, return_index=True)
     are_copies = squares - squares_by_class <= MOST_DIFFERING * chance * (squares - n)
     return codes if are_copies and np.bincount(y[first], minlength=y.max() + 1).min() > 1 else np.arange(n)
-
-
-def repeats(X):
-    """Return codes (n,), the same for equal rows of X (n, d), dense or CSR."""
-    if sp.issparse(X):
-        spans = zip(X.indptr[:-1], X.indptr[1:], strict=True)
-        codes = {}
-        return np.array(
-            [codes.setdefault((X.indices[a:b].tobytes(), X.data[a:b].tobytes()), len(codes)) for a, b in spans]
-        )
-    X = np.ascontiguousarray(X + 0.0)  # no negative zeros
-    return in_order(X.view(f"V{X.itemsize * X.shape[1]}").ravel())
 
 
 def in_order(values):

@@ -39,7 +39,7 @@ SEARCH_ROWS = 8000
 OF_EACH_CLASS = 5
 """Number of rows of each class among these, if it has as many."""
 TUNED_LEAVES, TUNED_ROWS = 3, 20_000
-"""Width and penalty are chosen in this number of leaves, or in more until they have this number of rows."""
+"""Smallest numbers of leaves, and of their rows, with which width and penalty are chosen."""
 WIDTHS, LAMS = (1.0, 2.0, 4.0, 8.0, 16.0), (3.0, 1.0, 0.3, 0.1)
 """Values of gamma and lam that are tried in the leaves, as multiples of those of all rows."""
 VALIDATION_SHARE = 0.2
