@@ -23,9 +23,9 @@ KERNELS = {
     "rbf": {"kernel": "rbf", "gamma": 0.7},
     "poly": {"kernel": "poly", "gamma": 0.2, "degree": 2, "coef0": 1.0},
     "linear": {"kernel": "linear"},
+    "laplacian": {"kernel": "laplacian", "gamma": 0.7},
 }
 ALL_KERNELS = KERNELS | {
-    "laplacian": {"kernel": "laplacian", "gamma": 0.7},
     "sigmoid": {"kernel": "sigmoid", "gamma": 0.2, "coef0": 0.5},
 }
 LAYOUTS = ["dense", "csr made dense", "csr by index", "bits", "csr as bits", "bits and others"]

@@ -79,14 +79,14 @@ def sample_then_project(book, parameters):
 
 @compiled(
     void(
-        float64[::1], int64, float64, float32[:, ::1], float32[:, ::1], float64[::1], float64[::1],
+        float64[::1], int64, float64, int64, float32[:, ::1], float32[:, ::1], float64[::1], float64[::1],
         float32[:, ::1], float32[:, ::1], *[float64[::1]] * 3, int64[::1], float64[::1],
     )
 )  # fmt: skip
 def _project(
-    parameters, n_words, per_bit, queries, keys, y, f, left, right, coef, average, since, counts, scalars
+    parameters, n_words, per_bit, kernel, queries, keys, y, f, left, right, coef, average, since, counts, scalars
 ):  # fmt: skip
-    """Learn like `sample_then_project` with a full budget and an rbf kernel in float32.
+    """Learn like `sample_then_project` with a full budget and a kernel of distances in float32.
 
     The arguments are those of `strategies._learn`.  The sums of a block take the coefficients before the block; each
     step adds the values of its support vector at the later rows of the block.
@@ -96,9 +96,9 @@ def _project(
     for start in range(0, len(y), BLOCK):
         block = slice(start, min(start + BLOCK, len(y)))
         columns, weights = keys[:, block].copy(), coef[:budget].astype(np.float32)
-        sums, nearest = sums_and_nearest(left, weights, right, columns, queries[block], n_words, per_bit)
+        sums, nearest = sums_and_nearest(left, weights, right, columns, queries[block], n_words, per_bit, kernel)
         values = np.empty((len(sums), len(sums)), dtype=np.float32)
-        set_values(left[nearest], columns, n_words, per_bit, values)
+        set_values(left[nearest], columns, n_words, per_bit, kernel, values)
         for i in range(len(sums)):
             t = start + i
             f[t] = scalars[SCALE] * sums[i]
@@ -122,11 +122,10 @@ class FixedState(StrategyState):
         if self.counts[N] < self.budget:
             some = (rows[:AT_ONCE] for rows in (X, y, u, f, lengths))
             return super()._learn_dense(strategy, parameters, size, *some)
-        n_words, _, per_bit, _ = self.operands.packing(X.dtype)
         left, right = self.operands.both(X)
         _project(
-            parameters, n_words, per_bit, left, np.ascontiguousarray(right), y, f, self.left, self.right, self.coef,
-            self.average, self.since, self.counts, self.scalars,
+            parameters, *self.operands.layout(left), left, np.ascontiguousarray(right), y, f, self.left, self.right,
+            self.coef, self.average, self.since, self.counts, self.scalars,
         )  # fmt: skip
         return len(y)
 

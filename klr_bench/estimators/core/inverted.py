@@ -37,16 +37,17 @@ class CompactIndex:
         return self.lists.dtype
 
 
-def sparse_products(left, right):
+def sparse_products(left, right, *, are_distances=False):
     """Return the product of two CSR matrices as a dense array.
 
-    The rows of `right` are an inverted index of its columns: only matching entries cost time.
+    The rows of `right` are an inverted index of its columns: only matching entries cost time.  If `are_distances`, the
+    products of entries a and b are replaced by |a| + |b| - |a - b|.
     """
     out = np.zeros((left.shape[0], right.shape[1]), dtype=left.dtype)
     arrays = [left.data, right.data]
     for matrix in (left, right):
         arrays += [matrix.indptr.astype(np.int32, copy=False), matrix.indices.astype(np.int32, copy=False)]
-    _inverted_index_products(*arrays, out)
+    (_inverted_index_distances if are_distances else _inverted_index_products)(*arrays, out)
     return out
 
 
@@ -62,3 +63,12 @@ def _inverted_index_products(data, posted, indptr, indices, lists, rows, out):
             value, feature = data[p], indices[p]
             for q in range(lists[feature], lists[feature + 1]):
                 out[i, rows[q]] += value * posted[q]
+
+
+@compiled([_index_signature(float32), _index_signature(float64)])
+def _inverted_index_distances(data, posted, indptr, indices, lists, rows, out):
+    for i in range(len(indptr) - 1):
+        for p in range(indptr[i], indptr[i + 1]):
+            value, feature = data[p], indices[p]
+            for q in range(lists[feature], lists[feature + 1]):
+                out[i, rows[q]] += abs(value) + abs(posted[q]) - abs(value - posted[q])

@@ -3,13 +3,13 @@
     rbf          exp(-gamma ||x - z||^2) = 2^(-rate ||x - z||^2),  rate = gamma / log(2)
     poly         (gamma x'z + coef0)^degree
     linear       x'z
-    laplacian    exp(-gamma sum_j |x_j - z_j|)
+    laplacian    exp(-gamma sum_j |x_j - z_j|) = 2^(-rate sum_j |x_j - z_j|)
     sigmoid      tanh(gamma x'z + coef0), which is not positive semi-definite
     f            f(X, Z), a function of the user that is called with blocks of rows
     precomputed  elements of a matrix that is given in place of the rows, which are known by their indices
 
-All estimators accept the first three, which have compiled code; the rbf kernel is a power of 2, which is faster than
-one of e.  `klr_bench.estimators.core.operands` has the products.
+All estimators but `PrototypeKLR` accept the first four, which have compiled code; the rbf and the laplacian kernel are
+powers of 2, which are faster than those of e.  `klr_bench.estimators.core.operands` has the products.
 """
 
 from __future__ import annotations
@@ -29,14 +29,16 @@ from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.rows import ROUNDING, largest_of, slices, weighted_median
 from klr_bench.estimators.core.vectors import same_bits
 
-KERNELS = ("rbf", "poly", "linear")
-"""Kernels that all estimators accept."""
+KERNELS = ("rbf", "poly", "linear", "laplacian")
+"""Kernels with compiled code, which all estimators but `PrototypeKLR` accept."""
+OF_DISTANCES = ("rbf", "laplacian")
+"""Kernels that are powers of a distance, with k(x, x) = 1."""
 PRECOMPUTED = "precomputed"
-MORE_KERNELS = ("laplacian", "sigmoid", PRECOMPUTED)
+MORE_KERNELS = ("sigmoid", PRECOMPUTED)
 """Kernels that batch solvers and online learners without a budget accept, besides functions."""
 ANY_KERNEL = [StrOptions({*KERNELS, *MORE_KERNELS}), callable]
 """Constraints of `kernel`, for classes that accept all kernels."""
-RBF, POLY, LINEAR = range(3)
+RBF, POLY, LINEAR, LAPLACIAN = range(4)
 """Codes of the kernels in compiled code."""
 MULTIPLIED = 64
 """Largest integer degree for which powers are computed by multiplication."""
@@ -65,12 +67,12 @@ class Kernel:
 
     @property
     def rate(self):
-        """The rate of the rbf kernel in base 2: k(x, z) = 2^(-rate ||x - z||^2)."""
+        """The rate in base 2 of a kernel of distances: k(x, z) = 2^(-rate ||x - z||^2) for rbf."""
         return self.gamma / math.log(2)
 
     def finish(self, values):
-        """Convert inner products, or exponents of 2 for the rbf kernel, to kernel values in place."""
-        if self.name == "rbf":
+        """Convert inner products, or exponents of 2 for kernels of distances, to kernel values in place."""
+        if self.name in OF_DISTANCES:
             if values.dtype == np.float32:
                 exp2_negative(values)
             else:
@@ -81,7 +83,7 @@ class Kernel:
 
     def diagonal(self, X):
         """Return k(x, x) for each row x of X, as float64, if the kernel is one of KERNELS."""
-        if self.name == "rbf":
+        if self.name in OF_DISTANCES:
             return np.ones(X.shape[0])
         squared = squared_norms(X).astype(np.float64)
         return squared if self.name == "linear" else (self.gamma * squared + self.coef0) ** self.degree
@@ -245,7 +247,7 @@ def finish(products, kernel, degree):
     power = int(min(degree, MULTIPLIED))
     for i in range(products.shape[0]):
         row = products[i]
-        if kernel == RBF:
+        if kernel in (RBF, LAPLACIAN):
             for j in range(len(row)):
                 row[j] = _exp2_at_most_one(row[j])
         elif kernel == POLY and power == degree:

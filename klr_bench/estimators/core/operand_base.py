@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from klr_bench.estimators.core import tiles
+from klr_bench.estimators.core.kernels import KERNELS, OF_DISTANCES
 from klr_bench.estimators.core.rows import growing_like
 from klr_bench.estimators.core.threads import n_threads, parallel_map
 
@@ -32,7 +33,7 @@ class Operands:
     """Base class of operands, which prepare rows for the fast computation of kernel values.
 
     A subclass has `kernel`, `rows`, `left` and `right`, and `_values`, which returns kernel values.  If `left_is_rows`
-    is False, it also has `packing`; then values of the rbf kernel in float32 are computed in tiles.
+    is False, it also has `packing`; then values of kernels of distances in float32 are computed in tiles.
     """
 
     left_is_rows = False
@@ -46,14 +47,12 @@ class Operands:
         """Return the matrix of kernel values of a left and a right operand."""
         if not self.in_tiles(right):
             return self._values(left, right)
-        n_words, _, per_bit, _ = self.packing(left.dtype)
-        return tiles.values_of(left, right, n_words, per_bit)
+        return tiles.values_of(left, right, *self.layout(left))
 
     def fill(self, left, right, values):
         """Write the kernel values of a left and a right operand into a contiguous matrix."""
         if self.in_tiles(right):
-            n_words, _, per_bit, _ = self.packing(left.dtype)
-            tiles.set_values(*map(np.ascontiguousarray, (left, right)), n_words, per_bit, values)
+            tiles.set_values(*map(np.ascontiguousarray, (left, right)), *self.layout(left), values)
         else:
             values[:] = self._values(left, right)
 
@@ -64,8 +63,7 @@ class Operands:
         added in float64.
         """
         if len(weights) == 1 and self.in_tiles(right):
-            n_words, _, per_bit, _ = self.packing(left.dtype)
-            return tiles.sums_of(left, weights[0], right, size, n_words, per_bit)[None]
+            return tiles.sums_of(left, weights[0], right, size, *self.layout(left))[None]
         sums = np.zeros((len(weights), right.shape[1]))
         for start in range(0, weights.shape[1], size):
             tile = slice(start, start + size)
@@ -99,12 +97,16 @@ class Operands:
 
     def in_tiles(self, right):
         """Return True if kernel values for the right operand are computed by `tiles`."""
-        return not self.left_is_rows and self.kernel.name == "rbf" and right.dtype == np.float32
+        return not self.left_is_rows and self.kernel.name in OF_DISTANCES and right.dtype == np.float32
+
+    def layout(self, left):
+        """Return the arguments of `tiles` that describe operands: n_words, per_bit and the kernel."""
+        n_words, _, per_bit, _ = self.packing(left.dtype)
+        return n_words, per_bit, KERNELS.index(self.kernel.name)
 
     def _tile_sums(self, left, weights, right):
         if self.in_tiles(right) and right.shape[1] >= tiles.WIDTH:
-            n_words, _, per_bit, _ = self.packing(left.dtype)
-            return tiles.products_of(weights, left, right, n_words, per_bit)
+            return tiles.products_of(weights, left, right, *self.layout(left))
         return weights @ self.values(left, right)
 
 

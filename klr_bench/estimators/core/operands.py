@@ -2,11 +2,13 @@
 
 A tile of kernel values is one product of prepared operands and one elementwise function:
 
-    rbf     2^(-rate ||x - z||^2)        [s(x-o), -rate||x-o||^2, 1] . [s(z-o), 1, -rate||z-o||^2],  s = sqrt(2 rate)
-    poly    (gamma x'z + coef0)^degree   [gamma x, coef0] . [z, 1]
-    linear  x'z
+    rbf        2^(-rate ||x - z||^2)        [s(x-o), -rate||x-o||^2, 1] . [s(z-o), 1, -rate||z-o||^2],  s = sqrt(2 rate)
+    poly       (gamma x'z + coef0)^degree   [gamma x, coef0] . [z, 1]
+    linear     x'z
+    laplacian  2^(-rate sum_j |x_j - z_j|)  [v, -sum_j v_j / 2, 1] . [w, 1, -sum_j w_j / 2],  v = 2 rate (x-o)
 
-Other kernels are computed by a function of two blocks of rows (`Pairwise`) or taken from a matrix (`Precomputed`).
+For the laplacian kernel, with w = 2 rate (z-o), the minimum of v_j and w_j takes the place of their product.  Other
+kernels are computed by a function of two blocks of rows (`Pairwise`) or taken from a matrix (`Precomputed`).
 
 The kernel does not depend on the origin o, the median of some training rows, but without it the squared distances of
 rows far from 0 would be lost in float32.
@@ -23,13 +25,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from numba import float32, float64, types, void
+from numba import boolean, float32, float64, types, void
 
 from klr_bench.estimators.core import bits
 from klr_bench.estimators.core.bits import WORDS, PackedRows, TwoValued, two_valued
 from klr_bench.estimators.core.inverted import CompactIndex, sparse_products
 from klr_bench.estimators.core.jit import compiled
-from klr_bench.estimators.core.kernels import KERNELS, PRECOMPUTED, Kernel, squared_norms
+from klr_bench.estimators.core.kernels import KERNELS, OF_DISTANCES, PRECOMPUTED, Kernel, squared_norms
+from klr_bench.estimators.core.minima import set_exponents
 from klr_bench.estimators.core.operand_base import Operands, Packing, PlainOperands
 from klr_bench.estimators.core.pairwise import Pairwise, Precomputed
 from klr_bench.estimators.core.rows import in_layout, restricted
@@ -49,21 +52,20 @@ scripts/benchmark/sparse.py and bits.py.
 
 
 def _augment(real):
-    return void(
-        types.Array(real, 2, "C", readonly=True), types.Array(real, 1, "C", readonly=True), float64, real[:, ::1]
-    )
+    return void(*(types.Array(real, n, "C", readonly=True) for n in (2, 1)), float64, boolean, real[:, ::1])
 
 
 @compiled([_augment(float32), _augment(float64)])
-def augment(X, origin, factor, operand):
-    """Set the rows of `operand` (n, d + 2) to v = factor (x - origin), -||v||^2 / 2 and 1."""
+def augment(X, origin, factor, is_squared, operand):
+    """Set the rows of `operand` (n, d + 2) to v = factor (x - origin), -||v||^2 / 2 or -sum_j v_j / 2, and 1."""
     d = X.shape[1]
     for i in range(len(X)):
-        squared = 0.0
+        total = 0.0
         for j in range(d):
             operand[i, j] = (X[i, j] - origin[j]) * factor
-            squared += float64(operand[i, j]) ** 2
-        operand[i, d], operand[i, d + 1] = -0.5 * squared, 1.0
+            value = float64(operand[i, j])
+            total += value**2 if is_squared else value
+        operand[i, d], operand[i, d + 1] = -0.5 * total, 1.0
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ class Dense(PlainOperands):
 
     kernel: Kernel
     origin: np.ndarray
-    """A point (d,) near the training rows, used only by the rbf kernel."""
+    """A point (d,) near the training rows, used only by kernels of distances."""
 
     def rows(self, X):
         """Convert X to the layout, dense or CSR, that `left` and `right` process fastest."""
@@ -90,7 +92,7 @@ class Dense(PlainOperands):
     def both(self, X):
         """Prepare the rows of X both as a left and as a right operand."""
         left = self.left(X)
-        return left, _mirrored(left) if self.kernel.name == "rbf" else self.right(X)
+        return left, _mirrored(left) if self.kernel.name in OF_DISTANCES else self.right(X)
 
     def right(self, X):
         """Convert the rows of X to the right operand, which has one column for each row."""
@@ -107,17 +109,13 @@ class Dense(PlainOperands):
         return Packing(0, False, 0.0, 0.0)
 
     def _values(self, left, right):
-        return self.kernel.finish(left @ right)
+        return self.kernel.finish(combined(self.kernel, left, right))
 
     def _augmented(self, X):
-        """Shift and scale the rows of X, and append the two columns that the rbf kernel needs.
-
-        The rows are sqrt(2 rate) (x - o); the last two columns contain -rate ||x - o||^2 and 1.
-        """
-        operand = np.empty((len(X), X.shape[1] + 2), dtype=X.dtype)
-        augment(
-            np.ascontiguousarray(X), self.origin.astype(X.dtype, copy=False), math.sqrt(2 * self.kernel.rate), operand
-        )
+        """Shift and scale the rows of X, and append the two columns that kernels of distances need."""
+        operand, factor = np.empty((len(X), X.shape[1] + 2), dtype=X.dtype), 2 * self.kernel.rate
+        is_squared, origin = self.kernel.name == "rbf", self.origin.astype(X.dtype, copy=False)
+        augment(np.ascontiguousarray(X), origin, math.sqrt(factor) if is_squared else factor, is_squared, operand)
         return operand
 
 
@@ -144,9 +142,14 @@ class Indexed(PlainOperands):
         kernel, entries = self.kernel, left
         if isinstance(right, CompactIndex):
             entries, right = restricted(left, right.columns), right.lists
-        products = sparse_products(entries, right)
+        products = sparse_products(entries, right, are_distances=kernel.name == "laplacian")
         if kernel.name == "linear":
             return products
+        if kernel.name == "laplacian":
+            products -= abs(left).sum(axis=1).reshape(-1, 1)
+            products -= abs(right).sum(axis=0).reshape(1, -1)
+            products *= kernel.rate
+            return kernel.finish(products)
         products *= kernel.gamma if kernel.name == "poly" else 2 * kernel.rate
         if kernel.name == "poly":
             products += products.dtype.type(kernel.coef0)
@@ -213,20 +216,21 @@ class Packed(Operands):
         left = self.left(X)
         if self.others is None:
             return left, left.T.copy()
-        return left, _mirrored(left) if self.kernel.name == "rbf" else self.right(X)
+        return left, _mirrored(left) if self.kernel.name in OF_DISTANCES else self.right(X)
 
     def packing(self, dtype):
         """Return the `Packing` for operands with the given floating-point type."""
         kernel = self.kernel
-        factor = {"rbf": -kernel.rate, "poly": kernel.gamma, "linear": 1.0}[kernel.name]
-        base = kernel.coef0 if kernel.name == "poly" else 0.0
-        return Packing(self.features.n_words(dtype), kernel.name == "rbf", factor * self.features.step**2, base)
+        step, base = self.features.step, kernel.coef0 if kernel.name == "poly" else 0.0
+        of_distances = {"rbf": -kernel.rate * step**2, "laplacian": -kernel.rate * step}
+        per_bit = {"poly": kernel.gamma * step**2, "linear": step**2, **of_distances}[kernel.name]
+        return Packing(self.features.n_words(dtype), kernel.name in OF_DISTANCES, per_bit, base)
 
     def _values(self, left, right):
         packing, words = self._words(left, right)
         n_words, differ, per_bit, _ = packing
         if self.others is not None:
-            products = left[:, n_words:] @ right[n_words:]
+            products = combined(self.kernel, left, right, n_words)
             bits.add_counts(products, *words, n_words, differ, per_bit)
             return self.kernel.finish(products)
         values = np.empty((len(left), right.shape[1]), dtype=left.dtype)
@@ -250,8 +254,17 @@ class Packed(Operands):
         return self.kernel.finish(packing.base + packing.per_bit * counts).astype(dtype)
 
 
+def combined(kernel, left, right, n_words=0):
+    """Return the products (n, m) of two operands without their words, or the exponents of the laplacian kernel."""
+    if kernel.name != "laplacian":
+        return left[:, n_words:] @ right[n_words:]
+    exponents = np.empty((len(left), right.shape[1]), dtype=left.dtype)
+    set_exponents(*map(np.ascontiguousarray, (left, right)), n_words, exponents)
+    return exponents
+
+
 def _mirrored(left):
-    """Return the right operand of the rbf kernel for rows whose left operand is given."""
+    """Return the right operand of a kernel of distances for rows whose left operand is given."""
     right = left.T.copy()
     right[-2], right[-1] = left[:, -1], left[:, -2]
     return right
@@ -287,7 +300,7 @@ def operands_of(kernel, X):
         return plain
     if sp.issparse(X) and plain_ns(plain, X) >= plain_ns(Indexed(kernel), X):
         plain = Indexed(kernel)
-    features = two_valued(X, from_zero=kernel.name != "rbf")
+    features = two_valued(X, from_zero=kernel.name not in OF_DISTANCES)
     return Packed.of(kernel, features, plain, X) if packed_ns(features) < plain_ns(plain, X) else plain
 
 
@@ -308,6 +321,6 @@ def packed_ns(features):
 
 
 def origin_of(X):
-    """Return the median of the first rows of X, which dense rbf operands use as the origin."""
+    """Return the median of the first rows of X, which dense operands of kernels of distances use as the origin."""
     rows = X[:ORIGIN_ROWS]
     return np.median(rows.toarray() if sp.issparse(rows) else rows, axis=0).astype(X.dtype)

@@ -88,9 +88,9 @@ class CompiledKernels:
 
     Parameters
     ----------
-    kernel : {"rbf", "poly", "linear"}, default="rbf"
-        exp(-gamma ||x - z||^2), (gamma x'z + coef0)^degree or x'z.  The papers use the rbf kernel, and (x'z + 1)^2 for
-        the texts of RCV1, which is kernel="poly", gamma=1, degree=2, coef0=1.
+    kernel : {"rbf", "poly", "linear", "laplacian"}, default="rbf"
+        exp(-gamma ||x - z||^2), (gamma x'z + coef0)^degree, x'z or exp(-gamma sum_j |x_j - z_j|).  The papers use the
+        rbf kernel, and (x'z + 1)^2 for the texts of RCV1, which is kernel="poly", gamma=1, degree=2, coef0=1.
     """
 
 

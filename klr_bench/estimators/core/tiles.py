@@ -1,13 +1,13 @@
-"""Tiles of rbf kernel values in float32, computed in vector registers.
+"""Tiles of rbf and laplacian kernel values in float32, computed in vector registers.
 
-A block of ROWS vectors of LANES numbers stays in registers: exponents are sums of fused multiply-adds and of counted
-bits; their powers of 2 are stored, or multiplied by the weights of the rows, and then only the sums are stored.  numba
-has no vector type, so the block is built from LLVM instructions; loops over k run when the code runs, loops over the
-registers of the block when it is built.
+A block of ROWS vectors of LANES numbers stays in registers: exponents are sums of fused multiply-adds, or of minima for
+the laplacian kernel, and of counted bits; their powers of 2 are stored, or multiplied by the weights of the rows, and
+then only the sums are stored.  numba has no vector type, so the block is built from LLVM instructions; loops over k run
+when the code runs, loops over the registers of the block when it is built.
 
 All functions have operands of `klr_bench.estimators.core.operands`, left (n, d) and right (d, m).  Their first
 `n_words` columns are bits, each of which contributes `per_bit` where it differs.  Of the other columns the last two
-contain the squared norms, and ones in the other operand.
+contain half the squared norms, or for the laplacian kernel half the sums, and ones in the other operand.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from numba.core import cgutils
 
 from klr_bench.estimators.core.bits import add_counts
 from klr_bench.estimators.core.jit import compiled, instructions
-from klr_bench.estimators.core.kernels import EXP2, LOWEST
+from klr_bench.estimators.core.kernels import EXP2, LAPLACIAN, LOWEST, RBF
 from klr_bench.estimators.core.vectors import SINGLE_TIE
 
 WIDE = bool(binding.get_host_cpu_features().get("avx512f"))
@@ -84,7 +84,15 @@ def _scaled(builder, value, k):
     return builder.call(function, [value, k, value, mask, rounding])
 
 
-def _exponents(builder, left, right, n_words, per_bit, i, j, n_rows):
+def _plus_product(builder, x, z, total):
+    return _call(builder, "fmuladd", [x, z, total])
+
+
+def _plus_minimum(builder, x, z, total):
+    return builder.fadd(total, builder.select(builder.fcmp_ordered("<", z, x), z, x))
+
+
+def _exponents(builder, left, right, n_words, per_bit, kernel, i, j, n_rows):
     """Return the exponents of a block of kernel values: one vector of LANES columns per row.
 
     left and right are arrays; i and j are the first row and the first column.
@@ -116,10 +124,19 @@ def _exponents(builder, left, right, n_words, per_bit, i, j, n_rows):
         z = right_values(builder.sub(d, d.type(1)))
         for x, exponent in zip(left_values(last), exponents, strict=True):
             builder.store(builder.fadd(builder.load(exponent), builder.fadd(x, z)), exponent)
-        with cgutils.for_range(builder, last, start=n_words) as loop:
-            z = right_values(loop.index)
-            for x, exponent in zip(left_values(loop.index), exponents, strict=True):
-                builder.store(_call(builder, "fmuladd", [x, z, builder.load(exponent)]), exponent)
+
+        def add(term):
+            with cgutils.for_range(builder, last, start=n_words) as loop:
+                z = right_values(loop.index)
+                for x, exponent in zip(left_values(loop.index), exponents, strict=True):
+                    builder.store(term(builder, x, z, builder.load(exponent)), exponent)
+
+        is_laplacian = builder.icmp_signed("==", kernel, kernel.type(LAPLACIAN))
+        with builder.if_else(is_laplacian) as (laplacian, rbf):
+            with laplacian:
+                add(_plus_minimum)
+            with rbf:
+                add(_plus_product)
     return [builder.load(exponent) for exponent in exponents]
 
 
@@ -131,10 +148,12 @@ def _unwrapped(context, builder, signature, arguments):
     ]
 
 
-def _interpreted_block(left, right, n_words, per_bit):
+def _interpreted_block(left, right, n_words, per_bit, kernel):
     exponents = np.zeros((len(left), right.shape[1]), dtype=np.float32)
     if n_words < len(right):
-        exponents += left[:, n_words:-2] @ right[n_words:-2] + left[:, -2:-1] + right[-1]
+        x, z = left[:, n_words:-2], right[n_words:-2]
+        exponents += np.minimum(x[:, :, None], z).sum(axis=1) if kernel == LAPLACIAN else x @ z
+        exponents += left[:, -2:-1] + right[-1]
     add_counts(exponents, left.view(np.uint32), right.view(np.uint32), n_words, True, per_bit)
     return np.exp2(np.clip(exponents, LOWEST, 0))
 
@@ -145,12 +164,12 @@ def _block_of_values(n_rows):
     Its arguments i and j are the first row and the first column.
     """
 
-    def interpreted(left, right, n_words, per_bit, i, j, values):
+    def interpreted(left, right, n_words, per_bit, kernel, i, j, values):
         rows, columns = slice(i, i + n_rows), slice(j, j + LANES)
-        values[rows, columns] = _interpreted_block(left[rows], right[:, columns], n_words, per_bit)
+        values[rows, columns] = _interpreted_block(left[rows], right[:, columns], n_words, per_bit, kernel)
 
     @instructions(interpreted)
-    def set_block(typing, left, right, n_words, per_bit, i, j, values):
+    def set_block(typing, left, right, n_words, per_bit, kernel, i, j, values):
         del typing
 
         def generate(context, builder, signature, arguments):
@@ -162,7 +181,7 @@ def _block_of_values(n_rows):
                 builder.store(_exp2(builder, exponent), _vector(builder, values.data, place), align=4)
             return context.get_dummy_value()
 
-        return void(left, right, int64, float32, int64, int64, values), generate
+        return void(left, right, int64, float32, int64, int64, int64, values), generate
 
     return set_block
 
@@ -173,15 +192,15 @@ def _block_of_sums(n_rows):
     It also raises `largest` to the kernel values of the block, if `largest` is not None.
     """
 
-    def interpreted(left, right, n_words, per_bit, i, j, weights, sums, largest):
+    def interpreted(left, right, n_words, per_bit, kernel, i, j, weights, sums, largest):
         rows, columns = slice(i, i + n_rows), slice(j, j + LANES)
-        block = _interpreted_block(left[rows], right[:, columns], n_words, per_bit)
+        block = _interpreted_block(left[rows], right[:, columns], n_words, per_bit, kernel)
         sums[columns] += weights[rows] @ block
         if largest is not None:
             largest[columns] = np.maximum(largest[columns], block.max(axis=0))
 
     @instructions(interpreted)
-    def add_block(typing, left, right, n_words, per_bit, i, j, weights, sums, largest):
+    def add_block(typing, left, right, n_words, per_bit, kernel, i, j, weights, sums, largest):
         del typing
 
         def generate(context, builder, signature, arguments):
@@ -198,7 +217,7 @@ def _block_of_sums(n_rows):
                 builder.store(vector, target, align=4)
             return context.get_dummy_value()
 
-        return void(left, right, int64, float32, int64, int64, weights, sums, largest), generate
+        return void(left, right, int64, float32, int64, int64, int64, weights, sums, largest), generate
 
     return add_block
 
@@ -260,42 +279,42 @@ def _padded(right, first, width):
 
 
 @compiled()
-def _set_columns(left, right, n_words, per_bit, m, values):
+def _set_columns(left, right, n_words, per_bit, kernel, m, values):
     whole = len(left) - len(left) % ROWS
     for start in range(0, m, COLUMNS):
         columns = range(start, min(start + COLUMNS, m), LANES)
         for i in range(0, whole, ROWS):
             for j in columns:
-                _set_block(left, right, n_words, per_bit, i, j, values)
+                _set_block(left, right, n_words, per_bit, kernel, i, j, values)
         for i in range(whole, len(left)):
             for j in columns:
-                _set_row(left, right, n_words, per_bit, i, j, values)
+                _set_row(left, right, n_words, per_bit, kernel, i, j, values)
 
 
 @compiled()
-def _add_columns(left, right, n_words, per_bit, m, weights, sums):
+def _add_columns(left, right, n_words, per_bit, kernel, m, weights, sums):
     whole = len(left) - len(left) % ROWS
     for j in range(0, m, LANES):
         for i in range(0, whole, ROWS):
-            _add_block(left, right, n_words, per_bit, i, j, weights, sums, None)
+            _add_block(left, right, n_words, per_bit, kernel, i, j, weights, sums, None)
         for i in range(whole, len(left)):
-            _add_row(left, right, n_words, per_bit, i, j, weights, sums, None)
+            _add_row(left, right, n_words, per_bit, kernel, i, j, weights, sums, None)
 
 
-@compiled(void(_MATRIX, _MATRIX, int64, float64, float32[:, ::1]))
-def set_values(left, right, n_words, per_bit, values):
+@compiled(void(_MATRIX, _MATRIX, int64, float64, int64, float32[:, ::1]))
+def set_values(left, right, n_words, per_bit, kernel, values):
     """Set `values` (n, m) to the kernel values of n left rows and m right rows."""
     m, scale = right.shape[1], float32(per_bit)
     whole = m - m % LANES
-    _set_columns(left, right, n_words, scale, whole, values)
+    _set_columns(left, right, n_words, scale, kernel, whole, values)
     if whole < m:
         rest = np.empty((len(left), LANES), dtype=np.float32)
-        _set_columns(left, _padded(right, whole, LANES), n_words, scale, LANES, rest)
+        _set_columns(left, _padded(right, whole, LANES), n_words, scale, kernel, LANES, rest)
         values[:, whole:] = rest[:, : m - whole]
 
 
-@compiled(void(_MATRIX, _MATRIX, int64, float64, _VECTOR, int64, float64[::1]))
-def add_sums(left, right, n_words, per_bit, weights, size, sums):
+@compiled(void(_MATRIX, _MATRIX, int64, float64, int64, _VECTOR, int64, float64[::1]))
+def add_sums(left, right, n_words, per_bit, kernel, weights, size, sums):
     """Add column sums of the kernel values, weighted by `weights` (n,), to `sums` (m,).
 
     Sums of `size` rows are computed in float32, and added in float64.
@@ -306,26 +325,26 @@ def add_sums(left, right, n_words, per_bit, weights, size, sums):
     for start in range(0, len(left), size):
         rows, factors = left[start : start + size], weights[start : start + size]
         added = np.zeros(whole + LANES, dtype=np.float32)
-        _add_columns(rows, right, n_words, scale, whole, factors, added)
+        _add_columns(rows, right, n_words, scale, kernel, whole, factors, added)
         if whole < m:
-            _add_columns(rows, panel, n_words, scale, LANES, factors, added[whole:])
+            _add_columns(rows, panel, n_words, scale, kernel, LANES, factors, added[whole:])
         for j in range(m):
             sums[j] += added[j]
 
 
 @compiled()
-def _add_and_compare(left, right, n_words, per_bit, weights, sums, largest):
+def _add_and_compare(left, right, n_words, per_bit, kernel, weights, sums, largest):
     """Add weighted kernel values to `sums`; store the largest of each ROWS rows in `largest`."""
     whole = len(left) - len(left) % ROWS
     for j in range(0, right.shape[1], LANES):
         for i in range(0, whole, ROWS):
-            _add_block(left, right, n_words, per_bit, i, j, weights, sums, largest[i // ROWS])
+            _add_block(left, right, n_words, per_bit, kernel, i, j, weights, sums, largest[i // ROWS])
         for i in range(whole, len(left)):
-            _add_row(left, right, n_words, per_bit, i, j, weights, sums, largest[i // ROWS])
+            _add_row(left, right, n_words, per_bit, kernel, i, j, weights, sums, largest[i // ROWS])
 
 
-@compiled(types.Tuple((float64[::1], int64[::1]))(_MATRIX, _VECTOR, _MATRIX, _MATRIX, _MATRIX, int64, float64))
-def sums_and_nearest(left, weights, right, others, rows, n_words, per_bit):
+@compiled(types.Tuple((float64[::1], int64[::1]))(_MATRIX, _VECTOR, _MATRIX, _MATRIX, _MATRIX, int64, float64, int64))
+def sums_and_nearest(left, weights, right, others, rows, n_words, per_bit, kernel):
     """Return weighted sums of kernel values (b,), and the indices of the largest values (b,).
 
     The values are those of n support vectors with each of b rows.  Both have a left and a right operand: `left` (n, d)
@@ -338,7 +357,7 @@ def sums_and_nearest(left, weights, right, others, rows, n_words, per_bit):
     largest = np.zeros((-(-n // ROWS), padded.shape[1]), dtype=np.float32)
     for start in range(0, n, SUMMED):
         some, added[:] = slice(start, start + SUMMED), 0.0
-        _add_and_compare(left[some], padded, n_words, scale, weights[some], added, largest[start // ROWS :])
+        _add_and_compare(left[some], padded, n_words, scale, kernel, weights[some], added, largest[start // ROWS :])
         for j in range(b):
             sums[j] += added[j]
     least, block = largest[0].copy(), np.zeros(len(added), dtype=np.int32)
@@ -355,7 +374,7 @@ def sums_and_nearest(left, weights, right, others, rows, n_words, per_bit):
     for j in range(b):
         place = block[j] * ROWS
         first = min(place, right.shape[1] - LANES)
-        _set_row(rows[j : j + 1], right, n_words, scale, 0, first, values)
+        _set_row(rows[j : j + 1], right, n_words, scale, kernel, 0, first, values)
         last = min(place + ROWS, n) - 1
         nearest[j] = last
         for i in range(place, last):
@@ -373,8 +392,8 @@ def _nonzero(first, second, places):
     return int64(n)
 
 
-@compiled(void(_MATRIX, _MATRIX, _MATRIX, int64, float64, float32[:, ::1]))
-def add_products(weights, left, right, n_words, per_bit, products):
+@compiled(void(_MATRIX, _MATRIX, _MATRIX, int64, float64, int64, float32[:, ::1]))
+def add_products(weights, left, right, n_words, per_bit, kernel, products):
     """Add the weights (k, n) times the kernel values (n, m) to `products`.
 
     The shape of `products` is (k, m rounded up to a multiple of WIDTH).  Weights that are 0 are skipped, in pairs of
@@ -392,31 +411,32 @@ def add_products(weights, left, right, n_words, per_bit, products):
         n_places[p] = _nonzero(weights[first], weights[second], places[p])
     values = np.empty((n, WIDTH), dtype=np.float32)
     for j in range(0, products.shape[1], WIDTH):
-        _set_columns(left, _padded(right, j, WIDTH), n_words, float32(per_bit), WIDTH, values)
+        _set_columns(left, _padded(right, j, WIDTH), n_words, float32(per_bit), kernel, WIDTH, values)
         for p, pair in enumerate(pairs):
             _add_products(weights, values, places[p], n_places[p], pair, j, products)
 
 
-def values_of(left, right, n_words=0, per_bit=0.0):
+def values_of(left, right, n_words=0, per_bit=0.0, kernel=RBF):
     """Return the kernel values (n, m) of n left rows and m right rows."""
     values = np.empty((len(left), right.shape[1]), dtype=np.float32)
-    set_values(*map(np.ascontiguousarray, (left, right)), n_words, per_bit, values)
+    set_values(*map(np.ascontiguousarray, (left, right)), n_words, per_bit, kernel, values)
     return values
 
 
-def products_of(weights, left, right, n_words=0, per_bit=0.0):
+def products_of(weights, left, right, n_words=0, per_bit=0.0, kernel=RBF):
     """Return the weights (k, n) times the kernel values (n, m), as float32 of shape (k, m)."""
     m = right.shape[1]
     products = np.zeros((len(weights), m + -m % WIDTH), dtype=np.float32)
-    add_products(*map(np.ascontiguousarray, (weights, left, right)), n_words, per_bit, products)
+    add_products(*map(np.ascontiguousarray, (weights, left, right)), n_words, per_bit, kernel, products)
     return products[:, :m]
 
 
-def sums_of(left, weights, right, size, n_words=0, per_bit=0.0):
+def sums_of(left, weights, right, size, n_words=0, per_bit=0.0, kernel=RBF):
     """Return the weighted column sums (m,) of the kernel values, for weights (n,), as float64.
 
     Sums of `size` rows are computed in float32, and added in float64.
     """
     sums = np.zeros(right.shape[1])
-    add_sums(*map(np.ascontiguousarray, (left, right)), n_words, per_bit, np.ascontiguousarray(weights), size, sums)
+    left, right, weights = map(np.ascontiguousarray, (left, right, weights))
+    add_sums(left, right, n_words, per_bit, kernel, weights, size, sums)
     return sums

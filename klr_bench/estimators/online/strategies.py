@@ -24,7 +24,8 @@ from numba.extending import overload
 
 from klr_bench.estimators.core.bits import add_counts
 from klr_bench.estimators.core.jit import compiled
-from klr_bench.estimators.core.kernels import KERNELS, RBF, finish
+from klr_bench.estimators.core.kernels import KERNELS, LAPLACIAN, RBF, finish
+from klr_bench.estimators.core.minima import set_exponents
 from klr_bench.estimators.core.operands import nonnegative_diagonal, operands_of
 from klr_bench.estimators.core.rows import Growing, enlarged, growing_like, grown, stacked
 from klr_bench.estimators.core.tiles import set_values
@@ -177,7 +178,7 @@ def _as_words_by_precision(array):
 
 
 def _set_in_tiles(rows, columns, n_words, per_bit, kernel, values):
-    """Set `values` and return True if the kernel is rbf in float32; otherwise return False."""
+    """Set `values` and return True if the kernel is one of distances in float32; otherwise return False."""
     return False
 
 
@@ -187,9 +188,10 @@ def _set_in_tiles_by_precision(rows, columns, n_words, per_bit, kernel, values):
         return lambda rows, columns, n_words, per_bit, kernel, values: False
 
     def single(rows, columns, n_words, per_bit, kernel, values):
-        if kernel == RBF:
-            set_values(rows, columns, n_words, per_bit, values)
-        return kernel == RBF
+        is_of_distances = kernel in (RBF, LAPLACIAN)
+        if is_of_distances:
+            set_values(rows, columns, n_words, per_bit, kernel, values)
+        return is_of_distances
 
     return single
 
@@ -204,7 +206,9 @@ def _kernel_values(rows, columns, n_words, differ, per_bit, base, kernel, degree
     values = np.empty((len(rows), columns.shape[1]), rows.dtype)
     if _set_in_tiles(rows, columns, n_words, per_bit, kernel, values):
         return values
-    if n_words < len(columns):
+    if n_words < len(columns) and kernel == LAPLACIAN:
+        set_exponents(rows, columns, n_words, values)
+    elif n_words < len(columns):
         values = np.dot(rows[:, n_words:].copy(), columns[n_words:])
     else:
         values[:] = base

@@ -12,7 +12,6 @@ from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.core.checks import checked_fit, verbose_callback
 from klr_bench.estimators.core.feature_weights import FEATURE_WEIGHTS
-from klr_bench.estimators.core.kernels import KERNELS
 from klr_bench.estimators.core.parameters import (
     CLASS_WEIGHT,
     COUNT,
@@ -174,7 +173,7 @@ class PrototypeKLR(PrototypeClassifier):
     validation_fraction: float = parameter(Interval(Real, 0, 1, closed="left"), default=0.0)
     tol: float = parameter(NOT_NEGATIVE, default=1e-4)
     max_iter: int = parameter(COUNT, default=100)
-    kernel: str = parameter(StrOptions(set(KERNELS)), default="rbf")
+    kernel: str = parameter(StrOptions({"rbf", "poly", "linear"}), default="rbf")
     gamma: float | None = parameter(POSITIVE, None, default=None)
     degree: int = parameter(COUNT, default=3)
     coef0: float = parameter(NUMBER, default=1.0)

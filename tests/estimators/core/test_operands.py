@@ -16,7 +16,7 @@ from klr_bench.estimators.core.bits import two_valued
 from klr_bench.estimators.core.features import DrawnRows, FourierFeatures, KernelFeatures, scaled_cosine
 from klr_bench.estimators.core.inverted import CompactIndex, sparse_products
 from klr_bench.estimators.core.kernels import Kernel, exp2_negative, finish, gamma_of
-from klr_bench.estimators.core.operands import Dense, Indexed, Packed, operands_of, origin_of
+from klr_bench.estimators.core.operands import Dense, Indexed, Packed, combined, operands_of, origin_of
 from klr_bench.estimators.core.tiles import products_of, sums_and_nearest, sums_of, values_of
 from klr_bench.estimators.core.vectors import SINGLE_TIE
 from klr_bench.estimators.peers.approximate import ApproximateKernelLR
@@ -27,6 +27,7 @@ from tests.reference import kernel as reference
 from tests.reference.kernel import kernel_matrix
 
 KERNELS = [Kernel("rbf", 0.05), Kernel("poly", 0.1, 3, 0.5), Kernel("poly", 0.1, 2.5, 1.0), Kernel("linear")]
+KERNELS.append(Kernel("laplacian", 0.05))
 TOLERANCE = {"float32": 2e-6, "float64": 1e-13}
 
 
@@ -69,7 +70,7 @@ def check(operands, X, Z, dtype):
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize("kernel", [Kernel("laplacian", 0.3), Kernel("sigmoid", 0.1, coef0=-0.5)], ids=str)
-def test_kernels_of_scikit_learn_are_those_of_the_formula(kernel, dtype):
+def test_kernels_are_those_of_scikit_learn(kernel, dtype):
     X = (toy(40)[0]).astype(dtype)
     expected = pairwise_kernels(X, X, kernel.name, filter_params=True, gamma=kernel.gamma, coef0=kernel.coef0)
     for layout in (np.asarray, sp.csr_matrix):
@@ -215,9 +216,10 @@ def test_powers_of_two_in_single_precision():
     n_words=st.integers(0, 5),
     size=st.integers(1, 50),
     k=st.integers(1, 7),
+    is_laplacian=st.booleans(),
     seed=st.integers(0, 1000),
 )
-def test_tiles_are_those_of_a_loop_in_float64(n, m, d, n_words, size, k, seed):
+def test_tiles_are_those_of_a_loop_in_float64(n, m, d, n_words, size, k, is_laplacian, seed):
     random = np.random.RandomState(seed)
     width = n_words + d + 2 * (d > 0)
     left, right = (random.standard_normal(shape).astype(np.float32) for shape in ((n, width), (width, m)))
@@ -227,28 +229,32 @@ def test_tiles_are_those_of_a_loop_in_float64(n, m, d, n_words, size, k, seed):
     weights, per_bit = random.standard_normal(n).astype(np.float32), -0.03
     differing = np.bitwise_xor(words[0][:, :, None], words[1][None]) if n_words else np.zeros((n, 1, m), np.uint32)
     counts = np.unpackbits(np.ascontiguousarray(np.moveaxis(differing, 1, 2)).view(np.uint8), axis=2).sum(axis=2)
-    products = left[:, n_words:].astype(np.float64) @ right[n_words:].astype(np.float64)
-    expected, scale = np.exp2(np.minimum(products + per_bit * counts, 0)), np.abs(weights).sum()
-    np.testing.assert_allclose(values_of(left, right, n_words, per_bit), expected, atol=3e-6)
-    sums = sums_of(left, weights, right, size, n_words, per_bit)
+    x, z = left[:, n_words:].astype(np.float64), right[n_words:].astype(np.float64)
+    exponents = x @ z
+    if is_laplacian and d:
+        exponents = np.minimum(x[:, :d, None], z[:d]).sum(axis=1) + x[:, -2:-1] + z[-1]
+    expected, scale = np.exp2(np.minimum(exponents + per_bit * counts, 0)), np.abs(weights).sum()
+    layout = n_words, per_bit, kernels.LAPLACIAN if is_laplacian else kernels.RBF
+    np.testing.assert_allclose(values_of(left, right, *layout), expected, atol=3e-6)
+    sums = sums_of(left, weights, right, size, *layout)
     np.testing.assert_allclose(sums / scale, weights @ expected / scale, atol=3e-6)
     many = random.standard_normal((k, n)).astype(np.float32) * (random.random_sample((k, n)) < random.random_sample())
-    products = products_of(many, left, right, n_words, per_bit)
+    products = products_of(many, left, right, *layout)
     np.testing.assert_allclose(products / n, many @ expected / n, atol=3e-6)
 
 
 @pytest.mark.parametrize(("n", "b"), [(16, 1), (23, 70), (500, 33), (1000, 128)])
 @pytest.mark.parametrize("n_bits", [0, 50])
-def test_sums_and_the_first_of_the_nearest_rows_are_those_of_all_values(n, b, n_bits):
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+def test_sums_and_the_first_of_the_nearest_rows_are_those_of_all_values(kernel, n, b, n_bits):
     X = with_others(binary(n + b, n_bits), 3).astype("float32")
     X[n // 2] = X[n // 3]  # ties, of which the first is taken
     X[n : n + b // 2] = X[n // 2]
-    operands = packed(Kernel("rbf", 0.2), X) if n_bits else Dense(Kernel("rbf", 0.2), origin_of(X))
+    operands = packed(Kernel(kernel, 0.2), X) if n_bits else Dense(Kernel(kernel, 0.2), origin_of(X))
     (left, right), weights = operands.both(X), np.random.RandomState(0).standard_normal(n).astype(np.float32)
-    n_words, _, per_bit, _ = operands.packing(X.dtype)
-    others = np.ascontiguousarray(right[:, n:])
-    sums, nearest = sums_and_nearest(left[:n], weights, np.ascontiguousarray(right), others, left[n:], n_words, per_bit)
-    values = kernel_matrix(X[:n], X[n:], gamma=0.2)
+    right, others = map(np.ascontiguousarray, (right, right[:, n:]))
+    sums, nearest = sums_and_nearest(left[:n], weights, right, others, left[n:], *operands.layout(left))
+    values = kernel_matrix(X[:n], X[n:], kernel, gamma=0.2)
     np.testing.assert_allclose(sums, weights @ values, atol=1e-5 * n)
     np.testing.assert_array_equal(nearest, np.argmax(values >= values.max(axis=0) * (1 - SINGLE_TIE), axis=0))
 
@@ -262,7 +268,7 @@ def test_compiled_kernel_values_are_those_of_the_kernel(kernel, dtype):
     function = Kernel(kernel["kernel"], kernel.get("gamma", 0.1), kernel.get("degree", 3), 2.0)
     operands = Dense(function, np.zeros(3, dtype))
     left, right = operands.left(X), operands.right(X)
-    values = np.ascontiguousarray(left @ right)
+    values = np.ascontiguousarray(combined(function, left, right))
     finish(values, kernels.KERNELS.index(kernel["kernel"]), float(kernel.get("degree", 3)))
     np.testing.assert_allclose(values, operands.values(left, right), rtol=3e-6)
     options = {"gamma": function.gamma, "degree": function.degree, "coef0": 2.0}
