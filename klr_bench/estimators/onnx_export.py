@@ -7,15 +7,17 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.batch.klr import KLR
+from klr_bench.estimators.core.kernels import OF_DISTANCES
 
 OPSET, IR_VERSION = 17, 8
 """Versions of the format, which ONNX Runtime has read since 1.12."""
 
 
 def to_onnx(model):
-    r"""Convert a fitted classifier with an RBF kernel to an ONNX model.
+    r"""Convert a fitted classifier with an rbf or a laplacian kernel to an ONNX model.
 
     .. math:: f(x) = \sum_i a_i \exp(-\gamma \lVert x - z_i \rVert^2)
+        \quad \text{or} \quad \sum_i a_i \exp(-\gamma \lVert x - z_i \rVert_1)
 
     The input `X` is a float32 array of shape (n_samples, n_features).  The outputs are `label` (n_samples,), of the
     type of `classes_`, and `probabilities` (n_samples, n_classes), or `decision` for a classifier without
@@ -24,7 +26,8 @@ def to_onnx(model):
     Parameters
     ----------
     model : estimator
-        Fitted `KLR`, or another kernel classifier of klr-bench with `support_vectors_`, `dual_coef_` and kernel="rbf".
+        Fitted `KLR`, or another kernel classifier of klr-bench with `support_vectors_`, `dual_coef_` and
+        kernel="rbf" or "laplacian"; the latter takes memory for n_samples x n_support x n_features numbers.
 
     Returns
     -------
@@ -54,8 +57,9 @@ def to_onnx(model):
     is_klr = isinstance(model, KLR)
     expansion = model.model_ if is_klr else model
     kernel = _kernel(expansion)
-    if kernel is None or kernel.name != "rbf":
-        message = f"to_onnx: expected KLR or a classifier with support vectors and kernel='rbf', got {model}."
+    if kernel is None or kernel.name not in OF_DISTANCES:
+        kernels = " or ".join(map(repr, OF_DISTANCES))
+        message = f"to_onnx: expected KLR or a classifier with support vectors and kernel={kernels}, got {model}."
         raise ValueError(message)
     nodes, constants = [], []
 
@@ -84,9 +88,13 @@ def to_onnx(model):
     center = Z.mean(axis=0)  # centered rows keep more digits of the squared distances
     Z -= center
     rows = node("Sub", rows, constant("center", center))
-    squares = node("Add", node("ReduceSumSquare", rows, axes=[1]), constant("squares", (Z**2).sum(axis=1)))
-    products = node("MatMul", rows, constant("twice", 2.0 * Z.T))
-    distances = node("Max", node("Sub", squares, products), constant("zero", np.float64(0.0)))
+    if kernel.name == "rbf":
+        squares = node("Add", node("ReduceSumSquare", rows, axes=[1]), constant("squares", (Z**2).sum(axis=1)))
+        products = node("MatMul", rows, constant("twice", 2.0 * Z.T))
+        distances = node("Max", node("Sub", squares, products), constant("zero", np.float64(0.0)))
+    else:
+        columns = node("Unsqueeze", rows, constant("axis", np.array([1])))
+        distances = node("ReduceL1", node("Sub", columns, constant("support", Z)), axes=[2], keepdims=0)
     values = node("Exp", node("Mul", distances, constant("minus_gamma", np.float64(-kernel.gamma))))
     f = node("MatMul", values, constant("coef", np.atleast_2d(expansion.dual_coef_).T.astype(np.float64)))
     if np.any(intercept := getattr(expansion, "intercept_", 0.0)):

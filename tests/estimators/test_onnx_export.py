@@ -6,6 +6,8 @@ import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 
 from klr_bench import KLR, OSKL, to_onnx
+from klr_bench.estimators.batch import klr
+from klr_bench.estimators.core.kernels import OF_DISTANCES
 from tests.estimators.samples import CLASSIFIERS, small
 
 pytest.importorskip("onnx")
@@ -38,12 +40,14 @@ def predicted(model, rows):
 
 
 @pytest.mark.parametrize("n_classes", CUTS)
+@pytest.mark.parametrize("kernel", OF_DISTANCES)
 @pytest.mark.parametrize("name", [name for name in MODELS if name not in REFUSED])
-def test_predictions_agree(name, n_classes):
+def test_predictions_agree(name, kernel, n_classes, monkeypatch):
+    monkeypatch.setattr(klr, "KERNELS", (kernel,))
     y = NAMES["text"][np.digitize((X[:, 0] + RANDOM.standard_normal(90) / 2), CUTS[n_classes])]
     model = small(CLASSIFIERS[name](), random_state=0, max_iter=50, fit_intercept=True)
     if name != "KLR":
-        model.set_params(gamma=0.01)
+        model.set_params(kernel=kernel, gamma=0.01)
     model.fit(X[:60], y[:60])
     found = predicted(model, X)
     np.testing.assert_array_equal(found["label"], model.predict(X))

@@ -23,8 +23,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit, softmax
 
-from klr_bench.estimators.batch.selection import rbf
-from klr_bench.estimators.core.kernels import squared_norms
+from klr_bench.estimators.batch.selection import operands_for
+from klr_bench.estimators.core.kernels import Kernel, squared_norms
 from klr_bench.estimators.core.threads import parallel_map
 
 N_STEPS, BATCH = 6000, 256
@@ -105,4 +105,7 @@ def move_support(model, f, rows, weights, temperature, random):
     T, f = temperature, f.reshape(len(f), -1)
     start = model.support_vectors_, np.atleast_2d(model.dual_coef_) / T, model.gamma
     model.support_vectors_, coef, model.gamma = approximate(f / T, rows, weights, *start, random)
-    model.dual_coef_, model._operands = T * (coef if len(coef) > 1 else coef[0]), rbf(rows, model.gamma)
+    model.dual_coef_, model._operands = (
+        T * (coef if len(coef) > 1 else coef[0]),
+        operands_for(Kernel("rbf", model.gamma), rows),
+    )

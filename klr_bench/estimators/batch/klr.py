@@ -16,7 +16,7 @@ from klr_bench.estimators.batch.dual import DualCDKLR
 from klr_bench.estimators.batch.folds import MEDIUM, MOST_TRAINING, folds_of
 from klr_bench.estimators.batch.nystroem import NystroemKLR
 from klr_bench.estimators.batch.scaling import Scaling
-from klr_bench.estimators.batch.selection import Search
+from klr_bench.estimators.batch.selection import KERNELS, Search
 from klr_bench.estimators.core.checks import checked_decision, checked_fit
 from klr_bench.estimators.core.classifier import Classifier
 from klr_bench.estimators.core.cross_validation import class_sizes
@@ -52,20 +52,21 @@ class KLR(Classifier):
     .. math::
 
         & \min_f \; \frac{\lambda}{2} {\lVert f \rVert}^2 + \frac{1}{n} \sum_{i=1}^n \log(1 + e^{-y_i f(x_i)}) \\
-        & k(x, z) = \exp \left( -\gamma \sum_j w_j^2 (x_j - z_j)^2 / s_j^2 \right)
+        & k(x, z) = \exp \left( -\gamma \sum_j \lvert w_j (x_j - z_j) / s_j \rvert^p \right)
 
-    Values that deviate from the median of their feature by more than ten typical deviations are moved to that limit, so
-    that outliers have no effect; the typical deviation is the median of abs(x - median) over the values that differ
-    from the median.  The features are divided by their standard deviations s and multiplied by weights w, which are
-    learned; constant features have the weight 0.  The weights of a round are those of the last one, times the square
-    root of the root mean squared derivative of f along each feature.  The rounds end when two in turn do not improve on
-    the best one, for up to 3,000 rows by more than a standard error of the validation log loss.  The first round tries
-    all values of gamma and lambda of a grid, and each of the others the penalties next to the best one of the round
-    before: in two repeats of 5-fold cross-validation for up to 500 rows, in one for up to 3,000, and with a single
-    split, of at most 15,000 rows, for more.  After the first fold, and after the third, values of gamma are left out
-    whose loss is significantly larger than the least one.  Folds of more than 1,000 training rows try only values of
-    gamma and lambda next to the best ones of 1,000 rows; the rounds use 1,500 rows of each fold, and all of a single
-    split.
+    The kernel is rbf, p = 2, or laplacian, p = 1, which suits classes that depend on single features; validation
+    chooses it unless `max_support` is given, for which it is rbf.  Values that deviate from the median of their feature
+    by more than ten typical deviations are moved to that limit, so that outliers have no effect; the typical deviation
+    is the median of abs(x - median) over the values that differ from the median.  The features are divided by their
+    standard deviations s and multiplied by weights w, which are learned; constant features have the weight 0.  The
+    weights of a round are those of the last one, times the square root of the root mean squared derivative of f along
+    each feature.  The rounds end when two in turn do not improve on the best one, for up to 3,000 rows by more than a
+    standard error of the validation log loss.  The first round tries both kernels and all values of gamma and lambda of
+    a grid, and each of the others the kernel of the round before and the penalties next to its best one: in two repeats
+    of 5-fold cross-validation for up to 500 rows, in one for up to 3,000, and with a single split, of at most 15,000
+    rows, for more.  After the first fold, and after the third, kernels and values of gamma are left out whose loss is
+    significantly larger than the least one.  Folds of more than 1,000 training rows try only values of gamma and lambda
+    next to the best ones of 1,000 rows; the rounds use 1,500 rows of each fold, and all of a single split.
 
     The final model is fitted to all rows by `DualCDKLR` for up to 10,000 rows, and by `NystroemKLR` for more.  With
     `max_support` it is approximated: support vectors, which begin as rows drawn by k-means++, their coefficients and
@@ -118,10 +119,10 @@ class KLR(Classifier):
     temperature_ : float
         T of the probabilities softmax(f / T) of more than two classes; 1 for two classes.
     best_params_ : dict
-        Chosen `gamma` and `lam` of `model_`, and the number of `rounds`.
+        Chosen `kernel`, `gamma` and `lam` of `model_`, and the number of `rounds`.
     cv_results_ : dict of ndarrays
-        rounds, width (a multiple of gamma="scale"), lam, and mean_log_loss of the validation rows for each combination
-        that was tried in all folds; those that were tried with fewer rows come first.
+        rounds, kernel, width (a multiple of gamma="scale"), lam, and mean_log_loss of the validation rows for each
+        combination that was tried in all folds; those that were tried with fewer rows come first.
     best_score_ : float
         Negative validation log loss of the chosen combination.
     n_features_in_ : int
@@ -191,8 +192,9 @@ class KLR(Classifier):
         def watch(_, t):
             return is_late() or (callback is not None and callback(self, t))
 
-        kept, search, y, weights, random = self._choose(X, y, sample_weight, groups, callback, is_late)
-        rows, gamma = search.weighted(slice(None), kept.weights, kept.width)
+        kernels = KERNELS if self.max_support is None else ("rbf",)  # the support vectors of others do not move
+        kept, search, y, weights, random = self._choose(X, y, sample_weight, kernels, groups, callback, is_late)
+        rows, gamma = search.weighted(slice(None), kept.weights, kept.shape.width)
         del search  # free its memory
         n_centers = CENTERS
         if self.time_limit is not None:
@@ -212,8 +214,8 @@ class KLR(Classifier):
         """Return the largest t of the callback, and that of the first checkpoint."""
         return self._model_class(n_samples)().steps(n_samples)
 
-    def _choose(self, X, y, sample_weight, groups=None, callback=None, is_late=lambda *_: False):
-        """Choose the settings and the feature weights.
+    def _choose(self, X, y, sample_weight, kernels, groups=None, callback=None, is_late=lambda *_: False):
+        """Choose one of the kernels, the settings and the feature weights.
 
         Return the best round, the search, y, the weights of the rows or None, and the random numbers.
         """
@@ -232,7 +234,7 @@ class KLR(Classifier):
         self._dtype = np.dtype(np.float64 if len(y) <= MEDIUM else np.float32)
         rows, signs = scaling.transform(X, self._dtype), np.atleast_2d(self._signs(y))
         center = ((scaling.mean - scaling.origin) / scaling.deviation)[scaling.columns]
-        search = Search(rows, codes, signs, shares, folds, center, lambda: is_late(0.5))
+        search = Search(rows, codes, signs, shares, folds, center, lambda: is_late(0.5), kernels=kernels)
         kept = self._search(search, callback)
         self.feature_weights_ = np.zeros(X.shape[1])
         self.feature_weights_[scaling.columns], self.temperature_ = kept.weights, float(kept.temperature)
@@ -242,7 +244,12 @@ class KLR(Classifier):
         return DualCDKLR if self.max_support is None and n <= MOST_TRAINING else NystroemKLR
 
     def _model(self, kept, gamma, n, random, max_support, n_centers=CENTERS):
-        shared = {"gamma": gamma, "cache_size": CACHE_MB, "random_state": random.randint(SEEDS)}
+        shared = {
+            "kernel": kept.shape.kernel,
+            "gamma": gamma,
+            "cache_size": CACHE_MB,
+            "random_state": random.randint(SEEDS),
+        }
         if max_support is None and n <= MOST_TRAINING:
             return DualCDKLR(kept.lam, **shared)
         centers = "uniform" if max_support is None else "kmeans++"
@@ -255,13 +262,14 @@ class KLR(Classifier):
         for number, candidate in enumerate(search.rounds(self.max_rounds)):
             if self.verbose:
                 print(  # noqa: T201
-                    f"[KLR] round {number}: validation log loss {candidate.loss:.4f}, width {candidate.width:g}, "
-                    f"lam {candidate.lam:g}, {time.monotonic() - begun:.1f} s",
+                    f"[KLR] round {number}: validation log loss {candidate.loss:.4f}, "
+                    f"{candidate.shape.kernel}, width {candidate.shape.width:g}, lam {candidate.lam:g}, "
+                    f"{time.monotonic() - begun:.1f} s",
                     flush=True,
                 )
             results += [{"rounds": number, **result} for result in candidate.results]
             if kept is None or search.improves(candidate, kept):
-                kept, n_worse, self.best_params_ = candidate, 0, {"rounds": number}
+                kept, n_worse, self.best_params_ = candidate, 0, {"rounds": number, "kernel": candidate.shape.kernel}
             else:
                 n_worse += 1
             is_stopped = callback is not None and callback(self, 0)
@@ -269,7 +277,10 @@ class KLR(Classifier):
                 break
         last = None if is_stopped else search.with_all_rows(kept)
         if last is not None:
-            kept, results = last, results + [{**self.best_params_, **result} for result in last.results]
+            kept, results = (
+                last,
+                results + [{"rounds": self.best_params_["rounds"], **result} for result in last.results],
+            )
         self.cv_results_ = {name: np.array([result[name] for result in results]) for name in results[0]}
         self.best_score_ = -float(kept.loss)
         return kept

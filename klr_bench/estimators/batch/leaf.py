@@ -12,8 +12,9 @@ from klr_bench.estimators.batch.approximation import move_support
 from klr_bench.estimators.batch.dual import DualCDKLR
 from klr_bench.estimators.batch.klr import CACHE_MB
 from klr_bench.estimators.batch.nystroem import NystroemKLR
-from klr_bench.estimators.batch.selection import rbf
+from klr_bench.estimators.batch.selection import operands_for
 from klr_bench.estimators.core.expansion import COLUMNS, decide
+from klr_bench.estimators.core.kernels import Kernel
 from klr_bench.estimators.core.threads import parallel_map
 
 TOL = 1e-2
@@ -30,7 +31,7 @@ class Leaf:
     """log(1 + n) for n rows.  A class without rows has minus this value, and the only one of several classes has 0."""
     support: np.ndarray | sp.csr_matrix
     coef: np.ndarray
-    gamma: float
+    kernel: Kernel
 
     def decision_function(self, X, n_classes):
         """Return the values (n, 1) or (n, n_classes) of f at the rows of X (n, d).
@@ -44,7 +45,7 @@ class Leaf:
             f[:, self.classes] = self.margin if n_classes == 2 else 0.0
         else:
             padded = X[np.minimum(np.arange(n + -n % COLUMNS), n - 1)]
-            values = decide(rbf(self.support, self.gamma), self.support, self.coef, padded)[:n]
+            values = decide(operands_for(self.kernel, self.support), self.support, self.coef, padded)[:n]
             f[:, self.classes] = values if k > 2 else np.column_stack([-values, values])
         return f if n_classes > 2 else f[:, 1:]
 
@@ -62,7 +63,7 @@ def in_this_process(X, jobs):
     return parallel_map(call, jobs)
 
 
-def fit_leaf(view, codes, weights, lam, gamma, temperature, max_support, seed, X):
+def fit_leaf(view, codes, weights, lam, kernel, temperature, max_support, seed, X):
     """Fit a model to the rows X (n, d) of a leaf, their class indices and weights (n,).
 
     `view` are `WeightedRows` of no rows, with the scaling and the weights of the features.
@@ -70,15 +71,16 @@ def fit_leaf(view, codes, weights, lam, gamma, temperature, max_support, seed, X
     rows = replace(view, X=X)[:]
     classes, margin = np.unique(codes), math.log1p(weights.sum())
     if len(classes) == 1:
-        return Leaf(classes, margin, rows[:0].copy(), np.empty(0), gamma)
-    model = DualCDKLR(lam, gamma=gamma, tol=TOL, cache_size=CACHE_MB, random_state=seed).fit(rows, codes, weights)
+        return Leaf(classes, margin, rows[:0].copy(), np.empty(0), kernel)
+    shared = {"kernel": kernel.name, "gamma": kernel.gamma, "tol": TOL, "random_state": seed}
+    model = DualCDKLR(lam, cache_size=CACHE_MB, **shared).fit(rows, codes, weights)
     if max_support is not None and max_support < len(codes):
         f = model.decision_function(rows)
-        model = NystroemKLR(lam, max_support, centers="kmeans++", tol=TOL, gamma=gamma, random_state=seed)
+        model = NystroemKLR(lam, max_support, centers="kmeans++", **shared)
         model.fit(rows, codes, weights)
-        if not sp.issparse(rows):
+        if kernel.name == "rbf" and not sp.issparse(rows):
             move_support(model, f, rows, weights, temperature, np.random.RandomState(seed))
-    return Leaf(classes, margin, model.support_vectors_, model.dual_coef_, model.gamma)
+    return Leaf(classes, margin, model.support_vectors_, model.dual_coef_, replace(kernel, gamma=model.gamma))
 
 
 def distinct(leaf, hashes, weights):

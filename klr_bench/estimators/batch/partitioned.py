@@ -16,10 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 from klr_bench.estimators.batch.klr import KLR
 from klr_bench.estimators.batch.leaf import distinct, fit_leaf, in_this_process
 from klr_bench.estimators.batch.partition import POWER_STEPS, ROWS, WeightedRows, divided, hashed, shuffled
-from klr_bench.estimators.batch.selection import Search
+from klr_bench.estimators.batch.selection import KERNELS, Search, shapes_of
 from klr_bench.estimators.core.checks import checked_decision, checked_fit
 from klr_bench.estimators.core.classifier import Classifier
 from klr_bench.estimators.core.cross_validation import class_sizes
+from klr_bench.estimators.core.kernels import Kernel
 from klr_bench.estimators.core.multiclass import SEEDS
 from klr_bench.estimators.core.parameters import (
     CLASS_WEIGHT,
@@ -109,10 +110,10 @@ class PartitionedKLR(Classifier):
     temperature_ : float
         T of the probabilities softmax(f / T) of more than two classes in a leaf; 1 for two classes.
     best_params_ : dict
-        Chosen `gamma`, the `lam` of a leaf of average weight, and the number of `rounds`.
+        Chosen `kernel` and `gamma`, the `lam` of a leaf of average weight, and the number of `rounds`.
     cv_results_ : dict of ndarrays
-        rounds, width, lam and mean_log_loss of each combination of the search, as of `KLR`, with rounds -1 for those
-        tried in leaves, whose width is a multiple of the gamma of the search.
+        rounds, kernel, width, lam and mean_log_loss of each combination of the search, as of `KLR`, with rounds -1
+        for those tried in leaves, whose width is a multiple of the gamma of the search.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,), dtype object
@@ -186,12 +187,13 @@ class PartitionedKLR(Classifier):
         if len(parts[0][1]) > 1:
             lam = self._tune(rows, y, codes, weights, parts[0][1], lam, tuning)
         self.best_params_["lam"] = lam
-        view, gamma, T = replace(rows, X=None), self.best_params_["gamma"], self.temperature_
+        view, T = replace(rows, X=None), self.temperature_
+        kernel = Kernel(self.best_params_["kernel"], self.best_params_["gamma"])
 
         def job(n_leaves, leaf, seed):
             leaf, totals = distinct(leaf, hashes, weights)
             penalty = lam * len(y) / n_leaves / totals.sum()
-            return leaf, partial(fit_leaf, view, codes[leaf], totals, penalty, gamma, T, self.max_support, seed)
+            return leaf, partial(fit_leaf, view, codes[leaf], totals, penalty, kernel, T, self.max_support, seed)
 
         jobs = [partial(job, len(leaves), leaf, random.randint(SEEDS)) for _, leaves in parts for leaf in leaves]
         models = iter(in_this_process(X, jobs))
@@ -201,12 +203,13 @@ class PartitionedKLR(Classifier):
     def _search(self, X, y, codes, weights, order, random):
         """Choose scaling, feature weights and width from the first rows; return the penalty."""
         klr = KLR(max_rounds=self.max_rounds, cv=self.cv, random_state=random.randint(SEEDS), verbose=self.verbose)
+        kernels = KERNELS if self.max_support is None else ("rbf",)
         sample = order[:SEARCH_ROWS]
         if len(sample) < len(order):
             of_classes = [order[codes[order] == k][:OF_EACH_CLASS] for k in range(len(self.classes_))]
             sample = np.array([*dict.fromkeys([*np.concatenate(of_classes).tolist(), *sample.tolist()])][:SEARCH_ROWS])
-        kept, search, *_ = klr._choose(X[sample], y[sample], weights[sample])
-        _, gamma = search.weighted(slice(None), kept.weights, kept.width)
+        kept, search, *_ = klr._choose(X[sample], y[sample], weights[sample], kernels)
+        _, gamma = search.weighted(slice(None), kept.weights, kept.shape.width)
         self._scaling, self._dtype, self.temperature_ = klr._scaling, klr._dtype, klr.temperature_
         self.limits_, self.mean_, self.scale_ = klr.limits_, klr.mean_, klr.scale_
         self.feature_weights_, self.cv_results_ = klr.feature_weights_, klr.cv_results_
@@ -227,20 +230,26 @@ class PartitionedKLR(Classifier):
         folds, lams = [(train, valid) for valid, train in parts], [lam * factor for factor in LAMS]
         signs, unit = np.atleast_2d(self._signs(y)), self.best_params_["gamma"]
         search = Search(rows, codes, signs, weights, folds, unit=unit)
-        grid = search.grid(folds, [np.ones(rows.shape[1])] * len(folds), WIDTHS, lams)
+        tried = shapes_of(self.best_params_["kernel"], WIDTHS)
+        grid = search.grid(folds, [np.ones(rows.shape[1])] * len(folds), tried, lams)
         i, j = _chosen(grid.losses, grid.shares, *grid.best)
         if self.verbose:
             print(  # noqa: T201
                 f"[PartitionedKLR] {len(leaves)} leaves: validation log loss {grid.means[i, j]:.4f}, "
-                f"width {grid.widths[i]:g}, lam {lams[j]:g}",
+                f"width {grid.shapes[i].width:g}, lam {lams[j]:g}",
                 flush=True,
             )
-        tried = np.argwhere(np.isfinite(grid.means))
-        added = {"rounds": -1, "width": np.take(grid.widths, tried[:, 0]), "lam": np.take(lams, tried[:, 1])}
+        tried, (kernels, widths) = np.argwhere(np.isfinite(grid.means)), map(np.array, zip(*grid.shapes, strict=True))
+        added = {
+            "rounds": -1,
+            "kernel": kernels[tried[:, 0]],
+            "width": widths[tried[:, 0]],
+            "lam": np.take(lams, tried[:, 1]),
+        }
         added["mean_log_loss"] = grid.means[tuple(tried.T)]
         for name, values in self.cv_results_.items():
             self.cv_results_[name] = np.append(values, np.broadcast_to(added[name], len(tried)))
-        self.best_params_["gamma"], self.temperature_ = unit * grid.widths[i], float(grid.temperatures[i, j])
+        self.best_params_["gamma"], self.temperature_ = unit * grid.shapes[i].width, float(grid.temperatures[i, j])
         return lams[j]
 
     @checked_decision

@@ -14,7 +14,8 @@ from klr_bench import KLR, DualCDKLR, NystroemKLR
 from klr_bench.estimators.batch import approximation, klr, selection, slopes
 from klr_bench.estimators.batch.folds import folds_of
 from klr_bench.estimators.batch.selection import Search
-from klr_bench.estimators.core.kernels import gamma_of
+from klr_bench.estimators.core.kernels import Kernel, gamma_of
+from tests.reference import kernel as reference
 
 
 def search_of(X, y, shares, cv):
@@ -44,11 +45,12 @@ def test_losses_of_the_search_are_those_of_separate_fits(n_classes, is_low_rank,
     X, shares = StandardScaler().fit_transform(X), np.random.RandomState(1).uniform(0.5, 2, len(y))
     search = search_of(X, y, shares, 3)
     results = next(iter(search.rounds(0))).results
-    for result in [results[0], results[5], results[-1]]:
+    for result in [results[0], results[5], results[-6], results[-1]]:
         decisions, classes, weights = [], [], []
         for train, valid in search.folds:
             gamma = result["width"] * gamma_of("scale", X[train], shares[train])
-            model = DualCDKLR(result["lam"], gamma=gamma, tol=1e-9).fit(X[train], y[train], shares[train])
+            model = DualCDKLR(result["lam"], kernel=result["kernel"], gamma=gamma, tol=1e-9)
+            model.fit(X[train], y[train], shares[train])
             decisions.append(model.decision_function(X[valid]))
             classes.append(y[valid])
             weights.append(shares[valid])
@@ -62,25 +64,26 @@ def test_losses_of_the_search_are_those_of_separate_fits(n_classes, is_low_rank,
         assert result["mean_log_loss"] == pytest.approx(expected, rel=1e-4)
 
 
-def test_widths_are_left_out_of_further_folds_if_their_loss_is_larger_by_more_than_a_standard_error():
+def test_shapes_are_left_out_of_further_folds_if_their_loss_is_larger_by_more_than_a_standard_error():
     X, y = rows(60)
     search = search_of(X, y, np.ones(60), 2)
     labels, noise = np.where(y == 1, 1.0, -1.0), np.random.RandomState(0).standard_normal((3, 60))
 
     def path(scale, noise):
-        return selection.Path([(scale * labels + noise)[:, None]], None, None, None, 1.0, [])
+        return selection.Path([(scale * labels + noise)[:, None]], None, None, None, None, [])
 
     grid = selection.Grid((1, 2, 3), selection.LAMS, [[*map(path, (2.0, 2.0, 0.5), noise)]], y, np.ones(60))
     np.testing.assert_array_equal(grid.unbeaten(1.0), [0, 1])
-    counts = dict.fromkeys(selection.WIDTHS, 0)
+    shapes = selection.shapes_of("rbf") + selection.shapes_of("laplacian", (0.1, 1.0))
+    counts = dict.fromkeys(shapes, 0)
 
-    def counted(train, valid, weights, width, lams):
-        counts[width] += 1
-        return selection.Path([(min(width, 1.0) * labels)[valid][:, None]], None, None, None, 1.0, [])
+    def counted(train, valid, weights, shape, lams):
+        counts[shape] += 1
+        return selection.Path([(min(shape.width, 1.0) * labels)[valid][:, None]], None, None, None, None, [])
 
     search._path = counted
-    search.grid(search.folds, [None, None], selection.WIDTHS, selection.LAMS)
-    assert counts == {0.03: 1, 0.1: 1, 0.3: 1, 1.0: 2, 3.0: 2}
+    search.grid(search.folds, [None, None], shapes, selection.LAMS)
+    assert [*counts.values()] == [1, 1, 1, 2, 2, 1, 2]
 
 
 def test_probabilities_of_three_classes_are_a_softmax_at_the_temperature(monkeypatch):
@@ -104,14 +107,16 @@ def test_all_training_rows_are_used_only_next_to_the_best_point_of_few(monkeypat
     search.folds = search._few(30)
     np.testing.assert_array_equal(np.bincount(y[search.folds[0][0]]), [15, 15])
     few = next(iter(search.rounds(0)))
-    widths, lams = ({result[name] for result in results} for name in ("width", "lam"))
-    i, j = selection.WIDTHS.index(few.width), selection.LAMS.index(few.lam)
+    kernels, widths, lams = ({result[name] for result in results} for name in ("kernel", "width", "lam"))
+    i, j = selection.WIDTHS.index(few.shape.width), selection.LAMS.index(few.lam)
+    assert kernels == {few.shape.kernel}
     assert widths == set(selection.WIDTHS[max(i - 1, 0) : i + 2])
     assert lams <= set(selection.LAMS[max(j - 1, 0) : j + 2])
 
 
+@pytest.mark.parametrize("kernel", selection.KERNELS)
 @pytest.mark.parametrize("most_left", [-1.0, 1.0])
-def test_mean_squared_slopes_are_those_of_differences(most_left, monkeypatch):
+def test_mean_squared_slopes_are_those_of_differences(most_left, kernel, monkeypatch):
     monkeypatch.setattr(selection, "LEFT", 0.05)
     monkeypatch.setattr(selection, "MOST_LEFT", most_left)
     X, y = rows(60)
@@ -119,12 +124,11 @@ def test_mean_squared_slopes_are_those_of_differences(most_left, monkeypatch):
     search = search_of(X, y, np.ones(60), 2)
     train, valid = search.folds[0]
     weights = np.linspace(0.5, 1.5, 8)
-    path = search._path(train, valid, weights, 0.1, selection.LAMS)
+    path = search._path(train, valid, weights, selection.Shape(kernel, 0.1), selection.LAMS)
     rows_of_path, step, expected = X[train] * weights, 1e-5, []
 
     def f(Z):
-        squares = ((Z[:, None] - path.centers[None]) ** 2).sum(axis=2)
-        return np.exp(-path.gamma * squares) @ path.coefs[1][0]
+        return reference.kernel_matrix(Z, path.centers, kernel, path.kernel.gamma) @ path.coefs[1][0]
 
     assert (len(path.centers) == len(train)) == (most_left < 0)
     for e in np.eye(8) * step:
@@ -150,7 +154,8 @@ def test_the_final_model_is_a_fit_to_the_weighted_features():
     labels = np.array(["no", "yes"])[y]
     model = KLR(random_state=3, n_jobs=1).fit(X, labels)
     Z = StandardScaler().fit(X).transform(X) * model.feature_weights_
-    by_hand = DualCDKLR(model.best_params_["lam"], gamma=model.best_params_["gamma"], tol=1e-8).fit(Z, labels)
+    chosen = {name: model.best_params_[name] for name in ("lam", "kernel", "gamma")}
+    by_hand = DualCDKLR(**chosen, tol=1e-8).fit(Z, labels)
     np.testing.assert_allclose(model.predict_proba(X), by_hand.predict_proba(Z), atol=2e-2)
     other = KLR(random_state=3, n_jobs=3).fit(X, labels)
     np.testing.assert_array_equal(model.decision_function(X), other.decision_function(X))
@@ -165,13 +170,15 @@ def test_max_support_limits_the_support_vectors():
         assert model.score(X, y) > 0.7
 
 
-def test_slopes_of_wide_sparse_rows_are_those_of_dense_ones():
+@pytest.mark.parametrize("kernel", selection.KERNELS)
+def test_slopes_of_wide_sparse_rows_are_those_of_dense_ones(kernel):
     random = np.random.RandomState(0)
     X = sp.random(20, 30, density=0.3, format="csr", random_state=random)
-    coefs, shares, centers = random.standard_normal((2, 8)), random.dirichlet(np.ones(20)), X[3:11]
-    sparse = slopes.mean_squared_slopes(selection.rbf(X, 0.3), X, centers, coefs, shares)
-    X, centers = X.toarray(), centers.toarray()
-    dense = slopes.mean_squared_slopes(selection.rbf(X, 0.3), X, centers, coefs, shares)
+    coefs, shares, kernel = random.standard_normal((2, 8)), random.dirichlet(np.ones(20)), Kernel(kernel, 0.3)
+    sparse, dense = (
+        slopes.mean_squared_slopes(selection.operands_for(kernel, X), X, X[3:11], coefs, shares)
+        for X in (X, X.toarray())
+    )
     np.testing.assert_allclose(sparse, dense, rtol=1e-10)
 
 
