@@ -68,7 +68,8 @@ def slow_probabilities(model, X, y, weights):
                 f[:, present] = np.log1p(n) if k == 2 else 0
             else:
                 lam = model.best_params_["lam"] * len(y) / len(set(leaves)) / n
-                learner = DualCDKLR(lam, gamma=model.best_params_["gamma"], tol=1e-5, dtype="float64")
+                chosen = {name: model.best_params_[name] for name in ("kernel", "gamma")}
+                learner = DualCDKLR(lam, **chosen, tol=1e-5, dtype="float64")
                 values = learner.fit(Z[part], y[part], weights[part]).decision_function(Z[part])
                 f[:, present] = values if len(present) > 2 else np.column_stack([-values, values])
             P = softmax(f / model.temperature_, axis=1) if k > 2 else np.column_stack([expit(-f[:, 1]), expit(f[:, 1])])
@@ -216,7 +217,7 @@ def test_rows_that_fit_into_one_leaf_have_one_model(monkeypatch):
     model = small(leaf_size=80, n_partitions=3).fit(X, y)
     assert list(map(len, model.leaves_)) == [1]
     Z = StandardScaler().fit_transform(X) * model.feature_weights_
-    alone = DualCDKLR(model.best_params_["lam"], gamma=model.best_params_["gamma"], tol=1e-8).fit(Z, y)
+    alone = DualCDKLR(**{name: model.best_params_[name] for name in ("lam", "kernel", "gamma")}, tol=1e-8).fit(Z, y)
     np.testing.assert_allclose(model.predict_proba(X), alone.predict_proba(Z), atol=1e-3)
 
 
