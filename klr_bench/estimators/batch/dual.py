@@ -205,10 +205,10 @@ class DualAscent:
         return primal, primal - gap
 
 
-def warm_path(blocks, signs, lams, shares, random, tol, max_iter):
+def warm_path(blocks, signs, lams, shares, random, tol, max_iter, is_late=lambda: False):
     """Yield the coefficients (m, n) for each penalty; each fit starts from the last solution.
 
-    A fit ends at the relative duality gap `tol`, or after `max_iter` epochs.
+    A fit ends at the relative duality gap `tol`, after `max_iter` epochs, or when `is_late()` becomes true.
     """
     b = None
     for lam in lams:
@@ -216,7 +216,7 @@ def warm_path(blocks, signs, lams, shares, random, tol, max_iter):
         for _ in range(max_iter):
             list(ascent.epoch())
             primal, dual = ascent.objectives()
-            if np.all(primal - dual <= tol * primal):
+            if np.all(primal - dual <= tol * primal) or is_late():
                 break
         b = ascent.b
         yield b
