@@ -179,16 +179,16 @@ class Search:
                 yield grid.round(weights)
                 return
             tried, lams = grid.shape.neighbors(), neighbors(LAMS, grid.lam)
-        folds = self._few(ROUND_ROWS) if len(self.folds) > 1 else self.folds
+        folds, last = self._few(ROUND_ROWS) if len(self.folds) > 1 else self.folds, None
         for number in range(max_rounds + 1):
-            grid = self.grid(folds, weights, tried, lams)
+            grid = self.grid(folds, weights, tried, lams, last)
             if number and len(grid.paths) < len(folds):
                 return
             yield grid.round(weights)
             if number < max_rounds:
                 weights = [updated(*fold) for fold in zip(weights, grid.slopes(), strict=True)]
                 tried = grid.shape.neighbors() if is_coarse else shapes_of(grid.shape.kernel)
-                lams = neighbors(LAMS, grid.lam)
+                lams, last = neighbors(LAMS, grid.lam), grid.shape
                 if len(folds) == 1:
                     tried = [shape for shape in tried if shape.width >= grid.shape.width]
 
@@ -209,10 +209,11 @@ class Search:
             folds.append((train, valid))
         return folds
 
-    def grid(self, folds, weights, shapes, lams):
+    def grid(self, folds, weights, shapes, lams, last=None):
         """Fit a model for each fold, shape and penalty, with the fold's feature weights.
 
-        After the first and the third fold, shapes are left out whose loss is significantly larger than the least one.
+        After the first and the third fold, shapes are left out whose loss is significantly larger than the least one,
+        apart from the `last` best one.
         When time is up, only the folds are returned that have all paths, or some paths of the first fold.
         """
         jobs, paths = [(*fold, of_fold) for fold, of_fold in zip(folds, weights, strict=True)], []
@@ -228,7 +229,7 @@ class Search:
             grid = Grid(shapes, lams, paths, self.y[valid], self.shares[valid])
             if len(paths) == len(folds) or self.is_late():
                 return grid
-            kept = grid.unbeaten(beaten)
+            kept = [i for i in range(len(shapes)) if i in grid.unbeaten(beaten) or shapes[i] == last]
             shapes, paths = [shapes[i] for i in kept], [[of_fold[i] for i in kept] for of_fold in paths]
         return None
 

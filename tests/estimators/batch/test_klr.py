@@ -84,6 +84,8 @@ def test_shapes_are_left_out_of_further_folds_if_their_loss_is_larger_by_more_th
     search._path = counted
     search.grid(search.folds, [None, None], shapes, selection.LAMS)
     assert [*counts.values()] == [1, 1, 1, 2, 2, 1, 2]
+    search.grid(search.folds, [None, None], shapes, selection.LAMS, last=shapes[0])
+    assert [*counts.values()] == [3, 2, 2, 4, 4, 2, 4]
 
 
 def test_probabilities_of_three_classes_are_a_softmax_at_the_temperature(monkeypatch):
@@ -281,6 +283,7 @@ def test_a_fit_to_sparse_rows_is_that_of_dense_ones(n_classes, monkeypatch):
     assert sp.issparse(sparse.model_.support_vectors_)
     np.testing.assert_allclose(sparse.scale_, dense.scale_, rtol=1e-12)
     np.testing.assert_allclose(sparse.feature_weights_, dense.feature_weights_, rtol=1e-6)
+    assert sparse.best_params_.pop("kernel") == dense.best_params_.pop("kernel")
     assert sparse.best_params_ == pytest.approx(dense.best_params_, rel=1e-6)
     np.testing.assert_allclose(sparse.best_score_, dense.best_score_, rtol=1e-6)
     for layout in (np.asarray, sp.csr_matrix):
