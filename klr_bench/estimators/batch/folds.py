@@ -14,6 +14,8 @@ from klr_bench.estimators.core.cross_validation import n_folds
 
 SMALL, MEDIUM = 500, 3000
 """Largest numbers of rows for two repeats of five folds, and for five folds; more rows are split once."""
+MANY = 5
+"""Number of classes from which on folds are not repeated."""
 MOST_TRAINING, MOST_VALIDATION = 10_000, 5000
 """Maximum numbers of training and validation rows of a fold that is not given by the user."""
 MOST_DIFFERING = 0.1
@@ -71,8 +73,9 @@ def _drawn(cv, codes, y, seed):
         n_train = min(len(first) - n_valid, MOST_TRAINING)
         splits = StratifiedShuffleSplit(1, test_size=n_valid, train_size=n_train, random_state=seed)
     else:
-        n_repeats, sizes = 2 if cv is None and n <= SMALL else 1, np.bincount(y)
+        sizes = np.bincount(y)
         n_splits = min(n_folds(cv, sizes[sizes > 0]), len(first))
+        n_repeats = 2 if cv is None and n <= SMALL and len(sizes) < MANY else 1
         splits = RepeatedStratifiedKFold(n_splits=n_splits, n_repeats=n_repeats, random_state=seed)
     if len(first) == n:
         yield from splits.split(first, y)
