@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import make_classification
 
 from klr_bench import NystroemKLR, dask_rows
-from klr_bench.estimators.core import row_blocks
+from klr_bench.estimators.kernel_values import row_blocks
 from klr_bench.runner.executors import _dask_rows as module
 
 distributed = pytest.importorskip("distributed")

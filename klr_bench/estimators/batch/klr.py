@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.batch.approximation import move_support
+from klr_bench.estimators.batch.cross_validation import class_sizes
 from klr_bench.estimators.batch.dual import DualCDKLR
 from klr_bench.estimators.batch.folds import MEDIUM, MOST_TRAINING, folds_of
 from klr_bench.estimators.batch.nystroem import NystroemKLR
@@ -19,7 +20,6 @@ from klr_bench.estimators.batch.scaling import Scaling
 from klr_bench.estimators.batch.selection import Search
 from klr_bench.estimators.core.checks import checked_decision, checked_fit
 from klr_bench.estimators.core.classifier import Classifier
-from klr_bench.estimators.core.cross_validation import class_sizes
 from klr_bench.estimators.core.multiclass import SEEDS
 from klr_bench.estimators.core.parameters import (
     CLASS_WEIGHT,

@@ -13,13 +13,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from klr_bench.estimators.batch.cross_validation import class_sizes
 from klr_bench.estimators.batch.klr import KLR
 from klr_bench.estimators.batch.leaf import distinct, fit_leaf, in_this_process
 from klr_bench.estimators.batch.partition import POWER_STEPS, ROWS, WeightedRows, divided, hashed, shuffled
 from klr_bench.estimators.batch.selection import Search
 from klr_bench.estimators.core.checks import checked_decision, checked_fit
 from klr_bench.estimators.core.classifier import Classifier
-from klr_bench.estimators.core.cross_validation import class_sizes
 from klr_bench.estimators.core.multiclass import SEEDS
 from klr_bench.estimators.core.parameters import (
     CLASS_WEIGHT,

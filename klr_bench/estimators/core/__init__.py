@@ -1,1 +1,1 @@
-"""Building blocks of the solvers: kernels, row storage, feature maps, losses, compilation."""
+"""Building blocks of the solvers: kernels, row storage, losses, compilation, what all classifiers share."""
