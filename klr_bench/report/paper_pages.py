@@ -156,7 +156,7 @@ def all_papers_page(papers: Sequence[Reproduction]) -> Document:
 
 
 def _meanings(grids: Iterable[Grid]) -> list[str]:
-    """Return the definitions of the columns of scoreboards, and of the verdicts that count as agreement."""
+    """Return the definitions of the columns of scoreboards, and of the agreeing verdicts."""
     shown = {word for grid in grids for word in grid.header}
     if AGREE in shown:
         shown |= {Verdict.EXACT.value, Verdict.STATISTICAL.value}

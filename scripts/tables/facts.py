@@ -37,7 +37,7 @@ def facts_of_docs(reference: Path) -> dict[str, str]:
 
 
 def published(reference: Path) -> str:
-    """Return the share of the published results that agree, and how many have a calibrated setting."""
+    """Return the share of published results that agree, and how many are calibrated."""
     n = counts([match for reproduction in reproductions(reference) for match in reproduction.matches])
     agree, calibrated = (n[column] / max(n[COMPARED], 1) for column in (AGREE, CALIBRATED))
     share = "most" if calibrated > 0.5 else "some" if calibrated else "none"

@@ -1,1 +1,1 @@
-"""Building blocks of the solvers: kernels, row storage, losses, compilation, what all classifiers share."""
+"""What all classifiers share: validation, kernels, rows, losses, threads, compilation."""

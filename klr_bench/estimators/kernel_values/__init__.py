@@ -1,1 +1,1 @@
-"""Kernel values of blocks of rows, computed in cache-sized tiles, and what is solved with them."""
+"""Kernel values of blocks of rows in cache-sized tiles, and what is solved with them."""
