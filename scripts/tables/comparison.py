@@ -68,7 +68,7 @@ def against_oskl(rows: pd.DataFrame) -> str:
 
 
 def accuracy_beside_oskl(rows: pd.DataFrame) -> str:
-    """Return words on the accuracy of a method beside that of OSKL(), in rounded points."""
+    """Return words on the accuracy of a method compared with OSKL(), in rounded points."""
     gain = (100 * (rows["accuracy"] - rows["oskl_accuracy"])).round(1)
     least, most = gain.min(), gain.max()
     if least == most == 0:
