@@ -50,7 +50,7 @@ TABLE = pd.DataFrame(X, columns=["a", "b", "c"]).assign(d=np.array(["u", "v", "w
 def kernels_of(name: str) -> list[Any]:
     """Return the kernels that a classifier accepts, functions of scikit-learn where it takes functions."""
     constraints = CLASSIFIERS[name]._parameter_constraints.get("kernel", [])
-    names = [kernel for one in constraints for kernel in sorted(getattr(one, "options", ()))]
+    names = [kernel for constraint in constraints for kernel in sorted(getattr(constraint, "options", ()))]
     functions = [chi2_kernel, cosine_similarity, partial(rbf_kernel, gamma=0.3)] if callable in constraints else []
     return [*names, *functions] or [None]
 
@@ -206,11 +206,11 @@ def array_of(members: dict[str, bytes]) -> str:
     return next(name for name in members if name.endswith(".npy"))
 
 
-def with_lists(name: str, one: bytes, size: int) -> Callable[[dict[str, bytes]], None]:
+def with_lists(name: str, piece: bytes, size: int) -> Callable[[dict[str, bytes]], None]:
     """Return a function that adds many lists to a JSON member, so that it has a size."""
 
     def change(members: dict[str, bytes]) -> None:
-        members[name] = members[name].rstrip()[:-1] + b',"x":[' + one * (size // len(one)) + b"0]}"
+        members[name] = members[name].rstrip()[:-1] + b',"x":[' + piece * (size // len(piece)) + b"0]}"
 
     return change
 
@@ -253,9 +253,9 @@ def add_node(members: dict[str, bytes], *nodes: Any) -> None:
 
 BOMBS = {
     **{
-        f"{kind} in {name}": (with_lists(name, one, size), message)
+        f"{kind} in {name}": (with_lists(name, piece, size), message)
         for name in (SCHEMA, ABOUT)
-        for kind, one, size, message in (
+        for kind, piece, size, message in (
             ("large lists", b'["23456789012345678901"],', SMALLEST_JSON, f"at most {SMALLEST_JSON:,} bytes"),
             ("empty lists", b"[],", SMALLEST_JSON // 4, "at most one list per 20 bytes"),
         )

@@ -90,12 +90,12 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = write(root / "results" / "mine", rows, CONFIG, traces=traces, bins=bins)
     (folder / "rows.csv").write_text("key,x1,x2,label\nnc-R=1.0-0,0.5,0.5,1\n", encoding="utf-8")
     (folder / "manifest.yaml").write_text(yaml.safe_dump(MANIFEST), encoding="utf-8")
-    own = root / "configs" / "paper" / "own"
-    own.mkdir(parents=True)
-    (own.parents[1] / "experiment").mkdir()
-    (own.parents[1] / "experiment" / "mine.yaml").write_text("# @package _global_\n", encoding="utf-8")
-    (own / "paper.yaml").write_text(yaml.safe_dump(PAPER), encoding="utf-8")
-    (own / "tables.csv").write_text(_csv([LINE, OTHER_LINE]), encoding="utf-8")
+    paper = root / "configs" / "paper" / "own"
+    paper.mkdir(parents=True)
+    (paper.parents[1] / "experiment").mkdir()
+    (paper.parents[1] / "experiment" / "mine.yaml").write_text("# @package _global_\n", encoding="utf-8")
+    (paper / "paper.yaml").write_text(yaml.safe_dump(PAPER), encoding="utf-8")
+    (paper / "tables.csv").write_text(_csv([LINE, OTHER_LINE]), encoding="utf-8")
     return root
 
 
@@ -291,14 +291,14 @@ def test_a_nearer_paper_of_the_same_name_is_used_with_a_warning(
     place: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     _warn.cache_clear()
-    own = place / "configs" / "paper" / "own"
-    own = own.rename(own.with_name("qin2011"))
+    paper = place / "configs" / "paper" / "own"
+    paper = paper.rename(paper.with_name("qin2011"))
     assert main(["report", "experiment=mine"]) == 0
     capsys.readouterr()
     (message,) = caplog.messages
-    assert message.startswith(f"The paper {own} is used in place of {config_dir() / 'paper' / 'qin2011'}, which has")
+    assert message.startswith(f"The paper {paper} is used in place of {config_dir() / 'paper' / 'qin2011'}, which has")
     assert main(["show", "paper", "qin2011"]) == 0
-    assert capsys.readouterr().out.startswith(f"# {own}/paper.yaml\n")
+    assert capsys.readouterr().out.startswith(f"# {paper}/paper.yaml\n")
 
 
 def test_a_terminal_shows_some_of_many_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -30,7 +30,7 @@ HOSTILE = "</script><img src=x onerror=alert(1)><b>&amp;"
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
     return {
-        name: write_page(folder / f"{name}.html", [REFERENCE / one for one in experiments])
+        name: write_page(folder / f"{name}.html", [REFERENCE / experiment for experiment in experiments])
         for name, experiments in PAGES.items()
     }
 
@@ -203,11 +203,11 @@ def hover(page: Page, facet: int, wanted: Callable[[dict[str, Any]], bool]) -> s
     drawn(page)
     place = page.locator(".panel").nth(facet)
     place.scroll_into_view_if_needed()
-    points = place.evaluate("""panel => panel.data.flatMap(one => one.x.map((x, at) => ({
-        y: one.y[at], name: one.name,
+    points = place.evaluate("""panel => panel.data.flatMap(trace => trace.x.map((x, at) => ({
+        y: trace.y[at], name: trace.name,
         left: panel._fullLayout.xaxis.d2p(x) + panel._fullLayout.xaxis._offset,
-        top: panel._fullLayout.yaxis.d2p(one.y[at]) + panel._fullLayout.yaxis._offset })))""")
-    point = next(one for one in points if wanted(one))
+        top: panel._fullLayout.yaxis.d2p(trace.y[at]) + panel._fullLayout.yaxis._offset })))""")
+    point = next(point for point in points if wanted(point))
     box = place.bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + point["left"] + 3, box["y"] + point["top"] + 3)
@@ -258,7 +258,7 @@ def test_figures_zoom_and_the_address_remembers(open_page: Open, pages: dict[str
     page.wait_for_function("location.hash.includes('zoom0')")
     again = open_page(pages["figure5"], hash="#" + page.url.partition("#")[2]).page
     panels = (drawn(again).locator(".panel").first, panel)
-    ranges = [one.evaluate("panel => panel._fullLayout.xaxis.range") for one in panels]
+    ranges = [panel.evaluate("panel => panel._fullLayout.xaxis.range") for panel in panels]
     assert ranges[0] == pytest.approx(ranges[1], rel=1e-4)
     again.get_by_role("button", name="whole range").first.click()
     assert "zoom" not in again.url
@@ -309,7 +309,7 @@ def test_hostile_names_stay_text(open_page: Open, tmp_path: Path) -> None:
     opened = open_page(page)
     opened.page.on("dialog", lambda dialog: opened.messages.append("dialog"))
     opened.see_all()
-    hover(opened.page, 0, lambda one: True)
+    hover(opened.page, 0, lambda point: True)
     assert (opened.messages, opened.requests) == ([], [page.as_uri()])
     assert opened.page.locator("img, main b").count() == 0
     for place in (opened.page.locator("h2").first, table_of(opened.page, "demo"), opened.page.locator(".legend")):
