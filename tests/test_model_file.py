@@ -56,7 +56,7 @@ def kernels_of(name: str) -> list[Any]:
 
 
 def method_of(model: Any) -> Any:
-    """Return the method of a model that says most about it."""
+    """Return the most informative prediction method of a model."""
     names = ("decision_function", "predict_proba", "predict", "transform")
     return next(getattr(model, name) for name in names if hasattr(model, name))
 
@@ -280,7 +280,7 @@ def test_a_file_that_unpacks_to_far_more_than_its_size_is_refused(stored: Path, 
 
 
 def test_a_reference_in_place_of_a_description_is_refused(stored: Path) -> None:
-    """Each list has the one before twice: skops would inspect the first 2^40 times."""
+    """Each list contains the one before twice, so that skops would inspect the first 2^40 times."""
 
     def change(members: dict[str, bytes]) -> None:
         node: Any = {"__class__": "str", "__module__": "builtins", "__loader__": "JsonNode", "content": "1"}

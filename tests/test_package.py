@@ -1,4 +1,4 @@
-"""What is built, and that all places that name the version name the same."""
+"""Content of the distributions, and equal versions in all places."""
 
 import re
 import runpy

@@ -41,7 +41,7 @@ def right() -> list[str]:
 
 
 def wrong_types() -> list[str]:
-    """Return one line per parameter with a value that no parameter takes, except those that take any object."""
+    """Return one line per parameter with a value of a wrong type, except parameters of type object."""
     every = [(name, parameter) for name, parameters in PARAMETERS.items() for parameter in parameters]
     return [f"{name}({parameter.name}=Wrong())" for name, parameter in every if parameter.annotation != "object"]
 

@@ -1,4 +1,4 @@
-"""Text of users is printed and written as text: no markup, command of a terminal, or formula, and never endless."""
+"""User text is printed as text: it is never markup, a terminal command, or a formula, and its length is limited."""
 
 import csv
 import io
@@ -26,12 +26,12 @@ PIECES = [*MARKUP, *CONTROL, *SIGNS, *"$&%#_{}~^\\<>|\"`*[]=+-@!'", "x", " ", "w
 
 
 def odd(draw: Random) -> str:
-    """Return a text of a few odd pieces."""
+    """Return a text of a few unusual pieces."""
     return "".join(draw.choice(PIECES) for _ in range(draw.randint(1, 5)))
 
 
 def label(draw: Random) -> str:
-    """Return a text that a label may be: printable."""
+    """Return a printable text, which a label may be."""
     return " ".join("".join(character for character in odd(draw) if character.isprintable()).split()) or "x"
 
 

@@ -1,4 +1,4 @@
-"""What a report reads is held against declared keys and types; the cases are made from the declarations."""
+"""Results that a report reads are checked against declared keys and types, from which the cases are generated."""
 
 import copy
 import csv
@@ -83,7 +83,7 @@ OTHER_LINE = LINE | {"dataset": "adult", "params": '{"R": 1.0}'}  # the number t
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make a folder with an own experiment, an own paper and results."""
+    """Return a folder with a user's experiment and paper, and results."""
     root = tmp_path_factory.mktemp("attack")
     rows = [record("nc", "R=1.0", 0, dataset="moons", accuracy=0.9, n_support=9, n_train=80, n_trees=3)]
     traces, bins = [(1, 0.1, "accuracy", 0.5), (9, 0.2, "accuracy", 0.9)], [(0, 50, 0.02, 0.04)]
@@ -101,7 +101,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def place(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the folder, which is the current one."""
+    """Return a copy of the folder, which becomes the current folder."""
     shutil.copytree(whole, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -116,13 +116,13 @@ def _csv(lines: list[dict[str, str]]) -> str:
 
 
 def check_clear(message: str) -> None:
-    """Check that a message has what was expected and what there is, or the names that are known."""
+    """Check that a message names what was expected and what was found, or the valid names."""
     assert ("expected" in message and "got" in message) or re.search("unknown (key|value) ", message), message
     assert "unknown " not in message or "Did you mean" in message or "Known: " in message, message
 
 
 def refused(capsys: pytest.CaptureFixture[str], *words: str) -> None:
-    """Make the report; check that it is refused with a message that has these words."""
+    """Check that the report is refused with a message that contains these words."""
     check_clear(promise.refused(capsys, ["report", "experiment=mine"], *words))
 
 

@@ -81,7 +81,7 @@ ALGORITHMS["lr_linear"][1].extend(f"algorithms.lr_linear.estimator.{setting}" fo
 
 
 def new_rows(table: pd.DataFrame, label: str, *, header: bool) -> pd.DataFrame:
-    """Return rows without labels in another order of the columns, with a category that is new, and other columns."""
+    """Return unlabeled rows with another column order, a new category, and further columns."""
     new = table.drop(columns=label).iloc[::-2]
     if not header:
         return new

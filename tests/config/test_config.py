@@ -1,4 +1,4 @@
-"""The shipped YAML files, and what becomes of a composed configuration."""
+"""The shipped YAML files, and checks of composed configurations."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The pages of papers in the documentation: one for each paper, and what stands on them is what the report says."""
+"""The pages of papers in the documentation: one per paper, with the same content as the report."""
 
 import re
 from collections.abc import Callable

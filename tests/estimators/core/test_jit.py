@@ -1,4 +1,4 @@
-"""The compiler: nothing is compiled before it is needed, once for all processes, and types are the declared ones."""
+"""Compilation: only when needed, once for all processes, and for the declared types."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Threads: results in order, errors that come through, and BLAS with one thread while somebody works."""
+"""Threads: results are in order, errors are raised, and BLAS uses one thread meanwhile."""
 
 import multiprocessing
 import os

@@ -1,4 +1,4 @@
-"""Pages in a real browser: they ask for nothing, say nothing, and show what the records say."""
+"""Pages in a real browser: no requests, no console messages, and the values of the records."""
 
 import csv
 import io
@@ -70,16 +70,16 @@ def rows_of(text: str) -> list[list[str]]:
 
 
 def serious_faults(page: Page) -> dict[str, str]:
-    """Return what an accessibility checker finds serious."""
+    """Return the serious findings of an accessibility checker."""
     faults = Axe().run(page).response["violations"]
     return {fault["id"]: fault["nodes"][0]["html"] for fault in faults if fault["impact"] in ("serious", "critical")}
 
 
-CUT = """[...document.querySelectorAll('button, h1, h2, h3, summary, .legend li')].filter(one => {
-    const box = one.getBoundingClientRect();
-    return box.width && !one.closest('.scroll, .off-screen') && (box.left < 0 || box.right > innerWidth + 1);
-}).map(one => one.textContent)"""
-"""Texts that the window cuts."""
+CUT = """[...document.querySelectorAll('button, h1, h2, h3, summary, .legend li')].filter(element => {
+    const box = element.getBoundingClientRect();
+    return box.width && !element.closest('.scroll, .off-screen') && (box.left < 0 || box.right > innerWidth + 1);
+}).map(element => element.textContent)"""
+"""JavaScript expression for the texts that the window cuts off."""
 
 
 @pytest.mark.parametrize("name", [*PAGES, "index.html", "papers/zhang2013icml.html", "experiments/klr_figure5.html"])
@@ -104,7 +104,7 @@ def test_the_links_of_a_site_lead_somewhere(open_page: Open, site: Path) -> None
     pages = sorted(site.rglob("*.html"))
     assert len(pages) >= 7
     for path in pages:
-        addresses = open_page(path).page.evaluate("[...document.links].map(one => one.href)")
+        addresses = open_page(path).page.evaluate("[...document.links].map(link => link.href)")
         assert addresses
         for address in addresses:
             assert Path(address.removeprefix("file://").partition("#")[0]).is_file(), (path, address)
@@ -169,7 +169,7 @@ def test_the_mode_is_that_of_the_system_until_it_is_switched(open_page: Open, si
 
 
 def drawn(page: Page) -> Locator:
-    """Return the first figure, which comes into sight and is drawn."""
+    """Scroll to the first figure, which is then drawn, and return it."""
     figure = page.locator("figure.plot").first
     figure.scroll_into_view_if_needed()
     figure.locator(".main-svg").first.wait_for()
@@ -192,7 +192,7 @@ def test_the_address_brings_back_what_was_seen(open_page: Open, pages: dict[str,
     assert figure.get_by_role("button", name="x: linear").is_visible()
     assert figure.get_by_role("button", name="hide repeats").is_visible()
     assert figure.locator('.legend button[aria-pressed="false"]').inner_text().strip() == "Margin"
-    names = second.evaluate("document.querySelector('.js-plotly-plot').data.map(one => one.name)")
+    names = second.evaluate("document.querySelector('.js-plotly-plot').data.map(trace => trace.name)")
     assert ("OSKL" in names, "Margin" in names) == (True, False)
     second.go_back()
     assert second.url == "about:blank"  # what is chosen fills no history
@@ -280,7 +280,7 @@ def test_a_dark_page_is_printed_on_white(open_page: Open, pages: dict[str, Path]
     page.emulate_media(media="print", color_scheme="dark")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     page.locator(".panel .main-svg").nth(2).wait_for()
-    colors = "document.querySelector('.panel').data.map(one => one.line.color)"
+    colors = "document.querySelector('.panel').data.map(trace => trace.line.color)"
     assert "#000000" in page.evaluate(colors)
     assert page.evaluate("document.querySelector('.panel').layout.font.color") == "#000000"
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"

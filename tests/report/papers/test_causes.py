@@ -163,7 +163,7 @@ def with_records(whole: Reproduction, match: Match, cause: Cause, change: Change
 
 @pytest.mark.parametrize(("paper", "match", "content"), DIFFERING)
 def test_each_cause_can_be_shown_and_not_be_shown(paper: str, match: Match, content: dict[str, Any]) -> None:
-    """Records are changed until the outcome is the other one, and back."""
+    """Records are changed until the outcome changes, and back."""
     assert match.cause is not None
     whole, cause = reproduction(paper), match.cause.cause
     found = [
