@@ -136,7 +136,7 @@ class FixedState(StrategyState):
         return len(y)
 
     def coefficients(self, *, average):
-        """Return the indices of the support vectors, and their averaged, last or refitted coefficients."""
+        """Return the indices of the support vectors, and their coefficients."""
         numbers, coef = super().coefficients(average=average)
         return numbers, self.refitted[0] if self.refitted and self.refitted[1] == self.t else coef
 
