@@ -102,7 +102,7 @@ class ConfidenceLearner(OnlineLinearClassifier):
         return self._state.covariance()
 
     def _start(self, X, variance=1.0, limits=LIMITS):
-        """Start with a variance of the weights; a row adds at most `limits` to the inverse covariance."""
+        """Start with this variance of the weights; a row adds at most `limits` to its inverse."""
         d = X.shape[1]
         dtype = np.dtype(np.float64 if d <= IN_CACHE or self.covariance == "diagonal" else X.dtype)
         arguments = d, limits[dtype.name], variance
