@@ -91,9 +91,9 @@ def compare(name, Z, y):
             for solver, parameters in SOLVERS.items():
                 if solver == "fista" and gap < 1e-4:
                     continue
-                one = model(parameters, factor * lambda_max, gap)
-                times[solver] = timing.best(lambda one=one: one.fit(Z, y), 5 if solver == "prox_newton" else 1)
-                yield row(name, factor, gap, solver, times[solver], one.duality_gap_, one.coef_, one.n_iter_)
+                klr = model(parameters, factor * lambda_max, gap)
+                times[solver] = timing.best(lambda klr=klr: klr.fit(Z, y), 5 if solver == "prox_newton" else 1)
+                yield row(name, factor, gap, solver, times[solver], klr.duality_gap_, klr.coef_, klr.n_iter_)
             for solver in peers if (factor, gap) == (0.1, 1e-4) else peers[:1]:  # saga takes half an hour to 1e-6
                 times[solver], reached, w = peer(solver, Z, y, factor * lambda_max, gap)
                 yield row(name, factor, gap, solver, times[solver], reached, w, None)

@@ -89,13 +89,16 @@ def _compact(data: pd.DataFrame) -> str:
     }
     datasets = data.drop_duplicates("dataset")
     head = ["method", *(f"{TITLES[row.dataset]}, {row.rows:,} rows" for row in datasets.itertuples())]
-    rows = [[name, *(cells.get((name, one), "-") for one in datasets["dataset"])] for name in data["method"].unique()]
+    rows = [
+        [name, *(cells.get((name, dataset), "-") for dataset in datasets["dataset"])]
+        for name in data["method"].unique()
+    ]
     rows.append(["largest class", *(f"{100 * row.majority:.1f} %" for row in datasets.itertuples())])
     return table(head, rows, 1)
 
 
 def _titles(datasets: pd.Series) -> str:
-    return ", ".join(TITLES[one] for one in datasets)
+    return ", ".join(TITLES[dataset] for dataset in datasets)
 
 
 def _notes(data: pd.DataFrame) -> list[str]:

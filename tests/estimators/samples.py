@@ -89,5 +89,5 @@ FEW = {"lams": [1e-3], "etas": [0.9], "Gs": [1.0], "Rs": [1e3], "cv": 2, "max_ro
 
 def small(model, **parameters):
     """Set those of the given parameters that a model has, to keep its fit short; return the model."""
-    known = model.get_params()
-    return model.set_params(**{name: value for name, value in parameters.items() if name in known})
+    defaults = model.get_params()
+    return model.set_params(**{name: value for name, value in parameters.items() if name in defaults})

@@ -39,7 +39,7 @@ def by_products(monkeypatch):
 def assert_same(learner, other, X):
     scale = np.abs(other.dual_coef_).max()
     np.testing.assert_allclose(learner.dual_coef_, other.dual_coef_, rtol=1e-6, atol=1e-7 * scale)
-    support = [one.support_vectors_ for one in (learner, other)]
+    support = [model.support_vectors_ for model in (learner, other)]
     first, second = (part.toarray() if sp.issparse(part) else part for part in support)
     np.testing.assert_array_equal(first, second)
     np.testing.assert_allclose(learner.decision_function(X), other.decision_function(X), rtol=1e-6, atol=1e-7 * scale)

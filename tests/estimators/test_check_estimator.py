@@ -80,7 +80,7 @@ def expected_to_fail(estimator):
 def assert_conventions(estimator):
     results = check_estimator(estimator, expected_failed_checks=expected_to_fail(estimator), on_skip=None, on_fail=None)
     assert len(results) > 40
-    failures = [(one["check_name"], one["exception"]) for one in results if one["status"] == "failed"]
+    failures = [(result["check_name"], result["exception"]) for result in results if result["status"] == "failed"]
     assert not [failure for failure in failures if "skglm does not support sample weights" not in str(failure)]
 
 

@@ -1,4 +1,4 @@
-"""The tables of README.md and docs/ that are made of the references are those that scripts/tables makes."""
+"""The tables of README.md and docs/ from the references equal those of scripts/tables."""
 
 import runpy
 import sys

@@ -70,11 +70,11 @@ def test_a_worker_without_the_earlier_calls_makes_them_again(client):
                 if name == "slopes" and map_rows is dask_rows:
                     client.run(forget_all, workers=[next(iter(client.nthreads()))])
                 nodes = []
-                for one in call(name, *arguments):
-                    row_blocks.add_neighbors(nodes, *one)
+                for node in call(name, *arguments):
+                    row_blocks.add_neighbors(nodes, *node)
                 sums.append(sum(value for _, _, value in nodes))
-    for one, other in zip(sums[:4], sums[4:], strict=True):
-        np.testing.assert_array_equal(one, other)
+    for local, remote in zip(sums[:4], sums[4:], strict=True):
+        np.testing.assert_array_equal(local, remote)
 
 
 def test_rows_of_a_memory_mapped_file_are_named_by_their_place(tmp_path):

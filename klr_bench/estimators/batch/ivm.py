@@ -111,8 +111,8 @@ class ImportVectorMachine(ExpansionClassifier):
     class_weight: dict | str | None = parameter(*CLASS_WEIGHT, default=None)
     verbose: int | bool = parameter(*VERBOSE, default=False)
 
-    @checked_fit
     @one_vs_rest
+    @checked_fit
     def fit(self, X, y, sample_weight=None, callback=None):
         """Select import vectors from the rows of X and fit their coefficients; return self.
 

@@ -134,15 +134,11 @@ class DoubleState(BlockState):
         self.labels, self.f, self.coef, self.sums = labels[places], f[places], coef[places], sums[places]
         self.support.append(X[new])
         self.numbers.append(before + new)
-        self._extend(values[new, :n], values[np.ix_(new, n + new)])
-
-    def _extend(self, old, mutual):
-        """Add the kernel values of m new vectors with the n stored ones, `old`, and each other."""
-        m, n = old.shape
-        if n + m > len(self.gram):
-            self.gram = enlarged(self.gram, (2 * (n + m), 2 * (n + m)))
-        new = slice(n, n + m)
-        self.gram[new, :n], self.gram[:n, new], self.gram[new, new] = old, old.T, mutual
+        m = n + len(new)
+        if m > len(self.gram):
+            self.gram = enlarged(self.gram, (2 * m, 2 * m))
+        self.gram[n:m, :m] = values[np.ix_(new, places)]
+        self.gram[:n, n:m] = self.gram[n:m, :n].T
 
     def coefficients(self, *, average):
         """Return the indices of the support vectors, and their averaged or last coefficients."""

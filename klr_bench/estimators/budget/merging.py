@@ -247,5 +247,6 @@ class MergingState(BlockState):
         distances += self.gamma * np.einsum("ij,ij->i", B, B)
         return np.maximum(distances, 0.0, out=distances)
 
-    def _slots(self):
-        return np.flatnonzero(self.coef)
+    def coefficients(self, *, average):
+        """Return the indices of the support vectors in `support`, and their coefficients."""
+        return super().coefficients(np.flatnonzero(self.coef), average=average)

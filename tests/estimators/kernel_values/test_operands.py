@@ -1,4 +1,4 @@
-"""Kernels, their operands and feature maps: every kind gives the values of the formula, and suits the rows."""
+"""Kernels, operands and feature maps: each kind gives the values of its formula and suits the rows."""
 
 import math
 
