@@ -81,7 +81,7 @@ def test_rows_of_a_memory_mapped_file_are_named_by_their_place(tmp_path):
     X = np.random.default_rng(0).standard_normal((50, 3))
     np.save(tmp_path / "X.npy", X)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r").view(np.ndarray)[10:]
-    reference = module._reference(mapped[5:20])
+    reference = module.reference(mapped[5:20])
     assert isinstance(reference, module._Mapped)
-    np.testing.assert_array_equal(module._make(lambda rows: rows, reference), X[15:30])
-    assert module._reference(X) is X
+    np.testing.assert_array_equal(module.make_from(lambda rows: rows, reference), X[15:30])
+    assert module.reference(X) is X
