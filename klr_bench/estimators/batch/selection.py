@@ -19,15 +19,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from klr_bench.estimators.batch.base import KernelBlocks
+from klr_bench.estimators.batch.cross_validation import WIDTHS, log_losses
 from klr_bench.estimators.batch.dual import warm_path
-from klr_bench.estimators.batch.folds import MEDIUM
+from klr_bench.estimators.batch.folds import MEDIUM, MOST_TRAINING
 from klr_bench.estimators.batch.low_rank import factor, low_rank_path
 from klr_bench.estimators.batch.slopes import mean_squared_slopes
-from klr_bench.estimators.core.cross_validation import WIDTHS, log_losses
 from klr_bench.estimators.core.kernels import Kernel, gamma_of
-from klr_bench.estimators.core.operands import Dense, operands_of, origin_of
 from klr_bench.estimators.core.rows import with_scaled_columns
 from klr_bench.estimators.core.threads import parallel_map
+from klr_bench.estimators.kernel_values.operands import Dense, operands_of, origin_of
 
 KERNELS = "rbf", "laplacian"
 LAMS = tuple(10.0**-p for p in range(1, 7))
@@ -179,7 +179,7 @@ class Search:
                 yield grid.round(weights)
                 return
             tried, lams = grid.shape.neighbors(), neighbors(LAMS, grid.lam)
-        folds, last = self._few(ROUND_ROWS) if len(self.folds) > 1 else self.folds, None
+        folds, last = self._few(ROUND_ROWS if len(self.folds) > 1 else MOST_TRAINING), None
         for number in range(max_rounds + 1):
             grid = self.grid(folds, weights, tried, lams, last)
             if number and len(grid.paths) < len(folds):
@@ -204,8 +204,8 @@ class Search:
         folds = []
         for train, valid in self.folds:
             if len(train) > n:
-                ordered = train[np.argsort(self.y[train], kind="stable")]
-                train = ordered[np.linspace(0, len(ordered) - 1, n).astype(int)]
+                order = np.argsort(self.y[train], kind="stable")
+                train = train[np.sort(order[np.linspace(0, len(order) - 1, n).astype(int)])]
             folds.append((train, valid))
         return folds
 
@@ -325,5 +325,5 @@ def updated(weights, slopes):
 
 
 def operands_for(kernel, X):
-    """Return operands (see `klr_bench.estimators.core.operands`) of a kernel of distances."""
+    """Return operands (see `klr_bench.estimators.kernel_values.operands`) of a kernel of distances."""
     return operands_of(kernel, X).fitting(X) if sp.issparse(X) else Dense(kernel, origin_of(X))

@@ -9,7 +9,7 @@
     precomputed  elements of a matrix that is given in place of the rows, which are known by their indices
 
 All estimators but `PrototypeKLR` accept the first four, which have compiled code; the rbf and the laplacian kernel are
-powers of 2, which are faster than those of e.  `klr_bench.estimators.core.operands` has the products.
+powers of 2, which are faster than those of e.  `klr_bench.estimators.kernel_values.operands` has the products.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from numba.extending import overload
 from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.parameters import PRECOMPUTED
 from klr_bench.estimators.core.rows import ROUNDING, largest_of, slices, weighted_median
 from klr_bench.estimators.core.vectors import same_bits
 
@@ -33,7 +34,6 @@ KERNELS = ("rbf", "poly", "linear", "laplacian")
 """Kernels with compiled code, which all estimators but `PrototypeKLR` accept."""
 OF_DISTANCES = ("rbf", "laplacian")
 """Kernels that are powers of a distance, with k(x, x) = 1."""
-PRECOMPUTED = "precomputed"
 MORE_KERNELS = ("sigmoid", PRECOMPUTED)
 """Kernels that batch solvers and online learners without a budget accept, besides functions."""
 ANY_KERNEL = [StrOptions({*KERNELS, *MORE_KERNELS}), callable]

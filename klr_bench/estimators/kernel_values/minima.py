@@ -1,7 +1,7 @@
 """Exponents of the laplacian kernel as sums of minima, in any precision.
 
-Operands are those of `klr_bench.estimators.core.operands`.  A minimum and a sum are two instructions per feature, where
-the absolute value of a difference and a sum are three.
+Operands are those of `klr_bench.estimators.kernel_values.operands`.  A minimum and a sum are two instructions per
+feature, where the absolute value of a difference and a sum are three.
 """
 
 from __future__ import annotations
