@@ -122,6 +122,7 @@ def test_each_reference_gives_its_own_time(name: str, tmp_path: Path) -> None:
     assert time.seconds == pytest.approx(measured.seconds, rel=0.1)
 
 
+@pytest.mark.skipif(not REFERENCES, reason="needs results/reference")
 def test_a_paper_has_the_sum_of_its_experiments(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["run", "paper=zhang2013icml", "--dry-run", "n_jobs=2", f"results_dir={tmp_path}"]) == 0
     *_, last = capsys.readouterr().out.splitlines()

@@ -271,7 +271,7 @@ def _address_in(path: Path) -> str:
     end = time.monotonic() + CONNECT_S
     while True:
         try:
-            return str(json.loads(path.read_text())["address"])
+            return str(json.loads(path.read_text(encoding="utf-8"))["address"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             if time.monotonic() > end:
                 fail(
