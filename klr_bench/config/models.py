@@ -148,13 +148,14 @@ class ParallelConfig(Model):
 
     `backend` is the name of an executor, one of the modules in `klr_bench.runner.executors`.
     With `spare_threads`, the last cells of a run may use idle cores.  A dask cluster is given by its address or its
-    scheduler file; with neither, one is started on this machine.
+    scheduler file, or started as jobs of the queueing system `jobqueue`; else, one is started on this machine.
     """
 
     backend: str = "joblib"
     spare_threads: bool = False
     address: Address | None = None
     scheduler_file: Path | None = None
+    jobqueue: Literal["slurm", "pbs", "sge", "lsf", "htcondor", "oar", "moab"] | None = None
 
 
 class LabelsFile(Brief):
