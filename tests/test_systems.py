@@ -38,10 +38,26 @@ RUNS = (
     "run dataset=[digits] algorithm=[oskl] repeats=1 n_jobs=2 watch=true",
     "report experiment=quickstart",
     "run experiment=own_file data.path=own.csv algorithm=[svc] repeats=2 name=limit algorithms.svc.time_limit_s=60",
-    "run experiment=own_file data.path=own.csv algorithm=[svc] repeats=1 name=late algorithms.svc.time_limit_s=1e-9",
+    "run experiment=own_file data.path=own.csv algorithm=[slow] repeats=1 name=late",
     "fit data.path=own.csv output=model.skops algorithm=oskl",
     "predict model=model.skops data.path=own.csv output=predictions.csv",
 )
+
+
+SLOW = """
+import time
+from sklearn.linear_model import LogisticRegression
+
+class Slow(LogisticRegression):
+    def fit(self, X, y):
+        time.sleep(60 if len(y) > 4 else 0)  # at once in the warm-up
+        return super().fit(X, y)
+"""
+SLOW_YAML = """# @package algorithms.slow
+label: Slow
+estimator: {_target_: slow.Slow}
+time_limit_s: 0.5
+"""
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +66,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("windows")
     rows = "".join(f"{i % 7},{i % 3},{'ab'[i % 2]}\n" for i in range(60))
     (folder / "own.csv").write_text(f"size,weight,kind\n{rows}", encoding="utf-8")
+    (folder / "slow.py").write_text(SLOW, encoding="utf-8")
+    (folder / "configs" / "algorithm").mkdir(parents=True)
+    (folder / "configs" / "algorithm" / "slow.yaml").write_text(SLOW_YAML, encoding="utf-8")
     path = os.pathsep.join(map(str, (WINDOWS, ROOT)))
     environment = {**os.environ, "PYTHONPATH": path, "PYTHONIOENCODING": "cp1252"}
     command = [sys.executable, "-c", PROGRAM.format(RUNS)]
@@ -114,7 +133,11 @@ def text_calls(tree: ast.Module) -> Iterator[ast.Call]:
             is_text = any(
                 isinstance(value, ast.Constant) and value.value in ("r", "w", "a", "x") for value in node.args
             )
-            if name in ("read_text", "write_text") or (name == "open" and is_text) or "text" in words:
+            if (
+                name in ("read_text", "write_text")
+                or (name == "open" and is_text)
+                or (name in ("run", "Popen") and "text" in words)
+            ):
                 yield node
 
 

@@ -194,7 +194,7 @@ def main() -> None:
     with os.fdopen(os.dup(1), "wb") as output:
         os.dup2(2, 1)  # redirect the output of the estimator to standard error
         try:
-            pickled = pickle.dumps(_fit(*pickle.load(sys.stdin.buffer), output))
+            pickled = pickle.dumps(_fit(output, *pickle.load(sys.stdin.buffer)))
         except Exception as error:
             try:
                 pickled = pickle.dumps(error)
@@ -204,7 +204,7 @@ def main() -> None:
         output.write(pickled)
 
 
-def _fit(estimator: Any, X: Any, y: Any, time_limit_s: float, output: BinaryIO) -> Fitted:
+def _fit(output: BinaryIO, estimator: Any, X: Any, y: Any, time_limit_s: float) -> Fitted:
     import scipy.sparse as sp
     from threadpoolctl import threadpool_limits
 

@@ -57,7 +57,7 @@ class _Reference:
         self._rest = max(0.0, measured.seconds * measured.cores - self._of_cells)
         """Seconds of selection, and of everything else that the records do not include."""
         config = parse(RunConfig, Store(measured.folder).read_manifest()["config"])
-        self._selection = self._work(group_folds(plan_cells(config, cache)))
+        self._selection = self._work(group_folds(plan_reference(config, cache)))
 
     def has(self, cell: Cell) -> bool:
         """Return True if the reference has cells of this method on this data set."""
@@ -102,6 +102,15 @@ def estimate(
             left = seconds / n_tasks * (len(cells) + len(folds)) / cores
             return Estimate(left, cores, f"the {n_tasks} folds and cells of the latest run in this folder")
     return None
+
+
+def plan_reference(config: RunConfig, cache: Path) -> list[Cell]:
+    """Return the cells of a reference run, without algorithms whose class no longer exists."""
+    cells = []
+    for stem, algorithm in config.algorithms.items():
+        with suppress(KlrBenchError):
+            cells += plan_cells(config.model_copy(update={"algorithms": {stem: algorithm}}), cache)
+    return cells
 
 
 def _reference(measured: Measured, cache: Path) -> _Reference | None:

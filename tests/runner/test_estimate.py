@@ -13,8 +13,8 @@ from klr_bench.config.needs import reference_times
 from klr_bench.parsing import parse
 from klr_bench.results.progress import NAME
 from klr_bench.results.store import Store
-from klr_bench.runner.estimate import duration, estimate
-from klr_bench.runner.plan import group_folds, plan_cells
+from klr_bench.runner.estimate import duration, estimate, plan_reference
+from klr_bench.runner.plan import group_folds
 from tests.config.composing import altered
 from tests.runner.small import OSKL, run, small_config, table
 
@@ -115,11 +115,14 @@ def test_each_reference_gives_its_own_time(name: str, tmp_path: Path) -> None:
     config = parse(RunConfig, Store(measured.folder).read_manifest()["config"])
     if config.data.path:
         pytest.skip("a user's own file has no reference")
-    cells = plan_cells(config, tmp_path)
+    cells = plan_reference(config, tmp_path)
     config = altered(config, n_jobs=measured.cores)
     time = estimate(cells, group_folds(cells), tmp_path, config, tmp_path)
     assert time is not None
-    assert time.seconds == pytest.approx(measured.seconds, rel=0.1)
+    if {cell.algorithm for cell in cells} == {*config.algorithms}:
+        assert time.seconds == pytest.approx(measured.seconds, rel=0.1)
+    else:  # a class no longer exists
+        assert 0 < time.seconds < 1.1 * measured.seconds
 
 
 @pytest.mark.skipif(not REFERENCES, reason="needs results/reference")

@@ -87,7 +87,11 @@ def test_jobs_run_the_cells_and_an_ended_job_is_replaced(slurm: Slurm, tmp_path:
         ({}, ["n_jobs=1"], "parallel.jobqueue=slurm: the command sbatch was not found. Start the run where jobs are"),
         ({}, ["n_jobs=null"], "n_jobs: expected the number of jobs for parallel.jobqueue=slurm, as in n_jobs=20, got"),
         ({}, ["n_jobs=1", "parallel.address=tcp://a:1"], "parallel.address and parallel.jobqueue are both given;"),
-        ({}, ["n_jobs=1", "parallel.jobqueue=slurp"], "parallel.jobqueue: expected"),
+        (
+            {},
+            ["n_jobs=1", "parallel.jobqueue=slurp"],
+            "parallel.jobqueue: unknown value 'slurp'. Did you mean 'slurm'?",
+        ),
     ],
     ids=["refused", "no command", "no number", "address", "unknown"],
 )

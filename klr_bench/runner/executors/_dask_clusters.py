@@ -6,6 +6,7 @@ import logging
 import os
 import shlex
 import shutil
+from contextlib import suppress
 from typing import Any
 
 from klr_bench.errors import fail, sanitize
@@ -55,7 +56,7 @@ def job_cluster(queue: str, n_jobs: int | None) -> Any:
     if shutil.which(command) is None:
         fail(f"parallel.jobqueue={queue}: the command {command} was not found. Start the run where jobs are submitted.")
     settings = dask.config.get(f"jobqueue.{queue}")
-    cluster = None
+    cluster: Any = None
     try:
         cluster = cluster_class(
             cores=1,
@@ -71,7 +72,7 @@ def job_cluster(queue: str, n_jobs: int | None) -> Any:
             cluster.worker_spec.update(cluster.new_worker_spec())
         cluster.sync(cluster._correct_state)  # raises the error of the first job; `scale` would hide it
     except (OSError, RuntimeError, TypeError, ValueError) as error:
-        if cluster:
+        with suppress(Exception):  # closing fails for a job that was not submitted
             cluster.close(timeout=10)
         reason = str(error).partition("stderr:")[2].strip() or error
         fail(
