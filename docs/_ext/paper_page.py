@@ -110,7 +110,7 @@ def _commands(reproduction: Reproduction) -> str:
         "## Reproduce\n\n"
         f"```sh\nklr-bench run paper={reproduction.name}\nklr-bench report paper={reproduction.name}\n```\n\n"
         "The first command downloads the data, runs the experiments and resumes an interrupted run; `--dry-run` only "
-        f"counts the work. The second command reports results without running anything. {text}"
+        f"counts the work and estimates its time. The second command reports results without running anything. {text}"
     )
 
 
