@@ -184,8 +184,8 @@ def many() -> None:
 
 def bits() -> None:
     """Draw how a kernel value comes from two words."""
-    one, other = "1011001010011100", "1001101010110100"
-    rows = {"x": one, "z": other, "xor": "".join(str(int(a != b)) for a, b in zip(one, other, strict=True))}
+    x, z = "1011001010011100", "1001101010110100"
+    rows = {"x": x, "z": z, "xor": "".join(str(int(a != b)) for a, b in zip(x, z, strict=True))}
     cells = ""
     for r, (name, word) in enumerate(rows.items()):
         cells += text(52, 58 + 40 * r, name, anchor="end")

@@ -1,4 +1,4 @@
-"""The command line, by real processes where start-up or signals matter, else in this process."""
+"""The command line, in separate processes where start-up or signals matter."""
 
 import argparse
 import os
@@ -22,7 +22,7 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": ""}
 HEAVY = {"numpy", "scipy", "sklearn", "pandas", "numba", "matplotlib", "joblib", "hydra", "omegaconf"}
 """Libraries whose import alone takes a good part of a second."""
 READERS = {"yaml", "rich", "filelock"}
-"""What reads configurations, draws tables, and waits for other processes."""
+"""Libraries that read configurations, draw tables, and wait for other processes."""
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_mistakes_are_refused_in_one_line(
 
 
 def shell(line: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    """Run a line of a shell in which klr-bench is "$@"."""
+    """Run a shell line in which "$@" is klr-bench."""
     command = ["bash", "-c", line, "bash", sys.executable, "-m", "klr_bench"]
     return subprocess.run(command, cwd=cwd, env=ENVIRONMENT, capture_output=True, text=True, check=False)
 
@@ -207,7 +207,7 @@ def test_a_bug_keeps_its_traceback(stub: Runner) -> None:
 
 
 def test_argparse_of_python_3_14_accepts_hydras_parser(stub: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It refuses a help text that is no string, and Hydra has one."""
+    """argparse refuses a help text that is not a string, such as that of Hydra."""
     add_argument = argparse.ArgumentParser.add_argument
 
     def add_checked(parser: Any, *names: str, **options: Any) -> argparse.Action:
@@ -309,7 +309,7 @@ def test_paths_are_taken_as_they_are_written(path: str, stub: Runner) -> None:
 
 @pytest.fixture
 def own_configs(stub: Runner, tmp_path: Path) -> Path:
-    """Return a folder with an experiment, a dataset and an algorithm of the user's, the current folder."""
+    """Make a folder with a user's experiment, data set and algorithm the current folder; return it."""
     files = {
         "experiment/mine": "# @package _global_\ndefaults:\n  - override /dataset: [wine]\n"
         "  - override /algorithm: [logistic]\n  - _self_\ntitle: My own\nrepeats: 2\n",

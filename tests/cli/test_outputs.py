@@ -1,4 +1,4 @@
-"""The name of an output says what it is: compressed tables can be read by pandas, and misleading names are refused."""
+"""Names of outputs: pandas can read compressed tables, and misleading names are refused."""
 
 import os
 from pathlib import Path
@@ -31,7 +31,7 @@ def inside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def refused(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Check that a command is refused in one line, before it does anything."""
+    """Check that a command is refused in one line, before it changes anything."""
     before = sorted(Path().rglob("*"))
     assert main(words) == 2
     captured = capsys.readouterr()

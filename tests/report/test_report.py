@@ -106,10 +106,10 @@ def test_the_caption_names_the_machine_of_the_records_or_of_the_manifest(make: M
     hostile = HERE | {"host": "\x1b[31mhere\n" + 1000 * "x"}
     for of_records, machine in ((HERE, "here, A CPU, 1 thread; ratio:"), ({}, "A CPU & co; ratio:"), (hostile, "")):
         sentences = caption(table(make(of_all(**of_records))))
-        (sentence,) = [one for one in sentences if one.startswith(f"Training times were measured on {machine}")]
+        (sentence,) = [text for text in sentences if text.startswith(f"Training times were measured on {machine}")]
         assert sentence.isprintable()
         assert len(sentence) < 500
-        assert not any("cannot be compared" in one for one in sentences)
+        assert not any("cannot be compared" in text for text in sentences)
 
 
 @pytest.mark.parametrize(
@@ -377,8 +377,8 @@ def test_a_file_is_written_only_if_its_content_changes(make: Make) -> None:
 
 def test_a_metric_of_the_users_own(make: Make) -> None:
     rows = [row("nc", "", repeat, n_trees=10 + repeat) for repeat in range(3)]
-    own = {"n_trees": Metric("n_trees", "Trees", "count").description()}
-    folder = write(make(), rows, CONFIG | ALONE | {"metrics": ["n_trees"]}, own_metrics=own)
+    metrics = {"n_trees": Metric("n_trees", "Trees", "count").description()}
+    folder = write(make(), rows, CONFIG | ALONE | {"metrics": ["n_trees"]}, own_metrics=metrics)
     block = document(table(folder)).grids[0]
     assert (block.header, block.rows[0][2].strip()) == (["MAGIC", "ok", "Trees"], "11 ± 1")
 

@@ -14,10 +14,10 @@ from numba import float64, int64
 from klr_bench.estimators.budget.base import MANY, BudgetClassifier, Unlimited
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.kernels import ANY_KERNEL, kernel_of, rows_of
-from klr_bench.estimators.core.operands import nonnegative_diagonal, operands_of
 from klr_bench.estimators.core.parameters import POSITIVE, SHARE, estimator, fixed, parameter
 from klr_bench.estimators.core.rows import Growing, enlarged, growing_like, stacked
 from klr_bench.estimators.core.vectors import add_scaled, first_of_largest
+from klr_bench.estimators.kernel_values.operands import nonnegative_diagonal, operands_of
 from klr_bench.estimators.online.state import LAST, MISTAKES, REFUSED, BlockState, T
 
 ROUNDING = 1e-9
@@ -134,15 +134,11 @@ class DoubleState(BlockState):
         self.labels, self.f, self.coef, self.sums = labels[places], f[places], coef[places], sums[places]
         self.support.append(X[new])
         self.numbers.append(before + new)
-        self._extend(values[new, :n], values[np.ix_(new, n + new)])
-
-    def _extend(self, old, mutual):
-        """Add the kernel values of m new vectors with the n stored ones, `old`, and each other."""
-        m, n = old.shape
-        if n + m > len(self.gram):
-            self.gram = enlarged(self.gram, (2 * (n + m), 2 * (n + m)))
-        new = slice(n, n + m)
-        self.gram[new, :n], self.gram[:n, new], self.gram[new, new] = old, old.T, mutual
+        m = n + len(new)
+        if m > len(self.gram):
+            self.gram = enlarged(self.gram, (2 * m, 2 * m))
+        self.gram[n:m, :m] = values[np.ix_(new, places)]
+        self.gram[:n, n:m] = self.gram[n:m, :n].T
 
     def coefficients(self, *, average):
         """Return the indices of the support vectors, and their averaged or last coefficients."""

@@ -8,10 +8,11 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.core.checks import checked_decision
-from klr_bench.estimators.core.features import FourierFeatures
 from klr_bench.estimators.core.kernels import gamma_of
+from klr_bench.estimators.core.losses import LOSSES
 from klr_bench.estimators.core.parameters import COMPONENTS, POSITIVE, estimator, fixed, parameter
 from klr_bench.estimators.features.base import Descent, FeatureDescentClassifier, FeatureEngine, rows_of_chunk
+from klr_bench.estimators.kernel_values.features import FourierFeatures
 from klr_bench.estimators.online.one_row import Published
 
 
@@ -104,9 +105,13 @@ class FOGD(FeatureDescentClassifier):
     def selected_features(self):
         """Return None, because Fourier features depend on all columns of X."""
 
-    def _new_engine(self, X, weights):
-        features = FourierFeatures.of(X, self.n_components, gamma_of(self.gamma, X, weights), self._random)
-        return FourierState(features, X, self._n_functions())
+    def _engine(self, X, weights):
+        engine = self._state
+        if engine is None:
+            features = FourierFeatures.of(X, self.n_components, gamma_of(self.gamma, X, weights), self._random)
+            engine = FourierState(features, X, self._n_functions())
+        engine.loss, engine.eta = LOSSES[self.loss], self.eta
+        return engine
 
     def _publish(self):
         self.coef_ = self._shown_coefficients()

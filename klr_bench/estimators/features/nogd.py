@@ -19,11 +19,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.core.checks import checked_decision
 from klr_bench.estimators.core.expansion import decide
-from klr_bench.estimators.core.features import KernelFeatures
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.kernels import kernel_of
-from klr_bench.estimators.core.losses import derivative
-from klr_bench.estimators.core.operands import operands_of
+from klr_bench.estimators.core.losses import LOSSES, derivative
 from klr_bench.estimators.core.parameters import COUNT, POSITIVE, estimator, parameter
 from klr_bench.estimators.core.rows import stacked
 from klr_bench.estimators.features.base import (
@@ -34,6 +32,8 @@ from klr_bench.estimators.features.base import (
     FeatureDescentClassifier,
     FeatureEngine,
 )
+from klr_bench.estimators.kernel_values.features import KernelFeatures
+from klr_bench.estimators.kernel_values.operands import operands_of
 
 SHARE = 0.2
 """Default rank of the kernel matrix per support vector, as in the authors' code."""
@@ -261,9 +261,11 @@ class NOGD(FeatureDescentClassifier):
             message = f"The 'rank' parameter of NOGD must be at most budget={self.budget}. Got {self.rank}."
             raise ValueError(message)
 
-    def _new_engine(self, X, weights):
+    def _engine(self, X, weights):
         rank = math.ceil(SHARE * self.budget) if self.rank is None else self.rank
-        return NystroemState(kernel_of(self, X, weights), X, self.budget, rank, self._n_functions())
+        engine = self._state or NystroemState(kernel_of(self, X, weights), X, self.budget, rank, self._n_functions())
+        engine.loss, engine.eta = LOSSES[self.loss], self.eta
+        return engine
 
     def _publish(self):
         self.dual_coef_ = self._shown_coefficients()

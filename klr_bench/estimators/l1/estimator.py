@@ -179,8 +179,8 @@ class L1KLR(L1Classifier):
     class_weight: dict | str | None = parameter(*CLASS_WEIGHT, default=None)
     verbose: int | bool = parameter(*VERBOSE, default=False)
 
-    @checked_fit
     @one_vs_rest
+    @checked_fit
     def fit(self, X, y, sample_weight=None, callback=None):
         """Fit the model to the training rows by minimizing the objective; return self.
 

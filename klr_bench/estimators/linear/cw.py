@@ -13,7 +13,7 @@ from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.parameters import POSITIVE, estimator, parameter
 from klr_bench.estimators.linear.base import Weighted
 from klr_bench.estimators.linear.confidence import CONFIDENCE, ConfidenceLearner
-from klr_bench.estimators.linear.engine import rule
+from klr_bench.estimators.linear.engine import LIMITS, rule
 
 
 @compiled(float64(float64, float64, float64))
@@ -132,8 +132,8 @@ class ConfidenceWeighted(ConfidenceLearner):
         tags.classifier_tags.poor_score = True  # each update fits its row exactly, so noisy labels cause large errors
         return tags
 
-    def _limit(self, dtype):
-        return super()._limit(dtype) if self.safeguard else math.inf
+    def _start(self, X):
+        super()._start(X, limits=LIMITS if self.safeguard else dict.fromkeys(LIMITS, math.inf))
 
     def _update(self):
         return confident, (ndtri(self.confidence), math.inf)

@@ -121,8 +121,8 @@ class SparseBatchConfidenceWeighted(WeightedSolver):
 
     _regularizes_variance = True
 
-    @checked_fit
     @one_vs_rest
+    @checked_fit
     def fit(self, X, y, sample_weight=None, callback=None):
         """Select features and learn their weights; return self.
 
@@ -137,8 +137,8 @@ class SparseBatchConfidenceWeighted(WeightedSolver):
         """
         return self._learn(*self._begin_weighted(X, y, sample_weight), callback)
 
-    @checked_fit
     @one_vs_rest
+    @checked_fit
     def partial_fit(self, X, y, classes=None, sample_weight=None, callback=None):
         """Continue learning from the rows as the next batch; return self.
 

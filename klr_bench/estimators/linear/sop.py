@@ -75,8 +75,8 @@ class SecondOrderPerceptron(ConfidenceLearner):
     _: KW_ONLY
     compat: str | None = parameter(StrOptions({"libol"}), None, default=None)
 
-    def _first_variance(self):
-        return self.a
+    def _start(self, X):
+        super()._start(X, variance=self.a)
 
     def _update(self):
         return second_order, (float(self.update == "always" or self.compat == "libol"),)

@@ -138,8 +138,8 @@ class SparDCA(WeightedSolver):
     max_iter: int = parameter(COUNT, default=1000)
     random_state: int | np.random.RandomState | None = parameter(*SEED, default=None)
 
-    @checked_fit
     @one_vs_rest
+    @checked_fit
     def fit(self, X, y, sample_weight=None, callback=None):
         """Fit the classifier to the training rows; return self.
 

@@ -162,8 +162,8 @@ def test_the_same_rows_give_the_same_bytes(everything: Inputs) -> None:
 def test_the_panels_over_lambda_have_their_axes_named_and_published_values(tmp_path: Path) -> None:
     """Table 2 of qin2011 has three numbers of CGD at each lambda."""
     cells = [made.cell("l1_cgd", {"lam": lam}, dataset="mnist10k") for lam in (0.5, 0.2)]
-    for one in cells:
-        one.record.params.update(lam_relative=True, features="fourier")
+    for cell in cells:
+        cell.record.params.update(lam_relative=True, features="fourier")
     drawing = svg(made.inputs(tmp_path, *cells, experiment="l1_mnist10k"), "lambda_panels")
     for label in ("Test accuracy (%)", "Non-zero coefficients (%)", "Training time (s)", "published"):
         assert drawing.count(f"<!-- {label} -->") == 1
@@ -187,11 +187,11 @@ def test_curves_against_selected_features(tmp_path: Path) -> None:
     cells += [selected("l1svm", {"C": C, "q": 2}, number, 0.5) for C, number in ((0.1, 0), (1.0, 7))]
     inputs = made.inputs(tmp_path, *cells)
     (facet,) = find("relevant_selected").plot(inputs).facets
-    points = {one.look.label: list(zip(one.x, one.y, strict=True)) for one in facet.series}
+    points = {series.look.label: list(zip(series.x, series.y, strict=True)) for series in facet.series}
     assert points["sbcw"] == [pytest.approx((x, x)) for x in (5, 10, 20)]
     assert points["l1svm q=2"] == [pytest.approx((7.0, 50.0))], "zero features are no point"
     lines = [line for line in inputs.table.blocks[0].lines if line.algorithm == "sbcw"]
-    assert [one[:2] for one in along_path(lines, "relevant_found", 100.0)] == points["sbcw"]
+    assert [point[:2] for point in along_path(lines, "relevant_found", 100.0)] == points["sbcw"]
 
 
 def test_the_excess_is_above_the_smallest_objective_of_the_same_data_and_repeat() -> None:

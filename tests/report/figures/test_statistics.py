@@ -128,7 +128,7 @@ def test_with_too_few_data_sets_or_solvers_nothing_is_drawn(tmp_path: Path) -> N
 def solver(name: str, repeat: int, points: list[tuple[float, float]], metric: str = "duality_gap") -> CellFile:
     """Return a fit with checkpoints (seconds, value)."""
     values = [(number, seconds, {"objective": 1.0, metric: value}) for number, (seconds, value) in enumerate(points)]
-    traces = [(number, seconds, *one) for number, seconds, of in values for one in of.items()]
+    traces = [(number, seconds, *item) for number, seconds, of in values for item in of.items()]
     return replace(made.cell(name, repeat=repeat), checkpoints=traces)
 
 
