@@ -1,4 +1,4 @@
-"""Validation losses that ``klr-bench fit`` prints: of its classifier, of logistic regression, and of a constant."""
+"""Validation losses that ``klr-bench fit`` prints, beside those of simpler models."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ MOST_ITERATIONS = 1000
 
 
 def validation_losses(classifier: Any, X: NDArray[Any], y: NDArray[Any], groups: NDArray[np.int64] | None) -> str:
-    """Compare the validation log loss of a fitted `KLR` with those of simpler models on the same folds, in a sentence.
+    """Compare the validation log loss of a fitted `KLR` with those of simpler models.
 
-    X (n, d) are the training rows, y (n,) their classes, and `groups` (n,) their groups or None.  A loss is a mean over
-    validation rows, beside its standard error, which takes rows of one group for one observation.  The result is "" for
-    other classifiers, and after a search that ended before it had tried all folds.
+    The result is a sentence.  All models have the same folds.  X (n, d) are the training rows, y (n,) their classes,
+    and `groups` (n,) their groups or None.  A loss is a mean over validation rows, beside its standard error, which
+    takes rows of one group for one observation.  The result is "" for other classifiers, and after a search that ended
+    before it had tried all folds.
     """
     if not isinstance(classifier, KLR):
         return ""

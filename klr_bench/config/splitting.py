@@ -50,7 +50,10 @@ class Groups(Brief):
 
 
 class Later(Brief):
-    """Split that tests on the latest share of the rows, in the order of the column `time` of a user's table."""
+    """Split that tests on the latest share of the rows.
+
+    `time` is the column of a user's table by which the rows are ordered.
+    """
 
     time: Text
     test_size: PartOfRows

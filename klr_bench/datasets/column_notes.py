@@ -1,4 +1,4 @@
-"""Describe in notes how the columns of a table are converted, and which values are new in test rows."""
+"""Describe in notes how columns are converted, and which values of test rows are new."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Collect statistics of a column of strings, by which numbers, dates and identifiers are recognized."""
+"""Collect statistics of a column of strings, by which its kind is recognized."""
 
 from __future__ import annotations
 

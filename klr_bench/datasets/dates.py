@@ -34,7 +34,10 @@ _OFFSET = re.compile(r":\d\d\S* ?([+-])(\d\d):?(\d\d)$")
 
 
 def date_form(text: str) -> tuple[str, bool] | None:
-    """Return the form of a date or a clock time, and whether it has a clock other than 0:00; None for other strings."""
+    """Return the form of a date or a clock time, or None for any other string.
+
+    The second value is true if there is a clock other than 0:00.
+    """
     if _clock(text) is not None:
         return CLOCK, True
     moments = [moment(text, day_first=day_first) for day_first in (True, False)]
@@ -50,7 +53,10 @@ def date_form(text: str) -> tuple[str, bool] | None:
 
 
 def moment(text: str, *, day_first: bool) -> datetime | None:
-    """Return a date, with its clock time if it has one, without its time zone; None for any other string."""
+    """Return a date with its clock time, if any, or None for any other string.
+
+    A time zone is left out.
+    """
     match = _DAYS.match(text)
     rest = text[match.end() :] if match else ""
     clock = _clock(_ZONE.sub("", rest).lstrip("T, ")) if rest.startswith(("T", " ", ",")) else None
@@ -85,7 +91,7 @@ def _clock(text: str) -> time | None:
 
 
 def order_of(forms: Collection[str]) -> bool | None:
-    """Return whether the day comes first in a column of dates, or None if the column does not tell.
+    """Return True if the day comes first in dates, or None if this is not known.
 
     `forms` are those of `date_form`.
     """
@@ -97,7 +103,7 @@ def order_of(forms: Collection[str]) -> bool | None:
 
 
 def date_features(text: str, parts: Collection[str], *, day_first: bool) -> list[float] | None:
-    """Return the values of some of the features of a date or a clock time; None for any other string."""
+    """Return some features of a date or a clock time, or None for any other string."""
     found = moment(text, day_first=day_first) if YEAR in parts else None
     clock = found.time() if found else _clock(text)
     if clock is None or (YEAR in parts and found is None):

@@ -18,10 +18,10 @@ Indices = NDArray[np.intp]
 
 
 def group_codes(texts: Sequence[str], cell: Callable[[int], str], *, is_time: bool) -> NDArray[np.int64]:
-    """Return codes (n,) of the groups of the rows by first appearance, or the ranks of their times.
+    """Return codes (n,) of the groups of rows, or the ranks of their times.
 
-    `texts` are the values of the column; `cell` describes the value in a row for messages.  Times are numbers or dates.
-    Raises KlrBenchError for missing values, and for times of other kinds.
+    Groups are numbered by first appearance.  `texts` are the values of the column; `cell` describes the value in a row
+    for messages.  Times are numbers or dates. Raises KlrBenchError for missing values, and for times of other kinds.
     """
     for row, text in enumerate(texts):
         if is_missing(text):
@@ -52,10 +52,11 @@ def _times(texts: Sequence[str], cell: Callable[[int], str]) -> NDArray[Any]:
 
 
 def later_folds(ranks: NDArray[np.int64], n_folds: int, *, first: float = 0.0) -> list[tuple[Indices, Indices]]:
-    """Return folds whose validation rows are later than their training rows, as pairs of indices.
+    """Return folds whose validation rows are later than their training rows.
 
-    The rows in the order of their `ranks` (n,) are divided into n_folds + 1 parts, of which the first has at least the
-    share `first`; fold i validates on part i + 1 and trains on all before it.  Rows of equal rank stay together.
+    A fold is a pair of indices.  The rows in the order of their `ranks` (n,) are divided into n_folds + 1 parts, of
+    which the first has at least the share `first`; fold i validates on part i + 1 and trains on all before it.  Rows of
+    equal rank stay together.
     """
     n = len(ranks)
     cuts = np.linspace(max(first, 1 / (n_folds + 1)) * n, n, n_folds + 1).round().astype(int)

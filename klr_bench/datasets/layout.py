@@ -125,9 +125,10 @@ def layout_of(
 
 
 def _count_titles(lines: Sequence[str], delimiter: str) -> int:
-    """Return the number of lines above the table: titles, which fill a single field, and blank lines among them.
+    """Return the number of lines above the table.
 
-    A title is no number; above a table of two columns, it has several words.
+    They are titles, which fill a single field, and blank lines among them.  A title is not a number; above a table of
+    two columns, it has several words.
     """
     rows = _complete_rows([*filter(str.strip, lines)], delimiter)
     n_fields = Counter(map(len, rows)).most_common(1)[0][0] if rows else 1
@@ -172,9 +173,9 @@ def _complete_rows(sample: list[str], delimiter: str) -> list[list[str]]:
 
 
 def place_of(path: Path, column: str | int, header: tuple[str, ...] | None, n: int, setting: str) -> int:
-    """Return the 0-based position of a column, given by its name or position; -1 is the last of n columns.
+    """Return the 0-based position of a column, given by its name or position.
 
-    Raises KlrBenchError with the name of the setting.
+    -1 is the last of n columns.  Raises KlrBenchError with the name of the setting.
     """
     text = str(column)
     if header and header.count(text) == 1:

@@ -15,11 +15,11 @@ from klr_bench.datasets.preprocessing import Scaling
 
 
 def onnx_features(graph: Any, columns: Sequence[Column], scaling: Scaling) -> tuple[str, list[tuple[str, bool]]]:
-    """Add nodes that prepare the columns of a table, and return the name of their result and the inputs.
+    """Add nodes that prepare the columns of a table.
 
-    `graph` has the methods `node` and `constant` of `to_onnx`.  Each input has shape (n_samples, 1): a text column, a
-    column of truth values or an ordered category is a string, and a number, or a part of a date, a float64.  The inputs
-    are pairs of a name and whether it is a string.
+    Return the name of their result, and the inputs.  `graph` has the methods `node` and `constant` of `to_onnx`.  Each
+    input has shape (n_samples, 1): a text column, a column of truth values or an ordered category is a string, and a
+    number, or a part of a date, a float64.  The inputs are pairs of a name and whether it is a string.
     """
     inputs: list[tuple[str, bool]] = []
     features: list[str] = []
@@ -108,9 +108,10 @@ def _ranked(graph: Any, rows: str, scaling: Scaling, width: int) -> str:
 
 
 def _rank(graph: Any, values: str, ranks: Any, place: int) -> str:
-    """Return the ranks of values (n, 1) as scikit-learn's QuantileTransformer: linear between distinct quantiles.
+    """Return the ranks of values (n, 1) as scikit-learn's QuantileTransformer.
 
-    At a quantile that occurs several times, the rank is the mean of its first and its last one.
+    They are linear between distinct quantiles.  At a quantile that occurs several times, the rank is the mean of its
+    first and its last one.
     """
     knots, first, last, slopes = knots_of(ranks.quantiles_[:, place], ranks.references_)
     node, constant = graph.node, graph.constant
@@ -123,7 +124,7 @@ def _rank(graph: Any, values: str, ranks: Any, place: int) -> str:
 
 
 def knots_of(quantiles: NDArray[Any], references: NDArray[Any]) -> tuple[NDArray[np.float64], ...]:
-    """Return the distinct quantiles, their first and last ranks, and the slopes up to the next quantile.
+    """Return the distinct quantiles, their first and last ranks, and the slopes between.
 
     The first entry of each is for values below all quantiles, whose rank is 0.
     """

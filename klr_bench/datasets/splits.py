@@ -152,7 +152,7 @@ def _groups(dataset: Dataset) -> NDArray[np.int64]:
 
 
 def _whole_groups(dataset: Dataset, test_size: float, random: np.random.RandomState) -> Split:
-    """Split the groups as `_stratified` splits rows, by the class of the first row of each group."""
+    """Split groups as `_stratified` splits rows, by the class of their first rows."""
     groups = _groups(dataset)
     _, first = np.unique(groups, return_index=True)
     if len(first) < 2:

@@ -1,4 +1,7 @@
-"""Convert Excel workbooks and Parquet files to CSV text, if the libraries that pandas needs for them are installed."""
+"""Convert Excel workbooks and Parquet files to CSV text.
+
+pandas needs openpyxl and pyarrow for them.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,10 @@ def as_csv(path: Path, start: bytes) -> bytes | None:
 
 @lru_cache(maxsize=2)
 def _converted(path: Path, library: str, state: tuple[int, int]) -> bytes:
-    """Convert a file; `state` are its time and size, with which a changed file is converted again."""
+    """Convert a file.
+
+    `state` are its time and size: a changed file is converted again.
+    """
     import pandas as pd
 
     most, text = max(SMALLEST_BOMB, MOST_RATIO * state[1]), io.StringIO()
@@ -79,9 +85,9 @@ def _converted(path: Path, library: str, state: tuple[int, int]) -> bytes:
 
 
 def declared_types(path: Path | None) -> dict[str, str]:
-    """Return CATEGORY, STRING or DATES for the columns of a Parquet file that have such a type, by name.
+    """Return the types CATEGORY, STRING or DATES of columns of a Parquet file.
 
-    The result is empty for other files.
+    Their names are the keys.  The result is empty for other files.
     """
     if path is None or find_spec(LIBRARIES[PARQUET]) is None:
         return {}

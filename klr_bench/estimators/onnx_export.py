@@ -1,4 +1,4 @@
-"""Convert fitted kernel classifiers, alone or with the treatment of columns, to ONNX: `to_onnx`."""
+"""Convert fitted kernel classifiers, and pipelines with them, to ONNX: `to_onnx`."""
 
 from __future__ import annotations
 

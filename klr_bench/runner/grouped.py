@@ -1,4 +1,4 @@
-"""Validation by groups of rows, or by later rows, inside estimators that choose their settings."""
+"""Groups and the order of time in the validation inside estimators."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def takes_groups(estimator: Any) -> bool:
 def with_groups(
     estimator: Any, y: NDArray[Any], groups: NDArray[np.int64] | None, *, is_later: bool
 ) -> tuple[Any, dict[str, Any]]:
-    """Return an estimator, and the options of its `fit`, so that its own validation respects the groups.
+    """Return an estimator whose own validation respects groups, and options of its `fit`.
 
     `groups` (n,) are codes, or the ranks of the times of the rows if `is_later`, and then validation rows are later
     than training rows.  An estimator whose `fit` takes no groups is returned as it is.  Raises KlrBenchError if no fold

@@ -167,9 +167,9 @@ def _svmlight(paths: Sequence[Path], labels: Labels, reading: Reading) -> tuple[
 def _delimited(
     paths: Sequence[Path], labels: Labels, reading: Reading
 ) -> tuple[list[Part], list[str], str, NDArray[np.int64] | None]:
-    """Read CSV files; also return notes on the columns, a description of the label column, and the groups.
+    """Read CSV files; also return notes, the label column and the groups.
 
-    A table with more than `WIDE` columns must contain only numbers.
+    Notes describe the columns.  A table with more than `WIDE` columns must contain only numbers.
     """
     from klr_bench.datasets.readers.user_table import Table, read_table
 

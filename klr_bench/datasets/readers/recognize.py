@@ -138,7 +138,7 @@ def foreign_format(path: Path, encoding: str | None) -> str | None:
 
 
 def _installed(library: str) -> str | None:
-    """Return the advice for a workbook whose library is not installed, or None if it can be read."""
+    """Return advice for a workbook if its library is not installed, otherwise None."""
     if find_spec(library) is not None:
         return None
     name, advice = XLSX if library == "openpyxl" else ("a Parquet file", TO_CSV)

@@ -129,7 +129,10 @@ def titles(layout: Layout) -> str:
 
 
 def place_of_groups(path: Path, layout: Layout, group: str | None, time: str | None) -> int | None:
-    """Return the position of the column of groups or times, or None without one.  Raises KlrBenchError."""
+    """Return the position of the column of groups or times, or None.
+
+    Raises KlrBenchError if there is no such column.
+    """
     name, key = (group, "group") if time is None else (time, "time")
     if name is None:
         return None
@@ -142,7 +145,7 @@ def place_of_groups(path: Path, layout: Layout, group: str | None, time: str | N
 def frame_groups(
     frame: pd.DataFrame, group: str | None, time: str | None
 ) -> tuple[str | None, NDArray[np.int64] | None]:
-    """Return the name of the column of groups or times of a training file without its labels, and its codes.
+    """Return the name and the codes of the column of groups or times of a training file.
 
     Both are None if neither is given.  Raises KlrBenchError.
     """
