@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.batch.klr import KLR
@@ -54,7 +55,7 @@ def to_onnx(model):
     except ImportError as error:
         message = "to_onnx needs the library onnx; run `pip install klr-bench[onnx]`"
         raise ImportError(message) from error
-    *before, classifier = [step for _, step in getattr(model, "steps", [("", model)])]
+    *before, classifier = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     if len(before) > 1 or not all(hasattr(step, "_onnx_features") for step in before):
         message = f"to_onnx: expected a classifier, alone or after a TablePreparer in a pipeline, got {model}."
         raise ValueError(message)

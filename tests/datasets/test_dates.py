@@ -32,7 +32,7 @@ def test_features_are_those_of_pandas_in_each_spelling(times: list[datetime], da
     texts = [time.strftime(days + clock) for time in times]
     preparer = TablePreparer(scale=None).fit(frame(texts))
     expected = pd.DatetimeIndex([datetime.strptime(text, days + clock.replace("+00:00", "%z")) for text in texts])
-    parts = [expected.year, expected.month, expected.weekday]
+    parts = [expected.year, expected.month, expected.day_of_week]
     if clock:
         parts.append(expected.hour + expected.minute / 60 + expected.second / 3600)
     found = preparer.transform(frame(texts))[:, : len(parts)]

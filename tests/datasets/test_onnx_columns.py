@@ -32,7 +32,7 @@ def table() -> pd.DataFrame:
 
 def inputs(frame: pd.DataFrame) -> dict[str, np.ndarray]:
     time = pd.DatetimeIndex(frame["since"])
-    parts = {"year": time.year, "month": time.month, "weekday": time.weekday, "hour": time.hour}
+    parts = {"year": time.year, "month": time.month, "weekday": time.day_of_week, "hour": time.hour}
     values = {f"since_{name}": np.asarray(part, dtype=np.float64) for name, part in parts.items()}
     values |= {name: frame[name].to_numpy(np.float64) for name in ("age", "income", "counts")}
     texts = {name: frame[name].astype(object).where(frame[name].notna(), "") for name in ("plan", "sex", "size", "ok")}
