@@ -130,6 +130,8 @@ class KLR(Classifier):
         that was tried in all folds; those that were tried with fewer rows come first.
     best_score_ : float
         Negative validation log loss of the chosen combination.
+    validation_losses_ : ndarray of shape (n_validation_rows,)
+        Log loss of each validation row, in the order of the folds; their weighted mean is -`best_score_`.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,), dtype object
@@ -289,7 +291,7 @@ class KLR(Classifier):
         if last is not None:
             kept, results = last, results + [{**self.best_params_, **result} for result in last.results]
         self.cv_results_ = {name: np.array([result[name] for result in results]) for name in results[0]}
-        self.best_score_ = -float(kept.loss)
+        self.best_score_, self.validation_losses_ = -float(kept.loss), kept.losses
         return kept
 
     @checked_decision
