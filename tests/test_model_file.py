@@ -29,8 +29,10 @@ from klr_bench import (
     OSKL,
     DualCDKLR,
     NystroemKLR,
+    PartitionedKLR,
     PassiveAggressive,
     TablePreparer,
+    dask_leaves,
     dask_rows,
     load_model,
     model_file,
@@ -142,8 +144,10 @@ def test_a_model_fitted_on_dask_workers_can_be_stored(tmp_path: Path) -> None:
     from distributed import Client
 
     with Client(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None):
-        model = NystroemKLR(10, gamma=2.0, random_state=0, map_rows=dask_rows).fit(X, Y)
-    assert check_stored(model, X, tmp_path / "model.skops").map_rows is dask_rows
+        rows = NystroemKLR(10, gamma=2.0, random_state=0, map_rows=dask_rows).fit(X, Y)
+        leaves = PartitionedKLR(30, max_rounds=0, cv=2, random_state=0, map_leaves=dask_leaves).fit(X, Y)
+    assert check_stored(rows, X, tmp_path / "rows.skops").map_rows is dask_rows
+    assert check_stored(leaves, X, tmp_path / "leaves.skops").map_leaves is dask_leaves
 
 
 def own_kernel(X: Any, Z: Any = None) -> Any:

@@ -19,7 +19,7 @@ from klr_bench import L1KLR
 from klr_bench.config.datasets import read_dataset
 from klr_bench.datasets import default_cache, load
 from klr_bench.datasets.splits import make_split, prepare
-from klr_bench.estimators.core.features import FourierFeatures, LinearFeatures
+from klr_bench.estimators.kernel_values.features import FourierFeatures, LinearFeatures
 from klr_bench.estimators.l1.matrix import FeatureMatrix
 from klr_bench.estimators.l1.problem import Problem
 from klr_bench.estimators.peers.l1 import PEERS, library_layout, library_model

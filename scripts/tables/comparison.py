@@ -60,12 +60,24 @@ def compared(folder: Path) -> dict[str, str]:
 
 def against_oskl(rows: pd.DataFrame) -> str:
     """Return a sentence that compares the fits of a method with OSKL() on the same rows."""
-    ratio, gain = rows["time_ratio"], 100 * (rows["accuracy"] - rows["oskl_accuracy"])
+    ratio = rows["time_ratio"]
     return (
         f"{rows['method'].iloc[0]} took {two_digits(ratio.min())} to {two_digits(ratio.max())} times as long as "
-        f"`OSKL()` on the same rows, and was more accurate on {(gain > 0).sum()} of {len(rows)} data sets "
-        f"({gain.min():+.1f} to {gain.max():+.1f} points)."
+        f"`OSKL()` on the same rows, and its accuracy is {accuracy_beside_oskl(rows)} on {len(rows)} data sets."
     )
+
+
+def accuracy_beside_oskl(rows: pd.DataFrame) -> str:
+    """Return words on the accuracy of a method compared with OSKL(), in rounded points."""
+    gain = (100 * (rows["accuracy"] - rows["oskl_accuracy"])).round(1)
+    least, most = gain.min(), gain.max()
+    if least == most == 0:
+        return "the same"
+    if least < 0 < most:
+        return f"from {-least:.1f} points lower to {most:.1f} points higher"
+    ends = sorted((abs(least), abs(most)))
+    span = f"up to {ends[1]:.1f}" if ends[0] == 0 else f"{ends[0]:.1f} to {ends[1]:.1f}"
+    return f"{span} points {'lower' if least < 0 else 'higher'}"
 
 
 def _compact(data: pd.DataFrame) -> str:

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.base import ClassifierMixin
 
 import klr_bench
-from klr_bench.estimators.core import operands
+from klr_bench.estimators.kernel_values import operands
 from klr_bench.estimators.peers.approximate import ApproximateKernelLR
 from klr_bench.estimators.peers.l1 import L1Peer
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from klr_bench import NOGD, OSKL, BOGDPlusPlus, DualCDKLR, Forgetron, NonConservativeKLR, fit_many
-from klr_bench.estimators.core import operands
-from klr_bench.estimators.core.operands import Dense, Packed
+from klr_bench.estimators.kernel_values import operands
+from klr_bench.estimators.kernel_values.operands import Dense, Packed
 
 LEARNERS = {
     "nc": lambda **options: NonConservativeKLR(gamma=0.1, random_state=0, **options),

@@ -27,10 +27,10 @@ WITH_ALL_KERNELS = [
 ALGORITHMS = {
     path.stem: spec
     for path in sorted((config_dir() / "algorithm").glob("*.yaml"))
-    if (spec := yaml.safe_load(path.read_text())["estimator"])["_target_"].startswith("klr_bench.")
-    and path.stem
-    not in ("gradient_boosting", "lightgbm", "calibrated_svc", "logistic_regression_cv")  # other libraries'
+    if (target := (spec := yaml.safe_load(path.read_text())["estimator"])["_target_"]).startswith("klr_bench.")
+    and not target.startswith(("klr_bench.estimators.peers.tables", "klr_bench.estimators.peers.boosting"))
 }
+"""Settings of the shipped algorithms, without the classifiers of other libraries."""
 SETTINGS = [
     *(klr_bench.L1KLR(solver=solver, tol=1e-2) for solver in ("cgd", "fista", "multiscale_fista", "sgd_c")),
     klr_bench.L1KLR(solver="sgd_c", features="linear"),

@@ -50,7 +50,8 @@ def default(kind):
 
 def fits(value, kind, sizes):
     """Return True if a value has one of the types and shapes that a docstring names; `sizes` are those of names."""
-    types = re.findall(r"\b(ndarray|int|float|bool|list|tuple|dict|DataFrame|Pipeline|DualCDKLR|OSKL)\b", kind)
+    names = "ndarray|int|float|bool|list|tuple|dict|DataFrame|Pipeline|DualCDKLR|LeafModels|OSKL"
+    types = re.findall(rf"\b({names})\b", kind)
     if not types:
         return repr(value).replace("'", '"') in kind
     if not isinstance(value, np.ndarray):

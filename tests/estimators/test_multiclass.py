@@ -25,8 +25,8 @@ from klr_bench import (
     lambda_max,
 )
 from klr_bench.estimators.batch.base import BatchKLR
+from klr_bench.estimators.batch.cross_validation import KernelClassifierCV
 from klr_bench.estimators.core.classifier import Classifier
-from klr_bench.estimators.core.cross_validation import KernelClassifierCV
 from klr_bench.estimators.peers.approximate import ApproximateKernelLR
 from klr_bench.estimators.peers.l1 import L1Peer
 from klr_bench.protocols import progress, steps, summary

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from klr_bench.estimators.batch.base import KernelBlocks
+from klr_bench.estimators.batch.cross_validation import GRID, KernelClassifierCV, log_losses
 from klr_bench.estimators.batch.dual import DualCDKLR, warm_path
 from klr_bench.estimators.batch.selection import LAMS
-from klr_bench.estimators.core.cross_validation import GRID, KernelClassifierCV, log_losses
 from klr_bench.estimators.core.expansion import decide
-from klr_bench.estimators.core.kernels import PRECOMPUTED, Kernel, kernel_of, rows_of
-from klr_bench.estimators.core.operands import nonnegative_diagonal, operands_of
-from klr_bench.estimators.core.parameters import COUNT, NOT_NEGATIVE, POSITIVE, estimator, parameter
+from klr_bench.estimators.core.kernels import Kernel, kernel_of, rows_of
+from klr_bench.estimators.core.parameters import COUNT, NOT_NEGATIVE, POSITIVE, PRECOMPUTED, estimator, parameter
+from klr_bench.estimators.kernel_values.operands import nonnegative_diagonal, operands_of
 
 
 @estimator

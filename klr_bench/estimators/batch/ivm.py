@@ -19,7 +19,6 @@ from sklearn.exceptions import ConvergenceWarning
 from klr_bench.estimators.batch.base import ExpansionClassifier, usual_lam
 from klr_bench.estimators.core.checks import checked_fit, verbose_callback
 from klr_bench.estimators.core.multiclass import gather, in_common, one_vs_rest
-from klr_bench.estimators.core.operands import refuse_indefinite
 from klr_bench.estimators.core.parameters import (
     CLASS_WEIGHT,
     COUNT,
@@ -31,6 +30,7 @@ from klr_bench.estimators.core.parameters import (
 )
 from klr_bench.estimators.core.rows import slices
 from klr_bench.estimators.core.vectors import TIE
+from klr_bench.estimators.kernel_values.operands import refuse_indefinite
 
 CANDIDATES = 64
 """Number of candidates per tile; their kernel values and f are float64 arrays (n, CANDIDATES)."""

@@ -17,20 +17,20 @@ from sklearn.utils.validation import check_array
 from klr_bench.estimators.batch.base import ExpansionClassifier, per_problem, usual_lam
 from klr_bench.estimators.core.checks import checked_decision, checked_fit, verbose_callback
 from klr_bench.estimators.core.feature_weights import FEATURE_WEIGHTS, weighted
-from klr_bench.estimators.core.kernels import PRECOMPUTED
 from klr_bench.estimators.core.multiclass import SEEDS
-from klr_bench.estimators.core.newton import newton_steps
 from klr_bench.estimators.core.parameters import (
     CLASS_WEIGHT,
     COUNT,
     JOBS,
     NOT_NEGATIVE,
     POSITIVE,
+    PRECOMPUTED,
     VERBOSE,
     estimator,
     parameter,
 )
 from klr_bench.estimators.core.rows import slices, stacked
+from klr_bench.estimators.kernel_values.newton import newton_steps
 from klr_bench.estimators.online.oskl import OSKL
 
 KMEANS_ROWS = 20_000

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import _safe_split
 
-from klr_bench.estimators.core.cross_validation import GRID, KernelClassifierCV, log_losses
+from klr_bench.estimators.batch.cross_validation import GRID, KernelClassifierCV, log_losses
 from klr_bench.estimators.core.parameters import COUNT, estimator, parameter
 from klr_bench.estimators.online.classifier import OnlineClassifier
 from klr_bench.estimators.online.many import SharedFit

@@ -20,9 +20,9 @@ from numba import float32, float64, int64, void
 from klr_bench.estimators.batch.base import LARGEST, BatchKLR
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import sigmoid
-from klr_bench.estimators.core.operands import refuse_indefinite
 from klr_bench.estimators.core.parameters import estimator
 from klr_bench.estimators.core.rows import slices
+from klr_bench.estimators.kernel_values.operands import refuse_indefinite
 
 LARGEST_ERROR = 1e-3
 """Largest rounding error of objectives, which are at most log 2.  A gap below minus this means an indefinite kernel."""

@@ -14,10 +14,10 @@ from numba import float64, int64
 from klr_bench.estimators.budget.base import MANY, BudgetClassifier, Unlimited
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.kernels import ANY_KERNEL, kernel_of, rows_of
-from klr_bench.estimators.core.operands import nonnegative_diagonal, operands_of
 from klr_bench.estimators.core.parameters import POSITIVE, SHARE, estimator, fixed, parameter
 from klr_bench.estimators.core.rows import Growing, enlarged, growing_like, stacked
 from klr_bench.estimators.core.vectors import add_scaled, first_of_largest
+from klr_bench.estimators.kernel_values.operands import nonnegative_diagonal, operands_of
 from klr_bench.estimators.online.state import LAST, MISTAKES, REFUSED, BlockState, T
 
 ROUNDING = 1e-9

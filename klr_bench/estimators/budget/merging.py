@@ -27,9 +27,9 @@ from numba import float64, int64, types
 
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import derivative
-from klr_bench.estimators.core.operands import operands_of
 from klr_bench.estimators.core.rows import Growing, enlarged, grown, refuse_dense
 from klr_bench.estimators.core.vectors import TIE, dot
+from klr_bench.estimators.kernel_values.operands import operands_of
 from klr_bench.estimators.online.state import EVER, SCALE, SUM, BlockState, N, T, count_example, decay
 
 FREE = EVER + 1

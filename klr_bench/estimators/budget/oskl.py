@@ -16,10 +16,10 @@ from sklearn.utils._param_validation import StrOptions
 from klr_bench.estimators.budget.base import BudgetClassifier
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import LOSSES, derivative
-from klr_bench.estimators.core.newton import newton_steps
 from klr_bench.estimators.core.parameters import AT_LEAST_ONE, COUNT, POSITIVE, estimator, parameter
-from klr_bench.estimators.core.tiles import LANES, set_values, sums_and_nearest
 from klr_bench.estimators.core.vectors import add_scaled, first_of_largest
+from klr_bench.estimators.kernel_values.newton import newton_steps
+from klr_bench.estimators.kernel_values.tiles import LANES, set_values, sums_and_nearest
 from klr_bench.estimators.online.oskl import SMOOTH_LOSSES, refuse_slope, step_size
 from klr_bench.estimators.online.state import REFUSED, SCALE, SUM, N, T, Update, count_example
 from klr_bench.estimators.online.strategies import StrategyState, decide, enter, strategy

@@ -20,8 +20,8 @@ from klr_bench.estimators.core.checks import (
     row_weights,
 )
 from klr_bench.estimators.core.feature_weights import given_weights, learned_weights, refuse_auto, weighted
-from klr_bench.estimators.core.kernels import PRECOMPUTED
 from klr_bench.estimators.core.multiclass import fit_classes
+from klr_bench.estimators.core.parameters import PRECOMPUTED
 from klr_bench.estimators.core.rows import make_writable
 
 

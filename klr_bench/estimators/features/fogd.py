@@ -8,11 +8,11 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.core.checks import checked_decision
-from klr_bench.estimators.core.features import FourierFeatures
 from klr_bench.estimators.core.kernels import gamma_of
 from klr_bench.estimators.core.losses import LOSSES
 from klr_bench.estimators.core.parameters import COMPONENTS, POSITIVE, estimator, fixed, parameter
 from klr_bench.estimators.features.base import Descent, FeatureDescentClassifier, FeatureEngine, rows_of_chunk
+from klr_bench.estimators.kernel_values.features import FourierFeatures
 from klr_bench.estimators.online.one_row import Published
 
 

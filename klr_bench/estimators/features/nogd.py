@@ -19,11 +19,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.core.checks import checked_decision
 from klr_bench.estimators.core.expansion import decide
-from klr_bench.estimators.core.features import KernelFeatures
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.kernels import kernel_of
 from klr_bench.estimators.core.losses import LOSSES, derivative
-from klr_bench.estimators.core.operands import operands_of
 from klr_bench.estimators.core.parameters import COUNT, POSITIVE, estimator, parameter
 from klr_bench.estimators.core.rows import stacked
 from klr_bench.estimators.features.base import (
@@ -34,6 +32,8 @@ from klr_bench.estimators.features.base import (
     FeatureDescentClassifier,
     FeatureEngine,
 )
+from klr_bench.estimators.kernel_values.features import KernelFeatures
+from klr_bench.estimators.kernel_values.operands import operands_of
 
 SHARE = 0.2
 """Default rank of the kernel matrix per support vector, as in the authors' code."""

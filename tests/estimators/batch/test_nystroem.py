@@ -13,7 +13,8 @@ from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
 
 from klr_bench import DualCDKLR, NystroemKLR
-from klr_bench.estimators.core import kernels, newton, row_blocks
+from klr_bench.estimators.core import kernels
+from klr_bench.estimators.kernel_values import newton, row_blocks
 from tests.estimators.samples import ALL_KERNELS, KERNELS, LAYOUTS, laid_out, suited, toy
 from tests.reference import kernel as reference
 

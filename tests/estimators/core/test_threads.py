@@ -11,8 +11,9 @@ from sklearn.base import clone
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from klr_bench import OSKL, BudgetOSKL, DualCDKLR, KernelOGD, NonConservativeKLR, PrimalCDKLR, fit_many
-from klr_bench.estimators.core import expansion, operand_base
+from klr_bench.estimators.core import expansion
 from klr_bench.estimators.core.threads import parallel_map, single_threaded_blas
+from klr_bench.estimators.kernel_values import operand_base
 from tests.estimators.online.cases import toy as toy_of_many
 from tests.estimators.samples import LAYOUTS, laid_out, suited, toy
 

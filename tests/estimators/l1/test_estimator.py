@@ -9,7 +9,7 @@ from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 
 from klr_bench import L1KLR, lambda_max
-from klr_bench.estimators.core.features import FourierFeatures
+from klr_bench.estimators.kernel_values.features import FourierFeatures
 from klr_bench.estimators.l1 import matrix
 from tests.estimators.l1.samples import EXACT, MAPS, features_of, toy
 from tests.estimators.samples import spread_out

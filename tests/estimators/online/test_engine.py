@@ -17,7 +17,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 import klr_bench
 from klr_bench import fit_many
-from klr_bench.estimators.core import operand_base
+from klr_bench.estimators.kernel_values import operand_base
 from klr_bench.estimators.online import engine
 from tests.cover import cover
 from tests.estimators.one_pass import OSKL, AuxiliaryKLR, Forgetron, KernelPegasos, KernelPerceptron, NonConservativeKLR

@@ -118,7 +118,7 @@ def test_commands_make_pages_and_a_site(tmp_path: Path, capsys: pytest.CaptureFi
         ),
         (
             (where, "paper=zhang2012aaai"),
-            ('id="paper-zhang2012aaai"', 'id="experiment-klr_figure4"', "AAAI 2012), pages 1219-1225: claims"),
+            ('id="paper-zhang2012aaai"', 'id="experiment-klr_figure4"', "AAAI 2012): claims"),
         ),
         (
             (f"results_dir={REFERENCE}", "experiment=budget_all", "compare=budget_magic"),
