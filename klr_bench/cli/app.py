@@ -244,7 +244,7 @@ def _run(jobs: Jobs) -> int:
 
 
 def _refuse_flag(parser: ArgumentParser, message: str) -> NoReturn:
-    fail(f"{message}. See klr-bench run --help.")
+    fail(f"{message}. See: klr-bench run --help")
 
 
 def explain(error: BaseException) -> str:
@@ -285,7 +285,7 @@ def _explain_bare_word(word: str) -> str:
 
 def _explain_composition(text: str) -> str:
     if text.startswith("Config group override must be"):
-        return "expected a name from configs/<group>, as in dataset=moons, got a number or nothing. See klr-bench list."
+        return "expected a name from configs/<group>, as in dataset=moons, got a number or nothing. See: klr-bench list"
     if unknown := re.match(r"Could not (?:override|delete from config\.|delete) '([^'=]*)", text):
         key, keys = unknown[1], [*all_keys(), *config_files.GROUPS, *OWN_KEYS]
         if key in keys:

@@ -26,7 +26,11 @@ def listing(words: Sequence[str]) -> str:
 
 
 def file_text(words: Sequence[str]) -> str:
-    """Return the path and content of the YAML file with the kind and name in `words`."""
+    """Return the path and content of the YAML file with the kind and name in `words`.
+
+    They may be one word, as in experiment=oskl_magic.
+    """
+    words = [part for word in words for part in word.split("=", 1)]
     if len(words) != 2:
         got = " ".join(words) or "none"
         fail(f"show: expected a kind and a name, as in klr-bench show algorithm oskl, got {got}.")
