@@ -60,8 +60,10 @@ klr-bench fit data.path=FILE output=FILE    fit a classifier to a CSV file, and 
     Keys:
       data.path    the CSV file
       data.label   name or position of the label column; default: the last one
-      data.positive, data.columns, data.scale, data.encoding
-                   as in klr-bench run
+      data.positive, data.columns, data.coerce, data.decimal, data.scale,
+      data.encoding    as in klr-bench run
+      data.group   a column, such as a patient: validation rows are of other
+                   groups; data.time: validation rows are later
       output       the stored model
       algorithm    default: klr; its parameters are set by, for example,
                    algorithms.klr.estimator.max_support=500
@@ -81,6 +83,7 @@ klr-bench predict model=FILE data.path=FILE output=FILE    predict with a stored
     Columns are found by name; a label column is not needed.  The output has the
     predicted class of each row, and the probability of each class.  It is
     compressed if its name ends in .csv.gz, .csv.bz2, .csv.xz or .csv.zip.
+    keep=id,name copies columns of the file in front of the predictions.
     data.encoding is the encoding of the file; default: UTF-8
 """,
     "report": """\

@@ -27,8 +27,8 @@ LONGEST_NAME = 100
 AROUND = " '\"[](){}"
 """Characters around a value that are omitted from the name of a run."""
 LITERAL_KEYS = (
-    *("data.mirror", "data.cache", "data.path", "data.test_path", "data.label", "data.positive"),
-    *("results_dir", "hydra.sweep.dir", "hydra.run.dir"),
+    *("data.mirror", "data.cache", "data.path", "data.test_path", "data.label", "data.positive", "data.group"),
+    *("data.time", "results_dir", "hydra.sweep.dir", "hydra.run.dir"),
 )
 LITERAL = re.compile(rf"(\+{{0,2}}(?:{'|'.join(map(re.escape, LITERAL_KEYS))}))=(.*)", re.DOTALL)
 """Values that are taken literally; Hydra's lexer accepts blanks, commas, ~ and ? only in quotes."""

@@ -81,8 +81,9 @@ Call = Annotated[
         lambda call: TARGET_NAME.fullmatch(str(call.get(TARGET))) is not None,
     ),
 ]
-Columns = Annotated[dict[Text, Literal["number", "text", "leave_out"]], DISTINCT]
-"""Kinds of the columns of a user's table, keyed by name or 1-based position."""
+Columns = Annotated[dict[Text, Literal["number", "text", "date", "leave_out"] | list[Text]], DISTINCT]
+"""Kinds of the columns of a user's table, or values in their order, keyed by name or 1-based position."""
+Decimal = Literal["point", "comma"]
 Sweep = dict[Name, dict[str, list[Parameter]]]
 """Values of swept parameters, keyed by algorithm."""
 
@@ -102,6 +103,10 @@ class DataConfig(Model):
     test_size: PartOfRows | None = None
     scale: Literal["standard", "minmax", "none"] | None = None
     columns: Columns | None = None
+    coerce: bool | None = None
+    decimal: Decimal | None = None
+    group: Text | None = None
+    time: Text | None = None
     encoding: Encoding | None = None
 
 
@@ -197,6 +202,8 @@ class SourceConfig(Brief):
     test_path: Path | None = None
     file_format: Literal["svmlight", "csv"] | None = None
     columns: Columns | None = None
+    coerce: bool | None = None
+    decimal: Decimal | None = None
     encoding: Encoding | None = None
 
     @property
@@ -214,7 +221,7 @@ SOURCE_KEYS = {
     "idx": _FILES,
     "generated": _GENERATED,
     "bundled": _GENERATED,
-    "file": (*_ALWAYS, "path", "test_path", "file_format", "label_column", "columns", "encoding"),
+    "file": (*_ALWAYS, "path", "test_path", "file_format", "label_column", "columns", "coerce", "decimal", "encoding"),
 }
 """Keys that have an effect, per format."""
 

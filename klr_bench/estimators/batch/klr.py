@@ -52,8 +52,8 @@ class KLR(Classifier):
 
     It is the classifier to try first, if a fit may take seconds to minutes: the features need no scaling, width and
     penalty are chosen by validation, outliers are limited, and the probabilities have a low log loss.  On two threads,
-    8,000 rows of 50 features take some seconds, and some 100,000 rows minutes.  `OSKL` and `DualCDKLR` with given
-    settings are much faster.
+    8,000 rows of 50 features take some seconds and 100,000 rows about a minute.  `OSKL` and `DualCDKLR` with given
+    settings are much faster, and `PartitionedKLR` is for more rows.
 
     Parameters
     ----------
@@ -107,6 +107,8 @@ class KLR(Classifier):
         that was tried in all folds; those that were tried with fewer rows come first.
     best_score_ : float
         Negative validation log loss of the chosen combination.
+    validation_losses_ : ndarray of shape (n_validation_rows,)
+        Log loss of each validation row, in the order of the folds; their weighted mean is -`best_score_`.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,), dtype object
@@ -296,7 +298,7 @@ class KLR(Classifier):
         if last is not None:
             kept, results = last, results + [{**self.best_params_, **result} for result in last.results]
         self.cv_results_ = {name: np.array([result[name] for result in results]) for name in results[0]}
-        self.best_score_ = -float(kept.loss)
+        self.best_score_, self.validation_losses_ = -float(kept.loss), kept.losses
         return kept
 
     @checked_decision

@@ -137,7 +137,7 @@ class DoubleState(BlockState):
         m = n + len(new)
         if m > len(self.gram):
             self.gram = enlarged(self.gram, (2 * m, 2 * m))
-        self.gram[n:m, :m] = values[np.ix_(new, places)]
+        self.gram[n:m, :n], self.gram[n:m, n:m] = values[new, :n], values[np.ix_(new, n + new)]
         self.gram[:n, n:m] = self.gram[n:m, :n].T
 
     def coefficients(self, *, average):
