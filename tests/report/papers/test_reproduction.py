@@ -228,7 +228,7 @@ def test_the_page_of_a_table(make: Make) -> None:
     assert digits.papers == [1, 3]
     for words in (
         "[1] The paper scales by two. Shown by mine. Holds: Digits, Accuracy: NC 90.2 % is above published 70.0 %. "
-        "digits, OSKL, G 2, Accuracy (%): 80.0 ± 0.5 against 70.0 ± 0.1.",
+        "Digits, OSKL, G 2, Accuracy (%): 80.0 ± 0.5 against 70.0 ± 0.1.",
         "magic: measured on other data (Moons), so the values are not compared.",
         "Unavailable: 1 number (adult, Baseline). It was never published.",
         "Not run: 1 number (covtype, Baseline).",
