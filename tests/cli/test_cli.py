@@ -362,7 +362,10 @@ OSKLS = [f"oskl_{name} " for name in ("adult", "covtype", "covtype_radius", "los
         ("fit algorithm=kl", ["algorithm=klr "]),
         (
             "fit data.",
-            ["data.path=", "data.label=", "data.positive=", "data.columns=", "data.scale=", "data.encoding="],
+            [
+                f"data.{key}="
+                for key in ("path label positive columns coerce decimal scale group time encoding").split()
+            ],
         ),
         ("predict m", ["model="]),
     ],
