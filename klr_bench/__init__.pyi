@@ -50,6 +50,7 @@ from .estimators.prototype.estimator import PrototypeKLR as PrototypeKLR
 from .model_file import load_model as load_model
 from .model_file import save_model as save_model
 from .report.load import load_results as load_results
+from .runner.executors._dask_leaves import dask_leaves as dask_leaves
 from .runner.executors._dask_rows import dask_rows as dask_rows
 
 __version__: str

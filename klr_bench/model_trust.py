@@ -31,9 +31,12 @@ MODULES = re.compile(
 CONTAINERS = {"DictNode": dict, "ListNode": list, "SetNode": set, "TupleNode": tuple}
 """Types that loaders call with their items, or of which they create subclasses."""
 NAMES = {
-    "FunctionNode": "klr_bench.runner.executors._dask_rows.dask_rows",  # of NystroemKLR; a call of it runs nothing
-    "PartialNode": "functools.partial",
-    "DTypeNode": "numpy.dtype",
+    "FunctionNode": {  # of NystroemKLR and PartitionedKLR; they call only what a loader may create
+        "klr_bench.runner.executors._dask_rows.dask_rows",
+        "klr_bench.runner.executors._dask_leaves.dask_leaves",
+    },
+    "PartialNode": {"functools.partial"},
+    "DTypeNode": {"numpy.dtype"},
 }
 """What else a loader may create."""
 
@@ -65,7 +68,7 @@ def nodes(schema: Any) -> Iterator[dict[str, Any]]:
 def _is_trusted(name: str, loader: str) -> bool:
     if loader == "SparseMatrixNode":  # reads arrays, whatever the name
         return name.startswith("scipy.sparse.")
-    if name == NAMES.get(loader):
+    if name in NAMES.get(loader, ()):
         return True
     found = _find(name)
     if isinstance(found, type):

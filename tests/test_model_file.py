@@ -29,8 +29,10 @@ from klr_bench import (
     OSKL,
     DualCDKLR,
     NystroemKLR,
+    PartitionedKLR,
     PassiveAggressive,
     TablePreparer,
+    dask_leaves,
     dask_rows,
     load_model,
     model_file,
@@ -50,13 +52,13 @@ TABLE = pd.DataFrame(X, columns=["a", "b", "c"]).assign(d=np.array(["u", "v", "w
 def kernels_of(name: str) -> list[Any]:
     """Return the kernels that a classifier accepts, functions of scikit-learn where it takes functions."""
     constraints = CLASSIFIERS[name]._parameter_constraints.get("kernel", [])
-    names = [kernel for one in constraints for kernel in sorted(getattr(one, "options", ()))]
+    names = [kernel for constraint in constraints for kernel in sorted(getattr(constraint, "options", ()))]
     functions = [chi2_kernel, cosine_similarity, partial(rbf_kernel, gamma=0.3)] if callable in constraints else []
     return [*names, *functions] or [None]
 
 
 def method_of(model: Any) -> Any:
-    """Return the method of a model that says most about it."""
+    """Return the most informative prediction method of a model."""
     names = ("decision_function", "predict_proba", "predict", "transform")
     return next(getattr(model, name) for name in names if hasattr(model, name))
 
@@ -142,8 +144,10 @@ def test_a_model_fitted_on_dask_workers_can_be_stored(tmp_path: Path) -> None:
     from distributed import Client
 
     with Client(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None):
-        model = NystroemKLR(10, gamma=2.0, random_state=0, map_rows=dask_rows).fit(X, Y)
-    assert check_stored(model, X, tmp_path / "model.skops").map_rows is dask_rows
+        rows = NystroemKLR(10, gamma=2.0, random_state=0, map_rows=dask_rows).fit(X, Y)
+        leaves = PartitionedKLR(30, max_rounds=0, cv=2, random_state=0, map_leaves=dask_leaves).fit(X, Y)
+    assert check_stored(rows, X, tmp_path / "rows.skops").map_rows is dask_rows
+    assert check_stored(leaves, X, tmp_path / "leaves.skops").map_leaves is dask_leaves
 
 
 def own_kernel(X: Any, Z: Any = None) -> Any:
@@ -206,11 +210,11 @@ def array_of(members: dict[str, bytes]) -> str:
     return next(name for name in members if name.endswith(".npy"))
 
 
-def with_lists(name: str, one: bytes, size: int) -> Callable[[dict[str, bytes]], None]:
+def with_lists(name: str, piece: bytes, size: int) -> Callable[[dict[str, bytes]], None]:
     """Return a function that adds many lists to a JSON member, so that it has a size."""
 
     def change(members: dict[str, bytes]) -> None:
-        members[name] = members[name].rstrip()[:-1] + b',"x":[' + one * (size // len(one)) + b"0]}"
+        members[name] = members[name].rstrip()[:-1] + b',"x":[' + piece * (size // len(piece)) + b"0]}"
 
     return change
 
@@ -253,9 +257,9 @@ def add_node(members: dict[str, bytes], *nodes: Any) -> None:
 
 BOMBS = {
     **{
-        f"{kind} in {name}": (with_lists(name, one, size), message)
+        f"{kind} in {name}": (with_lists(name, piece, size), message)
         for name in (SCHEMA, ABOUT)
-        for kind, one, size, message in (
+        for kind, piece, size, message in (
             ("large lists", b'["23456789012345678901"],', SMALLEST_JSON, f"at most {SMALLEST_JSON:,} bytes"),
             ("empty lists", b"[],", SMALLEST_JSON // 4, "at most one list per 20 bytes"),
         )
@@ -280,7 +284,7 @@ def test_a_file_that_unpacks_to_far_more_than_its_size_is_refused(stored: Path, 
 
 
 def test_a_reference_in_place_of_a_description_is_refused(stored: Path) -> None:
-    """Each list has the one before twice: skops would inspect the first 2^40 times."""
+    """Each list contains the one before twice, so that skops would inspect the first 2^40 times."""
 
     def change(members: dict[str, bytes]) -> None:
         node: Any = {"__class__": "str", "__module__": "builtins", "__loader__": "JsonNode", "content": "1"}

@@ -125,7 +125,7 @@ def _rewrite(argument: str) -> str:
         group = no_name[1].lower()
         example = f", or a list of names such as '{group}=[a,b]'" if group in ("dataset", "algorithm") else ""
         got = no_name[2] if no_name[2] and no_name[2].lower() != "null" else "none"
-        fail(f"{group}: expected a name from configs/{group}{example}, got {got}. See klr-bench list.")
+        fail(f"{group}: expected a name from configs/{group}{example}, got {got}. See: klr-bench list")
     return f"++{argument}" if OPEN_KEY.match(argument) else argument
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from pathlib import PurePosixPath
+from pathlib import PureWindowsPath
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, Field
@@ -36,8 +36,8 @@ def _is_path(path: str) -> bool:
 
 
 def _is_inside(name: str) -> bool:
-    path = PurePosixPath(name)
-    return _is_path(name) and name.isprintable() and not path.is_absolute() and ".." not in path.parts
+    path = PureWindowsPath(name)  # which also finds the names that leave a folder on Linux
+    return _is_path(name) and name.isprintable() and not path.anchor and ".." not in path.parts
 
 
 def _is_shard(shard: str) -> bool:
@@ -153,13 +153,14 @@ class ParallelConfig(Model):
 
     `backend` is the name of an executor, one of the modules in `klr_bench.runner.executors`.
     With `spare_threads`, the last cells of a run may use idle cores.  A dask cluster is given by its address or its
-    scheduler file; with neither, one is started on this machine.
+    scheduler file, or started as jobs of the queueing system `jobqueue`; else, one is started on this machine.
     """
 
     backend: str = "joblib"
     spare_threads: bool = False
     address: Address | None = None
     scheduler_file: Path | None = None
+    jobqueue: Literal["slurm", "pbs", "sge", "lsf", "htcondor", "oar", "moab"] | None = None
 
 
 class LabelsFile(Brief):

@@ -39,7 +39,7 @@ def to_onnx(model):
     Raises
     ------
     ValueError
-        If the model is of another class or has another kernel.
+        If the model is of another class, has another kernel, or is a KLR with partitions.
     ImportError
         If onnx is not installed.
 
@@ -119,7 +119,8 @@ def _add_classifier(graph, model, rows):
     expansion = model.model_ if is_klr else model
     kernel = _kernel(expansion)
     if kernel is None or kernel.name != "rbf":
-        message = f"to_onnx: expected KLR or a classifier with support vectors and kernel='rbf', got {model}."
+        expected = "KLR with one model, or a classifier with support vectors and kernel='rbf'"
+        message = f"to_onnx: expected {expected}, got {model}."
         raise ValueError(message)
     if is_klr:
         lowest, highest = model.limits_

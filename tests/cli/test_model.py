@@ -77,11 +77,11 @@ ALGORITHMS = {
     "oskl_default": (OSKL(random_state=0), []),
     "lr_linear": (LogisticRegression(solver="lbfgs", C=2.5, max_iter=1000, random_state=0), []),
 }
-ALGORITHMS["lr_linear"][1].extend(f"algorithms.lr_linear.estimator.{one}" for one in ("C=2.5", "solver=lbfgs"))
+ALGORITHMS["lr_linear"][1].extend(f"algorithms.lr_linear.estimator.{setting}" for setting in ("C=2.5", "solver=lbfgs"))
 
 
 def new_rows(table: pd.DataFrame, label: str, *, header: bool) -> pd.DataFrame:
-    """Return rows without labels in another order of the columns, with a category that is new, and other columns."""
+    """Return unlabeled rows with another column order, a new category, and further columns."""
     new = table.drop(columns=label).iloc[::-2]
     if not header:
         return new

@@ -39,11 +39,11 @@ TABLE = pd.DataFrame(
 
 def in_columns(table: pd.DataFrame) -> dict[str, list[Any]]:
     """Return the values as Python objects, with None for a missing one."""
-    return {name: [None if pd.isna(one) else one for one in table[name].tolist()] for name in table}
+    return {name: [None if pd.isna(value) else value for value in table[name].tolist()] for name in table}
 
 
 def polars(table: pd.DataFrame) -> pl.DataFrame:
-    columns = in_columns(table) | {"code": [str(one) for one in table["code"]]}
+    columns = in_columns(table) | {"code": [str(value) for value in table["code"]]}
     return pl.DataFrame(columns).with_columns(pl.col("code").cast(pl.Categorical))
 
 

@@ -238,10 +238,10 @@ def test_no_unknown_value_is_coded_like_a_known_one(n_values: int, n_missing: in
     column = [*values * 20, *[None] * n_missing, *rare]
     random = np.random.RandomState(0)
     preparer = TablePreparer(scale=scale).fit(pd.DataFrame({"a": column, "x": random.standard_normal(len(column))}))
-    known = values + [None] * bool(n_missing) + rare
+    old = values + [None] * bool(n_missing) + rare
     new = ["other", "V1", " v1\u200b", "1", *[None] * (not n_missing), "?" if not n_missing else "no"]
     with pytest.warns(UserWarning, match="a: .*'other', 'V1' .but 'v1' occurs., ") as caught:
-        features = preparer.transform(pd.DataFrame({"a": known + new, "x": 0.0}))
+        features = preparer.transform(pd.DataFrame({"a": old + new, "x": 0.0}))
     n_new = len(new)
     assert f" in {n_new} rows. A text counts as none of the values of its column" in str(caught[0].message)
     assert ("missing values" in str(caught[0].message)) == (not n_missing)
@@ -250,7 +250,7 @@ def test_no_unknown_value_is_coded_like_a_known_one(n_values: int, n_missing: in
     assert not (features[:-n_new] == unknown[0]).all(axis=1).any()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        preparer.transform(pd.DataFrame({"a": known, "x": 0.0}))
+        preparer.transform(pd.DataFrame({"a": old, "x": 0.0}))
 
 
 TRUTH = {

@@ -91,6 +91,7 @@ def test_other_models_are_refused():
     refused = [LogisticRegression(), OSKL(kernel="poly"), OSKL(kernel="linear")]
     for model in [*refused, *(small(CLASSIFIERS[name](), max_iter=20) for name in REFUSED)]:
         with pytest.raises(
-            ValueError, match="to_onnx: expected KLR or a classifier with support vectors and kernel='rbf'"
+            ValueError,
+            match="to_onnx: expected KLR with one model, or a classifier with support vectors and kernel='rbf'",
         ):
             to_onnx(model.fit(X, y))

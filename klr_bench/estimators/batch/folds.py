@@ -9,13 +9,13 @@ from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedShuffleSp
 from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.validation import check_array, check_consistent_length
 
+from klr_bench.estimators.batch.cross_validation import n_folds
 from klr_bench.estimators.batch.partition import hashed
-from klr_bench.estimators.core.cross_validation import n_folds
 
 SMALL, MEDIUM = 500, 3000
 """Largest numbers of rows for two repeats of five folds, and for five folds; more rows are split once."""
-MOST_TRAINING, MOST_VALIDATION = 10_000, 5000
-"""Maximum numbers of training and validation rows of a fold that is not given by the user."""
+MOST_TRAINING, MOST_COMPARED, MOST_VALIDATION = 10_000, 50_000, 5000
+"""Largest numbers of training rows of the search, and of training and validation rows of a fold that is not given."""
 MOST_DIFFERING = 0.1
 """Equal rows are copies if pairs of them have different classes at most this often, relative to any pairs of rows."""
 
@@ -68,7 +68,7 @@ def _drawn(cv, codes, y, seed):
     is_single = cv is None and n > MEDIUM and len(first) >= 2 * len(np.unique(y))
     if is_single:
         n_valid = min(len(first) // 4, MOST_VALIDATION)
-        n_train = min(len(first) - n_valid, MOST_TRAINING)
+        n_train = min(len(first) - n_valid, MOST_COMPARED)
         splits = StratifiedShuffleSplit(1, test_size=n_valid, train_size=n_train, random_state=seed)
     else:
         n_repeats, sizes = 2 if cv is None and n <= SMALL else 1, np.bincount(y)
@@ -80,7 +80,7 @@ def _drawn(cv, codes, y, seed):
     members = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
     for parts in splits.split(first, y):
         rows = [np.concatenate([members[code] for code in part]) for part in parts]
-        limits = zip(rows, (MOST_TRAINING, MOST_VALIDATION), strict=True)
+        limits = zip(rows, (MOST_COMPARED, MOST_VALIDATION), strict=True)
         yield tuple(part[np.linspace(0, len(part) - 1, min(len(part), most)).astype(int)] for part, most in limits)
 
 

@@ -12,14 +12,16 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.batch.approximation import move_support
+from klr_bench.estimators.batch.comparison import leaves_if_better
+from klr_bench.estimators.batch.cross_validation import class_sizes
 from klr_bench.estimators.batch.dual import DualCDKLR
 from klr_bench.estimators.batch.folds import MEDIUM, MOST_TRAINING, folds_of
+from klr_bench.estimators.batch.leaf import CACHE_MB
 from klr_bench.estimators.batch.nystroem import NystroemKLR
 from klr_bench.estimators.batch.scaling import Scaling
 from klr_bench.estimators.batch.selection import Search
 from klr_bench.estimators.core.checks import checked_decision, checked_fit
 from klr_bench.estimators.core.classifier import Classifier
-from klr_bench.estimators.core.cross_validation import class_sizes
 from klr_bench.estimators.core.multiclass import SEEDS
 from klr_bench.estimators.core.parameters import (
     CLASS_WEIGHT,
@@ -40,7 +42,6 @@ CENTERS_PER_ROOT, LEAST_CENTERS = 500, 100
 """With a time limit, the number of centers per square root of a second that is left, and its minimum."""
 TOL = 1e-5
 """Relative distance of the objective from its minimum at which `NystroemKLR` ends."""
-CACHE_MB = 1000.0
 PATIENCE = 2
 """The search ends after so many rounds in turn that do not improve."""
 
@@ -49,6 +50,72 @@ PATIENCE = 2
 class KLR(Classifier):
     r"""Kernel logistic regression that needs no settings and learns weights of the features.
 
+    It is the classifier to try first, if a fit may take seconds to minutes: the features need no scaling, width and
+    penalty are chosen by validation, outliers are limited, and the probabilities have a low log loss.  On two threads,
+    8,000 rows of 50 features take some seconds, and some 100,000 rows minutes.  `OSKL` and `DualCDKLR` with given
+    settings are much faster.
+
+    Parameters
+    ----------
+    max_support : int or None, default=None
+        Largest number of support vectors, >= 1; None is all rows up to 10,000, and 3,000 support vectors for more rows.
+        Fewer make the model smaller, and its predictions faster and less accurate; the fit takes longer.  They are not
+        training rows, unless X is sparse or they are 3,000 or more: then they are rows drawn by k-means++.
+    max_rounds : int, default=4
+        Largest number of updates of the feature weights, >= 0; 0 keeps all standardized features equal.
+    cv : int, splitter, iterable or None, default=None
+        Number of folds >= 2; or an object of scikit-learn that splits the rows; or pairs of indices of training and
+        validation rows.  None chooses the folds by the number of rows, as the notes say.  Folds that are not given
+        keep copies of rows together.
+    time_limit : float or None, default=None
+        Seconds, > 0.  After about half of them the search ends, if necessary in its first round, and after all of them
+        the final fit, which for more than 10,000 rows has fewer support vectors if little time is left.
+    class_weight : dict, "balanced" or None, default=None
+        Weights >= 0 of the classes, which multiply the weights of the rows.  "balanced" shifts the probabilities
+        towards the rarer class.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the folds and of the centers.
+    n_jobs : int or None, default=None
+        Number of threads; None uses as many as BLAS would, -1 one per core.  The result does not depend on it.
+    verbose : int or bool, default=False
+        Whether to print the validation loss of each round, and of one model and of partitions if both are tried.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes in sorted order.
+    model_ : DualCDKLR, NystroemKLR or LeafModels
+        The final model, fitted to the weighted features.  LeafModels has a list `partitions` of their hyperplanes, and
+        `leaves`, a list of the models of the leaves for each partition.  With moved support vectors, its objective,
+        gradient norm and numbers of iterations and passes are those of the fit before.
+    limits_ : ndarray of shape (2, n_features)
+        Lowest and highest value of each feature; a value beyond is replaced by the limit.
+    mean_, scale_ : ndarray of shape (n_features,)
+        Weighted mean and standard deviation of each feature within its limits; the latter is 1 for a constant feature.
+        After a fit to sparse rows, which are not centered, `mean_` is 0, or the limit nearest to 0; the kernel does not
+        depend on it.
+    feature_weights_ : ndarray of shape (n_features,)
+        Weight of each standardized feature: the larger, the more f depends on the feature.  The mean square is 1 over
+        the features that are not constant, whose weight is 0.
+    temperature_ : float
+        T of the probabilities softmax(f / T) of more than two classes; 1 for two classes, and if `model_` is
+        LeafModels, whose f are logarithms of probabilities.
+    best_params_ : dict
+        Chosen `gamma` and `lam` of `model_`, and the number of `rounds`.
+    cv_results_ : dict of ndarrays
+        rounds, width (a multiple of gamma="scale"), lam, and mean_log_loss of the validation rows for each combination
+        that was tried in all folds; those that were tried with fewer rows come first.
+    best_score_ : float
+        Negative validation log loss of the chosen combination.
+    validation_losses_ : ndarray of shape (n_validation_rows,)
+        Log loss of each validation row, in the order of the folds; their weighted mean is -`best_score_`.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,), dtype object
+        Names of the features, if X is a data frame whose column names are all strings.
+
+    Notes
+    -----
     .. math::
 
         & \min_f \; \frac{\lambda}{2} {\lVert f \rVert}^2 + \frac{1}{n} \sum_{i=1}^n \log(1 + e^{-y_i f(x_i)}) \\
@@ -67,69 +134,15 @@ class KLR(Classifier):
     gamma and lambda next to the best ones of 1,000 rows; the rounds use 1,500 rows of each fold, and all of a single
     split.
 
-    The final model is fitted to all rows by `DualCDKLR` for up to 10,000 rows, and by `NystroemKLR` for more.  With
-    `max_support` it is approximated: support vectors, which begin as rows drawn by k-means++, their coefficients and
-    gamma are moved to lower the cross-entropy of its probabilities and those of the small model at the training rows.
+    The final model is fitted to all rows by `DualCDKLR` for up to 10,000 rows.  For more, `NystroemKLR` and the leaves
+    of two partitions, as of `PartitionedKLR`, are fitted to at most 50,000 rows other than the validation rows, and the
+    one with the lower validation log loss is fitted to all rows; with `max_support`, `time_limit` or several folds it
+    is `NystroemKLR`.  With `max_support` it is approximated: support vectors, which begin as rows drawn by k-means++,
+    their coefficients and gamma are moved to lower the cross-entropy of its probabilities and those of the small model
+    at the training rows.
 
     With more than two classes, one f per class separates it from all others, and the probabilities are softmax(f / T).
     The temperature T is the number from 1 to 4 with the lowest validation log loss.
-
-    Parameters
-    ----------
-    max_support : int or None, default=None
-        Largest number of support vectors, >= 1; None is all rows up to 10,000, and 3,000 support vectors for more rows.
-        Fewer make the model smaller, and its predictions faster and less accurate; the fit takes longer.  They are not
-        training rows, unless X is sparse or they are 3,000 or more: then they are rows drawn by k-means++.
-    max_rounds : int, default=4
-        Largest number of updates of the feature weights, >= 0; 0 keeps all standardized features equal.
-    cv : int, splitter, iterable or None, default=None
-        Number of folds >= 2; or an object of scikit-learn that splits the rows; or pairs of indices of training and
-        validation rows.  None chooses the folds by the number of rows, as described above.  Folds that are not given
-        keep copies of rows together.
-    time_limit : float or None, default=None
-        Seconds, > 0.  After about half of them the search ends, if necessary in its first round, and after all of them
-        the final fit, which for more than 10,000 rows has fewer support vectors if little time is left.
-    class_weight : dict, "balanced" or None, default=None
-        Weights >= 0 of the classes, which multiply the weights of the rows.  "balanced" shifts the probabilities
-        towards the rarer class.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the folds and of the centers.
-    n_jobs : int or None, default=None
-        Number of threads; None uses as many as BLAS would, -1 one per core.  The result does not depend on it.
-    verbose : int or bool, default=False
-        Whether to print the validation loss of each round.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        The classes in sorted order.
-    model_ : DualCDKLR or NystroemKLR
-        The final model, fitted to the weighted features.  With moved support vectors, its objective, gradient norm and
-        numbers of iterations and passes are those of the fit before.
-    limits_ : ndarray of shape (2, n_features)
-        Lowest and highest value of each feature; a value beyond is replaced by the limit.
-    mean_, scale_ : ndarray of shape (n_features,)
-        Weighted mean and standard deviation of each feature within its limits; the latter is 1 for a constant feature.
-        After a fit to sparse rows, which are not centered, `mean_` is 0, or the limit nearest to 0; the kernel does not
-        depend on it.
-    feature_weights_ : ndarray of shape (n_features,)
-        Weight of each standardized feature: the larger, the more f depends on the feature.  The mean square is 1 over
-        the features that are not constant, whose weight is 0.
-    temperature_ : float
-        T of the probabilities softmax(f / T) of more than two classes; 1 for two classes.
-    best_params_ : dict
-        Chosen `gamma` and `lam` of `model_`, and the number of `rounds`.
-    cv_results_ : dict of ndarrays
-        rounds, width (a multiple of gamma="scale"), lam, and mean_log_loss of the validation rows for each combination
-        that was tried in all folds; those that were tried with fewer rows come first.
-    best_score_ : float
-        Negative validation log loss of the chosen combination.
-    validation_losses_ : ndarray of shape (n_validation_rows,)
-        Log loss of each validation row, in the order of the folds; their weighted mean is -`best_score_`.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,), dtype object
-        Names of the features, if X is a data frame whose column names are all strings.
 
     References
     ----------
@@ -176,8 +189,9 @@ class KLR(Classifier):
             Rows with the same value are kept in the same fold.  None keeps equal rows of X together, unless their
             classes often differ.
         callback : callable, default=None
-            ``callback(estimator, t)`` is called with t = 0 after each round, and then during the fit of `model_`, as by
-            that class; returning True ends the search, or the fit.
+            ``callback(estimator, t)`` is called with t = 0 after each round and before partitions are tried, and then
+            during the fit of `model_`, as by that class, unless it is LeafModels.  Returning True ends the search,
+            leaves out the partitions, or ends the fit.
 
         Raises
         ------
@@ -194,6 +208,12 @@ class KLR(Classifier):
             return is_late() or (callback is not None and callback(self, t))
 
         kept, search, y, weights, random = self._choose(X, y, sample_weight, groups, callback, is_late)
+        if self._may_have_leaves(search) and not watch(self, 0):
+            leaves = leaves_if_better(self, search, kept, y, random)
+            if leaves is not None:
+                self.model_, self.temperature_ = leaves, 1.0
+                self.best_params_ |= {"gamma": leaves.gamma, "lam": leaves.lam}
+                return self
         rows, gamma = search.weighted(slice(None), kept.weights, kept.width)
         del search  # free its memory
         n_centers = CENTERS
@@ -239,6 +259,11 @@ class KLR(Classifier):
         self.feature_weights_ = np.zeros(X.shape[1])
         self.feature_weights_[scaling.columns], self.temperature_ = kept.weights, float(kept.temperature)
         return kept, search, y, weights, random
+
+    def _may_have_leaves(self, search):
+        """Return True if the rows are many, and nothing limits the model to a single one."""
+        is_limited = self.max_support is not None or self.time_limit is not None
+        return len(search.y) > MOST_TRAINING and len(search.folds) == 1 and not is_limited
 
     def _model_class(self, n):
         return DualCDKLR if self.max_support is None and n <= MOST_TRAINING else NystroemKLR

@@ -10,12 +10,12 @@ import scipy.sparse as sp
 
 from klr_bench.estimators.batch.approximation import move_support
 from klr_bench.estimators.batch.dual import DualCDKLR
-from klr_bench.estimators.batch.klr import CACHE_MB
 from klr_bench.estimators.batch.nystroem import NystroemKLR
 from klr_bench.estimators.batch.selection import rbf
 from klr_bench.estimators.core.expansion import COLUMNS, decide
 from klr_bench.estimators.core.threads import parallel_map
 
+CACHE_MB = 1000.0
 TOL = 1e-2
 """Relative duality gap at which the fit of a leaf ends."""
 

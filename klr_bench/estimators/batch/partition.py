@@ -9,6 +9,7 @@ towards the first of them.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -18,13 +19,16 @@ from sklearn.utils.sparsefuncs import min_max_axis
 
 from klr_bench.estimators.batch.scaling import Scaling
 from klr_bench.estimators.core.jit import compiled
-from klr_bench.estimators.core.rows import slices, with_scaled_columns
+from klr_bench.estimators.core.multiclass import SEEDS
+from klr_bench.estimators.core.rows import slices, stacked, with_scaled_columns
 from klr_bench.estimators.core.threads import parallel_map
 
 DIRECTION_ROWS = 5000
 """Number of rows from which a direction is computed."""
 POWER_STEPS = 30
 """Number of steps towards the first principal direction."""
+SAMPLE_ROWS = 2**19
+"""Largest number of rows that are divided at once."""
 ROWS = 2**14
 """Number of rows that are scaled and projected at a time."""
 HASHED_VALUES = 2**22
@@ -37,7 +41,8 @@ class WeightedRows:
 
     X: Any
     """Array, which may be memory-mapped, or CSR matrix (n, d)."""
-    scaling: Scaling
+    scaling: Scaling | None
+    """None for rows that are scaled already."""
     weights: np.ndarray
     """Weight of each feature that is not constant."""
     dtype: np.dtype
@@ -47,7 +52,8 @@ class WeightedRows:
         return self.X.shape[0], len(self.weights)
 
     def __getitem__(self, part):
-        rows = with_scaled_columns(self.scaling.transform(self.X[part], self.dtype), self.weights)
+        rows = self.X[part] if self.scaling is None else self.scaling.transform(self.X[part], self.dtype)
+        rows = with_scaled_columns(rows, self.weights)
         return rows if sp.issparse(rows) else np.ascontiguousarray(rows)
 
 
@@ -69,22 +75,26 @@ def _project(X, nodes, directions, values):
 
 
 def projections(X, nodes, directions):
-    """Return the product (n,) of each row of X with the direction of its node, in float64.
-
-    The product of a row does not depend on the other rows, unlike with BLAS.  Of a node below 0, which is a leaf, it
-    has no meaning.
-    """
-    values, nodes = np.empty(len(nodes)), np.maximum(nodes, 0)
+    """Return the product (n,) of each row of X with the direction of its node, in float64."""
+    values = np.empty(len(nodes))
 
     def project(part):
-        B = X[part]
-        if sp.issparse(B):
-            places = np.repeat(np.arange(B.shape[0]), np.diff(B.indptr))
-            values[part] = np.bincount(places, B.data * directions[nodes[part][places], B.indices], B.shape[0])
-        else:
-            _project(B, nodes[part], directions, values[part])
+        values[part] = _products(X[part], nodes[part], directions)
 
     parallel_map(project, slices(len(nodes), ROWS))
+    return values
+
+
+def _products(B, nodes, directions):
+    """Return `projections` of an array or CSR matrix B.
+
+    The product of a row does not depend on the other rows, unlike with BLAS.
+    """
+    if sp.issparse(B):
+        places = np.repeat(np.arange(B.shape[0]), np.diff(B.indptr))
+        return np.bincount(places, B.data * directions[nodes[places], B.indices], B.shape[0])
+    values = np.empty(len(nodes))
+    _project(B, nodes, directions, values)
     return values
 
 
@@ -103,12 +113,19 @@ class Partition:
 
     def leaves(self, X):
         """Return the number of each leaf with rows of X (n, d), and their indices, as pairs."""
-        nodes = np.full(X.shape[0], 0 if len(self.children) else -1)
-        while (nodes >= 0).any():
-            is_second = projections(X, nodes, self.directions) > self.thresholds[nodes]
-            nodes = np.where(nodes < 0, nodes, self.children[nodes, is_second.astype(int)])
-        order = np.argsort(nodes, kind="stable")
-        return [(-1 - nodes[rows[0]], rows) for rows in np.split(order, np.flatnonzero(np.diff(nodes[order])) + 1)]
+        ends = np.full(X.shape[0], -1)
+
+        def route(part):
+            B, nodes = X[part], np.full(len(ends[part]), 0 if len(self.children) else -1)
+            while (nodes >= 0).any():
+                inner = np.maximum(nodes, 0)  # of a leaf, whose result is not used
+                is_second = _products(B, inner, self.directions) > self.thresholds[inner]
+                nodes = np.where(nodes < 0, nodes, self.children[inner, is_second.astype(int)])
+            ends[part] = nodes
+
+        parallel_map(route, slices(len(ends), ROWS))
+        order = np.argsort(ends, kind="stable")
+        return [(-1 - ends[rows[0]], rows) for rows in np.split(order, np.flatnonzero(np.diff(ends[order])) + 1)]
 
 
 def divided(X, order, leaf_size, n_steps, random):
@@ -116,8 +133,49 @@ def divided(X, order, leaf_size, n_steps, random):
 
     Return the `Partition` and the indices of the rows of each leaf, in their `order` (n,).  Equal rows are in the same
     leaf, which may have more rows for that reason.  Each direction is computed from the first rows of its node, with
-    `n_steps` steps towards the first principal one.
+    `n_steps` steps towards the first principal one.  Of more than SAMPLE_ROWS rows, the first ones in their order are
+    divided into parts; then each part of all rows is divided.
     """
+    n = len(order)
+    if n <= SAMPLE_ROWS:
+        return _halved(X, order, leaf_size, n_steps, random)
+    most = max(SAMPLE_ROWS**2 // (2 * n), 1)
+    top, _ = _halved(_read(X, order[:SAMPLE_ROWS]), np.arange(SAMPLE_ROWS), most, n_steps, random)
+    ranks, parts = np.empty(n, dtype=np.int64), sorted(top.leaves(X), key=itemgetter(0))
+    ranks[order] = np.arange(n)
+
+    def divide(part):
+        (_, rows), seed = part
+        rows = rows[np.argsort(ranks[rows])]
+        partition, leaves = _halved(
+            _read(X, rows), np.arange(len(rows)), leaf_size, n_steps, np.random.RandomState(seed)
+        )
+        return partition, [rows[leaf] for leaf in leaves]
+
+    pairs = parallel_map(divide, zip(parts, random.randint(SEEDS, size=len(parts)), strict=True))
+    return _grafted(top, [partition for partition, _ in pairs]), [leaf for _, leaves in pairs for leaf in leaves]
+
+
+def _read(X, rows):
+    """Return some rows of X, read in parts, which limits the memory for scaling them."""
+    return stacked([X[rows[part]] for part in slices(len(rows), ROWS)])
+
+
+def _grafted(top, parts):
+    """Return a partition with a partition in place of each leaf."""
+    children, roots, n_nodes, n_leaves = [top.children.copy()], [], len(top.children), 0
+    for part in parts:
+        roots.append(n_nodes if len(part.children) else -1 - n_leaves)
+        children.append(part.children + np.where(part.children < 0, -n_leaves, n_nodes))
+        n_nodes, n_leaves = n_nodes + len(part.children), n_leaves + len(part.children) + 1
+    ends = top.children < 0
+    children[0][ends] = np.array(roots)[-1 - top.children[ends]]
+    of_nodes = zip(*((part.directions, part.thresholds) for part in (top, *parts)), strict=True)
+    return Partition(*map(np.concatenate, of_nodes), np.concatenate(children))
+
+
+def _halved(X, order, leaf_size, n_steps, random):
+    """Return the same as `divided`, with thresholds that halve all rows of a node."""
     directions, thresholds, children, leaves = [], [], [], []
     level, nodes = [(-1, 0, order)], np.empty(len(order), dtype=np.int64)
     while level:
@@ -134,6 +192,7 @@ def divided(X, order, leaf_size, n_steps, random):
                 children[parent][side] = -1 - len(leaves) if threshold is None else len(children)
             if threshold is None:
                 leaves.append(rows)
+                nodes[rows] = 0  # a node of each level, whose values for these rows are not used
                 continue
             is_first = values[rows] <= threshold
             following += [(len(children), 0, rows[is_first]), (len(children), 1, rows[~is_first])]

@@ -86,7 +86,7 @@ def dask_rows(
     for first, end in pairwise(ends):
         if first < end:
             rows = slice(first * block_rows, end * block_rows)
-            parts.append(partial(_make, make, _reference(X[rows]), signs[:, rows], shares[rows], first))
+            parts.append(partial(make_from, make, reference(X[rows]), signs[:, rows], shares[rows], first))
     try:
         yield _Parts(client, key, parts, workers).call
     finally:
@@ -171,7 +171,7 @@ class _Mapped:
     shape: tuple[int, ...]
 
 
-def _reference(X: Any) -> Any:
+def reference(X: Any) -> Any:
     """Return the location of a memory-mapped array in its file, or any other array unchanged."""
     base = X
     while isinstance(base, np.ndarray):
@@ -181,7 +181,7 @@ def _reference(X: Any) -> Any:
     return X
 
 
-def _make(make: Callable[..., Any], X: Any, *arguments: Any) -> Any:
+def make_from(make: Callable[..., Any], X: Any, *arguments: Any) -> Any:
     if isinstance(X, _Mapped):
         X = np.memmap(X.path, X.dtype, "r", X.offset, X.shape).view(np.ndarray)
     return make(X, *arguments)

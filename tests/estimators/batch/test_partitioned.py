@@ -9,8 +9,9 @@ from scipy.special import expit, softmax
 from sklearn.preprocessing import StandardScaler
 
 from klr_bench import DualCDKLR, PartitionedKLR
-from klr_bench.estimators.batch import approximation, partitioned
+from klr_bench.estimators.batch import approximation, leaf_models, partitioned
 from klr_bench.estimators.batch import leaf as leaf_module
+from klr_bench.estimators.batch import partition as partition_module
 from klr_bench.estimators.batch.partition import POWER_STEPS, divided, hashed, shuffled
 
 pytestmark = [
@@ -58,7 +59,7 @@ def slow_probabilities(model, X, y, weights):
     Z = ((X - model.mean_) / model.scale_ * model.feature_weights_).astype(np.float32)
     k, weights = len(model.classes_), weights / weights.mean()
     total = np.zeros((len(y), k))
-    for partition in model.partitions_:
+    for partition in model.model_.partitions:
         leaves = np.array([leaf_of(partition, z[model._scaling.columns]) for z in Z])
         for leaf in np.unique(leaves):
             part = leaves == leaf
@@ -72,7 +73,7 @@ def slow_probabilities(model, X, y, weights):
                 values = learner.fit(Z[part], y[part], weights[part]).decision_function(Z[part])
                 f[:, present] = values if len(present) > 2 else np.column_stack([-values, values])
             P = softmax(f / model.temperature_, axis=1) if k > 2 else np.column_stack([expit(-f[:, 1]), expit(f[:, 1])])
-            total[part] += P / len(model.partitions_)
+            total[part] += P / len(model.model_.partitions)
     return total
 
 
@@ -84,17 +85,20 @@ def test_probabilities_are_those_of_a_slow_fit_of_each_leaf(sample, seed):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(leaf_module, "TOL", 1e-5)
         model = small(n_partitions=3, max_rounds=1, random_state=seed).fit(X, y, weights)
-    assert len(model.leaves_[0]) >= 2
+    assert len(model.model_.leaves[0]) >= 2
     inside = np.clip(X, *model.limits_)
     np.testing.assert_allclose(model.predict_proba(X), slow_probabilities(model, inside, y, weights), atol=3e-3)
 
 
-@settings(max_examples=10)
+@pytest.mark.parametrize("sample_rows", [1000, 20])
+@settings(max_examples=5)
 @given(sample=samples(), leaf_size=st.integers(1, 60), n_steps=st.sampled_from([0, POWER_STEPS]))
-def test_a_partition_divides_all_rows(sample, leaf_size, n_steps):
+def test_a_partition_divides_all_rows(sample_rows, sample, leaf_size, n_steps):
     X, _ = sample
     X = X[np.random.default_rng(0).permutation(len(X))].astype(np.float32)
-    partition, leaves = divided(X, np.arange(len(X)), leaf_size, n_steps, np.random.RandomState(0))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(partition_module, "SAMPLE_ROWS", sample_rows)
+        partition, leaves = divided(X, np.arange(len(X)), leaf_size, n_steps, np.random.RandomState(0))
     assert len(leaves) == len(partition.children) + 1
     np.testing.assert_array_equal(np.sort(np.concatenate(leaves)), np.arange(len(X)))
     for layout in (np.asarray, sp.csr_matrix):
@@ -104,6 +108,7 @@ def test_a_partition_divides_all_rows(sample, leaf_size, n_steps):
         next(i for i, rows in enumerate(leaves) if row in rows) for row in range(10)
     ]
     for rows in leaves:
+        assert (np.diff(rows) > 0).all()
         assert len(rows) <= leaf_size or len(np.unique(X[rows], axis=0)) == 1
     _, groups = np.unique(X, axis=0, return_inverse=True)
     for group in range(groups.max() + 1):
@@ -114,6 +119,16 @@ def test_the_parts_of_rows_without_ties_are_halves():
     X = np.random.default_rng(0).standard_normal((101, 3)).astype(np.float32)
     _, leaves = divided(X, np.arange(101), 26, 0, np.random.RandomState(0))
     assert sorted(map(len, leaves)) == [25, 25, 25, 26]
+
+
+def test_parts_of_a_sample_are_divided_further(monkeypatch):
+    monkeypatch.setattr(partition_module, "SAMPLE_ROWS", 1000)
+    X = np.random.default_rng(0).standard_normal((20_000, 3)).astype(np.float32)
+    partition, leaves = divided(X, np.arange(20_000), 400, 0, np.random.RandomState(0))
+    assert len(leaves) == len(partition.children) + 1
+    assert 50 <= len(leaves) <= 100  # medians of a sample divide all rows less evenly
+    for number, rows in partition.leaves(X):
+        np.testing.assert_array_equal(np.sort(leaves[number]), rows)
 
 
 def test_principal_directions_are_those_of_the_largest_variance():
@@ -181,8 +196,8 @@ def test_a_leaf_of_one_class_is_constant(n_classes):
     X = np.repeat(np.arange(n_classes), 40)[:, None] * 100.0 + np.linspace(0, 1, 40 * n_classes)[:, None]
     y = np.repeat(np.arange(n_classes), 40)
     model = small(leaf_size=20, n_partitions=1).fit(X, y, np.full(len(y), 3.0))
-    assert {len(leaf.classes) for leaf in model.leaves_[0]} == {1}
-    odds = np.array([len(rows) for _, rows in model.partitions_[0].leaves(model._rows(X))]) + 1
+    assert {len(leaf.classes) for leaf in model.model_.leaves[0]} == {1}
+    odds = np.array([len(rows) for _, rows in model.model_.partitions[0].leaves(model._rows(X))]) + 1
     P = np.unique(np.round(model.predict_proba(X).max(axis=1), 12))
     np.testing.assert_allclose(P, np.unique(odds / (odds + n_classes - 1)), rtol=1e-9)
     assert model.score(X, y) == 1
@@ -193,7 +208,7 @@ def test_more_equal_rows_than_a_leaf_has_are_one_row_with_a_weight():
     X = random.integers(2, size=(800, 2)).astype(float)
     y = (random.random(800) < 0.2 + 0.6 * X[:, 0]).astype(int)
     model = small(leaf_size=100).fit(X, y)
-    assert max(len(leaf.coef) for leaf in model.leaves_[0]) == 2
+    assert max(len(leaf.coef) for leaf in model.model_.leaves[0]) == 2
     for row in ([0, 0], [0, 1], [1, 0], [1, 1]):
         share = y[(row == X).all(axis=1)].mean()
         assert model.predict_proba([row])[0, 1] == pytest.approx(share, abs=0.07)
@@ -206,7 +221,7 @@ def test_max_support_limits_the_support_vectors_of_a_leaf(n_classes, layout, mon
     X = random.standard_normal((240, 3))
     y = np.digitize(X[:, 0], [-0.5, 0.5][: n_classes - 1])
     model = small(leaf_size=60, max_support=8).fit(layout(X), y)
-    assert {len(leaf.classes) > 1 and leaf.support.shape[0] for leaf in model.leaves_[0]} <= {False, 8}
+    assert {len(leaf.classes) > 1 and leaf.support.shape[0] for leaf in model.model_.leaves[0]} <= {False, 8}
     assert model.score(layout(X), y) > 0.85
 
 
@@ -214,7 +229,7 @@ def test_rows_that_fit_into_one_leaf_have_one_model(monkeypatch):
     monkeypatch.setattr(leaf_module, "TOL", 1e-6)
     X, y = np.random.default_rng(0).standard_normal((80, 3)), np.arange(80) % 2
     model = small(leaf_size=80, n_partitions=3).fit(X, y)
-    assert list(map(len, model.leaves_)) == [1]
+    assert list(map(len, model.model_.leaves)) == [1]
     Z = StandardScaler().fit_transform(X) * model.feature_weights_
     alone = DualCDKLR(model.best_params_["lam"], gamma=model.best_params_["gamma"], tol=1e-8).fit(Z, y)
     np.testing.assert_allclose(model.predict_proba(X), alone.predict_proba(Z), atol=1e-3)
@@ -239,6 +254,6 @@ def test_the_smallest_width_within_a_standard_error_is_chosen():
     noise = np.tile([-1.0, 1.0], 50)
     losses[0] = 1 + noise  # worse by ten standard errors
     losses[1, 0], losses[1, 1] = 0.3 * noise + 0.02, 0.3 * noise + 0.01
-    assert partitioned._chosen(losses, np.ones(100), 2, 0) == (1, 1)
+    assert leaf_models._chosen(losses, np.ones(100), 2, 0) == (1, 1)
     losses[1] += 0.05
-    assert partitioned._chosen(losses, np.ones(100), 2, 0) == (2, 0)
+    assert leaf_models._chosen(losses, np.ones(100), 2, 0) == (2, 0)

@@ -1,0 +1,113 @@
+"""KLR with many rows: it chooses between one model and the leaves of partitions by validation."""
+
+import re
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.metrics import log_loss
+from sklearn.model_selection import StratifiedShuffleSplit
+
+from klr_bench import KLR, NystroemKLR, load_model, save_model
+from klr_bench.estimators.batch import comparison, klr, selection
+from klr_bench.estimators.batch.leaf_models import LeafModels
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.usefixtures("short_search", "few_are_many"),
+]
+
+
+@pytest.fixture
+def few_are_many(monkeypatch):
+    for module in (klr, comparison):
+        monkeypatch.setattr(module, "MOST_TRAINING", 200)
+    monkeypatch.setattr(comparison, "LEAF_SIZE", 300)
+    monkeypatch.setattr(klr, "CENTERS", 30)
+
+
+def model(**parameters):
+    return KLR(**{"max_rounds": 0, "cv": StratifiedShuffleSplit(1, random_state=0), "random_state": 0, **parameters})
+
+
+def waves(n, n_classes):
+    """Return rows for which a kernel is best that is narrower than those of the search."""
+    X = np.random.default_rng(0).uniform(-1, 1, (n, 1))
+    return X, np.digitize(np.sin(30 * X[:, 0]), np.linspace(-1, 1, n_classes + 1)[1:-1])
+
+
+@pytest.mark.parametrize(("layout", "n_classes"), [(np.asarray, 2), (np.asarray, 3), (sp.csr_matrix, 2)])
+def test_partitions_are_chosen_if_their_validation_loss_is_lower(layout, n_classes, capsys, tmp_path):
+    X, y = waves(1200, n_classes)
+    X, y, X_test, y_test = layout(X[:800]), y[:800], layout(X[800:]), y[800:]
+    fitted = model(verbose=True).fit(X, y)
+    losses = re.search(r"\[KLR\] validation log loss (.*) of one model, (.*) of 2 partitions", capsys.readouterr().out)
+    assert float(losses[2]) < float(losses[1])
+    assert [sum(leaf.support.shape[0] for leaf in leaves) for leaves in fitted.model_.leaves] == [800, 800]
+    single = model(time_limit=1e6).fit(X, y)
+    P = fitted.predict_proba(X_test)
+    assert log_loss(y_test, P) < log_loss(y_test, single.predict_proba(X_test))
+    np.testing.assert_allclose(P.sum(axis=1), 1)
+    np.testing.assert_array_equal(fitted.predict_proba(X_test[:1]), P[:1])
+    save_model(fitted, tmp_path / "model.skops")
+    np.testing.assert_array_equal(load_model(tmp_path / "model.skops").predict_proba(X_test), P)
+    assert fitted.best_params_["gamma"] == fitted.model_.gamma > single.best_params_["gamma"]
+
+
+def test_one_model_is_chosen_if_its_validation_loss_is_lower(monkeypatch, capsys):
+    monkeypatch.setattr(comparison, "LEAF_SIZE", 20)
+    X = np.random.default_rng(0).standard_normal((400, 5))
+    y = (X.sum(axis=1) > 0).astype(int)
+    fitted = model(verbose=True).fit(X, y)
+    assert isinstance(fitted.model_, NystroemKLR)
+    losses = re.search(r"validation log loss (.*) of one model, (.*) of 2 partitions", capsys.readouterr().out)
+    assert float(losses[1]) <= float(losses[2])
+
+
+def test_both_are_fitted_without_the_validation_rows(monkeypatch):
+    monkeypatch.setattr(comparison, "MOST_COMPARED", 500)
+    X, y = waves(800, 2)
+    fits = []
+    for cls in (NystroemKLR, LeafModels):
+        fit = cls.fit
+
+        def recorded(self, rows, *arguments, fit=fit, **parameters):
+            fits.append(set(np.round(rows[:][:, 0], 5)))
+            return fit(self, rows, *arguments, **parameters)
+
+        monkeypatch.setattr(cls, "fit", recorded)
+    cv = StratifiedShuffleSplit(1, random_state=0)
+    fitted = model(cv=cv).fit(X, y)
+    ((_, valid),) = cv.split(X, y)
+    single, leaves, final = fits
+    assert single == leaves < final
+    assert len(leaves) == 500
+    assert not leaves & set(np.round(fitted._scaling.transform(X[valid], np.float32)[:, 0], 5))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "callback"),
+    [({"max_support": 20}, None), ({"time_limit": 1e6}, None), ({"cv": 2}, None), ({}, lambda _, t: t == 0)],
+)
+def test_what_limits_the_fit_leaves_partitions_out(parameters, callback, monkeypatch):
+    monkeypatch.setattr(klr, "leaves_if_better", None)  # not called
+    X, y = waves(300, 2)
+    assert isinstance(model(**parameters).fit(X, y, callback=callback).model_, NystroemKLR)
+
+
+def test_the_search_has_the_rows_of_its_single_split_in_their_order(monkeypatch):
+    monkeypatch.setattr(selection, "MOST_TRAINING", 100)
+    X, y = waves(800, 2)
+    rows, path = [], selection.Search._path
+
+    def recorded(self, train, *arguments):
+        rows.append(train)
+        return path(self, train, *arguments)
+
+    monkeypatch.setattr(selection.Search, "_path", recorded)
+    monkeypatch.setattr(klr, "leaves_if_better", lambda *_: None)
+    cv = StratifiedShuffleSplit(1, random_state=0)
+    model(cv=cv).fit(X, y)
+    ((train, _),) = cv.split(X, y)
+    assert {len(part) for part in rows} == {100}
+    np.testing.assert_array_equal(rows[0], train[np.isin(train, rows[0])])
