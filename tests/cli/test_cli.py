@@ -381,8 +381,8 @@ OSKLS = [f"oskl_{name} " for name in ("adult", "covtype", "covtype_radius", "los
         (
             "fit data.",
             [
-                f"data.{key}="
-                for key in ("path label positive columns coerce decimal scale group time encoding").split()
+                *("data.path=", "data.label=", "data.positive=", "data.columns=", "data.coerce=", "data.decimal="),
+                *("data.scale=", "data.group=", "data.time=", "data.encoding="),
             ],
         ),
         ("predict m", ["model="]),
