@@ -98,6 +98,7 @@ def test_a_partition_divides_all_rows(sample_rows, sample, leaf_size, n_steps):
     X = X[np.random.default_rng(0).permutation(len(X))].astype(np.float32)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(partition_module, "SAMPLE_ROWS", sample_rows)
+        patch.setattr(partition_module, "LEAST_SAMPLE", 5)
         partition, leaves = divided(X, np.arange(len(X)), leaf_size, n_steps, np.random.RandomState(0))
     assert len(leaves) == len(partition.children) + 1
     np.testing.assert_array_equal(np.sort(np.concatenate(leaves)), np.arange(len(X)))
@@ -126,7 +127,7 @@ def test_parts_of_a_sample_are_divided_further(monkeypatch):
     X = np.random.default_rng(0).standard_normal((20_000, 3)).astype(np.float32)
     partition, leaves = divided(X, np.arange(20_000), 400, 0, np.random.RandomState(0))
     assert len(leaves) == len(partition.children) + 1
-    assert 50 <= len(leaves) <= 100  # medians of a sample divide all rows less evenly
+    assert 50 <= len(leaves) <= 110  # medians of a sample divide all rows less evenly
     for number, rows in partition.leaves(X):
         np.testing.assert_array_equal(np.sort(leaves[number]), rows)
 
