@@ -99,7 +99,7 @@ def takes_nested(cls: Any) -> bool:
 def is_nested(name: str, accepted: Collection[str]) -> bool:
     """Return True if a name has the form of a nested parameter, such as svc__C.
 
-    A name in `known`, the constructor's parameters, is not nested.
+    A name in `accepted`, the constructor's parameters, is not nested.
     """
     return "__" in name.strip("_") and name not in accepted
 

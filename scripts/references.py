@@ -54,11 +54,13 @@ def names_of(requested: Sequence[str], seconds: Mapping[str, float]) -> list[str
     parts = [f"{PART}{path.stem}" for path in files if path.stem not in ("__main__", "timing")]
     experiments = sorted(path.parent.name for path in KEPT.glob("*/manifest.yaml"))
     papers = {name: experiments_of(name) for name in paper_files([config_dir()])}
-    groups = {"benchmark": parts} | {name: [one for one in of if one in experiments] for name, of in papers.items()}
-    known = {path.stem for path in (config_dir() / "experiment").glob("*.yaml")} | {*parts}
+    groups = {"benchmark": parts} | {
+        name: [experiment for experiment in of if experiment in experiments] for name, of in papers.items()
+    }
+    available = {path.stem for path in (config_dir() / "experiment").glob("*.yaml")} | {*parts}
     names: dict[str, None] = {}
     for name in requested or [*experiments, *parts]:
-        if name not in known and name not in groups:
+        if name not in available and name not in groups:
             message = f"expected experiments, papers, benchmark or its parts, got {name!r}; use --list to list them"
             raise ValueError(message)
         names |= dict.fromkeys(groups.get(name, [name]))
@@ -161,7 +163,7 @@ def keep(name: str, seconds: float) -> None:
     rows.pop("reference", None)
     with TIMES.open("w", encoding="utf-8", newline="") as file:
         header = ["reference", "seconds", "cores"]
-        csv.writer(file, lineterminator="\n").writerows([header, *(rows[one] for one in sorted(rows))])
+        csv.writer(file, lineterminator="\n").writerows([header, *(rows[key] for key in sorted(rows))])
 
 
 def done() -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Fixtures that more than one test file needs."""
+"""Fixtures that several test files use."""
 
 import os
 import re
@@ -23,14 +23,14 @@ ROOT = Path(__file__).resolve().parents[1]
 MIRROR = Path(os.environ.get("KLR_BENCH_MIRROR") or ROOT.parent / "shared" / "data").resolve()
 needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 WAITING = ("test_dask.py", "test_executors.py", "test_kills.py", "test_interruptions.py")
-"""Files whose few tests wait for other processes: the first to begin, for the last to begin ends alone."""
+"""Files with few tests that wait for other processes; they start first, because the last file runs alone."""
 READS_REFERENCES = re.compile(r'"results" / "reference"')
 OF_REFERENCES = [
     path.relative_to(ROOT / "tests").as_posix()
     for path in sorted((ROOT / "tests").rglob("test_*.py"))
     if READS_REFERENCES.search(path.read_text(encoding="utf-8"))
 ]
-"""Files of tests that read results/reference, which an sdist does not hold."""
+"""Tests that read results/reference, which an sdist does not contain."""
 collect_ignore = [] if (ROOT / "results" / "reference").is_dir() else OF_REFERENCES
 
 
@@ -44,26 +44,26 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let pytest-xdist keep the order below; its own begins with the files of most tests."""
+    """Make pytest-xdist keep the order below instead of starting with the files of most tests."""
     config.option.loadscopereorder = False
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the files that take longest, as far as a name and the number of tests say so."""
+    """Start with the files that take longest, judged by their names and numbers of tests."""
     sizes = Counter(item.path for item in items)
     items.sort(key=lambda item: (item.path.name not in WAITING, -sizes[item.path], str(item.path)))
 
 
 @pytest.fixture(scope="session", autouse=True)
 def one_blas_thread() -> Iterator[None]:
-    """Matrix products use one thread: BLAS's own threads wait by spinning, which slows all down on a busy machine."""
+    """Limit matrix products to one thread, because waiting BLAS threads slow down a busy machine."""
     with threadpool_limits(1):
         yield
 
 
 @pytest.fixture(scope="session")
 def mirror() -> Path:
-    """Return the folder that holds real data; tests that read it are marked with `mirror` and the data sets."""
+    """Return the folder with real data; tests that read it are marked with `mirror` and the data sets."""
     return MIRROR
 
 

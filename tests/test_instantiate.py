@@ -1,4 +1,4 @@
-"""Building from specs, and what may be an algorithm."""
+"""Building objects from specs, and which classes may be algorithms."""
 
 from numbers import Real
 
@@ -27,7 +27,7 @@ class NoFit:
 
 
 class Unwilling:
-    """Has all that is asked for, and must not be called."""
+    """A class with all required methods, which must not be called."""
 
     _parameter_constraints = {"rate": [Interval(Real, 0, 1, closed="both")]}  # noqa: RUF012
 
@@ -38,7 +38,7 @@ class Unwilling:
 
 
 class ScaledSVC(Pipeline):
-    """A pipeline with a constructor of its own."""
+    """A pipeline with its own constructor."""
 
     def __init__(self, copy=True):
         self.copy = copy
@@ -46,7 +46,7 @@ class ScaledSVC(Pipeline):
 
 
 class OddNames:
-    """Has a parameter with the mark of parts in its name, and no set_params."""
+    """A class without set_params that has a parameter with double underscores in its name."""
 
     def __init__(self, a__b=1):
         self.a__b = a__b

@@ -52,13 +52,13 @@ TABLE = pd.DataFrame(X, columns=["a", "b", "c"]).assign(d=np.array(["u", "v", "w
 def kernels_of(name: str) -> list[Any]:
     """Return the kernels that a classifier accepts, functions of scikit-learn where it takes functions."""
     constraints = CLASSIFIERS[name]._parameter_constraints.get("kernel", [])
-    names = [kernel for one in constraints for kernel in sorted(getattr(one, "options", ()))]
+    names = [kernel for constraint in constraints for kernel in sorted(getattr(constraint, "options", ()))]
     functions = [chi2_kernel, cosine_similarity, partial(rbf_kernel, gamma=0.3)] if callable in constraints else []
     return [*names, *functions] or [None]
 
 
 def method_of(model: Any) -> Any:
-    """Return the method of a model that says most about it."""
+    """Return the most informative prediction method of a model."""
     names = ("decision_function", "predict_proba", "predict", "transform")
     return next(getattr(model, name) for name in names if hasattr(model, name))
 
@@ -210,11 +210,11 @@ def array_of(members: dict[str, bytes]) -> str:
     return next(name for name in members if name.endswith(".npy"))
 
 
-def with_lists(name: str, one: bytes, size: int) -> Callable[[dict[str, bytes]], None]:
+def with_lists(name: str, piece: bytes, size: int) -> Callable[[dict[str, bytes]], None]:
     """Return a function that adds many lists to a JSON member, so that it has a size."""
 
     def change(members: dict[str, bytes]) -> None:
-        members[name] = members[name].rstrip()[:-1] + b',"x":[' + one * (size // len(one)) + b"0]}"
+        members[name] = members[name].rstrip()[:-1] + b',"x":[' + piece * (size // len(piece)) + b"0]}"
 
     return change
 
@@ -257,9 +257,9 @@ def add_node(members: dict[str, bytes], *nodes: Any) -> None:
 
 BOMBS = {
     **{
-        f"{kind} in {name}": (with_lists(name, one, size), message)
+        f"{kind} in {name}": (with_lists(name, piece, size), message)
         for name in (SCHEMA, ABOUT)
-        for kind, one, size, message in (
+        for kind, piece, size, message in (
             ("large lists", b'["23456789012345678901"],', SMALLEST_JSON, f"at most {SMALLEST_JSON:,} bytes"),
             ("empty lists", b"[],", SMALLEST_JSON // 4, "at most one list per 20 bytes"),
         )
@@ -284,7 +284,7 @@ def test_a_file_that_unpacks_to_far_more_than_its_size_is_refused(stored: Path, 
 
 
 def test_a_reference_in_place_of_a_description_is_refused(stored: Path) -> None:
-    """Each list has the one before twice: skops would inspect the first 2^40 times."""
+    """Each list contains the one before twice, so that skops would inspect the first 2^40 times."""
 
     def change(members: dict[str, bytes]) -> None:
         node: Any = {"__class__": "str", "__module__": "builtins", "__loader__": "JsonNode", "content": "1"}

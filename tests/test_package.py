@@ -1,4 +1,4 @@
-"""What is built, and that all places that name the version name the same."""
+"""Content of the distributions, and equal versions in all places."""
 
 import re
 import runpy
@@ -82,7 +82,7 @@ def test_the_recipe_for_conda_has_the_version_and_dependencies_of_the_package() 
     assert recipe["context"]["version"] == klr_bench.__version__
     assert f">={recipe['context']['python_min']}" == PROJECT["requires-python"]
     assert [python, unix] == ["python >=${{ python_min }}", "__unix"]
-    assert [one.replace("-base ", " ").replace(" ", "") for one in others] == PROJECT["dependencies"]
+    assert [requirement.replace("-base ", " ").replace(" ", "") for requirement in others] == PROJECT["dependencies"]
     assert recipe["build"]["python"]["entry_points"] == [
         f"{name} = {call}" for name, call in PROJECT["scripts"].items()
     ]

@@ -1,4 +1,4 @@
-"""What estimators declare to an experiment, and how one that declares nothing is treated."""
+"""Declarations of estimators, and how estimators without declarations are treated."""
 
 import warnings
 
@@ -24,7 +24,7 @@ PICTURE = {"gamma", "u", "b", "b0"}
 
 
 class Bare:
-    """A user's class with what every classifier has, and no more."""
+    """A user's class with the methods of every classifier, and no others."""
 
     def fit(self, X, y, callback=None):
         self.middle = np.median(X[:, 0])
@@ -38,7 +38,7 @@ class Bare:
 
 
 class Declaring(Bare):
-    """One that declares all there is."""
+    """A class with all possible declarations."""
 
     watched = ("error_rate",)
     average = True

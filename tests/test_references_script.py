@@ -112,7 +112,7 @@ def test_it_goes_on_where_it_was_with_the_commit_of_its_beginning(checkout: Path
 
 
 def test_one_reference_is_made_alone_with_the_commit_of_today(checkout: Path) -> None:
-    """The others keep their records, commits and times."""
+    """Other references keep their records, commits and times."""
     times = checkout / "results" / "reference" / "times.csv"
     times.write_text("reference,seconds,cores\nother,5,2\n", "utf-8")
     commit(checkout, EXPERIMENT.replace("12", "1"))

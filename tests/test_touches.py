@@ -1,4 +1,4 @@
-"""A user's own files: those of docs/add/, in a folder of their own, stand in a run's report."""
+"""User files of docs/add/, in their own folder, appear in the report of a run."""
 
 import csv
 import hashlib
@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 BLOCK = re.compile(r"^(?:`([\w./]+)`\n\n)?```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PAGES = ("index", "algorithm", "dataset", "figure", "paper")
 WITHIN = "\n## Inside klr-bench\n"
-"""The heading from which on a page is about a checkout."""
+"""Heading of the second half of a page, which is about a checkout."""
 TOUCHES = {
     "configs/algorithm/nearest_mean.yaml",
     "configs/dataset/rings.yaml",
@@ -41,7 +41,7 @@ class Outcome:
     folder: Path
 
     def line(self, beginning: str) -> list[str]:
-        """Return the words of the line of the report that begins like this."""
+        """Return the words of the line of the report that starts with this text."""
         return next(line for line in self.report.splitlines() if line.startswith(beginning)).split()
 
 
@@ -55,7 +55,7 @@ def files_and_commands() -> tuple[dict[str, str], list[str]]:
 
 @pytest.fixture(scope="module")
 def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
-    """Write the files and run the commands in their folder, as the script `klr-bench` does there."""
+    """Write the files and run the commands in their folder, like the script `klr-bench`."""
     folder = tmp_path_factory.mktemp("user")
     files, commands = files_and_commands()
     assert set(files) == TOUCHES
@@ -120,7 +120,7 @@ def test_a_figure_and_a_table_of_a_paper(outcome: Outcome) -> None:
 def test_the_data_set_is_its_content(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """A changed file is used at the next run, and never that of another folder, which has the same name."""
+    """A changed file is used in the next run; a file of the same name in another folder is not."""
 
     def counts(folder: str) -> tuple[str, list[str]]:
         monkeypatch.chdir(tmp_path / folder)

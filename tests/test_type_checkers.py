@@ -22,7 +22,11 @@ IMPORTS = [f"from klr_bench import {name}" for name in NAMES]
 
 def test_of_each_class_all_parameters_have_types_and_defaults() -> None:
     for name, parameters in PARAMETERS.items():
-        lacking = [one.name for one in parameters if inspect.Parameter.empty in (one.annotation, one.default)]
+        lacking = [
+            parameter.name
+            for parameter in parameters
+            if inspect.Parameter.empty in (parameter.annotation, parameter.default)
+        ]
         assert not lacking, f"{name}: no type or default for {lacking}"
 
 
@@ -30,23 +34,23 @@ def right() -> list[str]:
     """Return the lines that use each class as it may be used."""
     calls = []
     for name, parameters in PARAMETERS.items():
-        positional = ", ".join(repr(one.default) for one in parameters if one.kind is POSITIONAL)
-        keywords = ", ".join(f"{one.name}={one.default!r}" for one in parameters)
+        positional = ", ".join(repr(parameter.default) for parameter in parameters if parameter.kind is POSITIONAL)
+        keywords = ", ".join(f"{parameter.name}={parameter.default!r}" for parameter in parameters)
         calls += [f"{name}()", f"{name}({positional})", f"{name}({keywords})"]
     return calls
 
 
 def wrong_types() -> list[str]:
-    """Return one line per parameter with a value that no parameter takes, except those that take any object."""
-    every = [(name, one) for name, parameters in PARAMETERS.items() for one in parameters]
-    return [f"{name}({one.name}=Wrong())" for name, one in every if one.annotation != "object"]
+    """Return one line per parameter with a value of a wrong type, except parameters of type object."""
+    every = [(name, parameter) for name, parameters in PARAMETERS.items() for parameter in parameters]
+    return [f"{name}({parameter.name}=Wrong())" for name, parameter in every if parameter.annotation != "object"]
 
 
 def wrong_names() -> list[str]:
     """Return lines with unknown parameters and with more positional arguments than a class takes."""
     calls = [f"{name}(no_parameter=1)" for name in CLASSES]
     for name, parameters in PARAMETERS.items():
-        positional = [repr(one.default) for one in parameters if one.kind is POSITIONAL]
+        positional = [repr(parameter.default) for parameter in parameters if parameter.kind is POSITIONAL]
         calls.append(f"{name}({', '.join([*positional, 'None'])})")
     return calls
 
@@ -80,12 +84,15 @@ def test_pyright_knows_the_classes_and_the_signature_that_editors_show(tmp_path:
     (tmp_path / "pyrightconfig.json").write_text('{"typeCheckingMode": "standard"}', encoding="utf-8")
     command = [sys.executable, "-m", "basedpyright", "--project", tmp_path, "--pythonpath", sys.executable]
     answer = subprocess.run([*command, "--outputjson"], capture_output=True, text=True, check=False)
-    told = json.loads(answer.stdout)["generalDiagnostics"]
-    messages = [(one["severity"], lines[one["range"]["start"]["line"]], one["message"]) for one in told]
+    diagnostics = json.loads(answer.stdout)["generalDiagnostics"]
+    messages = [
+        (diagnostic["severity"], lines[diagnostic["range"]["start"]["line"]], diagnostic["message"])
+        for diagnostic in diagnostics
+    ]
     assert {line for severity, line, _ in messages if severity == "error"} == set(wrong)
     signatures = {line: message for severity, line, message in messages if severity == "information"}
     for name, parameters in PARAMETERS.items():
-        expected = [(one.name, one.kind is not POSITIONAL, one.default) for one in parameters]
+        expected = [(parameter.name, parameter.kind is not POSITIONAL, parameter.default) for parameter in parameters]
         assert signature(signatures[f"reveal_type({name}.__init__)"]) == expected, name
 
 

@@ -43,7 +43,7 @@ def _claim(judged: JudgedClaim, results_dir: Path) -> str:
         parts.append(f"<p>{escape(claim.note)}</p>")
     if judged.comparisons:
         for holds, name in ((False, "Contradicting"), (None, "Undecided")):
-            found = [one for one in judged.comparisons if one.holds is holds]
+            found = [comparison for comparison in judged.comparisons if comparison.holds is holds]
             if found:
                 examples = [found[index] for index in _evenly_spaced(len(found))]
                 count = f", {len(examples)} of {len(found)}" if len(found) > len(examples) else ""
@@ -79,10 +79,10 @@ def _evenly_spaced(count: int) -> list[int]:
 
 def _comparisons(compared: Sequence[ClaimComparison], name: str, *, verdicts: bool = False) -> str:
     rows = []
-    for one in compared:
-        word = {True: "yes", None: "undecided", False: "no"}[one.holds]
-        verdict = [f'<span class="{VERDICTS[BY_OUTCOME[one.holds]]}">{word}</span>']
-        texts = (one.dataset, one.metric, one.left, one.relation, one.right)
+    for comparison in compared:
+        word = {True: "yes", None: "undecided", False: "no"}[comparison.holds]
+        verdict = [f'<span class="{VERDICTS[BY_OUTCOME[comparison.holds]]}">{word}</span>']
+        texts = (comparison.dataset, comparison.metric, comparison.left, comparison.relation, comparison.right)
         rows.append([*map(escape, texts), *(verdict if verdicts else [])])
     header = ["data set", "metric", "first", "relation", "second", *(["holds"] if verdicts else [])]
     return html_table(header, rows, name)

@@ -110,7 +110,7 @@ def _commands(reproduction: Reproduction) -> str:
         "## Reproduce\n\n"
         f"```sh\nklr-bench run paper={reproduction.name}\nklr-bench report paper={reproduction.name}\n```\n\n"
         "The first command downloads the data, runs the experiments and resumes an interrupted run; `--dry-run` only "
-        f"counts the work. The second command reports results without running anything. {text}"
+        f"counts the work and estimates its time. The second command reports results without running anything. {text}"
     )
 
 
@@ -125,7 +125,7 @@ def _numbers(reproduction: Reproduction, drawn: Figures) -> str:
     text = f"## Reproduction results\n\n{html(''.join(tables))}"
     file = drawn.of_paper(reproduction)
     caption = f'{TITLE}. All values: <a href="{PAGES}/papers/{escape(reproduction.name)}.html">interactive page</a>.'
-    return f"{text}\n\n```{{figure}} {file}\n:alt: {TITLE}\n:class: picture\n\n{caption}\n```" if file else text
+    return f"{text}\n\n```{{figure}} {file}\n:alt: {TITLE}\n:class: picture whole\n\n{caption}\n```" if file else text
 
 
 def _table_link(name: str) -> str:
@@ -158,14 +158,16 @@ def _figures(reproduction: Reproduction, drawn: Figures) -> str:
     for number, figure in paper.figures.items():
         name = f"Figure {number}" if number[0].isdigit() else first_upper(number)
         parts.append(f"### {plain(f'{name}: {figure.title}')}")
-        missing = [one for one in figure.experiments if one not in reproduction.results]
+        missing = [experiment for experiment in figure.experiments if experiment not in reproduction.results]
         if missing:
-            parts.append(f"Not run here: {', '.join(f'`{one}`' for one in missing)}.")
-        shown = [one for one in figure.experiments if one in reproduction.results]
-        parts += _folded([picture for one in shown for picture in _pictures(reproduction, one, drawn)], figure.title)
+            parts.append(f"Not run here: {', '.join(f'`{experiment}`' for experiment in missing)}.")
+        shown = [experiment for experiment in figure.experiments if experiment in reproduction.results]
+        parts += _folded(
+            [picture for experiment in shown for picture in _pictures(reproduction, experiment, drawn)], figure.title
+        )
         used |= {*figure.experiments}
-    rest = [one for one in experiments_of(reproduction.name) if one not in used and drawn.run(one)]
-    pictures = [picture for one in rest for picture in _pictures(reproduction, one, drawn)]
+    rest = [name for name in experiments_of(reproduction.name) if name not in used and drawn.run(name)]
+    pictures = [picture for name in rest for picture in _pictures(reproduction, name, drawn)]
     if pictures:
         parts += ["### Figures of the experiments behind tables, claims and causes", *_folded(pictures)]
     return "\n\n".join(filter(None, ["## Figures", *parts])) if parts else ""
@@ -199,7 +201,7 @@ def _pictures(reproduction: Reproduction, experiment: str, drawn: Figures) -> li
 def figure_title(stem: str, requested: list[str]) -> str:
     """Return the title of the figure with this name, or of the first requested figure."""
     available = figures.names()
-    name = stem if stem in available else next((one for one in requested if one in available and stem != one), "")
+    name = next((figure for figure in (stem, *requested) if figure in available), "")
     if not name:
         return ""
     title = figures.find(name).title

@@ -53,8 +53,8 @@ def makes(reproduction: Reproduction) -> dict[str, list[str]]:
 
 def _join_claims(uses: list[str]) -> list[str]:
     """Join "claim 1", "claim 2" to "claims 1, 2"."""
-    claims = [one.removeprefix("claim ") for one in uses if one.startswith("claim ")]
-    rest = [one for one in uses if not one.startswith("claim ")]
+    claims = [use.removeprefix("claim ") for use in uses if use.startswith("claim ")]
+    rest = [use for use in uses if not use.startswith("claim ")]
     return rest + ([f"claim{'s' if len(claims) > 1 else ''} {', '.join(claims)}"] if claims else [])
 
 
@@ -77,7 +77,7 @@ def _config(folder: Path) -> Mapping[str, Any]:
 
 
 def _labels(config: Mapping[str, Any], group: str) -> list[str]:
-    return [str((one or {}).get("label") or name) for name, one in (config.get(group) or {}).items()]
+    return [str((entry or {}).get("label") or name) for name, entry in (config.get(group) or {}).items()]
 
 
 def _details(name: str, config: Mapping[str, Any]) -> str:
@@ -87,12 +87,12 @@ def _details(name: str, config: Mapping[str, Any]) -> str:
         parts.append(f"<p>{escape(' '.join([*_splits(config), _kernel(config), _selection(config)]).strip())}</p>")
         rows = [
             [
-                escape(str(one.get("label") or stem)),
-                _values(_fixed(one, (config.get("sweep") or {}).get(stem) or {})),
-                _values(one.get("grid") or {}) if _chosen(one) else "",
+                escape(str(algorithm.get("label") or stem)),
+                _values(_fixed(algorithm, (config.get("sweep") or {}).get(stem) or {})),
+                _values(algorithm.get("grid") or {}) if _chosen(algorithm) else "",
                 _values((config.get("sweep") or {}).get(stem) or {}),
             ]
-            for stem, one in (config.get("algorithms") or {}).items()
+            for stem, algorithm in (config.get("algorithms") or {}).items()
         ]
         header = ["algorithm", "fixed", "chosen by cross-validation", "columns"]
         parts.append(html_table(header, rows, f"Parameters of {name}"))
@@ -101,13 +101,13 @@ def _details(name: str, config: Mapping[str, Any]) -> str:
     return f"<details>{summary}\n{chr(10).join(parts)}</details>" if parts else ""
 
 
-def _fixed(one: Mapping[str, Any], sweep: Mapping[str, Any]) -> dict[str, Any]:
-    varied = {*(one.get("grid") or {}), *sweep, "_target_"}
-    return {name: value for name, value in (one.get("estimator") or {}).items() if name not in varied}
+def _fixed(algorithm: Mapping[str, Any], sweep: Mapping[str, Any]) -> dict[str, Any]:
+    varied = {*(algorithm.get("grid") or {}), *sweep, "_target_"}
+    return {name: value for name, value in (algorithm.get("estimator") or {}).items() if name not in varied}
 
 
-def _chosen(one: Mapping[str, Any]) -> bool:
-    return any(isinstance(values, list) and len(values) > 1 for values in (one.get("grid") or {}).values())
+def _chosen(algorithm: Mapping[str, Any]) -> bool:
+    return any(isinstance(values, list) and len(values) > 1 for values in (algorithm.get("grid") or {}).values())
 
 
 def _values(values: Mapping[str, Any]) -> str:
@@ -121,10 +121,12 @@ def _values(values: Mapping[str, Any]) -> str:
 
 def _splits(config: Mapping[str, Any]) -> list[str]:
     sentences = []
-    for name, one in (config.get("datasets") or {}).items():
-        split = {key: value for key, value in ((one or {}).get("split") or {}).items() if value not in (None, False)}
+    for name, dataset in (config.get("datasets") or {}).items():
+        split = {
+            key: value for key, value in ((dataset or {}).get("split") or {}).items() if value not in (None, False)
+        }
         words = ", ".join(f"{key}={value_text(value)}" for key, value in split.items())
-        sentences.append(f"{(one or {}).get('label') or name} has the split {words}." if words else "")
+        sentences.append(f"{(dataset or {}).get('label') or name} has the split {words}." if words else "")
     return [sentence for sentence in sentences if sentence]
 
 
@@ -145,7 +147,7 @@ def _kernel(config: Mapping[str, Any]) -> str:
 
 def _selection(config: Mapping[str, Any]) -> str:
     selection = config.get("selection") or {}
-    if not any(_chosen(one) for one in (config.get("algorithms") or {}).values()):
+    if not any(_chosen(algorithm) for algorithm in (config.get("algorithms") or {}).values()):
         return "No parameter is chosen by cross-validation."
     most = selection.get("max_examples")
     rows = f", at most {most:,}" if most else ""

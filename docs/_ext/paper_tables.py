@@ -26,8 +26,10 @@ def table_section(reproduction: Reproduction, number: str) -> str:
     for block in blocks_of(judged, table.layout):
         rows = []
         for title, cells in block.rows:
-            rows.append([escape(title), *(SEPARATOR.join(_ours(one, marks) for one in cell) or NONE for cell in cells)])
-            printed = (SEPARATOR.join(published_text(one.printed) for one in cell) or NONE for cell in cells)
+            rows.append(
+                [escape(title), *(SEPARATOR.join(_ours(match, marks) for match in cell) or NONE for cell in cells)]
+            )
+            printed = (SEPARATOR.join(published_text(match.printed) for match in cell) or NONE for cell in cells)
             rows.append(["paper", *map(escape, printed)])
         header = [escape(text) for text in (block.title, *block.columns)]
         tables.append(html_table(header, rows, f"Table {number} {block.title}".strip(), numbers=True, paper=True))
@@ -44,12 +46,12 @@ def table_section(reproduction: Reproduction, number: str) -> str:
     return "\n\n".join(parts)
 
 
-def _ours(one: Match, marks: dict[str, str]) -> str:
+def _ours(match: Match, marks: dict[str, str]) -> str:
     """Return our value as HTML, with its verdict as class and title."""
-    text = escape(measured_cell(one, marks))
-    why = ": ".join(filter(None, [one.not_compared.value if one.not_compared else "", one.reason]))
-    title = f"{one.verdict.value} ({why})" if why else one.verdict.value
-    title += ", without power" if one.is_powerless else ""
-    title += ", with few repeats" if one.has_few_repeats else ""
-    classes = f"{one.verdict.name.lower()}{' weak' if one.is_weak else ''}"
+    text = escape(measured_cell(match, marks))
+    why = ": ".join(filter(None, [match.not_compared.value if match.not_compared else "", match.reason]))
+    title = f"{match.verdict.value} ({why})" if why else match.verdict.value
+    title += ", without power" if match.is_powerless else ""
+    title += ", with few repeats" if match.has_few_repeats else ""
+    classes = f"{match.verdict.name.lower()}{' weak' if match.is_weak else ''}"
     return f'<span class="{classes}" title="{escape(title)}">{text}</span>'

@@ -19,6 +19,7 @@ from klr_bench.report.papers.match import Match
 from klr_bench.report.papers.reading import ALL, find_papers
 from klr_bench.report.papers.reproduction import Reproduction, provenance
 from klr_bench.report.papers.scoreboard import (
+    AGREE,
     APART,
     AS_STATED,
     HEADLINE,
@@ -29,6 +30,7 @@ from klr_bench.report.papers.scoreboard import (
     counts,
     mark_sentences,
 )
+from klr_bench.report.papers.verdicts import Verdict
 from klr_bench.report.render import Document, Grid
 from klr_bench.report.table import build
 from klr_bench.report.writing import check_formats, csv_text, write_changed
@@ -130,8 +132,8 @@ def scoreboard_page(reproduction: Reproduction) -> Document:
     """Return the number of verdicts of each kind per table."""
     lines = {f"table {number}": judged for number, judged in reproduction.matches_by_table.items()}
     title = f"{reproduction.paper.reference}: reproduced numbers"
-    caption = [f"{word}: {meaning}." for word, meaning in MEANINGS.items()] + _records([reproduction])
-    return Document(title, scoreboards(reproduction.name, lines), caption)
+    grids = scoreboards(reproduction.name, lines)
+    return Document(title, grids, _meanings(grids) + _records([reproduction]))
 
 
 def claims_page(reproduction: Reproduction) -> Document:
@@ -149,8 +151,16 @@ def claims_page(reproduction: Reproduction) -> Document:
 
 def all_papers_page(papers: Sequence[Reproduction]) -> Document:
     """Return one row per paper with verdicts on its numbers and claims."""
-    caption = [f"{word}: {meaning}." for word, meaning in MEANINGS.items()] + _records(papers)
-    return Document("Reproduction results", [*numbers_and_claims(papers)], caption)
+    grids = numbers_and_claims(papers)
+    return Document("Reproduction results", [*grids], _meanings(grids) + _records(papers))
+
+
+def _meanings(grids: Iterable[Grid]) -> list[str]:
+    """Return the definitions of the columns of scoreboards, and of the agreeing verdicts."""
+    shown = {word for grid in grids for word in grid.header}
+    if AGREE in shown:
+        shown |= {Verdict.EXACT.value, Verdict.STATISTICAL.value}
+    return [f"{word}: {meaning}." for word, meaning in MEANINGS.items() if word in shown]
 
 
 def _records(papers: Sequence[Reproduction]) -> list[str]:

@@ -129,8 +129,8 @@ def write(path, rows):
 
 def keep_machine(path, part, described):
     """Replace the row of a part in machine.csv."""
-    known = list(csv.DictReader(path.read_text().splitlines())) if path.exists() else []
-    rows = [row for row in known if row["part"] != part] + [{"part": part, **described}]
+    before = list(csv.DictReader(path.read_text().splitlines())) if path.exists() else []
+    rows = [row for row in before if row["part"] != part] + [{"part": part, **described}]
     write(path, sorted(rows, key=itemgetter("part")))
 
 

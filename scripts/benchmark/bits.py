@@ -9,7 +9,7 @@ from grid import learners
 from timing import ONE_PASS, best, paper_data
 
 from klr_bench import DualCDKLR, Forgetron, NonConservativeKLR
-from klr_bench.estimators.core import operands
+from klr_bench.estimators.kernel_values import operands
 from klr_bench.estimators.online.many import SharedFit
 
 

@@ -142,10 +142,10 @@ EMPTY = {"ratio": "", "at_least": "", "error_rate": "", "coef_change": "", "same
 
 
 def _row(what, n, d, real, seconds, at_most, error):
-    own = {"what": what, "n": n, "d": d, "dtype": real, "seconds": seconds, "at_most": at_most}
-    return own | EMPTY | {"error_rate": error}
+    row = {"what": what, "n": n, "d": d, "dtype": real, "seconds": seconds, "at_most": at_most}
+    return row | EMPTY | {"error_rate": error}
 
 
 def _ratio(what, n, d, real, ratio, at_least):
-    own = {"what": what, "n": n, "d": d, "dtype": real, "seconds": "", "at_most": ""}
-    return own | EMPTY | {"ratio": ratio, "at_least": at_least}
+    row = {"what": what, "n": n, "d": d, "dtype": real, "seconds": "", "at_most": ""}
+    return row | EMPTY | {"ratio": ratio, "at_least": at_least}

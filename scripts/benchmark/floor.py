@@ -7,7 +7,7 @@ from timing import ONE_PASS, best, noise
 
 from klr_bench import NonConservativeKLR
 from klr_bench.estimators.core.kernels import exp2_negative
-from klr_bench.estimators.core.tiles import sums_of
+from klr_bench.estimators.kernel_values.tiles import sums_of
 from klr_bench.estimators.online import engine
 
 N = 32_768

@@ -30,7 +30,7 @@ def measure(output):
         all_learners = learners(gamma)
         single = best(lambda X=X, y=y, gamma=gamma: NonConservativeKLR(eta=1.0, gamma=gamma, **ONE_PASS).fit(X, y), 3)
         shared = best(lambda X=X, y=y, many=all_learners: SharedFit(many, X, y), 2)
-        alone = sum(once(lambda X=X, y=y, one=clone(one): one.fit(X, y))[0] for one in all_learners)
+        alone = sum(once(lambda X=X, y=y, model=clone(learner): model.fit(X, y))[0] for learner in all_learners)
         yield {
             "dataset": name,
             "n_learners": len(all_learners),

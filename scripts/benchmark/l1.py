@@ -19,7 +19,7 @@ from klr_bench import L1KLR
 from klr_bench.config.datasets import read_dataset
 from klr_bench.datasets import default_cache, load
 from klr_bench.datasets.splits import make_split, prepare
-from klr_bench.estimators.core.features import FourierFeatures, LinearFeatures
+from klr_bench.estimators.kernel_values.features import FourierFeatures, LinearFeatures
 from klr_bench.estimators.l1.matrix import FeatureMatrix
 from klr_bench.estimators.l1.problem import Problem
 from klr_bench.estimators.peers.l1 import PEERS, library_layout, library_model
@@ -91,9 +91,9 @@ def compare(name, Z, y):
             for solver, parameters in SOLVERS.items():
                 if solver == "fista" and gap < 1e-4:
                     continue
-                one = model(parameters, factor * lambda_max, gap)
-                times[solver] = timing.best(lambda one=one: one.fit(Z, y), 5 if solver == "prox_newton" else 1)
-                yield row(name, factor, gap, solver, times[solver], one.duality_gap_, one.coef_, one.n_iter_)
+                klr = model(parameters, factor * lambda_max, gap)
+                times[solver] = timing.best(lambda klr=klr: klr.fit(Z, y), 5 if solver == "prox_newton" else 1)
+                yield row(name, factor, gap, solver, times[solver], klr.duality_gap_, klr.coef_, klr.n_iter_)
             for solver in peers if (factor, gap) == (0.1, 1e-4) else peers[:1]:  # saga takes half an hour to 1e-6
                 times[solver], reached, w = peer(solver, Z, y, factor * lambda_max, gap)
                 yield row(name, factor, gap, solver, times[solver], reached, w, None)

@@ -12,7 +12,7 @@ from peers import split
 from timing import best, once
 
 from klr_bench import NystroemKLR
-from klr_bench.estimators.core.row_blocks import Centers, Rows
+from klr_bench.estimators.kernel_values.row_blocks import Centers, Rows
 
 ROWS = int(os.environ.get("KLR_BENCH_PASS_ROWS", "200000"))
 CENTERS = (1000, 2000)

@@ -159,22 +159,22 @@ def compare(name, X, y, X_test, y_test):
         "limit_s": LIMIT_S,
         "cpu": machine.processor(),
     }
-    for method, one in METHODS.items():
-        if find_spec(one.package) is None:
+    for method, peer in METHODS.items():
+        if find_spec(peer.package) is None:
             yield common | {"method": method, "settings": "not installed"}
             continue
-        n, fit = largest(one, X, y)
+        n, fit = largest(peer, X, y)
         oskl_s, oskl_accuracy = oskl(n)
         yield common | {
             "method": method,
             "settings": settings(fit.model),
-            "version": import_module(one.package).__version__,
+            "version": import_module(peer.package).__version__,
             "n": n,
             "seconds": fit.seconds,
             "accuracy": accuracy(fit.model),
             "log_loss": loss(fit.model, X_test, y_test),
-            "size": one.size(fit.model),
-            "unit": one.unit,
+            "size": peer.size(fit.model),
+            "unit": peer.unit,
             "converged": fit.converged,
             "oskl_s": oskl_s,
             "oskl_accuracy": oskl_accuracy,
@@ -219,7 +219,7 @@ def timed(make, X, y):
         while not times or (len(times) < 3 and times[0] < REPEATED_S):
             model = make()
             times.append(once(lambda model=model: model.fit(X, y))[0])
-    converged = all(one.category.__name__ != "ConvergenceWarning" for one in caught)
+    converged = all(warning.category.__name__ != "ConvergenceWarning" for warning in caught)
     return Fit(model, min(times), converged, machine.load())
 
 

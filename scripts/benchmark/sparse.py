@@ -5,7 +5,7 @@ from __future__ import annotations
 from timing import ONE_PASS, best, generated, once
 
 from klr_bench import AuxiliaryKLR
-from klr_bench.estimators.core.inverted import sparse_products
+from klr_bench.estimators.kernel_values.inverted import sparse_products
 
 N = 677_399
 

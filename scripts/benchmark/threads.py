@@ -76,7 +76,7 @@ def run_in_process(name, limit):
     environment |= {key: "1" for key in LIMITS} if limit else {}
     command = [sys.executable, "-W", "ignore", __file__, name]
     output = subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout.split()
-    return [float(one) for one in output]
+    return [float(value) for value in output]
 
 
 @contextmanager
@@ -107,16 +107,16 @@ def measure(output):
     ratio = {"fit_ratio_beside_busy": beside / alone, "predict_ratio_beside_busy": ""}
     yield {"case": "one product, which has to run at full speed", "fit_one_thread_s": alone, **empty, **ratio}
     for name in CASES:
-        one, free = run_in_process(name, True), run_in_process(name, False)
+        limited, free = run_in_process(name, True), run_in_process(name, False)
         with busy():
-            one_beside, free_beside = run_in_process(name, True), run_in_process(name, False)
+            limited_beside, free_beside = run_in_process(name, True), run_in_process(name, False)
         yield {
             "case": name,
-            "fit_one_thread_s": one[0],
-            "fit_ratio_idle": free[0] / one[0],
-            "predict_ratio_idle": free[1] / one[1],
-            "fit_ratio_beside_busy": free_beside[0] / one_beside[0],
-            "predict_ratio_beside_busy": free_beside[1] / one_beside[1],
+            "fit_one_thread_s": limited[0],
+            "fit_ratio_idle": free[0] / limited[0],
+            "predict_ratio_idle": free[1] / limited[1],
+            "fit_ratio_beside_busy": free_beside[0] / limited_beside[0],
+            "predict_ratio_beside_busy": free_beside[1] / limited_beside[1],
         }
 
 

@@ -68,7 +68,9 @@ METRICS_MEAN = {
 def records_columns(_: Path) -> dict[str, str]:
     """Return the tables that describe the columns of records.csv."""
     metrics = [METRICS[name] for name in COLUMNS if name not in IDENTITY]
-    measured = [[f"`{one.name}`", METRICS_MEAN[one.name], UNITS[one.unit], one.better] for one in metrics]
+    measured = [
+        [f"`{metric.name}`", METRICS_MEAN[metric.name], UNITS[metric.unit], metric.better] for metric in metrics
+    ]
     identity = [[f"`{name}`", IDENTITY_MEANS[name]] for name in IDENTITY]
     return {
         "identity": _raw(["column", "meaning"], identity),
@@ -96,7 +98,7 @@ def _unbroken(table: str) -> str:
 def part(name: str, folder: Path, columns: tuple[str, ...], dataset: str | None = None) -> dict[str, str]:
     """Return some columns of the report of a results folder, for one data set, by name."""
     built = results_table(read_results(folder), columns=columns)
-    (grid,) = [one for one in document(built).grids if dataset in (None, one.header[0])]
+    (grid,) = [grid for grid in document(built).grids if dataset in (None, grid.header[0])]
     return {name: _unbroken(pipe_table(grid))}
 
 

@@ -10,28 +10,15 @@ from markup import table, two_digits
 from matplotlib.figure import Figure
 from methods import TITLES
 
+from klr_bench.config.locations import config_dir, find, read
+from klr_bench.config.presentation import LookConfig
 from klr_bench.report.figures.accuracy_support import write_labels
 from klr_bench.report.figures.core.drawing import STYLE, saved, scale_axis
-from klr_bench.report.figures.core.plot import Axis
+from klr_bench.report.figures.core.plot import COLORS, MARKERS, Axis
 from klr_bench.report.measured import BUSY
 
-LOOKS = {
-    "OSKL": ("o", "#0072B2"),
-    "OSKL, one pass": ("s", "#0072B2"),
-    "KLR": ("H", "#0072B2"),
-    "DualCDKLR": ("D", "#0072B2"),
-    "NystroemKLR": ("^", "#0072B2"),
-    "SVC": ("P", "#D55E00"),
-    "LightGBM": ("X", "#009E73"),
-    "skglm": ("v", "#8A4A72"),
-    "liblinear": ("<", "#000000"),
-    "Nystroem + LR": ("h", "#7A5C00"),
-    "Nystroem (1,000) + LR": (">", "#7A5C00"),
-    "TorchKMLogit": ("*", "#666666"),
-    "KOL": ("p", "#666666"),
-    "JSAT": ("d", "#666666"),
-}
-"""Marker and color of each method in all figures; methods of klr-bench are blue."""
+DRAWN = {"OSKL": "oskl", "SVC": "svc", "LightGBM": "lightgbm", "skglm": "l1_skglm", "KLR": "klr"}
+"""Algorithms whose looks in figures the methods have."""
 COMPARED = ("SVC", "LightGBM", "skglm", "KLR")
 """Methods that are compared with OSKL() in a sentence each, and drawn beside it."""
 SECONDS = Axis("seconds", "Seconds of fit, one thread", logarithmic=True)
@@ -60,12 +47,24 @@ def compared(folder: Path) -> dict[str, str]:
 
 def against_oskl(rows: pd.DataFrame) -> str:
     """Return a sentence that compares the fits of a method with OSKL() on the same rows."""
-    ratio, gain = rows["time_ratio"], 100 * (rows["accuracy"] - rows["oskl_accuracy"])
+    ratio = rows["time_ratio"]
     return (
         f"{rows['method'].iloc[0]} took {two_digits(ratio.min())} to {two_digits(ratio.max())} times as long as "
-        f"`OSKL()` on the same rows, and was more accurate on {(gain > 0).sum()} of {len(rows)} data sets "
-        f"({gain.min():+.1f} to {gain.max():+.1f} points)."
+        f"`OSKL()` on the same rows, and its accuracy is {accuracy_beside_oskl(rows)} on {len(rows)} data sets."
     )
+
+
+def accuracy_beside_oskl(rows: pd.DataFrame) -> str:
+    """Return words on the accuracy of a method compared with OSKL(), in rounded points."""
+    gain = (100 * (rows["accuracy"] - rows["oskl_accuracy"])).round(1)
+    least, most = gain.min(), gain.max()
+    if least == most == 0:
+        return "the same"
+    if least < 0 < most:
+        return f"from {-least:.1f} points lower to {most:.1f} points higher"
+    ends = sorted((abs(least), abs(most)))
+    span = f"up to {ends[1]:.1f}" if ends[0] == 0 else f"{ends[0]:.1f} to {ends[1]:.1f}"
+    return f"{span} points {'lower' if least < 0 else 'higher'}"
 
 
 def _compact(data: pd.DataFrame) -> str:
@@ -77,13 +76,16 @@ def _compact(data: pd.DataFrame) -> str:
     }
     datasets = data.drop_duplicates("dataset")
     head = ["method", *(f"{TITLES[row.dataset]}, {row.rows:,} rows" for row in datasets.itertuples())]
-    rows = [[name, *(cells.get((name, one), "-") for one in datasets["dataset"])] for name in data["method"].unique()]
+    rows = [
+        [name, *(cells.get((name, dataset), "-") for dataset in datasets["dataset"])]
+        for name in data["method"].unique()
+    ]
     rows.append(["largest class", *(f"{100 * row.majority:.1f} %" for row in datasets.itertuples())])
     return table(head, rows, 1)
 
 
 def _titles(datasets: pd.Series) -> str:
-    return ", ".join(TITLES[one] for one in datasets)
+    return ", ".join(TITLES[dataset] for dataset in datasets)
 
 
 def _notes(data: pd.DataFrame) -> list[str]:
@@ -151,8 +153,8 @@ def _figure(dataset: str, rows: pd.DataFrame) -> bytes:
         title = f"{TITLES[dataset]}, {rows['rows'].iloc[0]:,} rows"
         axes = figure.add_subplot(title=title, xlabel=SECONDS.label, ylabel="Test accuracy (%)")
         for row in drawn.itertuples():
-            marker, color = LOOKS[row.method]
-            axes.plot(row.seconds, 100 * row.accuracy, marker, color=color, markersize=7)
+            look = _look(row.method)
+            axes.plot(row.seconds, 100 * row.accuracy, MARKERS[look.marker], color=COLORS[look.color], markersize=7)
         axes.margins(0.22)
         scale_axis(axes.xaxis, SECONDS)
         if len(below):
@@ -164,10 +166,16 @@ def _figure(dataset: str, rows: pd.DataFrame) -> bytes:
         points = [(row.seconds, 100 * row.accuracy) for row in drawn.itertuples()]
         labels = [(*point, _label(row)) for point, row in zip(points, drawn.itertuples(), strict=True)]
         write_labels(axes, labels, points, [])
-        colors = {_label(row): LOOKS[row.method][1] for row in drawn.itertuples()}
+        colors = {_label(row): COLORS[_look(row.method).color] for row in drawn.itertuples()}
         for text in axes.texts:
             text.set_color(colors[text.get_text()])
         return saved(figure, "svg", 100)
+
+
+def _look(method: str) -> LookConfig:
+    """Return the look of a method in all figures."""
+    searched = [config_dir()]
+    return LookConfig(**read(find("algorithm", DRAWN[method], searched))["look"])
 
 
 def _label(row: pd.Series) -> str:

@@ -5,26 +5,14 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
-from comparison import NO_BREAK, against_oskl, busy
+from comparison import NO_BREAK, accuracy_beside_oskl, busy
+from markup import two_digits
 from papers import reproductions
-from scipy.stats import wilcoxon
 
 from klr_bench.report.load import load_results
-from klr_bench.report.papers.scoreboard import (
-    AGREE,
-    AS_STATED,
-    CALIBRATED,
-    COMPARED,
-    NUMBERS,
-    ORDERS,
-    POWER,
-    PROTOCOL,
-    SPREADS,
-    apart,
-    counts,
-)
-from klr_bench.report.papers.verdicts import Kind, NotCompared, Verdict
+from klr_bench.report.papers.scoreboard import AGREE, CALIBRATED, COMPARED, counts
 
 PROJECT = tomllib.loads((Path(__file__).resolve().parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 REPOSITORY = PROJECT.get("urls", {}).get("Repository", "")
@@ -49,48 +37,41 @@ def facts_of_docs(reference: Path) -> dict[str, str]:
 
 
 def published(reference: Path) -> str:
-    """Return how many published results agree, differ, and are counted apart."""
-    matches = [match for reproduction in reproductions(reference) for match in reproduction.matches]
-    n, others = counts(matches), apart(matches)
-    beside = ", ".join(f"{count} {name}" for kind in Kind if (count := others.get(name := kind.value)))
-    times = others[ORDERS[NotCompared.TIME]].replace("(", "(95 % interval ") or 0
-    agree = f"{n[AGREE]:,} of these ({100 * n[AGREE] / max(n[COMPARED], 1):.0f}{NO_BREAK}%)"
+    """Return the share of published results that agree, and how many are calibrated."""
+    n = counts([match for reproduction in reproductions(reference) for match in reproduction.matches])
+    agree, calibrated = (n[column] / max(n[COMPARED], 1) for column in (AGREE, CALIBRATED))
+    share = "most" if calibrated > 0.5 else "some" if calibrated else "none"
     return (
-        f"Of {n[NUMBERS]:,} printed numbers, {n[COMPARED]:,} are results that can be compared, and {agree} agree; "
-        f"{n[POWER]:,} agree with power, so that most other methods of the table would not agree with the number. "
-        f"{n[Verdict.EXPLAINED.value]:,} differ with a cause that passes all its comparisons, "
-        f"{n[Verdict.UNEXPLAINED.value]:,} without one. {n[CALIBRATED]:,} of the compared results depend on a setting "
-        f"that was chosen to match them; if the paper's own protocol takes its place where it was run, for "
-        f"{n[PROTOCOL]:,}, {n[AS_STATED]:,} of the {n[COMPARED]:,} agree. Counted apart, {beside} agree; "
-        f"{others[SPREADS] or 0} printed standard deviations are compatible with ours, and {times} pairs of methods "
-        "have their training times in the published order."
+        f"Of the published results that can be compared, {100 * agree:.0f}{NO_BREAK}% agree with ours; {share} of them "
+        "depend on a setting that was chosen to match them."
     )
 
 
 def svc(reference: Path) -> str:
     """Return training time and accuracy of SVC compared with OSKL()."""
     data = pd.read_csv(reference / "benchmark" / "peers.csv").dropna(subset="seconds")
-    return f"With default parameters, {against_oskl(data[data['method'] == 'SVC'])}{busy(data)}"
+    rows = data[data["method"] == "SVC"]
+    return (
+        f"With default parameters, SVC takes {two_digits(rows['time_ratio'].median())} times as long as `OSKL()` on "
+        f"the same rows (median of {len(rows)} data sets), and its accuracy is {accuracy_beside_oskl(rows)}."
+        f"{busy(data)}"
+    )
 
 
 def boosting(reference: Path) -> str:
-    """Return on how many data sets KLR, or gradient boosting, is the better one."""
+    """Return the log loss and the time of KLR as multiples of those of gradient boosting."""
     records = load_results(reference / TABLES)
     n_all = records["dataset"].nunique()
-    metrics = ["log_loss", "accuracy", "fit_time_s"]
+    metrics = ["log_loss", "fit_time_s"]
     means = records.query("status == 'ok'").groupby(["dataset", "algorithm"])[metrics].mean().unstack()
     means = means.dropna(subset=[(metric, name) for metric in metrics for name in PAIR])
-    loss, accuracy = (means[metric][PAIR[0]] - means[metric][PAIR[1]] for metric in metrics[:2])
-    slower = (means["fit_time_s"][PAIR[0]] / means["fit_time_s"][PAIR[1]]).median()
+    loss, time = (means[metric][PAIR[0]] / means[metric][PAIR[1]] for metric in metrics)
     left_out = f" (of {n_all}; on the others, a fit failed)" if len(means) < n_all else ""
     rows = records["n_train"].max()
     return (
-        f"On {len(means)} data sets{left_out} with at most {rows:,.0f} training rows, `KLR()` has the lower log "
-        f"loss on {(loss < 0).sum()} and gradient boosting with its default settings on {(loss > 0).sum()} "
-        f"(means {means['log_loss'][PAIR[0]].mean():.3f} and "
-        f"{means['log_loss'][PAIR[1]].mean():.3f}, Wilcoxon's p = {wilcoxon(loss).pvalue:.2g}); "
-        f"`KLR()` has the higher accuracy on {(accuracy > 0).sum()} and gradient boosting on {(accuracy < 0).sum()}. "
-        f"`KLR()` trains for {slower:.2g} times as long (median).{busy(records)}"
+        f"On {len(means)} data sets{left_out} with at most {rows:,.0f} training rows, `KLR()`, which tunes itself, has "
+        f"{np.exp(np.log(loss).mean()):.2f} times the log loss of gradient boosting with its default settings "
+        f"(geometric mean), and trains for {two_digits(time.median())} times as long (median).{busy(records)}"
     )
 
 

@@ -38,7 +38,7 @@ def defaults(folder: Path) -> dict[str, str]:
             + [_number(means, dataset, algorithm, metric, digits, scale) for algorithm in algorithms]
             for dataset, label in labels.items()
         ]
-        return pipe_table(Grid(["Data set", "rows", *(names[one] for one in algorithms)], rows, [], []))
+        return pipe_table(Grid(["Data set", "rows", *(names[algorithm] for algorithm in algorithms)], rows, [], []))
 
     return {
         "accuracy": table("accuracy", (*OURS, *OTHERS), 1, 100.0),
@@ -114,7 +114,7 @@ def budget_all(folder: Path) -> dict[str, str]:
         label = results.manifest.algorithm_label(algorithm) + (", refit" if settings.get("refit") else "")
         last, average = means["last_accuracy"], means["accuracy"]
         both = (average, math.nan) if algorithm in LAST_ALONE else (last, average)
-        text = " / ".join("-" if math.isnan(one) else f"{100 * one:.1f}" for one in both)
+        text = " / ".join("-" if math.isnan(accuracy) else f"{100 * accuracy:.1f}" for accuracy in both)
         lines.setdefault((dataset, label), {}).update(dict.fromkeys(sizes, text))
     rows = [
         [results.manifest.dataset_label(dataset), label, *(texts.get(size, "") for size in SIZES.values())]

@@ -78,7 +78,7 @@ def _percent(value: float) -> str:
 
 def _decisions(reference: Path) -> str:
     head = ["situation and goal", "estimator", "cost and result"]
-    return table(head, [_decision(reference, **one) for one in TEXTS["decisions"]], len(head))
+    return table(head, [_decision(reference, **decision) for decision in TEXTS["decisions"]], len(head))
 
 
 def _decision(reference: Path, *, key: str, fit: Mapping[str, Any], arguments: str = "", **texts: str) -> list[str]:
@@ -183,9 +183,9 @@ def _endless(folder: Path) -> str:
 def _probabilities(folder: Path) -> str:
     """Return log loss and calibration of default estimators, means over complete data sets."""
     results, means = _results(folder)
-    known = means.reset_index("variant", drop=True)[["log_loss", "ece"]].unstack("algorithm")
+    measured = means.reset_index("variant", drop=True)[["log_loss", "ece"]].unstack("algorithm")
     names = [*OURS, *(name for name in OTHERS if name != "svc")]
-    complete = known[[(metric, name) for metric in ("log_loss", "ece") for name in names]].dropna()
+    complete = measured[[(metric, name) for metric in ("log_loss", "ece") for name in names]].dropna()
     rank = complete["log_loss"].rank(axis=1).mean()
     rows = [
         [

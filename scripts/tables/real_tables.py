@@ -31,7 +31,7 @@ def real_tables(folder: Path) -> dict[str, str]:
     loss = by_metric["log_loss"]
     n_support = means["n_support"].groupby("algorithm").median()
     rows = [
-        [manifest.dataset_label(name), f"{means['n_train'][name].max():,.0f}", *(f"{one:.3f}" for one in line)]
+        [manifest.dataset_label(name), f"{means['n_train'][name].max():,.0f}", *(f"{value:.3f}" for value in line)]
         for name, line in zip(loss.index, loss.to_numpy(), strict=True)
     ]
     return {

@@ -68,7 +68,7 @@ def _billion(data: pd.DataFrame) -> str:
 
 def _duration(seconds: float) -> str:
     """Return a duration with two significant digits in a suitable unit."""
-    unit, size = next(one for one in (("h", 3600), ("min", 60), ("s", 1), ("ms", 1e-3)) if seconds >= one[1])
+    unit, size = next(pair for pair in (("h", 3600), ("min", 60), ("s", 1), ("ms", 1e-3)) if seconds >= pair[1])
     value = seconds / size
     return f"{value:.0f} {unit}" if value >= 10 else f"{value:.1f} {unit}"
 
@@ -204,7 +204,7 @@ def speed(folder: Path) -> dict[str, str]:
     ours = seconds.pop("prox_newton")
     large_l1 = read["l1"].query("dataset == 'cod-rna'").set_index("solver")
     sparse = _mean(folder.parent / "prototypes_sparse", "prototype", solver="alternating", validation_fraction=0)
-    ten, svc = (_mean(folder.parent / "oskl_mnist", *one) for one in (("oskl",), ("svc",)))
+    ten, svc = (_mean(folder.parent / "oskl_mnist", algorithm) for algorithm in ("oskl", "svc"))
     rows = [
         (
             "one pass of NC, against a compiled loop over single kernel values",
@@ -278,7 +278,7 @@ def speed(folder: Path) -> dict[str, str]:
 def _mean(folder: Path, algorithm: str, **variant: object) -> pd.Series:
     """Return the means over repeats of the first variant of a learner with these values."""
     records = load_results(folder).query("status == 'ok' and algorithm == @algorithm")
-    of = [one for one in records["variant"] if variant.items() <= dict(one).items()]
+    of = [settings for settings in records["variant"] if variant.items() <= dict(settings).items()]
     return records[records["variant"] == of[0]].mean(numeric_only=True)
 
 

@@ -1,4 +1,4 @@
-"""The drawn attacks: tests with a fixture `draw`, run with as many seeds as ``--attacks`` says."""
+"""Random attacks: tests with the fixture `draw` run with as many seeds as ``--attacks`` says."""
 
 from random import Random
 
@@ -15,5 +15,5 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def draw(request: pytest.FixtureRequest) -> Random:
-    """Return the random numbers of one attack, which depend on the test and on the number of the attack."""
+    """Return the random numbers of an attack; they depend on the test and the number of the attack."""
     return Random(f"{request.function.__name__} {request.param}")

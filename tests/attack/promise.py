@@ -1,4 +1,4 @@
-"""What every refusal promises, and a command run as its user runs it."""
+"""Properties of every refusal, and commands run as a user runs them."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ LONGEST = 3000
 
 
 def check_message(message: str, *parts: str) -> None:
-    """Hold a message against the promise: short, printable, no traceback, and with these parts in it."""
+    """Check that a message is short and printable, has no traceback, and contains these parts."""
     assert message.strip()
     assert len(message.splitlines()) <= MOST_LINES, message
     assert len(message) <= LONGEST, message
@@ -32,7 +32,7 @@ def rejected(call: Callable[[], object], *parts: str) -> str:
 
 
 def refused(capsys: pytest.CaptureFixture[str], arguments: Sequence[str], *parts: str) -> str:
-    """Return the message of a command, run in this process, that must leave with exit status 2."""
+    """Return the message of a command, run in this process, that must end with exit status 2."""
     capsys.readouterr()
     status = main(list(arguments))
     errors = capsys.readouterr().err
@@ -43,6 +43,6 @@ def refused(capsys: pytest.CaptureFixture[str], arguments: Sequence[str], *parts
 
 
 def files_in(folder: Path) -> dict[Path, bytes]:
-    """Return all files below a folder and their content, to say that nothing was written but what Python compiles."""
+    """Return all files below a folder with their content, except what Python compiles."""
     written = (path for path in sorted(folder.rglob("*")) if path.is_file())
     return {path: path.read_bytes() for path in written if path.parent.name != "__pycache__"}

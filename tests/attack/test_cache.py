@@ -1,4 +1,4 @@
-"""Attacks on the cache: what failing disks, programs and users leave there changes no number and hangs nothing."""
+"""Attacks on the cache: failing disks, programs and users change no number and cause no endless wait."""
 
 import gzip
 import hashlib

@@ -104,9 +104,9 @@ def folder(tmp_path: Path) -> Path:
     """A results folder with two repeats."""
     store = Store(tmp_path)
     for repeat in range(2):
-        one = cell()
-        record = Record(**{**vars(one.record), "key": f"k{repeat}", "repeat": repeat})
-        store.write_cell(CellFile(record, "c", 1.0, one.checkpoints, one.bins, one.rows))
+        template = cell()
+        record = Record(**{**vars(template.record), "key": f"k{repeat}", "repeat": repeat})
+        store.write_cell(CellFile(record, "c", 1.0, template.checkpoints, template.bins, template.rows))
     store.rebuild()
     config = {"name": "mine", "title": "Mine", "repeats": 2, "sweep": {}}
     store.write_manifest({"experiment": "mine", "config": config | {"datasets": {}, "algorithms": {}}})

@@ -1,4 +1,4 @@
-"""Third-party classifiers: mistakes in their classes, attributes and answers.
+"""Third-party classifiers with mistakes in their classes, attributes and results.
 
 Each ends in the right result, in a message, or in an exception of type row with its reason.
 """
@@ -57,7 +57,7 @@ RIGHT = float(np.mean(Nearest().fit(X, Y).predict(X) == Y))
 
 
 def data(sparse: bool) -> Prepared:
-    """Return the rows as a run prepares them."""
+    """Return rows as a run prepares them."""
     dataset = SimpleNamespace(name="rows", X=sp.csr_matrix(X) if sparse else X, y=Y, relevant=None)
     return prepare(dataset, Split(ROWS, ROWS), None)  # type: ignore[arg-type]
 
@@ -85,7 +85,7 @@ def test_a_learner_that_changes_x_in_selection_spoils_no_other() -> None:
     "cls", [*CLASSIFIERS.values(), LogisticRegression, RandomForestClassifier], ids=lambda cls: cls.__name__
 )
 def test_read_only_rows_give_the_same_fit_and_compile_nothing_more(cls: Any, sparse: bool) -> None:
-    """After the warm-up, the timed fit finds all compiled code loaded."""
+    """All code is compiled during the warm-up, before the timed fit."""
     rows = sp.csr_matrix(X) if sparse else X
     estimator = cls(**({"random_state": 0} if "random_state" in cls().get_params() else {}))
     expected = clone(estimator).fit(rows, Y).predict(rows)
@@ -125,7 +125,7 @@ def test_a_class_that_cannot_be_constructed_is_one_message(name: str) -> None:
 
 
 def result(**attributes: Any) -> dict[str, float]:
-    """Return all that is measured of a classifier with these attributes, as a cell is measured."""
+    """Return all that is measured of a classifier with these attributes."""
     lent = data(False).readonly()
     estimator = type("Odd", (Nearest,), attributes)()
     estimator.fit(lent.X_train, lent.y_train)
@@ -199,7 +199,7 @@ class Failing(Nearest):
 
 
 def test_a_candidate_whose_code_fails_is_one_candidate() -> None:
-    """The others count; where all fail, the row says why; and what is stored is believed."""
+    """Failing choices are skipped; if all fail, the record has the reason; stored scores are used."""
     learners = [{"_target_": f"{__name__}.Failing", "choice": choice} for choice in range(3)]
     scores = [score_fold(learners, None, data(False), fold, folds=2, seed=0) for fold in range(2)]
     assert scores[0][:2] == [{"failed": f"TypeError: choice {choice} is none"} for choice in range(2)]

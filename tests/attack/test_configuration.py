@@ -30,7 +30,7 @@ VALUES: tuple[Any, ...] = (
     *(True, 7, -1, 10**30, 1.5, math.nan, math.inf, 10**400, "seven", "", [7], [], {"seven": 7}, {7: {}}, {"a b": 7}),
     None,
 )
-"""Values that no key, or only few keys, may have."""
+"""Values that no or few keys accept."""
 FILE = {"name": "a/b", "sha256": "0" * 64, "url": "http://localhost/b"}
 
 
@@ -93,7 +93,7 @@ NONSENSE: list[tuple[Key, list[Any]]] = [
 
 
 def attacked(key: Key, value: Any) -> dict[str, Any]:
-    """Return the valid values with one key that is not."""
+    """Return the valid values with one invalid key."""
     plain = copy.deepcopy(BASE)
     place: Any = plain
     for name in key[:-1]:

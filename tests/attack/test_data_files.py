@@ -1,4 +1,4 @@
-"""Attacks on data files: damaged, odd and hostile ones end in the right numbers or in one message."""
+"""Attacks on data files: damaged and hostile files give the right numbers or one message."""
 
 import bz2
 import gzip
@@ -33,7 +33,7 @@ TOKENS = [
 
 
 def damaged(content: bytes, draw: Random) -> bytes:
-    """Return content that was flipped, cut, enlarged, repeated or swapped at one to three places."""
+    """Return content that was flipped, cut, enlarged, repeated or swapped in one to three positions."""
     for _ in range(draw.randint(1, 3)):
         at, to = sorted((draw.randrange(len(content) + 1), draw.randrange(len(content) + 1)))
         to = min(to, at + draw.choice([1, 8, 10**6]))
@@ -66,7 +66,7 @@ def text(kind: str, draw: Random) -> bytes:
 
 
 def answered(paths: list[Path], spec: dict[str, Any]) -> Arrays | None:
-    """Return what is read, and check what readers promise; None if it is refused as promised."""
+    """Read a file and check the result; return None if it is refused with a valid message."""
     try:
         arrays = read(paths, Reading(**spec))
     except KlrBenchError as error:
@@ -82,7 +82,7 @@ def answered(paths: list[Path], spec: dict[str, Any]) -> Arrays | None:
 
 
 def slow_csv(content: bytes) -> list[list[float]] | None:
-    """Return the numbers of comma-separated text, read in the plainest way; None where that is not possible."""
+    """Return the numbers of comma-separated text, or None if a simple reader fails."""
     text = content.decode("utf-8-sig", "backslashreplace")
     table = [line.split(",") for line in re.split("\r\n|\n|\r", text) if line.strip()]
     if "class" in table[0] or all(class_labels.parse_number(field) is None for field in table[0]):

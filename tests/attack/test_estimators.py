@@ -41,8 +41,8 @@ def having(parameter: str) -> list[str]:
 
 def small(name: str, **options: Any) -> Any:
     """Return an unfitted estimator whose fit is short."""
-    known = CLASSIFIERS[name]().get_params()
-    return CLASSIFIERS[name](**{key: value for key, value in SMALL.items() if key in known} | options)
+    defaults = CLASSIFIERS[name]().get_params()
+    return CLASSIFIERS[name](**{key: value for key, value in SMALL.items() if key in defaults} | options)
 
 
 def outcome(model: Any, X: Any, y: Any) -> str:

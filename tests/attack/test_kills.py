@@ -1,4 +1,4 @@
-"""Kills of the real thing: the same command again leaves what a run leaves that nobody has disturbed."""
+"""Killed runs: after the same command again, results equal those of an uninterrupted run."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ from tests.runner.test_interruptions import Workplace, alive, children, patientl
 
 pytestmark = pytest.mark.exhaustive
 WHILE_IT_RUNS_S = 1.0
-"""Seconds in which a run of this size computes, from its first fit on."""
+"""Seconds of a run of this size after its first fit has started."""
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
 
 @pytest.mark.drawn(1 / 5000)
 def test_a_run_that_is_killed_at_any_moment_goes_on(draw: Random, undisturbed: pd.DataFrame, tmp_path: Path) -> None:
-    """The driver is killed after the first fit has begun, half of the times a worker before it; then it runs again."""
+    """A run is continued after its driver, and in half of the cases first a worker, is killed during fits."""
     place = Workplace(tmp_path)
     process = place.start(f"n_jobs={draw.choice([1, 2])}")
     patiently(lambda: place.log.exists() or process.poll() is not None)

@@ -1,4 +1,4 @@
-"""Figures of records that are possible and extreme are drawn, or left out with a note: no error, no endless picture."""
+"""Figures of extreme records are drawn, or omitted with a note, without an error or endless picture."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""Text of users is printed and written as text: no markup, command of a terminal, or formula, and never endless."""
+"""User text is printed as text: it is never markup, a terminal command, or a formula, and its length is limited."""
 
 import csv
 import io
@@ -26,13 +26,13 @@ PIECES = [*MARKUP, *CONTROL, *SIGNS, *"$&%#_{}~^\\<>|\"`*[]=+-@!'", "x", " ", "w
 
 
 def odd(draw: Random) -> str:
-    """Return a text of a few odd pieces."""
+    """Return a text of a few unusual pieces."""
     return "".join(draw.choice(PIECES) for _ in range(draw.randint(1, 5)))
 
 
 def label(draw: Random) -> str:
-    """Return a text that a label may be: printable."""
-    return " ".join("".join(one for one in odd(draw) if one.isprintable()).split()) or "x"
+    """Return a printable text, which a label may be."""
+    return " ".join("".join(character for character in odd(draw) if character.isprintable()).split()) or "x"
 
 
 def console(**options: object) -> tuple[PlainConsole, io.StringIO]:
@@ -41,7 +41,7 @@ def console(**options: object) -> tuple[PlainConsole, io.StringIO]:
 
 
 def is_harmless(text: str) -> bool:
-    return all(one.isprintable() or one == "\n" for one in text)
+    return all(character.isprintable() or character == "\n" for character in text)
 
 
 @pytest.mark.parametrize("text", [*MARKUP, *CONTROL])
@@ -123,8 +123,8 @@ def test_no_text_is_a_formula_of_a_spreadsheet(tmp_path: Path, text: str) -> Non
 def test_a_terminal_without_the_letters(tmp_path: Path, encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
     labeled(tmp_path / "results" / "mine", "日本 ± é", message="日本")
     (tmp_path / "configs" / "dataset").mkdir(parents=True)
-    own = "# @package datasets.mine\nlabel: 日本\n"
-    (tmp_path / "configs" / "dataset" / "mine.yaml").write_text(own, encoding="utf-8")
+    content = "# @package datasets.mine\nlabel: 日本\n"
+    (tmp_path / "configs" / "dataset" / "mine.yaml").write_text(content, encoding="utf-8")
     raw = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding=encoding))
     for arguments in (["report", "experiment=mine"], ["list", "datasets"], ["show", "dataset", "mine"]):

@@ -1,4 +1,4 @@
-"""What a report reads is held against declared keys and types; the cases are made from the declarations."""
+"""Results that a report reads are checked against declared keys and types, from which the cases are generated."""
 
 import copy
 import csv
@@ -83,25 +83,25 @@ OTHER_LINE = LINE | {"dataset": "adult", "params": '{"R": 1.0}'}  # the number t
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make a folder with an own experiment, an own paper and results."""
+    """Return a folder with a user's experiment and paper, and results."""
     root = tmp_path_factory.mktemp("attack")
     rows = [record("nc", "R=1.0", 0, dataset="moons", accuracy=0.9, n_support=9, n_train=80, n_trees=3)]
     traces, bins = [(1, 0.1, "accuracy", 0.5), (9, 0.2, "accuracy", 0.9)], [(0, 50, 0.02, 0.04)]
     folder = write(root / "results" / "mine", rows, CONFIG, traces=traces, bins=bins)
     (folder / "rows.csv").write_text("key,x1,x2,label\nnc-R=1.0-0,0.5,0.5,1\n", encoding="utf-8")
     (folder / "manifest.yaml").write_text(yaml.safe_dump(MANIFEST), encoding="utf-8")
-    own = root / "configs" / "paper" / "own"
-    own.mkdir(parents=True)
-    (own.parents[1] / "experiment").mkdir()
-    (own.parents[1] / "experiment" / "mine.yaml").write_text("# @package _global_\n", encoding="utf-8")
-    (own / "paper.yaml").write_text(yaml.safe_dump(PAPER), encoding="utf-8")
-    (own / "tables.csv").write_text(_csv([LINE, OTHER_LINE]), encoding="utf-8")
+    paper = root / "configs" / "paper" / "own"
+    paper.mkdir(parents=True)
+    (paper.parents[1] / "experiment").mkdir()
+    (paper.parents[1] / "experiment" / "mine.yaml").write_text("# @package _global_\n", encoding="utf-8")
+    (paper / "paper.yaml").write_text(yaml.safe_dump(PAPER), encoding="utf-8")
+    (paper / "tables.csv").write_text(_csv([LINE, OTHER_LINE]), encoding="utf-8")
     return root
 
 
 @pytest.fixture
 def place(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the folder, which is the current one."""
+    """Return a copy of the folder, which becomes the current folder."""
     shutil.copytree(whole, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -116,13 +116,13 @@ def _csv(lines: list[dict[str, str]]) -> str:
 
 
 def check_clear(message: str) -> None:
-    """Check that a message has what was expected and what there is, or the names that are known."""
+    """Check that a message names what was expected and what was found, or the valid names."""
     assert ("expected" in message and "got" in message) or re.search("unknown (key|value) ", message), message
     assert "unknown " not in message or "Did you mean" in message or "Known: " in message, message
 
 
 def refused(capsys: pytest.CaptureFixture[str], *words: str) -> None:
-    """Make the report; check that it is refused with a message that has these words."""
+    """Check that the report is refused with a message that contains these words."""
     check_clear(promise.refused(capsys, ["report", "experiment=mine"], *words))
 
 
@@ -291,14 +291,14 @@ def test_a_nearer_paper_of_the_same_name_is_used_with_a_warning(
     place: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     _warn.cache_clear()
-    own = place / "configs" / "paper" / "own"
-    own = own.rename(own.with_name("qin2011"))
+    paper = place / "configs" / "paper" / "own"
+    paper = paper.rename(paper.with_name("qin2011"))
     assert main(["report", "experiment=mine"]) == 0
     capsys.readouterr()
     (message,) = caplog.messages
-    assert message.startswith(f"The paper {own} is used in place of {config_dir() / 'paper' / 'qin2011'}, which has")
+    assert message.startswith(f"The paper {paper} is used in place of {config_dir() / 'paper' / 'qin2011'}, which has")
     assert main(["show", "paper", "qin2011"]) == 0
-    assert capsys.readouterr().out.startswith(f"# {own}/paper.yaml\n")
+    assert capsys.readouterr().out.startswith(f"# {paper}/paper.yaml\n")
 
 
 def test_a_terminal_shows_some_of_many_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""What report, list, show and data info do not do: they run nothing, also of hostile results."""
+"""report, list, show and data info run no code, even of hostile results."""
 
 import subprocess
 import sys
@@ -38,7 +38,7 @@ sys.exit(main(sys.argv[1:]))
 
 
 def hostile(place: Path) -> None:
-    """Put files that would run into all places from which something is read, and names of calls into the manifest."""
+    """Write executable files to all places that are read, and names of calls to the manifest."""
     folder = place / "results" / "mine"
     for name in ("metric/accuracy2.py", "figure/mine.py", "nc.py", "sitecustomize.py", "klr_bench.py", "yaml.py"):
         for root in (folder, folder / "configs", place / "configs"):
@@ -70,7 +70,7 @@ READING = ["report experiment=mine format=terminal,md,tex,csv", "list", "show al
 
 @pytest.mark.parametrize("words", READING)
 def test_what_reads_runs_nothing(place: Path, words: str) -> None:
-    """No process, no code of the folder, no file written outside of the report; of hostile results, too."""
+    """A report starts no process, runs no code of the folder, and writes only to its own folder."""
     hostile(place)
     before = files_in(place)
     command = [sys.executable, "-P", "-c", WATCHED, *words.split()]
@@ -96,7 +96,7 @@ def test_a_call_in_a_section_of_a_manifest_is_refused(
 
 
 def test_a_manifest_names_a_figure_of_its_own_folder_in_vain(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Only ./configs/figure of the current folder holds figures of one's own, even where they are to be run."""
+    """User figures are read only from ./configs/figure of the current folder."""
     hostile(place)
     (place / "configs" / "figure" / "mine.py").unlink()
     path = place / "results" / "mine" / "manifest.yaml"

@@ -1,4 +1,4 @@
-"""YAML files from elsewhere that never end, and mistakes in one's own: refused in seconds, in little memory."""
+"""Endless YAML files and mistakes in a user's files are refused within seconds and with little memory."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""A stand-in for the runner: the command line before it is real."""
+"""A replacement of the runner for tests of the command line."""
 
 import logging
 import signal
@@ -16,7 +16,7 @@ from klr_bench.estimators.core import jit
 
 
 class Runner:
-    """Stands in for `klr_bench.runner.run`: keeps what it is called with."""
+    """Replacement of `klr_bench.runner.run` that stores its arguments."""
 
     def __init__(self) -> None:
         self.configs: list[RunConfig] = []
@@ -29,12 +29,12 @@ class Runner:
         self.options.append(options)
         if self.error is not None:
             raise self.error
-        return SimpleNamespace(n_failed=self.n_failed, score=0.5)
+        return SimpleNamespace(n_failed=self.n_failed, score=0.5, time_left=None)
 
 
 @pytest.fixture
 def stub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Runner]:
-    """Return the runner's stand-in, in an empty current folder; undo what a run changes in the process."""
+    """Return the replacement of the runner, in an empty current folder; restore the process afterwards."""
     stand_in = Runner()
     monkeypatch.setattr(runner, "run", stand_in)
     monkeypatch.setattr(jit, "is_cold", lambda: False)

@@ -1,4 +1,4 @@
-"""The command line, by real processes where start-up or signals matter, else in this process."""
+"""The command line, in separate processes where start-up or signals matter."""
 
 import argparse
 import os
@@ -22,7 +22,7 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": ""}
 HEAVY = {"numpy", "scipy", "sklearn", "pandas", "numba", "matplotlib", "joblib", "hydra", "omegaconf"}
 """Libraries whose import alone takes a good part of a second."""
 READERS = {"yaml", "rich", "filelock"}
-"""What reads configurations, draws tables, and waits for other processes."""
+"""Libraries that read configurations, draw tables, and wait for other processes."""
 
 
 @pytest.mark.parametrize(
@@ -48,6 +48,23 @@ def test_what_computes_nothing_imports_nothing_heavy(arguments: list[str], spare
     imported = set(done.stderr.split())
     assert "klr_bench.cli" in imported
     assert imported & spared == set()
+
+
+def test_neither_the_classes_nor_a_run_import_what_only_figures_and_pages_need(tmp_path: Path) -> None:
+    # Only the classes: skops, which stores models, imports dask if it is installed, and dask imports jinja2.
+    code = (
+        "import sys, klr_bench; from klr_bench.cli import main\n"
+        "names = [getattr(klr_bench, name) for name in klr_bench.__all__ if name[0].isupper()]\n"
+        "status = main(sys.argv[1:]); print(*sys.modules, file=sys.stderr); sys.exit(status)"
+    )
+    words = ["run", "dataset=breast_cancer", "algorithm=[nc]", "repeats=1", "parallel=serial", "results_dir=made"]
+    command = [sys.executable, "-c", code, *words, "data.cache=cache"]
+    done = subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "made" / "quickstart" / "records.csv").is_file()
+    imported = set(done.stderr.split())
+    assert "numba" in imported
+    assert imported & {"matplotlib", "jinja2", "PIL"} == set()
 
 
 def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
@@ -90,8 +107,9 @@ def test_algorithms_have_a_class_and_settings(capsys: pytest.CaptureFixture[str]
     text = " ".join(printed(capsys, "list", "algorithms").split())
     assert " OSKL(n_epochs=1, shuffle=False, G=1.0, loss='logit', R=1000.0); cross-validation chooses R" in text
     assert re.search(r" oskl_default OSKL\(\): .*? default parameters .*? OSKL\(\) ", text)
-    assert main(["show", "paper", "zhang2013icml"]) == 0
-    assert "\ntitle: Online Kernel Learning with" in capsys.readouterr().out
+    for words in (["paper", "zhang2013icml"], ["paper=zhang2013icml"]):
+        assert main(["show", *words]) == 0
+        assert "\ntitle: Online Kernel Learning with" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -142,7 +160,7 @@ def test_mistakes_are_refused_in_one_line(
 
 
 def shell(line: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    """Run a line of a shell in which klr-bench is "$@"."""
+    """Run a shell line in which "$@" is klr-bench."""
     command = ["bash", "-c", line, "bash", sys.executable, "-m", "klr_bench"]
     return subprocess.run(command, cwd=cwd, env=ENVIRONMENT, capture_output=True, text=True, check=False)
 
@@ -189,7 +207,7 @@ def test_a_bug_keeps_its_traceback(stub: Runner) -> None:
 
 
 def test_argparse_of_python_3_14_accepts_hydras_parser(stub: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It refuses a help text that is no string, and Hydra has one."""
+    """argparse refuses a help text that is not a string, such as that of Hydra."""
     add_argument = argparse.ArgumentParser.add_argument
 
     def add_checked(parser: Any, *names: str, **options: Any) -> argparse.Action:
@@ -291,7 +309,7 @@ def test_paths_are_taken_as_they_are_written(path: str, stub: Runner) -> None:
 
 @pytest.fixture
 def own_configs(stub: Runner, tmp_path: Path) -> Path:
-    """Return a folder with an experiment, a dataset and an algorithm of the user's, the current folder."""
+    """Make a folder with a user's experiment, data set and algorithm the current folder; return it."""
     files = {
         "experiment/mine": "# @package _global_\ndefaults:\n  - override /dataset: [wine]\n"
         "  - override /algorithm: [logistic]\n  - _self_\ntitle: My own\nrepeats: 2\n",

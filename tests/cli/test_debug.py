@@ -1,4 +1,4 @@
-"""A fit or metric of one's own that raises: the message names the line, the cell has the traceback, --pdb stops."""
+"""User fits or metrics that raise: the message names the line, the cell has the traceback, --pdb stops."""
 
 import io
 import sys

@@ -17,10 +17,10 @@ import yaml
 from klr_bench.cli import main
 from klr_bench.config.datasets import read_dataset
 from klr_bench.config.locations import config_dir, find, read
-from klr_bench.config.needs import datasets_of, needs_of
+from klr_bench.config.needs import datasets_of, needs_of, reference_times
 from klr_bench.metrics.labels import METRICS
 from klr_bench.report.papers.match import Match
-from klr_bench.report.papers.reading import experiments_of, find_papers, measured_hours, read_paper
+from klr_bench.report.papers.reading import experiments_of, find_papers, read_paper
 from klr_bench.report.papers.reproduction import Reproduction
 from klr_bench.report.papers.verdicts import NotCompared
 from tests.datasets.server import Reply, Server
@@ -30,12 +30,17 @@ SHIPPED = (config_dir(),)
 PAPERS = [name for name in find_papers("all") if experiments_of(name)]
 EVERY = {
     name: read_dataset(name, SHIPPED)
-    for name in {data for paper in PAPERS for one in experiments_of(paper) for data in datasets_of(one, SHIPPED)}
+    for name in {
+        data for paper in PAPERS for experiment in experiments_of(paper) for data in datasets_of(experiment, SHIPPED)
+    }
 }
-FETCHED = {name: one for name, one in EVERY.items() if any(file.sha256 == "unknown" for file in one.files())}
+FETCHED = {
+    name: dataset for name, dataset in EVERY.items() if any(file.sha256 == "unknown" for file in dataset.files())
+}
 """Data sets of the papers whose files have not been available."""
 EXPERIMENTS = {
-    paper: [one for one in experiments_of(paper) if FETCHED.keys() & {*datasets_of(one, SHIPPED)}] for paper in PAPERS
+    paper: [experiment for experiment in experiments_of(paper) if FETCHED.keys() & {*datasets_of(experiment, SHIPPED)}]
+    for paper in PAPERS
 }
 SPLITS = {
     "epsilon_50k": {"official": True, "n_train": 40},
@@ -103,21 +108,22 @@ def flow(value: Any) -> str:
 def on_fetched(matches: list[Match]) -> list[Match]:
     """Return the numbers on fetched data, without times, which are never compared."""
     return [
-        one
-        for one in matches
-        if one.printed.dataset in FETCHED and not (one.printed.algorithm and METRICS[one.printed.metric].unit == "s")
+        match
+        for match in matches
+        if match.printed.dataset in FETCHED
+        and not (match.printed.algorithm and METRICS[match.printed.metric].unit == "s")
     ]
 
 
 def test_each_data_set_of_a_table_has_an_experiment() -> None:
-    numbers = [one for paper in PAPERS for one in Reproduction(paper, find_papers(paper)[paper], REFERENCE).lines]
-    assert {one.dataset for one in numbers} <= {*EVERY}
+    numbers = [number for paper in PAPERS for number in Reproduction(paper, find_papers(paper)[paper], REFERENCE).lines]
+    assert {number.dataset for number in numbers} <= {*EVERY}
 
 
 def test_the_time_of_each_experiment_is_measured_or_estimated() -> None:
     for paper in PAPERS:
         estimated = read_paper(find_papers(paper)[paper], SHIPPED).estimated_hours
-        assert {*experiments_of(paper)} - {*measured_hours()} == {*estimated}
+        assert {*experiments_of(paper)} - {*reference_times()} == {*estimated}
 
 
 def test_a_paper_needs_its_files_once(capsys: pytest.CaptureFixture[str]) -> None:
@@ -149,9 +155,9 @@ def test_a_fetched_data_set_gives_its_numbers_a_verdict(
 ) -> None:
     folder = find_papers(paper)[paper]
     before = on_fetched(Reproduction(paper, folder, REFERENCE).matches)
-    assert {one.not_compared for one in before} <= {NotCompared.NOT_RUN, NotCompared.OTHER_DATA}
-    for one in before:
-        assert "klr-bench run" in one.reason, one.printed
+    assert {match.not_compared for match in before} <= {NotCompared.NOT_RUN, NotCompared.OTHER_DATA}
+    for match in before:
+        assert "klr-bench run" in match.reason, match.printed
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("KLR_BENCH_MIRROR", raising=False)
     for name in EXPERIMENTS[paper]:
@@ -163,4 +169,4 @@ def test_a_fetched_data_set_gives_its_numbers_a_verdict(
     assert main(["report", f"paper={paper}", "format=csv"]) == 0
     after = on_fetched(Reproduction(paper, folder, Path("results")).matches)
     assert len(after) == len(before)
-    assert [one.printed for one in after if one.not_compared] == []
+    assert [match.printed for match in after if match.not_compared] == []

@@ -1,4 +1,4 @@
-"""Data files of any name: a run ends with a table that a report shows, or it is refused before it begins."""
+"""Data files with any name: a run ends with a table that a report shows, or is refused at the start."""
 
 import os
 from pathlib import Path

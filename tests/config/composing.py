@@ -1,4 +1,4 @@
-"""Composed configurations for tests: what Hydra makes of the arguments of ``klr-bench run``."""
+"""Configurations composed by Hydra from arguments of ``klr-bench run``."""
 
 from typing import Any, TypeVar
 
@@ -16,7 +16,7 @@ AnyModel = TypeVar("AnyModel", bound=Model)
 
 
 def composed_config(*overrides: str) -> tuple[DictConfig, list[str]]:
-    """Return what Hydra composes, and the arguments that it saw."""
+    """Return the composed configuration and its arguments."""
     arguments = prepare(overrides).hydra
     with initialize_config_dir(str(config_files.config_dir()), version_base="1.3"):
         cfg = compose("config", arguments, return_hydra_config=True)
@@ -42,7 +42,7 @@ def composed(*overrides: str) -> RunConfig:
 
 
 def composed_values(*overrides: str) -> dict[str, Any]:
-    """Return plain values, as they are before they are checked."""
+    """Return plain values before they are checked."""
     plain = OmegaConf.to_container(composed_config(*overrides)[0], resolve=True)
     assert isinstance(plain, dict)
     return plain  # type: ignore[return-value]

@@ -1,4 +1,4 @@
-"""The shipped YAML files, and what becomes of a composed configuration."""
+"""The shipped YAML files, and checks of composed configurations."""
 
 from pathlib import Path
 
@@ -19,8 +19,8 @@ def stems(group: str) -> list[str]:
 
 @pytest.mark.parametrize("experiment", stems("experiment"))
 def test_an_experiment_composes_and_validates(experiment: str) -> None:
-    own = ["data.path=mine.csv"] if experiment in ("own_file", "stream_own") else []
-    config = composed(f"experiment={experiment}", *own)
+    overrides = ["data.path=mine.csv"] if experiment in ("own_file", "stream_own") else []
+    config = composed(f"experiment={experiment}", *overrides)
     assert config.name == experiment
     assert config.title
     assert list(config.datasets)
@@ -39,8 +39,9 @@ def test_every_algorithm_has_parameters_of_its_constructor_a_label_and_a_referen
 
 @pytest.mark.parametrize("dataset", stems("dataset"))
 def test_a_dataset_validates(dataset: str) -> None:
-    own = ["data.path=mine.csv"] if dataset in ("file", "stream") else []
-    assert list(composed(f"dataset={dataset}", "algorithm=[perceptron]", "trace.points=0", *own).datasets) == [dataset]
+    overrides = ["algorithm=[perceptron]", "trace.points=0"]
+    overrides += ["data.path=mine.csv"] if dataset in ("file", "stream") else []
+    assert list(composed(f"dataset={dataset}", *overrides).datasets) == [dataset]
 
 
 @pytest.mark.parametrize(("experiment", "dataset"), [("oskl_magic", "magic"), ("oskl_adult", "adult")])
@@ -63,7 +64,7 @@ def test_table_3_has_the_columns_and_grids_of_the_paper(experiment: str, dataset
 
 def test_a_value_of_the_command_line_leaves_grid_and_sweep() -> None:
     given = ("oskl.estimator.G=2", "oskl.estimator.R=50", "nc.estimator.eta=1")
-    config = composed(*(f"algorithms.{one}" for one in given))
+    config = composed(*(f"algorithms.{setting}" for setting in given))
     assert config.algorithms["oskl"].estimator["G"] == 2
     assert config.algorithms["oskl"].grid == {}
     assert "oskl" not in config.sweep
@@ -196,22 +197,22 @@ def test_configs_inside_the_package_come_first(tmp_path: Path, monkeypatch: pyte
 
 def test_an_own_file_may_repeat_a_shipped_one_but_not_differ(tmp_path: Path) -> None:
     shipped = CONFIGS / "dataset" / "magic.yaml"
-    own = tmp_path / "dataset" / "magic.yaml"
-    own.parent.mkdir()
-    own.write_bytes(shipped.read_bytes())
+    path = tmp_path / "dataset" / "magic.yaml"
+    path.parent.mkdir()
+    path.write_bytes(shipped.read_bytes())
     config_files.check_own([CONFIGS, tmp_path])
-    own.write_bytes(shipped.read_bytes() + b"\n")
+    path.write_bytes(shipped.read_bytes() + b"\n")
     with pytest.raises(KlrBenchError) as refused:
         config_files.check_own([CONFIGS, tmp_path])
-    assert str(own) in str(refused.value)
+    assert str(path) in str(refused.value)
     assert str(shipped) in str(refused.value)
 
 
 @pytest.mark.parametrize("header", ["", "# @package datasets.magic\n"])
 def test_an_own_file_without_its_package_is_refused(tmp_path: Path, header: str) -> None:
-    own = tmp_path / "dataset" / "mine.yaml"
-    own.parent.mkdir()
-    own.write_text(f"{header}label: Mine\nsource: magic\n")
+    path = tmp_path / "dataset" / "mine.yaml"
+    path.parent.mkdir()
+    path.write_text(f"{header}label: Mine\nsource: magic\n")
     with pytest.raises(KlrBenchError, match=r"mine\.yaml: expected the first line to be '# @package datasets\.mine'"):
         config_files.check_own([CONFIGS, tmp_path])
 

@@ -1,4 +1,4 @@
-"""Splits in YAML: one way of splitting, with its own keys."""
+"""Splits in YAML: each kind of split has its own keys."""
 
 import pytest
 

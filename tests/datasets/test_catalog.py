@@ -150,7 +150,7 @@ def test_deformed_digits_from_the_mirror(mirror: Path, cache: Path) -> None:
     assert (made.y.sum(), made.n_train_official) == (0, None)
     assert 0.1 < made.X.nnz / (3000 * 784) < 0.3
     others = (SPECS["mnist8m"], small, having(SPECS["mnist"], positive="8", multiclass=False))
-    assert len({dataset_hash("mnist8m", one) for one in others}) == 3
+    assert len({dataset_hash("mnist8m", spec) for spec in others}) == 3
 
 
 def check(loaded: Dataset) -> None:
@@ -261,13 +261,13 @@ def test_keys_have_not_changed() -> None:
 
 def test_the_first_rows_of_one_file_may_be_the_training_set(mirrored: Mirrored, cache: Path) -> None:
     spec, mirror = mirrored
-    one = with_source(spec, test=None)
-    assert load("set", one, cache=cache, mirror=mirror).n_train_official is None
-    assert load("set", with_source(one, n_train=1), cache=cache, mirror=mirror).n_train_official == 1
-    assert dataset_hash("set", with_source(one, n_train=1)) != dataset_hash("set", one)
+    without_test = with_source(spec, test=None)
+    assert load("set", without_test, cache=cache, mirror=mirror).n_train_official is None
+    assert load("set", with_source(without_test, n_train=1), cache=cache, mirror=mirror).n_train_official == 1
+    assert dataset_hash("set", with_source(without_test, n_train=1)) != dataset_hash("set", without_test)
     for n_train in (0, 2):
         with pytest.raises(KlrBenchError, match=r"set: n_train: expected an integer from 1 to 1, got .*set\.yaml"):
-            load("set", with_source(one, n_train=n_train), cache=cache, mirror=mirror)
+            load("set", with_source(without_test, n_train=n_train), cache=cache, mirror=mirror)
     with pytest.raises(KlrBenchError, match=r"set: expected n_samples=99 as declared, got 3 rows; correct .*set\.yaml"):
         load("set", with_source(spec, n_samples=99), cache=cache, mirror=mirror)
 
@@ -307,7 +307,7 @@ def test_the_key_of_an_own_file_follows_its_content(tmp_path: Path, cache: Path)
     np.testing.assert_array_equal(second.X, [[1], [3]])
     (tmp_path / "test.svm").write_text("+1 1:4\n")
     third = load("file", own(path, test_path=str(tmp_path / "test.svm")), cache=cache, mirror=None)
-    assert len({(one.hash, one.name) for one in (first, second, third)}) == 3
+    assert len({(loaded.hash, loaded.name) for loaded in (first, second, third)}) == 3
     assert third.n_train_official == 2
 
 

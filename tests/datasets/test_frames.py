@@ -39,11 +39,11 @@ TABLE = pd.DataFrame(
 
 def in_columns(table: pd.DataFrame) -> dict[str, list[Any]]:
     """Return the values as Python objects, with None for a missing one."""
-    return {name: [None if pd.isna(one) else one for one in table[name].tolist()] for name in table}
+    return {name: [None if pd.isna(value) else value for value in table[name].tolist()] for name in table}
 
 
 def polars(table: pd.DataFrame) -> pl.DataFrame:
-    columns = in_columns(table) | {"code": [str(one) for one in table["code"]]}
+    columns = in_columns(table) | {"code": [str(value) for value in table["code"]]}
     return pl.DataFrame(columns).with_columns(pl.col("code").cast(pl.Categorical))
 
 
@@ -60,7 +60,7 @@ SAME: dict[str, Callable[[pd.DataFrame], Any]] = {
         {"code": table["code"].dtype}
     ),
     "small": lambda table: table.astype({"whole": "int8", "real": "float32", "gaps": "float16"}),
-    "unordered": lambda table: table.astype({"code": pd.CategoricalDtype([3, 1, 2, 0], ordered=True)}),
+    "other order": lambda table: table.astype({"code": pd.CategoricalDtype([3, 1, 2, 0])}),
     "sparse": lambda table: table.astype({"whole": "Sparse[int64]", "real": "Sparse[float64]"}),
     "other index": lambda table: table.set_axis([f"r{i}" for i in range(len(table))], axis=0),
     "dict": dict,
@@ -120,8 +120,8 @@ OTHER = RANDOM.normal(size=N)
     [
         (pd.Series(pd.Categorical(range(N))), "text"),
         (pd.Series(pd.Categorical([i % 12 for i in range(N)])), "text"),
-        (pd.Series(pd.Categorical([i % 3 / 2 for i in range(N)], ordered=True)), "text"),
-        (pd.cut(pd.Series(range(N)), 4), "text"),
+        (pd.Series(pd.Categorical([i % 3 / 2 for i in range(N)], ordered=True)), "ordered"),
+        (pd.cut(pd.Series(range(N)), 4), "ordered"),
         (pd.Series(NUMERALS, dtype="string"), "text"),
         (pd.Series(NUMERALS, dtype="string[pyarrow]"), "text"),
         (pd.Series(NUMERALS), "text"),
@@ -135,11 +135,11 @@ OTHER = RANDOM.normal(size=N)
         (pd.Series([Fraction(i % 7, 2) for i in range(N)]), "number"),
         (pd.Series([i % 7 / 2 for i in range(N)], dtype="float64[pyarrow]"), "number"),
         (pd.Series(pd.array([Decimal(i % 7) for i in range(N)], pd.ArrowDtype(pa.decimal128(5, 2)))), "number"),
-        (pd.Series(pd.date_range("2021", periods=N)), "leave_out"),
-        (pd.Series(pd.date_range("2021", periods=N, tz="CET", freq="h")), "leave_out"),
+        (pd.Series(pd.date_range("2021", periods=N)), "date"),
+        (pd.Series(pd.date_range("2021", periods=N, tz="CET", freq="h")), "date"),
         (pd.Series(pd.period_range("2021", periods=N, freq="M")), "leave_out"),
-        (pd.Series([date(2021, 1, 1 + i % 20) for i in range(N)]), "leave_out"),
-        (pd.Series([time(i % 3) for i in range(N)]), "text"),
+        (pd.Series([date(2021, 1, 1 + i % 20) for i in range(N)]), "date"),
+        (pd.Series([time(i % 3) for i in range(N)]), "date"),
         (pd.Series([UUID(int=i % 3) for i in range(N)]), "text"),
         (pd.Series([Enum("Plan", "free gold")(1 + i % 2) for i in range(N)]), "text"),
     ],

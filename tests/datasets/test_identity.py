@@ -65,15 +65,15 @@ def test_a_changed_local_file_is_used_at_once(tmp_path: Path, cache: Path, where
 
 
 def test_files_of_the_same_name_do_not_replace_each_other(tmp_path: Path, cache: Path, server: Server) -> None:
-    one, other = write(tmp_path / "one", FIRST), write(tmp_path / "other", SECOND, ".gz")
+    first, second = write(tmp_path / "one", FIRST), write(tmp_path / "other", SECOND, ".gz")
     server.replies |= {"/up": [Reply(THIRD)], f"/mirror/{NAME}": [Reply(b"9" + THIRD[1:])]}
     declared = rings(hashlib.sha256(SECOND).hexdigest())
     for _ in range(2):
-        check(FIRST, rings(), cache, one)
-        check(SECOND, rings(), cache, other)
+        check(FIRST, rings(), cache, first)
+        check(SECOND, rings(), cache, second)
         check(THIRD, rings(url=f"{server.url}/up"), cache)
         check(b"9" + THIRD[1:], rings(), cache, f"{server.url}/mirror")
-        check(SECOND, declared, cache, other)
+        check(SECOND, declared, cache, second)
     assert [request.path for request in server.requests] == ["/up", f"/mirror/{NAME}"]
 
 
@@ -143,8 +143,8 @@ def test_each_file_of_a_data_set_is_part_of_its_identity(tmp_path: Path, cache: 
     keys = []
     for name in ("", *names):
         changed = {name: idx([[[3]], [[4]]]) if "images" in name else idx([1, 0])} if name else {}
-        for one, content in (contents | changed).items():
-            mirror = write(tmp_path / "mirror", content, name=f"set/{one}")
+        for file, content in (contents | changed).items():
+            mirror = write(tmp_path / "mirror", content, name=f"set/{file}")
         loaded = load("set", spec, cache=cache, mirror=mirror)
         keys.append(loaded.hash)
         pixels = [v for part in ("train", "test") for v in ([3, 4] if name == f"{part}-images" else [1, 2])]

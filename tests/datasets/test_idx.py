@@ -65,11 +65,11 @@ def test_many_classes_are_encoded_in_numerical_order(tmp_path: Path) -> None:
 
 def test_one_class_against_the_rest_and_some_classes_alone(tmp_path: Path) -> None:
     paths = [*pair(tmp_path, images(), DIGITS), *pair(tmp_path, images(2), DIGITS[1:3], "test")]
-    one = read(paths, Reading(format="idx", positive="3"))
-    assert (one.y.tolist(), one.classes) == ([1, -1, -1, 1, -1, -1, -1], ("not 3", "3"))
-    two = read(paths, Reading(format="idx", positive="10", only=["1", "10"]))
-    assert (two.y.tolist(), two.classes, two.n_train_official) == ([-1, 1, -1, -1, 1], ("1", "10"), 3)
-    np.testing.assert_array_equal(two.X, one.X[[1, 2, 4, 5, 6]])
+    against_rest = read(paths, Reading(format="idx", positive="3"))
+    assert (against_rest.y.tolist(), against_rest.classes) == ([1, -1, -1, 1, -1, -1, -1], ("not 3", "3"))
+    alone = read(paths, Reading(format="idx", positive="10", only=["1", "10"]))
+    assert (alone.y.tolist(), alone.classes, alone.n_train_official) == ([-1, 1, -1, -1, 1], ("1", "10"), 3)
+    np.testing.assert_array_equal(alone.X, against_rest.X[[1, 2, 4, 5, 6]])
 
 
 @pytest.mark.parametrize(

@@ -313,9 +313,9 @@ def test_invalid_test_files_are_rejected(write: Write, kind: str, test: str, rea
 
 @KINDS
 def test_one_class_is_rejected_only_for_training(write: Write, kind: str) -> None:
-    one, two = write(ROW[kind].format("1") * 2), write(ROW[kind].format("1") + ROW[kind].format("-1"), "two")
-    rejected(lambda: READ[kind](one, two), "in the training file, got 2 classes, with no training rows for -1.")
-    assert READ[kind](two, one).y.tolist() == [1, -1, 1, 1]
+    single, both = write(ROW[kind].format("1") * 2), write(ROW[kind].format("1") + ROW[kind].format("-1"), "two")
+    rejected(lambda: READ[kind](single, both), "in the training file, got 2 classes, with no training rows for -1.")
+    assert READ[kind](both, single).y.tolist() == [1, -1, 1, 1]
 
 
 ROWS = [["1", "2.5", "a"], ["-3", "4e2", "b"], ["0", "0", "a"]]

@@ -26,14 +26,14 @@ def test_a_sampled_hash_depends_only_on_size_and_sample(tmp_path: Path) -> None:
     starts = [piece * (LARGE - PIECE) // (N_PIECES - 1) for piece in range(N_PIECES)]
     changes = [place for start in starts for place in (start, start + PIECE - 1)]
     hashes = {sampled_sha256(large(tmp_path / "a", place)) for place in changes}
-    one = sampled_sha256(large(tmp_path / "one"))
-    assert len(hashes | {one, sampled_sha256(large(tmp_path / "longer", size=LARGE + 1))}) == len(changes) + 2
+    unchanged = sampled_sha256(large(tmp_path / "one"))
+    assert len(hashes | {unchanged, sampled_sha256(large(tmp_path / "longer", size=LARGE + 1))}) == len(changes) + 2
     for size in (0, 1, N_PIECES * PIECE):  # no larger than the sample: hashed as a whole
         small = large(tmp_path / "small", *([size // 2] if size else []), size=size)
         assert sampled_sha256(small) == hashlib.sha256(small.read_bytes()).hexdigest()
     copy = large(tmp_path / "copy", 2 * PIECE)
     os.utime(copy, (0, 0))
-    assert sampled_sha256(copy) == one
+    assert sampled_sha256(copy) == unchanged
 
 
 def test_only_streams_are_sampled(tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ def test_only_streams_are_sampled(tmp_path: Path) -> None:
     for content in (text, between):
         (tmp_path / "rows.svm").write_bytes(content)
         for split in ({"stream": True}, {"test_size": 0.2}):
-            one = dataset_of({"source": {"format": "file", "path": str(tmp_path / "rows.svm")}, "split": split})
-            keys.setdefault(str(split), set()).add((dataset_hash("own", one), dataset_name("own", one)))
-        assert f"rows-{hashlib.sha256(content).hexdigest()[:6]}" == dataset_name("own", one)
+            spec = dataset_of({"source": {"format": "file", "path": str(tmp_path / "rows.svm")}, "split": split})
+            keys.setdefault(str(split), set()).add((dataset_hash("own", spec), dataset_name("own", spec)))
+        assert f"rows-{hashlib.sha256(content).hexdigest()[:6]}" == dataset_name("own", spec)
     assert [len(found) for found in keys.values()] == [1, 2]

@@ -24,7 +24,7 @@ from tests.datasets.samples import csv_text, rows_of, svmlight_text
 N_ROWS = 200
 ZERO_BASED = {"n_features": 4, "classes": [0, 1], "zero_based": True}
 TEXTS = pytest.mark.parametrize("text", [svmlight_text(), csv_text()], ids=["svmlight", "csv"])
-KNOWN = pytest.mark.parametrize("known", [{}, {"classes": [0, 1, 2], "n_features": 9}], ids=["unknown", "known"])
+KNOWN = pytest.mark.parametrize("options", [{}, {"classes": [0, 1, 2], "n_features": 9}], ids=["unknown", "known"])
 
 
 def check_rows(actual: tuple[np.ndarray, np.ndarray], expected: tuple[np.ndarray, np.ndarray]) -> None:
@@ -140,18 +140,18 @@ def forbid_parsing(monkeypatch: Patch) -> None:
 @TEXTS
 @KNOWN
 def test_a_second_pass_reads_the_cache(
-    write: Write, tmp_path: Path, monkeypatch: Patch, block: None, text: bytes, known: dict[str, Any]
+    write: Write, tmp_path: Path, monkeypatch: Patch, block: None, text: bytes, options: dict[str, Any]
 ) -> None:
     path, cache = write(text), tmp_path / "cache"
-    plain = rows_of(stream(path, **known))
-    check_rows(rows_of(stream(path, 30, cache=cache, **known)), plain)
+    plain = rows_of(stream(path, **options))
+    check_rows(rows_of(stream(path, 30, cache=cache, **options)), plain)
     forbid_parsing(monkeypatch)
     for chunk_rows in (1, 7, 1000):
-        check_rows(rows_of(stream(path, chunk_rows, cache=cache, **known)), plain)
-    for X, y in stream(path, cache=cache, **known):
+        check_rows(rows_of(stream(path, chunk_rows, cache=cache, **options)), plain)
+    for X, y in stream(path, cache=cache, **options):
         (X.data if sp.issparse(X) else X)[:] = 0  # a chunk belongs to the caller
         y[:] = 0
-    check_rows(rows_of(stream(path, cache=cache, **known)), plain)
+    check_rows(rows_of(stream(path, cache=cache, **options)), plain)
 
 
 def test_the_cache_serves_other_parameters(write: Write, tmp_path: Path, monkeypatch: Patch) -> None:
@@ -170,16 +170,16 @@ def test_the_cache_serves_other_parameters(write: Write, tmp_path: Path, monkeyp
 
 
 @KNOWN
-def test_an_interrupted_pass_leaves_no_incomplete_cache(write: Write, tmp_path: Path, known: dict[str, Any]) -> None:
+def test_an_interrupted_pass_leaves_no_incomplete_cache(write: Write, tmp_path: Path, options: dict[str, Any]) -> None:
     path, cache = write(svmlight_text()), tmp_path / "cache"
-    expected = rows_of(stream(path, **known))
-    next(iter(stream(path, 30, cache=cache, **known)))
+    expected = rows_of(stream(path, **options))
+    next(iter(stream(path, 30, cache=cache, **options)))
     cache.mkdir(exist_ok=True)
     for _ in range(2):
-        check_rows(rows_of(stream(path, 30, cache=cache, **known)), expected)
+        check_rows(rows_of(stream(path, 30, cache=cache, **options)), expected)
     (archive,) = cache.glob("*.zip")
     archive.rename(f"{archive}.part")  # as a killed process leaves it
-    check_rows(rows_of(stream(path, cache=cache, **known)), expected)
+    check_rows(rows_of(stream(path, cache=cache, **options)), expected)
     assert {entry.suffix for entry in cache.iterdir()} == {".zip", ".lock"}
 
 
@@ -215,9 +215,9 @@ def test_a_damaged_cache_never_changes_rows(write: Write, tmp_path: Path, text: 
 def test_two_passes_at_once_share_a_cache(write: Write, tmp_path: Path) -> None:
     path = write(svmlight_text())
     passes = [iter(stream(path, 30, cache=tmp_path, classes=[0, 1, 2], n_features=9)) for _ in range(2)]
-    chunks: list[list[Any]] = [[next(one)] for one in passes]
-    for one, parts in zip(passes, chunks, strict=True):
-        parts.extend(one)
+    chunks: list[list[Any]] = [[next(rows)] for rows in passes]
+    for rows, parts in zip(passes, chunks, strict=True):
+        parts.extend(rows)
     expected = rows_of(stream(path, 30))
     for parts in chunks:
         np.testing.assert_array_equal(rows_of(parts)[0], expected[0])
@@ -276,7 +276,7 @@ def test_rows_in_a_memory_mapped_file_are_those_of_the_stream(write: Write, tmp_
     np.testing.assert_array_equal(X, expected)
     np.testing.assert_array_equal(y, labels)
     shared: dict[str, Any] = {"n_centers": 20, "gamma": 0.1, "random_state": 0}
-    model, usual = (NystroemKLR(**shared).fit(one, y) for one in (X, np.array(X)))
+    model, usual = (NystroemKLR(**shared).fit(matrix, y) for matrix in (X, np.array(X)))
     np.testing.assert_array_equal(model.dual_coef_, usual.dual_coef_)
 
 
@@ -304,19 +304,21 @@ def test_a_stream_keeps_the_digits_that_float32_lacks(
 
 
 def test_index_0_in_only_some_files_is_a_warning(write: Write) -> None:
-    one, zero, none = write("1 1:1 3:2\n0 2:1\n"), write("1 0:1 2:2\n0 1:1\n", "zero"), write("1\n0\n", "none")
+    from_1, from_0 = write("1 1:1 3:2\n0 2:1\n"), write("1 0:1 2:2\n0 1:1\n", "zero")
+    empty = write("1\n0\n", "none")
     expected = (
-        f"the feature index 0 occurs in {zero} (indices 0 to 2), but not in {one} (indices 1 to 3). Indices are "
-        "counted from 0 in all files; if they begin with 1 in some, features are mixed up"
+        f"the feature index 0 occurs in {from_0} (indices 0 to 2), but not in {from_1} (indices 1 to 3). Indices "
+        "are counted from 0 in all files; if they begin with 1 in some, features are mixed up"
     )
     with pytest.warns(UserWarning, match=re.escape(expected)):
-        list(stream([one, zero, none]))
+        list(stream([from_1, from_0, empty]))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for paths in ([one, one, none], [zero, zero], [zero, none], [none, one]):
+        for paths in ([from_1, from_1, empty], [from_0, from_0], [from_0, empty], [empty, from_1]):
             list(stream(paths, format="svmlight"))
-        list(stream([one, zero], zero_based=True, n_features=4, classes=[0, 1]))
-    rejected(lambda: list(stream([one, zero], zero_based=False)), f"{zero}, line 1: the index 0 is not between 1 and 3")
+        list(stream([from_1, from_0], zero_based=True, n_features=4, classes=[0, 1]))
+    message = f"{from_0}, line 1: the index 0 is not between 1 and 3"
+    rejected(lambda: list(stream([from_1, from_0], zero_based=False)), message)
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gz"])

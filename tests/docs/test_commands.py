@@ -32,7 +32,7 @@ PROBLEMS = (DOCS / "your_data" / "problems.md").read_text(encoding="utf-8")
 
 
 class Reader:
-    """Somebody who does in an empty folder what a page shows."""
+    """A reader who follows a page in an empty folder."""
 
     def __init__(self, folder: Path, output: pytest.CaptureFixture[str]) -> None:
         self.folder, self.output = folder, output
@@ -40,7 +40,7 @@ class Reader:
         """What each command has printed."""
 
     def follow(self, page: str) -> dict[str, str]:
-        """Write the files and run the commands of a page; compare what it says that they print."""
+        """Write the files and run the commands of a page; compare their output with the page."""
         for step in STEP.finditer((DOCS / page).read_text(encoding="utf-8")):
             if step["file"]:
                 (self.folder / step["file"]).write_text(step["code"], encoding="utf-8")
@@ -53,7 +53,7 @@ class Reader:
         return self.printed
 
     def run(self, command: str) -> str:
-        """Run a command; `klr-bench` in this process, which has imported already what it needs."""
+        """Run a command; `klr-bench` runs in this process, where its imports are loaded already."""
         program, *words = shlex.split(command)
         if program == "klr-bench":
             small = SMALL if words[0] == "run" else []

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.base import ClassifierMixin
 
 import klr_bench
-from klr_bench.estimators.core import operands
+from klr_bench.estimators.kernel_values import operands
 from klr_bench.estimators.peers.approximate import ApproximateKernelLR
 from klr_bench.estimators.peers.l1 import L1Peer
 
@@ -89,5 +89,5 @@ FEW = {"lams": [1e-3], "etas": [0.9], "Gs": [1.0], "Rs": [1e3], "cv": 2, "max_ro
 
 def small(model, **parameters):
     """Set those of the given parameters that a model has, to keep its fit short; return the model."""
-    known = model.get_params()
-    return model.set_params(**{name: value for name, value in parameters.items() if name in known})
+    defaults = model.get_params()
+    return model.set_params(**{name: value for name, value in parameters.items() if name in defaults})

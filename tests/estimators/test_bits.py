@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from klr_bench import NOGD, OSKL, BOGDPlusPlus, DualCDKLR, Forgetron, NonConservativeKLR, fit_many
-from klr_bench.estimators.core import operands
-from klr_bench.estimators.core.operands import Dense, Packed
+from klr_bench.estimators.kernel_values import operands
+from klr_bench.estimators.kernel_values.operands import Dense, Packed
 
 LEARNERS = {
     "nc": lambda **options: NonConservativeKLR(gamma=0.1, random_state=0, **options),
@@ -39,7 +39,7 @@ def by_products(monkeypatch):
 def assert_same(learner, other, X):
     scale = np.abs(other.dual_coef_).max()
     np.testing.assert_allclose(learner.dual_coef_, other.dual_coef_, rtol=1e-6, atol=1e-7 * scale)
-    support = [one.support_vectors_ for one in (learner, other)]
+    support = [model.support_vectors_ for model in (learner, other)]
     first, second = (part.toarray() if sp.issparse(part) else part for part in support)
     np.testing.assert_array_equal(first, second)
     np.testing.assert_allclose(learner.decision_function(X), other.decision_function(X), rtol=1e-6, atol=1e-7 * scale)

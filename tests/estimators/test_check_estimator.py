@@ -27,10 +27,10 @@ WITH_ALL_KERNELS = [
 ALGORITHMS = {
     path.stem: spec
     for path in sorted((config_dir() / "algorithm").glob("*.yaml"))
-    if (spec := yaml.safe_load(path.read_text())["estimator"])["_target_"].startswith("klr_bench.")
-    and path.stem
-    not in ("gradient_boosting", "lightgbm", "calibrated_svc", "logistic_regression_cv")  # other libraries'
+    if (target := (spec := yaml.safe_load(path.read_text())["estimator"])["_target_"]).startswith("klr_bench.")
+    and not target.startswith(("klr_bench.estimators.peers.tables", "klr_bench.estimators.peers.boosting"))
 }
+"""Settings of the shipped algorithms, without the classifiers of other libraries."""
 SETTINGS = [
     *(klr_bench.L1KLR(solver=solver, tol=1e-2) for solver in ("cgd", "fista", "multiscale_fista", "sgd_c")),
     klr_bench.L1KLR(solver="sgd_c", features="linear"),
@@ -80,7 +80,7 @@ def expected_to_fail(estimator):
 def assert_conventions(estimator):
     results = check_estimator(estimator, expected_failed_checks=expected_to_fail(estimator), on_skip=None, on_fail=None)
     assert len(results) > 40
-    failures = [(one["check_name"], one["exception"]) for one in results if one["status"] == "failed"]
+    failures = [(result["check_name"], result["exception"]) for result in results if result["status"] == "failed"]
     assert not [failure for failure in failures if "skglm does not support sample weights" not in str(failure)]
 
 

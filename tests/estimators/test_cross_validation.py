@@ -63,7 +63,7 @@ def test_scores_and_coefficients_are_those_of_separate_fits(cls, layout, n_class
     assert model.best_params_ == results["params"][best]
     assert model.best_score_ == results["mean_test_score"][best]
     for name, values in {name: results[f"param_{name}"] for name in model.best_params_}.items():
-        assert values.tolist() == [one[name] for one in results["params"]]
+        assert values.tolist() == [params[name] for params in results["params"]]
     assert len(set(scores.mean(axis=1))) > 1
     by_hand = plain(model, **model.best_params_).fit(X, y, weights)
     np.testing.assert_array_equal(model.best_estimator_.dual_coef_, by_hand.dual_coef_)
@@ -82,7 +82,7 @@ def test_the_results_are_those_of_a_grid_search(cls):
     ):
         model = cls(**GRIDS[cls], cv=cv, random_state=0).fit(X, y)
         search = GridSearchCV(plain(model), grids, cv=cv, scoring="neg_log_loss", refit=False).fit(X, y)
-        places = [search.cv_results_["params"].index(one) for one in model.cv_results_["params"]]
+        places = [search.cv_results_["params"].index(params) for params in model.cv_results_["params"]]
         for name in ("mean_test_score", "split0_test_score", "split1_test_score"):
             expected = search.cv_results_[name][places]
             np.testing.assert_allclose(model.cv_results_[name], expected, rtol=TOLERANCE[cls])
@@ -127,13 +127,13 @@ def test_class_weights_weight_the_rows(cls):
 @CLASSES
 def test_default_grids_threads_and_text(cls, capsys):
     X, y = rows(2, 60)
-    one = cls(n_jobs=1, random_state=0, verbose=True).fit(X, y)
+    serial = cls(n_jobs=1, random_state=0, verbose=True).fit(X, y)
     assert len(capsys.readouterr().out.splitlines()) == 5
-    other = cls(n_jobs=3, random_state=0).fit(X, y)
-    np.testing.assert_array_equal(one.cv_results_["mean_test_score"], other.cv_results_["mean_test_score"])
-    widths = np.unique(one.cv_results_["param_gamma"]) / gamma_of("scale", X)
+    threaded = cls(n_jobs=3, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(serial.cv_results_["mean_test_score"], threaded.cv_results_["mean_test_score"])
+    widths = np.unique(serial.cv_results_["param_gamma"]) / gamma_of("scale", X)
     np.testing.assert_allclose(widths, [0.03, 0.1, 0.3, 1.0, 3.0])
-    assert one.n_support_ == one.best_estimator_.n_support_
+    assert serial.n_support_ == serial.best_estimator_.n_support_
 
 
 @CLASSES

@@ -60,7 +60,7 @@ def test_a_large_mean_does_not_matter(cls):
 def assert_same(model, X, other, Z):
     np.testing.assert_array_equal(model.dual_coef_, other.dual_coef_)
     points = "prototypes_" if isinstance(model, PrototypeKLR) else "support_vectors_"
-    found, expected = (sp.csr_matrix(getattr(one, points)).toarray() for one in (model, other))
+    found, expected = (sp.csr_matrix(getattr(classifier, points)).toarray() for classifier in (model, other))
     np.testing.assert_array_equal(found, expected)
     np.testing.assert_array_equal(model.decision_function(X), other.decision_function(Z))
 
@@ -124,7 +124,7 @@ def test_learned_weights_lower_the_log_loss(model):
     given = clone(model).set_params(feature_weights=learned.feature_weights_).fit(X[half], y[half])
     equal = clone(model).set_params(feature_weights=1 / X[half].std(axis=0)).fit(X[half], y[half])
     assert_same(learned, X, given, X)
-    losses = [log_loss(y[250:], one.predict_proba(X[250:])) for one in (learned, equal)]
+    losses = [log_loss(y[250:], classifier.predict_proba(X[250:])) for classifier in (learned, equal)]
     assert losses[0] < 0.9 * losses[1]
 
 

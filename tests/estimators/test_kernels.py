@@ -1,4 +1,4 @@
-"""Kernels given as functions or matrices, and what is said where kernels or rows cannot be used."""
+"""Kernels given as functions or matrices, and messages for unsuitable kernels or rows."""
 
 import pickle
 

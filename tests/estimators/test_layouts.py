@@ -88,7 +88,7 @@ def decision(model, X):
 def assert_near(found, expected, *precisions):
     scale = np.abs(expected).max()
     assert scale > 0
-    np.testing.assert_allclose(found, expected, rtol=0, atol=scale * max(TOLERANCE[one] for one in precisions))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=scale * max(TOLERANCE[name] for name in precisions))
 
 
 @pytest.mark.parametrize(

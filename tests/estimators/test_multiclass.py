@@ -25,8 +25,8 @@ from klr_bench import (
     lambda_max,
 )
 from klr_bench.estimators.batch.base import BatchKLR
+from klr_bench.estimators.batch.cross_validation import KernelClassifierCV
 from klr_bench.estimators.core.classifier import Classifier
-from klr_bench.estimators.core.cross_validation import KernelClassifierCV
 from klr_bench.estimators.peers.approximate import ApproximateKernelLR
 from klr_bench.estimators.peers.l1 import L1Peer
 from klr_bench.protocols import progress, steps, summary
@@ -102,8 +102,8 @@ def test_each_class_is_learned_as_it_would_be_alone(learner, sparse):
     f = model.decision_function(X)
     assert f.shape == (len(y), 4)
     for k, name in enumerate(NAMES):
-        own = alone(model, k).fit(X, y == name, **weights_of(model, y)).decision_function(X)
-        np.testing.assert_allclose(f[:, k], own, rtol=1e-6, atol=1e-6 * np.abs(own).max())
+        expected = alone(model, k).fit(X, y == name, **weights_of(model, y)).decision_function(X)
+        np.testing.assert_allclose(f[:, k], expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())
     assert (model.predict(X) == NAMES[f.argmax(axis=1)]).all()
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).decision_function(X), f)
     if hasattr(model, "predict_proba"):  # the shares of the sigmoids
@@ -166,7 +166,7 @@ def test_two_classes_and_then_many_and_back(learner):
         assert found.ndim == (1 if n_classes == 2 else 2)
 
 
-@pytest.mark.parametrize("learner", [one for one in LEARNERS if hasattr(one, "last_classifier")], ids=str)
+@pytest.mark.parametrize("learner", [learner for learner in LEARNERS if hasattr(learner, "last_classifier")], ids=str)
 def test_the_last_classifier_of_an_average(learner):
     X, y = toy()
     last = clone(learner).set_params(average=True).fit(X, y).last_classifier()
@@ -175,7 +175,7 @@ def test_the_last_classifier_of_an_average(learner):
     assert last.n_support_ == expected.n_support_
     if hasattr(last, "estimators_"):  # rows that several classes keep are support vectors once
         assert len(np.unique(last.support_vectors_, axis=0)) == last.n_support_
-        assert last.n_support_ < sum(one.n_support_ for one in last.estimators_)
+        assert last.n_support_ < sum(estimator.n_support_ for estimator in last.estimators_)
 
 
 @pytest.mark.parametrize("cls", [DualCDKLR, PrimalCDKLR])
@@ -186,8 +186,8 @@ def test_all_problems_are_solved(cls, cache_size):
     assert model.duality_gap_.shape == (4,)
     assert model.duality_gap_.max() <= 1e-6
     for k, name in enumerate(NAMES):
-        own = clone(model).fit(X, y == name)
-        np.testing.assert_allclose(model.objective_[k], own.objective_, rtol=2e-6)
+        binary = clone(model).fit(X, y == name)
+        np.testing.assert_allclose(model.objective_[k], binary.objective_, rtol=2e-6)
     before = model.n_iter_
     assert model.set_params(warm_start=True).fit(X, y).n_iter_ < before
     with pytest.raises(ValueError, match="functions must be 4 as in the last fit, got 3"):

@@ -27,9 +27,9 @@ COMPARED = {type(learner).__name__ for learner in [*(ONLINE_CASES | BUDGET_CASES
 @pytest.mark.parametrize("cls", LEARNERS, ids=lambda cls: cls.__name__)
 def test_a_learner_is_compared_with_a_reference(cls):
     wing, module = cls.__module__.split(".")[-2:]
-    own = HERE / wing / f"test_{module}.py"
+    tests = HERE / wing / f"test_{module}.py"
     place = "budget/test_budget.py" if issubclass(cls, BudgetClassifier) else "online/cases.py"
-    assert cls.__name__ in COMPARED or own.exists(), (
-        f"{cls.__name__} has no reference: write its rule once more, slowly, in tests/reference/kernel.py, and add a "
-        f"line to CASES in tests/estimators/{place}; or give it tests of its own in {own.relative_to(HERE.parents[1])}"
+    assert cls.__name__ in COMPARED or tests.exists(), (
+        f"{cls.__name__} has no reference: implement its rule plainly in tests/reference/kernel.py, and add a line "
+        f"to CASES in tests/estimators/{place}; or give it tests in {tests.relative_to(HERE.parents[1])}"
     )

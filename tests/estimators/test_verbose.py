@@ -1,4 +1,4 @@
-"""A verbose fit prints its progress, and learns the same."""
+"""A verbose fit prints its progress and learns the same model."""
 
 import re
 

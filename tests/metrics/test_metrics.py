@@ -136,13 +136,13 @@ def test_a_checkpoint_evaluates_once_and_stores_the_watched_metrics():
             return super().decision_function(X)
 
     learner = Counted().fit(X, Y)
-    own = {"n_support": 300, "cumulative_loss": learner.cumulative_loss_}
-    assert at_checkpoint(learner, X, Y) == {"accuracy": learner.score(X, Y)} | own
+    of_learner = {"n_support": 300, "cumulative_loss": learner.cumulative_loss_}
+    assert at_checkpoint(learner, X, Y) == {"accuracy": learner.score(X, Y)} | of_learner
     learner.watched, learner.asked = ("accuracy", "log_loss", "auc"), 0
     found = at_checkpoint(learner, X, Y)
     assert learner.asked == 1
     expected = measure(learner, X, Y)[0]
-    assert found == {name: expected[name] for name in ("accuracy", "log_loss", "auc")} | own
+    assert found == {name: expected[name] for name in ("accuracy", "log_loss", "auc")} | of_learner
 
 
 OWN = """

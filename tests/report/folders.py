@@ -96,5 +96,5 @@ def printed(*documents: Document) -> str:
 
 
 def quiet() -> Console:
-    """Return a console that nobody sees."""
+    """Return a console whose output is discarded."""
     return Console(file=io.StringIO(), width=150)

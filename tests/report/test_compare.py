@@ -51,7 +51,7 @@ def fit(column: tuple[str, str], repeat: int, accuracy: float, **changes: Any) -
 def fits(accuracies: Sequence[float] = ACCURACIES, version: str = "", **changes: Any) -> list[Record]:
     """Return a record for each method and accuracy; records of another `version` have other keys."""
     rows = [fit(column, n, accuracy, **changes) for column in COLUMNS for n, accuracy in enumerate(accuracies)]
-    return [replace(one, key=f"{one.key}{version}") for one in rows]
+    return [replace(row, key=f"{row.key}{version}") for row in rows]
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def page(two: Comparison) -> str:
 
 
 def number(two: Comparison, metric: str = "accuracy", label: str = "Baseline") -> Number:
-    numbers = {(one.metric.name, two.first.method_label(one.method)): one for one in two.all_numbers}
+    numbers = {(entry.metric.name, two.first.method_label(entry.method)): entry for entry in two.all_numbers}
     return numbers[metric, label]
 
 
@@ -118,9 +118,9 @@ def test_another_version_with_the_same_splits_is_tested_in_pairs(make: Make) -> 
     two = compare(make("a", fits()), make("b", fits(OTHERS, version="new"), {"git_commit": "f" * 40}))
     assert two.pairings["magic"] == Pairing("paired", "seed, data and split are equal", resampled=True, proved=False)
     expected = reference.interval([a - b for a, b in zip(ACCURACIES, OTHERS, strict=True)], 2000 / 8000, 0.95)
-    one = number(two)
-    assert (one.difference, one.low, one.high, one.p_raw) == pytest.approx(expected, rel=1e-9)
-    assert one.p == pytest.approx(min(1.0, 3 * expected[-1])), "three methods have the same differences"
+    accuracy = number(two)
+    assert (accuracy.difference, accuracy.low, accuracy.high, accuracy.p_raw) == pytest.approx(expected, rel=1e-9)
+    assert accuracy.p == pytest.approx(min(1.0, 3 * expected[-1])), "three methods have the same differences"
     assert "both versions of klr-bench split in the same way" in page(two)
     assert number(two, "n_support").outcome is Outcome.EQUAL
 
@@ -152,11 +152,11 @@ SOURCE: dict[str, Any] = {"format": "csv", "train": FILE}
     ],
 )
 def test_pairs_have_the_same_data_and_split(make: Make, first: Any, second: Any, because: str | None) -> None:
-    one = make("a", fits(), datasets={"magic": first})
-    two = compare(one, make("b", fits(OTHERS, version="b"), datasets={"magic": second}))
+    folder = make("a", fits(), datasets={"magic": first})
+    two = compare(folder, make("b", fits(OTHERS, version="b"), datasets={"magic": second}))
     assert two.pairings["magic"].kind == ("unpaired" if because else "paired")
     assert not because or two.pairings["magic"].because == because
-    fewer = compare(one, make("c", fits(OTHERS, version="b", n_train=7999), datasets={"magic": first}))
+    fewer = compare(folder, make("c", fits(OTHERS, version="b", n_train=7999), datasets={"magic": first}))
     assert fewer.pairings["magic"].because == "the numbers of rows or columns differ"
 
 
@@ -188,7 +188,7 @@ def test_a_metric_of_one_run_and_one_outside_the_tables(make: Make) -> None:
     two = compare(first, make("c", theirs))
     assert "Cells omitted because they differ despite having the same seed, data and split: auc (1 cell)." in page(two)
     two = compare(first, make("d", fits(auc=0.9)), ["auc"])
-    assert {one.metric.name for one in two.numbers} == {"auc"}
+    assert {entry.metric.name for entry in two.numbers} == {"auc"}
     with pytest.raises(KlrBenchError, match="columns: unknown value"):
         compare(first, make("d", []), ["aux"])
 
@@ -237,8 +237,8 @@ def test_settings_that_differ_are_named_at_any_depth(make: Make) -> None:
     changed = {"kernel": {"kernel": "rbf", "percentile": 50.0}, "n_jobs": 3, "sweep": {}}
     changed["algorithms"] = CONFIG["algorithms"] | {"pegasos": {"label": "Pegasos"}}
     first, second = ([*range(1, 101), last] for last in (7, 8))
-    one = make("a", fits(), {"versions": {"numpy": "2.4.6"}}, budget=first)
-    two = compare(one, make("b", fits(version="b"), {"versions": {"numpy": "2.5.0"}}, budget=second, **changed))
+    folder = make("a", fits(), {"versions": {"numpy": "2.4.6"}}, budget=first)
+    two = compare(folder, make("b", fits(version="b"), {"versions": {"numpy": "2.5.0"}}, budget=second, **changed))
     rows = {row[0]: row[1:] for row in documents(two)[0].grids[0].rows}
     assert rows["versions.numpy"] == ["2.4.6", "2.5.0"]
     assert rows["kernel.percentile"] == ["20", "50"]

@@ -21,17 +21,17 @@ def paper() -> Reproduction:
 
 
 def test_each_verdict_is_counted(paper: Reproduction) -> None:
-    results = [one for one in paper.matches if one.kind is Kind.RESULT and one.not_compared is None]
-    n = Counter(one.verdict for one in results)
-    agree, power = n[Verdict.EXACT] + n[Verdict.STATISTICAL], sum(one.has_power for one in results)
+    results = [match for match in paper.matches if match.kind is Kind.RESULT and match.not_compared is None]
+    n = Counter(match.verdict for match in results)
+    agree, power = n[Verdict.EXACT] + n[Verdict.STATISTICAL], sum(match.has_power for match in results)
     first, settings, *others = on_numbers(paper.matches)
     of = f"{len(results)} compared results"
     assert first == f"{agree} of {of} agree with the published number, {power} of these with power."
-    calibrated = sum(one.is_calibrated for one in results)
+    calibrated = sum(match.is_calibrated for match in results)
     assert settings == f"{calibrated} of {len(results)} have a calibrated setting (§)."
-    reasons = Counter(one.reason for one in results if one.verdict is Verdict.EXPLAINED)
+    reasons = Counter(match.reason for match in results if match.verdict is Verdict.EXPLAINED)
     texts = [f"{count} differ{'s' * (count == 1)}, explained: {reason}" for reason, count in reasons.most_common()]
-    differing = [one for one in results if one.verdict is Verdict.UNEXPLAINED]
+    differing = [match for match in results if match.verdict is Verdict.UNEXPLAINED]
     if differing:
         unexplained, *others = others
         assert unexplained.startswith(f"{len(differing)} differ{'s' * (len(differing) == 1)}, unexplained: ")
@@ -41,12 +41,12 @@ def test_each_verdict_is_counted(paper: Reproduction) -> None:
 
 
 def test_a_conclusion_can_say_that_nothing_agrees_or_is_compared(paper: Reproduction) -> None:
-    compared = next(one for one in paper.matches if one.verdict is Verdict.EXACT and one.kind is Kind.RESULT)
+    compared = next(match for match in paper.matches if match.verdict is Verdict.EXACT and match.kind is Kind.RESULT)
     differing: list[Match] = [replace(compared, verdict=Verdict.UNEXPLAINED)] * 7
-    none, unexplained, spreads = on_numbers([replace(one, calibration=None) for one in differing])
+    none, unexplained, spreads = on_numbers([replace(match, calibration=None) for match in differing])
     assert none == "None of 7 compared results agrees with the published number."
     assert spreads == "Counted apart: spreads 7 of 7."
-    different = [replace(one, spread_agrees=False) for one in differing]
+    different = [replace(match, spread_agrees=False) for match in differing]
     assert on_numbers(different)[-1] == "Counted apart: spreads 0 of 7."
     fact = replace(compared, kind=Kind.FACT, verdict=Verdict.UNEXPLAINED, spread_agrees=None)
     assert on_numbers([fact])[-1] == "Counted apart: facts 0 of 1."
@@ -60,16 +60,20 @@ def test_a_conclusion_can_say_that_nothing_agrees_or_is_compared(paper: Reproduc
 
 def test_a_conclusion_counts_calibrated_results_both_ways() -> None:
     """With the settings of the paper, fewer of the error rates of Tan et al. agree."""
-    results = [one for one in reproduction("tan2016aaai").matches if one.kind is Kind.RESULT and not one.not_compared]
-    run = [one for one in results if one.uncalibrated is not None]
-    agree = sum(one.agrees_as_stated for one in results)
+    results = [
+        match for match in reproduction("tan2016aaai").matches if match.kind is Kind.RESULT and not match.not_compared
+    ]
+    run = [match for match in results if match.uncalibrated is not None]
+    agree = sum(match.agrees_as_stated for match in results)
     assert on_numbers(results)[1] == (
-        f"{sum(one.is_calibrated for one in results)} of {len(results)} have a calibrated setting (§); "
+        f"{sum(match.is_calibrated for match in results)} of {len(results)} have a calibrated setting (§); "
         f"with the paper's own protocol, where it was run ({len(run)}), {agree} agree."
     )
-    assert agree < sum(one.agrees for one in results)
-    other_way = [replace(one, uncalibrated_verdict=Verdict.STATISTICAL) for one in results]
-    assert f", {len(run) + sum(one.agrees for one in results if one not in run)} agree." in on_numbers(other_way)[1]
+    assert agree < sum(match.agrees for match in results)
+    other_way = [replace(match, uncalibrated_verdict=Verdict.STATISTICAL) for match in results]
+    assert (
+        f", {len(run) + sum(match.agrees for match in results if match not in run)} agree." in on_numbers(other_way)[1]
+    )
 
 
 def test_claims_and_best_methods_are_named(paper: Reproduction) -> None:

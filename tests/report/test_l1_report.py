@@ -86,7 +86,7 @@ def test_a_comparison_with_a_baseline_is_the_mean_of_that_of_each_repeat(
     assert (entries["prox-Newton lam=0.5"].n, entries["prox-Newton lam=0.5"].mean) == (2, pytest.approx(expected))
     if metric == "log_loss_ratio":
         sentence = "Log loss ratio: the log loss divided by that of l1_fista, repeat"
-        assert any(one.startswith(sentence) for one in caption(built))
+        assert any(line.startswith(sentence) for line in caption(built))
 
 
 def test_where_time_ends_every_repeat_the_numbers_are_those_at_its_limit(make: Make) -> None:

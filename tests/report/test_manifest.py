@@ -44,9 +44,9 @@ def test_a_report_reads_the_manifest_of_each_experiment(experiment: str, tmp_pat
 
 def test_a_metric_of_the_user_is_described_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    own = tmp_path / "configs" / "metric" / "hits.py"
-    own.parent.mkdir(parents=True)
-    own.write_text(METRIC, encoding="utf-8")
+    metric_file = tmp_path / "configs" / "metric" / "hits.py"
+    metric_file.parent.mkdir(parents=True)
+    metric_file.write_text(METRIC, encoding="utf-8")
     folder = tmp_path / "results" / "quickstart"
     config = composed("experiment=quickstart", "metrics=[accuracy,hits]")
     own_metric = written(folder, config).metrics["hits"]

@@ -1,4 +1,4 @@
-"""A paper of the user's own: which of its lines stand where, what stands in for what, which line is refused."""
+"""A user's paper: positions of its lines, substituted data, and lines that are refused."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The pages of papers in the documentation: one for each paper, and what stands on them is what the report says."""
+"""The pages of papers in the documentation: one per paper, with the same content as the report."""
 
 import re
 from collections.abc import Callable
@@ -68,9 +68,9 @@ def test_tables_and_verdicts_are_those_of_the_report(pages: Path, name: str) -> 
                 at = [place for place, text in enumerate(texts) if text == row[0].strip()]
                 assert any(texts[place : place + len(row)] == [row[0].strip(), *row[1:]] for place in at), row
     for verdict in (Verdict.EXACT, Verdict.STATISTICAL):
-        count = sum(one.verdict is verdict for one in whole.matches)
+        count = sum(match.verdict is verdict for match in whole.matches)
         assert count > 0
-        weak = sum(one.verdict is verdict and one.is_weak for one in whole.matches)
+        weak = sum(match.verdict is verdict and match.is_weak for match in whole.matches)
         assert 0 < weak < count
         assert page.count(f'<span class="{verdict.name.lower()}" title="{verdict.value}">') == count - weak
         title = f"{verdict.value}, without power"
@@ -82,8 +82,8 @@ def test_claims_are_those_of_the_report(pages: Path) -> None:
     whole = reproduction("tan2016aaai")
     pattern = r"<br><strong class=\"[\w-]+\">([^<]*)</strong>\. (\d+ of \d+) comparisons hold((?:, \d+ undecided)?)"
     found = [(verdict, holding + more) for verdict, holding, more in re.findall(pattern, unescape(page))]
-    judged = [one for one in whole.claims if one.comparisons]
-    assert found == [(one.verdict[0].upper() + one.verdict[1:], one.count()) for one in judged]
+    judged = [claim for claim in whole.claims if claim.comparisons]
+    assert found == [(claim.verdict[0].upper() + claim.verdict[1:], claim.count()) for claim in judged]
     assert any(verdict.startswith("Does not hold") for verdict, _ in found)
     assert any(verdict == "Undecided" for verdict, _ in found)
     assert {"below", "at most, within 1 point", "undecided"} <= {*cells(page)}

@@ -1,4 +1,4 @@
-"""Reports are the records: each committed table is made again from the records beside it."""
+"""Reports can be reproduced: each committed table is generated again from its records."""
 
 import re
 import shutil
@@ -108,7 +108,7 @@ def test_a_report_on_the_references_is_written_outside_of_their_folder(
 def test_a_second_clone_reports_and_the_references_of_the_first_stay_as_they_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The program belongs to this checkout; the current folder, and the results, to other ones."""
+    """The program belongs to this checkout; current folder and results belong to others."""
     for clone in ("one", "other"):
         shutil.copytree(config_dir(), tmp_path / clone / "configs")
         (tmp_path / clone / "klr_bench").mkdir()

@@ -96,9 +96,9 @@ def test_low_losses_are_the_best_and_times_memory_and_what_has_no_direction_have
 ) -> None:
     unmarked = ["fit_time_s", "n_updates", "peak_memory_mb", "load", "objective", "setup_time_s"]
     records = rows(ACCURACIES, "log_loss", pass_time_s=0.1)
-    for number, one in enumerate(records):  # no column is constant
-        one.metrics.update({name: number for name in ("fit_time_s", "n_updates", "peak_memory_mb", "objective")})
-        one.metrics["load"] = 0.01 * number
+    for number, row in enumerate(records):  # no column is constant
+        row.metrics.update({name: number for name in ("fit_time_s", "n_updates", "peak_memory_mb", "objective")})
+        row.metrics["load"] = 0.01 * number
     built = table(folder_of(tmp_path, records, metrics=[*unmarked, "log_loss"]))
     assert list(built.metrics) == [*unmarked, "log_loss"]
     assert list(built.blocks[0].marks) == ["log_loss"]
@@ -130,7 +130,7 @@ OTHER_SEED = [*rows({"nc": ACCURACIES["nc"]}, seed=0), *rows({"oskl": ACCURACIES
         (rows({"nc": [0.3, 0.4, 0.5], "oskl": [0.3, math.inf, 0.9]}, "log_loss"), "some values are infinite"),
         (rows(ACCURACIES, n_train=None), "the numbers of training and test rows are not known"),
         (
-            [one for G in range(MOST_LINES + 1) for one in rows({"nc": [0.5 + 0.001 * G] * 3}, lam=f"G={G}")],
+            [row for G in range(MOST_LINES + 1) for row in rows({"nc": [0.5 + 0.001 * G] * 3}, lam=f"G={G}")],
             f"{MOST_LINES + 1} methods are too many to compare (the limit is {MOST_LINES})",
         ),
     ],
@@ -149,7 +149,7 @@ def test_what_cannot_be_compared_has_a_reason(tmp_path: Path, records: list[Reco
 @pytest.mark.parametrize(("n_methods", "is_marked"), [(3, True), (5, False), (62, False)])
 def test_no_method_is_alike_where_the_test_has_no_power(tmp_path: Path, n_methods: int, is_marked: bool) -> None:
     values = [0.9, 0.91, 0.89]
-    records = [one for n in range(n_methods) for one in rows({"nc": [v - n * 0.001 * v for v in values]}, lam=f"G={n}")]
+    records = [row for n in range(n_methods) for row in rows({"nc": [v - n * 0.001 * v for v in values]}, lam=f"G={n}")]
     built = table(folder_of(tmp_path, [*records]))
     (of_metric,) = built.blocks[0].marks.values()
     assert ("alike" in {mark.place for mark in of_metric.lines.values()}) <= is_marked
@@ -164,8 +164,8 @@ def test_a_constant_predictor_is_not_the_best(tmp_path: Path) -> None:
 def test_only_repeats_that_succeeded_for_both_are_compared(tmp_path: Path) -> None:
     records = rows(ACCURACIES | {"nc": [*ACCURACIES["nc"], 0.1]})
     failed = rows({"oskl": [0.9] * 3}, status="timeout")
-    keys = {one.key for one in failed}
-    built = table(folder_of(tmp_path, [*(one for one in records if one.key not in keys), *failed]))
+    keys = {row.key for row in failed}
+    built = table(folder_of(tmp_path, [*(row for row in records if row.key not in keys), *failed]))
     result = marks(built)
     assert result["margin"].place == "best"
     assert (result["nc"].n, result["oskl"].n) == (5, 2)
@@ -192,7 +192,7 @@ def test_the_marks_are_in_every_format(tmp_path: Path) -> None:
     folder = folder_of(tmp_path, rows(ACCURACIES))
     report(folder, console=quiet(), formats=["md", "tex", "csv"])
     files = {kind: (folder / "report" / f"table.{kind}").read_text(encoding="utf-8") for kind in ("md", "tex", "csv")}
-    text, markdown = (re.sub(" +", " ", one) for one in (shown(folder), files["md"]))
+    text, markdown = (re.sub(" +", " ", output) for output in (shown(folder), files["md"]))
     for of_text, of_markdown, of_latex in (
         ("90.5 ± 1.1‡ ", "**90.5 ± 1.1‡**", r"\textbf{90.5 $\pm$ 1.1$^\ddagger$}"),
         ("90.4 ± 0.9† ", "90.4 ± 0.9†", r"90.4 $\pm$ 0.9$^\dagger$"),
@@ -237,7 +237,7 @@ def scores(n_data_sets: int) -> dict[str, np.ndarray]:
 
 def table_of(folder: Path, values: dict[str, np.ndarray], metric: str = "accuracy") -> Table:
     by_name = {name: dict(zip(ACCURACIES, of_set.tolist(), strict=True)) for name, of_set in values.items()}
-    records = [one for name, of_set in by_name.items() for one in rows(of_set, metric, dataset=name)]
+    records = [row for name, of_set in by_name.items() for row in rows(of_set, metric, dataset=name)]
     datasets = {name: {"split": {"folds": 5}} for name in values}
     return table(folder_of(folder, records, datasets=datasets, algorithms={name: {} for name in ACCURACIES}))
 
@@ -349,7 +349,7 @@ def test_the_command_writes_what_it_prints(tmp_path: Path, capsys: pytest.Captur
 
 def test_of_very_many_pairs_those_with_the_best_method_are_listed(tmp_path: Path) -> None:
     values = np.random.default_rng(0).random((20, 3)).tolist()
-    records = [one for G, of_line in enumerate(values) for one in rows({"oskl": of_line}, lam=f"G={G}")]
+    records = [row for G, of_line in enumerate(values) for row in rows({"oskl": of_line}, lam=f"G={G}")]
     built = table(folder_of(tmp_path, records))
     result = on_data_sets(built, built.metrics["accuracy"])
     (grid,) = statistics_document(built, result, []).grids

@@ -125,6 +125,6 @@ def test_an_algorithm_depends_on_its_engine_but_not_on_other_algorithms(monkeypa
     collected = []
     monkeypatch.setattr(keys, "content_hash", lambda content: collected.extend(content) or "")
     keys.source_hash.__wrapped__("klr_bench.OSKL")
-    own = ("online.oskl", "online.engine", "core.losses", "core.kernels")
-    assert {f"klr_bench.estimators.{name}" for name in own} <= {*collected}
+    modules = ("online.oskl", "online.engine", "core.losses", "core.kernels")
+    assert {f"klr_bench.estimators.{name}" for name in modules} <= {*collected}
     assert "klr_bench.estimators.online.nc" not in collected

@@ -61,10 +61,12 @@ def test_merged_shards_equal_a_run_without_shards(whole: Path, config: RunConfig
     (merged,) = merge(shards, tmp_path / "all")
     assert (merged.n_new, merged.n_known, merged.conflicts) == (6, 0, [])
     pd.testing.assert_frame_equal(records(tmp_path / "all"), records(whole))
-    ours, theirs = ({path.name for path in (one / "tiny/selections").glob("*/*")} for one in (tmp_path / "all", whole))
+    ours, theirs = (
+        {path.name for path in (folder / "tiny/selections").glob("*/*")} for folder in (tmp_path / "all", whole)
+    )
     assert ours == theirs
     again = merge([whole, tmp_path / "shard1" / "tiny"], tmp_path / "all")
-    assert [(one.n_new, one.n_known, one.conflicts) for one in again] == [(0, 8, [])]
+    assert [(merged.n_new, merged.n_known, merged.conflicts) for merged in again] == [(0, 8, [])]
 
 
 def test_parts_with_different_algorithms_have_all_labels(whole: Path, config: RunConfig, tmp_path: Path) -> None:

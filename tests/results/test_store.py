@@ -72,9 +72,9 @@ def test_the_columns_are_those_of_schema_version_2() -> None:
 
 def test_cells_and_tables_keep_every_digit(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    one = record(fit_time_s=1 / 3, ece=0.1, message='a "quoted",\nmessage ±', host="here", cpu="A CPU")
-    write(store, one, "c", 1.0, TRACES, BINS, ROWS)
-    assert store.read_cell("k0") == one
+    expected = record(fit_time_s=1 / 3, ece=0.1, message='a "quoted",\nmessage ±', host="here", cpu="A CPU")
+    write(store, expected, "c", 1.0, TRACES, BINS, ROWS)
+    assert store.read_cell("k0") == expected
     assert store.read_cell("k1") is None
     store.rebuild()
     store.write_manifest(MANIFEST)
@@ -401,7 +401,7 @@ def test_a_damaged_cell_is_named_when_its_table_is_read(built: Path, caplog: pyt
 def test_an_absent_table_is_an_error(built: Path) -> None:
     (built / "traces.csv").unlink()
     assert tuple(read_results(built).traces.columns) == TRACE_COLUMNS
-    with pytest.raises(KlrBenchError, match=r"there\. Run it with: klr-bench run experiment=oskl_magic\."):
+    with pytest.raises(KlrBenchError, match=r"there\. Run it with: klr-bench run experiment=oskl_magic$"):
         read_results(built / "oskl_magic")
     built.rename(built.parent / "mine")
     with pytest.raises(KlrBenchError, match=r"no experiment of this name\. Did you mean 'mine'\?"):
@@ -438,9 +438,9 @@ def indexed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(store_module, "INDEX_FROM", 1)
     results = Store(tmp_path / "results")
     for number in range(12):
-        one = record(f"k{number:02d}", repeat=number, variant={"G": number % 3}, message="=1, \n2")
-        one.metrics |= {"own": 0.1 * number, "whole": number} if number % 4 == 1 else {}
-        write(results, one, "c", float(number), TRACES[: number % 3], BINS[: number % 2], ROWS[: number % 2])
+        row = record(f"k{number:02d}", repeat=number, variant={"G": number % 3}, message="=1, \n2")
+        row.metrics |= {"own": 0.1 * number, "whole": number} if number % 4 == 1 else {}
+        write(results, row, "c", float(number), TRACES[: number % 3], BINS[: number % 2], ROWS[: number % 2])
     write(results, record("old", dataset="x"), "a", 1.0)
     write(results, record("failed", algorithm="nc", status="error", message="no"), "c")
     (results.cells / "damaged.json").write_bytes(b"{")

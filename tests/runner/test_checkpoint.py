@@ -36,11 +36,13 @@ def made(spec: dict[str, Any]) -> Any:
     return learner.set_params(random_state=3) if "random_state" in learner.get_params() else learner
 
 
-def same(one: Any, other: Any) -> bool:
+def same(first: Any, second: Any) -> bool:
     """Return True if two fitted attributes are bitwise equal."""
-    if isinstance(one, list):
-        return all(map(same, one, other))
-    return (one != other).nnz == 0 if sp.issparse(one) else hasattr(one, "get_params") or np.array_equal(one, other)
+    if isinstance(first, list):
+        return all(map(same, first, second))
+    if sp.issparse(first):
+        return (first != second).nnz == 0
+    return hasattr(first, "get_params") or np.array_equal(first, second)
 
 
 @pytest.mark.exhaustive

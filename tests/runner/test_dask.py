@@ -174,8 +174,8 @@ def test_data_are_sent_to_a_machine_without_them(tmp_path, monkeypatch, what):
         (here / "far").mkdir()
         (here / "far" / "far.txt").write_text("".join(f"{2 * (i % 2) - 1} 1:{i % 7} 2:{i % 3}\n" for i in range(60)))
         source = "{format: svmlight, name: far, train: {name: far/far.txt, sha256: unknown}}"
-        own = [f"source={source}", "source.generator=null", "source.n_samples=60"]
-        data = ["dataset=moons", *(f"datasets.moons.{setting}" for setting in own), f"data.mirror={here}"]
+        settings = [f"source={source}", "source.generator=null", "source.n_samples=60"]
+        data = ["dataset=moons", *(f"datasets.moons.{setting}" for setting in settings), f"data.mirror={here}"]
     config = composed(*data, "algorithm=nc", "repeats=1", f"data.cache={here / 'cache'}")
     (cell,) = plan_cells(config, here / "cache", construct=True)
     expected = run_cell(cell, cell.candidates[0].chosen)
@@ -191,5 +191,5 @@ def test_data_are_sent_to_a_machine_without_them(tmp_path, monkeypatch, what):
             _dask_worker.receive(here / "cache", place, part, number)
     found = call()
     assert found.record.key == expected.record.key
-    metrics = [{k: v for k, v in one.record.metrics.items() if k not in TIMES} for one in (found, expected)]
+    metrics = [{k: v for k, v in result.record.metrics.items() if k not in TIMES} for result in (found, expected)]
     assert metrics[0] == metrics[1]

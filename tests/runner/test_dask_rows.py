@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import make_classification
 
 from klr_bench import NystroemKLR, dask_rows
-from klr_bench.estimators.core import row_blocks
+from klr_bench.estimators.kernel_values import row_blocks
 from klr_bench.runner.executors import _dask_rows as module
 
 distributed = pytest.importorskip("distributed")
@@ -70,11 +70,11 @@ def test_a_worker_without_the_earlier_calls_makes_them_again(client):
                 if name == "slopes" and map_rows is dask_rows:
                     client.run(forget_all, workers=[next(iter(client.nthreads()))])
                 nodes = []
-                for one in call(name, *arguments):
-                    row_blocks.add_neighbors(nodes, *one)
+                for node in call(name, *arguments):
+                    row_blocks.add_neighbors(nodes, *node)
                 sums.append(sum(value for _, _, value in nodes))
-    for one, other in zip(sums[:4], sums[4:], strict=True):
-        np.testing.assert_array_equal(one, other)
+    for local, remote in zip(sums[:4], sums[4:], strict=True):
+        np.testing.assert_array_equal(local, remote)
 
 
 def test_rows_of_a_memory_mapped_file_are_named_by_their_place(tmp_path):

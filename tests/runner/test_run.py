@@ -24,7 +24,7 @@ from klr_bench.files import read_checked_json, regular, write_checked_json
 from klr_bench.instantiate import build
 from klr_bench.results import keys
 from klr_bench.results.keys import file_hash, module_hash
-from klr_bench.runner import dry_run, execute, fit, plan
+from klr_bench.runner import execute, fit, plan
 from klr_bench.runner.bandwidth import distance_percentile
 from klr_bench.runner.manifest import git_state
 from klr_bench.runner.plan import group_folds, plan_cells
@@ -189,7 +189,7 @@ def test_a_learner_may_be_selected_as_another_one(config):
         altered(config, algorithms={"nc": nc, "margin": second}, sweep={}, repeats=1) for second in (as_nc, margin)
     )
     first, second = plan_cells(both, Path(config.data.cache))
-    assert [one.key for one in first.candidates] == [one.key for one in second.candidates]
+    assert [candidate.key for candidate in first.candidates] == [candidate.key for candidate in second.candidates]
     assert len(group_folds([first, second])[0].candidates) == 4, "each is scored once"
     assert plan_cells(alone, Path(config.data.cache))[1].key != second.key
     run(both)
@@ -223,14 +223,14 @@ def test_keys_depend_on_the_code_that_splits_selects_and_measures_and_on_that_of
         cell = only_cell(config)
         return cell.key, cell.folds[0].key, cell.candidates[0].key
 
-    known = keys()
+    before = keys()
     for module in (f"klr_bench.{name}" for name in CODE):
         changed = lambda *names, module=module: "changed" if module in names else module_hash(*names)  # noqa: E731
         monkeypatch.setattr(plan, "module_hash", changed)
-        assert not {*keys()[:2]} & {*known}
+        assert not {*keys()[:2]} & {*before}
     monkeypatch.setattr(plan, "module_hash", module_hash)
     monkeypatch.setattr(plan, "source_hash", lambda target: "another version")
-    assert [one == other for one, other in zip(known, keys(), strict=True)] == [False, True, False]
+    assert [old == new for old, new in zip(before, keys(), strict=True)] == [False, True, False]
 
 
 F1 = '    Metric("f1", "F1", "percent", "higher"'
@@ -249,7 +249,7 @@ def test_only_the_function_of_a_metric_is_part_of_a_key(config, monkeypatch, fil
     def edited(read, *most):
         return io.BytesIO(content.replace(old, new).encode()) if Path(read) == path else regular(read, *most)
 
-    known = [(cell.key, cell.folds[0].key) for cell in plan_cells(config, Path("cache"))]
+    before = [(cell.key, cell.folds[0].key) for cell in plan_cells(config, Path("cache"))]
     path = Path(klr_bench.__file__).parent / "metrics" / file
     content = path.read_text()
     assert old.lower() in content.lower()
@@ -257,7 +257,7 @@ def test_only_the_function_of_a_metric_is_part_of_a_key(config, monkeypatch, fil
     clear_hashes()
     try:
         again = plan_cells(config, Path("cache"))
-        assert ([(cell.key, cell.folds[0].key) for cell in again] == known) == same
+        assert ([(cell.key, cell.folds[0].key) for cell in again] == before) == same
     finally:
         clear_hashes()
 
@@ -284,26 +284,26 @@ def test_keys_depend_on_the_code_of_a_user_metric_and_not_on_its_labels(config, 
 
 
 def test_training_rows_in_the_plane_are_kept_on_request(config):
-    one = altered(config, algorithms={"oskl": algorithm("klr_bench.OSKL")}, sweep={}, trace=TraceConfig(rows=True))
-    run(one)
+    traced = altered(config, algorithms={"oskl": algorithm("klr_bench.OSKL")}, sweep={}, trace=TraceConfig(rows=True))
+    run(traced)
     rows = table(config, "rows")
-    (first, _) = plan_cells(one, Path(config.data.cache))
+    (first, _) = plan_cells(traced, Path(config.data.cache))
     data = fit._prepared(first.source)
     assert (rows.key == first.key).all(), "of repeat 0 alone"
     np.testing.assert_allclose(rows[["x1", "x2"]], data.X_train)
     assert rows.label.tolist() == (data.y_train > 0).astype(int).tolist()
     wide = SMALL | {"source": made({"_target_": "klr_bench.datasets.bundled.breast_cancer"})}
     with pytest.raises(KlrBenchError, match=r"trace\.rows=true: .* with two features, but small has 30"):
-        run(altered(one, datasets={"small": wide}, name="wide"))
+        run(altered(traced, datasets={"small": wide}, name="wide"))
 
 
 def test_labels_outlive_a_run_of_a_part_and_a_damaged_manifest(done):
     path = Path(done.results_dir) / "tiny" / "manifest.yaml"
-    known = {"nc": "klr_bench.NonConservativeKLR"}
-    for damaged in (known, None, 5, {"a": [1]}):
+    labels = {"nc": "klr_bench.NonConservativeKLR"}
+    for damaged in (labels, None, 5, {"a": [1]}):
         path.write_text(yaml.safe_dump(manifest_of(done) | {"labels": {"algorithms": damaged}}))
         run(altered(done, algorithms={"oskl": OSKL | {"label": "Another"}}))
-        expected = {"oskl": "Another"} | (known if damaged == known else {})
+        expected = {"oskl": "Another"} | (labels if damaged == labels else {})
         assert manifest_of(done)["labels"]["algorithms"] == expected
 
 
@@ -377,7 +377,7 @@ def test_only_added_learners_are_scored(config, monkeypatch):
     monkeypatch.setattr(execute, "run_fold", lambda fold: scored.append(fold) or [0.5] * len(fold.candidates))
     run(altered(config, algorithms={"oskl": OSKL}))
     run(config)
-    firsts = [{one.chosen["_target_"] for one in fold.candidates} for fold in scored]
+    firsts = [{candidate.chosen["_target_"] for candidate in fold.candidates} for fold in scored]
     assert firsts == [{"klr_bench.OSKL"}] * 6 + [{"klr_bench.NonConservativeKLR"}] * 6
     assert [len(fold.candidates) for fold in scored] == [4] * 12
 
@@ -385,7 +385,7 @@ def test_only_added_learners_are_scored(config, monkeypatch):
 def test_the_order_of_learners_does_not_change_results(config, finished):
     run(altered(config, algorithms={"oskl": OSKL, "nc": NC}, sweep={"oskl": {"G": [4, 1]}}))
     times = ["fit_time_s", "predict_time_s", "peak_memory_mb", "load"]
-    ours, theirs = (table(one).drop(columns=times, errors="ignore") for one in (config, finished[0]))
+    ours, theirs = (table(run_config).drop(columns=times, errors="ignore") for run_config in (config, finished[0]))
     pd.testing.assert_frame_equal(ours, theirs)
 
 
@@ -416,11 +416,11 @@ def test_keys_depend_on_what_results_depend_on(config, changes):
 
 
 def test_keys_depend_on_nothing_else(config):
-    known = only_cell(config)
+    expected = only_cell(config)
     elsewhere = {"n_jobs": 2, "results_dir": "elsewhere", "data": DataConfig(mirror="/somewhere")}
     named = {"algorithms": {"nc": NC | {"label": "Baseline"}}, "datasets": {"small": SMALL | {"label": "Other"}}}
     cell = only_cell(config, title="another", repeats=7, **elsewhere, **named)
-    assert (cell.key, cell.config_hash) == (known.key, known.config_hash)
+    assert (cell.key, cell.config_hash) == (expected.key, expected.config_hash)
 
 
 def test_a_sweep_can_combine_selection_with_fixed_values(config):
@@ -449,20 +449,6 @@ def test_a_dry_run_writes_nothing(config, finished):
     assert "small: nc" not in run(config, dry_run=True, quiet=True)[1]
     assert "cells:\n  nc on small, repeat 0\n" in run(config, dry_run=True, verbose=True)[1]
     assert "tiny: 6 cells, 6 of them finished" in run(finished[0], dry_run=True)[1]
-
-
-def test_a_dry_run_prints_the_time_of_the_reference(config, monkeypatch, tmp_path):
-    monkeypatch.setattr(dry_run, "reference_results", lambda: tmp_path)
-    assert "reference" not in run(config, dry_run=True)[1]
-    path = tmp_path / "tiny" / "records.csv"
-    path.parent.mkdir()
-    path.write_text("key,fit_time_s,predict_time_s\na,100.5,1\nb,18.5,\nc,,\n")
-    sentence = "reference: fitting and predicting 3 cells took 2 min in total"
-    assert sentence in run(config, dry_run=True)[1]
-    own_file = altered(config, data=altered(config.data, path="mine.csv"))
-    assert "reference" not in run(own_file, dry_run=True)[1], "it was made from another file"
-    path.write_text("key,fit_time_s\na,long\n")
-    assert "reference" not in run(config, dry_run=True)[1]
 
 
 def test_traces_and_time_limits(config):

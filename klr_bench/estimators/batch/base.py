@@ -16,7 +16,6 @@ from klr_bench.estimators.core.expansion import decide, evaluate
 from klr_bench.estimators.core.kernel_classifier import KernelClassifier
 from klr_bench.estimators.core.kernels import ANY_KERNEL, kernel_of, rows_of
 from klr_bench.estimators.core.multiclass import spread
-from klr_bench.estimators.core.operands import nonnegative_diagonal, operands_of
 from klr_bench.estimators.core.parameters import (
     CLASS_WEIGHT,
     COUNT,
@@ -29,6 +28,7 @@ from klr_bench.estimators.core.parameters import (
 )
 from klr_bench.estimators.core.rows import slices
 from klr_bench.estimators.core.threads import parallel_map
+from klr_bench.estimators.kernel_values.operands import nonnegative_diagonal, operands_of
 from klr_bench.protocols import FIRST
 
 LARGEST = 1024

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from klr_bench.estimators.batch.cross_validation import log_losses
 from klr_bench.estimators.batch.folds import MOST_COMPARED, MOST_TRAINING
 from klr_bench.estimators.batch.leaf_models import Labels, LeafModels
 from klr_bench.estimators.batch.partition import WeightedRows
-from klr_bench.estimators.core.cross_validation import log_losses
 from klr_bench.estimators.core.multiclass import SEEDS
 
 LEAF_SIZE, N_PARTITIONS = 8000, 2

@@ -9,28 +9,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from klr_bench.estimators.batch.base import KernelBlocks
+from klr_bench.estimators.batch.cross_validation import GRID, KernelClassifierCV, log_losses
 from klr_bench.estimators.batch.dual import DualCDKLR, warm_path
 from klr_bench.estimators.batch.selection import LAMS
-from klr_bench.estimators.core.cross_validation import GRID, KernelClassifierCV, log_losses
 from klr_bench.estimators.core.expansion import decide
-from klr_bench.estimators.core.kernels import PRECOMPUTED, Kernel, kernel_of, rows_of
-from klr_bench.estimators.core.operands import nonnegative_diagonal, operands_of
-from klr_bench.estimators.core.parameters import COUNT, NOT_NEGATIVE, POSITIVE, estimator, parameter
+from klr_bench.estimators.core.kernels import Kernel, kernel_of, rows_of
+from klr_bench.estimators.core.parameters import COUNT, NOT_NEGATIVE, POSITIVE, PRECOMPUTED, estimator, parameter
+from klr_bench.estimators.kernel_values.operands import nonnegative_diagonal, operands_of
 
 
 @estimator
 class DualCDKLRCV(KernelClassifierCV):
     r"""`DualCDKLR` that chooses gamma and lam by cross-validated log loss.
 
-    .. math::
-
-        (\gamma, \lambda) = \arg\min \; \frac{1}{K} \sum_{k=1}^K \frac{1}{n_k} \sum_{i \in \text{fold } k}
-        -\log P_{-k}(y_i \mid x_i)
-
-    where :math:`P_{-k}` is fitted to the rows of the other folds.  For a gamma, the kernel values of all rows are
-    computed once, for all folds and penalties, if they fit into `cache_size`.  In a fold the penalties are solved from
-    the largest to the smallest, each starting from the last solution.  The scores are those of `DualCDKLR` with the
-    same parameters, up to `tol`.  `KLR` learns weights of the features in addition.
+    Use it for up to some thousand scaled rows, in place of a grid search over `DualCDKLR`: the kernel values are
+    computed once for all folds and penalties.  `KLR` learns weights of the features in addition, and needs no scaling.
 
     Parameters
     ----------
@@ -50,6 +43,18 @@ class DualCDKLRCV(KernelClassifierCV):
         The classifier with the chosen parameters, fitted to all rows.
     n_iter_ : int
         Number of its epochs.
+
+    Notes
+    -----
+    .. math::
+
+        (\gamma, \lambda) = \arg\min \; \frac{1}{K} \sum_{k=1}^K \frac{1}{n_k} \sum_{i \in \text{fold } k}
+        -\log P_{-k}(y_i \mid x_i)
+
+    where :math:`P_{-k}` is fitted to the rows of the other folds.  For a gamma, the kernel values of all rows are
+    computed once, for all folds and penalties, if they fit into `cache_size`.  In a fold the penalties are solved from
+    the largest to the smallest, each starting from the last solution.  The scores are those of `DualCDKLR` with the
+    same parameters, up to `tol`.
 
     References
     ----------

@@ -9,8 +9,8 @@ from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedShuffleSp
 from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.validation import check_array, check_consistent_length
 
+from klr_bench.estimators.batch.cross_validation import n_folds
 from klr_bench.estimators.batch.partition import hashed
-from klr_bench.estimators.core.cross_validation import n_folds
 
 SMALL, MEDIUM = 500, 3000
 """Largest numbers of rows for two repeats of five folds, and for five folds; more rows are split once."""

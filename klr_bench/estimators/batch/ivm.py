@@ -19,7 +19,6 @@ from sklearn.exceptions import ConvergenceWarning
 from klr_bench.estimators.batch.base import ExpansionClassifier, usual_lam
 from klr_bench.estimators.core.checks import checked_fit, verbose_callback
 from klr_bench.estimators.core.multiclass import gather, in_common, one_vs_rest
-from klr_bench.estimators.core.operands import refuse_indefinite
 from klr_bench.estimators.core.parameters import (
     CLASS_WEIGHT,
     COUNT,
@@ -31,6 +30,7 @@ from klr_bench.estimators.core.parameters import (
 )
 from klr_bench.estimators.core.rows import slices
 from klr_bench.estimators.core.vectors import TIE
+from klr_bench.estimators.kernel_values.operands import refuse_indefinite
 
 CANDIDATES = 64
 """Number of candidates per tile; their kernel values and f are float64 arrays (n, CANDIDATES)."""
@@ -46,16 +46,8 @@ needed.
 class ImportVectorMachine(ExpansionClassifier):
     r"""Kernel logistic regression on a few greedily selected training rows, the import vectors.
 
-    f is a sum over a few rows S, the import vectors; each round adds the row that lowers the objective most, after one
-    Newton step:
-
-    .. math::
-
-        & \min_{S, b} \; \frac{\lambda}{2} {\lVert f \rVert}^2 + \frac{1}{n} \sum_{i=1}^n \log(1 + e^{-y_i f(x_i)}) \\
-        & f = \sum_{j \in S} b_j k(x_j, \cdot)
-
-    lambda is the parameter ``lam``; with weights of rows, their shares stand for 1/n.  With more than two classes,
-    ``estimators_`` has one machine per class (one-vs-rest).
+    Use it for up to some 1,000 scaled rows, if the model should consist of a few training rows, which can be looked at.
+    The q-th round takes time O(n q) for each candidate row.
 
     Parameters
     ----------
@@ -89,6 +81,19 @@ class ImportVectorMachine(ExpansionClassifier):
     objective_ : float, or ndarray of shape (n_classes,) for more than two classes
         Objective after the last round.
 
+    Notes
+    -----
+    f is a sum over a few rows S, the import vectors; each round adds the row that lowers the objective most, after one
+    Newton step:
+
+    .. math::
+
+        & \min_{S, b} \; \frac{\lambda}{2} {\lVert f \rVert}^2 + \frac{1}{n} \sum_{i=1}^n \log(1 + e^{-y_i f(x_i)}) \\
+        & f = \sum_{j \in S} b_j k(x_j, \cdot)
+
+    lambda is the parameter ``lam``; with weights of rows, their shares stand for 1/n.  With more than two classes,
+    ``estimators_`` has one machine per class (one-vs-rest).
+
     References
     ----------
     Zhu, Hastie, Journal of Computational and Graphical Statistics, 2005, section 3.
@@ -111,8 +116,8 @@ class ImportVectorMachine(ExpansionClassifier):
     class_weight: dict | str | None = parameter(*CLASS_WEIGHT, default=None)
     verbose: int | bool = parameter(*VERBOSE, default=False)
 
-    @checked_fit
     @one_vs_rest
+    @checked_fit
     def fit(self, X, y, sample_weight=None, callback=None):
         """Select import vectors from the rows of X and fit their coefficients; return self.
 

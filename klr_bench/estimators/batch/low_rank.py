@@ -19,7 +19,7 @@ from numba import float32, float64, int64, types
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from klr_bench.estimators.core.jit import compiled
-from klr_bench.estimators.core.row_blocks import loss_curvatures, loss_slopes
+from klr_bench.estimators.kernel_values.row_blocks import loss_curvatures, loss_slopes
 
 MAX_STEPS, MAX_CG, HALVINGS = 15, 30, 12
 """Largest numbers of Newton steps, of iterations of conjugate gradients in a step, and of halvings of a step."""

@@ -18,15 +18,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from klr_bench.estimators.batch.base import KernelBlocks
+from klr_bench.estimators.batch.cross_validation import WIDTHS, log_losses
 from klr_bench.estimators.batch.dual import warm_path
 from klr_bench.estimators.batch.folds import MEDIUM, MOST_TRAINING
 from klr_bench.estimators.batch.low_rank import factor, low_rank_path
 from klr_bench.estimators.batch.slopes import mean_squared_slopes
-from klr_bench.estimators.core.cross_validation import WIDTHS, log_losses
 from klr_bench.estimators.core.kernels import Kernel, gamma_of
-from klr_bench.estimators.core.operands import Dense, operands_of, origin_of
 from klr_bench.estimators.core.rows import with_scaled_columns
 from klr_bench.estimators.core.threads import parallel_map
+from klr_bench.estimators.kernel_values.operands import Dense, operands_of, origin_of
 
 LAMS = tuple(10.0**-p for p in range(1, 7))
 COARSE = 1000
@@ -302,6 +302,6 @@ def updated(weights, slopes):
 
 
 def rbf(X, gamma):
-    """Return operands (see `klr_bench.estimators.core.operands`) of the rbf kernel."""
+    """Return operands (see `klr_bench.estimators.kernel_values.operands`) of the rbf kernel."""
     kernel = Kernel("rbf", gamma)
     return operands_of(kernel, X).fitting(X) if sp.issparse(X) else Dense(kernel, origin_of(X))

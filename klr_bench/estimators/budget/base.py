@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from klr_bench.estimators.core.checks import checked_decision, checked_fit
+from klr_bench.estimators.core.checks import checked_decision
 from klr_bench.estimators.core.expansion import decide
 from klr_bench.estimators.core.kernels import KERNELS, kernel_of, rows_of
 from klr_bench.estimators.core.multiclass import fitted_learners, in_common, one_vs_rest, spread
@@ -88,7 +88,6 @@ class BudgetClassifier(OnlineClassifier):
     _new_engine = StrategyState
     _by_age = False
 
-    @checked_fit
     @one_vs_rest
     def fit(self, X, y, callback=None):
         """Fit the classifier to X and y from scratch; return self.
@@ -108,7 +107,6 @@ class BudgetClassifier(OnlineClassifier):
 
     @available_if(has_rows)
     @row_by_row
-    @checked_fit
     @one_vs_rest
     def partial_fit(self, X, y, classes=None, callback=None):
         """Continue learning from the rows of X in their order; return self.

@@ -14,10 +14,10 @@ from numba import float64, int64
 from klr_bench.estimators.budget.base import MANY, BudgetClassifier, Unlimited
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.kernels import ANY_KERNEL, kernel_of, rows_of
-from klr_bench.estimators.core.operands import nonnegative_diagonal, operands_of
 from klr_bench.estimators.core.parameters import POSITIVE, SHARE, estimator, fixed, parameter
 from klr_bench.estimators.core.rows import Growing, enlarged, growing_like, stacked
 from klr_bench.estimators.core.vectors import add_scaled, first_of_largest
+from klr_bench.estimators.kernel_values.operands import nonnegative_diagonal, operands_of
 from klr_bench.estimators.online.state import LAST, MISTAKES, REFUSED, BlockState, T
 
 ROUNDING = 1e-9
@@ -134,15 +134,11 @@ class DoubleState(BlockState):
         self.labels, self.f, self.coef, self.sums = labels[places], f[places], coef[places], sums[places]
         self.support.append(X[new])
         self.numbers.append(before + new)
-        self._extend(values[new, :n], values[np.ix_(new, n + new)])
-
-    def _extend(self, old, mutual):
-        """Add the kernel values of m new vectors with the n stored ones, `old`, and each other."""
-        m, n = old.shape
-        if n + m > len(self.gram):
-            self.gram = enlarged(self.gram, (2 * (n + m), 2 * (n + m)))
-        new = slice(n, n + m)
-        self.gram[new, :n], self.gram[:n, new], self.gram[new, new] = old, old.T, mutual
+        m = n + len(new)
+        if m > len(self.gram):
+            self.gram = enlarged(self.gram, (2 * m, 2 * m))
+        self.gram[n:m, :n], self.gram[n:m, n:m] = values[new, :n], values[np.ix_(new, n + new)]
+        self.gram[:n, n:m] = self.gram[n:m, :n].T
 
     def coefficients(self, *, average):
         """Return the indices of the support vectors, and their averaged or last coefficients."""
@@ -153,18 +149,8 @@ class DoubleState(BlockState):
 class DUOL(BudgetClassifier):
     r"""Double updating online learning (DUOL), which can update two coefficients per step.
 
-    At an example with y f(x) < 1, the support vector with the smallest w = y_i y k(x_i, x) is selected among those with
-    margins y_i f(x_i) <= 1.  If w <= -rho, the coefficients of both are set to those in [0, C] at which the dual
-    objective of the SVM,
-
-    .. math::
-
-        \sum_i a_i - \frac{1}{2} \sum_{i,j} a_i a_j y_i y_j k(x_i, x_j), \quad 0 \le a_i \le C,
-
-    is the largest; otherwise the example enters with min(C, (1 - y f(x)) / k(x, x)).
-
-    There is no budget: all kernel values of support vectors with each other are kept, 8 to 32 n_support_^2 bytes.
-    Training is in float64 whatever `dtype`.
+    Use it for an accurate single pass over some thousand rows.  It stores all kernel values of support vectors with
+    each other, so that memory grows with the square of their number.
 
     Parameters
     ----------
@@ -178,6 +164,21 @@ class DUOL(BudgetClassifier):
     ----------
     n_updates_ : int
         Number of insertions; changes of a support vector do not count.
+
+    Notes
+    -----
+    At an example with y f(x) < 1, the support vector with the smallest w = y_i y k(x_i, x) is selected among those with
+    margins y_i f(x_i) <= 1.  If w <= -rho, the coefficients of both are set to those in [0, C] at which the dual
+    objective of the SVM,
+
+    .. math::
+
+        \sum_i a_i - \frac{1}{2} \sum_{i,j} a_i a_j y_i y_j k(x_i, x_j), \quad 0 \le a_i \le C,
+
+    is the largest; otherwise the example enters with min(C, (1 - y f(x)) / k(x, x)).
+
+    There is no budget: all kernel values of support vectors with each other are kept, 8 to 32 n_support_^2 bytes.
+    Training is in float64 whatever `dtype`.
 
     References
     ----------

@@ -27,9 +27,9 @@ from numba import float64, int64, types
 
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import derivative
-from klr_bench.estimators.core.operands import operands_of
 from klr_bench.estimators.core.rows import Growing, enlarged, grown, refuse_dense
 from klr_bench.estimators.core.vectors import TIE, dot
+from klr_bench.estimators.kernel_values.operands import operands_of
 from klr_bench.estimators.online.state import EVER, SCALE, SUM, BlockState, N, T, count_example, decay
 
 FREE = EVER + 1
@@ -247,5 +247,6 @@ class MergingState(BlockState):
         distances += self.gamma * np.einsum("ij,ij->i", B, B)
         return np.maximum(distances, 0.0, out=distances)
 
-    def _slots(self):
-        return np.flatnonzero(self.coef)
+    def coefficients(self, *, average):
+        """Return the indices of the support vectors in `support`, and their coefficients."""
+        return super().coefficients(np.flatnonzero(self.coef), average=average)

@@ -16,10 +16,10 @@ from sklearn.utils._param_validation import StrOptions
 from klr_bench.estimators.budget.base import BudgetClassifier
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import LOSSES, derivative
-from klr_bench.estimators.core.newton import newton_steps
 from klr_bench.estimators.core.parameters import AT_LEAST_ONE, COUNT, POSITIVE, estimator, parameter
-from klr_bench.estimators.core.tiles import LANES, set_values, sums_and_nearest
 from klr_bench.estimators.core.vectors import add_scaled, first_of_largest
+from klr_bench.estimators.kernel_values.newton import newton_steps
+from klr_bench.estimators.kernel_values.tiles import LANES, set_values, sums_and_nearest
 from klr_bench.estimators.online.oskl import SMOOTH_LOSSES, refuse_slope, step_size
 from klr_bench.estimators.online.state import REFUSED, SCALE, SUM, N, T, Update, count_example
 from klr_bench.estimators.online.strategies import StrategyState, decide, enter, strategy
@@ -114,7 +114,12 @@ def _project(
 
 
 class FixedState(StrategyState):
-    """State whose support vectors stay the same once the budget is full."""
+    """State whose support vectors stay the same once the budget is full.
+
+    `refitted` has their coefficients from a refit and the number of examples seen until then, or is None.
+    """
+
+    refitted = None
 
     def _learn_dense(self, strategy, parameters, size, X, y, u, f, lengths):
         if not self.operands.in_tiles(self.right) or len(y) < LANES or self.budget < LANES:
@@ -130,26 +135,19 @@ class FixedState(StrategyState):
         )  # fmt: skip
         return len(y)
 
+    def coefficients(self, *, average):
+        """Return the indices of the support vectors, and their coefficients."""
+        numbers, coef = super().coefficients(average=average)
+        return numbers, self.refitted[0] if self.refitted and self.refitted[1] == self.t else coef
+
 
 @estimator
 class BudgetOSKL(BudgetClassifier):
     r"""OSKL that keeps the first `budget` support vectors and projects later updates onto them.
 
-    With room, an example becomes a support vector with probability |l'(y, f(x))| / G, with the coefficient -eta G
-    sign(l'), as in `OSKL`: an unbiased gradient step.  Without, the gradient is replaced by its orthogonal projection
-    onto the line of the support vector whose angle with k(x, .) is the smallest:
-
-    .. math::
-
-        f \leftarrow f - \eta l'(y, f(x)) \frac{k(x, x_j)}{k(x_j, x_j)} k(x_j, \cdot),
-        \quad j = \operatorname{argmax}_i \frac{| k(x, x_i) |}{\sqrt{k(x_i, x_i)}}
-
-    Of support vectors with equal angles, up to rounding (2e-5 in single precision, 1e-9 in double), it is the oldest.
-    That needs no draw, and no support vector is ever removed.  So the last classifier, the averaged one and all in
-    between have the same `budget` support vectors, and the number of examples need not be known.
-
-    With `refit`, for the logit loss alone, the coefficients are found once more, from all rows of `fit`: those of the
-    regularized problem on the support vectors, min (lam/2) ||f||^2 + (1/n) sum_i log(1 + exp(-y_i f(x_i))).
+    Use it on many rows or a stream, if the size of the model is given: memory and the time for a row do not grow, and
+    the probabilities are those of logistic regression.  `refit=True` is more accurate, for rows that fit into memory.
+    Scale the features first.
 
     Parameters
     ----------
@@ -188,6 +186,24 @@ class BudgetOSKL(BudgetClassifier):
     n_updates_ : int
         Number of insertions; the steps of a full budget do not count.
 
+    Notes
+    -----
+    With room, an example becomes a support vector with probability |l'(y, f(x))| / G, with the coefficient -eta G
+    sign(l'), as in `OSKL`: an unbiased gradient step.  Without, the gradient is replaced by its orthogonal projection
+    onto the line of the support vector whose angle with k(x, .) is the smallest:
+
+    .. math::
+
+        f \leftarrow f - \eta l'(y, f(x)) \frac{k(x, x_j)}{k(x_j, x_j)} k(x_j, \cdot),
+        \quad j = \operatorname{argmax}_i \frac{| k(x, x_i) |}{\sqrt{k(x_i, x_i)}}
+
+    Of support vectors with equal angles, up to rounding (2e-5 in single precision, 1e-9 in double), it is the oldest.
+    That needs no draw, and no support vector is ever removed.  So the last classifier, the averaged one and all in
+    between have the same `budget` support vectors, and the number of examples need not be known.
+
+    With `refit`, for the logit loss alone, the coefficients are found once more, from all rows of `fit`: those of the
+    regularized problem on the support vectors, min (lam/2) ||f||^2 + (1/n) sum_i log(1 + exp(-y_i f(x_i))).
+
     References
     ----------
     Zhang, Yi, Jin, Lin, He, Online kernel learning with a near optimal sparsity bound, ICML 2013, algorithm 1, for what
@@ -223,17 +239,11 @@ class BudgetOSKL(BudgetClassifier):
             operands, signs, shares = self._state.operands.fitting(X), self._signs(y)[None], np.full(n, 1.0 / n)
             random = np.random.RandomState(0)  # a refit must not change the random numbers of a later partial_fit
             *_, solver = newton_steps(operands, X, self.support_vectors_, signs, shares, lam, random, tol=TOL)
-            self._refitted = solver.coef()[0]
+            self._state.refitted = solver.coef()[0], self.t_
             self._publish()
 
-    _refitted = None
     _progressive = True
     _new_engine = FixedState
-
-    def _publish(self):
-        super()._publish()
-        if self._refitted is not None:
-            self.dual_coef_ = self._refitted
 
     def _validate_params(self):
         super()._validate_params()
@@ -241,10 +251,6 @@ class BudgetOSKL(BudgetClassifier):
             name = "The 'loss' parameter of BudgetOSKL"
             message = f"{name} must be 'logit' for refit=True. Got {self.loss!r}; use refit=False."
             raise ValueError(message)
-
-    def _engine(self, X, weights):
-        self._refitted = None
-        return super()._engine(X, weights)
 
     def _update(self):
         return Update(sample_then_project, [LOSSES[self.loss], self.delta, self.G, step_size(self)])

@@ -21,9 +21,9 @@ from numba import float64, int64, types
 from klr_bench.estimators.budget.projection import DEPENDENT
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import derivative
-from klr_bench.estimators.core.operands import operands_of
 from klr_bench.estimators.core.rows import Growing, enlarged, growing_like, grown
 from klr_bench.estimators.core.vectors import TIE
+from klr_bench.estimators.kernel_values.operands import operands_of
 from klr_bench.estimators.online.state import EVER, SCALE, SUM, BlockState, N, T, count_example, decay, settle
 
 _vector, _numbers, _matrix = float64[::1], int64[::1], float64[:, ::1]

@@ -1,1 +1,1 @@
-"""Building blocks of the solvers: kernels, row storage, feature maps, losses, compilation."""
+"""What all classifiers share: validation, kernels, rows, losses, threads, compilation."""

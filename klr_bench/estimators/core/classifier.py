@@ -20,8 +20,8 @@ from klr_bench.estimators.core.checks import (
     row_weights,
 )
 from klr_bench.estimators.core.feature_weights import given_weights, learned_weights, refuse_auto, weighted
-from klr_bench.estimators.core.kernels import PRECOMPUTED
 from klr_bench.estimators.core.multiclass import fit_classes
+from klr_bench.estimators.core.parameters import PRECOMPUTED
 from klr_bench.estimators.core.rows import make_writable
 
 
@@ -245,7 +245,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
     def _validate(self, *data, dtype, reset=False):
         """Validate rows X, or X and labels y, and multiply the features by their weights."""
         if reset or not self._is_valid(*data, dtype=dtype):
-            checked = checked_data(self, *data, dtype=dtype, reset=reset, order="C", accept_large_sparse=True)
+            order = None if getattr(self, "features", None) == "linear" else "C"  # the rows themselves are not copied
+            checked = checked_data(self, *data, dtype=dtype, reset=reset, order=order, accept_large_sparse=True)
             data = checked if len(data) > 1 else (checked,)
         if reset and getattr(self, "feature_weights", None) is not None:
             given_weights(self)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils._param_validation import InvalidParameterError, StrOptions
 
-from klr_bench.estimators.core.kernels import PRECOMPUTED
+from klr_bench.estimators.core.parameters import PRECOMPUTED
 from klr_bench.estimators.core.rows import with_scaled_columns
 
 FEATURE_WEIGHTS = ["array-like", StrOptions({"auto"}), None]

@@ -9,7 +9,7 @@
     precomputed  elements of a matrix that is given in place of the rows, which are known by their indices
 
 All estimators accept the first three, which have compiled code; the rbf kernel is a power of 2, which is faster than
-one of e.  `klr_bench.estimators.core.operands` has the products.
+one of e.  `klr_bench.estimators.kernel_values.operands` has the products.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from numba.extending import overload
 from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.parameters import PRECOMPUTED
 from klr_bench.estimators.core.rows import ROUNDING, largest_of, slices, weighted_median
 from klr_bench.estimators.core.vectors import same_bits
 
 KERNELS = ("rbf", "poly", "linear")
 """Kernels that all estimators accept."""
-PRECOMPUTED = "precomputed"
 MORE_KERNELS = ("laplacian", "sigmoid", PRECOMPUTED)
 """Kernels that batch solvers and online learners without a budget accept, besides functions."""
 ANY_KERNEL = [StrOptions({*KERNELS, *MORE_KERNELS}), callable]

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state, column_or_1d
 
-from klr_bench.estimators.core.checks import distinct_labels
+from klr_bench.estimators.core.checks import checked_fit, distinct_labels
 from klr_bench.estimators.core.rows import stacked
 from klr_bench.estimators.core.threads import parallel_map
 
@@ -20,9 +20,10 @@ SEEDS = 2**31 - 1
 def one_vs_rest(method):
     """Decorate `fit` or `partial_fit` of a `Classifier` to fit one learner per class.
 
-    `method` itself is called for two classes, and for invalid labels.
+    `method` itself, which has the decorator `checked_fit`, is called for two classes and for invalid labels.
     """
-    signature = inspect.signature(method)
+    signature, going_on = inspect.signature(method), method.__name__ == "partial_fit"
+    fit_each = partial_fit if going_on else fit
 
     @wraps(method)
     def fitted(self, *args, **kwargs):
@@ -30,16 +31,13 @@ def one_vs_rest(method):
             arguments = signature.bind(self, *args, **kwargs).arguments
         except TypeError:
             return method(self, *args, **kwargs)  # raises TypeError with the name of the method
-        going_on = method.__name__ == "partial_fit"
         if going_on and "classes_" in vars(self):
             many = self._has_many()
         else:
             many = _n_classes(arguments.get("classes") if arguments.get("classes") is not None else arguments["y"]) > 2
         if not many:
             return method(self, *args, **kwargs)
-        del arguments["self"]
-        (_go_on if going_on else _fit)(self, **arguments)
-        return self
+        return fit_each(**arguments)
 
     return fitted
 
@@ -51,19 +49,24 @@ def _n_classes(labels):
         return 0
 
 
-def _fit(self, X, y, sample_weight=None, callback=None):
+@checked_fit
+def fit(self, X, y, sample_weight=None, callback=None):
+    """Fit one learner per class from scratch; return self."""
     before = getattr(self, "estimators_", [])
     X, y, weights = self._first_rows(X, y, sample_weight)
     _begin(self, before if getattr(self, "warm_start", False) else [])
     self._fit_classes(X, [y == label for label in self.classes_], weights, callback)
     self._gather()
+    return self
 
 
-def _go_on(self, X, y, classes=None, sample_weight=None, callback=None):
+@checked_fit
+def partial_fit(self, X, y, classes=None, sample_weight=None, callback=None):
+    """Continue learning with one learner per class; return self."""
     first = "estimators_" not in vars(self)
     X, y, weights = self._next_rows(X, y, classes, sample_weight, first=first)
     if not len(y):
-        return
+        return self
     if first:
         _begin(self)
     options = {"classes": [False, True]} | ({} if weights is None else {"sample_weight": weights})
@@ -71,6 +74,7 @@ def _go_on(self, X, y, classes=None, sample_weight=None, callback=None):
         learner.set_params(**_parameters(self))
         learner.partial_fit(X, y == label, **options, **reporting(self, k, X.shape[0], callback))
     self._gather()
+    return self
 
 
 def _begin(self, before=()):

@@ -41,6 +41,8 @@ CLASS_WEIGHT = [dict, StrOptions({"balanced"}), None]
 """Constraints of `class_weight`."""
 JOBS = [Interval(Integral, None, -1, closed="right"), COUNT, None]
 """Constraints of `n_jobs`, the number of threads."""
+PRECOMPUTED = "precomputed"
+"""Value of `kernel` with which kernel values take the place of the rows."""
 
 
 Value = TypeVar("Value")

@@ -17,7 +17,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.kernels import KERNELS
-from klr_bench.estimators.core.losses import LOSSES, derivative
+from klr_bench.estimators.core.losses import derivative
 from klr_bench.estimators.core.parameters import COUNT, CompiledKernels, estimator, fixed, parameter
 from klr_bench.estimators.online.classifier import OnlineClassifier
 from klr_bench.estimators.online.engine import BLOCK
@@ -101,8 +101,9 @@ class Descent:
 
 
 class FeatureEngine(Engine):
-    """Base class of the engines of M functions that learn with a `loss` and the step size `eta`.
+    """Base class of the engines of M functions that learn with the step size `eta`.
 
+    `loss` is the index of the loss in LOSSES.
     A subclass has `_learn(X, y, weights)`, with labels y (M, b) and weights (b,), and the number of rows of a `chunk`.
     """
 
@@ -138,8 +139,7 @@ class FeatureDescentClassifier(OnlineClassifier):
 
     With more than two classes it learns one f_k for each, which separates it from the others, on the same features.
 
-    A subclass has ``_new_engine(X, weights)``, which returns an engine with ``coefficients(average=...)``, (M, n), and
-    ``counts``, as below.  It gets ``loss`` and ``eta``.
+    A subclass has ``_engine(X, weights)``, which returns a `FeatureEngine` with ``coefficients(average=...)``, (M, n).
 
     Parameters
     ----------
@@ -188,11 +188,6 @@ class FeatureDescentClassifier(OnlineClassifier):
 
     def _n_functions(self):
         return len(self.classes_) if self._has_many() else 1
-
-    def _engine(self, X, weights):
-        engine = self._state or self._new_engine(X, weights)
-        engine.loss, engine.eta = LOSSES[self.loss], self.eta
-        return engine
 
     def _shown_coefficients(self):
         """Set the attributes that hold counts, and return the coefficients of the decision function."""

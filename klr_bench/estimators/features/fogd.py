@@ -8,10 +8,11 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.core.checks import checked_decision
-from klr_bench.estimators.core.features import FourierFeatures
 from klr_bench.estimators.core.kernels import gamma_of
+from klr_bench.estimators.core.losses import LOSSES
 from klr_bench.estimators.core.parameters import COMPONENTS, POSITIVE, estimator, fixed, parameter
 from klr_bench.estimators.features.base import Descent, FeatureDescentClassifier, FeatureEngine, rows_of_chunk
+from klr_bench.estimators.kernel_values.features import FourierFeatures
 from klr_bench.estimators.online.one_row import Published
 
 
@@ -19,17 +20,8 @@ from klr_bench.estimators.online.one_row import Published
 class FOGD(FeatureDescentClassifier):
     r"""Online gradient descent on random Fourier features of the rbf kernel.
 
-    .. math::
-
-        & z_j(x) = \sqrt{\frac{2}{D}} \cos(\omega_j^T x + b_j), \qquad j = 1, \ldots, D \\
-        & w \leftarrow w - \eta \, \ell'(y, w^T z(x)) \, z(x)
-
-    The omega_j ~ N(0, 2 gamma I) and b_j ~ U(0, 2 pi) are drawn once; the products z(x)'z(x') estimate
-    ``exp(-gamma ||x - x'||^2)``.  Memory and the time for a row do not depend on the number of rows.  The paper has the
-    features cos(omega_j'x) and sin(omega_j'x), and does not divide them by the root of the number of the omega_j: its
-    step size is our eta divided by that number.
-
-    With more than two classes it learns one f_k for each, which separates it from the others, on the same features.
+    Use it on many rows or an endless stream: memory and the time for a row depend on the number of random features
+    alone.  More features approximate the kernel better.  Scale the features first.
 
     Parameters
     ----------
@@ -46,6 +38,20 @@ class FOGD(FeatureDescentClassifier):
     ----------
     coef_ : ndarray of shape (n_components,), or (n_classes, n_components) for more than two classes, float64
         w, the average of the w_t or the last one.
+
+    Notes
+    -----
+    .. math::
+
+        & z_j(x) = \sqrt{\frac{2}{D}} \cos(\omega_j^T x + b_j), \qquad j = 1, \ldots, D \\
+        & w \leftarrow w - \eta \, \ell'(y, w^T z(x)) \, z(x)
+
+    The omega_j ~ N(0, 2 gamma I) and b_j ~ U(0, 2 pi) are drawn once; the products z(x)'z(x') estimate
+    ``exp(-gamma ||x - x'||^2)``.  Memory and the time for a row do not depend on the number of rows.  The paper has the
+    features cos(omega_j'x) and sin(omega_j'x), and does not divide them by the root of the number of the omega_j: its
+    step size is our eta divided by that number.
+
+    With more than two classes it learns one f_k for each, which separates it from the others, on the same features.
 
     References
     ----------
@@ -99,9 +105,13 @@ class FOGD(FeatureDescentClassifier):
     def selected_features(self):
         """Return None, because Fourier features depend on all columns of X."""
 
-    def _new_engine(self, X, weights):
-        features = FourierFeatures.of(X, self.n_components, gamma_of(self.gamma, X, weights), self._random)
-        return FourierState(features, X, self._n_functions())
+    def _engine(self, X, weights):
+        engine = self._state
+        if engine is None:
+            features = FourierFeatures.of(X, self.n_components, gamma_of(self.gamma, X, weights), self._random)
+            engine = FourierState(features, X, self._n_functions())
+        engine.loss, engine.eta = LOSSES[self.loss], self.eta
+        return engine
 
     def _publish(self):
         self.coef_ = self._shown_coefficients()

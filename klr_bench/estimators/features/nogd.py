@@ -19,11 +19,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.core.checks import checked_decision
 from klr_bench.estimators.core.expansion import decide
-from klr_bench.estimators.core.features import KernelFeatures
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.kernels import kernel_of
-from klr_bench.estimators.core.losses import derivative
-from klr_bench.estimators.core.operands import operands_of
+from klr_bench.estimators.core.losses import LOSSES, derivative
 from klr_bench.estimators.core.parameters import COUNT, POSITIVE, estimator, parameter
 from klr_bench.estimators.core.rows import stacked
 from klr_bench.estimators.features.base import (
@@ -34,6 +32,8 @@ from klr_bench.estimators.features.base import (
     FeatureDescentClassifier,
     FeatureEngine,
 )
+from klr_bench.estimators.kernel_values.features import KernelFeatures
+from klr_bench.estimators.kernel_values.operands import operands_of
 
 SHARE = 0.2
 """Default rank of the kernel matrix per support vector, as in the authors' code."""
@@ -166,18 +166,8 @@ class NystroemState(FeatureEngine):
 class NOGD(FeatureDescentClassifier):
     r"""Kernel online gradient descent, continued on Nystroem features once the budget is full.
 
-    .. math::
-
-        & z(x) = D_k^{-1/2} V_k^T (k(x, x_1), \ldots, k(x, x_B))^T \\
-        & w \leftarrow w - \eta \, \ell'(y, w^T z(x)) \, z(x)
-
-    With room, a row with l'(y, f(x)) other than 0 becomes a support vector with the coefficient -eta l', as in
-    `KernelOGD`.  Then the k = ``rank`` largest eigenvalues D_k and their eigenvectors V_k of the support vectors'
-    kernel matrix give the features z, and f becomes its projection onto their span.  No support vector is ever
-    replaced: memory and the time for a row do not depend on the number of rows.
-
-    With more than two classes it learns one f_k per class, which separates it from the others, on the same support
-    vectors: the rows at which any of them has a step to make.
+    Use it on many rows or an endless stream, if features made from rows of the data suit it better than the random ones
+    of `FOGD`: memory and the time for a row depend on the budget and the rank alone.
 
     Parameters
     ----------
@@ -197,6 +187,21 @@ class NOGD(FeatureDescentClassifier):
         Coefficients of the average classifier, (1/T) sum_{t=1..T} f_t, or of the last one, f_{T+1}.
     n_support_ : int
         Number of support vectors; ``budget``, unless there were fewer such rows.
+
+    Notes
+    -----
+    .. math::
+
+        & z(x) = D_k^{-1/2} V_k^T (k(x, x_1), \ldots, k(x, x_B))^T \\
+        & w \leftarrow w - \eta \, \ell'(y, w^T z(x)) \, z(x)
+
+    With room, a row with l'(y, f(x)) other than 0 becomes a support vector with the coefficient -eta l', as in
+    `KernelOGD`.  Then the k = ``rank`` largest eigenvalues D_k and their eigenvectors V_k of the support vectors'
+    kernel matrix give the features z, and f becomes its projection onto their span.  No support vector is ever
+    replaced: memory and the time for a row do not depend on the number of rows.
+
+    With more than two classes it learns one f_k per class, which separates it from the others, on the same support
+    vectors: the rows at which any of them has a step to make.
 
     References
     ----------
@@ -256,9 +261,11 @@ class NOGD(FeatureDescentClassifier):
             message = f"The 'rank' parameter of NOGD must be at most budget={self.budget}. Got {self.rank}."
             raise ValueError(message)
 
-    def _new_engine(self, X, weights):
+    def _engine(self, X, weights):
         rank = math.ceil(SHARE * self.budget) if self.rank is None else self.rank
-        return NystroemState(kernel_of(self, X, weights), X, self.budget, rank, self._n_functions())
+        engine = self._state or NystroemState(kernel_of(self, X, weights), X, self.budget, rank, self._n_functions())
+        engine.loss, engine.eta = LOSSES[self.loss], self.eta
+        return engine
 
     def _publish(self):
         self.dual_coef_ = self._shown_coefficients()

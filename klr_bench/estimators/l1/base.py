@@ -14,18 +14,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from klr_bench.estimators.core.checks import (
-    checked_data,
-    checked_decision,
-    distinct_labels,
-    verbose_callback,
-)
-from klr_bench.estimators.core.features import FourierFeatures, KernelFeatures, LinearFeatures
+from klr_bench.estimators.core.checks import checked_decision, distinct_labels, verbose_callback
 from klr_bench.estimators.core.kernel_classifier import KernelClassifier
 from klr_bench.estimators.core.kernels import kernel_of
 from klr_bench.estimators.core.multiclass import fitted_learners, gather, reporting, spread
-from klr_bench.estimators.core.operands import DENSE_AT_MOST
 from klr_bench.estimators.core.rows import occurring
+from klr_bench.estimators.kernel_values.features import FourierFeatures, KernelFeatures, LinearFeatures
+from klr_bench.estimators.kernel_values.operands import DENSE_AT_MOST
 from klr_bench.estimators.l1.cgd import cgd
 from klr_bench.estimators.l1.fista import fista
 from klr_bench.estimators.l1.matrix import FeatureMatrix, rows_of_a_block
@@ -50,10 +45,6 @@ class L1Classifier(KernelClassifier):
 
     _drawn_for = None
     """(n_features, n_components, gamma) for which Fourier features were drawn; None for other features."""
-
-    def _validate(self, *data, dtype, reset=False):
-        order = None if self.features == "linear" else "C"
-        return checked_data(self, *data, dtype=dtype, reset=reset, order=order)
 
     def _fit_classes(self, X, ys, weights, callback):
         starts = [learner._last_solution() for learner in self.estimators_]

@@ -13,8 +13,8 @@ import warnings
 import numpy as np
 from numba import float32, float64, int64, types, void
 
-from klr_bench.estimators.core.features import KernelFeatures, LinearFeatures
 from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.kernel_values.features import KernelFeatures, LinearFeatures
 
 BLOCK = 4_000_000
 """Number of features computed at once."""

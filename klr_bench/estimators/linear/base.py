@@ -124,8 +124,8 @@ class IncrementalClassifier(LinearClassifier):
     n_epochs = 1
     """Number of passes of `fit` in subclasses that do not have this parameter."""
 
-    @checked_fit
     @one_vs_rest
+    @checked_fit
     def fit(self, X, y, callback=None):
         """Fit the classifier to the rows in the given order; return self.
 
@@ -136,8 +136,8 @@ class IncrementalClassifier(LinearClassifier):
         """
         return self._fit(X, y, None, callback)
 
-    @checked_fit
     @one_vs_rest
+    @checked_fit
     def partial_fit(self, X, y, classes=None, callback=None):
         """Continue learning from the rows in the given order; return self.
 
@@ -191,8 +191,8 @@ class Weighted:
     _: KW_ONLY
     class_weight: dict | str | None = parameter(*CLASS_WEIGHT, default=None)
 
-    @checked_fit
     @one_vs_rest
+    @checked_fit
     def fit(self, X, y, sample_weight=None, callback=None):
         """Fit the classifier to the rows in the given order; return self.
 
@@ -209,8 +209,8 @@ class Weighted:
         """
         return self._fit(X, y, sample_weight, callback)
 
-    @checked_fit
     @one_vs_rest
+    @checked_fit
     def partial_fit(self, X, y, classes=None, sample_weight=None, callback=None):
         """Continue learning from the rows in the given order; return self.
 

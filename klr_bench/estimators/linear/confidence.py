@@ -37,11 +37,7 @@ class OnlineLinearClassifier(IncrementalClassifier):
     n_epochs: int = parameter(COUNT, default=1)
 
     def _start(self, X):
-        self._state = self._new_state(X)
-
-    def _new_state(self, X):
-        """Return the initial state for the dtype and the number of features of X."""
-        return Diagonal(X.shape[1], math.inf, 1.0)
+        self._state = Diagonal(X.shape[1], math.inf, 1.0)
 
     def _learn(self, X, signs, callback, weights=None):
         state = self._state
@@ -105,17 +101,13 @@ class ConfidenceLearner(OnlineLinearClassifier):
             return [learner.covariance_ for learner in self.estimators_]
         return self._state.covariance()
 
-    def _new_state(self, X):
-        d, first = X.shape[1], self._first_variance()
+    def _start(self, X, variance=1.0, limits=LIMITS):
+        """Start with this variance of the weights; a row adds at most `limits` to its inverse."""
+        d = X.shape[1]
+        dtype = np.dtype(np.float64 if d <= IN_CACHE or self.covariance == "diagonal" else X.dtype)
+        arguments = d, limits[dtype.name], variance
         if self.covariance == "diagonal":
-            return Diagonal(d, self._limit(np.dtype(np.float64)), first)
-        dtype = np.dtype(np.float64 if d <= IN_CACHE else X.dtype)
+            self._state = Diagonal(*arguments)
+            return
         check_memory(self, d, dtype, 'covariance="diagonal"')
-        return Full(d, self._limit(dtype), first) if d <= IN_CACHE else Blocked(d, self._limit(dtype), first, dtype)
-
-    def _limit(self, dtype):
-        """Return the maximum eigenvalue that one example may add to the inverse covariance."""
-        return LIMITS[dtype.name]
-
-    def _first_variance(self):
-        return 1.0
+        self._state = Full(*arguments) if d <= IN_CACHE else Blocked(*arguments, dtype)

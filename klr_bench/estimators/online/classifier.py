@@ -16,13 +16,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.core.checks import checked_decision, checked_fit
 from klr_bench.estimators.core.classifier import Classifier
-from klr_bench.estimators.core.kernels import ANY_KERNEL, PRECOMPUTED, WIDTHS, kernel_of, rows_of
+from klr_bench.estimators.core.kernels import ANY_KERNEL, WIDTHS, kernel_of, rows_of
 from klr_bench.estimators.core.parameters import (
     CLASS_WEIGHT,
     COUNT,
     JOBS,
     NUMBER,
     POSITIVE,
+    PRECOMPUTED,
     SEED,
     Interval,
     estimator,

@@ -26,9 +26,9 @@ from numba import boolean, float32, float64, from_dtype, int64, types, uint32
 from klr_bench.estimators.core.expansion import evaluate
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import softplus
-from klr_bench.estimators.core.operands import operands_of
 from klr_bench.estimators.core.rows import Growing, enlarged, growing_like
 from klr_bench.estimators.core.vectors import settled, tie_of_sums
+from klr_bench.estimators.kernel_values.operands import operands_of
 from klr_bench.estimators.online.state import FOLD_BELOW, Engine
 
 BLOCK = 256

@@ -142,12 +142,12 @@ class BlockState(Engine):
         """Return `refused` and the most recently computed decision value f(x)."""
         return int(self.counts[REFUSED]), self.scalars[LAST]
 
-    def _slots(self):
-        return slice(0, self.counts[N])
+    def coefficients(self, slots=None, *, average):
+        """Return the indices of the support vectors in `support`, and their coefficients.
 
-    def coefficients(self, *, average):
-        """Return the indices of the support vectors in `support`, and their coefficients."""
-        slots = self._slots()
+        `slots` are those in use, by default the first N.
+        """
+        slots = slice(0, self.counts[N]) if slots is None else slots
         number, coef = self.number[slots], self.coef[slots]
         if not average:
             order = np.argsort(number)

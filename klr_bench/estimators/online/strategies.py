@@ -22,13 +22,13 @@ import scipy.sparse as sp
 from numba import float32, float64, int64, types
 from numba.extending import overload
 
-from klr_bench.estimators.core.bits import add_counts
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.kernels import KERNELS, RBF, finish
-from klr_bench.estimators.core.operands import nonnegative_diagonal, operands_of
 from klr_bench.estimators.core.rows import Growing, enlarged, growing_like, grown, stacked
-from klr_bench.estimators.core.tiles import set_values
 from klr_bench.estimators.core.vectors import dot, settled, tie_of_sums
+from klr_bench.estimators.kernel_values.bits import add_counts
+from klr_bench.estimators.kernel_values.operands import nonnegative_diagonal, operands_of
+from klr_bench.estimators.kernel_values.tiles import set_values
 from klr_bench.estimators.online.state import (
     BLOCK,
     EVER,

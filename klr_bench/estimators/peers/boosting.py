@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from klr_bench.estimators.core.operands import DENSE_AT_MOST
+from klr_bench.estimators.kernel_values.operands import DENSE_AT_MOST
 
 LARGEST = 500_000_000
 """Maximum number of elements for which sparse rows are converted to dense rows."""

@@ -106,9 +106,11 @@ class L1Peer(L1KLR):
         w = np.ravel(model.coef_).astype(np.float64)
         return Iterate(problem, w, problem.products(w)), True
 
-    def _finish(self, iterate):
-        super()._finish(iterate)
+    def solve(self, problem, random, start=None, callback=None):
+        """Solve a prepared problem and set the fitted attributes; return the parameter vector (P,)."""
+        x = super().solve(problem, random, start, callback)
         self.converged_ = self.n_iter_ < self.max_iter
+        return x
 
 
 def library_layout(solver, Z):

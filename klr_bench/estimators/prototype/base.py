@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from klr_bench.estimators.core.checks import checked_decision
 from klr_bench.estimators.core.classifier import Classifier
 from klr_bench.estimators.core.kernels import squared_norms
-from klr_bench.estimators.core.operands import DENSE_AT_MOST
 from klr_bench.estimators.core.rows import in_layout, restricted
+from klr_bench.estimators.kernel_values.operands import DENSE_AT_MOST
 from klr_bench.estimators.prototype.kernels import PrototypeKernel
 from klr_bench.estimators.prototype.model import PARTS, Layout, Model, Rows
 from klr_bench.estimators.prototype.solvers import adam, by_gradient, coefficients, in_batches, lbfgs

@@ -36,14 +36,16 @@ def published_methods(claim: Claim, paper: Paper, numbers: Sequence[Printed]) ->
     tables = {name for name, table in paper.tables.items() if set(table.experiments) & set(claim.experiments)}
     methods: dict[tuple[str, str, str], Method] = {}
     experiments: dict[tuple[str, str, str], set[str]] = {}
-    for one in numbers:
-        if one.table in tables and one.algorithm:
-            key = one.dataset, one.algorithm, json.dumps(one.params, sort_keys=True)
-            repeats = paper.tables[one.table].repeats or 1
-            method = methods.setdefault(key, method_without_records(one.algorithm, one.label, "paper", one.params))
-            entry = Entry(repeats, one.value, one.spread if repeats > 1 else None)
-            cast(dict[str, Entry], method.entries)[one.metric] = entry
-            experiments.setdefault(key, {PUBLISHED}).update(paper.tables[one.table].experiments)
+    for number in numbers:
+        if number.table in tables and number.algorithm:
+            key = number.dataset, number.algorithm, json.dumps(number.params, sort_keys=True)
+            repeats = paper.tables[number.table].repeats or 1
+            method = methods.setdefault(
+                key, method_without_records(number.algorithm, number.label, "paper", number.params)
+            )
+            entry = Entry(repeats, number.value, number.spread if repeats > 1 else None)
+            cast(dict[str, Entry], method.entries)[number.metric] = entry
+            experiments.setdefault(key, {PUBLISHED}).update(paper.tables[number.table].experiments)
     by_dataset: dict[str, list[Candidate]] = {}
     for key, method in methods.items():
         setup, in_pass = (method.entries[name].mean for name in ("setup_time_s", "pass_time_s"))

@@ -114,13 +114,13 @@ class JudgedClaim:
 
 
 def _with(holds: bool | None, comparisons: Sequence[ClaimComparison]) -> list[ClaimComparison]:
-    return [one for one in comparisons if one.holds is holds]
+    return [pair for pair in comparisons if pair.holds is holds]
 
 
 def _evidence(comparisons: Sequence[ClaimComparison]) -> str:
     by_outcome = (("Against it", False), ("Undecided", None), ("For it", True))
     word, decisive = next((word, some) for word, holds in by_outcome if (some := _with(holds, comparisons)))
-    listed = "; ".join(f"{one.dataset}: {one.left} against {one.right}" for one in decisive[:MOST_LISTED])
+    listed = "; ".join(f"{pair.dataset}: {pair.left} against {pair.right}" for pair in decisive[:MOST_LISTED])
     more = f"; and {len(decisive) - MOST_LISTED} more" if len(decisive) > MOST_LISTED else ""
     undecided = len(_with(None, comparisons))
     counts = f"{len(_with(True, comparisons))} of {pluralize(len(comparisons), 'comparison')}"
@@ -140,14 +140,14 @@ def judge(
     paper's own numbers by data set (see `published_methods`), and `own_data` its data sets (None: all); results on
     other data are compared separately.
     """
-    own: dict[tuple[str, str], list[Candidate]] = {}
-    other: dict[tuple[str, str], list[Candidate]] = {}
+    paper_data: dict[tuple[str, str], list[Candidate]] = {}
+    other_data: dict[tuple[str, str], list[Candidate]] = {}
     for name in claim.experiments:
         for dataset in measured[name].datasets if name in measured else ():
             if own_data is not None and dataset.name not in own_data and not claim.any_data:
-                groups = other
+                groups = other_data
             elif claim.datasets is None or dataset.name in claim.datasets:
-                groups = own
+                groups = paper_data
             else:
                 continue
             candidates = [Candidate([name], method) for method in dataset.methods]
@@ -157,7 +157,9 @@ def judge(
         for dataset, candidates in (published or {}).items()
         if claim.datasets is None or dataset in claim.datasets
     }
-    pairs, on_other_data, of_paper = (compare(claim.statements, groups, metrics) for groups in (own, other, printed))
+    pairs, on_other_data, of_paper = (
+        compare(claim.statements, groups, metrics) for groups in (paper_data, other_data, printed)
+    )
     comparisons = [pair for pair in pairs if pair is not None]
     return JudgedClaim(
         claim,

@@ -119,13 +119,13 @@ def _others(match: Match, matches: Iterable[Match], table: PrintedTable, metrics
     """Count the other methods with the same data set, metric and settings."""
     line = match.printed
 
-    def place(one: Match) -> tuple[object, ...]:
-        return one.printed.dataset, one.printed.metric, *(one.printed.params.get(name) for name in table.settings)
+    def place(printed: Printed) -> tuple[object, ...]:
+        return printed.dataset, printed.metric, *(printed.params.get(name) for name in table.settings)
 
     others = [
-        one.entry
-        for one in matches
-        if one is not match and one.entry and one.not_compared is None and place(one) == place(match)
+        other.entry
+        for other in matches
+        if other is not match and other.entry and other.not_compared is None and place(other.printed) == place(line)
     ]
     verdicts = [verdict_of(entry, line, metrics[line.metric], table.repeats) for entry in others]
     return Others(sum(verdict in AGREE for verdict in verdicts), len(others))
@@ -218,7 +218,11 @@ def orders(matches: Iterable[Match]) -> dict[Group, Order]:
 
 
 def _order(values: Sequence[tuple[float, float]]) -> Order:
-    pairs = [(one[0] - two[0], one[1] - two[1]) for one, two in combinations(values, 2) if one[0] != two[0]]
+    pairs = [
+        (first[0] - second[0], first[1] - second[1])
+        for first, second in combinations(values, 2)
+        if first[0] != second[0]
+    ]
     return Order(sum(published * measured > 0 for published, measured in pairs), len(pairs), len(values))
 
 
@@ -234,4 +238,6 @@ def total(counted: Mapping[Group, Order]) -> Order | None:
         place = table, dataset, measured_on
         n_methods[place] = max(order.n_methods, n_methods.get(place, 0))
     every = counted.values()
-    return Order(sum(one.n_ordered for one in every), sum(one.n_pairs for one in every), sum(n_methods.values()))
+    return Order(
+        sum(order.n_ordered for order in every), sum(order.n_pairs for order in every), sum(n_methods.values())
+    )

@@ -261,7 +261,7 @@ def _printed(
     """
     values = method.params
     if measured.manifest.has_referenced_budgets and to_number(values.get("budget")) is not None:
-        variants = [one.variant for one in dataset.methods if one.algorithm == method.algorithm]
+        variants = [other.variant for other in dataset.methods if other.algorithm == method.algorithm]
         ours, theirs = (
             sorted({params["budget"] for params in side if to_number(params.get("budget")) is not None})
             for side in (variants, [line.params for line in lines])
@@ -302,12 +302,12 @@ def matches_by_method(
     matches: dict[tuple[str, Column], dict[str, Match]] = {}
     for source in sources:
         rows = compared[source.name]
-        for one in sorted(match(source, measured), key=lambda one: -len(one.printed.params)):
-            if one.column is None:
+        for pair in sorted(match(source, measured), key=lambda pair: -len(pair.printed.params)):
+            if pair.column is None:
                 continue
-            row = one.printed.table, one.dataset, one.column, one.printed.metric
-            judged = one if one.not_compared or rows is None else rows.get(row) or one.without_verdict()
-            matches.setdefault((one.dataset, one.column), {}).setdefault(one.printed.metric, judged)
+            row = pair.printed.table, pair.dataset, pair.column, pair.printed.metric
+            judged = pair if pair.not_compared or rows is None else rows.get(row) or pair.without_verdict()
+            matches.setdefault((pair.dataset, pair.column), {}).setdefault(pair.printed.metric, judged)
     return matches
 
 
@@ -323,15 +323,15 @@ def published_tables(
     Raises KlrBenchError if no paper that names the experiment has such a table.
     """
     sources = []
-    known: set[str] = set()
+    available: set[str] = set()
     for name, folder in paper_files(searched).items():
         paper = read_paper(folder, searched)
         tables = [number for number, entry in paper.tables.items() if experiment in entry.experiments]
         if tables:
-            known.update(paper.tables)
+            available.update(paper.tables)
             lines = read_lines(folder, paper, metrics, searched)
             tables = tables if table is None else [number for number in paper.tables if number == table]
             sources.append(Source(name, paper, lines, tables, results_dir, metrics))
-    if table is not None and table not in known:
-        fail(f"table={table}: expected a table of a paper that names {experiment}.{nearest(table, known)}")
+    if table is not None and table not in available:
+        fail(f"table={table}: expected a table of a paper that names {experiment}.{nearest(table, available)}")
     return [source for source in sources if source.tables]

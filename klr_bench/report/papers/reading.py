@@ -72,23 +72,16 @@ def find_papers(name: str) -> dict[str, Path]:
 def calibrated_figures(experiment: str, searched: Sequence[Path]) -> list[str]:
     """Return the settings of an experiment that were chosen to lead to published figures."""
     papers = [read_paper(folder, searched) for folder in paper_files(searched).values()]
-    figures = [one for paper in papers for one in (*paper.tables.values(), *paper.figures.values())]
-    return list(dict.fromkeys(one.calibrated for one in figures if one.calibrated and experiment in one.experiments))
+    figures = [figure for paper in papers for figure in (*paper.tables.values(), *paper.figures.values())]
+    return list(
+        dict.fromkeys(figure.calibrated for figure in figures if figure.calibrated and experiment in figure.experiments)
+    )
 
 
 def experiments_of(name: str) -> list[str]:
     """Return the experiments named by one paper, or by all papers if `name` is "all"."""
     papers = [read_paper(folder, locations.folders()) for folder in find_papers(name).values()]
     return list(dict.fromkeys(experiment for paper in papers for experiment in paper.named()))
-
-
-def measured_hours() -> dict[str, float]:
-    """Return the hours of reference results, keyed by experiment; empty outside a checkout."""
-    path = locations.reference_results() / "times.csv"
-    if not path.is_file():
-        return {}
-    with path.open(encoding="utf-8", newline="") as file:
-        return {row["reference"]: float(row["seconds"]) / 3600 for row in csv.DictReader(file)}
 
 
 def read_paper(folder: Path, searched: Sequence[Path]) -> Paper:
@@ -101,8 +94,8 @@ def read_paper(folder: Path, searched: Sequence[Path]) -> Paper:
         for key, value in paper.model_dump().items():
             others = {"claims": [PUBLISHED, BENCHMARK], "causes": [PUBLISHED, DIFFERENCE]}
             others["tried"] = others["causes"]
-            known = [*experiments, *others.get(key, ())]
-            _check_names(value, key, {"experiments": known, "shown_by": experiments, "instead_in": experiments})
+            names = [*experiments, *others.get(key, ())]
+            _check_names(value, key, {"experiments": names, "shown_by": experiments, "instead_in": experiments})
         for name in paper.estimated_hours:
             check_choice("estimated_hours", name, list(paper.named()))
         for ours, theirs in paper.stand_ins.items():
@@ -115,11 +108,11 @@ def read_paper(folder: Path, searched: Sequence[Path]) -> Paper:
 def _check_statements(paper: Paper) -> None:
     judged: dict[str, Sequence[Claim | Cause]] = {"claims": paper.claims, "causes": paper.causes, "tried": paper.tried}
     for key, entries in judged.items():
-        for place, one in enumerate(entries):
+        for place, entry in enumerate(entries):
             where = f"{key}[{place}].statements"
-            if key != "claims" and not one.statements:
+            if key != "claims" and not entry.statements:
                 refuse(where, "comparisons that the experiments of `shown_by` must pass", [])
-            for number, statement in enumerate(one.statements):
+            for number, statement in enumerate(entry.statements):
                 if statement.than is None and statement.value is None and statement.along is None:
                     refuse(
                         f"{where}[{number}]", "a comparison, with `than`, `value` or `along`", statement.model_dump()
@@ -139,13 +132,13 @@ def check_numbers(paper: Paper, lines: Sequence[Printed], metrics: Mapping[str, 
         "algorithms": algorithms,
     }
     for key in ("claims", "causes", "tried"):
-        statements = [one["statements"] for one in content[key]]
+        statements = [entry["statements"] for entry in content[key]]
         _check_names(statements, key, known_names)
     for number, table in paper.tables.items():
         of_table = [line for line in lines if line.table == number]
         parts = sorted({*PARTS, *(name for line in of_table for name in line.params)})
-        known = {"blocks": parts, "rows": parts, "columns": parts}
-        _check_names(content["tables"][number]["layout"], f"tables.{number}.layout", known)
+        choices = {"blocks": parts, "rows": parts, "columns": parts}
+        _check_names(content["tables"][number]["layout"], f"tables.{number}.layout", choices)
         for algorithm in table.counterparts:
             check_choice(f"tables.{number}.counterparts", algorithm, {line.algorithm for line in of_table})
             lines_of = [line for line in of_table if line.algorithm == algorithm]
@@ -156,22 +149,22 @@ def check_numbers(paper: Paper, lines: Sequence[Printed], metrics: Mapping[str, 
         if not any(numbers.holds(line) and line.std for line in lines):
             refuse(f"inferred_spreads[{place}]", "numbers with a standard deviation", numbers.model_dump())
     for kind in ("causes", "tried", "absent"):
-        for place, one in enumerate(getattr(paper, kind)):
-            if not any(one.numbers.holds(line) for line in lines):
-                refuse(f"{kind}[{place}].numbers", "numbers of tables.csv", one.numbers.model_dump())
+        for place, entry in enumerate(getattr(paper, kind)):
+            if not any(entry.numbers.holds(line) for line in lines):
+                refuse(f"{kind}[{place}].numbers", "numbers of tables.csv", entry.numbers.model_dump())
 
 
-def _check_names(content: Any, where: str, known: Mapping[str, Collection[str]]) -> None:
-    """Raise KlrBenchError if, at any depth, the value of a key in `known` is an unknown name."""
+def _check_names(content: Any, where: str, choices: Mapping[str, Collection[str]]) -> None:
+    """Raise KlrBenchError if, at any depth, the value of a key in `choices` is an unknown name."""
     if isinstance(content, list):
         for place, value in enumerate(content):
-            _check_names(value, f"{where}[{place}]", known)
+            _check_names(value, f"{where}[{place}]", choices)
     elif isinstance(content, dict):
         for key, value in content.items():
-            _check_names(value, f"{where}.{key}", known)
-            if key in known and value is not None:
+            _check_names(value, f"{where}.{key}", choices)
+            if key in choices and value is not None:
                 for name in value if isinstance(value, list) else [value]:
-                    check_choice(f"{where}.{key}", name, known[key])
+                    check_choice(f"{where}.{key}", name, choices[key])
 
 
 def read_lines(folder: Path, paper: Paper, metrics: Mapping[str, Metric], searched: Sequence[Path]) -> list[Printed]:
@@ -188,7 +181,7 @@ def read_lines(folder: Path, paper: Paper, metrics: Mapping[str, Metric], search
     expected = list(Printed.model_fields)
     if header != expected:
         fail(f"{path}: expected the columns {', '.join(expected)}, got {', '.join(header) or 'none'}.")
-    known = {
+    names = {
         "table": [*map(str, paper.tables)],
         "dataset": locations.names("dataset", searched),
         "algorithm": ["", *locations.names("algorithm", searched)],
@@ -198,7 +191,7 @@ def read_lines(folder: Path, paper: Paper, metrics: Mapping[str, Metric], search
         with error_context(f"{path}, line {number}"):
             if len(row) != len(header):
                 fail(f"expected {len(header)} values, got {len(row)}.")
-            line = _line(dict(zip(header, row, strict=True)), known, metrics)
+            line = _line(dict(zip(header, row, strict=True)), names, metrics)
             same = {"mean": "", "std": "", "label": ""} if line.algorithm else {}
             place = json.dumps(line.model_dump() | same, sort_keys=True)
             if place in lines:
@@ -209,14 +202,14 @@ def read_lines(folder: Path, paper: Paper, metrics: Mapping[str, Metric], search
     return [line for _, line in lines.values()]
 
 
-def _line(values: Mapping[str, str], known: Mapping[str, list[str]], metrics: Mapping[str, Metric]) -> Printed:
+def _line(values: Mapping[str, str], names: Mapping[str, list[str]], metrics: Mapping[str, Metric]) -> Printed:
     """Parse one row; raise KlrBenchError for unknown names and invalid units or values."""
     try:
         params = json.loads(values["params"] or "{}")
     except (ValueError, RecursionError):
         refuse("params", 'JSON such as {"lam": 0.1} with double quotes, or nothing', values["params"])
     line = parse(Printed, {**values, "params": params})
-    for key, choices in {**known, "metric": [*(metrics if line.algorithm else FACTS)]}.items():
+    for key, choices in {**names, "metric": [*(metrics if line.algorithm else FACTS)]}.items():
         if not (key == "dataset" and USER_FILE.fullmatch(line.dataset)):
             check_choice(key, getattr(line, key), choices)
     if line.algorithm:
@@ -250,20 +243,22 @@ def _warn(message: str) -> None:
 
 
 def _check_params(lines: Mapping[int, Printed], path: Path, searched: Sequence[Path]) -> None:
-    known: dict[str, set[str]] = {}
+    parameters: dict[str, set[str]] = {}
     for algorithm in {line.algorithm for line in lines.values() if line.algorithm and line.params}:
         content = locations.read(locations.find("algorithm", algorithm, searched))
-        known[algorithm] = {*KERNEL, *_keys(content, "estimator"), *_keys(content, "grid")} - {TARGET}
-    unknown = [number for number, line in lines.items() if line.params.keys() - known.get(line.algorithm, line.params)]
+        parameters[algorithm] = {*KERNEL, *_keys(content, "estimator"), *_keys(content, "grid")} - {TARGET}
+    unknown = [
+        number for number, line in lines.items() if line.params.keys() - parameters.get(line.algorithm, line.params)
+    ]
     for name in locations.names("experiment", searched) if unknown else ():
         content = locations.read(locations.find("experiment", name, searched))
-        for algorithm, names in known.items():
+        for algorithm, names in parameters.items():
             names |= _keys(content, "sweep", algorithm)
             names |= _keys(content, "algorithms", algorithm, "estimator")
             names |= _keys(content, "algorithms", algorithm, "grid")
     for number in unknown:
         with error_context(f"{path}, line {number}"):
-            refuse_unknown(lines[number].params, sorted(known[lines[number].algorithm]), "params.")
+            refuse_unknown(lines[number].params, sorted(parameters[lines[number].algorithm]), "params.")
 
 
 def _keys(content: Any, *path: str) -> set[str]:

@@ -65,18 +65,18 @@ class Reproduction:
     @property
     def matches(self) -> list[Match]:
         """All published numbers, with their verdicts."""
-        return [one for judged in self.matches_by_table.values() for one in judged]
+        return [pair for pairs in self.matches_by_table.values() for pair in pairs]
 
     def _table_matches(self, number: str) -> list[Match]:
         """Return a table's numbers with verdicts; results on the published data set are preferred."""
         source, table = self.source([number]), self.paper.tables[number]
         matches: dict[int, list[Match]] = {}
         for experiment in self.experiments(number):
-            for one in match(source, self.measured[experiment]):
-                if one.mean is not None and (one.column is None or table.is_counterpart(*one.column)):
-                    matches.setdefault(id(one.printed), []).append(one)
+            for pair in match(source, self.measured[experiment]):
+                if pair.mean is not None and (pair.column is None or table.is_counterpart(*pair.column)):
+                    matches.setdefault(id(pair.printed), []).append(pair)
         chosen = [_chosen(matches.get(id(line)), line, source) for line in source.selected_numbers]
-        explained = [with_cause(one, self.paper, self.lines, self.measured, METRICS) for one in chosen]
+        explained = [with_cause(pair, self.paper, self.lines, self.measured, METRICS) for pair in chosen]
         return with_evidence(explained, self.paper, table, METRICS)
 
     @cached_property
@@ -122,10 +122,10 @@ class Reproduction:
     def rows(self, tables: Collection[str], experiment: str) -> Rows:
         """Return the numbers of an experiment, by table, data set, method and metric."""
         return {
-            (number, one.dataset, one.column, one.printed.metric): one
+            (number, pair.dataset, pair.column, pair.printed.metric): pair
             for number in tables
-            for one in self.matches_by_table[number]
-            if one.experiment == experiment
+            for pair in self.matches_by_table[number]
+            if pair.experiment == experiment
         }
 
     def source(self, tables: Collection[str]) -> Source:
@@ -142,11 +142,11 @@ def _chosen(matches: Sequence[Match] | None, line: Printed, source: Source) -> M
     """Return the match of a number, with the result of the paper's own protocol, if any."""
     if not matches:
         return source.with_verdict(Match(line))
-    chosen = min(matches, key=lambda one: one.stand_in)
+    chosen = min(matches, key=lambda pair: pair.stand_in)
     calibration = chosen.calibration
     if calibration is None or calibration.instead_in is None:
         return chosen
-    others = (one.entry for one in matches if one.experiment == calibration.instead_in)
+    others = (pair.entry for pair in matches if pair.experiment == calibration.instead_in)
     return source.with_uncalibrated(chosen, next(others, None))
 
 
@@ -168,15 +168,15 @@ def provenance(results: Mapping[str, Results]) -> list[str]:
         return []
     commits: Counter[str] = Counter()
     machines: Counter[str] = Counter()
-    for one in results.values():
-        commit, changed = source_of(one.manifest)
+    for run in results.values():
+        commit, changed = source_of(run.manifest)
         commits[f"{commit} with changes" if commit and changed else commit or UNKNOWN] += 1
-        measured = one.records[one.records["fit_time_s"].notna()]  # records of killed workers do not name a machine
+        measured = run.records[run.records["fit_time_s"].notna()]  # records of killed workers do not name a machine
         names = conditions_of(measured.to_dict("records")).machines or {UNKNOWN_MACHINE}
         machines.update(UNKNOWN if name == UNKNOWN_MACHINE else f"{name.cpu} ({name.host})" for name in names)
     sentences = [f"Records of {pluralize(len(results), 'experiment')}."]
     for what, values in (("commit", commits), ("machine", machines)):
-        listed = sorted(values.items(), key=lambda one: (-one[1], one[0]))
+        listed = sorted(values.items(), key=lambda item: (-item[1], item[0]))
         every = "; ".join(f"{value}, {pluralize(count, 'experiment')}" for value, count in listed)
         sentences.append(f"One {what}: {listed[0][0]}." if len(listed) == 1 else f"{len(listed)} {what}s: {every}.")
     return [" ".join(sentences)]

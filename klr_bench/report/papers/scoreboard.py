@@ -63,27 +63,27 @@ MEANINGS = {
 
 def results(matches: Iterable[Match]) -> list[Match]:
     """Return the results among published numbers, compared or not."""
-    return [one for one in matches if one.kind is Kind.RESULT]
+    return [match for match in matches if match.kind is Kind.RESULT]
 
 
 def verdict_counts(matches: Iterable[Match]) -> Counter[Verdict]:
     """Return the number of results for each verdict."""
-    return Counter(one.verdict for one in results(matches))
+    return Counter(match.verdict for match in results(matches))
 
 
 def counts(matches: Sequence[Match]) -> dict[str, int]:
     """Return the number of published numbers, and one row of the scoreboard, keyed by column."""
-    compared = [one for one in results(matches) if one.not_compared is None]
+    compared = [match for match in results(matches) if match.not_compared is None]
     verdicts = verdict_counts(compared)
     return {
         NUMBERS: len(matches),
         COMPARED: len(compared),
-        AGREE: sum(one.agrees for one in compared),
-        POWER: sum(one.has_power for one in compared),
+        AGREE: sum(match.agrees for match in compared),
+        POWER: sum(match.has_power for match in compared),
         **{verdict.value: verdicts[verdict] for verdict in (Verdict.EXPLAINED, Verdict.UNEXPLAINED)},
-        CALIBRATED: sum(one.is_calibrated for one in compared),
-        PROTOCOL: sum(one.uncalibrated is not None for one in compared),
-        AS_STATED: sum(one.agrees_as_stated for one in compared),
+        CALIBRATED: sum(match.is_calibrated for match in compared),
+        PROTOCOL: sum(match.uncalibrated is not None for match in compared),
+        AS_STATED: sum(match.agrees_as_stated for match in compared),
     }
 
 
@@ -91,15 +91,19 @@ def apart(matches: Sequence[Match]) -> dict[str, str]:
     """Return one row of the second scoreboard, keyed by column; "" stands for no number."""
     row = {}
     for kind in (Kind.FACT, Kind.IDENTITY, Kind.DUPLICATE):
-        row[kind.value] = _share([one.agrees for one in matches if one.kind is kind and one.not_compared is None])
+        row[kind.value] = _share(
+            [match.agrees for match in matches if match.kind is kind and match.not_compared is None]
+        )
     for name, inferred in ((SPREADS, False), (INFERRED, True)):
-        tested = [one for one in matches if one.spread_agrees is not None and one.has_inferred_spread is inferred]
-        row[name] = _share([one.spread_agrees is True for one in tested])
+        tested = [
+            match for match in matches if match.spread_agrees is not None and match.has_inferred_spread is inferred
+        ]
+        row[name] = _share([match.spread_agrees is True for match in tested])
     counted = orders(matches)
     for why, name in ORDERS.items():
         order = total({group: order for group, order in counted.items() if group.why is why})
         row[name] = f"{order.text()} ({order.percentages()})" if order else ""
-    not_compared = sum(one.not_compared is not None for one in matches)
+    not_compared = sum(match.not_compared is not None for match in matches)
     return row | {Verdict.NOT_COMPARED.value: f"{not_compared:,}" if not_compared else ""}
 
 
@@ -110,18 +114,18 @@ def _share(outcomes: Sequence[bool]) -> str:
 def mark_sentences(matches: Iterable[Match]) -> list[str]:
     """Return sentences that explain the marks of the given numbers."""
     matches = list(matches)
-    verdicts = {one.verdict for one in matches}
+    verdicts = {match.verdict for match in matches}
     sentences = (
         [f"~ {Verdict.STATISTICAL.value}: {MEANINGS[Verdict.STATISTICAL.value]}."]
         if Verdict.STATISTICAL in verdicts
         else []
     )
-    if any(one.is_powerless for one in matches):
+    if any(match.is_powerless for match in matches):
         sentences.append(
             f"{WEAK_MARK} agrees without power: the published number agrees with at least half of our results for the "
             "other methods with the same data set, metric and settings, or there are none."
         )
-    if any(one.has_few_repeats for one in matches):
+    if any(match.has_few_repeats for match in matches):
         sentences.append(f"{WEAK_MARK} agrees statistically, but with fewer than {FEW_REPEATS} measured repeats.")
     differ = {Verdict.UNEXPLAINED: "* differs, unexplained", Verdict.EXPLAINED: "[1] differs, with the cause below"}
     if marks := [text for verdict, text in differ.items() if verdict in verdicts]:
@@ -131,6 +135,6 @@ def mark_sentences(matches: Iterable[Match]) -> list[str]:
 
 def not_compared_sentence(matches: Iterable[Match]) -> str:
     """Return a sentence on why numbers are not compared, or "" if all are compared."""
-    reasons = Counter(one.not_compared for one in matches if one.not_compared)
+    reasons = Counter(match.not_compared for match in matches if match.not_compared)
     parts = [f"{reasons[reason]:,} {reason.value}" for reason in NotCompared if reasons[reason]]
     return f"Not compared: {', '.join(parts)}." if parts else ""

@@ -89,10 +89,10 @@ def latex(document: Document, placing: Placing | None = None) -> str:
     floats, following = list[Float](), list[str]()
     for place, grid in enumerate(document.grids, 1):
         grids, omitted = fitting(grid, lambda part: sum(_widths(part)) <= page.width)
-        own = [*([rest] if rest and place == len(document.grids) else []), *(f"{note}." for note in grid.notes)]
-        own += [f"Omitted for lack of space: {', '.join(omitted)}."] if omitted else []
+        notes = [*([rest] if rest and place == len(document.grids) else []), *(f"{note}." for note in grid.notes)]
+        notes += [f"Omitted for lack of space: {', '.join(omitted)}."] if omitted else []
         parts = _floats(grids, partial(_caption, document, grid, placing), placing.note, page)
-        note = "" if placing.caption and placing.note else _tex(" ".join(own))
+        note = "" if placing.caption and placing.note else _tex(" ".join(notes))
         with_note = parts[-1]._replace(notes=[" ".join(filter(None, [note, placing.note]))])
         if with_note.height(page) <= page.height:
             parts[-1] = with_note

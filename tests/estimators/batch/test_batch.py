@@ -25,9 +25,9 @@ def assert_is_the_solution(learner, X, y, rtol=1e-8):
     kernel = {name: getattr(learner, name) for name in ("kernel", "gamma", "degree", "coef0")}
     K = reference.kernel_matrix(dense, dense, **kernel)
     best = reference.batch_objective(K, y, reference.batch_klr(K, y, learner.lam), learner.lam)
-    own = reference.batch_objective(K, y, learner.dual_coef_, learner.lam)
-    assert own == pytest.approx(best, rel=rtol)
-    assert learner.objective_ == pytest.approx(own, rel=rtol)
+    objective = reference.batch_objective(K, y, learner.dual_coef_, learner.lam)
+    assert objective == pytest.approx(best, rel=rtol)
+    assert learner.objective_ == pytest.approx(objective, rel=rtol)
     assert best >= learner.dual_objective_ - 1e-12
     return K
 

@@ -49,7 +49,7 @@ def test_sums_along_the_rows(layout):
     seen = {}
     shape = {"h": "hard_cutoff", "aux_delta": 0.5}
     model = BestInHindsight(R=3.0, gamma=2.0, random_state=0, **shape)
-    model.fit(layout(X), Y, callback=lambda one, t: seen.update({t: one.progress()}))
+    model.fit(layout(X), Y, callback=lambda learner, t: seen.update({t: learner.progress()}))
     assert list(seen) == [256, 512, 700], "those of the online learners"
     assert [seen[700][name] for name in ("norm", "cumulative_loss")] == [model.norm_, model.cumulative_loss_]
     z = SIGNS * model.decision_function(layout(X))
@@ -58,7 +58,7 @@ def test_sums_along_the_rows(layout):
         h = np.logaddexp(0, -np.minimum(z[:t], 0.5)).sum()
         assert numbers["cumulative_h"] == pytest.approx(h)
     assert model.summary().items() >= seen[700].items()
-    stopped = model.fit(layout(X), Y, callback=lambda one, t: t >= 512)
+    stopped = model.fit(layout(X), Y, callback=lambda learner, t: t >= 512)
     assert stopped.cumulative_loss_ == pytest.approx(np.logaddexp(0, -z[:512]).sum())
 
 

@@ -13,7 +13,8 @@ from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
 
 from klr_bench import DualCDKLR, NystroemKLR
-from klr_bench.estimators.core import kernels, newton, row_blocks
+from klr_bench.estimators.core import kernels
+from klr_bench.estimators.kernel_values import newton, row_blocks
 from tests.estimators.samples import ALL_KERNELS, KERNELS, LAYOUTS, laid_out, suited, toy
 from tests.reference import kernel as reference
 
@@ -82,9 +83,9 @@ def test_intercepts_of_several_classes_are_those_of_each_against_the_others():
     options = {"lam": 1e-3, "n_centers": 30, "fit_intercept": True, "gamma": 0.5, "random_state": 0}
     model = NystroemKLR(**options).fit(X, y)
     for k in range(3):
-        one = NystroemKLR(**options).fit(X, y == k)
-        np.testing.assert_allclose(model.intercept_[k], one.intercept_, rtol=1e-3, atol=1e-4)
-        np.testing.assert_allclose(model.decision_function(X)[:, k], one.decision_function(X), rtol=1e-3, atol=1e-3)
+        binary = NystroemKLR(**options).fit(X, y == k)
+        np.testing.assert_allclose(model.intercept_[k], binary.intercept_, rtol=1e-3, atol=1e-4)
+        np.testing.assert_allclose(model.decision_function(X)[:, k], binary.decision_function(X), rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -220,7 +221,7 @@ def test_unfinished_fits_warn_and_a_callback_can_end_them():
         NystroemKLR(1e-6, n_centers=60, gamma=0.1, max_iter=1, tol=0.0, random_state=0).fit(X, y)
     calls = []
     model = NystroemKLR(1e-6, n_centers=60, gamma=0.1, random_state=0)
-    model.fit(X, y, callback=lambda one, t: calls.append((one.objective_, t)) or len(calls) == 1)
+    model.fit(X, y, callback=lambda learner, t: calls.append((learner.objective_, t)) or len(calls) == 1)
     assert [t for _, t in calls] == [model.n_iter_] == [1]
     with pytest.raises(ValueError, match="centers: expected 8 features as in X, got 3"):
         NystroemKLR(centers=np.ones((5, 3))).fit(X, y)

@@ -77,14 +77,14 @@ def test_each_class_has_separate_points(average):
     X, _ = toy(n=400, empty_rows=False)
     y = np.digitize(X[:, 0], [-0.2, 0.3])
     learner = merging_learner(15, average=average).fit(X, y)
-    values = np.column_stack([one.decision_function(X) for one in learner.estimators_])
+    values = np.column_stack([estimator.decision_function(X) for estimator in learner.estimators_])
     np.testing.assert_allclose(learner.decision_function(X), values, rtol=1e-9, atol=1e-9)
-    points = sum(int(np.sum(one._numbers < 0)) for one in learner.estimators_)
-    examples = {number for one in learner.estimators_ for number in one._numbers if number >= 0}
+    points = sum(int(np.sum(estimator._numbers < 0)) for estimator in learner.estimators_)
+    examples = {number for estimator in learner.estimators_ for number in estimator._numbers if number >= 0}
     assert points > 10
     assert learner.n_support_ == points + len(examples)
     last = learner.last_classifier()
-    assert all(one.n_support_ <= 15 for one in last.estimators_)
+    assert all(estimator.n_support_ <= 15 for estimator in last.estimators_)
 
 
 def test_merging_requires_the_gaussian_kernel_and_cannot_change_later():

@@ -1,4 +1,4 @@
-"""The compiler: nothing is compiled before it is needed, once for all processes, and types are the declared ones."""
+"""Compilation: only when needed, once for all processes, and for the declared types."""
 
 import json
 import os
@@ -95,7 +95,8 @@ def test_types_are_the_declared_ones():
         return values.sum() * half(factor)
 
     assert scaled_sum(np.ones(3), 4) == 6.0
-    assert [str(one) for one in signatures(scaled_sum)] == ["(Array(float64, 1, 'C', False, aligned=True), float64)"]
+    (signature,) = signatures(scaled_sum)
+    assert str(signature) == "(Array(float64, 1, 'C', False, aligned=True), float64)"
     assert signatures(half) == [(float64,)]  # though it was called with a whole number first
     assert scaled_sum(np.ones(3, dtype=np.float32), 4.0) == 6.0
     with pytest.raises(TypeError, match="No matching definition"):

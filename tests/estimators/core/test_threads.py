@@ -1,4 +1,4 @@
-"""Threads: results in order, errors that come through, and BLAS with one thread while somebody works."""
+"""Threads: results are in order, errors are raised, and BLAS uses one thread meanwhile."""
 
 import multiprocessing
 import os
@@ -11,8 +11,9 @@ from sklearn.base import clone
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from klr_bench import OSKL, BudgetOSKL, DualCDKLR, KernelOGD, NonConservativeKLR, PrimalCDKLR, fit_many
-from klr_bench.estimators.core import expansion, operand_base
+from klr_bench.estimators.core import expansion
 from klr_bench.estimators.core.threads import parallel_map, single_threaded_blas
+from klr_bench.estimators.kernel_values import operand_base
 from tests.estimators.online.cases import toy as toy_of_many
 from tests.estimators.samples import LAYOUTS, laid_out, suited, toy
 
@@ -91,7 +92,7 @@ def learners(n_jobs):
 @pytest.mark.filterwarnings("ignore:cache_size")
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(
-    "layout", [pytest.param(one, marks=[pytest.mark.exhaustive] if "index" in one else []) for one in LAYOUTS]
+    "layout", [pytest.param(layout, marks=[pytest.mark.exhaustive] if "index" in layout else []) for layout in LAYOUTS]
 )
 def test_results_do_not_depend_on_the_number_of_threads(layout, dtype, monkeypatch):
     monkeypatch.setattr(operand_base, "TILE", 33)
@@ -101,18 +102,18 @@ def test_results_do_not_depend_on_the_number_of_threads(layout, dtype, monkeypat
     X = laid_out(suited(X, layout).astype(dtype), layout, monkeypatch)
     expected = [learner.fit(X, y) for learner in learners(1)]
     for n_jobs in (2, 3, None):
-        for one, learner in zip(expected, learners(n_jobs), strict=True):
+        for serial, learner in zip(expected, learners(n_jobs), strict=True):
             learner.fit(X, y)
-            np.testing.assert_array_equal(learner.dual_coef_, one.dual_coef_)
-            np.testing.assert_array_equal(learner.decision_function(X), one.decision_function(X))
+            np.testing.assert_array_equal(learner.dual_coef_, serial.dual_coef_)
+            np.testing.assert_array_equal(learner.decision_function(X), serial.decision_function(X))
 
 
 def test_learners_of_several_classes_do_not_depend_on_the_number_of_threads():
     X, y = toy_of_many(n=300)
-    one, *others = (BudgetOSKL(budget=20, random_state=0, n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 3, None))
+    serial, *others = (BudgetOSKL(budget=20, random_state=0, n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 3, None))
     for other in others:
-        np.testing.assert_array_equal(other.dual_coef_, one.dual_coef_)
-        np.testing.assert_array_equal(other.support_vectors_, one.support_vectors_)
+        np.testing.assert_array_equal(other.dual_coef_, serial.dual_coef_)
+        np.testing.assert_array_equal(other.support_vectors_, serial.support_vectors_)
 
 
 def test_shared_passes_and_learners_in_threads_do_not_depend_on_it_either():

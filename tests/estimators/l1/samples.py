@@ -29,7 +29,7 @@ def toy(n=120, d=4, seed=1):
 
 
 def features_of(model, X):
-    """The features of the rows of X in float64, as a fitted model has them, by another road than its own."""
+    """Return the features of the rows of X in float64, computed independently of the fitted model."""
     if model.features == "linear":
         return X
     if model.features == "kernel":

@@ -9,7 +9,7 @@ from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 
 from klr_bench import L1KLR, lambda_max
-from klr_bench.estimators.core.features import FourierFeatures
+from klr_bench.estimators.kernel_values.features import FourierFeatures
 from klr_bench.estimators.l1 import matrix
 from tests.estimators.l1.samples import EXACT, MAPS, features_of, toy
 from tests.estimators.samples import spread_out
@@ -87,7 +87,7 @@ def test_a_fit_with_a_reference_ends_at_the_first_objective_below_it(solver):
     first = L1KLR(**shared, solver="cgd").fit(X, y)
     model = L1KLR(**shared, solver=solver, reference="cgd")
     objectives = []
-    model.fit(X, y, callback=lambda one, t: objectives.append(one.objective_))
+    model.fit(X, y, callback=lambda estimator, t: objectives.append(estimator.objective_))
     assert model.objective_ <= first.objective_ < min(objectives[:-1])
     assert model.converged_
     if solver == "cgd":
@@ -122,7 +122,7 @@ def test_fista_is_below_the_bound_of_theorem_1(features):
     C = 4 * (len(y) * np.log(2) - best.objective_) + 2 * L * best.coef_ @ best.coef_
     objectives = []
     model = L1KLR(**shared, solver="fista", tol=1e-8)
-    model.fit(X, y, callback=lambda one, t: objectives.append(one.objective_))
+    model.fit(X, y, callback=lambda estimator, t: objectives.append(estimator.objective_))
     assert len(objectives) > 20
     for k, objective in enumerate(objectives, 1):
         assert objective - best.objective_ <= C / (k + 2) ** 2 + 1e-9 * best.objective_
@@ -200,22 +200,22 @@ def test_a_warm_start_uses_a_new_gamma():
 
 def test_the_second_stage_keeps_the_support_and_has_a_tenth_of_lambda():
     X, y = toy()
-    one, seen = L1KLR(lam=4.0, tol=1e-8, gamma=0.7).fit(X, y), []
-    two = L1KLR(lam=4.0, tol=1e-8, gamma=0.7, two_stage=True)
-    two.fit(X, y, callback=lambda model, t: seen.append(model.progress()))
-    J = np.flatnonzero(one.coef_)
-    assert set(np.flatnonzero(two.coef_)) <= set(J)
-    assert two.lam_ == pytest.approx(0.4)
-    Z = features_of(one, X)[:, J]
+    one_stage, seen = L1KLR(lam=4.0, tol=1e-8, gamma=0.7).fit(X, y), []
+    two_stage = L1KLR(lam=4.0, tol=1e-8, gamma=0.7, two_stage=True)
+    two_stage.fit(X, y, callback=lambda model, t: seen.append(model.progress()))
+    J = np.flatnonzero(one_stage.coef_)
+    assert set(np.flatnonzero(two_stage.coef_)) <= set(J)
+    assert two_stage.lam_ == pytest.approx(0.4)
+    Z = features_of(one_stage, X)[:, J]
     w, b = reference.l1_optimum(Z, y, 0.4, True)
-    assert two.objective_ == pytest.approx(reference.l1_objective(w, b, Z, y, 0.4), rel=1e-7)
-    assert two.n_iter_ > one.n_iter_
+    assert two_stage.objective_ == pytest.approx(reference.l1_objective(w, b, Z, y, 0.4), rel=1e-7)
+    assert two_stage.n_iter_ > one_stage.n_iter_
     stages = [checkpoint["stage"] for checkpoint in seen]
     assert stages == sorted(stages)
     assert set(stages) == {1, 2}
     assert all(("objective" in point) == ("duality_gap" in point) == (point["stage"] == 1) for point in seen)
-    assert two.summary()["objective"] == two.objective_
-    assert "stage" not in one.progress()
+    assert two_stage.summary()["objective"] == two_stage.objective_
+    assert "stage" not in one_stage.progress()
 
 
 @pytest.mark.parametrize("solver", [*EXACT, "sgd_c"])

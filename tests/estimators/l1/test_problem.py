@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from klr_bench.estimators.core.features import LinearFeatures
+from klr_bench.estimators.kernel_values.features import LinearFeatures
 from klr_bench.estimators.l1.matrix import FeatureMatrix
 from klr_bench.estimators.l1.problem import Problem
 from tests.reference import kernel as reference

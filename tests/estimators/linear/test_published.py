@@ -28,12 +28,12 @@ def orders(mirror):
 @pytest.mark.mirror("covtype")
 def test_the_published_error_of_sop_is_that_of_the_perceptron(orders):
     """tan2016aaai, table 2: 46.53 +- 2.98.  LIBOL returns w as the classifier of SOP instead of S w."""
-    alone, own = [], []
+    of_libol, published = [], []
     for X, y, X_test, y_test in orders:
-        alone.append(error_rate(X_test, y_test, SecondOrderPerceptron(compat="libol").fit(X, y).coef_))
-        own.append(error_rate(X_test, y_test, SecondOrderPerceptron(update="always").fit(X, y).coef_))
-    assert abs(np.mean(alone) - 0.4653) < 2 * 0.0298
-    assert np.mean(own) < 0.39
+        of_libol.append(error_rate(X_test, y_test, SecondOrderPerceptron(compat="libol").fit(X, y).coef_))
+        published.append(error_rate(X_test, y_test, SecondOrderPerceptron(update="always").fit(X, y).coef_))
+    assert abs(np.mean(of_libol) - 0.4653) < 2 * 0.0298
+    assert np.mean(published) < 0.39
 
 
 @pytest.mark.mirror("covtype")

@@ -105,7 +105,7 @@ def test_refusals(function, arguments, message):
 def many(learner):
     """Return the cumulative loss and number of support vectors per seed, both (SEEDS,)."""
     fitted = fit_many([clone(learner).set_params(random_state=seed) for seed in range(SEEDS)], X, Y)
-    return np.array([one.cumulative_loss_ for one in fitted]), np.array([one.n_support_ for one in fitted])
+    return np.transpose([(learner.cumulative_loss_, learner.n_support_) for learner in fitted])
 
 
 def assert_mean_below(values, bound):

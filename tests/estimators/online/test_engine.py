@@ -17,7 +17,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 import klr_bench
 from klr_bench import fit_many
-from klr_bench.estimators.core import operand_base
+from klr_bench.estimators.kernel_values import operand_base
 from klr_bench.estimators.online import engine
 from tests.cover import cover
 from tests.estimators.one_pass import OSKL, AuxiliaryKLR, Forgetron, KernelPegasos, KernelPerceptron, NonConservativeKLR
@@ -33,9 +33,9 @@ def assert_same_learner(learner, X, y, *, rtol, step=None, counted=True):
     dense = X.toarray() if sp.issparse(X) else X
     kernel = {name: getattr(learner, name) for name in ("kernel", "gamma", "degree", "coef0")}
     K, many = reference.kernel_matrix(dense, dense, **kernel), len(learner.classes_) > 2
-    own, radius = step_of(learner, many=many)
+    default_step, radius = step_of(learner, many=many)
     function = partial(multiclass.online, n_classes=len(learner.classes_)) if many else reference.online
-    f = function(K, y, draws=draws(len(y)), step=step or own, radius=radius)
+    f = function(K, y, draws=draws(len(y)), step=step or default_step, radius=radius)
     support = learner.support_vectors_.toarray() if sp.issparse(X) else learner.support_vectors_
     np.testing.assert_array_equal(support, dense[f.inserted].astype(support.dtype))
     coef = (f.total / len(y) if learner.average else f.coef)[..., f.inserted]
@@ -257,11 +257,11 @@ def test_rows_of_weight_0_are_ignored_and_equal_weights_scale_the_step(n_classes
 @pytest.mark.parametrize("learner", LEARNERS, ids=str)
 def test_class_weights_multiply_sample_weights(learner):
     X, y = toy()
-    own, classes, learner = weights_of(300), {1: 1.7, -1: 0.4}, clone(learner).set_params(random_state=0)
-    by_class, w = clone(learner).set_params(class_weight=classes), own * compute_sample_weight(classes, y)
+    by_row, classes, learner = weights_of(300), {1: 1.7, -1: 0.4}, clone(learner).set_params(random_state=0)
+    by_class, w = clone(learner).set_params(class_weight=classes), by_row * compute_sample_weight(classes, y)
     for method in ("fit", "partial_fit"):
         expected = getattr(clone(learner), method)(X, y, sample_weight=w).dual_coef_
-        weighted = getattr(clone(by_class), method)(X, y, sample_weight=own)
+        weighted = getattr(clone(by_class), method)(X, y, sample_weight=by_row)
         np.testing.assert_allclose(weighted.dual_coef_, expected, rtol=1e-12)
 
 
@@ -281,7 +281,7 @@ def test_learners_with_weights_share_a_pass():
     X, y = toy()
     learners = [clone(learner).set_params(random_state=0, class_weight="balanced") for learner in LEARNERS]
     w = weights_of(len(y), largest=1.5)
-    for together, learner in zip(fit_many([clone(one) for one in learners], X, y, w), learners, strict=True):
+    for together, learner in zip(fit_many([clone(learner) for learner in learners], X, y, w), learners, strict=True):
         np.testing.assert_allclose(together.dual_coef_, learner.fit(X, y, w).dual_coef_, rtol=1e-9, atol=1e-14)
     other = clone(learners[0]).set_params(class_weight=None)
     assert learners[0].pass_key(2) != other.pass_key(2)

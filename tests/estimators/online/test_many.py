@@ -20,13 +20,13 @@ from tests.estimators.samples import KERNELS, toy
 from tests.reference import kernel as reference
 
 
-def assert_same(one, other, rtol):
-    np.testing.assert_array_equal(one.support_vectors_.shape, other.support_vectors_.shape)
-    assert abs(one.support_vectors_ - other.support_vectors_).sum() == 0
-    np.testing.assert_allclose(one.dual_coef_, other.dual_coef_, rtol=rtol, atol=1e-280)
-    assert (one.n_mistakes_, one.t_, one.n_support_) == (other.n_mistakes_, other.t_, other.n_support_)
-    assert one.summary() == pytest.approx(other.summary(), rel=rtol)
-    assert one.classes_.tolist() == other.classes_.tolist()
+def assert_same(first, second, rtol):
+    np.testing.assert_array_equal(first.support_vectors_.shape, second.support_vectors_.shape)
+    assert abs(first.support_vectors_ - second.support_vectors_).sum() == 0
+    np.testing.assert_allclose(first.dual_coef_, second.dual_coef_, rtol=rtol, atol=1e-280)
+    assert (first.n_mistakes_, first.t_, first.n_support_) == (second.n_mistakes_, second.t_, second.n_support_)
+    assert first.summary() == pytest.approx(second.summary(), rel=rtol)
+    assert first.classes_.tolist() == second.classes_.tolist()
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -92,7 +92,7 @@ def test_shuffling_learners_share_a_pass_if_seeds_are_equal(seeds, n_epochs):
     X, y = toy()
     learners = [OSKL(R=10.0**i, random_state=seed, shuffle=True, n_epochs=n_epochs) for i, seed in enumerate(seeds)]
     assert (learners[0].pass_key(2) == learners[1].pass_key(2)) == (seeds == (1, 1))
-    for together, learner in zip(fit_many([clone(one) for one in learners], X, y), learners, strict=True):
+    for together, learner in zip(fit_many([clone(learner) for learner in learners], X, y), learners, strict=True):
         if learner.random_state is not None:
             assert_same(together, learner.fit(X, y), rtol=1e-9)
 

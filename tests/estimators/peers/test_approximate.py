@@ -110,21 +110,21 @@ LABELS = np.where(SIGNS > 0, "yes", "no")
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("features", ["fourier", "kernel", "linear"])
 @pytest.mark.parametrize(
-    "solver", [pytest.param(one, marks=[pytest.mark.exhaustive] * (one == "skglm")) for one in PEERS]
+    "solver", [pytest.param(solver, marks=[pytest.mark.exhaustive] * (solver == "skglm")) for solver in PEERS]
 )  # which compiles for seconds
 def test_the_objectives_agree(solver, features, dtype):
     skip_if_not_installed(solver)
     shared = {"features": features, "gamma": 0.7, "lam": LAM, "n_components": 40, "random_state": 0}
-    own = L1KLR(**shared, fit_intercept=False, tol=1e-9).fit(ROWS, LABELS)
+    ours = L1KLR(**shared, fit_intercept=False, tol=1e-9).fit(ROWS, LABELS)
     tol = max(TIGHT[solver], 3 * np.finfo(dtype).eps)  # less is below rounding, and is never reached
     peer = L1Peer(solver, **shared, tol=tol, max_iter=100_000).fit(ROWS.astype(dtype), LABELS)
-    assert peer.objective_ == pytest.approx(own.objective_, rel=1e-6 if dtype == np.float64 else 1e-5)
-    assert peer.lambda_max_ == pytest.approx(own.lambda_max_, rel=1e-5)
+    assert peer.objective_ == pytest.approx(ours.objective_, rel=1e-6 if dtype == np.float64 else 1e-5)
+    assert peer.lambda_max_ == pytest.approx(ours.lambda_max_, rel=1e-5)
     assert 0 <= peer.duality_gap_ < (1e-4 if dtype == np.float64 else 1e-3)
     assert peer.coef_.dtype == np.float64
     if features == "linear":
         assert peer.objective_ == pytest.approx(reference.l1_objective(peer.coef_, 0.0, ROWS, SIGNS, LAM), rel=1e-6)
-    assert np.mean(peer.predict(ROWS) == own.predict(ROWS)) > 0.98
+    assert np.mean(peer.predict(ROWS) == ours.predict(ROWS)) > 0.98
     assert peer.intercept_ == 0
 
 
@@ -133,11 +133,11 @@ def test_a_relative_lambda_and_the_gap_of_a_loose_tolerance(solver):
     skip_if_not_installed(solver)
     shared = {"features": "fourier", "gamma": 0.7, "lam": 0.1, "lam_relative": True, "random_state": 0}
     peer = L1Peer(solver, **shared, tol=0.3, max_iter=100_000).fit(ROWS, LABELS)
-    own = L1KLR(**shared, fit_intercept=False).fit(ROWS, LABELS)
-    assert peer.lam_ == pytest.approx(own.lam_)
+    ours = L1KLR(**shared, fit_intercept=False).fit(ROWS, LABELS)
+    assert peer.lam_ == pytest.approx(ours.lam_)
     assert peer.converged_
-    assert own.duality_gap_ < 1e-4
-    assert peer.objective_ >= own.objective_ * (1 - 1e-4)
+    assert ours.duality_gap_ < 1e-4
+    assert peer.objective_ >= ours.objective_ * (1 - 1e-4)
     with pytest.warns(UserWarning, match="is at least lambda_max"):
         assert not L1Peer(solver, **{**shared, "lam": 1.1}).fit(ROWS, LABELS).coef_.any()
 

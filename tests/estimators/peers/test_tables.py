@@ -12,7 +12,13 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from klr_bench.estimators.peers.tables import CalibratedSVC, LightGBM, QuietLogisticRegressionCV
+from klr_bench.estimators.peers.tables import (
+    CalibratedSVC,
+    CatBoost,
+    LightGBM,
+    QuietLogisticRegressionCV,
+    TunedLightGBM,
+)
 
 X, Y = load_wine(return_X_y=True)
 X = StandardScaler().fit_transform(X + np.random.RandomState(0).standard_normal(X.shape) * X.std(axis=0))
@@ -50,3 +56,23 @@ def test_lightgbm_has_its_own_settings():
     fitted = LightGBM(random_state=3).fit(X, Y)
     np.testing.assert_array_equal(fitted.predict_proba(X), expected.predict_proba(X))
     np.testing.assert_array_equal(fitted.predict(X), expected.predict(X))
+
+
+def test_tuned_lightgbm_has_the_settings_with_the_lowest_loss_in_cross_validation():
+    lightgbm = pytest.importorskip("lightgbm")
+    fitted = TunedLightGBM(n_settings=3, random_state=3).fit(X, Y)
+    settings = fitted.best_params_
+    expected = lightgbm.LGBMClassifier(**settings, random_state=fitted.model_.random_state, n_jobs=1, verbose=-1)
+    np.testing.assert_array_equal(fitted.predict_proba(X), expected.fit(X, Y).predict_proba(X))
+    alone = TunedLightGBM(n_settings=1, random_state=3).fit(X, Y)
+    assert list(alone.best_params_) == ["n_estimators"]
+    assert 1 <= alone.best_params_["n_estimators"] < 1000
+
+
+def test_catboost_has_its_own_settings():
+    catboost = pytest.importorskip("catboost")
+    expected = catboost.CatBoostClassifier(random_seed=3, thread_count=1, verbose=False, allow_writing_files=False)
+    names = np.array(["a", "b", "c"])[Y]
+    fitted = CatBoost(random_state=3).fit(X, names)
+    np.testing.assert_array_equal(fitted.predict_proba(X), expected.fit(X, names).predict_proba(X))
+    assert set(fitted.predict(X)) <= set(names)

@@ -197,7 +197,9 @@ def test_validation_rows_are_held_out_and_the_best_pass_is_kept():
     kept = []
     model.fit(X, y, callback=lambda m, t: kept.append(m._x.copy()))
     order = np.random.RandomState(1).permutation(60)
-    out = np.sort(np.concatenate([own[: len(own) // 2] for own in (order[y[order] == code] for code in range(3))]))
+    out = np.sort(
+        np.concatenate([places[: len(places) // 2] for places in (order[y[order] == code] for code in range(3))])
+    )
     losses = [model._model.objective(x, Rows(X[out], y[out], model._origin)) for x in kept]
     assert model.n_iter_ == 80
     assert 0 < np.argmin(losses) < 80, "this many prototypes overfit"

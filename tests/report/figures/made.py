@@ -70,7 +70,9 @@ def everything(folder: Path, without: tuple[str, str] = ("", ""), **config: Any)
     """Return inputs of which each figure can be drawn, but for one thing, such as ("metrics", "accuracy")."""
     kind, name = without
     values = {"parameter": PARAMETERS, "metrics": METRICS, "traces": TRACED}
-    rest = {part: {key: one for key, one in of.items() if (part, key) != (kind, name)} for part, of in values.items()}
+    rest = {
+        part: {key: value for key, value in of.items() if (part, key) != (kind, name)} for part, of in values.items()
+    }
     cells = []
     for number in range(2):
         variant = {key: pair[number] for key, pair in rest["parameter"].items()}

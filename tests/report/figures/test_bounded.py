@@ -28,10 +28,10 @@ LOSS, H, NORM = 2_000.0, 2_900.0, 2.5
 """Of the comparator, over all rows."""
 
 
-def fit(algorithm: str, own: float = 0.0, repeat: int = 0, **params: Any) -> CellFile:
-    """Return a fit whose cumulative loss, `own` at the end, grows evenly; every second example is a support vector."""
+def fit(algorithm: str, loss: float = 0.0, repeat: int = 0, **params: Any) -> CellFile:
+    """Return a fit whose cumulative loss, `loss` at the end, grows evenly; every second example is a support vector."""
     cell = made.cell(algorithm, params, repeat=repeat, metrics={"n_train": float(N), "n_support": N / 2})
-    ends = {"cumulative_loss": own, "n_support": N / 2}
+    ends = {"cumulative_loss": loss, "n_support": N / 2}
     if algorithm == "hindsight":
         ends = {"cumulative_loss": LOSS, "cumulative_h": H, "n_support": float(N)}
     points = [(t, 0.1, name, value * t / N) for t in (N // 2, N) for name, value in ends.items()]
@@ -41,11 +41,11 @@ def fit(algorithm: str, own: float = 0.0, repeat: int = 0, **params: Any) -> Cel
 
 
 def curves_of(inputs: Inputs) -> dict[str, Bounded]:
-    return {algorithm: one for (_, algorithm, _), one in bounded(inputs.traces, inputs.records).items()}
+    return {algorithm: curves for (_, algorithm, _), curves in bounded(inputs.traces, inputs.records).items()}
 
 
-def has(one: Bounded, column: str) -> bool:
-    return bool(one.curve[column].notna().any())
+def has(curves: Bounded, column: str) -> bool:
+    return bool(curves.curve[column].notna().any())
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +87,7 @@ def test_each_learner_has_its_own_bound(learners: Inputs) -> None:
 
 def test_from_where_on_a_bound_is_useful(learners: Inputs) -> None:
     """A comparator's loss of 0.2: Margin's bound is below T log(2) from T (log(2) - 0.8/3) = 6.25/0.75 on."""
-    starts = {name: one.starts for name, one in curves_of(learners).items()}
+    starts = {name: curves.starts for name, curves in curves_of(learners).items()}
     assert starts["margin"]["regret_bound"] == math.ceil(6.25 / 0.75 / (math.log(2) - 0.8 / 3)) == 20
     assert starts["margin"]["support_bound"] == 1
     assert starts["auxiliary"]["support_bound"] is None, "a loss of 0.25 is more than log(1.1)"
@@ -96,7 +96,7 @@ def test_from_where_on_a_bound_is_useful(learners: Inputs) -> None:
     before, at = (float(bounds.oskl_support_bound(T, 0.25 * T, 1.0, DELTA)) for T in (start - 1, start))
     assert at < start <= before + 1
     plot: Any = find("bound_examples").plot(learners)  # type: ignore[misc]
-    regret, support = ({name for one in facet.series for name in one.names} for facet in plot.facets)
+    regret, support = ({name for series in facet.series for name in series.names} for facet in plot.facets)
     assert f"margin, bound, from T = 20 on below {TRIVIAL.label}" in regret
     never = f"auxiliary, bound, never below {TRIVIAL.label}"
     assert {never, f"margin, bound, from T = 1 on below {TRIVIAL.label}", "nc"} < support

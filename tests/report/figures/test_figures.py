@@ -18,6 +18,8 @@ from klr_bench.results.record import CellFile
 from tests.report.figures import made
 
 SHIPPED, USUAL = names(), {"accuracy_support", "accuracy_examples", "support_examples"}
+OVER_DATA_SETS = {"critical_difference", "score_boxes", "score_profile"}
+"""Figures that need several data sets or repeats; test_statistics.py draws them."""
 
 
 WORDS = {
@@ -37,7 +39,7 @@ def needed(needs: Needs) -> list[tuple[str, str]]:
 
 
 def test_the_shipped_figures_are_all_that_experiments_ask_for() -> None:
-    assert {*CURVES, "critical_difference", "prototype_pictures"} < {*SHIPPED}
+    assert {*CURVES, "critical_difference", "prototype_pictures", "score_boxes", "score_profile"} < {*SHIPPED}
     assert {name for name in SHIPPED if find(name).usual} == USUAL
     assert all(needed(find(name).needs) and find(name).title for name in SHIPPED)
     for path in (config_dir() / "experiment").glob("*.yaml"):
@@ -51,7 +53,7 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> Inputs:
     return made.everything(tmp_path_factory.mktemp("made"), datasets={"magic": label}, algorithms={"all": label})
 
 
-@pytest.mark.parametrize("name", [name for name in SHIPPED if name != "critical_difference"])
+@pytest.mark.parametrize("name", [name for name in SHIPPED if name not in OVER_DATA_SETS])
 def test_a_figure_is_drawn(name: str, everything: Inputs) -> None:
     drawn = draw_all(everything, [name])
     fits = {"prototypes_magic_1_0.1_2_5_50.png", "prototypes_magic_2_0.2_4_10_100.png"}
@@ -160,8 +162,8 @@ def test_the_same_rows_give_the_same_bytes(everything: Inputs) -> None:
 def test_the_panels_over_lambda_have_their_axes_named_and_published_values(tmp_path: Path) -> None:
     """Table 2 of qin2011 has three numbers of CGD at each lambda."""
     cells = [made.cell("l1_cgd", {"lam": lam}, dataset="mnist10k") for lam in (0.5, 0.2)]
-    for one in cells:
-        one.record.params.update(lam_relative=True, features="fourier")
+    for cell in cells:
+        cell.record.params.update(lam_relative=True, features="fourier")
     drawing = svg(made.inputs(tmp_path, *cells, experiment="l1_mnist10k"), "lambda_panels")
     for label in ("Test accuracy (%)", "Non-zero coefficients (%)", "Training time (s)", "published"):
         assert drawing.count(f"<!-- {label} -->") == 1
@@ -185,11 +187,11 @@ def test_curves_against_selected_features(tmp_path: Path) -> None:
     cells += [selected("l1svm", {"C": C, "q": 2}, number, 0.5) for C, number in ((0.1, 0), (1.0, 7))]
     inputs = made.inputs(tmp_path, *cells)
     (facet,) = find("relevant_selected").plot(inputs).facets
-    points = {one.look.label: list(zip(one.x, one.y, strict=True)) for one in facet.series}
+    points = {series.look.label: list(zip(series.x, series.y, strict=True)) for series in facet.series}
     assert points["sbcw"] == [pytest.approx((x, x)) for x in (5, 10, 20)]
     assert points["l1svm q=2"] == [pytest.approx((7.0, 50.0))], "zero features are no point"
     lines = [line for line in inputs.table.blocks[0].lines if line.algorithm == "sbcw"]
-    assert [one[:2] for one in along_path(lines, "relevant_found", 100.0)] == points["sbcw"]
+    assert [point[:2] for point in along_path(lines, "relevant_found", 100.0)] == points["sbcw"]
 
 
 def test_the_excess_is_above_the_smallest_objective_of_the_same_data_and_repeat() -> None:

@@ -28,7 +28,7 @@ FIGURE = Figure(needs=Needs(metrics=("accuracy",)), draw=draw)
 
 
 @pytest.fixture
-def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def user_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the folder of the user's own figures, under the current folder."""
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "configs" / "figure"
@@ -43,10 +43,10 @@ def shown(folder: Path) -> tuple[set[str], str]:
     return files, console.file.getvalue()
 
 
-def test_a_figure_from_a_file_stands_in_a_report(own: Path, tmp_path: Path) -> None:
+def test_a_figure_from_a_file_stands_in_a_report(user_figures: Path, tmp_path: Path) -> None:
     shipped = names()
-    (own / "mine.py").write_text(MINE)
-    (own / "_shared.py").touch()
+    (user_figures / "mine.py").write_text(MINE)
+    (user_figures / "_shared.py").touch()
     assert set(names()) - set(shipped) == {"mine"}
     folder = made.write(tmp_path / "results" / "made", [made.cell()], figures=["mine", "accuracy_support"])
     files, _ = shown(folder)
@@ -63,24 +63,28 @@ def test_a_figure_from_a_file_stands_in_a_report(own: Path, tmp_path: Path) -> N
         ("FIGURE = 5", "expected FIGURE = klr_bench.report.figures.Figure(needs=..., draw=...), got 5."),
     ],
 )
-def test_one_that_fails_is_named_and_the_others_are_drawn(own: Path, tmp_path: Path, content: str, note: str) -> None:
-    (own / "mine.py").write_text(content)
+def test_one_that_fails_is_named_and_the_others_are_drawn(
+    user_figures: Path, tmp_path: Path, content: str, note: str
+) -> None:
+    (user_figures / "mine.py").write_text(content)
     folder = made.write(tmp_path / "results" / "made", [made.cell()], figures=["mine", "accuracy_support"])
     files, text = shown(folder)
     assert files == {"accuracy_support.png", "accuracy_support.svg"}
     (line,) = [line for line in text.splitlines() if line.startswith("figure ")]
-    assert line.startswith(f"figure mine: not drawn: {own / 'mine.py'}: ")
+    assert line.startswith(f"figure mine: not drawn: {user_figures / 'mine.py'}: ")
     assert note in line
     assert "Traceback" not in text
 
 
-def test_one_is_run_only_if_it_is_asked_for_and_allowed_and_hides_no_shipped_one(own: Path, tmp_path: Path) -> None:
-    (own / "mine.py").write_text("open('was_run', 'w')")
+def test_one_is_run_only_if_it_is_asked_for_and_allowed_and_hides_no_shipped_one(
+    user_figures: Path, tmp_path: Path
+) -> None:
+    (user_figures / "mine.py").write_text("open('was_run', 'w')")
     inputs = made.everything(tmp_path / "all")
     assert draw_all(inputs, None, user_files=True).files
-    note = f"figure mine: {own / 'mine.py'} contains code; add own_figures=true to run it and draw its figure."
+    note = f"figure mine: {user_figures / 'mine.py'} contains code; add own_figures=true to run it and draw its figure."
     assert draw_all(inputs, ["mine"]).notes == [note]
     assert not (tmp_path / "was_run").exists()
-    (own / "reliability.py").write_text(MINE)
+    (user_figures / "reliability.py").write_text(MINE)
     with pytest.raises(KlrBenchError, match=r"two figures are called reliability: .* and .*\. Rename yours"):
         check_names(["accuracy_support"])

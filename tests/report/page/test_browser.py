@@ -1,4 +1,4 @@
-"""Pages in a real browser: they ask for nothing, say nothing, and show what the records say."""
+"""Pages in a real browser: no requests, no console messages, and the values of the records."""
 
 import csv
 import io
@@ -30,7 +30,7 @@ HOSTILE = "</script><img src=x onerror=alert(1)><b>&amp;"
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
     return {
-        name: write_page(folder / f"{name}.html", [REFERENCE / one for one in experiments])
+        name: write_page(folder / f"{name}.html", [REFERENCE / experiment for experiment in experiments])
         for name, experiments in PAGES.items()
     }
 
@@ -70,16 +70,16 @@ def rows_of(text: str) -> list[list[str]]:
 
 
 def serious_faults(page: Page) -> dict[str, str]:
-    """Return what an accessibility checker finds serious."""
+    """Return the serious findings of an accessibility checker."""
     faults = Axe().run(page).response["violations"]
     return {fault["id"]: fault["nodes"][0]["html"] for fault in faults if fault["impact"] in ("serious", "critical")}
 
 
-CUT = """[...document.querySelectorAll('button, h1, h2, h3, summary, .legend li')].filter(one => {
-    const box = one.getBoundingClientRect();
-    return box.width && !one.closest('.scroll, .off-screen') && (box.left < 0 || box.right > innerWidth + 1);
-}).map(one => one.textContent)"""
-"""Texts that the window cuts."""
+CUT = """[...document.querySelectorAll('button, h1, h2, h3, summary, .legend li')].filter(element => {
+    const box = element.getBoundingClientRect();
+    return box.width && !element.closest('.scroll, .off-screen') && (box.left < 0 || box.right > innerWidth + 1);
+}).map(element => element.textContent)"""
+"""JavaScript expression for the texts that the window cuts off."""
 
 
 @pytest.mark.parametrize("name", [*PAGES, "index.html", "papers/zhang2013icml.html", "experiments/klr_figure5.html"])
@@ -104,7 +104,7 @@ def test_the_links_of_a_site_lead_somewhere(open_page: Open, site: Path) -> None
     pages = sorted(site.rglob("*.html"))
     assert len(pages) >= 7
     for path in pages:
-        addresses = open_page(path).page.evaluate("[...document.links].map(one => one.href)")
+        addresses = open_page(path).page.evaluate("[...document.links].map(link => link.href)")
         assert addresses
         for address in addresses:
             assert Path(address.removeprefix("file://").partition("#")[0]).is_file(), (path, address)
@@ -169,7 +169,7 @@ def test_the_mode_is_that_of_the_system_until_it_is_switched(open_page: Open, si
 
 
 def drawn(page: Page) -> Locator:
-    """Return the first figure, which comes into sight and is drawn."""
+    """Scroll to the first figure, which is then drawn, and return it."""
     figure = page.locator("figure.plot").first
     figure.scroll_into_view_if_needed()
     figure.locator(".main-svg").first.wait_for()
@@ -192,7 +192,7 @@ def test_the_address_brings_back_what_was_seen(open_page: Open, pages: dict[str,
     assert figure.get_by_role("button", name="x: linear").is_visible()
     assert figure.get_by_role("button", name="hide repeats").is_visible()
     assert figure.locator('.legend button[aria-pressed="false"]').inner_text().strip() == "Margin"
-    names = second.evaluate("document.querySelector('.js-plotly-plot').data.map(one => one.name)")
+    names = second.evaluate("document.querySelector('.js-plotly-plot').data.map(trace => trace.name)")
     assert ("OSKL" in names, "Margin" in names) == (True, False)
     second.go_back()
     assert second.url == "about:blank"  # what is chosen fills no history
@@ -203,11 +203,11 @@ def hover(page: Page, facet: int, wanted: Callable[[dict[str, Any]], bool]) -> s
     drawn(page)
     place = page.locator(".panel").nth(facet)
     place.scroll_into_view_if_needed()
-    points = place.evaluate("""panel => panel.data.flatMap(one => one.x.map((x, at) => ({
-        y: one.y[at], name: one.name,
+    points = place.evaluate("""panel => panel.data.flatMap(trace => trace.x.map((x, at) => ({
+        y: trace.y[at], name: trace.name,
         left: panel._fullLayout.xaxis.d2p(x) + panel._fullLayout.xaxis._offset,
-        top: panel._fullLayout.yaxis.d2p(one.y[at]) + panel._fullLayout.yaxis._offset })))""")
-    point = next(one for one in points if wanted(one))
+        top: panel._fullLayout.yaxis.d2p(trace.y[at]) + panel._fullLayout.yaxis._offset })))""")
+    point = next(point for point in points if wanted(point))
     box = place.bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + point["left"] + 3, box["y"] + point["top"] + 3)
@@ -258,7 +258,7 @@ def test_figures_zoom_and_the_address_remembers(open_page: Open, pages: dict[str
     page.wait_for_function("location.hash.includes('zoom0')")
     again = open_page(pages["figure5"], hash="#" + page.url.partition("#")[2]).page
     panels = (drawn(again).locator(".panel").first, panel)
-    ranges = [one.evaluate("panel => panel._fullLayout.xaxis.range") for one in panels]
+    ranges = [panel.evaluate("panel => panel._fullLayout.xaxis.range") for panel in panels]
     assert ranges[0] == pytest.approx(ranges[1], rel=1e-4)
     again.get_by_role("button", name="whole range").first.click()
     assert "zoom" not in again.url
@@ -280,7 +280,7 @@ def test_a_dark_page_is_printed_on_white(open_page: Open, pages: dict[str, Path]
     page.emulate_media(media="print", color_scheme="dark")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     page.locator(".panel .main-svg").nth(2).wait_for()
-    colors = "document.querySelector('.panel').data.map(one => one.line.color)"
+    colors = "document.querySelector('.panel').data.map(trace => trace.line.color)"
     assert "#000000" in page.evaluate(colors)
     assert page.evaluate("document.querySelector('.panel').layout.font.color") == "#000000"
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
@@ -309,7 +309,7 @@ def test_hostile_names_stay_text(open_page: Open, tmp_path: Path) -> None:
     opened = open_page(page)
     opened.page.on("dialog", lambda dialog: opened.messages.append("dialog"))
     opened.see_all()
-    hover(opened.page, 0, lambda one: True)
+    hover(opened.page, 0, lambda point: True)
     assert (opened.messages, opened.requests) == ([], [page.as_uri()])
     assert opened.page.locator("img, main b").count() == 0
     for place in (opened.page.locator("h2").first, table_of(opened.page, "demo"), opened.page.locator(".legend")):

@@ -41,12 +41,14 @@ def differing() -> list[tuple[str, Match, dict[str, Any]]]:
         contents = [*content.get("causes", []), *content.get("tried", [])]
         for match in whole.matches:
             if match.cause is not None:
-                place = next(n for n, one in enumerate(causes) if one is match.cause.cause)
+                place = next(n for n, cause in enumerate(causes) if cause is match.cause.cause)
                 found.append((paper, match, contents[place]))
     return found
 
 
-DIFFERING = [pytest.param(*one, id=f"{one[0]}: {one[1].printed.label}, {one[1].printed.metric}") for one in differing()]
+DIFFERING = [
+    pytest.param(*case, id=f"{case[0]}: {case[1].printed.label}, {case[1].printed.metric}") for case in differing()
+]
 
 
 def published(paper: str, match: Match) -> dict[str, dict[Any, float]]:
@@ -96,12 +98,12 @@ def recomputed(paper: str, match: Match, cause: dict[str, Any]) -> list[list[boo
         for dataset, pool in pools.items():
             if dataset not in s.get("datasets", [dataset]):
                 continue
-            for ours, one in sides(paper, match, s["of"], pool, s["metric"]):
+            for ours, variant in sides(paper, match, s["of"], pool, s["metric"]):
                 theirs = [(s["value"], None)] if "value" in s else []
                 if "than" in s:
                     theirs = [*sides(paper, match, s["than"], pool, s.get("than_metric", s["metric"]))]
                 for right, other in theirs:
-                    if other is None or all(one.get(n) == other.get(n) for n in s.get("same", ())):
+                    if other is None or all(variant.get(n) == other.get(n) for n in s.get("same", ())):
                         found.append(result(s, *bounds(s, ours, right)))
         outcomes.append(found)
     return outcomes
@@ -111,11 +113,11 @@ def recomputed(paper: str, match: Match, cause: dict[str, Any]) -> list[list[boo
 def test_every_comparison_of_every_cause(paper: str, match: Match, cause: dict[str, Any]) -> None:
     assert match.cause is not None
     outcomes = recomputed(paper, match, cause)
-    every = [one for found in outcomes for one in found]
-    assert Counter(one.holds for one in match.cause.comparisons) == Counter(every)
+    every = [outcome for found in outcomes for outcome in found]
+    assert Counter(comparison.holds for comparison in match.cause.comparisons) == Counter(every)
     is_shown = all(found and all(found) for found in outcomes)
     assert match.cause.is_shown is is_shown
-    is_cause = any(one is match.cause.cause for one in reproduction(paper).paper.causes)
+    is_cause = any(other is match.cause.cause for other in reproduction(paper).paper.causes)
     assert match.verdict is (Verdict.EXPLAINED if is_shown and is_cause else Verdict.UNEXPLAINED)
     assert match.reason == (match.cause.cause.because if is_shown else "")
 
@@ -161,7 +163,7 @@ def with_records(whole: Reproduction, match: Match, cause: Cause, change: Change
 
 @pytest.mark.parametrize(("paper", "match", "content"), DIFFERING)
 def test_each_cause_can_be_shown_and_not_be_shown(paper: str, match: Match, content: dict[str, Any]) -> None:
-    """Records are changed until the outcome is the other one, and back."""
+    """Records are changed until the outcome changes, and back."""
     assert match.cause is not None
     whole, cause = reproduction(paper), match.cause.cause
     found = [
@@ -169,13 +171,13 @@ def test_each_cause_can_be_shown_and_not_be_shown(paper: str, match: Match, cont
     ]
     same = found.pop()
     assert (same.verdict, same.reason, same.cause) == (match.verdict, match.reason, match.cause)
-    is_cause = any(one is cause for one in whole.paper.causes)
+    is_cause = any(other is cause for other in whole.paper.causes)
     outcomes = set()
-    for one in found:
-        assert one.cause is not None
-        outcomes.add(one.cause.is_shown)
-        explains = one.cause.is_shown and is_cause
-        assert (one.verdict is Verdict.EXPLAINED) == explains, content["because"]
+    for changed in found:
+        assert changed.cause is not None
+        outcomes.add(changed.cause.is_shown)
+        explains = changed.cause.is_shown and is_cause
+        assert (changed.verdict is Verdict.EXPLAINED) == explains, content["because"]
     assert (not match.cause.is_shown) in outcomes
 
 
@@ -189,9 +191,10 @@ def test_records_of_a_cited_experiment_decide_the_verdict() -> None:
         cited = {"oskl_covtype_radius": replace(results, records=records)}
         whole.__dict__["all_results"] = {**before.all_results, **cited}
         (match,) = (
-            one
-            for one in whole.matches_by_table["3"]
-            if (one.printed.label, one.printed.dataset, one.printed.metric) == ("OSKL, G 1", "covtype", "sparsity")
+            match
+            for match in whole.matches_by_table["3"]
+            if (match.printed.label, match.printed.dataset, match.printed.metric)
+            == ("OSKL, G 1", "covtype", "sparsity")
         )
         return match.verdict
 

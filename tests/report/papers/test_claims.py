@@ -184,8 +184,8 @@ PAPERS = paper_files(folders()[:1])
 def test_published_numbers_are_filtered_by_the_experiments_of_their_tables() -> None:
     """Table 6 of Qin et al. has the second stage; table 3, whose rows do not say so, the first."""
     paper = reproduction("qin2011")
-    claim = next(one for one in paper.claims if "two stages on Fourier features" in one.claim.says)
-    assert [one.left for one in claim.published if "two_stage true" not in one.left] == []
+    claim = next(claim for claim in paper.claims if "two stages on Fourier features" in claim.claim.says)
+    assert [comparison.left for comparison in claim.published if "two_stage true" not in comparison.left] == []
     assert len(claim.published) == 8
 
 
@@ -194,14 +194,14 @@ def test_the_claims_of_the_papers_are_judged(name: str) -> None:
     """A claim that is not judged has a reason: its own, or an experiment that was not run."""
     paper = reproduction(name)
     claims = paper.claims
-    name_of = {one.label: one.name for measured in paper.measured.values() for one in measured.datasets}
+    name_of = {dataset.label: dataset.name for measured in paper.measured.values() for dataset in measured.datasets}
     assert len(claims) >= 4
     for claim in claims:
         assert claim.comparisons or claim.on_other_data or claim.claim.open or claim.missing, claim.claim.says
-        own = {line.dataset for line in paper.lines} - {*paper.paper.stand_ins}
+        datasets = {line.dataset for line in paper.lines} - {*paper.paper.stand_ins}
         benchmark = {label for _, label in DATASETS.values()}
-        names = {name_of.get(one.dataset, one.dataset) for one in claim.comparisons} - benchmark
-        assert not own or claim.claim.any_data or not names - own, "a substitute was judged"
+        names = {name_of.get(comparison.dataset, comparison.dataset) for comparison in claim.comparisons} - benchmark
+        assert not datasets or claim.claim.any_data or not names - datasets, "a substitute was judged"
 
 
 @pytest.mark.parametrize("name", PAPERS)
@@ -209,9 +209,9 @@ def test_the_papers_own_numbers_fulfill_its_claims(name: str) -> None:
     """One claim of Tan et al. fails on their own table 2: 6.12 against 2.62 s."""
     claims = reproduction(name).claims
     failing = [claim.claim.says for claim in claims if claim.verdict == OWN_TABLE]
-    known = ["BCW is faster than liblinear's DCD"] if name == "tan2016aaai" else []
-    assert len(failing) == len(known), failing
-    assert all(says.startswith(start) for says, start in zip(failing, known, strict=True))
+    expected = ["BCW is faster than liblinear's DCD"] if name == "tan2016aaai" else []
+    assert len(failing) == len(expected), failing
+    assert all(says.startswith(start) for says, start in zip(failing, expected, strict=True))
 
 
 def test_the_nearest_method_of_each_algorithm_is_compared(tmp_path: Path) -> None:
@@ -225,7 +225,7 @@ def test_the_nearest_method_of_each_algorithm_is_compared(tmp_path: Path) -> Non
     all_three = {"mine": measure(read_results(write(tmp_path / "mine", rows, CONFIG)))}
     others = {"algorithms": ["nc", "dcd"]}
     claim = judged(all_three, statement_of(OSKL, "accuracy", "above", others, nearest="n_selected"))
-    assert {one.right.split(" ")[-2] for one in claim.comparisons} == {"80.0", "70.0"}
+    assert {comparison.right.split(" ")[-2] for comparison in claim.comparisons} == {"80.0", "70.0"}
 
 
 def test_results_on_other_data_decide_a_claim_on_any_data(measured: dict[str, Measured]) -> None:
@@ -246,7 +246,7 @@ ROWS = "part,what,d,seconds,ratio\nconfidence,bcw1,54,0.5,\nconfidence,plain loo
 def test_the_loop_of_the_benchmark_is_a_multiple_of_the_time_of_bcw(tmp_path: Path) -> None:
     (tmp_path / "confidence.csv").write_text(ROWS, encoding="utf-8")
     covtype, epsilon = Benchmark(tmp_path / "confidence.csv").datasets
-    assert [one.entries["fit_time_s"].mean for one in covtype.methods] == [0.5, 2.0]
+    assert [method.entries["fit_time_s"].mean for method in covtype.methods] == [0.5, 2.0]
     assert not epsilon.methods
 
 

@@ -28,7 +28,7 @@ def match(mean: str, entry: Entry, std: str = "", **values: Any) -> Match:
 
 
 def kinds(*matches: Match) -> list[Kind]:
-    return [one.kind for one in with_evidence(matches, PAPER, TABLE, METRICS)]
+    return [pair.kind for pair in with_evidence(matches, PAPER, TABLE, METRICS)]
 
 
 def test_a_count_that_is_a_parameter_is_an_identity_if_no_repeat_differs_from_it() -> None:
@@ -65,8 +65,8 @@ def test_other_methods_have_the_settings_that_the_layout_names() -> None:
     apart = parse(PrintedTable, {"title": "x", "layout": {"columns": ["lam"]}})
     for table, expected in ((apart, [(1, 1), (1, 1), (1, 1), (0, 1)]), (TABLE, [(3, 3), (3, 3), (3, 3), (0, 3)])):
         judged = with_evidence(two, PAPER, table, METRICS)
-        assert [one.others for one in judged] == expected
-        assert [one.is_weak for one in judged] == [True, True, True, False]
+        assert [pair.others for pair in judged] == expected
+        assert [pair.is_weak for pair in judged] == [True, True, True, False]
     (alone,) = with_evidence(two[:1], PAPER, apart, METRICS)
     assert (alone.others, alone.has_power, alone.is_weak) == ((0, 0), False, True)
 
@@ -96,9 +96,9 @@ def test_spreads_are_compared_if_both_are_over_several_repeats(
 
 
 def timed(published: str, entry: Entry, machine: str = "vm") -> Match:
-    one = match(published, entry, metric="fit_time_s", unit="s")
+    pair = match(published, entry, metric="fit_time_s", unit="s")
     why = {"verdict": Verdict.NOT_COMPARED, "not_compared": NotCompared.TIME, "machine": Machine(machine, "cpu")}
-    return replace(one, **why)
+    return replace(pair, **why)
 
 
 def test_an_order_counts_pairs_that_can_be_compared() -> None:

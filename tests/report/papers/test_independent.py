@@ -135,7 +135,7 @@ def recomputed(paper: str, matches: Mapping[str, list[Match]], records: Records)
     lines = pd.read_csv(folder / "tables.csv", dtype=str)
     lines["algorithm"], lines["params"] = lines["algorithm"].fillna(""), lines["params"].fillna("{}").map(json.loads)
     content = yaml.safe_load((folder / "paper.yaml").read_text(encoding="utf-8"))
-    expanded = [one for number in content["tables"] for one in matches[number]]
+    expanded = [match for number in content["tables"] for match in matches[number]]
     order = [place for number in content["tables"] for place in lines.index[lines["table"] == number]]
     lines = lines.loc[order].reset_index(drop=True)
     rows = []
@@ -143,7 +143,7 @@ def recomputed(paper: str, matches: Mapping[str, list[Match]], records: Records)
         table, scale = content["tables"][line["table"]], SCALES.get(line["unit"], 1.0)
         settings = {part for parts in table.get("layout", {}).values() for part in parts} - PARTS
         row = line | {"repeats": table.get("repeats"), "n": 0, "ours": math.nan, "s": math.nan, "on": match.dataset}
-        row["place"] = (line["table"], line["dataset"], line["metric"], *(line["params"].get(one) for one in settings))
+        row["place"] = (*(line[name] for name in ("table", "dataset", "metric")), *map(line["params"].get, settings))
         row["cell"] = (line["table"], line["dataset"], line["algorithm"], json.dumps(line["params"]))
         if match.experiment:
             frame = records[match.experiment]
@@ -166,20 +166,20 @@ def with_context(table: pd.DataFrame, content: Any) -> pd.DataFrame:
     sparsity = compared[compared["metric"] == "sparsity"].set_index("cell")
     kept_all = set(sparsity.index[(sparsity["ours"] == 0) & (sparsity["mean"].astype(float) == 0)])
     kinds, others, agreeing, spreads, places = [], [], [], [], dict[Any, list[Any]]()
-    for one in compared.to_dict("records"):
-        places.setdefault(one["place"], []).append((one["cell"], one["ours"], one["s"], one["n"], one["repeats"]))
-    for one in table.to_dict("records"):
-        is_compared = one["why"] == "" and one["algorithm"] != ""
-        kind = "results" if one["algorithm"] else "facts"
-        if is_compared and one["metric"] in ("sparsity", "n_support"):
-            is_duplicate = one["metric"] == "n_support" and one["cell"] in sparsity.index
-            kind = "identities" if one["cell"] in kept_all else "duplicates" if is_duplicate else kind
+    for row in compared.to_dict("records"):
+        places.setdefault(row["place"], []).append((row["cell"], row["ours"], row["s"], row["n"], row["repeats"]))
+    for row in table.to_dict("records"):
+        is_compared = row["why"] == "" and row["algorithm"] != ""
+        kind = "results" if row["algorithm"] else "facts"
+        if is_compared and row["metric"] in ("sparsity", "n_support"):
+            is_duplicate = row["metric"] == "n_support" and row["cell"] in sparsity.index
+            kind = "identities" if row["cell"] in kept_all else "duplicates" if is_duplicate else kind
         kinds.append(kind)
-        rest = [other for cell, *other in places[one["place"]] if cell != one["cell"]] if is_compared else []
+        rest = [other for cell, *other in places[row["place"]] if cell != row["cell"]] if is_compared else []
         others.append(len(rest))
-        agreeing.append(sum(verdict(one, *other) != "differs" for other in rest))
+        agreeing.append(sum(verdict(row, *other) != "differs" for other in rest))
         tested = is_compared and kind != "identities"
-        spreads.append(spread(one, one["s"], one["n"], one["repeats"]) if tested else None)
+        spreads.append(spread(row, row["s"], row["n"], row["repeats"]) if tested else None)
     table = table.assign(kind=kinds, others=others, agreeing=agreeing, spread=spreads)
     inferred = [name for numbers in content.get("inferred_spreads", []) for name in numbers["metric"]]
     agrees = table["verdict"].isin(["exact", "statistical"])
@@ -193,7 +193,9 @@ def ordered(table: pd.DataFrame) -> dict[tuple[str, ...], tuple[int, int]]:
     found = {}
     for place, group in rows.groupby(["table", "dataset", "on", "metric"]):
         pairs = combinations(zip(group["mean"].astype(float), group["ours"], strict=True), 2)
-        signs = [(one[0] - two[0]) * (one[1] - two[1]) > 0 for one, two in pairs if one[0] != two[0]]
+        signs = [
+            (first[0] - second[0]) * (first[1] - second[1]) > 0 for first, second in pairs if first[0] != second[0]
+        ]
         if signs:
             found[tuple(map(str, place))] = sum(signs), len(signs)
     return found
@@ -220,13 +222,14 @@ def check(whole: Reproduction, records: Records) -> pd.DataFrame:
     for kind in ("facts", "identities", "duplicates"):
         apart_from = table[(table["kind"] == kind) & (table["why"] == "")]
         assert beside[kind] == (f"{apart_from['agrees'].sum()} of {len(apart_from)}" if len(apart_from) else "")
-    labels = {one.dataset: one.dataset_label for one in whole.matches}
+    labels = {match.dataset: match.dataset_label for match in whole.matches}
     expected = {
         (number, data, labels[on], metric): found for (number, data, on, metric), found in ordered(table).items()
     }
     every = orders(whole.matches)
     assert {
-        (one.table, one.dataset, one.measured_on, one.metric): (n.n_ordered, n.n_pairs) for one, n in every.items()
+        (group.table, group.dataset, group.measured_on, group.metric): (n.n_ordered, n.n_pairs)
+        for group, n in every.items()
     } == expected
     return table
 
@@ -302,8 +305,8 @@ def test_each_verdict_can_be_every_other_one(paper: str) -> None:
         possible = measured(table)
         if target == "statistical":
             wide = [
-                widths[one["cell"], one["metric"]] > half_unit(one["mean"]) * SCALES.get(one["unit"], 1.0) * 1.001
-                for _, one in possible.iterrows()
+                widths[row["cell"], row["metric"]] > half_unit(row["mean"]) * SCALES.get(row["unit"], 1.0) * 1.001
+                for _, row in possible.iterrows()
             ]
             possible = possible[wide]
         assert set(possible["verdict"]) == {target}
@@ -350,6 +353,6 @@ def test_a_number_that_agrees_with_all_methods_has_no_power() -> None:
 
     whole, _ = changed("zhang2013icml", shared)
     places = {key(match) for match in first.values()}
-    weak = [one.is_weak for one in whole.matches if one.not_compared is None and key(one) in places]
+    weak = [match.is_weak for match in whole.matches if match.not_compared is None and key(match) in places]
     assert len(weak) > 10
     assert all(weak)

@@ -102,7 +102,9 @@ def test_every_number_is_found_by_its_own_keys(paper: str) -> None:
         assert line.half_unit > 0
         if line.algorithm:
             same = [
-                one for one in source.selected_numbers if (one.dataset, one.algorithm) == (line.dataset, line.algorithm)
+                number
+                for number in source.selected_numbers
+                if (number.dataset, number.algorithm) == (line.dataset, line.algorithm)
             ]
             assert best_matches(same, line.params)[line.metric] == line, "each number has keys of its own"
         else:

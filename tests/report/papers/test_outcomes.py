@@ -113,7 +113,7 @@ def test_most_pairs_of_repeats_have_times_within_the_factor() -> None:
         records = pd.read_csv(path, usecols=["dataset", "algorithm", "variant", "status", "fit_time_s"])
         finished = records[records["status"] == "ok"].fillna({"variant": ""})
         for _, times in finished.groupby(["dataset", "algorithm", "variant"])["fit_time_s"]:
-            one, two = np.triu_indices(len(times), 1)
-            pairs = times.to_numpy()[np.stack([one[:20], two[:20]])]
+            first, second = np.triu_indices(len(times), 1)
+            pairs = times.to_numpy()[np.stack([first[:20], second[:20]])]
             ratios += [*(pairs.max(axis=0) / pairs.min(axis=0))]
     assert np.mean(np.array(ratios) <= FACTOR) == pytest.approx(0.95, abs=0.01)

@@ -39,14 +39,18 @@ class Folder:
 def results_of(name: str, claim: Claim) -> Results:
     """Return the results of a claim's experiments, or made-up ones if none of its methods was run."""
     paper = PAPERS[name]
-    results = {one: [*paper.measured[one].datasets] for one in claim.experiments if one in paper.measured}
+    results = {
+        experiment: [*paper.measured[experiment].datasets]
+        for experiment in claim.experiments
+        if experiment in paper.measured
+    }
     if "benchmark" in claim.experiments:
         results["benchmark"] = Benchmark(REFERENCE / LOOPS).datasets
     if not any(True for _ in compared(claim, results)):
         chosen = [columns for s in claim.statements for columns in (s.of, s.than) if columns is not None]
         dataset = (claim.datasets or ["made_up"])[0]
         methods = [method for columns in chosen for method in made_up(columns)]
-        distinct = {(one.algorithm, str(one.params)): one for one in methods}
+        distinct = {(method.algorithm, str(method.params)): method for method in methods}
         results = {claim.experiments[0]: [MeasuredDataset(dataset, dataset, [*distinct.values()], {})]}
     return results
 
@@ -62,9 +66,9 @@ def compared(claim: Claim, results: Results) -> Iterator[tuple[Statement, Method
     """Yield the pairs of methods that a claim compares on all data."""
     groups: dict[tuple[str, str], list[Candidate]] = {}
     for experiment, datasets in results.items():
-        for one in datasets:
-            found = [Candidate([experiment], method) for method in one.methods]
-            groups.setdefault((one.name, one.label), []).extend(found)
+        for measured in datasets:
+            found = [Candidate([experiment], method) for method in measured.methods]
+            groups.setdefault((measured.name, measured.label), []).extend(found)
     for dataset in groups:
         for statement in claim.statements:
             if statement.datasets is None or dataset[0] in statement.datasets:
@@ -141,7 +145,9 @@ def perturbed(claim: Claim, results: Results, numbers: dict[tuple[int, str], flo
         return replace(method, entries=entries, timed_out=False)
 
     return {
-        name: Folder([replace(one, methods=[changed(method) for method in one.methods]) for one in datasets])
+        name: Folder(
+            [replace(dataset, methods=[changed(method) for method in dataset.methods]) for dataset in datasets]
+        )
         for name, datasets in results.items()
     }
 

@@ -95,8 +95,8 @@ def values(fits: Fits, metric: str) -> dict[Any, float]:
             )
             if same or not others:
                 continue
-            one, two = fit[compares], others[0][compares]
-            value = one / two if metric.endswith("_ratio") else one - two
+            first, second = fit[compares], others[0][compares]
+            value = first / second if metric.endswith("_ratio") else first - second
         if not np.isnan(value):
             result[split] = float(value)
     return result
@@ -173,16 +173,16 @@ def bounds(s: dict[str, Any], ours: dict[Any, float], theirs: dict[Any, float] |
         return tuple(stats.ttest_1samp(left - times * theirs, 0).confidence_interval(0.95))
     if isinstance(theirs, dict) and not paired and min(left.size, right.size) > 1 and any(spreads):
         return tuple(stats.ttest_ind(left, times * right, equal_var=False).confidence_interval(0.95))
-    one, two = left.mean(), times * right.mean()
-    if np.isinf(one) and np.isinf(two):
+    first, second = left.mean(), times * right.mean()
+    if np.isinf(first) and np.isinf(second):
         return -np.inf, np.inf
     rate = (
         METRICS[s["metric"]].unit == "percent" and "nonzero" not in s["metric"] and not s["metric"].endswith("_ratio")
     )
     if not {s["metric"], s.get("than_metric")}.isdisjoint(SIZES):
-        return one - two, one - two
-    half = 0.01 if rate else 0.5 * min(abs(one), abs(two))
-    return one - two - half, one - two + half
+        return first - second, first - second
+    half = 0.01 if rate else 0.5 * min(abs(first), abs(second))
+    return first - second - half, first - second + half
 
 
 def result(s: dict[str, Any], low: float, high: float) -> bool | None:
@@ -205,18 +205,18 @@ def alike(left: Fits, right: Fits) -> bool:
 
 def recomputed(claim: dict[str, Any], own_data: set[str] | None) -> tuple[Counter[Any], Counter[Any]]:
     """Return how often each (data set, outcome) occurs on the paper's data, and on other data."""
-    own: dict[str, list[Fits]] = {}
-    other: dict[str, list[Fits]] = {}
+    paper_pools: dict[str, list[Fits]] = {}
+    other_pools: dict[str, list[Fits]] = {}
     labels = {}
     for experiment in claim.get("experiments", ()):
         for dataset, label, fits in methods(experiment):
             labels[dataset] = label
             if own_data is not None and dataset not in own_data and not claim.get("any_data"):
-                other.setdefault(dataset, []).append(fits)
+                other_pools.setdefault(dataset, []).append(fits)
             elif not claim.get("datasets") or dataset in claim["datasets"]:
-                own.setdefault(dataset, []).append(fits)
+                paper_pools.setdefault(dataset, []).append(fits)
     counts: list[Counter[Any]] = [Counter(), Counter()]
-    for pools, counter in zip((own, other), counts, strict=True):
+    for pools, counter in zip((paper_pools, other_pools), counts, strict=True):
         for dataset in pools:
             for s in claim.get("statements", ()):
                 if s.get("datasets") and dataset not in s["datasets"]:
@@ -242,12 +242,12 @@ def recomputed(claim: dict[str, Any], own_data: set[str] | None) -> tuple[Counte
 @pytest.mark.parametrize("name", PAPERS)
 def test_every_comparison_of_every_claim(name: str) -> None:
     paper = reproduction(name)
-    own = {line.dataset for line in paper.lines} - {*paper.paper.stand_ins} if paper.lines else None
+    datasets = {line.dataset for line in paper.lines} - {*paper.paper.stand_ins} if paper.lines else None
     content = yaml.safe_load(Path(PAPERS[name] / "paper.yaml").read_text(encoding="utf-8"))
     for claim, judged in zip(content["claims"], paper.claims, strict=True):
-        expected = recomputed(claim, own)
+        expected = recomputed(claim, datasets)
         found = tuple(
-            Counter((one.dataset, one.holds) for one in comparisons)
+            Counter((comparison.dataset, comparison.holds) for comparison in comparisons)
             for comparisons in (judged.comparisons, judged.on_other_data)
         )
         assert found == expected, claim["says"]

@@ -102,7 +102,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
 
 
 def verdicts(matches: Iterable[Match]) -> list[str]:
-    return [one.not_compared.name if one.not_compared else one.verdict.name for one in matches]
+    return [match.not_compared.name if match.not_compared else match.verdict.name for match in matches]
 
 
 def test_each_number_has_its_verdict(make: Make) -> None:
@@ -157,7 +157,7 @@ def test_a_cause_that_its_run_does_not_show_explains_nothing(make: Make, change:
     page = table_page(whole, "2")
     assert page.grids[0].rows[0][-1] == "80.0 ± 0.5*"
     possible = "Possible cause that is not shown, for digits, OSKL, G 2, Accuracy (%): The paper scales by two."
-    (sentence,) = (one for one in page.caption if one.startswith(possible))
+    (sentence,) = (line for line in page.caption if line.startswith(possible))
     assert sentence.endswith(f"Examined by mine. {text}")
     rows = list(csv.DictReader(io.StringIO(numbers_csv([whole]))))
     assert (rows[3]["reason"], rows[3]["shown_by"]) == ("", "")
@@ -248,10 +248,10 @@ def test_a_sentence_names_the_commits_and_machines_of_records(make: Make) -> Non
     def made(frame: pd.DataFrame, **manifest: Any) -> Results:
         return replace(results, records=frame, manifest=results.manifest.model_copy(update=manifest))
 
-    one = made(pd.concat([frame, killed]), git_commit="a" * 40)
-    two = made(results.records, git_commit="b" * 40, changed=["file.py"])
-    assert provenance({"one": one}) == ["Records of 1 experiment. One commit: aaaaaaaaaa. One machine: EPYC (vm)."]
-    assert provenance({"one": one, "three": one, "two": two}) == [
+    first = made(pd.concat([frame, killed]), git_commit="a" * 40)
+    second = made(results.records, git_commit="b" * 40, changed=["file.py"])
+    assert provenance({"one": first}) == ["Records of 1 experiment. One commit: aaaaaaaaaa. One machine: EPYC (vm)."]
+    assert provenance({"one": first, "three": first, "two": second}) == [
         "Records of 3 experiments. 2 commits: aaaaaaaaaa, 2 experiments; bbbbbbbbbb with changes, 1 experiment. "
         "2 machines: EPYC (vm), 2 experiments; not known, 1 experiment."
     ]
@@ -322,15 +322,15 @@ PAPERS = paper_files(folders()[:1])
 @pytest.mark.parametrize("name", PAPERS)
 def test_every_published_number_has_a_verdict(name: str) -> None:
     whole = reproduction(name)
-    judged = [one for numbers in whole.matches_by_table.values() for one in numbers]
-    assert sorted(id(one.printed) for one in judged) == sorted(map(id, whole.lines))
-    assert all(one.reason for one in judged if one.verdict is Verdict.EXPLAINED)
-    assert all((one.not_compared is None) == (one.verdict is not Verdict.NOT_COMPARED) for one in judged)
+    judged = [match for numbers in whole.matches_by_table.values() for match in numbers]
+    assert sorted(id(match.printed) for match in judged) == sorted(map(id, whole.lines))
+    assert all(match.reason for match in judged if match.verdict is Verdict.EXPLAINED)
+    assert all((match.not_compared is None) == (match.verdict is not Verdict.NOT_COMPARED) for match in judged)
     compared = counts(judged)
     differing = compared[Verdict.EXPLAINED.value] + compared[Verdict.UNEXPLAINED.value]
     assert compared[COMPARED] == compared[AGREE] + differing
-    beside = Counter(one.kind for one in judged if one.kind is not Kind.RESULT and one.not_compared is None)
-    n_not_compared = sum(one.not_compared is not None for one in judged)
+    beside = Counter(match.kind for match in judged if match.kind is not Kind.RESULT and match.not_compared is None)
+    n_not_compared = sum(match.not_compared is not None for match in judged)
     assert compared[NUMBERS] == len(whole.lines) == compared[COMPARED] + beside.total() + n_not_compared
     grids = [grid for number in whole.matches_by_table for grid in table_page(whole, number).grids]
     assert all(len(row) == len(grid.header) for grid in grids for row in grid.rows)
@@ -349,7 +349,11 @@ def test_values_for_what_a_number_leaves_open_are_calibrated_or_stated(tmp_path:
         paper, lines = reproduction(name).paper, reproduction(name).lines
         for number, printed in paper.tables.items():
             for algorithm in printed.counterparts:
-                bare = [one for one in paper.calibrated if algorithm not in (one.numbers.algorithm or [algorithm])]
+                bare = [
+                    calibration
+                    for calibration in paper.calibrated
+                    if algorithm not in (calibration.numbers.algorithm or [algorithm])
+                ]
                 tables = paper.tables | {number: printed.model_copy(update={"as_stated": {}})}
                 with pytest.raises(KlrBenchError, match=r"counterparts\.\w+: expected values in `calibrated`"):
                     check_numbers(paper.model_copy(update={"calibrated": bare, "tables": tables}), lines, METRICS)
@@ -365,7 +369,7 @@ def signs(texts: Iterable[str]) -> Counter[str]:
 
 
 def expected(matches: Iterable[Match]) -> Counter[str]:
-    return Counter(SIGNS.get(one.verdict, "") for one in matches if one.mean is not None)
+    return Counter(SIGNS.get(match.verdict, "") for match in matches if match.mean is not None)
 
 
 @pytest.mark.parametrize("name", ["zhang2013icml", "qin2011"])
@@ -373,30 +377,33 @@ def test_a_number_has_one_verdict_in_tables_printed_tables_scoreboard_csv_and_pa
     whole = reproduction(name)
     assert expected(whole.matches).keys() >= {*SIGNS.values()} - {"*"}
     rows = list(csv.DictReader(io.StringIO(numbers_csv([whole]))))
-    assert [row["verdict"] for row in rows] == [one.verdict.value for one in whole.matches]
+    assert [row["verdict"] for row in rows] == [match.verdict.value for match in whole.matches]
     board, _ = scoreboard_page(whole).grids
     total = dict(zip(board.header, board.rows[-1], strict=True))
-    results = [one for one in whole.matches if one.kind is Kind.RESULT and one.not_compared is None]
-    assert total[AGREE] == str(sum(one.agrees for one in results))
-    assert total[POWER] == str(sum(one.has_power for one in results))
+    results = [match for match in whole.matches if match.kind is Kind.RESULT and match.not_compared is None]
+    assert total[AGREE] == str(sum(match.agrees for match in results))
+    assert total[POWER] == str(sum(match.has_power for match in results))
     for verdict in (Verdict.EXPLAINED, Verdict.UNEXPLAINED):
-        assert total.get(verdict.value, "-").replace("-", "0") == str(sum(one.verdict is verdict for one in results))
+        assert total.get(verdict.value, "-").replace("-", "0") == str(
+            sum(match.verdict is verdict for match in results)
+        )
     printed = [table_page(whole, number) for number in whole.matches_by_table]
     html = fragment([Part("paper", name, name, printed)], name)
     for verdict in SIGNS:
-        title, count = verdict.name.lower(), sum(one.verdict is verdict and not one.is_weak for one in whole.matches)
-        assert verdict is Verdict.EXACT or html.count(f'<span class="{title}">') == count
-    assert html.count('<span class="weak">') == sum(one.is_weak for one in whole.matches) > 0
+        count = sum(match.verdict is verdict and not match.is_weak for match in whole.matches)
+        assert verdict is Verdict.EXACT or html.count(f'<span class="{verdict.name.lower()}">') == count
+    assert html.count('<span class="weak">') == sum(match.is_weak for match in whole.matches) > 0
     grids = [grid for page in printed for grid in page.grids]
     ours = [row[1:] for grid in grids for number, row in enumerate(grid.rows) if number not in grid.papers]
     assert signs(text for row in ours for cell in row for text in cell.split(SEPARATOR)) == expected(whole.matches)
 
     chosen = {
-        (one.printed.table, one.printed.metric, one.experiment, one.dataset, one.column): one for one in whole.matches
+        (match.printed.table, match.printed.metric, match.experiment, match.dataset, match.column): match
+        for match in whole.matches
     }
     shared = 0
     for experiment in whole.results:
-        tables = [number for number, one in whole.paper.tables.items() if experiment in one.experiments]
+        tables = [number for number, entry in whole.paper.tables.items() if experiment in entry.experiments]
         table = build(whole.measured[experiment], [whole.source(tables)], {name: whole.rows(tables, experiment)})
         for match in (match for block in table.blocks for match in block.matches):
             same = chosen.get(
@@ -409,9 +416,9 @@ def test_a_number_has_one_verdict_in_tables_printed_tables_scoreboard_csv_and_pa
                 same.is_weak,
             )
         differences = [text for grid in document(table).grids for text in difference_cells(grid)]
-        assert signs(differences) == expected(one for one in table.compared_matches if not one.stand_in)
-        places = [(line, one) for block in table.blocks for line in block.lines for one in block.metrics]
-        in_order = [line.matches[one.name].verdict.value for line, one in places if one.name in line.matches]
+        assert signs(differences) == expected(match for match in table.compared_matches if not match.stand_in)
+        places = [(line, metric) for block in table.blocks for line in block.lines for metric in block.metrics]
+        in_order = [line.matches[metric.name].verdict.value for line, metric in places if metric.name in line.matches]
         rows = list(csv.DictReader(io.StringIO(comma_separated(table))))
         assert [row["verdict"] for row in rows if row["verdict"]] == in_order
     assert shared > 50
@@ -430,13 +437,13 @@ def test_the_table_of_an_experiment_has_the_verdicts_of_the_paper(name: str) -> 
     (source,) = built.sources
     paper = reproduction(source.name)
     compared = {
-        (one.printed.table, one.dataset, one.column, one.printed.metric): one.verdict
-        for one in paper.matches
-        if one.experiment == name
+        (match.printed.table, match.dataset, match.column, match.printed.metric): match.verdict
+        for match in paper.matches
+        if match.experiment == name
     }
     verdicts = [
-        (one.verdict, compared.get((one.printed.table, one.dataset, one.column, one.printed.metric)))
-        for one in built.compared_matches
+        (match.verdict, compared.get((match.printed.table, match.dataset, match.column, match.printed.metric)))
+        for match in built.compared_matches
     ]
     assert any(verdict is paper for verdict, paper in verdicts)
     assert all(verdict in (paper, Verdict.NOT_COMPARED) for verdict, paper in verdicts)

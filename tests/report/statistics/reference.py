@@ -49,7 +49,7 @@ def groups(alike: Sequence[Sequence[bool]]) -> set[frozenset[int]]:
         for chosen in combinations(range(k), size)
         if all(alike[i][j] for i, j in combinations(chosen, 2))
     ]
-    return {one for one in sets if not any(one < other for other in sets)}
+    return {group for group in sets if not any(group < other for other in sets)}
 
 
 def profile(times: Sequence[Sequence[float]], factor: float) -> list[float]:

@@ -42,10 +42,10 @@ def test_the_probabilities_equal_those_of_baycomp(folds: int, runs: int, rope: f
 
 @given(DIFFERENCES, RATIOS, st.floats(0, 0.5))
 def test_probabilities_sum_to_1_and_equal_one_sided_p_values(differences: Any, ratio: float, rope: float) -> None:
-    one = correlated_t(differences, ratio, rope)
-    other = correlated_t(-np.array(differences), ratio, rope)
-    assert sum(one) == pytest.approx(1, abs=1e-9)
-    np.testing.assert_allclose(np.array(one), np.array(other)[::-1], atol=1e-9)
+    forward = correlated_t(differences, ratio, rope)
+    backward = correlated_t(-np.array(differences), ratio, rope)
+    assert sum(forward) == pytest.approx(1, abs=1e-9)
+    np.testing.assert_allclose(np.array(forward), np.array(backward)[::-1], atol=1e-9)
     shares = correlated_t(differences, ratio, 0.0)
     assert 2 * min(shares.worse, shares.better) == pytest.approx(corrected_interval(differences, ratio).p, abs=1e-9)
 

@@ -78,10 +78,10 @@ const klr = (() => {
   /* A mapping of parameters is shown as in the tables: G=4; gamma=3.85. */
   const asParameters = (text) => {
     try {
-      const value = (one) =>
-        typeof one === "number" ? short(String(one)) : typeof one === "string" ? one : JSON.stringify(one);
+      const value = (item) =>
+        typeof item === "number" ? short(String(item)) : typeof item === "string" ? item : JSON.stringify(item);
       return Object.entries(JSON.parse(text))
-        .map(([name, one]) => `${name}=${value(one)}`)
+        .map(([name, item]) => `${name}=${value(item)}`)
         .join("; ");
     } catch {
       return text;

@@ -35,14 +35,14 @@ Object.assign(
       hexagon: "M3.500 1.500h5l2.500 4.500-2.500 4.500h-5l-2.500-4.500z",
       star: "M6 .5l1.600 3.700 4 .4-3 2.600.9 3.900-3.500-2.100-3.500 2.100.9-3.900-3-2.600 4-.4z",
     };
-    const swatch = (one) => {
+    const swatch = (series) => {
       const drawing = document.createElementNS("http://www.w3.org/2000/svg", "svg");
       drawing.setAttribute("viewBox", "0 0 12 12");
       drawing.setAttribute("aria-hidden", "true");
       const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
-      path.setAttribute("d", SHAPES[one.symbol] || SHAPES.circle);
-      path.setAttribute("fill", one.kind === "published" ? "none" : color(one.color));
-      path.setAttribute("stroke", color(one.color));
+      path.setAttribute("d", SHAPES[series.symbol] || SHAPES.circle);
+      path.setAttribute("fill", series.kind === "published" ? "none" : color(series.color));
+      path.setAttribute("stroke", color(series.color));
       drawing.append(path);
       return drawing;
     };
@@ -50,13 +50,13 @@ Object.assign(
     /* Plotly reads some markup in its texts; here all of it is text. */
     const plainText = (text) => String(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 
-    const meanOf = (numbers) => numbers.reduce((sum, one) => sum + one, 0) / numbers.length;
+    const meanOf = (numbers) => numbers.reduce((sum, value) => sum + value, 0) / numbers.length;
     const spreadOf = (numbers) => {
       const mean = meanOf(numbers);
-      return Math.sqrt(numbers.reduce((sum, one) => sum + (one - mean) ** 2, 0) / (numbers.length - 1));
+      return Math.sqrt(numbers.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (numbers.length - 1));
     };
 
-    /* What is said of a point: of one fit all that its record has, of several the means of their numbers. */
+    /* Content of the tooltip of a point: the record of a fit, or the means over several fits. */
     const SILENT = new Set([
       "key",
       "experiment",
@@ -71,12 +71,12 @@ Object.assign(
       "host",
       "cpu",
     ]);
-    const saidOf = (table, one, point) => {
-      const rows = (one.fits[point] || []).map((at) => table.rows[at]);
+    const contentOf = (table, series, point) => {
+      const rows = (series.fits[point] || []).map((at) => table.rows[at]);
       const at = (name) => table.columns.findIndex((column) => column.name === name);
-      const found = { title: one.names[point] || one.name, lines: [], numbers: [] };
-      if (one.kind === "published") found.lines.push("published");
-      if (!rows.length || one.kind === "published") return found;
+      const found = { title: series.names[point] || series.name, lines: [], numbers: [] };
+      if (series.kind === "published") found.lines.push("published");
+      if (!rows.length || series.kind === "published") return found;
       found.lines.push(rows.length === 1 ? `repeat ${rows[0][at("repeat")]}` : `mean of ${rows.length} repeats`);
       const params = new Set(rows.map((row) => row[at("params")]));
       found.lines.push(params.size === 1 ? asParameters([...params][0]) : "parameters differ between the repeats");
@@ -99,14 +99,14 @@ Object.assign(
       tip.hidden = true;
     };
     addEventListener("scroll", hideTip, { passive: true });
-    const showTip = (event, said) => {
+    const showTip = (event, content) => {
       tip.replaceChildren(
-        element("strong", {}, said.title),
-        ...said.lines.map((line) => element("div", {}, line)),
+        element("strong", {}, content.title),
+        ...content.lines.map((line) => element("div", {}, line)),
         element(
           "dl",
           {},
-          ...said.numbers.map(([name, text]) =>
+          ...content.numbers.map(([name, text]) =>
             element("div", {}, element("dt", {}, name), " ", element("dd", {}, text)),
           ),
         ),
@@ -124,7 +124,7 @@ Object.assign(
 
     /* Ticks of a logarithmic axis, written out: 1, 2, 5, ... over a few decades, else powers of ten. */
     const logTicks = (numbers) => {
-      const positive = numbers.filter((one) => one > 0).map(Math.log10);
+      const positive = numbers.filter((value) => value > 0).map(Math.log10);
       if (!positive.length) return {};
       const low = positive.reduce((a, b) => Math.min(a, b)),
         high = positive.reduce((a, b) => Math.max(a, b));
@@ -132,11 +132,11 @@ Object.assign(
       const step = Math.max(1, Math.ceil((high - low) / 8)),
         values = [];
       for (let decade = Math.floor(low) - 1; decade <= Math.ceil(high) + 1; decade += 1)
-        if (decade % step === 0) for (const one of within) values.push(Number(`${one}e${decade}`));
-      const text = (one) =>
-        one >= 1e-3 && one < 1e6
-          ? one.toLocaleString("en", { maximumSignificantDigits: 3 })
-          : one.toExponential(0).replace("+", "");
+        if (decade % step === 0) for (const value of within) values.push(Number(`${value}e${decade}`));
+      const text = (value) =>
+        value >= 1e-3 && value < 1e6
+          ? value.toLocaleString("en", { maximumSignificantDigits: 3 })
+          : value.toExponential(0).replace("+", "");
       return { tickvals: values, ticktext: values.map(text), tickmode: "array" };
     };
 
@@ -145,14 +145,14 @@ Object.assign(
         table = klr.data.tables[plot.table],
         prefix = plot.name + ".";
       const every = plot.facets.flatMap((facet) => facet.series);
-      const known = new Map();
-      for (const one of every) if (!known.has(one.id)) known.set(one.id, one);
-      const ids = [...known.keys()];
-      const hasRepeats = every.some((one) => one.kind === "repeat"),
-        hasPublished = every.some((one) => one.kind === "published");
+      const byId = new Map();
+      for (const series of every) if (!byId.has(series.id)) byId.set(series.id, series);
+      const ids = [...byId.keys()];
+      const hasRepeats = every.some((series) => series.kind === "repeat"),
+        hasPublished = every.some((series) => series.kind === "published");
       const few =
-        every.filter((one) => one.kind === "repeat").reduce((sum, one) => sum + one.x.length, 0) <= MOST_REPEATS;
-      const repeatsAtFirst = hasRepeats && few && every.every((one) => !one.connected) ? "1" : "0";
+        every.filter((series) => series.kind === "repeat").reduce((sum, series) => sum + series.x.length, 0) <= MOST_REPEATS;
+      const repeatsAtFirst = hasRepeats && few && every.every((series) => !series.connected) ? "1" : "0";
       const hidden = () =>
         new Set(
           chosen(prefix + "hidden", "")
@@ -218,7 +218,7 @@ Object.assign(
           title: "The points that are shown",
         }),
       );
-      for (const [id, one] of known) {
+      for (const [id, series] of byId) {
         const press = button(
           "",
           () => {
@@ -230,7 +230,7 @@ Object.assign(
           { title: "Hide or show; press twice to show it alone" },
         );
         press.addEventListener("dblclick", () => setHidden(new Set(ids.filter((other) => other !== id))));
-        press.replaceChildren(swatch({ ...one, kind: "mean" }), " " + one.name);
+        press.replaceChildren(swatch({ ...series, kind: "mean" }), " " + series.name);
         press.dataset.id = id;
         legend.append(element("li", {}, press));
       }
@@ -249,7 +249,7 @@ Object.assign(
         const place = element("div", {
           class: "panel",
           role: "img",
-          "aria-label": `${facet.title}: ${facet.y.label} against ${plot.x.label} of ${[...new Set(facet.series.map((one) => one.name))].join(", ")}. The numbers are in the table of records.`,
+          "aria-label": `${facet.title}: ${facet.y.label} against ${plot.x.label} of ${[...new Set(facet.series.map((series) => series.name))].join(", ")}. The numbers are in the table of records.`,
         });
         panels.append(place);
         return place;
@@ -260,56 +260,56 @@ Object.assign(
       const shownSeries = (facet) =>
         facet.series
           .filter(
-            (one) =>
-              !hidden().has(one.id) && (one.kind !== "repeat" || chosen(prefix + "repeats", repeatsAtFirst) === "1"),
+            (series) =>
+              !hidden().has(series.id) && (series.kind !== "repeat" || chosen(prefix + "repeats", repeatsAtFirst) === "1"),
           )
           .sort((a, b) => LAYERS[a.kind] - LAYERS[b.kind]);
       const shownPoints = () => [
         ["panel", "series", "kind", plot.x.label, "value", "standard deviation", "what"],
         ...plot.facets.flatMap((facet) =>
-          shownSeries(facet).flatMap((one) =>
-            one.x.map((x, at) => [
+          shownSeries(facet).flatMap((series) =>
+            series.x.map((x, at) => [
               facet.title,
-              one.name,
-              one.kind,
+              series.name,
+              series.kind,
               String(x ?? ""),
-              String(one.y[at] ?? ""),
-              String(one.spread[at] ?? ""),
-              `${facet.y.label}: ${one.names[at] ?? ""}`,
+              String(series.y[at] ?? ""),
+              String(series.spread[at] ?? ""),
+              `${facet.y.label}: ${series.names[at] ?? ""}`,
             ]),
           ),
         ),
       ];
 
-      const traceOf = (one) => {
-        const own = color(one.color),
-          faint = one.kind === "repeat",
-          hollow = one.kind === "published";
+      const traceOf = (series) => {
+        const solid = color(series.color),
+          faint = series.kind === "repeat",
+          hollow = series.kind === "published";
         return {
           type: "scatter",
-          name: plainText(one.name),
-          x: one.x,
-          y: one.y,
+          name: plainText(series.name),
+          x: series.x,
+          y: series.y,
           showlegend: false,
           hoverinfo: "none",
-          mode: one.connected ? (faint ? "lines" : "lines+markers") : "markers",
+          mode: series.connected ? (faint ? "lines" : "lines+markers") : "markers",
           opacity: faint ? 0.35 : 1,
-          line: { color: own, dash: one.dash, width: faint ? 1 : 1.6 },
+          line: { color: solid, dash: series.dash, width: faint ? 1 : 1.6 },
           marker: {
-            color: hollow ? "rgba(0,0,0,0)" : own,
-            symbol: one.symbol,
+            color: hollow ? "rgba(0,0,0,0)" : solid,
+            symbol: series.symbol,
             size: faint ? 5 : hollow ? 12 : 8,
-            line: { color: own, width: hollow ? 1.5 : 0 },
+            line: { color: solid, width: hollow ? 1.5 : 0 },
           },
-          error_y: one.spread.length ? { array: one.spread, color: own, thickness: 1, width: 2 } : undefined,
-          error_x: one.xSpread.length ? { array: one.xSpread, color: own, thickness: 1, width: 2 } : undefined,
+          error_y: series.spread.length ? { array: series.spread, color: solid, thickness: 1, width: 2 } : undefined,
+          error_x: series.xSpread.length ? { array: series.xSpread, color: solid, thickness: 1, width: 2 } : undefined,
         };
       };
       const layoutOf = (facet, at) => {
         const style = getComputedStyle(document.body),
           ink = printing ? "#000000" : style.color,
           grid = printing ? "#bbbbbb" : getComputedStyle(places[at]).borderTopColor;
-        const numbers = (which) => facet.series.flatMap((one) => one[which]);
+        const numbers = (which) => facet.series.flatMap((series) => series[which]);
         const side = (label, log, which, range) => ({
           title: { text: plainText(label) },
           type: log,
@@ -346,9 +346,9 @@ Object.assign(
         const gone = hidden();
         for (const press of legend.querySelectorAll("button")) {
           press.setAttribute("aria-pressed", String(!gone.has(press.dataset.id)));
-          press.replaceChild(swatch({ ...known.get(press.dataset.id), kind: "mean" }), press.firstChild);
+          press.replaceChild(swatch({ ...byId.get(press.dataset.id), kind: "mean" }), press.firstChild);
         }
-        for (const one of toggles) one.refresh();
+        for (const item of toggles) item.refresh();
         plot.facets.forEach((facet, at) => {
           const first = !places[at].classList.contains("js-plotly-plot");
           Plotly.react(places[at], shownSeries(facet).map(traceOf), layoutOf(facet, at), {
@@ -362,7 +362,7 @@ Object.assign(
               const now = places[at].layout;
               choose(
                 `${prefix}zoom${at}`,
-                [...now.xaxis.range, ...now.yaxis.range].map((one) => Number(one.toPrecision(6))).join("_"),
+                [...now.xaxis.range, ...now.yaxis.range].map((value) => Number(value.toPrecision(6))).join("_"),
                 "",
               );
             });
@@ -370,13 +370,13 @@ Object.assign(
             for (const name of ["plotly_hover", "plotly_click"])
               places[at].on(name, (found) => {
                 const { curveNumber, pointNumber } = found.points[0],
-                  one = shownSeries(facet)[curveNumber];
-                const said = saidOf(table, one, pointNumber);
-                said.lines.push(
-                  `${plot.x.label}: ${short(String(one.x[pointNumber]))}`,
-                  `${facet.y.label}: ${short(String(one.y[pointNumber]))}`,
+                  series = shownSeries(facet)[curveNumber];
+                const content = contentOf(table, series, pointNumber);
+                content.lines.push(
+                  `${plot.x.label}: ${short(String(series.x[pointNumber]))}`,
+                  `${facet.y.label}: ${short(String(series.y[pointNumber]))}`,
                 );
-                showTip(found.event, said);
+                showTip(found.event, content);
               });
           if (first) places[at].on("plotly_unhover", hideTip);
           if (first)
@@ -393,7 +393,7 @@ Object.assign(
             showlegend: true,
             paper_bgcolor: isDark() ? "#14181d" : "#ffffff",
           };
-          const traces = shownSeries(facet).map((one) => ({ ...traceOf(one), showlegend: one.kind === "mean" }));
+          const traces = shownSeries(facet).map((series) => ({ ...traceOf(series), showlegend: series.kind === "mean" }));
           const address = await Plotly.toImage({ data: traces, layout }, { format: "svg", width: 800, height: 500 });
           save(
             plot.name + (plot.facets.length > 1 ? `-${at + 1}` : "") + ".svg",

@@ -23,7 +23,7 @@
   const FEW = 12;
   const addFilter = (list) => {
     const cards = [...list.children],
-      said = element("span", { class: "count", role: "status" });
+      status = element("span", { class: "count", role: "status" });
     if (cards.length <= FEW) return;
     const show = () => {
       const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -31,7 +31,7 @@
         const text = card.textContent.toLowerCase();
         card.hidden = !words.every((word) => text.includes(word));
       }
-      said.textContent = `${cards.filter((card) => !card.hidden).length} of ${cards.length}`;
+      status.textContent = `${cards.filter((card) => !card.hidden).length} of ${cards.length}`;
     };
     const filter = element("input", {
       type: "search",
@@ -39,7 +39,7 @@
       "aria-label": "Filter " + list.dataset.filter,
       oninput: show,
     });
-    list.before(element("div", { class: "tools" }, filter, said));
+    list.before(element("div", { class: "tools" }, filter, status));
     show();
   };
 
@@ -81,17 +81,17 @@
       line.textContent = message;
       place.content.append(line);
     }
-    const scrolled = [...content.querySelectorAll(".scroll")].map((one) => one.scrollLeft);
-    const unfolded = [...content.querySelectorAll("details")].map((one) => one.open);
+    const scrolled = [...content.querySelectorAll(".scroll")].map((part) => part.scrollLeft);
+    const unfolded = [...content.querySelectorAll("details")].map((part) => part.open);
     const focused = [...content.querySelectorAll("button, input, summary, .scroll")].indexOf(document.activeElement);
-    const drawn = new Set([...content.querySelectorAll(".plot:has(.panel)")].map((one) => one.dataset.plot));
+    const drawn = new Set([...content.querySelectorAll(".plot:has(.panel)")].map((figure) => figure.dataset.plot));
     const down = scrollY;
     hideTip();
     content.style.minHeight = `${content.offsetHeight}px`;
     content.replaceChildren(place.content);
     begin(drawn);
-    content.querySelectorAll(".scroll").forEach((one, at) => (one.scrollLeft = scrolled[at] ?? 0));
-    content.querySelectorAll("details").forEach((one, at) => (one.open = unfolded[at] ?? one.open));
+    content.querySelectorAll(".scroll").forEach((part, at) => (part.scrollLeft = scrolled[at] ?? 0));
+    content.querySelectorAll("details").forEach((part, at) => (part.open = unfolded[at] ?? part.open));
     content.querySelectorAll("button, input, summary, .scroll")[focused]?.focus({ preventScroll: true });
     content.style.minHeight = "";
     scrollTo({ top: down, behavior: "instant" });

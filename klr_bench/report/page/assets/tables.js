@@ -20,7 +20,7 @@ klr.sortPrinted = (table) => {
     const isFilled = (group) => !["", "-"].includes(text(group));
     const press = klr.button(head.textContent, () => {
       const next = { none: "ascending", ascending: "descending", descending: "none" }[head.ariaSort];
-      for (const one of heads) one.ariaSort = one === head ? next : "none";
+      for (const cell of heads) cell.ariaSort = cell === head ? next : "none";
       let sorted = groups;
       if (next !== "none") {
         sorted = groups.filter(isFilled).sort((a, b) => (next === "ascending" ? compare(a, b) : compare(b, a)));
@@ -79,7 +79,7 @@ klr.drawTable = (() => {
       rows = [];
     const head = element("tr"),
       body = element("tbody"),
-      said = element("span", { class: "count", role: "status" });
+      status = element("span", { class: "count", role: "status" });
     const earlier = button("Earlier", () => {
         page -= 1;
         show();
@@ -103,7 +103,7 @@ klr.drawTable = (() => {
     table.columns.forEach((column, at) => {
       const box = element("input", { type: "checkbox", value: String(at) });
       box.addEventListener("change", () => {
-        const now = [...boxes.querySelectorAll("input:checked")].map((one) => one.value).join("-");
+        const now = [...boxes.querySelectorAll("input:checked")].map((box) => box.value).join("-");
         choose(prefix + "columns", now, table.shown.join("-"));
         read();
       });
@@ -175,8 +175,8 @@ klr.drawTable = (() => {
         ),
       );
       const last = Math.min(rows.length, (page + 1) * ROWS);
-      said.textContent = rows.length ? `${page * ROWS + 1} to ${last} of ${rows.length} rows` : "no rows";
-      if (rows.length < table.rows.length) said.textContent += ` (${table.rows.length} in all)`;
+      status.textContent = rows.length ? `${page * ROWS + 1} to ${last} of ${rows.length} rows` : "no rows";
+      if (rows.length < table.rows.length) status.textContent += ` (${table.rows.length} in all)`;
       earlier.disabled = page === 0;
       later.disabled = last >= rows.length;
     };
@@ -200,7 +200,7 @@ klr.drawTable = (() => {
         csv,
       ),
       scroll,
-      element("div", { class: "tools pages" }, earlier, said, later),
+      element("div", { class: "tools pages" }, earlier, status, later),
     );
     read();
     klr.redrawn.push(read);

@@ -20,8 +20,9 @@ from functools import partial
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, get_blas_funcs, solve_triangular
 
-from klr_bench.estimators.core.operands import refuse_indefinite
-from klr_bench.estimators.core.row_blocks import (
+from klr_bench.estimators.core.rows import slices
+from klr_bench.estimators.kernel_values.operands import refuse_indefinite
+from klr_bench.estimators.kernel_values.row_blocks import (
     Centers,
     Rows,
     add_neighbors,
@@ -29,7 +30,6 @@ from klr_bench.estimators.core.row_blocks import (
     loss_curvatures,
     loss_slopes,
 )
-from klr_bench.estimators.core.rows import slices
 
 ROWS_PER_CENTER, LEAST_ROWS, MANY_ROWS = 16, 2000, 16_000
 """Number of rows of the preconditioner, per center, and its limits; above MANY_ROWS half as many per center."""

@@ -18,9 +18,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.core.checks import checked_decision, checked_fit
 from klr_bench.estimators.core.kernel_classifier import KernelClassifier
-from klr_bench.estimators.core.kernels import ANY_KERNEL, PRECOMPUTED, gamma_of
+from klr_bench.estimators.core.kernels import ANY_KERNEL, gamma_of
 from klr_bench.estimators.core.multiclass import SEEDS
-from klr_bench.estimators.core.parameters import CLASS_WEIGHT, JOBS, VERBOSE, Interval, estimator, fixed, parameter
+from klr_bench.estimators.core.parameters import (
+    CLASS_WEIGHT,
+    JOBS,
+    PRECOMPUTED,
+    VERBOSE,
+    Interval,
+    estimator,
+    fixed,
+    parameter,
+)
 from klr_bench.estimators.core.threads import parallel_map
 
 WIDTHS = (0.03, 0.1, 0.3, 1.0, 3.0)

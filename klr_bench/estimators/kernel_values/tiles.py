@@ -5,7 +5,7 @@ bits; their powers of 2 are stored, or multiplied by the weights of the rows, an
 has no vector type, so the block is built from LLVM instructions; loops over k run when the code runs, loops over the
 registers of the block when it is built.
 
-All functions have operands of `klr_bench.estimators.core.operands`, left (n, d) and right (d, m).  Their first
+All functions have operands of `klr_bench.estimators.kernel_values.operands`, left (n, d) and right (d, m).  Their first
 `n_words` columns are bits, each of which contributes `per_bit` where it differs.  Of the other columns the last two
 contain the squared norms, and ones in the other operand.
 """
@@ -19,10 +19,10 @@ from llvmlite import binding, ir
 from numba import float32, float64, int32, int64, types, void
 from numba.core import cgutils
 
-from klr_bench.estimators.core.bits import add_counts
 from klr_bench.estimators.core.jit import compiled, instructions
 from klr_bench.estimators.core.kernels import EXP2, LOWEST
 from klr_bench.estimators.core.vectors import SINGLE_TIE
+from klr_bench.estimators.kernel_values.bits import add_counts
 
 WIDE = bool(binding.get_host_cpu_features().get("avx512f"))
 LANES, ROWS = (16, 12) if WIDE else (8, 8)

@@ -1,4 +1,4 @@
-"""Kernels, their operands and feature maps: every kind gives the values of the formula, and suits the rows."""
+"""Kernels, operands and feature maps: each kind gives the values of its formula and suits the rows."""
 
 import math
 
@@ -11,14 +11,15 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.svm import SVC
 
 from klr_bench import L1KLR, DualCDKLR, ImportVectorMachine
-from klr_bench.estimators.core import features, kernels
-from klr_bench.estimators.core.bits import two_valued
-from klr_bench.estimators.core.features import DrawnRows, FourierFeatures, KernelFeatures, scaled_cosine
-from klr_bench.estimators.core.inverted import CompactIndex, sparse_products
+from klr_bench.estimators.core import kernels
 from klr_bench.estimators.core.kernels import Kernel, exp2_negative, finish, gamma_of
-from klr_bench.estimators.core.operands import Dense, Indexed, Packed, operands_of, origin_of
-from klr_bench.estimators.core.tiles import products_of, sums_and_nearest, sums_of, values_of
 from klr_bench.estimators.core.vectors import SINGLE_TIE
+from klr_bench.estimators.kernel_values import features
+from klr_bench.estimators.kernel_values.bits import two_valued
+from klr_bench.estimators.kernel_values.features import DrawnRows, FourierFeatures, KernelFeatures, scaled_cosine
+from klr_bench.estimators.kernel_values.inverted import CompactIndex, sparse_products
+from klr_bench.estimators.kernel_values.operands import Dense, Indexed, Packed, operands_of, origin_of
+from klr_bench.estimators.kernel_values.tiles import products_of, sums_and_nearest, sums_of, values_of
 from klr_bench.estimators.peers.approximate import ApproximateKernelLR
 from tests.estimators import samples
 from tests.estimators.one_pass import OSKL, Forgetron, NonConservativeKLR

@@ -14,8 +14,8 @@ import scipy.sparse as sp
 from numba import float32, float64, types, void
 
 from klr_bench.estimators.core.jit import compiled
-from klr_bench.estimators.core.operands import operands_of
 from klr_bench.estimators.core.rows import in_layout
+from klr_bench.estimators.kernel_values.operands import operands_of
 
 DENSE = 0.05
 """Fraction of nonzeros above which sparse rows are multiplied as dense rows."""

@@ -25,14 +25,14 @@ import numpy as np
 import scipy.sparse as sp
 from numba import float32, float64, types, void
 
-from klr_bench.estimators.core import bits
-from klr_bench.estimators.core.bits import WORDS, PackedRows, TwoValued, two_valued
-from klr_bench.estimators.core.inverted import CompactIndex, sparse_products
 from klr_bench.estimators.core.jit import compiled
-from klr_bench.estimators.core.kernels import KERNELS, PRECOMPUTED, Kernel, squared_norms
-from klr_bench.estimators.core.operand_base import Operands, Packing, PlainOperands
-from klr_bench.estimators.core.pairwise import Pairwise, Precomputed
+from klr_bench.estimators.core.kernels import KERNELS, Kernel, squared_norms
+from klr_bench.estimators.core.parameters import PRECOMPUTED
 from klr_bench.estimators.core.rows import in_layout, restricted
+from klr_bench.estimators.kernel_values import bits
+from klr_bench.estimators.kernel_values.bits import WORDS, PackedRows, TwoValued, two_valued
+from klr_bench.estimators.kernel_values.inverted import CompactIndex, sparse_products
+from klr_bench.estimators.kernel_values.operand_base import Operands, Packing, Pairwise, PlainOperands, Precomputed
 
 ORIGIN_ROWS = 256
 """Number of rows that determine the origin (their median) and the kind of operands."""

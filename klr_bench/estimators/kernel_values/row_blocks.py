@@ -13,7 +13,7 @@ from scipy.special import expit
 
 from klr_bench.estimators.core.rows import slices
 from klr_bench.estimators.core.threads import parallel_map
-from klr_bench.estimators.core.tiles import LANES
+from klr_bench.estimators.kernel_values.tiles import LANES
 
 VALUES = 2**19
 """Number of kernel values per block of rows; they take 2 MB in float32."""
