@@ -110,8 +110,8 @@ class PartitionedKLR(Classifier):
 
     A partition divides the rows at the median of their projections onto a direction, and each part again, until a part
     has at most `leaf_size` rows; the first medians of more than 524,288 rows are those of a random sample of so many.
-    :math:`\ell_p(x)` is the leaf of the row x in partition p.  The model of a leaf is that of `DualCDKLR`, fitted to its
-    rows alone.  The probabilities of several partitions, with different directions, are averaged, which makes the
+    :math:`\ell_p(x)` is the leaf of the row x in partition p.  The model of a leaf is that of `DualCDKLR`, fitted to
+    its rows alone.  The probabilities of several partitions, with different directions, are averaged, which makes the
     borders between leaves smooth.  A leaf with n rows of one class gives each of the others the probability of this
     class divided by 1 + n.
 
