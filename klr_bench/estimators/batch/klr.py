@@ -58,7 +58,7 @@ class KLR(Classifier):
     Parameters
     ----------
     max_support : int or None, default=None
-        Largest number of support vectors, >= 1; None is all rows up to 10,000, and 3,000 support vectors for more rows.
+        Largest number of support vectors, >= 1; None is all rows up to 10,000, and for more rows 3,000 or partitions.
         Fewer make the model smaller, and its predictions faster and less accurate; the fit takes longer.  They are not
         training rows, unless X is sparse or they are 3,000 or more: then they are rows drawn by k-means++.
     max_rounds : int, default=4
