@@ -18,6 +18,7 @@ version = release = klr_bench.__version__
 
 extensions = [
     "code_links",
+    "contents",
     "mathml",
     "papers",
     "myst_parser",

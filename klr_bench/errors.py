@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import resource
 import sysconfig
 import traceback
 from collections.abc import Iterable, Iterator
@@ -57,6 +56,10 @@ def memory_limit() -> str:
 
     Libraries fail in many ways when they run out of memory, some with exit status 1.
     """
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return ""
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit == resource.RLIM_INFINITY:
         return ""

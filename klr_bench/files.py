@@ -7,6 +7,7 @@ import glob
 import json
 import os
 import stat
+import time
 import zlib
 from collections.abc import Callable
 from contextlib import suppress
@@ -33,7 +34,10 @@ KINDS = {
     stat.S_IFBLK: "a device",
 }
 Stamp = tuple[int, int, int]
-"""Identity of a version of a file: inode, ctime in ns (which programs cannot set), size in bytes."""
+"""Identity of a version of a file: inode, time of change in ns, size in bytes."""
+WINDOWS = os.name == "nt"
+REPLACE_TRIES, REPLACE_PAUSE_S = 20, 0.1
+"""On Windows, the number of attempts to replace a file that another process reads, and the seconds between them."""
 
 
 def expanded(path: str) -> Path:
@@ -75,7 +79,8 @@ def open_regular(path: str | Path) -> BufferedReader:
     """
 
     def without_waiting(path: str, flags: int) -> int:
-        return os.open(path, flags | os.O_NONBLOCK)  # without this flag, opening a pipe would wait for a writer
+        # Without O_NONBLOCK, which Windows lacks, opening a pipe would wait for a writer.
+        return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
     file = open(path, "rb", opener=without_waiting)  # noqa: SIM115
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -137,7 +142,24 @@ def stamp_of(file: str | Path | int) -> Stamp | None:
         state = os.stat(file)
     except OSError:
         return None
-    return state.st_ino, state.st_ctime_ns, state.st_size
+    # Programs cannot set the ctime; on Windows it is the time of creation.
+    return state.st_ino, state.st_mtime_ns if WINDOWS else state.st_ctime_ns, state.st_size
+
+
+def replace_file(source: Path, target: Path) -> None:
+    """Rename a file, replacing an existing one.  Raises OSError.
+
+    Windows refuses to replace a file that is open elsewhere, so there the call waits a little.
+    """
+    for attempt in range(REPLACE_TRIES):
+        try:
+            source.replace(target)
+        except PermissionError:
+            if not WINDOWS or attempt == REPLACE_TRIES - 1:
+                raise
+            time.sleep(REPLACE_PAUSE_S)
+        else:
+            return
 
 
 def write_atomic(path: Path, content: bytes) -> None:
@@ -155,7 +177,7 @@ def write_atomic(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        part.replace(path)
+        replace_file(part, path)
     except OSError as error:
         raise unwritable(path, error) from error
     finally:

@@ -110,7 +110,7 @@ def _commands(reproduction: Reproduction) -> str:
         "## Reproduce\n\n"
         f"```sh\nklr-bench run paper={reproduction.name}\nklr-bench report paper={reproduction.name}\n```\n\n"
         "The first command downloads the data, runs the experiments and resumes an interrupted run; `--dry-run` only "
-        f"counts the work. The second command reports results without running anything. {text}"
+        f"counts the work and estimates its time. The second command reports results without running anything. {text}"
     )
 
 
@@ -125,7 +125,7 @@ def _numbers(reproduction: Reproduction, drawn: Figures) -> str:
     text = f"## Reproduction results\n\n{html(''.join(tables))}"
     file = drawn.of_paper(reproduction)
     caption = f'{TITLE}. All values: <a href="{PAGES}/papers/{escape(reproduction.name)}.html">interactive page</a>.'
-    return f"{text}\n\n```{{figure}} {file}\n:alt: {TITLE}\n:class: picture\n\n{caption}\n```" if file else text
+    return f"{text}\n\n```{{figure}} {file}\n:alt: {TITLE}\n:class: picture whole\n\n{caption}\n```" if file else text
 
 
 def _table_link(name: str) -> str:

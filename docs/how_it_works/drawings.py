@@ -12,7 +12,7 @@ HERE = Path(__file__).parent
 INK, SOFT, LINE = "#1b1b1b", "#555555", "#8a8a8a"
 BLUE, GREEN, SAND, ROSE, GREY = "#dbe9f6", "#dff0d8", "#fbeecb", "#f6dede", "#eeeeee"
 HEAD = (
-    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 400 {height}" role="img" '
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 400 {height}" width="440" height="{shown:.0f}" role="img" '
     'font-family="Helvetica, Arial, sans-serif" font-size="13">\n<title>{title}</title>\n'
     '<defs><marker id="tip" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" '
     'orient="auto-start-reverse"><path d="M0 0L10 5L0 10z" fill="#444444"/></marker></defs>\n'
@@ -45,7 +45,11 @@ def arrow(*points: tuple[float, float], dashes: str = "") -> str:
 
 def drawing(name: str, title: str, height: int, *parts: str) -> None:
     """Write a drawing."""
-    content = HEAD.format(height=height, inner=height - 1, title=escape(title)) + "".join(parts) + "</svg>\n"
+    content = (
+        HEAD.format(height=height, shown=1.1 * height, inner=height - 1, title=escape(title))
+        + "".join(parts)
+        + "</svg>\n"
+    )
     (HERE / f"{name}.svg").write_text(content, encoding="utf-8")
 
 

@@ -16,10 +16,8 @@ from pathlib import Path
 
 from klr_bench.cli.arguments import split_keys
 from klr_bench.cli.listing import LISTED, SHOWN, file_text, listing
-from klr_bench.cli.outputs import check_folder
 from klr_bench.config import locations as config_files
 from klr_bench.errors import KlrBenchError, environment_message, fail, nearest
-from klr_bench.files import expanded
 from klr_bench.printing import error_message, printable
 
 EXIT_FAILED = 1
@@ -62,8 +60,10 @@ klr-bench fit data.path=FILE output=FILE    fit a classifier to a CSV file, and 
     Keys:
       data.path    the CSV file
       data.label   name or position of the label column; default: the last one
-      data.positive, data.columns, data.scale, data.encoding
-                   as in klr-bench run
+      data.positive, data.columns, data.coerce, data.decimal, data.scale,
+      data.encoding    as in klr-bench run
+      data.group   a column, such as a patient: validation rows are of other
+                   groups; data.time: validation rows are later
       output       the stored model
       algorithm    default: klr; its parameters are set by, for example,
                    algorithms.klr.estimator.max_support=500
@@ -83,6 +83,7 @@ klr-bench predict model=FILE data.path=FILE output=FILE    predict with a stored
     Columns are found by name; a label column is not needed.  The output has the
     predicted class of each row, and the probability of each class.  It is
     compressed if its name ends in .csv.gz, .csv.bz2, .csv.xz or .csv.zip.
+    keep=id,name copies columns of the file in front of the predictions.
     data.encoding is the encoding of the file; default: UTF-8
 """,
     "report": """\
@@ -98,7 +99,8 @@ klr-bench report experiment=NAME    print tables and draw figures of results
       paper        a paper, or all; table: one of its tables
       compare      the other run: a name, or the path of its folder
       over         settings of a sweep, as in over=seed: its runs in one table
-      results_dir  X, or X,Y: compare the same experiment in two folders
+      results_dir  X, or X,Y: compare the same experiment in two folders, or
+                   archives (.zip) that klr-bench merge has written
       format       terminal, md, tex, csv, pdf (figures) or html (one page)
       output       a folder, or the file of a page; open=true shows the page
       columns      metrics of the table; klr-bench list metrics
@@ -121,10 +123,16 @@ klr-bench watch experiment=NAME    show the progress of a run on a web page
     it in a browser).
 """,
     "merge": """\
-klr-bench merge RESULTS... into=FOLDER    join results folders
+klr-bench merge RESULTS... into=NAME    join results folders, or write one file
     klr-bench merge site1/results site2/results into=results
-    For example, join the results of the four runs with shard=1/4, 2/4, 3/4
-    and 4/4.
+    klr-bench merge results into=all.csv    the records of all runs in one table
+    klr-bench merge results/oskl_magic into=magic.zip    an archive of a run
+    RESULTS is a results folder, or the folder of a run.
+    Keys:
+      into         a folder: join, for example, the four runs with shard=1/4 to
+                   4/4; .csv, .csv.gz or .parquet: a table; .zip: an archive
+                   of records, manifest and report, which report reads with
+                   results_dir=magic.zip
 """,
     "data": """\
 klr-bench data list|fetch|verify|info [NAME]    list, fetch and check data sets
@@ -167,10 +175,17 @@ examples:
 klr-bench COMMAND --help shows its keys and more examples.
 Exit status: 0 success, 1 failed cells, 2 invalid input, 130 interrupted.
 """
-MODULES = {"check": "check", "fit": "model", "predict": "model", "report": "report", "site": "report", "watch": "watch"}
+MODULES = {
+    "check": "check",
+    "fit": "model",
+    "merge": "merge",
+    "predict": "model",
+    "report": "report",
+    "site": "report",
+    "watch": "watch",
+}
 """Modules in klr_bench/cli that implement commands, keyed by command."""
 DATA_VERBS = ("list", "fetch", "verify", "info")
-MERGE_KEYS = ("into",)
 DATA_KEYS = ("data.mirror", "data.cache")
 
 
@@ -231,7 +246,6 @@ def _dispatch(arguments: list[str], *, debug: bool) -> int:
     if verb in MODULES:
         return int(getattr(import_module(f"klr_bench.cli.{MODULES[verb]}"), verb)(rest))
     commands: dict[str, Callable[[list[str]], int]] = {
-        "merge": _merge,
         "data": _data,
         "list": lambda words: _print(listing(words)),
         "show": lambda words: _print(file_text(words)),
@@ -255,20 +269,6 @@ def _help(verb: str) -> str:
 def _print(text: str) -> int:
     sys.stdout.write(printable(text))
     return 0
-
-
-def _merge(arguments: list[str]) -> int:
-    words, values = split_keys(arguments, MERGE_KEYS)
-    if not words or "into" not in values:
-        missing = "into=FOLDER" if words else "results folders"
-        fail(f"merge: expected {missing}, got none. Try klr-bench merge RESULTS1 RESULTS2 into=results")
-    check_folder("into", Path(values["into"]))
-    from klr_bench.results.merge import merge
-
-    merged = merge([expanded(word) for word in words], Path(values["into"]))
-    for merged_run in merged:
-        _print(f"{merged_run.sentence()}\n" + "".join(f"  {conflict}\n" for conflict in merged_run.conflicts))
-    return EXIT_FAILED if any(merged_run.conflicts for merged_run in merged) else 0
 
 
 def _data(arguments: list[str]) -> int:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 from unittest.mock import patch
 
 import hydra
@@ -46,6 +46,9 @@ from klr_bench.errors import (
 )
 from klr_bench.instantiate import import_from_here
 from klr_bench.printing import printable
+
+if TYPE_CHECKING:
+    from klr_bench.runner.estimate import Estimate
 
 BAD_INPUT = (
     *(KlrBenchError, HydraException, OmegaConfBaseException, yaml.YAMLError),
@@ -84,6 +87,8 @@ class Jobs:
     """Results folder of the paper's experiments, set after the first of them."""
     sweeps: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     """Number of runs per name without the swept values, results folder and swept keys."""
+    times_left: dict[str, Estimate | None] = field(default_factory=dict)
+    """Estimated times of the runs of a dry run, keyed by name."""
     left_out: dict[str, str] = field(default_factory=dict)
     """Experiments of a paper that were left out, with the reason why their data are unavailable."""
 
@@ -153,6 +158,8 @@ class Jobs:
                 executor=executor,
                 overrides=overrides,
             )
+        if dry_run:
+            self.times_left[config.name] = outcome.time_left
         if keys:
             self.sweeps[sweep] += 1
         if self.arguments.paper and config.name == config.experiment:
@@ -172,6 +179,16 @@ class Jobs:
         for (name, results_dir, keys), count in self.sweeps.items():
             if count > 1:
                 self.print_next(f"experiment={name} over={keys}", results_dir)
+
+    def print_time_left(self) -> None:
+        """Print the total estimated time of several dry runs."""
+        estimates = [estimate for estimate in self.times_left.values() if estimate]
+        if len(self.times_left) > 1 and estimates:
+            unknown = [name for name, estimate in self.times_left.items() if not estimate]
+            rest = f", without {', '.join(unknown)}" if unknown else ""
+            hours = sum(estimate.seconds for estimate in estimates) / 3600
+            total = f"{len(estimates)} runs: about {hours:.2g} h on {estimates[0].cores} cores{rest}"
+            sys.stdout.write(printable(f"{total}\n"))
 
     def print_left_out(self) -> None:
         """Print the experiments of a paper that were left out, with the reasons."""
@@ -221,12 +238,13 @@ def _run(jobs: Jobs) -> int:
     if jobs.results_dir:
         jobs.print_next(f"paper={jobs.arguments.paper}", jobs.results_dir)
     jobs.print_sweeps()
+    jobs.print_time_left()
     jobs.print_left_out()
     return max(jobs.statuses, default=0)
 
 
 def _refuse_flag(parser: ArgumentParser, message: str) -> NoReturn:
-    fail(f"{message}. See klr-bench run --help.")
+    fail(f"{message}. See: klr-bench run --help")
 
 
 def explain(error: BaseException) -> str:
@@ -267,7 +285,7 @@ def _explain_bare_word(word: str) -> str:
 
 def _explain_composition(text: str) -> str:
     if text.startswith("Config group override must be"):
-        return "expected a name from configs/<group>, as in dataset=moons, got a number or nothing. See klr-bench list."
+        return "expected a name from configs/<group>, as in dataset=moons, got a number or nothing. See: klr-bench list"
     if unknown := re.match(r"Could not (?:override|delete from config\.|delete) '([^'=]*)", text):
         key, keys = unknown[1], [*all_keys(), *config_files.GROUPS, *OWN_KEYS]
         if key in keys:

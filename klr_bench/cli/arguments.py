@@ -27,8 +27,8 @@ LONGEST_NAME = 100
 AROUND = " '\"[](){}"
 """Characters around a value that are omitted from the name of a run."""
 LITERAL_KEYS = (
-    *("data.mirror", "data.cache", "data.path", "data.test_path", "data.label", "data.positive"),
-    *("results_dir", "hydra.sweep.dir", "hydra.run.dir"),
+    *("data.mirror", "data.cache", "data.path", "data.test_path", "data.label", "data.positive", "data.group"),
+    *("data.time", "results_dir", "hydra.sweep.dir", "hydra.run.dir"),
 )
 LITERAL = re.compile(rf"(\+{{0,2}}(?:{'|'.join(map(re.escape, LITERAL_KEYS))}))=(.*)", re.DOTALL)
 """Values that are taken literally; Hydra's lexer accepts blanks, commas, ~ and ? only in quotes."""
@@ -125,7 +125,7 @@ def _rewrite(argument: str) -> str:
         group = no_name[1].lower()
         example = f", or a list of names such as '{group}=[a,b]'" if group in ("dataset", "algorithm") else ""
         got = no_name[2] if no_name[2] and no_name[2].lower() != "null" else "none"
-        fail(f"{group}: expected a name from configs/{group}{example}, got {got}. See klr-bench list.")
+        fail(f"{group}: expected a name from configs/{group}{example}, got {got}. See: klr-bench list")
     return f"++{argument}" if OPEN_KEY.match(argument) else argument
 
 

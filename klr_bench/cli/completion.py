@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from klr_bench.cli import DATA_KEYS, DATA_VERBS, HELP, MERGE_KEYS
+from klr_bench.cli import DATA_KEYS, DATA_VERBS, HELP
 from klr_bench.cli.arguments import HYDRA_FLAGS, OWN_FLAGS, OWN_KEYS
 from klr_bench.cli.listing import LISTED, SHOWN
+from klr_bench.cli.merge import KEYS as MERGE_KEYS
 from klr_bench.cli.model import FIT_KEYS, PREDICT_KEYS
 from klr_bench.cli.report import KEYS as REPORT_KEYS
 from klr_bench.cli.report import SITE_KEYS

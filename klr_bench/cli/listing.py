@@ -26,7 +26,11 @@ def listing(words: Sequence[str]) -> str:
 
 
 def file_text(words: Sequence[str]) -> str:
-    """Return the path and content of the YAML file with the kind and name in `words`."""
+    """Return the path and content of the YAML file with the kind and name in `words`.
+
+    They may be one word, as in experiment=oskl_magic.
+    """
+    words = [part for word in words for part in word.split("=", 1)]
     if len(words) != 2:
         got = " ".join(words) or "none"
         fail(f"show: expected a kind and a name, as in klr-bench show algorithm oskl, got {got}.")
@@ -111,13 +115,13 @@ def _paragraphs(kind: str, name: str, content: Mapping[str, Any]) -> list[str]:
 
 def _needs(paper: str) -> list[str]:
     """Return sentences on the time and the data that the experiments of a paper need."""
-    from klr_bench.config.needs import megabytes, needs_of
-    from klr_bench.report.papers.reading import measured_hours, paper_files, read_paper
+    from klr_bench.config.needs import megabytes, needs_of, reference_times
+    from klr_bench.report.papers.reading import paper_files, read_paper
 
     searched = config_files.folders()
-    content, measured = read_paper(paper_files(searched)[paper], searched), measured_hours()
+    content, measured = read_paper(paper_files(searched)[paper], searched), reference_times()
     experiments, estimated = [*content.named()], content.estimated_hours
-    times = [measured[name] for name in experiments if name in measured]
+    times = [measured[name].seconds / 3600 for name in experiments if name in measured]
     hours = [f"{sum(times):.2g} h measured on 2 cores"] if times else []
     hours += [f"{sum(estimated.values()):.2g} h estimated ({', '.join(estimated)})"] if estimated else []
     needs = needs_of(experiments, searched)

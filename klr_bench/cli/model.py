@@ -10,26 +10,33 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from klr_bench.cli.arguments import split_keys
+from klr_bench.cli.arguments import items, split_keys
 from klr_bench.cli.outputs import check_model, check_table, write_table
 from klr_bench.config import locations as config_files
+from klr_bench.config.datasets import check_pairs, label_column
 from klr_bench.config.models import MAX_SEED, AlgorithmConfig, AlgorithmEntry, DataConfig
 from klr_bench.config.presentation import without_presentation
-from klr_bench.errors import error_context, exception_text, fail, sanitize
+from klr_bench.errors import error_context, exception_text, fail, nearest, sanitize
 from klr_bench.files import expanded, no_file, write_atomic
 from klr_bench.instantiate import check_parameters, import_from_here
 from klr_bench.parsing import between, parse, parse_value
 from klr_bench.printing import printable, warn, warning_lines
 
+if TYPE_CHECKING:
+    from klr_bench.datasets.table_preparer import TablePreparer
+
 FIT_KEYS = (
-    *("data.path", "data.label", "data.positive", "data.columns", "data.scale", "data.encoding"),
-    *("output", "algorithm", "seed"),
+    *("data.path", "data.label", "data.positive", "data.columns", "data.coerce", "data.decimal", "data.scale"),
+    *("data.group", "data.time", "data.encoding", "output", "algorithm", "seed"),
 )
-PREDICT_KEYS = ("model", "data.path", "data.encoding", "output")
+PREDICT_KEYS = ("model", "data.path", "data.encoding", "keep", "output")
 Seed = Annotated[int, between(0, MAX_SEED)]
-LITERAL = ("data.path", "data.label", "data.positive", "data.encoding", "output", "algorithm")
+LITERAL = (
+    *("data.path", "data.label", "data.positive", "data.decimal", "data.group", "data.time", "data.encoding"),
+    *("output", "algorithm"),
+)
 """Keys whose values are taken literally; the others are parsed by Hydra, as those of a run."""
 
 
@@ -40,6 +47,7 @@ def fit(arguments: Sequence[str]) -> int:
     settings = {key: text if key in LITERAL else parsed(key, text) for key, text in values.items()}
     described = {key.removeprefix("data."): settings[key] for key in settings if key.startswith("data.")}
     data = parse(DataConfig, described, "data.")
+    check_pairs(data)
     seed = parse_value(Seed, settings.get("seed", 0), "seed")
     import_from_here()
     name = values.get("algorithm", "klr")
@@ -50,18 +58,21 @@ def fit(arguments: Sequence[str]) -> int:
     from sklearn.pipeline import make_pipeline
 
     from klr_bench import model_file
-    from klr_bench.config.datasets import label_column
-    from klr_bench.datasets.column_kinds import describe
-    from klr_bench.datasets.readers.user_table import read_frame, take_labels
-    from klr_bench.datasets.table_preparer import TablePreparer
+    from klr_bench.cli.losses import validation_losses
+    from klr_bench.datasets.column_notes import describe
+    from klr_bench.datasets.readers.user_table import frame_groups, read_frame, take_labels
     from klr_bench.report.labels import pluralize
     from klr_bench.runner.bandwidth import resolve_gamma, substitute_gamma
+    from klr_bench.runner.grouped import takes_groups, with_groups
     from klr_bench.runner.selection import make
 
-    preparer = TablePreparer(data.columns, scale={None: "auto", "none": None}.get(data.scale, data.scale))
     check_parameters(substitute_gamma(estimator))
+    if (data.group or data.time) and not takes_groups(make(substitute_gamma(estimator), {}, seed)):
+        fail(f"data.{'group' if data.group else 'time'}: has no effect with algorithm={name}; leave it out.")
     frame, train = read_frame(path, label_column(data), encoding=data.encoding)
     table, y, notes = take_labels(frame, train.label, data.positive)
+    by, groups = frame_groups(table, data.group, data.time)
+    preparer = _preparer(data, by)
     with error_context(f"algorithm={name}"):
         model_file.check_storable(make(substitute_gamma(estimator), {}, seed))
     with _warning_lines():
@@ -74,12 +85,18 @@ def fit(arguments: Sequence[str]) -> int:
                 _say(f"  {note}" if number else note)
         classifier = make(resolve_gamma(estimator, X), {}, seed)
         begun = time.perf_counter()
-        classifier.fit(X, y)
+        classifier, options = with_groups(classifier, y, groups, is_later=data.time is not None)
+        classifier.fit(X, y, **options)
         seconds = time.perf_counter() - begun
+    losses = validation_losses(classifier, X, y, groups)
     score = getattr(classifier, "best_score_", math.nan)
-    loss = "" if math.isnan(score) else f"; validation log loss {-score:.4f}"
+    loss = "" if losses or math.isnan(score) else f"; validation log loss {-score:.4f}"
+    if data.time is not None:
+        classifier.set_params(cv=None)  # the folds are not part of the model
     size = f"{pluralize(len(y), 'row')} and {pluralize(X.shape[1], 'feature')}"
     _say(f"{algorithm.label}: fitted to {size} in {seconds:.1f} s{loss}")
+    if losses:
+        _say(losses)
     content = model_file.dump(make_pipeline(preparer, classifier), train)
     write_atomic(output, content)
     _say(f"{output}: {len(content) / 1000:,.0f} kB")
@@ -97,7 +114,6 @@ def predict(arguments: Sequence[str]) -> int:
     stored = expanded(values["model"])
     if fault := no_file(stored):
         fail(f"model: {sanitize(stored, 1000)} {fault}; expected a model file of klr-bench fit.")
-    import pandas as pd
 
     from klr_bench import model_file
     from klr_bench.datasets.readers.user_table import read_frame
@@ -110,7 +126,8 @@ def predict(arguments: Sequence[str]) -> int:
         frame, _ = read_frame(path, train=train, encoding=encoding)
         table = frame.drop(columns=train.label, errors="ignore")
         try:
-            predictions = pd.DataFrame({"prediction": model.predict(table)})
+            predictions = _kept(frame, values.get("keep"), path)
+            predictions["prediction"] = model.predict(table)
             if hasattr(model, "predict_proba"):
                 names = [f"probability_{name}" for name in model.classes_]
                 predictions[names] = model.predict_proba(table)
@@ -121,6 +138,28 @@ def predict(arguments: Sequence[str]) -> int:
     listed = ", ".join(f"{name} ({n:,})" for name, n in counts.items())
     _say(f"{output}: {pluralize(len(table), 'row')}, predicted as {listed}")
     return 0
+
+
+def _preparer(data: DataConfig, by: str | None) -> TablePreparer:
+    """Return an unfitted `TablePreparer` that leaves out the column `by` of groups or times."""
+    from klr_bench.datasets.column import LEAVE_OUT
+    from klr_bench.datasets.table_preparer import TablePreparer
+
+    return TablePreparer(
+        {**(data.columns or {}), **({} if by is None else {by: LEAVE_OUT})},
+        coerce=bool(data.coerce),
+        decimal="," if data.decimal == "comma" else ".",
+        scale={None: "auto", "none": None}.get(data.scale, data.scale),
+    )
+
+
+def _kept(frame: Any, keep: str | None, path: Path) -> Any:
+    """Return a copy of the columns of new rows that the predictions keep, such as identifiers."""
+    names = items("keep", keep) if keep else []
+    for name in names:
+        if name not in frame.columns or name.startswith(("prediction", "probability_")):
+            fail(f"keep: {path} has no column {sanitize(repr(name))} to keep.{nearest(name, frame.columns)}")
+    return frame[names].reset_index(drop=True)
 
 
 def _values(verb: str, arguments: Sequence[str], keys: Sequence[str], example: str) -> dict[str, str]:

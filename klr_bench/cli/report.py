@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from klr_bench.cli.arguments import is_true, items, split_keys
@@ -13,6 +14,7 @@ from klr_bench.errors import fail
 from klr_bench.files import expanded
 from klr_bench.printing import is_file_name, printable
 from klr_bench.report.writing import check_formats
+from klr_bench.results.archive import ENDING, extracted
 
 PAGE = "html"
 LATEX_KEYS = ("caption", "label", "note", "orientation")
@@ -21,6 +23,8 @@ EXPERIMENT_KEYS = ("experiment", "compare", "columns", "over", *LATEX_KEYS, "own
 SINGLE_RUN_KEYS = ("table", "over", *LATEX_KEYS, "own_figures", "statistics")
 """Keys that do not apply to the report of two runs."""
 KEYS = ("experiment", "compare", "paper", "results_dir", "table", "format", "output", "open", *EXPERIMENT_KEYS[2:])
+REPORTS = "reports of an archive"
+"""Key of the folder beside an archive; it is not a key of the command line."""
 SITE_KEYS = ("output", "results_dir", "open")
 REFERENCE_REPORTS = Path("results", "reference_reports")
 """Default folder for reports on the reference results of any checkout, to which their own folder belongs."""
@@ -39,12 +43,28 @@ def report(arguments: Sequence[str]) -> int:
     _check(values, formats)
     if "output" in values and (PAGE not in formats or Path(values["output"]).suffix != f".{PAGE}"):
         check_folder("output", Path(values["output"]))
-    if PAGE in formats:
-        _write_page(values, formats)
-    rest = [name for name in formats if name != PAGE]
-    if rest:
-        _write_tables(values, rest)
+    with ExitStack() as stack:
+        opened = _with_archives(values, stack)
+        if PAGE in formats:
+            _write_page(opened, formats)
+        rest = [name for name in formats if name != PAGE]
+        if rest:
+            _write_tables(opened, rest)
     return 0
+
+
+def _with_archives(values: Values, stack: ExitStack) -> Values:
+    """Return the arguments with a temporary folder in place of each archive.
+
+    `stack` removes the folders.
+    """
+    folders = _results_dirs(values)
+    archives = [folder for folder in folders if folder.suffix.lower() == ENDING and not folder.is_dir()]
+    if not archives:
+        return values
+    opened = [stack.enter_context(extracted(folder)) if folder in archives else folder for folder in folders]
+    beside = {REPORTS: str(folders[0].with_suffix(""))} if folders[0] in archives else {}
+    return {**values, "results_dir": ",".join(map(str, opened)), **beside}
 
 
 def _check(values: Values, formats: Sequence[str]) -> None:
@@ -104,7 +124,7 @@ def _other_run(values: Values, name: str) -> Path:
 
 def _reports_dir(values: Values) -> Path:
     """Return the folder in which reports are written if ``output=`` is not given."""
-    folder = _results_dirs(values)[0]
+    folder = Path(values.get(REPORTS, _results_dirs(values)[0]))
     return REFERENCE_REPORTS if is_reference(folder) else folder
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -28,7 +27,7 @@ def watch(arguments: Sequence[str]) -> int:
         fail(f"port: expected a whole number from 0 (any free port) to {LARGEST_PORT}, got {port!r}.")
     in_browser = is_true("open", values)
     from klr_bench.config.locations import folders, names
-    from klr_bench.report.watch import LOOPBACK, NICENESS, Server
+    from klr_bench.report.watch import LOOPBACK, Server, lower_priority
 
     folder = Path(values.get("results_dir", "results")) / name
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
@@ -45,7 +44,7 @@ def watch(arguments: Sequence[str]) -> int:
 
             if not webbrowser.open(server.url):
                 _say("No browser is available; open the address yourself.")
-        os.nice(NICENESS)
+        lower_priority()
         try:
             server.serve_forever()
         except KeyboardInterrupt:

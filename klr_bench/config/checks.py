@@ -23,8 +23,10 @@ def check_run(run: RunConfig, sweep: Mapping[str, Parameters], searched: Sequenc
     `sweep` is that of the experiment, which also has algorithms that are not selected.
     """
     kernel, selection, user_metrics = run.kernel, run.selection, metric_files(searched)
-    if run.parallel.address and run.parallel.scheduler_file:
-        fail("parallel.address and parallel.scheduler_file are both given; each names a scheduler. Leave one out.")
+    schedulers = [key for key in ("address", "scheduler_file", "jobqueue") if getattr(run.parallel, key)]
+    if len(schedulers) > 1:
+        both = " and ".join(f"parallel.{key}" for key in schedulers[:2])
+        fail(f"{both} are both given; each is a way to a scheduler. Leave one out.")
     if selection.max_examples is not None and selection.max_examples < 2 * selection.folds:
         refuse("selection.max_examples", "at least two per fold, or null", selection.max_examples)
     check_choice("selection.score", selection.score, [*SCORES, *user_metrics])
@@ -148,6 +150,7 @@ def _reasons(config: RunConfig) -> dict[str, str | None]:
         "parallel.spare_threads": serial or ("each worker of a cluster has one thread" if backend == "dask" else None),
         "parallel.address": no_dask,
         "parallel.scheduler_file": no_dask,
+        "parallel.jobqueue": no_dask,
     }
 
 

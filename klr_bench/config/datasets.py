@@ -14,13 +14,15 @@ from klr_bench.config.models import (
     DatasetEntry,
     SourceConfig,
 )
-from klr_bench.config.splitting import Official, SplitSpec, Stream, parse_split
+from klr_bench.config.splitting import Groups, Later, Official, SplitSpec, Stream, parse_split
 from klr_bench.errors import error_context, fail
 from klr_bench.instantiate import TARGET
 from klr_bench.parsing import Plain, parse, refuse
 
 STREAMED = ("csv", "svmlight", FILE)
 """Formats whose rows can be read one at a time."""
+TEST_SIZE = 0.2
+"""Share of test rows in a split by a column if the configuration gives none."""
 
 
 def read_dataset(name: str, searched: Sequence[Path]) -> DatasetConfig:
@@ -75,11 +77,12 @@ def _source(source: SourceConfig | str | None, searched: Sequence[Path], where: 
 def _check_combination(dataset: DatasetEntry, source: SourceConfig, split: SplitSpec, where: str) -> None:
     if dataset.multiclass and dataset.positive is not None:
         fail(f"{where}positive={dataset.positive}: has no effect with multiclass: true. Add {where}multiclass=null.")
-    is_stream = isinstance(split, Stream)
+    is_stream, has_column = isinstance(split, Stream), isinstance(split, Groups | Later)
     rules = [
         (("only", "derive", "parts"), source.generator is not None, f"on a data set that is {source.format}"),
         (("parts",), source.test is None, "because the source has no test file"),
         (("only", "derive"), is_stream, "on a stream, which is read row by row"),
+        (("only", "derive", "parts"), has_column, "with a split by a column"),
         (("source.columns",), is_stream and source.columns is not None, "on a stream, which is read row by row"),
     ]
     for keys, applies, reason in rules:
@@ -91,6 +94,8 @@ def _check_combination(dataset: DatasetEntry, source: SourceConfig, split: Split
     if isinstance(split, Official) and not official:
         example = f"{where}split={{official: null, test_size: 0.2}}"
         fail(f"{where}split.official=true: there is no official test set. To split at random, use {example}.")
+    if has_column and not source.is_own_file:
+        refuse(f"{where}split", "a split without group or time, which are columns of a file with format: file", split)
     if isinstance(split, Stream):
         if source.format not in STREAMED:
             expected = f"one of the formats {', '.join(STREAMED)}, or {where}split.stream=null"
@@ -109,11 +114,10 @@ def with_own_file(stem: str, entry: DatasetEntry, data: DataConfig) -> DatasetEn
     if data.path is None:
         fail(f"dataset={stem}: expected data.path=<your LIBSVM or CSV file>, got none.")
     if (entry.split or {}).get("stream"):
-        for key in ("test_path", "test_size", "columns"):
+        for key in ("test_path", "test_size", "columns", "coerce", "decimal", "group", "time"):
             if getattr(data, key) is not None:
                 fail(f"data.{key}={getattr(data, key)}: has no effect on a stream. Leave it out, or use dataset=file.")
-    if data.test_path is not None and data.test_size is not None:
-        fail("data.test_path= and data.test_size= are both given. Leave one of them out.")
+    check_pairs(data)
     source = {
         "path": data.path,
         "test_path": data.test_path,
@@ -121,6 +125,8 @@ def with_own_file(stem: str, entry: DatasetEntry, data: DataConfig) -> DatasetEn
         "n_features": data.n_features,
         "label_column": label_column(data),
         "columns": data.columns,
+        "coerce": data.coerce,
+        "decimal": data.decimal,
         "encoding": data.encoding,
     }
     assert isinstance(entry.source, SourceConfig)
@@ -132,9 +138,19 @@ def with_own_file(stem: str, entry: DatasetEntry, data: DataConfig) -> DatasetEn
         changes["split"] = {"official": True}
     if data.test_size is not None:
         changes["split"] = {"test_size": data.test_size, "stratify": True}
+    if data.group is not None or data.time is not None:
+        column = {"group": data.group} if data.time is None else {"time": data.time}
+        changes["split"] = {**column, "test_size": data.test_size or (entry.split or {}).get("test_size") or TEST_SIZE}
     if data.scale is not None:
         changes["scale"] = None if data.scale == "none" else data.scale
     return entry.model_copy(update=changes)
+
+
+def check_pairs(data: DataConfig) -> None:
+    """Raise KlrBenchError if two settings of the user's own file exclude each other."""
+    for pair in (("test_path", "test_size"), ("test_path", "group"), ("test_path", "time"), ("group", "time")):
+        if None not in [getattr(data, key) for key in pair]:
+            fail("data.{}= and data.{}= are both given. Leave one of them out.".format(*pair))
 
 
 def label_column(data: DataConfig) -> str | int | None:

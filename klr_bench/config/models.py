@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from pathlib import PurePosixPath
+from pathlib import PureWindowsPath
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, Field
@@ -36,8 +36,8 @@ def _is_path(path: str) -> bool:
 
 
 def _is_inside(name: str) -> bool:
-    path = PurePosixPath(name)
-    return _is_path(name) and name.isprintable() and not path.is_absolute() and ".." not in path.parts
+    path = PureWindowsPath(name)  # which also finds the names that leave a folder on Linux
+    return _is_path(name) and name.isprintable() and not path.anchor and ".." not in path.parts
 
 
 def _is_shard(shard: str) -> bool:
@@ -81,8 +81,9 @@ Call = Annotated[
         lambda call: TARGET_NAME.fullmatch(str(call.get(TARGET))) is not None,
     ),
 ]
-Columns = Annotated[dict[Text, Literal["number", "text", "leave_out"]], DISTINCT]
-"""Kinds of the columns of a user's table, keyed by name or 1-based position."""
+Columns = Annotated[dict[Text, Literal["number", "text", "date", "leave_out"] | list[Text]], DISTINCT]
+"""Kinds of the columns of a user's table, or values in their order, keyed by name or 1-based position."""
+Decimal = Literal["point", "comma"]
 Sweep = dict[Name, dict[str, list[Parameter]]]
 """Values of swept parameters, keyed by algorithm."""
 
@@ -102,6 +103,10 @@ class DataConfig(Model):
     test_size: PartOfRows | None = None
     scale: Literal["standard", "minmax", "none"] | None = None
     columns: Columns | None = None
+    coerce: bool | None = None
+    decimal: Decimal | None = None
+    group: Text | None = None
+    time: Text | None = None
     encoding: Encoding | None = None
 
 
@@ -148,13 +153,14 @@ class ParallelConfig(Model):
 
     `backend` is the name of an executor, one of the modules in `klr_bench.runner.executors`.
     With `spare_threads`, the last cells of a run may use idle cores.  A dask cluster is given by its address or its
-    scheduler file; with neither, one is started on this machine.
+    scheduler file, or started as jobs of the queueing system `jobqueue`; else, one is started on this machine.
     """
 
     backend: str = "joblib"
     spare_threads: bool = False
     address: Address | None = None
     scheduler_file: Path | None = None
+    jobqueue: Literal["slurm", "pbs", "sge", "lsf", "htcondor", "oar", "moab"] | None = None
 
 
 class LabelsFile(Brief):
@@ -196,6 +202,8 @@ class SourceConfig(Brief):
     test_path: Path | None = None
     file_format: Literal["svmlight", "csv"] | None = None
     columns: Columns | None = None
+    coerce: bool | None = None
+    decimal: Decimal | None = None
     encoding: Encoding | None = None
 
     @property
@@ -213,7 +221,7 @@ SOURCE_KEYS = {
     "idx": _FILES,
     "generated": _GENERATED,
     "bundled": _GENERATED,
-    "file": (*_ALWAYS, "path", "test_path", "file_format", "label_column", "columns", "encoding"),
+    "file": (*_ALWAYS, "path", "test_path", "file_format", "label_column", "columns", "coerce", "decimal", "encoding"),
 }
 """Keys that have an effect, per format."""
 

@@ -1,18 +1,38 @@
-"""Size of the data that experiments need, without composing their configurations."""
+"""Time and size of the data that experiments need, without composing their configurations."""
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from klr_bench.config.datasets import read_dataset
-from klr_bench.config.locations import find, names, read
+from klr_bench.config.locations import find, names, read, reference_results
 from klr_bench.config.models import LabelsFile
 
 DENSE = 4
 """Bytes of a parsed value; the parsed arrays of sparse rows are at most as large as their text."""
+
+
+class Measured(NamedTuple):
+    """Folder of a reference run, and the time of the whole run, including selection."""
+
+    folder: Path
+    seconds: float
+    cores: int
+
+
+def reference_times() -> dict[str, Measured]:
+    """Return the times of the reference runs, keyed by experiment; empty outside a checkout."""
+    folder = reference_results()
+    if not (folder / "times.csv").is_file():
+        return {}
+    with (folder / "times.csv").open(encoding="utf-8", newline="") as file:
+        rows = [(row["reference"], float(row["seconds"]), int(row["cores"])) for row in csv.DictReader(file)]
+    return {name: Measured(folder / name, seconds, cores) for name, seconds, cores in rows}
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,27 @@ class Share(Brief):
     stratify: bool = False
 
 
+class Groups(Brief):
+    """Split that tests on the rows of a random share of the groups, drawn anew in each repeat.
+
+    `group` is the column of a user's table; rows with the same value stay together.  The share is drawn from the groups
+    of each class, that of the first row of a group.
+    """
+
+    group: Text
+    test_size: PartOfRows
+
+
+class Later(Brief):
+    """Split that tests on the latest share of the rows.
+
+    `time` is the column of a user's table by which the rows are ordered.
+    """
+
+    time: Text
+    test_size: PartOfRows
+
+
 class Folds(Brief):
     """Cross-validation: the k-th repeat tests on fold k of the permuted rows."""
 
@@ -98,9 +119,9 @@ class Stream(Brief):
     classes: Annotated[list[Text], Check("at least two labels", lambda labels: len(labels) > 1)] | None = None
 
 
-SplitSpec = Official | Share | Folds | Runs | Draw | Subset | Stream
+SplitSpec = Official | Groups | Later | Share | Folds | Runs | Draw | Subset | Stream
 SPLITS: tuple[type[SplitSpec], ...] = get_args(SplitSpec)
-RESAMPLING = (Share, Folds, Draw)
+RESAMPLING = (Share, Groups, Folds, Draw)
 """Splits that divide the same rows differently in each repeat; other splits have fixed test rows."""
 EXAMPLE = (
     "{test_size: 0.2}, {official: true}, {folds: 5}, {runs: [[100, 1], [50, 3]]}, {n_test: 1000}, {n_train: 1000} or "

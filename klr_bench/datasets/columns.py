@@ -1,4 +1,4 @@
-"""Detect missing values, numbers, units, dates and identifiers in a column of strings."""
+"""Collect statistics of a column of strings, by which its kind is recognized."""
 
 from __future__ import annotations
 
@@ -7,16 +7,14 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from klr_bench.datasets.class_labels import parse_number
+from klr_bench.datasets.amounts import COMMA, is_missing, parse_amount, parse_numbers, text_of
+from klr_bench.datasets.dates import date_form
 
-MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?", "-", "<na>", "#n/a"})
-"""Texts (in lower case) that denote a missing value."""
 BOOLEANS = {"true": "True", "false": "False"}
 """Spelling of truth values, which are compared in lower case."""
 NUMBERS_OF_BOOLEANS = {"1": "True", "0": "False", "1.0": "True", "0.0": "False"}
@@ -27,87 +25,25 @@ MOST_EXACT = 2**53
 """Largest number up to which float64 represents all integers."""
 FEW_VALUES = 20
 """Number of different values that a text column may always have, even with few rows."""
-DATE = re.compile(
-    r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d\d))"
-    r"([ T]\d{1,2}:\d\d(:\d\d(\.\d+)?)?)?( ?(Z|UTC|[+-]\d\d:?\d\d))?"
+_ENTITY = (
+    r"(user|customer|client|patient|passenger|person|employee|student|participant|subject|account|order|transaction"
+    r"|session|product|item|record|sample|case|loan|member|kunden|patienten)"
 )
 IDENTIFIER = re.compile(
-    r"(?i:(.*[^a-z0-9])?(id|uuid|guid|key))|.*[a-z0-9](ID|Id|UUID|Guid|Key)"
-    r"|(?i:(user|customer|client|patient|passenger|person|employee|student|subject|account|order|transaction|session"
-    r"|product|item|record|sample|case|loan|row)id)"
-    r"|(?i:|index|level_0|row|row.?num(ber)?|unnamed: \d+)"
+    r"(?i:(.*[^a-z0-9])?(id|ids|uuid|guid|key))|.*[a-z0-9](ID|Id|UUID|Guid|Key)"
+    rf"|(?i:{_ENTITY}[ _.-]?(id|no|nr|num|number|code|nummer)\.?|(customer|client|patient|participant|user)s?|.*nummer)"
 )
-"""Names of identifier columns: the last word is ``id`` or similar, but ``humid`` does not match.
-
-Names such as ``index`` must match as a whole, because a ``heat_index`` is a measurement.
-"""
+"""Names of identifier columns: the last word is ``id`` or similar, but ``humid`` does not match."""
+ROW_NUMBER = re.compile(r"(?i:|index|level_0|row|row.?(id|no|nr|num|number)|unnamed: \d+)")
+"""Names of columns with row numbers, which match as a whole, because a ``heat_index`` is a measurement."""
 MOST_FORMS = 50
 """Maximum number of different units of a column that are counted."""
-_BEFORE = r"(?:[A-Z]{0,3}[$€£¥₹₩₽₺₪₫₴₦฿¢]|[A-Z]{3}(?=\s))"
-_WORD = r"[^\d\s.,:;+()#\\-]{1,10}"
-_AFTER = rf"(?![/_]){_WORD}[23]?(?: {_WORD})?"
-_DIGITS = r"(?:[0-9]+(?:[.,'\u2019\s][0-9]+)*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
-_AMOUNT = re.compile(rf"([+-]?)({_BEFORE})?\s?([+-]?)({_DIGITS})\s?({_AFTER})?")
-_SPACED = re.compile(r"[0-9]{1,3}(?:(['\u2019\s])[0-9]{3})(?:\1[0-9]{3})*(?:[.,][0-9]+)?")
-_THOUSANDS = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?")
-_DECIMAL = re.compile(r"[0-9][0-9.]*,[0-9]+|[0-9]{1,3}(?:\.[0-9]{3}){2,}")
 _GROUPS = re.compile(r"[+-]?[1-9][0-9]{0,2}\.[0-9]{3}")
 _SMALL = re.compile(r"[+-]?[0-9]{1,3}")
 CATEGORY, STRING, DATES = ("category", "string", "dates")
 """Types of columns that say what the values are."""
-COMMA = ("thousands", "decimal", "either")
-"""Possible meanings of a comma in a number; ``either`` is a single comma before three digits, as in 4,799."""
-
 Form = tuple[str, bool]
 """The unit of a number, and whether the number contains a comma."""
-
-
-class Amount(NamedTuple):
-    """A number such as "5,000 kg", split into its unit and its digits."""
-
-    unit: str
-    digits: str
-    """Sign and digits without blanks."""
-    mark: str
-    """One of `COMMA`; without a comma ``point``, ``hundreds`` (100 to 999), ``large`` (at least 1000) or ``small``."""
-
-
-def parse_amount(text: str) -> Amount | None:
-    """Split a string such as "5,000 kg" into unit and digits; return None if it is not a number."""
-    value = parse_number(text)
-    if value is not None:
-        return None if math.isnan(value) else Amount("", text, _mark(text, value))
-    match = _AMOUNT.fullmatch(text)
-    if not match or (match[1] and match[3]):
-        return None
-    digits = re.sub(r"['\u2019\s]", "", match[4]) if _SPACED.fullmatch(match[4]) else match[4]
-    value = parse_number(digits)
-    if _THOUSANDS.fullmatch(digits):
-        single = digits.count(",") == 1 and "." not in digits
-        mark = "thousands" if not single else "decimal" if digits.startswith("0") else "either"
-    elif _DECIMAL.fullmatch(digits):
-        mark = "decimal"
-    elif value is None:
-        return None
-    else:
-        mark = _mark(digits, value)
-    return Amount((match[2] or "") + (match[5] or ""), match[1] + match[3] + digits, mark)
-
-
-def _mark(digits: str, value: float) -> str:
-    size = abs(value)
-    return "point" if "." in digits else "large" if size >= 1000 else "hundreds" if size >= 100 else "small"
-
-
-def amount_value(text: str, unit: str, *, commas: bool) -> float | None:
-    """Convert a number with the given unit, such as "5 kg", to a float.
-
-    Return None for any other string.  If `commas` is true, commas may separate thousands.
-    """
-    parts = parse_amount(text)
-    if parts is None or parts.unit != unit or parts.mark == "decimal" or (parts.mark in COMMA and not commas):
-        return None
-    return parse_number(parts.digits.replace(",", ""))
 
 
 @dataclass
@@ -118,8 +54,12 @@ class ColumnProfile:
     n_missing: int = 0
     counts: Counter[str] | None = field(default_factory=Counter)
     """Number of rows with each value that is not missing; None if there are more than MOST_COUNTED different values."""
-    dates: bool = True
-    """True if all values are dates."""
+    n_dates: int = 0
+    """Number of values that are dates or clock times."""
+    date_forms: set[str] = field(default_factory=set)
+    """Forms of the dates (see `klr_bench.datasets.dates.date_form`)."""
+    has_clock: bool = False
+    """True if a date has a clock time other than 0:00."""
     forms: Counter[Form | None] = field(default_factory=Counter)
     """Number of values of each form; the key None counts the values that are not numbers."""
     first: dict[Form | None, tuple[int, str]] = field(default_factory=dict)
@@ -135,29 +75,33 @@ class ColumnProfile:
     last: float = math.nan
     """Number in the previous row."""
     declared: str = ""
-    """CATEGORY or STRING if the type of the column says what its values are; "" if this must be guessed."""
+    """CATEGORY, STRING or DATES if the type of the column says what its values are; "" if this must be guessed."""
+    levels: tuple[str, ...] = ()
+    """Values of an ordered category, in their order."""
+    decimal: str = "."
+    """Decimal mark of the numbers: "." or ","."""
     distinct: list[NDArray[Any]] | None = field(default_factory=list)
     """Batches of whole numbers; None if there are others, or if a number occurs twice in a batch."""
 
     def add(self, lines: Sequence[int], texts: Sequence[str]) -> None:
         """Update the statistics with the values and line numbers of a batch of rows."""
-        numbers = parse_numbers(texts)
+        numbers = parse_numbers(texts, self.decimal)
         rows = list(zip(lines, texts, strict=True))
         if numbers is None:
             rows = [(line, text) for line, text in rows if not is_missing(text)]
-            numbers = parse_numbers([text for _, text in rows])
+            numbers = parse_numbers([text for _, text in rows], self.decimal)
         self.n += len(texts)
         self.n_missing += len(texts) - len(rows)
         if self.counts is not None:
             self.counts.update(text for _, text in rows)
             self.counts = self.counts if len(self.counts) <= MOST_COUNTED else None
-        self.dates = self.dates and all(DATE.fullmatch(text) for _, text in rows)
         if numbers is None:
             self.whole = False
+            self._add_dates([text for _, text in rows])
             for line, text in rows:
                 self._add_text(line, text)
         elif rows:
-            if "other" not in self.groups:
+            if "other" not in self.groups and self.decimal == ".":
                 for line, text in rows:
                     self.groups.setdefault(_grouping(text), (line, text))
             exact = np.abs(numbers).max() <= MOST_EXACT
@@ -167,7 +111,7 @@ class ColumnProfile:
         """Set the statistics to those of an array of integers or floats, in which NaN is missing."""
         present = np.flatnonzero(~np.isnan(values))
         numbers = values[present]
-        self.n, self.n_missing, self.dates = len(values), len(values) - len(present), not len(present)
+        self.n, self.n_missing = len(values), len(values) - len(present)
         different, counts = np.unique(numbers, return_counts=True)
         if len(different) > MOST_COUNTED:
             self.counts = None
@@ -176,8 +120,16 @@ class ColumnProfile:
         if len(present):
             self._add_numbers(numbers, (lines[present[0]], text_of(numbers[0])), numbers)
 
+    def _add_dates(self, texts: Sequence[str]) -> None:
+        if self.n_dates or self.n <= len(texts) + self.n_missing:  # a first batch without dates tells enough
+            forms = {text: date_form(text) for text in {*texts}}
+            found = [form for text in texts if (form := forms[text])]
+            self.n_dates += len(found)
+            self.date_forms |= {form for form, _ in found}
+            self.has_clock = self.has_clock or any(has_clock for _, has_clock in found)
+
     def _add_text(self, line: int, text: str) -> None:
-        parts = parse_amount(text)
+        parts = parse_amount(text, self.decimal)
         form = (parts.unit, parts.mark in COMMA) if parts else None
         if form not in self.forms and len(self.forms) >= MOST_FORMS:
             form = None
@@ -204,18 +156,25 @@ class ColumnProfile:
             steps = np.diff(numbers, prepend=numbers[:1] - 1 if math.isnan(self.last) else [self.last])
         self.stepped, self.last = self.stepped and bool((steps == 1).all()), float(numbers[-1])
 
-    def reason_to_leave_out(self, name: str) -> str | None:
+    def reason_to_leave_out(self, name: str, groups: str) -> str | None:
         """Return a reason to leave out the column, such as "row numbers", or None to keep it.
 
-        The values must be consecutive whole numbers, or whole numbers or texts that are all different under a name of
-        identifiers (or none).
+        The values must be consecutive whole numbers, or whole numbers or texts under a name of identifiers (or none).
+        Identifiers that repeat are those of more than FEW_VALUES groups, and `groups` says how to declare them.
         """
+        is_text = self.whole or 2 * self.forms["", False] < self.n_present
+        if is_text and IDENTIFIER.fullmatch(name):
+            if self.all_different:
+                return "identifiers, all different"
+            if self.counts is None and not self.whole:
+                return f"identifiers; if they repeat, {groups}"
+            if self.counts is None or len(self.counts) > FEW_VALUES:
+                return f"identifiers that repeat: {groups}?"
         if self.whole and self.n >= FEW_VALUES and self.stepped and not self.n_missing:
             return "row numbers"
-        kept = self.forms["", False] and not self.whole
-        if kept or not IDENTIFIER.fullmatch(name) or not self.all_different:
-            return None
-        return "row numbers" if self.whole and self.n >= FEW_VALUES else "identifiers, all different"
+        if is_text and ROW_NUMBER.fullmatch(name) and self.all_different:
+            return "row numbers" if self.whole else "identifiers, all different"
+        return None
 
     @property
     def merged_counts(self) -> Counter[str] | None:
@@ -247,6 +206,8 @@ class ColumnProfile:
         """Meaning of commas in the numbers: "none", "thousands", "decimal" or "either" (unclear)."""
         if "decimal" in self.marks or not self.marks & {"thousands", "either"}:
             return "decimal" if "decimal" in self.marks else "none"
+        if self.decimal == ",":  # commas and points are exchanged
+            return "thousands"
         thousands = self.marks & {"thousands", "point"} or ("hundreds" in self.marks and "large" not in self.marks)
         return "thousands" if thousands else "either"
 
@@ -294,25 +255,3 @@ def truth_values(values: Collection[str]) -> Mapping[str, str]:
 
 def _all_different(values: NDArray[Any]) -> bool:
     return len(np.unique(values)) == len(values)
-
-
-def text_of(value: Any) -> str:
-    """Convert a value to the string that a CSV file would contain, such as 3 for 3.0."""
-    value = float(value) if isinstance(value, Fraction) else value
-    is_float = isinstance(value, float | np.floating)
-    return np.format_float_positional(value, trim="-") if is_float else str(value).strip()
-
-
-def is_missing(text: str) -> bool:
-    """Return True if a field of a table denotes a missing value."""
-    return len(text) <= 4 and text.lower() in MISSING
-
-
-def parse_numbers(texts: Sequence[str]) -> NDArray[np.float64] | None:
-    """Convert strings to floats; return None if any string is not a number or is NaN."""
-    try:
-        numbers = np.array(texts, dtype=np.float64)
-    except ValueError:
-        return None
-    joined = "".join(texts)
-    return numbers if joined.isascii() and "_" not in joined and not np.isnan(numbers).any() else None

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, AnyStr, BinaryIO, TextIO
 
+from klr_bench.datasets.workbook import WorkbookError, as_csv
 from klr_bench.errors import KlrBenchError
 from klr_bench.files import open_regular
 
@@ -129,12 +130,19 @@ def is_compressed(path: Path) -> bool:
 def open_utf8(path: Path, encoding: str | None) -> Iterator[BinaryIO]:
     """Open a plain or compressed text, and yield a stream of its UTF-8 bytes.
 
-    `encoding` is the encoding of the file; None is UTF-8, whose bytes are not checked.  Raises DamagedFileError, and
-    KlrBenchError where the text is not in its encoding, also if the ``with`` block raises UnicodeDecodeError.
+    `encoding` is the encoding of the file; None is UTF-8, whose bytes are not checked.  A workbook becomes CSV text.
+    Raises DamagedFileError, and KlrBenchError where the text is not in its encoding, also if the ``with`` block raises
+    UnicodeDecodeError.
     """
     try:
-        with open_plain(path) as (stream, _):
-            yield stream if encoding is None else io.BufferedReader(_Recoded(stream, encoding), CHUNK)
+        with open_plain(path) as (stream, raw):
+            workbook = as_csv(path, raw.peek(10)) if stream is raw else None  # type: ignore[attr-defined]
+            if workbook is not None:
+                yield io.BytesIO(workbook)
+            else:
+                yield stream if encoding is None else io.BufferedReader(_Recoded(stream, encoding), CHUNK)
+    except WorkbookError as error:
+        raise DamagedFileError(path, str(error)) from error
     except UnicodeError as error:  # UTF-16 without a byte order mark is not a UnicodeDecodeError
         raise not_decodable(path, encoding) from error
 

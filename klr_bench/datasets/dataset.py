@@ -47,6 +47,7 @@ class Dataset:
     relevant: NDArray[np.int64] | None = None  # indices of the features that determine the labels, if known
     said: tuple[str, ...] = ()  # notes on how the columns of a user's table were converted
     seed_name: str = ""  # part of the seed of splits
+    groups: NDArray[np.int64] | None = None  # codes (n,) of the groups of the rows, or the ranks of their times
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,16 @@ def load(
         if not 0 < n_train < n:
             fail(f"{name}: n_train: expected an integer from 1 to {n - 1}, got {n_train}; correct {name}.yaml.")
     return Dataset(
-        full_name, arrays.X, arrays.y, arrays.classes, n_train, key, arrays.relevant, arrays.said, config.seed_name
+        full_name,
+        arrays.X,
+        arrays.y,
+        arrays.classes,
+        n_train,
+        key,
+        arrays.relevant,
+        arrays.said,
+        config.seed_name,
+        arrays.groups,
     )
 
 
@@ -212,6 +222,10 @@ def _reading(config: DatasetConfig) -> Reading:
         config.only,
         TABLE_VERSION if source.is_own_file else 0,
         source.columns,
+        source.coerce or False,
+        "," if source.decimal == "comma" else ".",
+        getattr(config.split, "group", None),
+        getattr(config.split, "time", None),
         source.encoding,
     )
 

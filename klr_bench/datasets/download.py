@@ -21,7 +21,7 @@ from klr_bench.datasets.cache import Progress, find_or_make, ignore_progress, st
 from klr_bench.datasets.compression import SUFFIXES, DamagedFileError, plain_chunks
 from klr_bench.datasets.transfer import NotFoundError, TransferError, UnreachableError, check_size, discard, download
 from klr_bench.errors import UnavailableError, sanitize
-from klr_bench.files import expanded, no_file
+from klr_bench.files import expanded, no_file, replace_file
 
 logger = logging.getLogger(__name__)
 
@@ -180,7 +180,7 @@ def _decompress(source: Path, entry: LabelsFile, target: Path, progress: Progres
             target.parent.mkdir(exist_ok=True)
         elif entry.sha256 != sha256.hexdigest():
             raise TransferError(_wrong_content(sha256.hexdigest(), entry.sha256) + "; discarded")
-        os.replace(temporary, target)
+        replace_file(temporary, target)
     except DamagedFileError as error:
         message = f"{error}; discarded"
         raise TransferError(message) from error

@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 from pandas.api.types import is_integer_dtype
 from sklearn.utils.validation import check_array
 
-from klr_bench.datasets.columns import CATEGORY, DATES, MOST_EXACT, STRING, ColumnProfile, is_missing, text_of
+from klr_bench.datasets.amounts import is_missing, text_of
+from klr_bench.datasets.columns import CATEGORY, DATES, MOST_EXACT, STRING, ColumnProfile
 from klr_bench.datasets.layout import Layout
 from klr_bench.datasets.readers.user_table import SOURCE
+from klr_bench.datasets.workbook import declared_types
 from klr_bench.errors import sanitize
 
 
@@ -30,15 +32,16 @@ class Values:
     """Array of numbers, in which NaN is a missing value, or list of strings, in which "" is a missing value."""
     declared: str = ""
     """CATEGORY, STRING or DATES if the type of the column says what the values are."""
+    levels: tuple[str, ...] = ()
+    """Values of an ordered category, in their order."""
 
-    def profile(self, lines: Sequence[int]) -> ColumnProfile:
+    def profile(self, lines: Sequence[int], decimal: str) -> ColumnProfile:
         """Return the statistics of the values; `lines` are the numbers of their rows."""
-        profile = ColumnProfile(declared=self.declared)
+        profile = ColumnProfile(declared=self.declared, levels=self.levels, decimal=decimal)
         if isinstance(self.of, list):
             profile.add(lines[: len(self.of)], self.of)
         else:
             profile.set_numbers(lines, self.of)
-        profile.dates = profile.dates or self.declared == DATES
         return profile
 
     def texts(self) -> list[str]:
@@ -83,7 +86,11 @@ class Frame:
         Raises ValueError for values that are neither numbers, texts, truth values nor dates.
         """
         values = _values(self.columns[name], self.lines, f"{self.source}: column {name!r}")
-        return values if self.has_names and self.path is None else Values(values.of)
+        return (
+            values
+            if self.has_names and self.path is None
+            else Values(values.of, declared_types(self.path).get(name, ""))
+        )
 
 
 def frame_of(X: Any) -> Frame:
@@ -149,7 +156,9 @@ def _values(series: Any, lines: Sequence[int], where: str) -> Values:
             raise ValueError(message)
     texts = ["" if gone else text_of(cell) for cell, gone in zip(cells, missing, strict=True)]
     if dtype in (nw.Categorical, nw.Enum, nw.Boolean) or {*kinds} <= {bool, np.bool_}:
-        return Values(texts, CATEGORY if kinds else "")
+        native: Any = getattr(series.to_native(), "dtype", None)
+        levels = tuple(map(text_of, native.categories)) if getattr(native, "ordered", False) else ()
+        return Values(texts, CATEGORY if kinds else "", levels)
     if dtype in (nw.Date, nw.Datetime) or all(issubclass(kind, date | pd.Period) for kind in kinds):
         return Values(texts, DATES if kinds else "")
     marked = any(is_missing(text) for text, gone in zip(texts, missing, strict=True) if not gone)

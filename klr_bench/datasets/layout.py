@@ -25,6 +25,8 @@ SEPARATOR = re.compile(r'"?sep=(\\t|[^\w"\r\n])(\1|\s)*"?\s*', re.IGNORECASE)
 BRACKETS = (("[", "]"), ("{", "}"), ("(", ")"))
 SAMPLE = 20
 """Number of lines from which the delimiter is detected."""
+MOST_TITLES = 10
+"""Maximum number of lines above a table that are left out."""
 YEAR = re.compile(r"(1[89]|2[01])\d\d")
 SET_LABEL = "data.label= (label_column= of stream)"
 SET_FEATURES = "data.n_features= (n_features= of stream)"
@@ -51,6 +53,7 @@ class Layout:
     label: int  # position of the label column, counted from 0
     encoding: str | None = None  # encoding of the file; None: UTF-8
     n_skipped: int = 0  # number of lines before the header or the first row
+    n_titles: int = 0  # number of those that are titles or blank
 
     def describe(self, column: int) -> str:
         """Describe a column for messages, for example "column 2 ('price')"."""
@@ -84,11 +87,14 @@ def layout_of(
         rows = lines(text, path)
         first_line = next(rows, "")
         declared = SEPARATOR.fullmatch(first_line)
-        sample = list(islice(filter(str.strip, rows if declared else chain([first_line], rows)), SAMPLE))
+        raw = list(islice(rows if declared else chain([first_line], rows), SAMPLE + MOST_TITLES))
+        sample = [*filter(str.strip, raw)][:SAMPLE]
     if not sample:
         fail(f"{path}: no rows.")
     best = max(DELIMITERS, key=lambda candidate: _consistency(sample, candidate))
     delimiter = declared[1].replace("\\t", "\t") if declared else best
+    n_titles = _count_titles(raw, delimiter)
+    sample = [*filter(str.strip, raw[n_titles:])][:SAMPLE]
     try:
         first = tuple(next(fields_of(iter(sample), delimiter), (0, [""]))[1])
     except csv.Error as error:
@@ -106,8 +112,8 @@ def layout_of(
             "remove it with to_csv(index=False)."
         )
     header = first if is_header else None
-    label = _label_position(path, label_column, header, len(first))
-    layout = Layout(delimiter, header, len(first), label, encoding, int(declared is not None))
+    label = place_of(path, -1 if label_column is None else label_column, header, len(first), "data.label")
+    layout = Layout(delimiter, header, len(first), label, encoding, (declared is not None) + n_titles, n_titles)
     if train and (layout.n_columns, layout.label) != (train.n_columns, train.label):
         fail(
             f"{path}: expected {train.n_columns} columns with label column {train.label + 1}, as in the training file, "
@@ -116,6 +122,26 @@ def layout_of(
     if train and train.header and header and header != train.header:
         fail(f"{path}: expected the header of the training file, {first_ten(train.header)}, got {first_ten(header)}.")
     return layout
+
+
+def _count_titles(lines: Sequence[str], delimiter: str) -> int:
+    """Return the number of lines above the table.
+
+    They are titles, which fill a single field, and blank lines among them.  A title is not a number; above a table of
+    two columns, it has several words.
+    """
+    rows = _complete_rows([*filter(str.strip, lines)], delimiter)
+    n_fields = Counter(map(len, rows)).most_common(1)[0][0] if rows else 1
+    n_titles, has_title = 0, False
+    for line in lines[:MOST_TITLES]:
+        (fields,) = _complete_rows([line], delimiter) or [[""]]
+        filled = [field for field in fields if field]
+        if len(filled) > 1 or (filled and parse_number(filled[0]) is not None) or delimiter == " ":
+            break
+        if filled and (n_fields < 2 or (n_fields == 2 and (len(fields) > 1 or " " not in filled[0]))):
+            break
+        n_titles, has_title = n_titles + 1, has_title or bool(filled)
+    return n_titles if has_title else 0
 
 
 def _consistency(sample: list[str], delimiter: str) -> tuple[bool, bool, bool, float, int]:
@@ -146,8 +172,12 @@ def _complete_rows(sample: list[str], delimiter: str) -> list[list[str]]:
     return rows
 
 
-def _label_position(path: Path, label_column: str | int | None, header: tuple[str, ...] | None, n: int) -> int:
-    text = "-1" if label_column is None else str(label_column)
+def place_of(path: Path, column: str | int, header: tuple[str, ...] | None, n: int, setting: str) -> int:
+    """Return the 0-based position of a column, given by its name or position.
+
+    -1 is the last of n columns.  Raises KlrBenchError with the name of the setting.
+    """
+    text = str(column)
     if header and header.count(text) == 1:
         return header.index(text)
     number = int(text) if re.fullmatch(r"[+-]?\d{1,9}", text, re.ASCII) else None
@@ -157,7 +187,8 @@ def _label_position(path: Path, label_column: str | int | None, header: tuple[st
             what = "the file has no header, so a position is needed."
         if number is None and header:
             what = f"expected the name of a column.{nearest(text, header if len(header) <= 100 else first_ten(header))}"
-        fail(f"{path}: there is no label column {sanitize(repr(label_column))} (data.label); {what}")
+        kind = setting.removeprefix("data.")
+        fail(f"{path}: there is no {kind} column {sanitize(repr(column))} ({setting}); {what}")
     return number % n
 
 

@@ -65,7 +65,8 @@ def _save(arrays: Arrays, folder: Path, name: str, sha256s: Sequence[str]) -> No
     temporary.mkdir()
     try:
         X = {key: getattr(arrays.X, key) for key in CSR} if sp.issparse(arrays.X) else {"X": arrays.X}
-        for key, array in {"y": arrays.y, **X}.items():
+        groups = {} if arrays.groups is None else {"groups": arrays.groups}
+        for key, array in {"y": arrays.y, **groups, **X}.items():
             np.save(temporary / f"{key}.npy", array)
         meta = {
             "name": name,
@@ -98,7 +99,8 @@ def _load(folder: Path, sha256s: Sequence[str]) -> Arrays | None:
             X = sp.csr_matrix(tuple(array[key] for key in CSR), shape=meta["shape"], copy=False)
             # The indices were sorted when they were saved; setting the flags avoids a check that reads all of them.
             X.has_sorted_indices = X.has_canonical_format = True
-        return Arrays(X, array["y"], tuple(meta["classes"]), meta["n_train_official"], said=tuple(meta["said"]))
+        of_meta = tuple(meta["classes"]), meta["n_train_official"]
+        return Arrays(X, array["y"], *of_meta, said=tuple(meta["said"]), groups=array.get("groups"))
     except Exception:
         return None
 

@@ -9,15 +9,16 @@ from __future__ import annotations
 import copy
 import hashlib
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from klr_bench.config.splitting import Draw, Folds, Official, Runs, Share, SplitSpec, Stream, Subset
+from klr_bench.config.splitting import Draw, Folds, Groups, Later, Official, Runs, Share, SplitSpec, Stream, Subset
 from klr_bench.datasets import Dataset
+from klr_bench.datasets.grouping import group_folds, later_folds
 from klr_bench.datasets.preprocessing import scaling_by
 from klr_bench.errors import fail
 
@@ -30,6 +31,8 @@ class Split:
 
     train: Indices
     test: Indices
+    is_later: bool = False
+    """True if the test rows are later than the training rows."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,9 @@ class Prepared:
     X_test: Any
     y_test: NDArray[np.int8]
     relevant: NDArray[np.int64] | None = None
+    groups: NDArray[np.int64] | None = None
+    """Codes (n,) of the groups of the training rows, or the ranks of their times if `is_later`."""
+    is_later: bool = False
 
     def readonly(self) -> Prepared:
         """Return read-only views of the arrays, so that learners cannot modify the data."""
@@ -54,7 +60,22 @@ class Prepared:
             readonly_view(self.X_test),
             readonly_view(self.y_test),
             self.relevant,
+            self.groups,
+            self.is_later,
         )
+
+    def fold(self, n: int, n_folds: int, fold: int) -> tuple[Indices, Indices]:
+        """Return the indices of training rows and of held-out rows of one fold of the first n rows.
+
+        Groups stay together; in the order of time, held-out rows are later.  Raises KlrBenchError without such a fold.
+        """
+        if self.groups is None:
+            return fold_rows(n, n_folds, fold)
+        folds = later_folds(self.groups[:n], n_folds) if self.is_later else group_folds(self.groups[:n], n_folds)
+        if fold >= len(folds) or not len(folds[fold][0]) or not len(folds[fold][1]):
+            what = "times" if self.is_later else "groups"
+            fail(f"the training rows have too few {what} for {n_folds} folds; use fewer (selection.folds=).")
+        return folds[fold]
 
 
 def frozen(array: Any) -> Any:
@@ -110,11 +131,35 @@ def make_split(dataset: Dataset, spec: SplitSpec, seed: int, repeat: int) -> Spl
             if not len(split.train) or not len(split.test):
                 fail(f"{dataset.name}: with {n} rows, test_size={test_size} leaves the training or the test set empty.")
             return split
+        case Groups(test_size=test_size):
+            return _whole_groups(dataset, test_size, random)
+        case Later(test_size=test_size):
+            parts = later_folds(_groups(dataset), 1, first=1 - test_size)
+            if not parts:
+                fail(f"{dataset.name}: split: time: all rows have the same time; expected earlier and later rows.")
+            train, test = parts[0]
+            return Split(random.permutation(train), test, is_later=True)
         case Official():
             return Split(random.permutation(n_official), np.arange(n_official, n))
         case Stream():
             message = f"{dataset.name}: a stream cannot be split"
             raise ValueError(message)
+
+
+def _groups(dataset: Dataset) -> NDArray[np.int64]:
+    assert dataset.groups is not None
+    return np.asarray(dataset.groups)
+
+
+def _whole_groups(dataset: Dataset, test_size: float, random: np.random.RandomState) -> Split:
+    """Split groups as `_stratified` splits rows, by the class of their first rows."""
+    groups = _groups(dataset)
+    _, first = np.unique(groups, return_index=True)
+    if len(first) < 2:
+        fail(f"{dataset.name}: split: group: expected at least two groups, got one.")
+    of_groups = _stratified(replace(dataset, y=np.asarray(dataset.y)[first]), test_size, random)
+    is_test = np.isin(groups, of_groups.test)
+    return Split(random.permutation(np.flatnonzero(~is_test)), random.permutation(np.flatnonzero(is_test)))
 
 
 def _stratified(dataset: Dataset, test_size: float, random: np.random.RandomState) -> Split:
@@ -206,7 +251,9 @@ def prepare(dataset: Dataset, split: Split, scale: str | None) -> Prepared:
         fitted = scaling_by(X_train, kind, impute=impute)
         X_train, X_test = fitted.transform(X_train), fitted.transform(X_test)
     y_train, y_test = dataset.y[split.train], dataset.y[split.test]
-    return Prepared(frozen(X_train), frozen(y_train), frozen(X_test), frozen(y_test), dataset.relevant)
+    groups = None if dataset.groups is None else dataset.groups[split.train]
+    arrays = frozen(X_train), frozen(y_train), frozen(X_test), frozen(y_test)
+    return Prepared(*arrays, dataset.relevant, groups, split.is_later)
 
 
 def fold_rows(n_train: int, n_folds: int, fold: int) -> tuple[Indices, Indices]:

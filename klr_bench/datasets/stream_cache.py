@@ -7,7 +7,6 @@ the pass reaches the end, so that an interrupted pass leaves no archive.  Checks
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -23,7 +22,7 @@ from numpy.typing import NDArray
 from klr_bench.datasets.cache import content_sha256, disk_errors, state_of, suffixed
 from klr_bench.datasets.class_labels import Labels
 from klr_bench.datasets.readers.chunks import Chunk, rechunk
-from klr_bench.files import open_regular
+from klr_bench.files import open_regular, replace_file
 from klr_bench.results.keys import content_hash
 
 VERSION = 4
@@ -131,7 +130,7 @@ class StreamCache:
                 yield chunk
             archive.writestr("meta.json", json.dumps({"files": states, "scan": asdict(scan)}))
         if states and states == self._states():
-            os.replace(part, self.path)
+            replace_file(part, self.path)
 
     def _states(self) -> list[list[Any]]:
         """Return the size, the times and a hash of each file; return [] if any file is missing."""

@@ -17,16 +17,11 @@ from sklearn.utils._param_validation import StrOptions, validate_parameter_const
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from klr_bench.datasets.class_labels import first_ten
-from klr_bench.datasets.column_kinds import (
-    LEAVE_OUT,
-    NUMBER,
-    Column,
-    choose_column,
-    describe_cell,
-    requested_kinds,
-    unseen_values,
-)
+from klr_bench.datasets.column import LEAVE_OUT, NUMBER, Column
+from klr_bench.datasets.column_kinds import Request, choose_column, describe_cell, requested_kinds
+from klr_bench.datasets.column_notes import unseen_values
 from klr_bench.datasets.frames import Frame, Values, frame_of
+from klr_bench.datasets.onnx_columns import onnx_features
 from klr_bench.datasets.preprocessing import needs_float64, scaling_by
 from klr_bench.errors import KlrBenchError, fail
 
@@ -36,17 +31,22 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Each column is treated according to its values in `fit`:
 
-    - Numbers stay.  Texts such as "12 kg", "$1,200" or "45 %" are numbers if their unit is the same in all rows.
+    - Numbers stay.  Texts such as "12 kg", "$1,200", "(50)" for -50, or "45 %" are numbers if their unit is the same in
+      all rows.
     - A text column becomes one 0/1 feature per value, or a single one if it has two values.  Values in fewer than 5
       rows and less than 1 % of the rows share a feature, as do all but the 100 most frequent values.  A value that does
       not occur in `fit` is 0 in all of them, or 0.5 in the only one, and `transform` warns.  Truth values are texts, of
       which "TRUE", "true" and True are one, and so is 1 beside them or in `transform`.
     - The type of a column decides first: a categorical, a column of truth values, and strings that are all whole
-      numbers, such as postal codes, are texts.
-    - A missing number (NaN, None, and the texts "", NA, N/A, <NA>, #N/A, nan, null, none, ? and -) is replaced by
-      the median, and an indicator feature is added; a missing text is a value of its own.
-    - Dates, row numbers, identifiers, texts that hardly repeat, and columns with one value are left out.  A warning
-      names them, apart from those with one value.
+      numbers, such as postal codes, are texts.  An ordered categorical becomes the numbers 0, 1, 2, ... of its values.
+    - Dates and clock times become year, month, weekday (0 is Monday) and hour, the last one if a clock shows more than
+      0:00.
+    - A missing number (NaN, None, the marks of pandas such as "", NA, N/A, <NA>, #N/A, nan, null and None, errors of
+      spreadsheets such as #REF!, and ?, -, --, . and n.a.) is replaced by the median, and an indicator feature is
+      added; a missing text is a value of its own.  In `transform`, a text in a column of numbers is a missing number if
+      at most a tenth of the rows have one.
+    - Row numbers, identifiers, texts that hardly repeat, and columns with one value are left out.  A warning names
+      them, apart from those with one value.
     - Features with a long tail, whose kurtosis exceeds 12, are replaced by their ranks.  Then all features are scaled,
       in float64:
 
@@ -55,13 +55,19 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         x' = (x - \operatorname{mean}(x)) / \operatorname{std}(x)
 
     The commands ``klr-bench fit`` and ``klr-bench run experiment=own_file`` treat files in the same way.  Row numbers
-    are recognized only in the order 1, 2, 3, ...: leave them out before rows are shuffled or divided into folds.
+    under any other name than that of an index are recognized only in the order 1, 2, 3, ...: leave them out before rows
+    are shuffled or divided into folds.
 
     Parameters
     ----------
     columns : dict or None, default=None
-        Kinds of columns, which replace those found from the values: "number", "text" or "leave_out", by the name of the
-        column or by its position, counted from 1.
+        Kinds of columns, which replace those found from the values: "number", "text", "date", "leave_out", or a list of
+        values in their order, which become 0, 1, 2, ...; by the name of the column or by its position, counted from 1.
+    coerce : bool, default=False
+        Whether values that cannot be read in a column of numbers or dates are missing values, instead of an error in
+        `fit`; `report_` counts them.  It takes nine tenths of readable values to make a column one of numbers.
+    decimal : {".", ","}, default="."
+        Decimal mark of numbers in texts; with ",", 1.234,5 is 1234.5.
     scale : {"auto", "standard", "minmax"} or None, default="auto"
         "auto" as described above; "standard" is the same without ranks; "minmax" scales each feature to [0, 1]; None
         scales nothing.
@@ -70,7 +76,8 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     report_ : DataFrame
         What became of each column: its name, its kind, the names of its features, the reason why it is left out or read
-        as text, the number of missing values, the unit that is removed, and whether ranks replace its values.
+        as text, the numbers of missing values and, among them, unreadable ones, the unit that is removed, and whether
+        ranks replace its values.
     columns_ : tuple of Column
         How each column is converted; `report_` shows the same.
     n_features_in_ : int
@@ -97,11 +104,22 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     _parameter_constraints = {  # noqa: RUF012
         "columns": [dict, None],
+        "coerce": ["boolean"],
+        "decimal": [StrOptions({".", ","})],
         "scale": [StrOptions({"auto", "standard", "minmax"}), None],
     }
 
-    def __init__(self, columns: Mapping[str, str] | None = None, *, scale: str | None = "auto") -> None:
+    def __init__(
+        self,
+        columns: Mapping[str, Request] | None = None,
+        *,
+        coerce: bool = False,
+        decimal: str = ".",
+        scale: str | None = "auto",
+    ) -> None:
         self.columns = columns
+        self.coerce = coerce
+        self.decimal = decimal
         self.scale = scale
 
     def fit(self, X: Any, y: Any = None) -> TablePreparer:
@@ -137,8 +155,10 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 values = frame.read(name) if kind != LEAVE_OUT else Values([])
                 if kind == NUMBER and (numbers := values.numbers()) is not None:
                     values = Values(numbers)
-                profile = values.profile(frame.lines)
-                column = choose_column(frame.path, frame.layout, position, name, profile, kind)
+                profile = values.profile(frame.lines, self.decimal)
+                column = choose_column(
+                    frame.path, frame.layout, position, name, profile, kind, coerce=bool(self.coerce)
+                )
                 features += [_features(column, values, name, frame)] if column.width else []
                 columns.append(replace(column, place=place))
             reasons = "; ".join(first_ten([f"{column.name}: {column.why}" for column in columns]))
@@ -162,12 +182,13 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         in seconds since 1970.  Columns are found by name, in any order; by position if X or the table of `fit` is an
         array.  Columns that `fit` has left out may be missing.  Warnings name columns that `fit` has not seen, and
         values that do not occur in the training rows: a new text counts as none of the values of its column (0 in all
-        of its features, or 0.5 in the only one), a missing number as the median.
+        of its features, or 0.5 in the only one), a missing or unreadable number as the median.
 
         Raises
         ------
         ValueError
-            If columns are missing, or a value in a column of numbers is not a number.
+            If columns are missing, or more than a tenth of the values in a column of numbers are not numbers, or one is
+            a number in another unit or with an unclear comma.
         """
         check_is_fitted(self)
         frame, columns = frame_of(X), [column for column in self.columns_ if column.kind != LEAVE_OUT]
@@ -187,7 +208,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         with _value_errors():
             for column, name in zip(columns, names, strict=True):
                 values = frame.read(name)
-                features.append(_features(column, values, name, frame))
+                features.append(_features(column, values, name, frame, lenient=True))
                 unseen[column] = _unseen(column, values)
         if new := unseen_values(unseen):
             warnings.warn(f"{frame.source} has {new}.", stacklevel=3)
@@ -209,6 +230,11 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         indicators = [f"missingindicator_{names[place]}" for place in self._scaling.imputer.indicator_.features_]
         return np.array([*names, *indicators], dtype=object)
 
+    def _onnx_features(self, graph: Any) -> tuple[str, list[tuple[str, bool]]]:
+        """Add the preparation of a table to a graph of `to_onnx` (see `onnx_features`)."""
+        check_is_fitted(self)
+        return onnx_features(graph, self.columns_, self._scaling)
+
     @property
     def report_(self) -> pd.DataFrame:
         """Data frame that describes how each column was treated, with one row per column."""
@@ -217,11 +243,11 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             features = names[start : start + column.width].tolist()
             added = [f"missingindicator_{name}" for name in features if f"missingindicator_{name}" in names]
             ranks = any(start <= place < start + column.width for place in self._scaling.columns)
-            rows.append(
-                [column.name, column.kind, [*features, *added], column.why, column.n_missing, column.unit, ranks]
-            )
+            counts = {"n_missing": column.n_missing, "n_unreadable": column.n_unreadable}
+            treatment = {"column": column.name, "kind": column.kind, "features": [*features, *added]}
+            rows.append({**treatment, "reason": column.why, **counts, "unit": column.unit, "ranks": ranks})
             start += column.width
-        return pd.DataFrame(rows, columns=["column", "kind", "features", "reason", "n_missing", "unit", "ranks"])
+        return pd.DataFrame(rows)
 
     def _check_names(self, frame: Frame, *, reset: bool) -> None:
         names = [*frame.columns]
@@ -233,7 +259,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         The command line describes the columns of a file itself.
         """
-        guesses = first_ten([f"{column.name}: {column.why}" for column in columns if column.is_guessed])
+        guesses = first_ten([f"{column.name}: {column.why}" for column in columns if column.is_guessed], 150)
         if guesses and frame.path is None:
             message = (
                 f"TablePreparer leaves out {'; '.join(guesses)}. Set columns={{NAME: 'number'}} or {{NAME: 'text'}} to "
@@ -257,10 +283,10 @@ def _value_errors() -> Iterator[None]:
         raise ValueError(str(error)) from error
 
 
-def _features(column: Column, values: Values, name: str, frame: Frame) -> NDArray[np.float64]:
+def _features(column: Column, values: Values, name: str, frame: Frame, *, lenient: bool = False) -> NDArray[np.float64]:
     """Convert the values of a column to features, an array of shape (n, column.width)."""
     numbers = values.numbers() if column.kind == NUMBER and not column.unit else None
-    features = column.features(values.texts()) if numbers is None else numbers[:, None]
+    features = column.features(values.texts(), lenient=lenient) if numbers is None else numbers[:, None]
 
     def cell(row: int) -> str:
         value = values.of[row] if isinstance(values.of, list) else values.of[row].item()

@@ -10,15 +10,17 @@ import math
 import os
 import pickle
 import re
-import resource
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
+
+import psutil
 
 from klr_bench import protocols
 from klr_bench.errors import exception_text, memory_limit
@@ -107,6 +109,10 @@ class Clock:
         self.checkpoints += [Checkpoint(t, elapsed, name, float(value)) for name, value in values]
 
 
+MARK = b"."
+"""Written by the child process when the fit begins and ends; no pickle begins like this."""
+LONGEST_S = 4e6
+"""Longest time limit in seconds; Windows cannot wait longer than 49 days."""
 PROGRAM = "import sys; sys.path[:] = {!r}; from klr_bench.metrics.clock import main; main()"
 
 
@@ -122,8 +128,8 @@ class KilledError(Exception):
 
     def __init__(self, status: int) -> None:
         names = {-number: number.name for number in signal.Signals}
-        memory = "; it may need more memory" if status == -signal.SIGKILL else ""
         reason = names.get(status, f"exit status {status}")
+        memory = "; it may need more memory" if reason == "SIGKILL" else ""
         super().__init__(f"the child process of the fit ended ({reason}){memory}.{memory_limit()}")
 
 
@@ -141,53 +147,85 @@ def fit_in_child(estimator: Any, X: Any, y: Any, time_limit_s: float) -> Fitted:
     Exceptions of the fit are raised again.  Raises TimeLimitError if the fit exceeds the time limit, and KilledError if
     the process ends without a result for another reason.
     """
-    completed = subprocess.run(
-        [sys.executable, "-c", PROGRAM.format(sys.path)],
-        input=pickle.dumps((estimator, X, y, time_limit_s)),
-        stdout=subprocess.PIPE,
-        check=False,
-    )
-    if completed.returncode == -signal.SIGALRM:
+    timed_out, limit = threading.Event(), min(time_limit_s, LONGEST_S)
+    command = [sys.executable, "-c", PROGRAM.format(sys.path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        try:
+            output = _output(process, pickle.dumps((estimator, X, y, limit)), limit, timed_out)
+        finally:
+            process.kill()
+    if timed_out.is_set():
         raise TimeLimitError(time_limit_s)
-    if completed.returncode:
-        raise KilledError(completed.returncode)
-    result = pickle.loads(completed.stdout)
+    if process.returncode:
+        raise KilledError(process.returncode)
+    result = pickle.loads(output)
     if isinstance(result, Exception):
         raise result
     return result  # type: ignore[no-any-return]
 
 
+def _output(process: subprocess.Popen[bytes], task: bytes, time_limit_s: float, timed_out: threading.Event) -> bytes:
+    """Send the task to a process, and return its output; kill it after `time_limit_s`."""
+
+    def stop() -> None:
+        timed_out.set()
+        process.kill()
+
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with suppress(OSError), process.stdin:  # the process may have ended already
+        process.stdin.write(task)
+    first = process.stdout.read(1)
+    if first == MARK:
+        timer = threading.Timer(time_limit_s, stop)
+        timer.start()
+        first = process.stdout.read(1)  # the second mark, or b"" after the end of the process
+        timer.cancel()
+    output = first + process.stdout.read()
+    process.wait()
+    return output.removeprefix(MARK)
+
+
 def main() -> None:
     """Fit the pickled estimator from standard input; write the result to standard output.
 
-    The result, or the exception of the fit, is pickled.
+    The output is a mark when the fit begins, a mark when it has ended, and the pickled result or exception.
     """
     with os.fdopen(os.dup(1), "wb") as output:
         os.dup2(2, 1)  # redirect the output of the estimator to standard error
         try:
-            output.write(pickle.dumps(_fit(*pickle.load(sys.stdin.buffer))))
+            pickled = pickle.dumps(_fit(output, *pickle.load(sys.stdin.buffer)))
         except Exception as error:
             try:
                 pickled = pickle.dumps(error)
                 pickle.loads(pickled)
             except Exception:  # some exceptions cannot be pickled
                 pickled = pickle.dumps(RuntimeError(exception_text(error)))
-            output.write(pickled)
+        output.write(pickled)
 
 
-def _fit(estimator: Any, X: Any, y: Any, time_limit_s: float) -> Fitted:
+def _fit(output: BinaryIO, estimator: Any, X: Any, y: Any, time_limit_s: float) -> Fitted:
     import scipy.sparse as sp
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1):
         protocols.warm_up(estimator, sparse=sp.issparse(X))
         reset_peak_memory()
-        signal.setitimer(signal.ITIMER_REAL, time_limit_s)  # SIGALRM ends the process even in compiled code
+        if hasattr(signal, "alarm"):
+            signal.alarm(math.ceil(time_limit_s) + 1)  # ends this process even if its parent was killed
+        _write_mark(output)
         start = time.perf_counter()
         estimator.fit(X, y)
         seconds = time.perf_counter() - start
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        _write_mark(output)
+        if hasattr(signal, "alarm"):
+            signal.alarm(0)
     return Fitted(estimator, seconds, peak_memory_mb())
+
+
+def _write_mark(output: BinaryIO) -> None:
+    output.write(MARK)
+    output.flush()
 
 
 def reset_peak_memory() -> None:
@@ -199,10 +237,11 @@ def reset_peak_memory() -> None:
 def peak_memory_mb() -> float:
     """Return the peak resident memory of this process in MB.
 
-    On Linux it is measured since the last reset, elsewhere since the process started.
+    On Linux it is measured since the last reset, on Windows since the process started.  macOS does not report it: there
+    the present memory is returned.
     """
     with suppress(OSError):
         if peak_kb := re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text()):
             return int(peak_kb[1]) / 1024
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / (1024 * 1024 if sys.platform == "darwin" else 1024)
+    memory = psutil.Process().memory_info()
+    return float(getattr(memory, "peak_wset", memory.rss)) / 2**20

@@ -19,7 +19,7 @@ from klr_bench.report.measured import MeasuredDataset
 
 STORABLE = ("klr_bench.", "sklearn.")
 """Beginnings of the names of classes whose models `klr-bench fit` can store."""
-FIT_KEYS = ("path", "label", "columns", "scale", "positive", "encoding")
+FIT_KEYS = ("path", "label", "columns", "coerce", "decimal", "scale", "positive", "encoding")
 """Keys of the section ``data`` that describe a file to `klr-bench fit`."""
 SCALE = " scale"
 """End of a gamma that is a multiple of scikit-learn's "scale" (see `klr_bench.runner.bandwidth`)."""
@@ -97,6 +97,8 @@ def _python(data: DataConfig, target: str, arguments: Parameters) -> str:
     label = -1 if data.label is None else data.label
     is_position = isinstance(label, int) or label.removeprefix("-").isdecimal()
     options: dict[str, Any] = {"columns": data.columns} if data.columns else {}
+    options |= {"coerce": True} if data.coerce else {}
+    options |= {"decimal": ","} if data.decimal == "comma" else {}
     options |= {"scale": None if data.scale == "none" else data.scale} if data.scale else {}
     encoding = f", encoding={_quoted(data.encoding)}" if data.encoding else ""
     gamma = arguments.get("gamma")

@@ -22,7 +22,7 @@ from klr_bench.report.papers.scoreboard import (
     results,
 )
 from klr_bench.report.papers.verdicts import Verdict
-from klr_bench.report.table import Table
+from klr_bench.report.table import Block, Table
 
 MOST_DATASETS = 4
 """Number of data sets up to which the best method of each is named."""
@@ -77,7 +77,11 @@ def on_methods(table: Table) -> list[str]:
     titles = {title for title, _, _ in found}
     wins = Counter(name for _, names, _ in found for name in names)
     named = join_names([f"{name} on {count}" for name, count in wins.most_common()])
-    return [f"Best on {len(found)} data sets, {' or '.join(sorted(titles))}: {named}."]
+    return [f"{_word(table.blocks)} on {len(found)} data sets, {' or '.join(sorted(titles))}: {named}."]
+
+
+def _word(blocks: Sequence[Block]) -> str:
+    return "Best so far" if any(line.n_missing for block in blocks for line in block.lines) else "Best"
 
 
 def _best(table: Table) -> Iterator[tuple[str, list[str], str]]:
@@ -93,7 +97,7 @@ def _best(table: Table) -> Iterator[tuple[str, list[str], str]]:
         )
         title, entry = title_of(metric), best[0].entries[metric.name]
         names, value = join_names([*map(line_label, best)]), number(entry.mean, entry.std, metric)
-        sentence = f"Best on {block.label}, {title}: {names}, {value}"
+        sentence = f"{_word([block])} on {block.label}, {title}: {names}, {value}"
         if alike:
             sentence += f"; not significantly different: {join_names([*map(line_label, alike)], most=3)}"
         yield title, [line.algorithm_label for line in best], f"{sentence}."

@@ -8,7 +8,7 @@ import json
 import logging
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -18,7 +18,7 @@ from klr_bench.errors import fail, nearest
 from klr_bench.files import LARGEST_CSV, regular
 from klr_bench.metrics.labels import METRICS
 from klr_bench.parsing import check_choice
-from klr_bench.printing import is_file_name, shortened
+from klr_bench.printing import is_file_name, no_formula, shortened
 from klr_bench.report.manifest import Manifest, read_manifest
 from klr_bench.results import record
 from klr_bench.results.row_cache import Row
@@ -109,7 +109,7 @@ def read_results(folder: Path) -> Results:
     if not os.path.lexists(path):
         others = [other.parent.name for other in folder.parent.glob("*/records.csv")]
         experiments = names("experiment", folders())
-        advice = f"Run it with: klr-bench run experiment={folder.name}."
+        advice = f"Run it with: klr-bench run experiment={folder.name}"
         if folder.name not in experiments:
             advice = f"There is no experiment of this name.{nearest(folder.name, others or experiments)}"
         fail(f"{folder}: no records.csv there. {advice}")
@@ -117,7 +117,7 @@ def read_results(folder: Path) -> Results:
     more = [name for name in texts[0] if name not in record.COLUMNS]  # a user's own estimators may add metrics
     records = _frame(path, texts, [*record.COLUMNS, *more])
     if records.empty:
-        fail(f"{path}: the file has no rows. Create them with: klr-bench run experiment={folder.name}.")
+        fail(f"{path}: the file has no rows. Create them with: klr-bench run experiment={folder.name}")
     for identity in (["key"], ["dataset", "algorithm", "variant", "repeat"]):
         again = records.duplicated(identity)
         if again.any():
@@ -133,6 +133,24 @@ def read_results(folder: Path) -> Results:
             _refuse(folder / "traces.csv", row, "value", expected, repr(value))
     traces, reliability, rows = (frames[name] for name in FILES)
     return Results(manifest, records, traces, reliability, rows, texts, folder)
+
+
+def read_runs(folders: Iterable[Path]) -> pd.DataFrame:
+    """Return the records of several runs as one frame that can be written to a file.
+
+    Column `run` is the name of a run's folder; `variant` and `params` are JSON.  Raises the errors of `read_results`.
+    """
+    import pandas as pd
+
+    frames = []
+    for folder in folders:
+        records = read_results(folder).records
+        texts = {name: [json.dumps(dict(values)) for values in records[name]] for name in ("variant", "params")}
+        texts |= {name: [no_formula(text) for text in records[name]] for name in ("dataset", *record.TEXTS)}
+        records = records.assign(**texts)
+        records.insert(0, "run", no_formula(folder.resolve().name))
+        frames.append(records)
+    return pd.concat(frames, ignore_index=True)
 
 
 def _compare_with_cells(folder: Path, texts: Texts) -> None:

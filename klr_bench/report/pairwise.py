@@ -80,16 +80,23 @@ def on_data_sets(table: Table, metric: Metric) -> list[OnDataset]:
     return comparisons
 
 
-def over_data_sets(table: Table, metric: Metric) -> OverDatasets:
-    """Compare methods by their means, using methods that have a value on every data set."""
+def means_by_method(table: Table, metric: Metric) -> dict[Column, dict[str, float]]:
+    """Return the finite means of each method, keyed by data set."""
     means: dict[Column, dict[str, float]] = {}
-    lines: dict[Column, Line] = {}
     for block in table.blocks:
         for line in block.lines:
-            lines.setdefault(line.column, line)
             mean = line.entries[metric.name].mean if line.n_ok else None
             if mean is not None and math.isfinite(mean):
                 means.setdefault(line.column, {})[block.dataset] = mean
+    return means
+
+
+def over_data_sets(table: Table, metric: Metric) -> OverDatasets:
+    """Compare methods by their means, using methods that have a value on every data set."""
+    means = means_by_method(table, metric)
+    lines: dict[Column, Line] = {}
+    for line in (line for block in table.blocks for line in block.lines):
+        lines.setdefault(line.column, line)
     data_sets = sorted({dataset for of_line in means.values() for dataset in of_line})
     compared = [column for column, of_line in means.items() if len(of_line) == len(data_sets)]
     left_out = [line for column, line in lines.items() if column not in compared]

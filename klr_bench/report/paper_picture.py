@@ -10,7 +10,7 @@ from matplotlib.figure import Figure as Drawing
 from matplotlib.lines import Line2D
 
 from klr_bench.metrics.labels import METRICS
-from klr_bench.report.figures.core.drawing import LIGHT_GREY, STYLE, marker_style, plain, saved
+from klr_bench.report.figures.core.drawing import LIGHT_GREY, STYLE, legend_columns, marker_style, plain, saved
 from klr_bench.report.figures.core.plot import COLORS, Look
 from klr_bench.report.labels import title_of
 from klr_bench.report.papers.match import Match
@@ -25,7 +25,7 @@ LOOKS = {
     Verdict.EXPLAINED: Look(Verdict.EXPLAINED.value, "triangle-up", "-", COLORS["orange"]),
     Verdict.UNEXPLAINED: Look(Verdict.UNEXPLAINED.value, "x", "-", COLORS["red"]),
 }
-PER_ROW, SIDE = 3, 2.35
+PER_ROW, SIDE = 2, 2.35
 """Number of panels per row, and width and height of a panel in inches."""
 DPI = 200.0
 
@@ -51,7 +51,12 @@ def paper_picture(reproduction: Reproduction, also: Sequence[str] = ()) -> dict[
 def _draw(panels: dict[str, list[Match]]) -> Drawing:
     n_columns = min(PER_ROW, len(panels))
     n_rows = math.ceil(len(panels) / n_columns)
-    drawing = Drawing(figsize=(max(3.4, SIDE * n_columns), SIDE * n_rows + 0.3), layout="constrained")
+    found = {match.verdict for matches in panels.values() for match in matches}
+    looks = [look for verdict, look in LOOKS.items() if verdict in found]
+    width = max(3.4, SIDE * n_columns)
+    n_across = legend_columns([look.label for look in looks], width)
+    height = SIDE * n_rows + 0.4 + 0.16 * math.ceil(len(looks) / n_across)
+    drawing = Drawing(figsize=(width, height), layout="constrained")
     for number, (title, matches) in enumerate(panels.items()):
         axes = drawing.add_subplot(n_rows, n_columns, number + 1, title=plain(title))
         factor = 100.0 if title.endswith("%)") else 1.0
@@ -74,8 +79,6 @@ def _draw(panels: dict[str, list[Match]]) -> Drawing:
             axes.set_ylabel("measured")
         if number >= len(panels) - n_columns:
             axes.set_xlabel("published")
-    found = {match.verdict for matches in panels.values() for match in matches}
-    looks = [look for verdict, look in LOOKS.items() if verdict in found]
     handles = [Line2D([], [], label=look.label, **marker_style(look, connected=False)) for look in looks]
-    drawing.legend(handles=handles, loc="outside lower center", ncols=len(handles))
+    drawing.legend(handles=handles, loc="outside lower center", ncols=n_across)
     return drawing

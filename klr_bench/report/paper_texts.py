@@ -92,6 +92,6 @@ def published_text(line: Printed) -> str:
 
 
 def position_text(match: Match) -> str:
-    """Return the position of a number in words, such as "magic, OSKL, G 10, Support vectors"."""
-    line = match.printed
-    return ", ".join(dict.fromkeys([line.dataset, line.label, part_text(line, "metric")]))
+    """Return the position of a number in words, such as "MAGIC, OSKL, G 10, Support vectors"."""
+    line, measured = match.printed, not match.stand_in and match.dataset_label
+    return ", ".join(dict.fromkeys([measured or line.dataset, line.label, part_text(line, "metric")]))

@@ -13,7 +13,6 @@ import json
 import math
 import os
 import platform
-import select
 import signal
 import subprocess
 import sys
@@ -273,10 +272,16 @@ def serve_in_background(folder: Path, port: int = 0) -> Iterator[str]:
                 process.kill()
 
 
+def lower_priority() -> None:
+    """Give this process a lower priority than that of fits, where the system has `nice`."""
+    if hasattr(os, "nice"):
+        os.nice(NICENESS)
+
+
 def serve(folder: str, port: int, parent: int) -> None:
     """Serve the progress page of a results folder until the parent process ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C stops the run, which then stops this server
-    os.nice(NICENESS)
+    lower_priority()
     try:
         server = Server(Path(folder), port=port)
     except KlrBenchError as error:
@@ -285,13 +290,20 @@ def serve(folder: str, port: int, parent: int) -> None:
     sys.stdout.write(f"{server.url}\n")
     sys.stdout.flush()
 
+    ended = threading.Event()
+
+    def wait_for_end() -> None:
+        os.read(sys.stdin.fileno(), 1)  # returns when the parent closes the pipe, or exits
+        ended.set()
+
     def stop() -> None:
-        while os.getppid() == parent and not select.select([sys.stdin], [], [], TICK_S)[0]:
+        while os.getppid() == parent and not ended.wait(TICK_S):
             pass
         if time.monotonic() < server.last_request + OPEN_S:
             time.sleep(GRACE_S)
         server.shutdown()
 
-    threading.Thread(target=stop, daemon=True).start()
+    for target in (wait_for_end, stop):
+        threading.Thread(target=target, daemon=True).start()
     with server:
         server.serve_forever(poll_interval=TICK_S)

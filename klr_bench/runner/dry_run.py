@@ -1,4 +1,4 @@
-"""Dry runs: print what a run would compute, and how long the reference results took."""
+"""Dry runs: print what a run would compute, and about how long this will take."""
 
 from __future__ import annotations
 
@@ -9,17 +9,22 @@ from textwrap import wrap
 
 from rich.console import Console
 
-from klr_bench.config.locations import reference_results
 from klr_bench.config.models import RunConfig
 from klr_bench.results.store import Store
+from klr_bench.runner.estimate import Estimate, estimate
 from klr_bench.runner.plan import Cell
 from klr_bench.runner.scores import ScoreStore
 
+UNKNOWN = (
+    "time: unknown, because there are no reference results and no earlier run in this folder. "
+    "Run it with repeats=1; then --dry-run estimates the rest."
+)
+
 
 def print_plan(
-    cells: Sequence[Cell], folder: Path, config: RunConfig, console: Console, *, quiet: bool, verbose: bool
-) -> int:
-    """Print what a run would compute, and return the number of finished cells.
+    cells: Sequence[Cell], folder: Path, config: RunConfig, cache: Path, console: Console, *, quiet: bool, verbose: bool
+) -> tuple[int, Estimate | None]:
+    """Print what a run would compute; return how many cells are finished, and the time.
 
     Cells are counted by algorithm and data set; with `verbose`, each cell is listed.
     """
@@ -29,14 +34,14 @@ def print_plan(
     n_fits = sum(len(fold.candidates) for fold in folds)
     path = Path(config.results_dir) / config.name
     console.print(f"{config.name}: {len(cells)} cells, {len(cells) - len(unfinished)} of them finished, in {path}")
-    reference = _reference(config.name)
-    if reference and config.data.path is None:  # no reference results exist for the user's own file
-        console.print(reference)
     suffix = "" if quiet or not unfinished else ":" if verbose else " (list: --verbose):"
     console.print(f"would run {len(folds)} selection folds ({n_fits} fits) and {len(unfinished)} cells{suffix}")
     for line in [] if quiet else [cell.describe() for cell in unfinished] if verbose else _cell_counts(unfinished):
         console.print(*wrap(line, console.width, initial_indent="  ", subsequent_indent="    "), sep="\n")
-    return len(cells) - len(unfinished)
+    time = estimate(unfinished, folds, folder, config, cache)
+    if unfinished:
+        console.print(time.sentence() if time else UNKNOWN)
+    return len(cells) - len(unfinished), time
 
 
 def _cell_counts(cells: Sequence[Cell]) -> Iterator[str]:
@@ -50,17 +55,3 @@ def _cell_counts(cells: Sequence[Cell]) -> Iterator[str]:
     for numbers, names in datasets.items():
         each = " (each)" if len(names) > 1 else ""
         yield f"{', '.join(names)}{each}: {', '.join(f'{algorithm} {number}' for algorithm, number in numbers)}"
-
-
-def _reference(experiment: str) -> str:
-    """Return a message on how long the reference results took, or "" if there are none."""
-    import pandas as pd
-
-    try:
-        times = pd.read_csv(reference_results() / experiment / "records.csv", usecols=["fit_time_s", "predict_time_s"])
-        seconds = float(times.sum().sum())
-    except (OSError, ValueError, TypeError):
-        return ""
-    unit, length = ("s", 1) if seconds < 60 else ("min", 60) if seconds < 3600 else ("h", 3600)
-    duration = f"{seconds / length:.{int(unit == 'h')}f} {unit}"
-    return f"reference: fitting and predicting {len(times)} cells took {duration} in total, without selection"

@@ -30,6 +30,7 @@ from klr_bench.results.variants import variant_text
 from klr_bench.runner import machine
 from klr_bench.runner.bandwidth import kernel_warnings
 from klr_bench.runner.dry_run import print_plan
+from klr_bench.runner.estimate import Estimate
 from klr_bench.runner.executors import Executor, Failure, Task, open_executor
 from klr_bench.runner.fit import failed_cell_file, run_cell, run_fold
 from klr_bench.runner.manifest import manifest
@@ -71,6 +72,8 @@ class Outcome:
     failed: list[Record] = field(default_factory=list)
     score: float | None = None
     """Mean of the selection metric over all finished cells, or None; Hydra sweepers optimize this value."""
+    time_left: Estimate | None = None
+    """Estimated time of a dry run's unfinished cells, or None if it is unknown."""
 
     @property
     def n_failed(self) -> int:
@@ -95,8 +98,8 @@ def run(
     which are recorded in the manifest.  With `quiet`, progress is not printed; with `debug`, the tracebacks of failed
     fits are.
 
-    With `dry_run`, only print what would run and how long the reference results took: estimators are imported but not
-    called, and nothing is fetched, generated or written; with `verbose`, each cell is listed.
+    With `dry_run`, only print what would run and about how long it will take: estimators are imported but not called,
+    and nothing is fetched, generated or written; with `verbose`, each cell is listed.
     Raises KlrBenchError for invalid input, before anything is written.  A KeyboardInterrupt keeps all finished work.
     """
     cache = (Path(config.data.cache) if config.data.cache else default_cache()).absolute()
@@ -112,7 +115,8 @@ def run(
     for warning in [*kernel_warnings(config), *filter(None, unchecked)]:
         console.print(warning, style="yellow")
     if dry_run:
-        return Outcome(n_found=print_plan(cells, folder, config, console, quiet=quiet, verbose=verbose))
+        n_found, time_left = print_plan(cells, folder, config, cache, console, quiet=quiet, verbose=verbose)
+        return Outcome(n_found=n_found, time_left=time_left)
     check_stream_learners(cells)
     identified = {cell.source.stem: cell.source.spec for cell in planned}
     config = config.model_copy(update={"datasets": {**config.datasets, **identified}})  # for the manifest

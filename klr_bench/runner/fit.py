@@ -23,6 +23,7 @@ from klr_bench.metrics.quality import approximation, at_checkpoint, fitted, last
 from klr_bench.results.store import CellFile, PlanePoint, Record
 from klr_bench.runner import machine
 from klr_bench.runner.bandwidth import resolve_gamma, resolve_kernel
+from klr_bench.runner.grouped import with_groups
 from klr_bench.runner.plan import Cell, Fold, Source
 from klr_bench.runner.selection import Score, make, score_fold
 
@@ -45,6 +46,7 @@ def run_cell(cell: Cell, chosen: EstimatorSpec, n_threads: int = 1) -> CellFile:
     with threadpool_limits(n_threads):
         kernel = resolve_kernel(cell.kernel, X, seed)
         estimator = make(resolve_gamma(chosen, X), kernel, seed)
+        estimator, options = with_groups(estimator, y, data.groups, is_later=data.is_later)
         protocols.warm_up(estimator, sparse=sp.issparse(X))
         estimator = protocols.call(estimator, "rehearse", X, y, default=estimator)
         reset_peak_memory()
@@ -57,7 +59,7 @@ def run_cell(cell: Cell, chosen: EstimatorSpec, n_threads: int = 1) -> CellFile:
             estimator, fit_time, memory = fit_in_child(estimator, X, y, cell.time_limit_s)
         else:
             is_watched = takes_callback and (cell.trace.points or cell.time_limit_s)
-            estimator.fit(X, y, **({"callback": clock} if is_watched else {}))
+            estimator.fit(X, y, **options, **({"callback": clock} if is_watched else {}))
             fit_time, memory = clock.elapsed(), peak_memory_mb()
         end = protocols.call(estimator, "ended_at")
         if end is not None:

@@ -100,7 +100,7 @@ def git_state(folder: Path) -> tuple[str | None, list[str]]:
 
     def git(*arguments: str) -> str:
         command = ["git", "-C", str(root), *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout
+        return subprocess.run(command, capture_output=True, encoding="utf-8", check=True, timeout=10).stdout
 
     try:
         commit = git("rev-parse", "HEAD").strip()

@@ -15,7 +15,7 @@ import numpy as np
 
 from klr_bench import protocols
 from klr_bench.config.locations import folders
-from klr_bench.datasets.splits import Prepared, fold_rows, frozen, readonly_view
+from klr_bench.datasets.splits import Prepared, frozen, readonly_view
 from klr_bench.errors import exception_text, fail, sanitize
 from klr_bench.instantiate import TARGET, EstimatorSpec, Parameters, build, parameters
 from klr_bench.metrics.clock import Clock, TimeLimitError, fit_in_child
@@ -72,7 +72,7 @@ def score_fold(
     arrays = data.X_train, data.y_train, data.X_test, data.y_test
     if nested:
         n = min(len(data.y_train), max_examples or len(data.y_train))
-        rows, held_out = fold_rows(n, folds, fold)
+        rows, held_out = data.fold(n, folds, fold)
         arrays = tuple(frozen(array[part]) for part in (rows, held_out) for array in (data.X_train, data.y_train))
     n_classes = len(np.unique(arrays[1]))
     if n_classes < 2:

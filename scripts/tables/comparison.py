@@ -10,28 +10,15 @@ from markup import table, two_digits
 from matplotlib.figure import Figure
 from methods import TITLES
 
+from klr_bench.config.locations import config_dir, find, read
+from klr_bench.config.presentation import LookConfig
 from klr_bench.report.figures.accuracy_support import write_labels
 from klr_bench.report.figures.core.drawing import STYLE, saved, scale_axis
-from klr_bench.report.figures.core.plot import Axis
+from klr_bench.report.figures.core.plot import COLORS, MARKERS, Axis
 from klr_bench.report.measured import BUSY
 
-LOOKS = {
-    "OSKL": ("o", "#0072B2"),
-    "OSKL, one pass": ("s", "#0072B2"),
-    "KLR": ("H", "#0072B2"),
-    "DualCDKLR": ("D", "#0072B2"),
-    "NystroemKLR": ("^", "#0072B2"),
-    "SVC": ("P", "#D55E00"),
-    "LightGBM": ("X", "#009E73"),
-    "skglm": ("v", "#8A4A72"),
-    "liblinear": ("<", "#000000"),
-    "Nystroem + LR": ("h", "#7A5C00"),
-    "Nystroem (1,000) + LR": (">", "#7A5C00"),
-    "TorchKMLogit": ("*", "#666666"),
-    "KOL": ("p", "#666666"),
-    "JSAT": ("d", "#666666"),
-}
-"""Marker and color of each method in all figures; methods of klr-bench are blue."""
+DRAWN = {"OSKL": "oskl", "SVC": "svc", "LightGBM": "lightgbm", "skglm": "l1_skglm", "KLR": "klr"}
+"""Algorithms whose looks in figures the methods have."""
 COMPARED = ("SVC", "LightGBM", "skglm", "KLR")
 """Methods that are compared with OSKL() in a sentence each, and drawn beside it."""
 SECONDS = Axis("seconds", "Seconds of fit, one thread", logarithmic=True)
@@ -166,8 +153,8 @@ def _figure(dataset: str, rows: pd.DataFrame) -> bytes:
         title = f"{TITLES[dataset]}, {rows['rows'].iloc[0]:,} rows"
         axes = figure.add_subplot(title=title, xlabel=SECONDS.label, ylabel="Test accuracy (%)")
         for row in drawn.itertuples():
-            marker, color = LOOKS[row.method]
-            axes.plot(row.seconds, 100 * row.accuracy, marker, color=color, markersize=7)
+            look = _look(row.method)
+            axes.plot(row.seconds, 100 * row.accuracy, MARKERS[look.marker], color=COLORS[look.color], markersize=7)
         axes.margins(0.22)
         scale_axis(axes.xaxis, SECONDS)
         if len(below):
@@ -179,10 +166,16 @@ def _figure(dataset: str, rows: pd.DataFrame) -> bytes:
         points = [(row.seconds, 100 * row.accuracy) for row in drawn.itertuples()]
         labels = [(*point, _label(row)) for point, row in zip(points, drawn.itertuples(), strict=True)]
         write_labels(axes, labels, points, [])
-        colors = {_label(row): LOOKS[row.method][1] for row in drawn.itertuples()}
+        colors = {_label(row): COLORS[_look(row.method).color] for row in drawn.itertuples()}
         for text in axes.texts:
             text.set_color(colors[text.get_text()])
         return saved(figure, "svg", 100)
+
+
+def _look(method: str) -> LookConfig:
+    """Return the look of a method in all figures."""
+    searched = [config_dir()]
+    return LookConfig(**read(find("algorithm", DRAWN[method], searched))["look"])
 
 
 def _label(row: pd.Series) -> str:

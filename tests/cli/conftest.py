@@ -29,7 +29,7 @@ class Runner:
         self.options.append(options)
         if self.error is not None:
             raise self.error
-        return SimpleNamespace(n_failed=self.n_failed, score=0.5)
+        return SimpleNamespace(n_failed=self.n_failed, score=0.5, time_left=None)
 
 
 @pytest.fixture

@@ -50,6 +50,23 @@ def test_what_computes_nothing_imports_nothing_heavy(arguments: list[str], spare
     assert imported & spared == set()
 
 
+def test_neither_the_classes_nor_a_run_import_what_only_figures_and_pages_need(tmp_path: Path) -> None:
+    # Only the classes: skops, which stores models, imports dask if it is installed, and dask imports jinja2.
+    code = (
+        "import sys, klr_bench; from klr_bench.cli import main\n"
+        "names = [getattr(klr_bench, name) for name in klr_bench.__all__ if name[0].isupper()]\n"
+        "status = main(sys.argv[1:]); print(*sys.modules, file=sys.stderr); sys.exit(status)"
+    )
+    words = ["run", "dataset=breast_cancer", "algorithm=[nc]", "repeats=1", "parallel=serial", "results_dir=made"]
+    command = [sys.executable, "-c", code, *words, "data.cache=cache"]
+    done = subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "made" / "quickstart" / "records.csv").is_file()
+    imported = set(done.stderr.split())
+    assert "numba" in imported
+    assert imported & {"matplotlib", "jinja2", "PIL"} == set()
+
+
 def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     """Return what a command prints, in lines of at most 80 characters."""
     assert main(words) == 0
@@ -90,8 +107,9 @@ def test_algorithms_have_a_class_and_settings(capsys: pytest.CaptureFixture[str]
     text = " ".join(printed(capsys, "list", "algorithms").split())
     assert " OSKL(n_epochs=1, shuffle=False, G=1.0, loss='logit', R=1000.0); cross-validation chooses R" in text
     assert re.search(r" oskl_default OSKL\(\): .*? default parameters .*? OSKL\(\) ", text)
-    assert main(["show", "paper", "zhang2013icml"]) == 0
-    assert "\ntitle: Online Kernel Learning with" in capsys.readouterr().out
+    for words in (["paper", "zhang2013icml"], ["paper=zhang2013icml"]):
+        assert main(["show", *words]) == 0
+        assert "\ntitle: Online Kernel Learning with" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -362,7 +380,10 @@ OSKLS = [f"oskl_{name} " for name in ("adult", "covtype", "covtype_radius", "los
         ("fit algorithm=kl", ["algorithm=klr "]),
         (
             "fit data.",
-            ["data.path=", "data.label=", "data.positive=", "data.columns=", "data.scale=", "data.encoding="],
+            [
+                *("data.path=", "data.label=", "data.positive=", "data.columns=", "data.coerce=", "data.decimal="),
+                *("data.scale=", "data.group=", "data.time=", "data.encoding="),
+            ],
         ),
         ("predict m", ["model="]),
     ],

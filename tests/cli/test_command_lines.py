@@ -29,7 +29,7 @@ REFUSED = [
     *(([f"algorithm={name}"], "expected a name from configs/") for name in ("[[nc]]", "[null]", "[5]", "{nc: 1}")),
     *(([f"{group}=5"], "expected a name") for group in ("dataset", "parallel", "algorithm", "experiment")),
     # keys, with the one that is meant
-    (["parallel.wrokers=5"], "Known: parallel.address, parallel.backend, parallel.scheduler_file"),
+    (["parallel.wrokers=5"], "Known: parallel.address, parallel.backend, parallel.jobqueue, parallel.scheduler_file"),
     (["dataset.moons.split=5"], "Did you mean 'datasets.moons.split'?"),
     (["~dataset"], "~dataset: this key cannot be removed."),
     (["algorithms.nc.estimator=5"], "algorithms.nc.estimator: expected keys and values, got 5."),

@@ -111,7 +111,7 @@ def test_the_predictions_are_those_of_the_pipeline_in_python(
     assert main(["fit", *words, *parameters]) == 0
     fitted = capsys.readouterr().out
     assert main(["predict", "model=a/model.skops", "data.path=new.csv", "output=b/found.csv"]) == 0
-    assert ("validation log loss 0." in fitted) == (algorithm == "klr")
+    assert ("validation log loss and standard error: KLR 0." in fitted) == (algorithm == "klr")
     assert "Next: klr-bench predict model=a/model.skops data.path=NEW.csv output=predictions.csv" in fitted
 
     def frame(name: str, columns: list[str] | None = None) -> pd.DataFrame:
@@ -141,9 +141,10 @@ def test_a_classifier_without_probabilities_and_what_is_printed(capsys: pytest.C
         "  labels: column 5 ('kind'); 2 classes: u (54), v (53)",
         "  left out: 53 rows without a label (empty)",
     ]
-    assert lines[4].startswith("  left out: customer_id: row numbers; since: dates; x: as requested by data.columns.")
-    assert lines[5].startswith("SVC: fitted to 107 rows and 1 feature in ")
-    assert lines[6] == f"svc.skops: {os.path.getsize('svc.skops') / 1000:,.0f} kB"
+    assert lines[4] == "  1 column of dates or times: since (year, month, weekday)"
+    assert lines[5].startswith("  left out: customer_id: identifiers, all different; x: as requested.")
+    assert lines[6].startswith("SVC: fitted to 107 rows and 4 features in ")
+    assert lines[7] == f"svc.skops: {os.path.getsize('svc.skops') / 1000:,.0f} kB"
     assert main(["predict", "model=svc.skops", "data.path=train.csv", "output=found.csv"]) == 0
     captured = capsys.readouterr()
     assert captured.err == ""
@@ -376,7 +377,8 @@ def test_unknown_values_are_named_on_standard_error(capsys: pytest.CaptureFixtur
     first, second = ["'yes'", "'Off' (but 'off' occurs)"][:: 1 if int(yes) >= 80 else -1]
     expected = (
         f"warning: {tmp_path}/new.csv has values that the training rows do not have: flag: {first}, {second} in {n} "
-        "rows. A text counts as none of the values of its column, a missing number as the median"
+        "rows. A text counts as none of the values of its column, a missing or unreadable number as "
+        "the median"
     )
     assert main(["fit", "data.path=train.csv", "output=m.skops", "algorithm=oskl_default"]) == 0
     capsys.readouterr()

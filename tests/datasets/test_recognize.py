@@ -56,12 +56,12 @@ def database() -> bytes:
 
 RECORDS = FRAME.to_dict("records")
 REAL: dict[str, tuple[bytes, str]] = {
-    "parquet": (saved(FRAME.to_parquet), "a Parquet file; convert it with pandas.read_parquet(FILE).to_csv("),
+    "parquet, compressed": (gzip.compress(saved(FRAME.to_parquet)), "a Parquet file that is compressed or cut off"),
     "feather": (saved(FRAME.to_feather), "a Feather (Arrow) file; convert it"),
     "stata": (saved(lambda file: FRAME.to_stata(file, version=117)), "a Stata file; convert it"),
     "npy": (saved(lambda file: np.save(file, FRAME["a"])), "a NumPy array (.npy); convert it"),
     "npz": (saved(lambda file: np.savez(file, X=FRAME["a"])), "NumPy arrays (.npz); convert them"),
-    "xlsx": (zipped("[Content_Types].xml", "xl/workbook.xml"), "an Excel workbook (.xlsx); save it as CSV"),
+    "xlsb": (zipped("[Content_Types].xml", "xl/workbook.bin"), "an Excel workbook; save it as CSV"),
     "ods": (zipped("mimetype", "content.xml"), "an OpenDocument spreadsheet; save it as CSV"),
     "zip": (zipped("train.csv"), "a zip archive; extract the table from it"),
     "empty zip": (zipped(), "a zip archive"),
@@ -107,7 +107,7 @@ def test_other_files_are_refused_by_name(kind: str, write: Write) -> None:
         assert rejected(call, expected).startswith(f"{path}: expected svmlight or CSV text")
 
 
-@pytest.mark.parametrize("kind", ["json lines", "html", "xlsx", "tar.gz", "lfs", "arff", "utf-16", "noise"])
+@pytest.mark.parametrize("kind", ["json lines", "html", "xlsb", "tar.gz", "lfs", "arff", "utf-16", "noise"])
 def test_commands_refuse_other_files(
     kind: str, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

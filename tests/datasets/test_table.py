@@ -1,6 +1,7 @@
 """User tables with texts, dates, row numbers and missing values: features and notes."""
 
 import re
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,9 @@ from hypothesis import strategies as st
 
 from klr_bench.config.splitting import Share
 from klr_bench.datasets import load
+from klr_bench.datasets.amounts import is_missing
 from klr_bench.datasets.class_labels import Labels
-from klr_bench.datasets.column_kinds import Column
-from klr_bench.datasets.columns import is_missing
+from klr_bench.datasets.column import Column
 from klr_bench.datasets.layout import layout_of
 from klr_bench.datasets.readers import Reading
 from klr_bench.datasets.readers import read as read_files
@@ -61,11 +62,11 @@ def test_treatment_of_each_column(tmp_path: Path) -> None:
     X, codes, table = read(write(tmp_path / "mine.csv", rows()))
     kinds = {column.name: (column.kind, column.why or column.values) for column in table.columns}
     assert kinds == {
-        "id": ("leave_out", "row numbers"),
+        "id": ("leave_out", "identifiers, all different"),
         "age": ("number", ()),
         "city": ("text", ("Rome", "Bern", "Oslo", "")),
         "sex": ("text", ("m",)),
-        "born": ("leave_out", "dates"),
+        "born": ("date", ("year", "month", "weekday")),
         "note": ("leave_out", "40 different strings"),
         "unit": ("leave_out", "the same value in all rows"),
         "x": ("number", ()),
@@ -74,17 +75,20 @@ def test_treatment_of_each_column(tmp_path: Path) -> None:
     for i, row in enumerate(rows()):
         cities = [row["city"] == name for name in ("Rome", "Bern", "Oslo", "?")]
         age = np.nan if row["age"] == "NA" else row["age"]
-        np.testing.assert_allclose(X[i], [age, *cities, row["sex"] == "m", float(row["x"])], rtol=1e-6)
+        born = date.fromisoformat(row["born"])
+        parts = born.year, born.month, born.weekday()
+        np.testing.assert_allclose(X[i], [age, *cities, row["sex"] == "m", *parts, float(row["x"])], rtol=1e-6)
     assert codes.tolist() == [int(i % 3 != 0) for i in range(N)]
     assert table.notes(HERE) == [
         "labels: column 9 ('class')",
         "2 columns of numbers: age, x",
         "2 columns of text as 5 binary features: city (4), sex (1)",
+        "1 column of dates or times: born (year, month, weekday)",
         "missing values in 1 column of numbers are replaced by the median of the training rows, and an indicator "
         "feature is added: "
         "age (4)",
         "missing values in 1 column of text are treated as a separate value: city (8)",
-        "left out: id: row numbers; born: dates; note: 40 different strings; unit: the same value in all rows. "
+        "left out: id: identifiers, all different; note: 40 different strings; unit: the same value in all rows. "
         "To keep a column, set data.columns={NAME: number} or {NAME: text}",
     ]
 
@@ -93,7 +97,7 @@ def test_kinds_of_columns_may_be_requested(tmp_path: Path) -> None:
     path = write(tmp_path / "mine.csv", rows())
     requested = {"id": "number", "sex": "leave_out", "8": "leave_out", "age": "text", "unit": "leave_out"}
     kinds = {column.name: column.kind for column in read(path, requested)[2].columns}
-    assert [name for name, kind in kinds.items() if kind == "leave_out"] == ["sex", "born", "note", "unit", "x"]
+    assert [name for name, kind in kinds.items() if kind == "leave_out"] == ["sex", "note", "unit", "x"]
     assert (kinds["id"], kinds["age"]) == ("number", "text")
 
 
@@ -134,8 +138,8 @@ def test_decimal_commas_are_rejected(tmp_path: Path, name: str, value: str, firs
     path = tmp_path / "mine.csv"
     path.write_text("\n".join([";".join(table[0]), *(";".join(map(str, row.values())) for row in table)]))
     expected = (
-        f"line 2, column 2 ('{name}'): '{first}' has a decimal comma or thousands separators; write 1234.5 "
-        "instead of 1.234,5 (see decimal=',' and thousands='.' of pandas.read_csv), or leave the column out with "
+        f"line 2, column 2 ('{name}'): '{first}' has a decimal comma or thousands separators as in "
+        "1.234,5; set data.decimal=comma (decimal=',' in Python), or leave the column out with "
         f"'data.columns={{{key}: leave_out}}'."
     )
     with pytest.raises(KlrBenchError, match=re.escape(expected)):
@@ -161,9 +165,7 @@ def test_points_that_may_separate_thousands_are_refused(
 ) -> None:
     table = [{"n": values[i % len(values)] + unit, "x": (7 * i) % 5} for i in range(60)]
     if thousands:
-        expected = (
-            rf"'-?1\.234{unit}' may be thousands, since others .* set 'data.columns={{n: number}}'; for thousands"
-        )
+        expected = rf"'-?1\.234{unit}' may be thousands, since others .* set 'data.columns={{n: number}}'; for"
         with pytest.raises(KlrBenchError, match=expected):
             treatment(tmp_path, table)
     X = treatment(tmp_path, table, **({"n": "number"} if thousands else {}))[0]
@@ -200,7 +202,7 @@ def test_numbers_in_different_units_stay_text_with_a_warning(tmp_path: Path) -> 
     assert "warning" not in "".join(treatment(tmp_path, table, w="text")[2].notes(HERE))
     with pytest.raises(
         KlrBenchError,
-        match=r"line 2, .*: '0 g' is not a number with the unit 'kg'; convert it to 'kg', or leave the column out",
+        match=r"line 2, .*: '0 g' is not a number with the unit 'kg'; convert it to 'kg'; read the column as",
     ):
         treatment(tmp_path, table, w="number")
     column = treatment(tmp_path, [{"w": f"{i}.5 {['kg', 'g'][i % 2]}", "x": i % 5} for i in range(60)])[1]
@@ -226,7 +228,7 @@ def test_separators_of_thousands_are_removed(tmp_path: Path, prices: list[str], 
     if numbers is None:  # a comma that may be either
         expected = (
             "line 2, column 1 ('price'): '4,799' has an ambiguous comma; for thousands, set "
-            "'data.columns={price: number}'; for decimals, use a point"
+            "'data.columns={price: number}'; for decimals, set data.decimal=comma"
         )
         with pytest.raises(KlrBenchError, match=re.escape(expected)):
             treatment(tmp_path, table)
@@ -248,7 +250,8 @@ def test_identifiers_are_left_out(tmp_path: Path, name: str, n: int, form: str) 
     table[1][name] = ""
     column = treatment(tmp_path, table)[1]
     assert column.kind == "leave_out"
-    assert column.why in {"identifiers, all different", "row numbers", "more than 1,000 different strings"}
+    repeating = "identifiers; if they repeat, set data.group="
+    assert column.why == "identifiers, all different" or (n > 1000 and column.why.startswith(repeating))
 
 
 TEXTS = ("A12 A13", "12-05 13-05", "10:30 9:00", "1.2.3 1.2.4")
@@ -293,21 +296,24 @@ def test_row_numbers_are_left_out_and_other_counts_are_kept(tmp_path: Path) -> N
 
 def test_a_table_without_features_is_rejected(tmp_path: Path) -> None:
     table = [{"id": i, "class": "ab"[i % 2]} for i in range(30)]
-    with pytest.raises(KlrBenchError, match=r"all feature columns are left out \(id: row numbers\); keep at least one"):
+    with pytest.raises(
+        KlrBenchError, match=r"all feature columns are left out \(id: identifiers, all different\); keep at least one"
+    ):
         read(write(tmp_path / "mine.csv", table))
 
 
 def test_a_test_file_follows_the_training_file(tmp_path: Path) -> None:
     _, _, table = read(write(tmp_path / "train.csv", rows()))
-    other = [row | {"id": 3, "city": "Paris", "x": "", "note": "", "born": "never"} for row in rows()[:3]]
+    other = [row | {"id": 3, "city": "Paris", "x": "", "note": ""} for row in rows()[:3]]
     X, _, again = read(write(tmp_path / "test.csv", other), train=table)
     assert again.columns == table.columns
     assert again.unseen == (
         f"warning: {tmp_path}/test.csv has values that the training rows do not have: city: 'Paris' in 3 rows; x: "
-        "missing values in 3 rows. A text counts as none of the values of its column, a missing number as the median"
+        "missing values in 3 rows. A text counts as none of the values of its column, a missing or unreadable number "
+        "as the median"
     )
     np.testing.assert_array_equal(X[:, 1:5], np.zeros((3, 4)))
-    assert np.isnan(X[:, 6]).all()
+    assert np.isnan(X[:, -1]).all()
     other[1]["x"] = "high"
     with pytest.raises(KlrBenchError, match=r"test\.csv, line 3, column 8 \('x'\): 'high' is not a number between"):
         read(write(tmp_path / "test.csv", other), train=table)
@@ -319,7 +325,7 @@ def test_columns_with_many_different_values(tmp_path: Path) -> None:
         for i in range(1500)
     ]
     _, _, found = treatment(tmp_path, table)
-    assert [column.why for column in found.columns] == ["dates", "more than 1,000 different strings", "", ""]
+    assert [column.why for column in found.columns] == ["", "more than 1,000 different strings", "", ""]
     assert (len(found.columns[3].values), len(found.columns[3].rare), found.columns[3].width) == (100, 200, 101)
     assert "rare values share a feature in 1 column of text: code (200 values)" in found.notes(HERE)
 

@@ -1,10 +1,11 @@
-"""README.md and the pages in its table read well without Sphinx: links lead to files, and commands are valid."""
+"""README.md and all pages that it leads to read well on a code host, without Sphinx, and commands are valid."""
 
 import gzip
 import re
 import shlex
 import shutil
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 
 import jinja2
@@ -18,7 +19,10 @@ DOCS = ROOT / "docs"
 CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)|(?:src|srcset)=\"([^\"]+)\"")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-TABLE = [ROOT / name for name in re.findall(r"^\| \[.*?\]\((docs/[\w/]+\.md)\)", README, re.MULTILINE)]
+DIRECTIVE = re.compile(
+    r"^ *(?:`{3,}|~{3,}|:{3,})\{.*|^ *:{3,}.*|\{[\w:-]+\}`[^`]*<[^`]*`|\{(?:doc|ref|download)\}`.*|^\([\w-]+\)=$", re.M
+)
+"""What a code host shows as it is: directives, roles and targets of Sphinx."""
 COMMANDS = re.findall(
     r"^(klr-bench [^#\n]*)|`(klr-bench [^`]*)`",
     README + (DOCS / "cheat_sheet.md").read_text(encoding="utf-8"),
@@ -38,16 +42,52 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", *TABLE], ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_to_files_in_the_repository_and_to_headings(page: Path) -> None:
-    assert len(TABLE) > 10
+def pages() -> list[Path]:
+    """Return README.md and all Markdown pages that it leads to, directly or through others."""
+    found, waiting = dict[Path, None](), [ROOT / "README.md"]
+    while waiting:
+        page = waiting.pop()
+        found[page] = None
+        targets = {(page.parent / link.partition("#")[0]).resolve() for link in links(page)}
+        waiting += [target for target in targets - found.keys() if target.suffix == ".md" and target.is_file()]
+    return sorted({*found})
+
+
+def shown_raw(text: str) -> list[str]:
+    """Return what a code host would show as it is."""
+    return DIRECTIVE.findall(text)
+
+
+def ignored(paths: Iterable[Path]) -> set[Path]:
+    """Return the files that are not part of the repository."""
+    command = ["git", "check-ignore", *map(str, paths)]
+    return {
+        Path(line)
+        for line in subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout.splitlines()
+    }
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_code_host_shows_nothing_raw_or_broken(page: Path) -> None:
+    assert shown_raw(page.read_text(encoding="utf-8")) == []
+    targets = set[Path]()
     for link in links(page):
         name, _, anchor = link.partition("#")
         target = (page.parent / name).resolve() if name else page
-        ignored = subprocess.run(["git", "check-ignore", "-q", target], cwd=ROOT, check=False).returncode == 0
+        targets.add(target)
         assert target.exists(), link
-        assert not ignored, link
         assert not anchor or anchor in anchors(target), link
+    assert ignored(targets) == set()
+
+
+def test_the_pages_of_the_documentation_are_found_and_so_is_what_is_raw() -> None:
+    assert len(pages()) > 30
+    assert ignored([DOCS / "gallery" / "index.md", ROOT / "README.md"]) == {DOCS / "gallery" / "index.md"}
+    raw = ["```{image} a.svg", ":::{grid}", ":::", "{download}`a.csv`", "(target)=", "    ```{toctree}", "{doc}`a <b>`"]
+    for line in raw:
+        assert shown_raw(f"Text\n\n{line}\n") == [line]
+    for line in ("```python", "x = {key}", "`${budget}`; `b`", "![a](b.svg)", "a::b"):
+        assert shown_raw(f"{line}\n") == [], line
 
 
 @pytest.mark.parametrize("command", sorted(RUNS))

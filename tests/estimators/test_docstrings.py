@@ -17,7 +17,9 @@ from tests.estimators.samples import small
 pytestmark = pytest.mark.usefixtures("short_search")
 NAMES = [name for name in klr_bench.__all__ if name != "__version__"]
 CLASSES = [name for name in NAMES if inspect.isclass(getattr(klr_bench, name))]
-SECTIONS = ["", "Parameters", "Attributes", "References", "Examples"]
+SECTIONS = ["", "Parameters", "Attributes", "Notes", "References", "Examples"]
+FOR_USERS = {"TablePreparer"}
+"""Classes whose algorithm is what a user sees of them, so that it needs no notes."""
 OTHERS = {"n_samples": 60, "n_features": 2}
 
 
@@ -68,12 +70,22 @@ def test_a_class_has_all_sections_in_their_order_a_formula_and_a_source(name):
     """A source has authors and a year, and the algorithm, equation, figure, section or theorem that the code is."""
     by_heading = sections(getattr(klr_bench, name))
     headings = [heading for heading in by_heading if heading in SECTIONS]
-    assert headings == SECTIONS, f"{name}: expected the sections {', '.join(SECTIONS[1:])}, got {', '.join(headings)}"
-    formulas = re.findall(r"^\.\. math::\n\n((?: {4}.*\n?)+)", by_heading[""], re.MULTILINE)
-    assert formulas, f"{name}: its docstring has no block of its formula, .. math::, before the section Parameters"
+    expected = [heading for heading in SECTIONS if heading != "Notes" or name not in FOR_USERS]
+    assert headings == expected, f"{name}: expected the sections {', '.join(expected[1:])}, got {', '.join(headings)}"
+    formulas = re.findall(r"^\.\. math::\n\n((?: {4}.*\n?)+)", by_heading.get("Notes", by_heading[""]), re.MULTILINE)
+    assert formulas, f"{name}: expected a block of its formula, .. math::, in the section Notes"
     assert all(formula.count("{") == formula.count("}") for formula in formulas)
     references = by_heading["References"]
     assert re.search(r"[A-Z]\w+.*\b(19|20)\d\d\b", references, re.DOTALL), f"{name} names no author and year"
+
+
+@pytest.mark.parametrize("name", [name for name in CLASSES if name not in FOR_USERS])
+def test_a_docstring_says_first_when_to_use_the_class_and_what_it_costs(name):
+    """The algorithm is in the notes."""
+    _, purpose, *others = sections(getattr(klr_bench, name))[""].strip().split("\n\n")
+    assert others == [], f"{name}: expected one paragraph after the summary; the algorithm belongs under Notes"
+    assert 60 < len(purpose) < 600
+    assert not re.search(r"<-|:math:|\.\. math", purpose)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -274,7 +274,7 @@ def test_any_number_of_rows_and_classes_is_learned(name, n_classes):
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("name", sorted(name for name in CLASSIFIERS if hasattr(CLASSIFIERS[name], "partial_fit")))
-def test_nothing_remains_of_an_interrupted_partial_fit_or_a_refused_fit(name, n_classes):
+def test_nothing_remains_of_an_interrupted_or_refused_fit(name, n_classes):
     random = np.random.default_rng(0)
     X, y = random.standard_normal((40, 3)), np.arange(40) % n_classes
 
@@ -286,6 +286,7 @@ def test_nothing_remains_of_an_interrupted_partial_fit_or_a_refused_fit(name, n_
     )
     for method, error, options in (
         ("partial_fit", KeyboardInterrupt, {"callback": interrupt}),
+        ("fit", KeyboardInterrupt, {"callback": interrupt}),
         ("fit", ValueError, {}),
     ):
         learner = model(name).partial_fit(X[20:], y[20:])

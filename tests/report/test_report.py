@@ -1,6 +1,7 @@
 """The report of an experiment: its records, the published numbers, and every failure."""
 
 import csv
+import io
 import re
 import statistics
 import subprocess
@@ -15,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from klr_bench.console import PlainConsole
 from klr_bench.errors import KlrBenchError
 from klr_bench.metrics.metric import Metric
 from klr_bench.parsing import parse
@@ -24,7 +26,7 @@ from klr_bench.report.manifest import Manifest
 from klr_bench.report.papers.verdicts import Verdict
 from klr_bench.report.render import show
 from klr_bench.report.render.caption import caption
-from klr_bench.report.render.document import heading
+from klr_bench.report.render.document import Document, Grid, heading
 from klr_bench.report.render.layout import document
 from klr_bench.report.table import Line
 from klr_bench.results.store import Record
@@ -149,10 +151,12 @@ def test_failures_are_counted_and_named_and_enter_no_mean(make: Make) -> None:
     assert line.entries["accuracy"].mean == pytest.approx(0.856)
     text = shown(folder)
     assert re.search(r"Baseline +1/4 +85\.6‡ ", text)
-    message = "Baseline: 1 of 4 repeats ok; error (repeat 1): ValueError: bad value; timeout (repeat 2); 1 not run"
+    message = (
+        "Baseline: 1 of 4 repeats ok; error (repeat 1): ValueError: bad value; timeout (repeat 2); 1 not run so far"
+    )
     assert message in " ".join(text.split())
-    assert "OSKL G=1: 2 of 4 repeats ok; killed (repeat 0); 1 not run" in text
-    assert "OSKL G=10: 3 of 4 repeats ok; 1 not run" in text
+    assert "OSKL G=1: 2 of 4 repeats ok; killed (repeat 0); 1 not run so far" in text
+    assert text.count("3 of 4 repeats ok; 1 not run so far") == 1, "methods with the same words share a note"
 
 
 def test_columns_and_data_sets_that_were_not_run_yet_are_shown(make: Make) -> None:
@@ -161,7 +165,7 @@ def test_columns_and_data_sets_that_were_not_run_yet_are_shown(make: Make) -> No
     folder = make([row("nc", "", 0), row("nc", "", 0, key="f", dataset="mine-abc123")], only=True, datasets=datasets)
     text = shown(folder)
     assert re.search(r"OSKL G=10 +0/3 +- +- +- ", text)
-    assert "OSKL G=10: 0 of 3 repeats ok; 3 not run" in text
+    assert "0 of 3 repeats ok; 3 not run so far" in text
     assert "No results yet: adult." in text
     assert [block.label for block in table(folder).blocks] == ["MAGIC", "mine-abc123"]
 
@@ -377,3 +381,17 @@ def test_a_metric_of_the_users_own(make: Make) -> None:
     folder = write(make(), rows, CONFIG | ALONE | {"metrics": ["n_trees"]}, own_metrics=metrics)
     block = document(table(folder)).grids[0]
     assert (block.header, block.rows[0][2].strip()) == (["MAGIC", "ok", "Trees"], "11 ± 1")
+
+
+def test_on_a_terminal_the_notes_are_no_longer_than_the_table_and_the_longest_are_omitted() -> None:
+    notes = ["Short.", "some words " * 30, "more words " * 50]
+    for n_rows, width, omitted in ((3, 80, 1), (30, 80, 0), (3, 40, 2)):
+        text = Document("Title", [Grid(["name", "value"], [["a", "1"]] * n_rows)], notes)
+        file = io.StringIO()
+        show(text, PlainConsole(file=file, width=width, force_terminal=True, color_system=None))
+        printed = " ".join(file.getvalue().split())
+        assert [note.strip() in printed for note in notes] == [True, omitted < 2, omitted < 1]
+        assert ("format=md shows all" in printed) == bool(omitted)
+    file = io.StringIO()
+    show(text, PlainConsole(file=file, width=40))
+    assert all(note.strip() in " ".join(file.getvalue().split()) for note in notes), "a file has them all"

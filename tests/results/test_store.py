@@ -401,7 +401,7 @@ def test_a_damaged_cell_is_named_when_its_table_is_read(built: Path, caplog: pyt
 def test_an_absent_table_is_an_error(built: Path) -> None:
     (built / "traces.csv").unlink()
     assert tuple(read_results(built).traces.columns) == TRACE_COLUMNS
-    with pytest.raises(KlrBenchError, match=r"there\. Run it with: klr-bench run experiment=oskl_magic\."):
+    with pytest.raises(KlrBenchError, match=r"there\. Run it with: klr-bench run experiment=oskl_magic$"):
         read_results(built / "oskl_magic")
     built.rename(built.parent / "mine")
     with pytest.raises(KlrBenchError, match=r"no experiment of this name\. Did you mean 'mine'\?"):

@@ -24,7 +24,7 @@ from klr_bench.files import read_checked_json, regular, write_checked_json
 from klr_bench.instantiate import build
 from klr_bench.results import keys
 from klr_bench.results.keys import file_hash, module_hash
-from klr_bench.runner import dry_run, execute, fit, plan
+from klr_bench.runner import execute, fit, plan
 from klr_bench.runner.bandwidth import distance_percentile
 from klr_bench.runner.manifest import git_state
 from klr_bench.runner.plan import group_folds, plan_cells
@@ -449,20 +449,6 @@ def test_a_dry_run_writes_nothing(config, finished):
     assert "small: nc" not in run(config, dry_run=True, quiet=True)[1]
     assert "cells:\n  nc on small, repeat 0\n" in run(config, dry_run=True, verbose=True)[1]
     assert "tiny: 6 cells, 6 of them finished" in run(finished[0], dry_run=True)[1]
-
-
-def test_a_dry_run_prints_the_time_of_the_reference(config, monkeypatch, tmp_path):
-    monkeypatch.setattr(dry_run, "reference_results", lambda: tmp_path)
-    assert "reference" not in run(config, dry_run=True)[1]
-    path = tmp_path / "tiny" / "records.csv"
-    path.parent.mkdir()
-    path.write_text("key,fit_time_s,predict_time_s\na,100.5,1\nb,18.5,\nc,,\n")
-    sentence = "reference: fitting and predicting 3 cells took 2 min in total"
-    assert sentence in run(config, dry_run=True)[1]
-    own_file = altered(config, data=altered(config.data, path="mine.csv"))
-    assert "reference" not in run(own_file, dry_run=True)[1], "it was made from another file"
-    path.write_text("key,fit_time_s\na,long\n")
-    assert "reference" not in run(config, dry_run=True)[1]
 
 
 def test_traces_and_time_limits(config):

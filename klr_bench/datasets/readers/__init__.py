@@ -24,9 +24,11 @@ from klr_bench.datasets.readers.recognize import check_text, detect_format
 from klr_bench.errors import fail
 
 READER_VERSION = 1  # part of the hash of a data set; increase this version when readers return different arrays
-TABLE_VERSION = 7  # increase this version when the columns of a user's table are converted differently
+TABLE_VERSION = 8  # increase this version when the columns of a user's table are converted differently
 FORMATS = ("csv", "svmlight", "idx")
 DENSE_BYTES = 1 << 30  # maximum size of a matrix that is stored as dense although most values are zero
+OF_TABLES = ("coerce", "decimal", "group", "time")
+"""Options for tables with texts and missing values, but not for LIBSVM files and wide tables of numbers."""
 Part = tuple[Any, NDArray[Any]]
 """Features X (n, d) of a file, dense or CSR, and its label codes (n,)."""
 
@@ -41,6 +43,7 @@ class Arrays:
     n_train_official: int | None = None
     relevant: NDArray[np.int64] | None = None
     said: tuple[str, ...] = ()
+    groups: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,8 @@ class Reading:
     format : csv, svmlight or idx; None: csv or svmlight, detected from the first file
     table : version of the treatment of user tables, which may have texts and missing values; 0 for other files
     columns : requested kinds of the columns of a user's table
+    coerce, decimal : as in `TablePreparer`
+    group, time : column of the groups or the times of the rows
     encoding : encoding of the text; None: UTF-8
     """
 
@@ -63,12 +68,16 @@ class Reading:
     only: Sequence[str] | None = None
     table: int = 0
     columns: Columns | None = None
+    coerce: bool = False
+    decimal: str = "."
+    group: str | None = None
+    time: str | None = None
     encoding: str | None = None
 
     def content(self) -> dict[str, object]:
         """Return the options that affect the arrays, as input for the hash of the data set."""
         omitted = set() if self.table else {"table", "columns"}
-        omitted |= set() if self.encoding else {"encoding"}
+        omitted |= {name for name in (*OF_TABLES, "encoding") if getattr(self, name) in (None, False, ".")}
         return {name: value for name, value in asdict(self).items() if name not in omitted}
 
 
@@ -92,14 +101,16 @@ def _read(paths: Sequence[Path], reading: Reading) -> Arrays:
         fail(f"Unknown file format {kind!r}; expected one of {', '.join(FORMATS)} (data.format).")
     labels, label_column = Labels(drop_missing=bool(reading.table), numeric=kind == "svmlight"), ""
     notes: list[str] = []
+    groups = None
     if kind == "idx":
         parts = _idx(paths, labels, reading)
     else:
         check_text(paths, reading.encoding)
         if kind == "svmlight":
+            _refuse_options(paths[0], reading, "in a LIBSVM file")
             parts, notes = _svmlight(paths, labels, reading)
         else:
-            parts, notes, label_column = _delimited(paths, labels, reading)
+            parts, notes, label_column, groups = _delimited(paths, labels, reading)
         notes += labels.lookalikes() if reading.table else []
         if rows := labels.dropped_rows():
             notes.append(f"left out: {rows}")
@@ -116,7 +127,13 @@ def _read(paths: Sequence[Path], reading: Reading) -> Arrays:
         column=label_column,
     )
     X = parts[0][0] if len(parts) == 1 else stack_rows([X for X, _ in parts])
-    return Arrays(compact(X), y, classes, n_train, said=tuple(notes))
+    return Arrays(compact(X), y, classes, n_train, said=tuple(notes), groups=groups)
+
+
+def _refuse_options(path: Path, reading: Reading, where: str) -> None:
+    for name in OF_TABLES:
+        if getattr(reading, name) not in (None, False, "."):
+            fail(f"{path}: data.{name} has no effect {where}; leave it out.")
 
 
 def _idx(paths: Sequence[Path], labels: Labels, reading: Reading) -> list[Part]:
@@ -147,10 +164,12 @@ def _svmlight(paths: Sequence[Path], labels: Labels, reading: Reading) -> tuple[
     return parts, svmlight.different_bases(dict(zip(paths, files, strict=True)))
 
 
-def _delimited(paths: Sequence[Path], labels: Labels, reading: Reading) -> tuple[list[Part], list[str], str]:
-    """Read CSV files; also return notes on the columns, and a description of the label column.
+def _delimited(
+    paths: Sequence[Path], labels: Labels, reading: Reading
+) -> tuple[list[Part], list[str], str, NDArray[np.int64] | None]:
+    """Read CSV files; also return notes, the label column and the groups.
 
-    A table with more than `WIDE` columns must contain only numbers.
+    Notes describe the columns.  A table with more than `WIDE` columns must contain only numbers.
     """
     from klr_bench.datasets.readers.user_table import Table, read_table
 
@@ -161,15 +180,18 @@ def _delimited(paths: Sequence[Path], labels: Labels, reading: Reading) -> tuple
     for path in paths:
         layout = layout_of(path, reading.label_column, layout, unnamed=bool(reading.table), encoding=reading.encoding)
         if reading.table and layout.n_columns <= WIDE:
-            X, codes, table = read_table(path, layout, labels, reading.columns or {}, table)
+            options: dict[str, Any] = {name: getattr(reading, name) for name in OF_TABLES}
+            X, codes, table = read_table(path, layout, labels, reading.columns or {}, table, **options)
             notes = notes or table.notes(path)
             notes += [table.unseen] if table.unseen else []
         else:
+            _refuse_options(path, reading, f"with more than {WIDE:,} columns")
             X, codes = _numbers(path, layout, labels)
         parts.append((X, codes))
         check_width(path, X.shape[1], reading.n_features)
     assert layout is not None
-    return parts, notes, layout.describe(layout.label) if reading.table else ""
+    label_column = layout.describe(layout.label) if reading.table else ""
+    return parts, notes, label_column, table.groups if table else None
 
 
 def _numbers(path: Path, layout: Layout, labels: Labels) -> Part:

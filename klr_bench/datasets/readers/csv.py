@@ -44,8 +44,9 @@ def read_chunks(path: Path, layout: Layout, labels: Labels, dtype: Any = None) -
     header, empty = layout.header is not None, True
     open_row: OpenQuoteError | None = None
     for block in blocks(path, layout.encoding, any_line_end=True):
-        if block.first <= layout.n_skipped:
-            block = replace(block, first=block.first + 1, text=block.text.partition(b"\n")[2])
+        if (n_skipped := layout.n_skipped + 1 - block.first) > 0:
+            text = block.text.split(b"\n", n_skipped)[-1]
+            block = replace(block, first=block.first + n_skipped, text=text)
         if open_row:
             block = replace(block, first=open_row.line, text=open_row.text + block.text)
         chunk, open_row = None if header else _simple_rows(block, layout, labels), None

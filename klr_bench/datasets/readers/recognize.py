@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import zipfile
 from collections.abc import Sequence
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 
 from klr_bench.datasets.compression import MAGIC, lines, open_plain, open_utf8
+from klr_bench.datasets.workbook import library_of
 from klr_bench.errors import fail
 
 SAMPLE = 4096
@@ -21,7 +23,7 @@ TO_CSV = "obtain the table as CSV"
 
 BINARY: tuple[tuple[bytes, str, str], ...] = (
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an Excel workbook (.xls)", SAVE_AS),
-    (b"PAR1", "a Parquet file", PANDAS.format("read_parquet")),
+    (b"PAR1", "a Parquet file that is compressed or cut off", TO_CSV),
     (b"ARROW1", "a Feather (Arrow) file", PANDAS.format("read_feather")),
     (b"FEA1", "a Feather file", PANDAS.format("read_feather")),
     (b"\xff\xff\xff\xff", "an Arrow stream", "convert it with pyarrow.ipc.open_stream and pyarrow.csv.write_csv"),
@@ -58,8 +60,9 @@ BINARY: tuple[tuple[bytes, str, str], ...] = (
     (b"x\xda", "compressed with zlib", TO_CSV),
 )
 """First bytes, name and advice of formats whose files contain control characters, unlike text."""
+XLSX = ("an Excel workbook", SAVE_AS)
 ZIPPED = (
-    ("xl/", "an Excel workbook (.xlsx)", SAVE_AS),
+    ("xl/", *XLSX),
     ("content.xml", "an OpenDocument spreadsheet", SAVE_AS),
     ("klr-bench.json", "a model file of klr-bench", "pass it to klr-bench predict as model=FILE"),
     ("schema.json", "a skops file", TO_CSV),
@@ -109,10 +112,13 @@ def foreign_format(path: Path, encoding: str | None) -> str | None:
 
     Raises DamagedFileError, and KlrBenchError for text that is not in the given encoding.
     """
-    with open_plain(path) as (stream, _):
+    with open_plain(path) as (stream, raw):
         start = stream.read(SAMPLE) or b""
+        library = library_of(path, start) if stream is raw else None
     if start.startswith(MAGIC):
         return "it is compressed twice; decompress it once"
+    if library is not None:
+        return _installed(library)
     if start.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return _zipped(path)
     if CONTROL.search(start):
@@ -129,6 +135,14 @@ def foreign_format(path: Path, encoding: str | None) -> str | None:
         if re.match(pattern, text):
             return f"it is {name}; {advice}"
     return None
+
+
+def _installed(library: str) -> str | None:
+    """Return advice for a workbook if its library is not installed, otherwise None."""
+    if find_spec(library) is not None:
+        return None
+    name, advice = XLSX if library == "openpyxl" else ("a Parquet file", TO_CSV)
+    return f"it is {name}; run pip install {library}, or {advice}"
 
 
 def _zipped(path: Path) -> str:
@@ -177,10 +191,10 @@ def check_text(paths: Sequence[Path], encoding: str | None = None) -> None:
 def detect_format(path: Path, encoding: str | None = None) -> str:
     """Detect the format of a text file: "svmlight" or "csv".
 
-    It is "svmlight" if most of the first lines contain ``index:value`` pairs.
+    It is "svmlight" if most of the first lines contain ``index:value`` pairs, and not a date and a clock time.
     """
     with open_utf8(path, encoding) as stream:
-        rows = [line.partition(b"#")[0].split(None, 2)[1:2] for line in islice(lines(stream, path), 100)]
-    tokens = [row[0] for row in rows if row]
-    pairs = [token for token in tokens if re.fullmatch(rb"(\d+|qid):[^:,;|]*", token)]
+        rows = [line.partition(b"#")[0].split(None, 3)[1:3] for line in islice(lines(stream, path), 100)]
+    tokens = [row for row in rows if row]
+    pairs = [row for row in tokens if all(re.fullmatch(rb"(\d+|qid):[^:,;|]*", token) for token in row)]
     return "svmlight" if 2 * len(pairs) > len(tokens) else "csv"

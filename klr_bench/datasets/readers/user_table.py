@@ -14,20 +14,16 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from klr_bench.datasets.class_labels import Labels, encode_targets, first_ten, is_missing_label, whole_numbers
-from klr_bench.datasets.column_kinds import (
-    LEAVE_OUT,
-    Column,
-    choose_column,
-    describe,
-    describe_cell,
-    requested_kinds,
-    unseen_values,
-)
+from klr_bench.datasets.column import LEAVE_OUT, Column
+from klr_bench.datasets.column_kinds import Request, choose_column, describe_cell, requested_kinds
+from klr_bench.datasets.column_notes import describe, unseen_values
 from klr_bench.datasets.columns import ColumnProfile
 from klr_bench.datasets.compression import DamagedFileError
-from klr_bench.datasets.layout import WIDE, Layout, TextRows, layout_of, no_labeled_row, text_rows
+from klr_bench.datasets.grouping import group_codes
+from klr_bench.datasets.layout import WIDE, Layout, TextRows, layout_of, no_labeled_row, place_of, text_rows
 from klr_bench.datasets.readers.chunks import stack_rows
 from klr_bench.datasets.readers.recognize import check_text, detect_format
+from klr_bench.datasets.workbook import declared_types
 from klr_bench.errors import fail, sanitize
 from klr_bench.files import no_file
 from klr_bench.parsing import OpenModel
@@ -54,25 +50,46 @@ class Table:
     columns: tuple[Column, ...]
     unseen: str | None = None
     """Warning about values of a test file that do not occur in the training file."""
+    by: int | None = None
+    """Position of the column of groups or times."""
+    groups: NDArray[np.int64] | None = None
+    """Codes (n,) of the groups of the rows, or the ranks of their times."""
 
     def notes(self, path: Path) -> list[str]:
         """Describe the label column and how the other columns are converted, in a list of notes."""
         label = f"labels: {self.layout.describe(self.layout.label)}" + ("" if self.layout.header else " (no header)")
-        return [label, *describe(path, self.columns)]
+        if self.layout.n_titles:
+            label = f"{titles(self.layout)}; {label}"
+        by = f"groups: {self.layout.describe(self.by)}" if self.by is not None else ""
+        return [label, *filter(None, [by]), *describe(path, self.columns)]
 
 
 def read_table(
-    path: Path, layout: Layout, labels: Labels, requested: Mapping[str, str], train: Table | None = None
+    path: Path,
+    layout: Layout,
+    labels: Labels,
+    requested: Mapping[str, Request],
+    train: Table | None = None,
+    *,
+    coerce: bool = False,
+    decimal: str = ".",
+    group: str | None = None,
+    time: str | None = None,
 ) -> tuple[Any, NDArray[np.int64], Table]:
     """Read a user's table from a file; return the features, the label codes and the columns.
 
     X (n, d) is float64, CSR if it is wide, with NaN for a missing number.  `requested` maps columns, by name or by
-    position from 1, to kinds (number, text, leave_out).  `train` is the table of the training file, which determines
-    the columns of a test file.  Raises KlrBenchError that names the file, and the line if possible.
+    position from 1, to kinds.  `train` is the table of the training file, which determines the columns of a test file.
+    `coerce` and `decimal` are as in `TablePreparer`.  `group` or `time` is the column of the groups or times of the
+    rows, which is left out.  Raises KlrBenchError that names the file, and the line if possible.
     """
-    table = train or Table(layout, tuple(_columns(path, layout, requested)))
+    by = place_of_groups(path, layout, group, time)
+    if by is not None:
+        requested = {**requested, str(by + 1): LEAVE_OUT}
+    table = train or Table(layout, tuple(_columns(path, layout, requested, coerce=coerce, decimal=decimal)), by=by)
     parts: list[Any] = []
     codes: list[int] = []
+    of_groups: TextRows = []
     unseen = {column: Counter[str]() for column in table.columns if train and column.kind != LEAVE_OUT}
     for rows in text_rows(path, layout):
         labeled: TextRows = []
@@ -86,7 +103,8 @@ def read_table(
                 fail(f"{where}: {error}; set data.label=NAME to use another column.")
             labeled.append((line, row))
         if labeled:
-            X = _values(path, layout, table.columns, labeled)
+            X = _values(path, layout, table.columns, labeled, lenient=train is not None)
+            of_groups += [(line, row[by : by + 1]) for line, row in labeled] if by is not None else []
             parts.append(sp.csr_matrix(X) if X.shape[1] > WIDE else X)
             for column, counts in unseen.items():
                 counts.update(column.unseen([row[column.place] for _, row in labeled]))
@@ -98,8 +116,53 @@ def read_table(
         fail(f"{path}: all feature columns are left out ({why}); keep at least one with data.columns={{NAME: number}}.")
     if sp.issparse(X) and np.isnan(X.data).any():
         fail(f"{path}: missing values are not supported with more than {WIDE:,} features; fill them in beforehand.")
+    if by is not None:
+        lines, texts = zip(*((line, text) for line, (text,) in of_groups), strict=True)
+        table = replace(table, groups=groups_of(path, layout, by, lines, texts, is_time=time is not None))
     warning = unseen_values(unseen)
     return X, np.array(codes, dtype=np.int64), replace(table, unseen=warning and f"warning: {path} has {warning}")
+
+
+def titles(layout: Layout) -> str:
+    """Return a note on the lines above a table that are left out."""
+    return f"left out: {layout.n_titles} {'line' if layout.n_titles == 1 else 'lines'} above the table"
+
+
+def place_of_groups(path: Path, layout: Layout, group: str | None, time: str | None) -> int | None:
+    """Return the position of the column of groups or times, or None.
+
+    Raises KlrBenchError if there is no such column.
+    """
+    name, key = (group, "group") if time is None else (time, "time")
+    if name is None:
+        return None
+    place = place_of(path, name, layout.header, layout.n_columns, f"data.{key}")
+    if place == layout.label:
+        fail(f"data.{key}={sanitize(name)}: is the label column; expected another column.")
+    return place
+
+
+def frame_groups(
+    frame: pd.DataFrame, group: str | None, time: str | None
+) -> tuple[str | None, NDArray[np.int64] | None]:
+    """Return the name and the codes of the column of groups or times of a training file.
+
+    Both are None if neither is given.  Raises KlrBenchError.
+    """
+    path, layout = frame.attrs[SOURCE]
+    by = place_of_groups(path, layout, group, time)
+    if by is None:
+        return None, None
+    name = layout.header[by]
+    lines, texts = frame.index.tolist(), frame[name].tolist()
+    return name, groups_of(path, layout, by, lines, texts, is_time=time is not None)
+
+
+def groups_of(
+    path: Path, layout: Layout, by: int, lines: Sequence[int], texts: Sequence[str], *, is_time: bool
+) -> NDArray[np.int64]:
+    """Return the codes of the groups in a column, or the ranks of its times (see `group_codes`)."""
+    return group_codes(texts, lambda row: describe_cell(path, layout, lines[row], by, texts[row]), is_time=is_time)
 
 
 def read_frame(
@@ -110,7 +173,7 @@ def read_frame(
 ) -> tuple[pd.DataFrame, TrainingFile]:
     """Read a user's table as a data frame of strings, and also return the names of its columns.
 
-    The index of the frame is the line numbers.  Columns without a name are called "Unnamed: 1" or, if there is no
+    The index of the frame is the line numbers.  Columns without a name are called "Unnamed: 0" or, if there is no
     header, "column 1".  `train` describes the training file if this is a file of new rows, which may lack the label
     column.  `encoding` is None for UTF-8.  Raises KlrBenchError that names the file, and the line if possible.
     """
@@ -127,8 +190,10 @@ def read_frame(
         fail(f"{error.path}: {error}; obtain a new copy of the file.")
     if not rows:
         fail(f"{path}: no rows.")
-    unnamed = "Unnamed: {}" if layout.header else "column {}"  # as pandas calls a column without a name
-    names = [name or unnamed.format(place + 1) for place, name in enumerate(layout.header or [""] * layout.n_columns)]
+    names = [
+        name or (f"Unnamed: {place}" if layout.header else f"column {place + 1}")  # as pandas calls it
+        for place, name in enumerate(layout.header or [""] * layout.n_columns)
+    ]
     if train and not train.has_header:
         names = [name for name in train.names if name != train.label or layout.n_columns == len(train.names)]
         if layout.n_columns != len(names):
@@ -167,7 +232,8 @@ def take_labels(
         used, labels = (targets > 0).astype(int), Labels(classes)
     counts = dict(zip(labels.spellings, np.bincount(used).tolist(), strict=True))
     listed = ", ".join(first_ten([f"{name} ({counts[name]:,})" for name in classes]))
-    notes = [f"{path}: {len(used):,} rows", f"labels: {column}; {len(classes)} classes: {listed}"]
+    title = f"{titles(layout)}; " if layout.n_titles else ""
+    notes = [f"{path}: {len(used):,} rows", f"{title}labels: {column}; {len(classes)} classes: {listed}"]
     least = max(FEW_ROWS, FEW_SHARE * len(used) / len(classes))
     if rare := first_ten([f"{name} ({counts[name]:,})" for name in classes if counts[name] < least]):
         notes.append(
@@ -181,11 +247,14 @@ def take_labels(
     return frame.loc[kept].drop(columns=label), np.array(values)[used], notes
 
 
-def _columns(path: Path, layout: Layout, requested: Mapping[str, str]) -> list[Column]:
+def _columns(
+    path: Path, layout: Layout, requested: Mapping[str, Request], *, coerce: bool, decimal: str
+) -> list[Column]:
     header = [sanitize(name, 50) for name in layout.header or [""] * layout.n_columns]
     names = {place: name or f"column {place + 1}" for place, name in enumerate(header) if place != layout.label}
     kinds = requested_kinds(path, names, requested)
-    profiles = {place: ColumnProfile() for place in names}
+    declared = declared_types(path)
+    profiles = {place: ColumnProfile(decimal=decimal, declared=declared.get(name, "")) for place, name in names.items()}
     for rows in text_rows(path, layout):
         if labeled := [(line, row) for line, row in rows if not is_missing_label(row[layout.label])]:
             lines, fields = zip(*labeled, strict=True)
@@ -193,11 +262,14 @@ def _columns(path: Path, layout: Layout, requested: Mapping[str, str]) -> list[C
             for place, profile in profiles.items():
                 profile.add(lines, texts[place])
     return [
-        choose_column(path, layout, place, name, profiles[place], kinds.get(place)) for place, name in names.items()
+        choose_column(path, layout, place, name, profiles[place], kinds.get(place), coerce=coerce)
+        for place, name in names.items()
     ]
 
 
-def _values(path: Path, layout: Layout, columns: Sequence[Column], rows: TextRows) -> NDArray[np.float64]:
+def _values(
+    path: Path, layout: Layout, columns: Sequence[Column], rows: TextRows, *, lenient: bool
+) -> NDArray[np.float64]:
     texts = list(zip(*(row for _, row in rows), strict=True))
     features = []
     for column in columns:
@@ -205,7 +277,7 @@ def _values(path: Path, layout: Layout, columns: Sequence[Column], rows: TextRow
         def cell(row: int, place: int = column.place) -> str:
             return describe_cell(path, layout, rows[row][0], place, rows[row][1][place])
 
-        values = column.features(texts[column.place])
+        values = column.features(texts[column.place], lenient=lenient)
         column.check(values, cell)
         features.append(values)
     return np.concatenate(features, axis=1)

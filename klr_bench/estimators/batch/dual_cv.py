@@ -22,15 +22,8 @@ from klr_bench.estimators.kernel_values.operands import nonnegative_diagonal, op
 class DualCDKLRCV(KernelClassifierCV):
     r"""`DualCDKLR` that chooses gamma and lam by cross-validated log loss.
 
-    .. math::
-
-        (\gamma, \lambda) = \arg\min \; \frac{1}{K} \sum_{k=1}^K \frac{1}{n_k} \sum_{i \in \text{fold } k}
-        -\log P_{-k}(y_i \mid x_i)
-
-    where :math:`P_{-k}` is fitted to the rows of the other folds.  For a gamma, the kernel values of all rows are
-    computed once, for all folds and penalties, if they fit into `cache_size`.  In a fold the penalties are solved from
-    the largest to the smallest, each starting from the last solution.  The scores are those of `DualCDKLR` with the
-    same parameters, up to `tol`.  `KLR` learns weights of the features in addition.
+    Use it for up to some thousand scaled rows, in place of a grid search over `DualCDKLR`: the kernel values are
+    computed once for all folds and penalties.  `KLR` learns weights of the features in addition, and needs no scaling.
 
     Parameters
     ----------
@@ -50,6 +43,18 @@ class DualCDKLRCV(KernelClassifierCV):
         The classifier with the chosen parameters, fitted to all rows.
     n_iter_ : int
         Number of its epochs.
+
+    Notes
+    -----
+    .. math::
+
+        (\gamma, \lambda) = \arg\min \; \frac{1}{K} \sum_{k=1}^K \frac{1}{n_k} \sum_{i \in \text{fold } k}
+        -\log P_{-k}(y_i \mid x_i)
+
+    where :math:`P_{-k}` is fitted to the rows of the other folds.  For a gamma, the kernel values of all rows are
+    computed once, for all folds and penalties, if they fit into `cache_size`.  In a fold the penalties are solved from
+    the largest to the smallest, each starting from the last solution.  The scores are those of `DualCDKLR` with the
+    same parameters, up to `tol`.
 
     References
     ----------

@@ -46,16 +46,8 @@ needed.
 class ImportVectorMachine(ExpansionClassifier):
     r"""Kernel logistic regression on a few greedily selected training rows, the import vectors.
 
-    f is a sum over a few rows S, the import vectors; each round adds the row that lowers the objective most, after one
-    Newton step:
-
-    .. math::
-
-        & \min_{S, b} \; \frac{\lambda}{2} {\lVert f \rVert}^2 + \frac{1}{n} \sum_{i=1}^n \log(1 + e^{-y_i f(x_i)}) \\
-        & f = \sum_{j \in S} b_j k(x_j, \cdot)
-
-    lambda is the parameter ``lam``; with weights of rows, their shares stand for 1/n.  With more than two classes,
-    ``estimators_`` has one machine per class (one-vs-rest).
+    Use it for up to some 1,000 scaled rows, if the model should consist of a few training rows, which can be looked at.
+    The q-th round takes time O(n q) for each candidate row.
 
     Parameters
     ----------
@@ -88,6 +80,19 @@ class ImportVectorMachine(ExpansionClassifier):
         Number of rounds.
     objective_ : float, or ndarray of shape (n_classes,) for more than two classes
         Objective after the last round.
+
+    Notes
+    -----
+    f is a sum over a few rows S, the import vectors; each round adds the row that lowers the objective most, after one
+    Newton step:
+
+    .. math::
+
+        & \min_{S, b} \; \frac{\lambda}{2} {\lVert f \rVert}^2 + \frac{1}{n} \sum_{i=1}^n \log(1 + e^{-y_i f(x_i)}) \\
+        & f = \sum_{j \in S} b_j k(x_j, \cdot)
+
+    lambda is the parameter ``lam``; with weights of rows, their shares stand for 1/n.  With more than two classes,
+    ``estimators_`` has one machine per class (one-vs-rest).
 
     References
     ----------

@@ -41,15 +41,9 @@ KMEANS_ROWS = 20_000
 class NystroemKLR(ExpansionClassifier):
     r"""Kernel logistic regression on a few centers, fitted to all rows until it converges.
 
-    .. math::
-
-        & \min_{a, b} \; \frac{\lambda}{2} a^T G a + \frac{1}{n} \sum_{i=1}^n \log(1 + e^{-y_i f(x_i)}) \\
-        & f = b + \sum_{j=1}^B a_j k(z_j, \cdot), \quad G_{jl} = k(z_j, z_l)
-
-    b is 0 without `fit_intercept`.  The centers z are rows of X, or given; lambda is the parameter ``lam``.  Kernel
-    values of the rows are computed again in each of some twenty passes unless they fit into ``cache_size``, so that
-    memory grows with the square of the number of centers, and each row takes only about 40 bytes per class, whatever
-    its number of features.  With more than two classes there is one f per class (one-vs-rest), on the same centers.
+    Use it for many rows, up to millions and to files larger than memory, if a few thousand centers are enough: time and
+    memory grow in proportion to the number of rows, and predictions cost one kernel value per center.  Scale the
+    features first.
 
     Parameters
     ----------
@@ -99,6 +93,18 @@ class NystroemKLR(ExpansionClassifier):
     objective_, gradient_norm_ : float, or ndarray of shape (n_classes,) for more than two classes
         Objective, and the norm of its gradient with respect to f.  The objective is at most
         ``gradient_norm_**2 / (2 lam)`` above its minimum if there is no intercept.
+
+    Notes
+    -----
+    .. math::
+
+        & \min_{a, b} \; \frac{\lambda}{2} a^T G a + \frac{1}{n} \sum_{i=1}^n \log(1 + e^{-y_i f(x_i)}) \\
+        & f = b + \sum_{j=1}^B a_j k(z_j, \cdot), \quad G_{jl} = k(z_j, z_l)
+
+    b is 0 without `fit_intercept`.  The centers z are rows of X, or given; lambda is the parameter ``lam``.  Kernel
+    values of the rows are computed again in each of some twenty passes unless they fit into ``cache_size``, so that
+    memory grows with the square of the number of centers, and each row takes only about 40 bytes per class, whatever
+    its number of features.  With more than two classes there is one f per class (one-vs-rest), on the same centers.
 
     References
     ----------

@@ -20,14 +20,8 @@ from klr_bench.estimators.online.passes import default_passes
 class OSKLCV(KernelClassifierCV):
     r"""`OSKL` that chooses gamma, eta, G and R by cross-validated log loss.
 
-    .. math::
-
-        (\gamma, \eta, G, R) = \arg\min \; \frac{1}{K} \sum_{k=1}^K \frac{1}{n_k} \sum_{i \in \text{fold } k}
-        -\log P_{-k}(y_i \mid x_i)
-
-    where :math:`P_{-k}` is fitted to the rows of the other folds.  With two classes all eta, G and R of a fold and a
-    gamma are fitted in one pass, as by `fit_many`, so that each kernel value is computed once.  With more classes they
-    are fitted one by one.  The loss is the logistic one.
+    Use it in place of a grid search over `OSKL`: with two classes, all candidates of a fold and a gamma are fitted in
+    one pass, so that each kernel value is computed once.  Scale the features first.
 
     Parameters
     ----------
@@ -48,6 +42,17 @@ class OSKLCV(KernelClassifierCV):
     ----------
     best_estimator_ : OSKL
         The classifier with the chosen parameters, fitted to all rows.
+
+    Notes
+    -----
+    .. math::
+
+        (\gamma, \eta, G, R) = \arg\min \; \frac{1}{K} \sum_{k=1}^K \frac{1}{n_k} \sum_{i \in \text{fold } k}
+        -\log P_{-k}(y_i \mid x_i)
+
+    where :math:`P_{-k}` is fitted to the rows of the other folds.  With two classes all eta, G and R of a fold and a
+    gamma are fitted in one pass, as by `fit_many`, so that each kernel value is computed once.  With more classes they
+    are fitted one by one.  The loss is the logistic one.
 
     References
     ----------

@@ -44,21 +44,9 @@ OF_EACH_CLASS = 5
 class PartitionedKLR(Classifier):
     r"""Kernel logistic regression on parts of the rows, in time proportional to their number.
 
-    .. math::
-
-        P(y \mid x) = \frac{1}{P} \sum_{p=1}^P P_{\ell_p(x)}(y \mid x), \quad
-        \min_{f_\ell} \; \frac{\lambda_\ell}{2} {\lVert f_\ell \rVert}^2
-        + \frac{1}{n_\ell} \sum_{i \in \ell} \log(1 + e^{-y_i f_\ell(x_i)})
-
-    A partition divides the rows at the median of their projections onto a direction, and each part again, until a part
-    has at most `leaf_size` rows; :math:`\ell_p(x)` is the leaf of the row x in partition p.  The model of a leaf is
-    that of `DualCDKLR`, fitted to its rows alone.  The probabilities of several partitions, with different directions,
-    are averaged, which makes the borders between leaves smooth.  A leaf with n rows of
-    one class gives each of the others the probability of this class divided by 1 + n.
-
-    Features are scaled and weighted as by `KLR`, with its search for weights, width and penalty on at most 8,000 rows.
-    A narrower kernel is better if more rows are in the same space: therefore 1 to 16 times its gamma and 0.1 to 3 times
-    its penalty are tried in some leaves of the first partition, a fifth of whose rows is for validation.
+    Use it for more than about 10,000 rows, where one model for all rows takes too long.  Time and memory are
+    proportional to the number of rows; features need no scaling, and the settings are chosen by validation, as by
+    `KLR`.
 
     Parameters
     ----------
@@ -113,6 +101,25 @@ class PartitionedKLR(Classifier):
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,), dtype object
         Names of the features, if X is a data frame whose column names are all strings.
+
+    Notes
+    -----
+    .. math::
+
+        P(y \mid x) = \frac{1}{P} \sum_{p=1}^P P_{\ell_p(x)}(y \mid x), \quad
+        \min_{f_\ell} \; \frac{\lambda_\ell}{2} {\lVert f_\ell \rVert}^2
+        + \frac{1}{n_\ell} \sum_{i \in \ell} \log(1 + e^{-y_i f_\ell(x_i)})
+
+    A partition divides the rows at the median of their projections onto a direction, and each part again, until a part
+    has at most `leaf_size` rows; the first medians of more than 524,288 rows are those of a random sample of so many.
+    :math:`\ell_p(x)` is the leaf of the row x in partition p.  The model of a leaf is that of `DualCDKLR`, fitted to
+    its rows alone.  The probabilities of several partitions, with different directions, are averaged, which makes the
+    borders between leaves smooth.  A leaf with n rows of one class gives each of the others the probability of this
+    class divided by 1 + n.
+
+    Features are scaled and weighted as by `KLR`, with its search for weights, width and penalty on at most 8,000 rows.
+    A narrower kernel is better if more rows are in the same space: therefore 1 to 16 times its gamma and 0.1 to 3 times
+    its penalty are tried in some leaves of the first partition, a fifth of whose rows is for validation.
 
     References
     ----------

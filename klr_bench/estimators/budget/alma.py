@@ -36,6 +36,21 @@ def step_inside_the_ball(book, parameters):
 class ALMA(BudgetClassifier):
     r"""Approximate large margin algorithm (ALMA), an online learner with a large margin.
 
+    Use it to compare online learners, or for separable data on which a large margin matters.  A pass takes one kernel
+    value per row and support vector; the number of support vectors is not limited, and there are no probabilities.
+
+    Parameters
+    ----------
+    alpha : float, default=0.9
+        In (0, 1]; the smaller, the larger the margin and the number of support vectors; 1 updates at mistakes alone.
+        The grid of configs/algorithm/alma.yaml is 0.5, 0.7, 0.9 and 1.
+    B : float or None, default=None
+        B > 0; scales the margin up to which an example gives an update.  None is sqrt(8) / alpha, as in the theorem.
+    C : float or None, default=None
+        C > 0 of the steps; None is sqrt(2), as in the theorem.
+
+    Notes
+    -----
     This is ALMA_p of the paper with p = 2.  On separable data the margin of f reaches at least 1 - alpha times the
     largest possible one.
 
@@ -47,16 +62,6 @@ class ALMA(BudgetClassifier):
         f \leftarrow f + \frac{C}{\sqrt{j}} y \hat{x}, \quad f \leftarrow \frac{f}{\max(1, \lVert f \rVert)}
 
     There is no budget.
-
-    Parameters
-    ----------
-    alpha : float, default=0.9
-        In (0, 1]; the smaller, the larger the margin and the number of support vectors; 1 updates at mistakes alone.
-        The grid of configs/algorithm/alma.yaml is 0.5, 0.7, 0.9 and 1.
-    B : float or None, default=None
-        B > 0; scales the margin up to which an example gives an update.  None is sqrt(8) / alpha, as in the theorem.
-    C : float or None, default=None
-        C > 0 of the steps; None is sqrt(2), as in the theorem.
 
     References
     ----------

@@ -124,13 +124,8 @@ def replace_and_make_up(book, parameters):
 class BOGD(BudgetClassifier):
     r"""Hinge-loss online gradient descent that removes support vectors at random (BOGD).
 
-    f is multiplied by 1 - eta lam at each example; if y f(x) < 1, eta y k(x, .) is added.  If the budget B is full, a
-    support vector leaves first, drawn with probability p_i = 1/B, and the coefficients of the others grow such that f
-    stays the same in expectation, up to a bound:
-
-    .. math::
-
-        | a_i | \leftarrow \min( \frac{| a_i |}{1 - p_i}, \eta \gamma_{\max} )
+    Use it to compare learners with a budget: memory and the time for a row do not grow.  `BudgetOSKL` has probabilities
+    and needs no random removal.
 
     Parameters
     ----------
@@ -142,6 +137,16 @@ class BOGD(BudgetClassifier):
         Regularization >= 0, with eta lam < 1; None is 1/T^2, T the number of rows of the first call.  1e-5 gives the
         numbers of support vectors that BOGD++ has in Zhang et al., ICML 2013, on all sets, the default on all but
         Covertype.
+
+    Notes
+    -----
+    f is multiplied by 1 - eta lam at each example; if y f(x) < 1, eta y k(x, .) is added.  If the budget B is full, a
+    support vector leaves first, drawn with probability p_i = 1/B, and the coefficients of the others grow such that f
+    stays the same in expectation, up to a bound:
+
+    .. math::
+
+        | a_i | \leftarrow \min( \frac{| a_i |}{1 - p_i}, \eta \gamma_{\max} )
 
     References
     ----------
@@ -178,6 +183,10 @@ class BOGD(BudgetClassifier):
 class BOGDPlusPlus(BOGD):
     r"""Variant of `BOGD` that preferentially removes support vectors with small coefficients.
 
+    Use it instead of `BOGD`, at about the same cost: support vectors with large coefficients stay longer.
+
+    Notes
+    -----
     With B the budget and a_i the coefficients, support vector i leaves with a probability in proportion to
 
     .. math::

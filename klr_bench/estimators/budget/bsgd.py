@@ -73,20 +73,8 @@ def step_and_remove_least(book, parameters):
 class BSGD(BudgetClassifier):
     r"""Pegasos that removes, projects or merges a support vector when the budget is exceeded.
 
-    Minimizes (lam/2) ||f||^2 + (1/T) sum l(y, f(x)) with step size 1 / (lam t).  At step t
-
-    .. math::
-
-        f \leftarrow (1 - \frac{1}{t}) f - \frac{l'(y, f(x))}{\lambda t} k(x, \cdot)
-
-    With more than `budget` support vectors, the one with the smallest |a_i| ||k(x_i, .)|| (among ties the oldest)
-
-    - "removal": is removed.  With the hinge loss all |a_i| are equal; if all k(x, x) are equal, too, as those of the
-      rbf kernel, it is always the oldest that goes;
-    - "projection": is removed, and the others change such that f changes the least; each update takes time of the order
-      of budget^2.  An example in the span of the support vectors changes their coefficients and needs no room;
-    - "merging": is merged with the one that leaves the least behind, of those with a coefficient of the same sign, to a
-      point between them; if there is none it is removed.  Of the rbf kernel alone.
+    Use it to compare learners with a budget.  Removal costs least; projection and merging lose less, and take time of
+    the order of budget^2 and of the budget for each update.
 
     Parameters
     ----------
@@ -107,6 +95,23 @@ class BSGD(BudgetClassifier):
     n_updates_ : int
         Number of insertions, without examples that would be removed at once or are in the span of the support vectors,
         and without merged points.
+
+    Notes
+    -----
+    Minimizes (lam/2) ||f||^2 + (1/T) sum l(y, f(x)) with step size 1 / (lam t).  At step t
+
+    .. math::
+
+        f \leftarrow (1 - \frac{1}{t}) f - \frac{l'(y, f(x))}{\lambda t} k(x, \cdot)
+
+    With more than `budget` support vectors, the one with the smallest |a_i| ||k(x_i, .)|| (among ties the oldest)
+
+    - "removal": is removed.  With the hinge loss all |a_i| are equal; if all k(x, x) are equal, too, as those of the
+      rbf kernel, it is always the oldest that goes;
+    - "projection": is removed, and the others change such that f changes the least; each update takes time of the order
+      of budget^2.  An example in the span of the support vectors changes their coefficients and needs no room;
+    - "merging": is merged with the one that leaves the least behind, of those with a coefficient of the same sign, to a
+      point between them; if there is none it is removed.  Of the rbf kernel alone.
 
     References
     ----------

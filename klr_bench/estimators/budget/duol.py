@@ -137,7 +137,7 @@ class DoubleState(BlockState):
         m = n + len(new)
         if m > len(self.gram):
             self.gram = enlarged(self.gram, (2 * m, 2 * m))
-        self.gram[n:m, :m] = values[np.ix_(new, places)]
+        self.gram[n:m, :n], self.gram[n:m, n:m] = values[new, :n], values[np.ix_(new, n + new)]
         self.gram[:n, n:m] = self.gram[n:m, :n].T
 
     def coefficients(self, *, average):
@@ -149,18 +149,8 @@ class DoubleState(BlockState):
 class DUOL(BudgetClassifier):
     r"""Double updating online learning (DUOL), which can update two coefficients per step.
 
-    At an example with y f(x) < 1, the support vector with the smallest w = y_i y k(x_i, x) is selected among those with
-    margins y_i f(x_i) <= 1.  If w <= -rho, the coefficients of both are set to those in [0, C] at which the dual
-    objective of the SVM,
-
-    .. math::
-
-        \sum_i a_i - \frac{1}{2} \sum_{i,j} a_i a_j y_i y_j k(x_i, x_j), \quad 0 \le a_i \le C,
-
-    is the largest; otherwise the example enters with min(C, (1 - y f(x)) / k(x, x)).
-
-    There is no budget: all kernel values of support vectors with each other are kept, 8 to 32 n_support_^2 bytes.
-    Training is in float64 whatever `dtype`.
+    Use it for an accurate single pass over some thousand rows.  It stores all kernel values of support vectors with
+    each other, so that memory grows with the square of their number.
 
     Parameters
     ----------
@@ -174,6 +164,21 @@ class DUOL(BudgetClassifier):
     ----------
     n_updates_ : int
         Number of insertions; changes of a support vector do not count.
+
+    Notes
+    -----
+    At an example with y f(x) < 1, the support vector with the smallest w = y_i y k(x_i, x) is selected among those with
+    margins y_i f(x_i) <= 1.  If w <= -rho, the coefficients of both are set to those in [0, C] at which the dual
+    objective of the SVM,
+
+    .. math::
+
+        \sum_i a_i - \frac{1}{2} \sum_{i,j} a_i a_j y_i y_j k(x_i, x_j), \quad 0 \le a_i \le C,
+
+    is the largest; otherwise the example enters with min(C, (1 - y f(x)) / k(x, x)).
+
+    There is no budget: all kernel values of support vectors with each other are kept, 8 to 32 n_support_^2 bytes.
+    Training is in float64 whatever `dtype`.
 
     References
     ----------

@@ -79,6 +79,17 @@ def forget_oldest(book, parameters):
 class Forgetron(BudgetClassifier):
     r"""Kernel perceptron that shrinks f and removes its oldest support vector (Forgetron).
 
+    Use it to compare learners with a budget, or on streams that drift, since it forgets the oldest support vectors.
+    Memory and the time for a row do not grow.
+
+    Parameters
+    ----------
+    variant : {"basic", "self_tuned"}, default="basic"
+        How f shrinks; "basic" is the variant that Zhang et al. (ICML 2013) compare, "self_tuned" shrinks only as much
+        as its bound on the mistakes needs.
+
+    Notes
+    -----
     At a mistake, y f(x) <= 0, y k(x, .) is added, f is multiplied by phi, and the oldest support vector is removed if
     there are more than B, the budget.  By then its coefficient is small, and so is the damage.  With f' the function
     after the insertion,
@@ -90,12 +101,6 @@ class Forgetron(BudgetClassifier):
 
     at every mistake for the variant "basic".  For "self_tuned" phi is the largest number up to 1 that keeps the damage
     of all removals within 15/32 of the number of mistakes, and f shrinks only when a support vector is removed.
-
-    Parameters
-    ----------
-    variant : {"basic", "self_tuned"}, default="basic"
-        How f shrinks; "basic" is the variant that Zhang et al. (ICML 2013) compare, "self_tuned" shrinks only as much
-        as its bound on the mistakes needs.
 
     References
     ----------

@@ -38,15 +38,7 @@ def step_and_truncate(book, parameters):
 class NORMA(BudgetClassifier):
     r"""Regularized online gradient descent that keeps the newest support vectors (NORMA).
 
-    The loss is l(y, f(x)) + (lam/2) ||f||^2.  A step forgets a share of f and adds the gradient of l:
-
-    .. math::
-
-        f \leftarrow (1 - \eta \lambda) f - \eta l'(y, f(x)) k(x, \cdot)
-
-    Then the oldest support vector is removed if there are more than `budget`.  An example with l' = 0 is not stored.
-    Where |l'| <= 1 and k(x, x) <= X^2, what is removed has a norm of at most eta X (1 - eta lam)^budget, and f differs
-    from its counterpart without a budget that made the same steps by at most X (1 - eta lam)^budget / lam in norm.
+    Use it on streams that drift: it forgets old rows at a fixed rate.  Memory and the time for a row do not grow.
 
     Parameters
     ----------
@@ -58,6 +50,18 @@ class NORMA(BudgetClassifier):
     loss : {"hinge", "logit"}, default="hinge"
         max(0, 1 - yf), the soft margin of the paper with rho = 1 and no nu, or log(1 + e^-yf).  Only the second gives
         probabilities, and with it every example is inserted.
+
+    Notes
+    -----
+    The loss is l(y, f(x)) + (lam/2) ||f||^2.  A step forgets a share of f and adds the gradient of l:
+
+    .. math::
+
+        f \leftarrow (1 - \eta \lambda) f - \eta l'(y, f(x)) k(x, \cdot)
+
+    Then the oldest support vector is removed if there are more than `budget`.  An example with l' = 0 is not stored.
+    Where |l'| <= 1 and k(x, x) <= X^2, what is removed has a norm of at most eta X (1 - eta lam)^budget, and f differs
+    from its counterpart without a budget that made the same steps by at most X (1 - eta lam)^budget / lam in norm.
 
     References
     ----------

@@ -144,21 +144,9 @@ class FixedState(StrategyState):
 class BudgetOSKL(BudgetClassifier):
     r"""OSKL that keeps the first `budget` support vectors and projects later updates onto them.
 
-    With room, an example becomes a support vector with probability |l'(y, f(x))| / G, with the coefficient -eta G
-    sign(l'), as in `OSKL`: an unbiased gradient step.  Without, the gradient is replaced by its orthogonal projection
-    onto the line of the support vector whose angle with k(x, .) is the smallest:
-
-    .. math::
-
-        f \leftarrow f - \eta l'(y, f(x)) \frac{k(x, x_j)}{k(x_j, x_j)} k(x_j, \cdot),
-        \quad j = \operatorname{argmax}_i \frac{| k(x, x_i) |}{\sqrt{k(x_i, x_i)}}
-
-    Of support vectors with equal angles, up to rounding (2e-5 in single precision, 1e-9 in double), it is the oldest.
-    That needs no draw, and no support vector is ever removed.  So the last classifier, the averaged one and all in
-    between have the same `budget` support vectors, and the number of examples need not be known.
-
-    With `refit`, for the logit loss alone, the coefficients are found once more, from all rows of `fit`: those of the
-    regularized problem on the support vectors, min (lam/2) ||f||^2 + (1/n) sum_i log(1 + exp(-y_i f(x_i))).
+    Use it on many rows or a stream, if the size of the model is given: memory and the time for a row do not grow, and
+    the probabilities are those of logistic regression.  `refit=True` is more accurate, for rows that fit into memory.
+    Scale the features first.
 
     Parameters
     ----------
@@ -196,6 +184,24 @@ class BudgetOSKL(BudgetClassifier):
     ----------
     n_updates_ : int
         Number of insertions; the steps of a full budget do not count.
+
+    Notes
+    -----
+    With room, an example becomes a support vector with probability |l'(y, f(x))| / G, with the coefficient -eta G
+    sign(l'), as in `OSKL`: an unbiased gradient step.  Without, the gradient is replaced by its orthogonal projection
+    onto the line of the support vector whose angle with k(x, .) is the smallest:
+
+    .. math::
+
+        f \leftarrow f - \eta l'(y, f(x)) \frac{k(x, x_j)}{k(x_j, x_j)} k(x_j, \cdot),
+        \quad j = \operatorname{argmax}_i \frac{| k(x, x_i) |}{\sqrt{k(x_i, x_i)}}
+
+    Of support vectors with equal angles, up to rounding (2e-5 in single precision, 1e-9 in double), it is the oldest.
+    That needs no draw, and no support vector is ever removed.  So the last classifier, the averaged one and all in
+    between have the same `budget` support vectors, and the number of examples need not be known.
+
+    With `refit`, for the logit loss alone, the coefficients are found once more, from all rows of `fit`: those of the
+    regularized problem on the support vectors, min (lam/2) ||f||^2 + (1/n) sum_i log(1 + exp(-y_i f(x_i))).
 
     References
     ----------

@@ -12,16 +12,8 @@ from klr_bench.estimators.core.parameters import POSITIVE, estimator, parameter
 class Projectron(BudgetClassifier):
     r"""Perceptron that projects updates onto its support vectors once the budget is full.
 
-    At a mistake, y f(x) <= 0, f grows by y k(x, .) while there is room, and afterwards by its orthogonal projection P
-    onto the span of the support vectors:
-
-    .. math::
-
-        f \leftarrow f + y P k(x, \cdot), \quad P k(x, \cdot) = \sum_{j=1}^B d_j k(x_j, \cdot),
-        \quad K d = ( k(x_j, x) )_j
-
-    where K is the kernel matrix of the support vectors.  None is ever removed, and an example in their span needs no
-    room.  Training is in float64 whatever `dtype`.
+    Use it for a mistake-driven learner with a budget that loses little at a full budget.  Each update then takes time
+    of the order of budget^2.
 
     Parameters
     ----------
@@ -32,6 +24,19 @@ class Projectron(BudgetClassifier):
     average : bool, default=False
         Predict with the average of the f_t; otherwise with the last one.  The average is several points more accurate,
         and has the same support vectors.
+
+    Notes
+    -----
+    At a mistake, y f(x) <= 0, f grows by y k(x, .) while there is room, and afterwards by its orthogonal projection P
+    onto the span of the support vectors:
+
+    .. math::
+
+        f \leftarrow f + y P k(x, \cdot), \quad P k(x, \cdot) = \sum_{j=1}^B d_j k(x_j, \cdot),
+        \quad K d = ( k(x_j, x) )_j
+
+    where K is the kernel matrix of the support vectors.  None is ever removed, and an example in their span needs no
+    room.  Training is in float64 whatever `dtype`.
 
     References
     ----------
@@ -60,6 +65,16 @@ class Projectron(BudgetClassifier):
 class ProjectronPlusPlus(Projectron):
     r"""`Projectron` that also learns from correctly classified examples with a small margin.
 
+    Use it instead of `Projectron` for more accuracy with the same budget, at more updates.
+
+    Parameters
+    ----------
+    eta : float, default=0.1
+        Largest distance delta > 0 from the span, per unit of the loss, at which it learns: with a larger one it learns
+        from more examples of a small margin.  0.1 is that of the project's runs (configs/algorithm/projectronpp.yaml).
+
+    Notes
+    -----
     These have 0 < y f(x) < 1.  With the loss l = 1 - y f(x), the projection P onto the span of the support vectors and
     delta = ||k(x, .) - P k(x, .)||, it adds y tau P k(x, .) if l > delta / eta, with
 
@@ -67,12 +82,6 @@ class ProjectronPlusPlus(Projectron):
 
         \tau = \min( \frac{l}{\lVert P k(x, \cdot) \rVert^2},
         \frac{2 (l - \delta / \eta)}{\lVert P k(x, \cdot) \rVert^2}, 1 )
-
-    Parameters
-    ----------
-    eta : float, default=0.1
-        Largest distance delta > 0 from the span, per unit of the loss, at which it learns: with a larger one it learns
-        from more examples of a small margin.  0.1 is that of the project's runs (configs/algorithm/projectronpp.yaml).
 
     References
     ----------

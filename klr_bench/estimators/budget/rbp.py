@@ -31,6 +31,10 @@ def replace_at_random(book, parameters):
 class RandomizedBudgetPerceptron(BudgetClassifier):
     r"""Kernel perceptron that replaces a random support vector once the budget is full.
 
+    Use it as the simplest baseline with a budget.  Memory and the time for a row do not grow.
+
+    Notes
+    -----
     At a mistake, y f(x) <= 0, with a full budget and a drawn support vector r, each with probability 1 / budget,
 
     .. math::

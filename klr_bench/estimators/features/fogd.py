@@ -20,17 +20,8 @@ from klr_bench.estimators.online.one_row import Published
 class FOGD(FeatureDescentClassifier):
     r"""Online gradient descent on random Fourier features of the rbf kernel.
 
-    .. math::
-
-        & z_j(x) = \sqrt{\frac{2}{D}} \cos(\omega_j^T x + b_j), \qquad j = 1, \ldots, D \\
-        & w \leftarrow w - \eta \, \ell'(y, w^T z(x)) \, z(x)
-
-    The omega_j ~ N(0, 2 gamma I) and b_j ~ U(0, 2 pi) are drawn once; the products z(x)'z(x') estimate
-    ``exp(-gamma ||x - x'||^2)``.  Memory and the time for a row do not depend on the number of rows.  The paper has the
-    features cos(omega_j'x) and sin(omega_j'x), and does not divide them by the root of the number of the omega_j: its
-    step size is our eta divided by that number.
-
-    With more than two classes it learns one f_k for each, which separates it from the others, on the same features.
+    Use it on many rows or an endless stream: memory and the time for a row depend on the number of random features
+    alone.  More features approximate the kernel better.  Scale the features first.
 
     Parameters
     ----------
@@ -47,6 +38,20 @@ class FOGD(FeatureDescentClassifier):
     ----------
     coef_ : ndarray of shape (n_components,), or (n_classes, n_components) for more than two classes, float64
         w, the average of the w_t or the last one.
+
+    Notes
+    -----
+    .. math::
+
+        & z_j(x) = \sqrt{\frac{2}{D}} \cos(\omega_j^T x + b_j), \qquad j = 1, \ldots, D \\
+        & w \leftarrow w - \eta \, \ell'(y, w^T z(x)) \, z(x)
+
+    The omega_j ~ N(0, 2 gamma I) and b_j ~ U(0, 2 pi) are drawn once; the products z(x)'z(x') estimate
+    ``exp(-gamma ||x - x'||^2)``.  Memory and the time for a row do not depend on the number of rows.  The paper has the
+    features cos(omega_j'x) and sin(omega_j'x), and does not divide them by the root of the number of the omega_j: its
+    step size is our eta divided by that number.
+
+    With more than two classes it learns one f_k for each, which separates it from the others, on the same features.
 
     References
     ----------

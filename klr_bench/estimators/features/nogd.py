@@ -166,18 +166,8 @@ class NystroemState(FeatureEngine):
 class NOGD(FeatureDescentClassifier):
     r"""Kernel online gradient descent, continued on Nystroem features once the budget is full.
 
-    .. math::
-
-        & z(x) = D_k^{-1/2} V_k^T (k(x, x_1), \ldots, k(x, x_B))^T \\
-        & w \leftarrow w - \eta \, \ell'(y, w^T z(x)) \, z(x)
-
-    With room, a row with l'(y, f(x)) other than 0 becomes a support vector with the coefficient -eta l', as in
-    `KernelOGD`.  Then the k = ``rank`` largest eigenvalues D_k and their eigenvectors V_k of the support vectors'
-    kernel matrix give the features z, and f becomes its projection onto their span.  No support vector is ever
-    replaced: memory and the time for a row do not depend on the number of rows.
-
-    With more than two classes it learns one f_k per class, which separates it from the others, on the same support
-    vectors: the rows at which any of them has a step to make.
+    Use it on many rows or an endless stream, if features made from rows of the data suit it better than the random ones
+    of `FOGD`: memory and the time for a row depend on the budget and the rank alone.
 
     Parameters
     ----------
@@ -197,6 +187,21 @@ class NOGD(FeatureDescentClassifier):
         Coefficients of the average classifier, (1/T) sum_{t=1..T} f_t, or of the last one, f_{T+1}.
     n_support_ : int
         Number of support vectors; ``budget``, unless there were fewer such rows.
+
+    Notes
+    -----
+    .. math::
+
+        & z(x) = D_k^{-1/2} V_k^T (k(x, x_1), \ldots, k(x, x_B))^T \\
+        & w \leftarrow w - \eta \, \ell'(y, w^T z(x)) \, z(x)
+
+    With room, a row with l'(y, f(x)) other than 0 becomes a support vector with the coefficient -eta l', as in
+    `KernelOGD`.  Then the k = ``rank`` largest eigenvalues D_k and their eigenvectors V_k of the support vectors'
+    kernel matrix give the features z, and f becomes its projection onto their span.  No support vector is ever
+    replaced: memory and the time for a row do not depend on the number of rows.
+
+    With more than two classes it learns one f_k per class, which separates it from the others, on the same support
+    vectors: the rows at which any of them has a step to make.
 
     References
     ----------

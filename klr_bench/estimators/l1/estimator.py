@@ -28,14 +28,8 @@ from klr_bench.estimators.l1.base import REFERENCES, SOLVERS, L1Classifier
 class L1KLR(L1Classifier):
     r"""Sparse kernel logistic regression with an L1 penalty and a choice of five solvers.
 
-    .. math::
-
-        \min_{w, b} \; \sum_{i=1}^n \log(1 + e^{-y_i (w^T z_i + b)}) + \lambda {\lVert w \rVert}_1
-
-    z_i are the features of row i.  The losses are added, not averaged; with weights each is multiplied by its own.  The
-    intercept b, which the paper does not have, is not penalized.  scikit-learn's C is 1 / lambda.  With more than two
-    classes there is one such problem per class, against the rest, on the same features: ``estimators_`` has their fits,
-    and what is a number for two classes is an array (n_classes,).
+    Use it if few coefficients should differ from 0, or to compare solvers of this problem.  Cost grows with the product
+    of rows and kernel features; `l1_path` fits many penalties in turn.
 
     Parameters
     ----------
@@ -136,6 +130,17 @@ class L1KLR(L1Classifier):
         Training rows with non-zero coefficients, in any of the problems; features="kernel" only.
     n_support_ : int
         Number of support vectors; features="kernel" only.
+
+    Notes
+    -----
+    .. math::
+
+        \min_{w, b} \; \sum_{i=1}^n \log(1 + e^{-y_i (w^T z_i + b)}) + \lambda {\lVert w \rVert}_1
+
+    z_i are the features of row i.  The losses are added, not averaged; with weights each is multiplied by its own.  The
+    intercept b, which the paper does not have, is not penalized.  scikit-learn's C is 1 / lambda.  With more than two
+    classes there is one such problem per class, against the rest, on the same features: ``estimators_`` has their fits,
+    and what is a number for two classes is an array (n_classes,).
 
     References
     ----------

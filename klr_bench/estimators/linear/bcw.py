@@ -53,15 +53,8 @@ def _coordinate_steps(Z, y, w, bound, softness, counts):
 class BatchConfidenceWeighted(Weighted, IncrementalClassifier):
     r"""Confidence-weighted classifier that learns from batches of rows, in one pass per batch.
 
-    .. math::
-
-        & \Sigma^{-1} \leftarrow \Sigma^{-1} + \frac{1}{r} X^T X \\
-        & \min_{\mu} \; \frac{1}{2} \mu^T \Sigma^{-1} \mu + C \sum_i \max(0, 1 - y_i \mu^T x_i)^q
-
-    The minimum is approximated by one pass of dual coordinate descent: with ``U = Sigma^(1/2)`` and ``w = U^-1 mu``,
-    each row with a positive loss gives the step ``w += alpha y U x``, ``alpha = min(loss / ||U x||^2, C)`` for q = 1
-    and ``loss / (||U x||^2 + 1/(2C))`` for q = 2.  ``fit`` takes all rows as one batch; each call of ``partial_fit`` is
-    one batch.  The weight of a row multiplies its C, and x x' in the inverse of Sigma.
+    Use it for a linear boundary between rows that arrive in batches and have at most some thousand features, whose full
+    covariance it keeps.  It has no probabilities.
 
     Parameters
     ----------
@@ -88,6 +81,18 @@ class BatchConfidenceWeighted(Weighted, IncrementalClassifier):
         Number of batches seen.
     pass_time_ : float
         Seconds of the coordinate steps of the last batch, without the computation of the covariance, its root, and U x.
+
+    Notes
+    -----
+    .. math::
+
+        & \Sigma^{-1} \leftarrow \Sigma^{-1} + \frac{1}{r} X^T X \\
+        & \min_{\mu} \; \frac{1}{2} \mu^T \Sigma^{-1} \mu + C \sum_i \max(0, 1 - y_i \mu^T x_i)^q
+
+    The minimum is approximated by one pass of dual coordinate descent: with ``U = Sigma^(1/2)`` and ``w = U^-1 mu``,
+    each row with a positive loss gives the step ``w += alpha y U x``, ``alpha = min(loss / ||U x||^2, C)`` for q = 1
+    and ``loss / (||U x||^2 + 1/(2C))`` for q = 2.  ``fit`` takes all rows as one batch; each call of ``partial_fit`` is
+    one batch.  The weight of a row multiplies its C, and x x' in the inverse of Sigma.
 
     References
     ----------

@@ -22,11 +22,8 @@ def passive_aggressive(m, v, parameters):
 class PassiveAggressive(Weighted, OnlineLinearClassifier):
     r"""Online classifier that makes the smallest update that gives each row a margin of 1.
 
-    .. math::
-
-        w \leftarrow w + \tau \, y \, x, \qquad \ell = \max(0, 1 - y \, w^T x)
-
-    ``variant`` determines tau; there is no covariance.  The weight of a row multiplies C, or tau in PA, which has no C.
+    Use it as a simple and fast linear baseline: a row costs time in proportion to its non-zeros.  It has no
+    probabilities.
 
     Parameters
     ----------
@@ -38,6 +35,14 @@ class PassiveAggressive(Weighted, OnlineLinearClassifier):
         Aggressiveness > 0 of PA-I and PA-II; PA ignores it.  The usual grid, used in configs/algorithm, is 2^-4, 2^-3,
         ..., 2^4.  On Covertype cross-validation chose 2^-4, the smallest, in nearly all repeats; the noisier the
         labels, the smaller it should be.
+
+    Notes
+    -----
+    .. math::
+
+        w \leftarrow w + \tau \, y \, x, \qquad \ell = \max(0, 1 - y \, w^T x)
+
+    ``variant`` determines tau; there is no covariance.  The weight of a row multiplies C, or tau in PA, which has no C.
 
     References
     ----------

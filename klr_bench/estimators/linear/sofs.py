@@ -105,16 +105,8 @@ def _pass(data, indices, indptr, y, r, mean, variance, heap, position, size, cou
 class SOFS(Weighted, IncrementalClassifier):
     r"""Online classifier that selects the features whose weights have the smallest variances.
 
-    It is `AROW` with variances s only, on rows of norm 1.  A row with a margin m below 1 gives
-
-    .. math::
-
-        & w_j \leftarrow w_j + (1 - m) \, \beta \, y \, s_j x_j, \qquad s_j \leftarrow s_j - \beta (s_j x_j)^2 \\
-        & \beta = \frac{1}{r + \sum_j s_j x_j^2}
-
-    and sets the weights of all but the B features with the smallest s_j to 0; ties prefer the first features.  All
-    variances are updated.  A feature is therefore selected as soon as its variance falls below that of a selected
-    feature, with a weight from that row alone.  ``coef_`` applies to rows of norm 1.
+    Use it to select a given number of features in one fast pass over many sparse rows.  It was the fastest of our
+    selectors on RCV1, and less accurate than `FeatureGeneratingMachine`.
 
     Parameters
     ----------
@@ -133,6 +125,19 @@ class SOFS(Weighted, IncrementalClassifier):
         The variance of each weight.
     selected_features_ : ndarray of shape (<= B,), int64
         The selected features in ascending order.
+
+    Notes
+    -----
+    It is `AROW` with variances s only, on rows of norm 1.  A row with a margin m below 1 gives
+
+    .. math::
+
+        & w_j \leftarrow w_j + (1 - m) \, \beta \, y \, s_j x_j, \qquad s_j \leftarrow s_j - \beta (s_j x_j)^2 \\
+        & \beta = \frac{1}{r + \sum_j s_j x_j^2}
+
+    and sets the weights of all but the B features with the smallest s_j to 0; ties prefer the first features.  All
+    variances are updated.  A feature is therefore selected as soon as its variance falls below that of a selected
+    feature, with a weight from that row alone.  ``coef_`` applies to rows of norm 1.
 
     References
     ----------

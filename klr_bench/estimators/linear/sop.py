@@ -28,13 +28,8 @@ def second_order(m, v, parameters):
 class SecondOrderPerceptron(ConfidenceLearner):
     r"""Perceptron on data that are whitened online with the correlation matrix of past rows.
 
-    .. math::
-
-        & \hat{y} = \operatorname{sign}(w^T \Sigma x), \qquad w \leftarrow w + y \, x \text{ on a mistake} \\
-        & \Sigma^{-1} = \frac{1}{a} I + \sum_i x_i x_i^T
-
-    The sum is over the rows at which Sigma is updated.  The published form adds x to Sigma before predicting; this
-    divides w'Sigma x by 1 + v and never changes its sign.  ``coef_`` is Sigma w, or w with ``compat="libol"``.
+    Use it to compare online linear learners on correlated features.  A row takes time O(d^2) for d features; it has no
+    probabilities.
 
     Parameters
     ----------
@@ -48,6 +43,16 @@ class SecondOrderPerceptron(ConfidenceLearner):
         "libol" follows the toolbox LIBOL 0.3: Sigma is updated at every row, whatever ``update`` is, and predictions
         use w'x, without Sigma, which does not affect the training.  Use it only to reproduce published results: it has
         48.1 % error on Covertype, 33.9 % without it (reference of cw_covtype_toolbox).
+
+    Notes
+    -----
+    .. math::
+
+        & \hat{y} = \operatorname{sign}(w^T \Sigma x), \qquad w \leftarrow w + y \, x \text{ on a mistake} \\
+        & \Sigma^{-1} = \frac{1}{a} I + \sum_i x_i x_i^T
+
+    The sum is over the rows at which Sigma is updated.  The published form adds x to Sigma before predicting; this
+    divides w'Sigma x by 1 + v and never changes its sign.  ``coef_`` is Sigma w, or w with ``compat="libol"``.
 
     References
     ----------

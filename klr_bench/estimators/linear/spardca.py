@@ -66,14 +66,8 @@ def _ascend(data, indices, indptr, y, order, l1, bound, softness, squares, a, z)
 class SparDCA(WeightedSolver):
     r"""Sparse linear support vector machine, trained by proximal dual coordinate ascent.
 
-    .. math::
-
-        \min_w \; \frac{1}{2} {\lVert w \rVert}^2 + \lambda_1 {\lVert w \rVert}_1
-        + C \sum_{i=1}^n \max(0, 1 - y_i w^T x_i)^q
-
-    lambda_1 is the parameter ``l1``.  Each step maximizes the dual over one a_i >= 0 (and <= C if q = 1); the weights
-    are ``w = soft(sum_i a_i y_i x_i, l1)`` with ``soft(z, l1) = sign(z) max(|z| - l1, 0)``.  The weight of a row
-    multiplies its C.
+    Use it for a linear classifier with few non-zero weights, whose number the penalty decides.  An epoch costs time in
+    proportion to the non-zeros of the rows.
 
     Parameters
     ----------
@@ -105,6 +99,17 @@ class SparDCA(WeightedSolver):
         The duality gap, relative to the primal objective.
     converged_ : bool
         Whether the duality gap is at most tol.
+
+    Notes
+    -----
+    .. math::
+
+        \min_w \; \frac{1}{2} {\lVert w \rVert}^2 + \lambda_1 {\lVert w \rVert}_1
+        + C \sum_{i=1}^n \max(0, 1 - y_i w^T x_i)^q
+
+    lambda_1 is the parameter ``l1``.  Each step maximizes the dual over one a_i >= 0 (and <= C if q = 1); the weights
+    are ``w = soft(sum_i a_i y_i x_i, l1)`` with ``soft(z, l1) = sign(z) max(|z| - l1, 0)``.  The weight of a row
+    multiplies its C.
 
     References
     ----------

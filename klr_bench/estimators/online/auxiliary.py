@@ -48,6 +48,26 @@ def softmax_step_on_auxiliary(z, r, u, parameters):
 class AuxiliaryKLR(OnlineClassifier):
     r"""Online kernel logistic regression that updates with probability loss / upper bound.
 
+    Use it for an online model with fewer support vectors than `NonConservativeKLR` and a choice of how fast their
+    number grows.  A pass takes one kernel value per row and support vector.  Scale the features first.
+
+    Parameters
+    ----------
+    eta : float or "R/sqrt(T)", default=3.0
+        Step size > 0; T is the number of rows of the first call.  The papers compare "R/sqrt(T)", 0.01, 0.1 and 1 in
+        one pass; 3 with several passes was chosen for log loss, see docs/methods/defaults.md.
+    h : {"log_gamma", "log_one_plus_gamma", "hard_cutoff"}, default="log_gamma"
+        The upper bound of the loss.  The papers' figures and tables have the first.
+    aux_gamma : float, default=1.1
+        gamma >= 1 of the first two h; a larger one gives fewer support vectors.  The papers compare 1, 1.01, 1.1, 2, 11
+        and 101 (AAAI 2012, figure 3), and use 2 (ICML 2013, table 3); from 2 on confident rows are hardly ever learned
+        from, which harms the probabilities.
+    aux_delta : float, default=1.0
+        delta of the third h; a smaller one gives fewer support vectors.  configs/experiment/oskl_losses_magic.yaml has
+        1.
+
+    Notes
+    -----
     The auxiliary function h is an upper bound of the loss l, and the update probability is l(z) / h(z).
 
     The steps are along the gradient of h.  With z = y f(x), l(z) is log(1 + e^-z), and h is one of three upper bounds:
@@ -66,21 +86,6 @@ class AuxiliaryKLR(OnlineClassifier):
     With gamma = 1 the first two are `NonConservativeKLR`.  With more than two classes z is the log-odds of the right
     class: the softmax loss is l(z), and h(z), as a function of f, is convex and never below it, as the paper's bound
     requires.
-
-    Parameters
-    ----------
-    eta : float or "R/sqrt(T)", default=3.0
-        Step size > 0; T is the number of rows of the first call.  The papers compare "R/sqrt(T)", 0.01, 0.1 and 1 in
-        one pass; 3 with several passes was chosen for log loss, see docs/methods/defaults.md.
-    h : {"log_gamma", "log_one_plus_gamma", "hard_cutoff"}, default="log_gamma"
-        The upper bound of the loss.  The papers' figures and tables have the first.
-    aux_gamma : float, default=1.1
-        gamma >= 1 of the first two h; a larger one gives fewer support vectors.  The papers compare 1, 1.01, 1.1, 2, 11
-        and 101 (AAAI 2012, figure 3), and use 2 (ICML 2013, table 3); from 2 on confident rows are hardly ever learned
-        from, which harms the probabilities.
-    aux_delta : float, default=1.0
-        delta of the third h; a smaller one gives fewer support vectors.  configs/experiment/oskl_losses_magic.yaml has
-        1.
 
     References
     ----------

@@ -38,6 +38,17 @@ def softmax_gradient_step_by_length(z, r, u, parameters):
 class MarginKLR(OnlineClassifier):
     r"""Online kernel logistic regression whose update probability decreases with the margin.
 
+    Use it to compare sparse learners: it stores a share of at least 1 - eta/2 of the rows.  A pass takes one kernel
+    value per row and support vector; `OSKL` and `AuxiliaryKLR` can store fewer.
+
+    Parameters
+    ----------
+    eta : float or "R/sqrt(T)", default=1.0
+        Step size in (0, 2); nearer to 2 there are fewer support vectors.  T is the number of rows of the first call.
+        The paper compares "R/sqrt(T)" where it is below 2, 0.01, 0.1 and 1; of the three numbers 1 gives the fewest.
+
+    Notes
+    -----
     With the margin z = y f(x), an example is drawn with probability p; only then is there a gradient step on the
     logistic loss, f <- project_R( f + eta y (1 - sigma(z)) k(x, .) ), sigma(z) = 1 / (1 + e^-z):
 
@@ -48,12 +59,6 @@ class MarginKLR(OnlineClassifier):
     p is never below 1 - eta / 2, so that the number of support vectors grows with that of the examples.  With more than
     two classes, sigma(z) in the probability is replaced by 1 minus the length of the gradient, which is at most the
     loss, as the paper's bound requires.
-
-    Parameters
-    ----------
-    eta : float or "R/sqrt(T)", default=1.0
-        Step size in (0, 2); nearer to 2 there are fewer support vectors.  T is the number of rows of the first call.
-        The paper compares "R/sqrt(T)" where it is below 2, 0.01, 0.1 and 1; of the three numbers 1 gives the fewest.
 
     References
     ----------

@@ -29,6 +29,17 @@ def softmax_gradient_step(z, r, u, parameters):
 class NonConservativeKLR(OnlineClassifier):
     r"""Online kernel logistic regression that makes every example a support vector (NC).
 
+    Use it as the reference for sparse learners, which it exceeds in the number of support vectors: all rows.  A pass
+    takes time O(n^2 d).
+
+    Parameters
+    ----------
+    eta : float or "R/sqrt(T)", default=2.0
+        Step size > 0; T is the number of rows of the first call.  The papers compare "R/sqrt(T)", 0.01, 0.1 and 1 in
+        one pass; 2 with several passes was chosen for log loss, see docs/methods/defaults.md.
+
+    Notes
+    -----
     This is the reference for the sparse learners, called "Baseline" by Zhang et al., ICML 2013.  Each example,
     with z = y f(x), gives a gradient step and a projection into the ball of radius R:
 
@@ -38,12 +49,6 @@ class NonConservativeKLR(OnlineClassifier):
         \quad \sigma(z) = \frac{1}{1 + e^{-z}}
 
     With more than two classes it is the gradient step on the softmax loss.
-
-    Parameters
-    ----------
-    eta : float or "R/sqrt(T)", default=2.0
-        Step size > 0; T is the number of rows of the first call.  The papers compare "R/sqrt(T)", 0.01, 0.1 and 1 in
-        one pass; 2 with several passes was chosen for log loss, see docs/methods/defaults.md.
 
     References
     ----------

@@ -22,12 +22,8 @@ def loss_gradient_step(y, f, u, t, parameters):
 class KernelOGD(OnlineClassifier):
     r"""Online gradient descent in the kernel's feature space, with a choice of five losses.
 
-    Each example gives a step against the gradient of its loss l; one with l'(y, f(x)) = 0 changes nothing and is not
-    stored:
-
-    .. math::
-
-        f \leftarrow f - \eta l'(y, f(x)) k(x, \cdot)
+    Use it to learn online with a loss of your choice.  A pass takes one kernel value per row and support vector, whose
+    number is not limited.
 
     Parameters
     ----------
@@ -37,6 +33,15 @@ class KernelOGD(OnlineClassifier):
         max(0, 1 - yf), log(1 + e^-yf), (y - f)^2, max(0, 1 - yf)^2, or the hinge with a parabola for its corner: (1 -
         yf)^2 / 2 where 0 < yf < 1, 1/2 - yf where yf <= 0.  The three hinges leave out examples with yf >= 1 and are
         sparse; logit and square make every example a support vector, and only logit gives probabilities.
+
+    Notes
+    -----
+    Each example gives a step against the gradient of its loss l; one with l'(y, f(x)) = 0 changes nothing and is not
+    stored:
+
+    .. math::
+
+        f \leftarrow f - \eta l'(y, f(x)) k(x, \cdot)
 
     References
     ----------

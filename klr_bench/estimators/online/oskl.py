@@ -60,18 +60,8 @@ def sampled_direction_step(z, r, u, parameters):
 class OSKL(OnlineClassifier):
     r"""Online sparse kernel learning, which samples examples by the derivative of the loss.
 
-    An example is inserted with probability |l'(y, f(x))| / G.  Examples that f already classifies well have a small
-    derivative and are rarely drawn, so f stays sparse.  The step of a drawn example is larger in turn, such that the
-    expected step is a gradient step:
-
-    .. math::
-
-        f \leftarrow \operatorname{project}_R( f - \eta G \, \operatorname{sign}(l'(y, f(x))) k(x, \cdot) ),
-        \quad \operatorname{project}_R(f) = \min(1, R / \lVert f \rVert) f
-
-    The number of support vectors is bounded by the loss of the best f, not by the number of examples.  With more than
-    two classes, which only the logit loss allows, |l'| is replaced by the length of the gradient and the sign by its
-    direction.  With weights w the probability is w |l'| / G, where G is at least the largest weight.
+    Use it to train fast with few support vectors: one pass over many rows, or several over few.  It takes a kernel
+    value per row and support vector, and gives probabilities with the logit loss.  Scale the features first.
 
     Parameters
     ----------
@@ -92,6 +82,21 @@ class OSKL(OnlineClassifier):
         Radius > 0 of the ball in the kernel's space that f is projected into; `inf` for no projection.  Zhang et al.
         choose it among 1, 10, ..., 1e5 by cross-validation, and take 1e5 for RCV1.  With G = 30, an R up to 3
         (exponential) or 100 (square) keeps |l'| below G on MAGIC.
+
+    Notes
+    -----
+    An example is inserted with probability |l'(y, f(x))| / G.  Examples that f already classifies well have a small
+    derivative and are rarely drawn, so f stays sparse.  The step of a drawn example is larger in turn, such that the
+    expected step is a gradient step:
+
+    .. math::
+
+        f \leftarrow \operatorname{project}_R( f - \eta G \, \operatorname{sign}(l'(y, f(x))) k(x, \cdot) ),
+        \quad \operatorname{project}_R(f) = \min(1, R / \lVert f \rVert) f
+
+    The number of support vectors is bounded by the loss of the best f, not by the number of examples.  With more than
+    two classes, which only the logit loss allows, |l'| is replaced by the length of the gradient and the sign by its
+    direction.  With weights w the probability is w |l'| / G, where G is at least the largest weight.
 
     References
     ----------

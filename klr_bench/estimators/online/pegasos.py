@@ -21,14 +21,8 @@ def hinge_step(y, f, u, t, parameters):
 class KernelPegasos(OnlineClassifier):
     r"""Kernel Pegasos: stochastic subgradient descent on the objective of the SVM.
 
-    The objective is
-
-    .. math::
-
-        \frac{\lambda}{2} \lVert f \rVert^2 + \frac{1}{T} \sum_{t=1}^T \max(0, 1 - y_t f(x_t))
-
-    and the step size 1 / (lam t): at step t, f <- (1 - 1/t) f, plus y / (lam t) k(x, .) if y f(x) < 1; then f is
-    projected into the ball of radius 1 / sqrt(lam).
+    Use it for an SVM from a single pass or a few.  A pass takes one kernel value per row and support vector, whose
+    number is not limited; it has no probabilities.
 
     Parameters
     ----------
@@ -41,6 +35,17 @@ class KernelPegasos(OnlineClassifier):
         numbers of support vectors are those of Zhang et al., ICML 2013.
     average : bool, default=False
         Predict with the average of the f_t; otherwise with the last one, which is what the papers judge.
+
+    Notes
+    -----
+    The objective is
+
+    .. math::
+
+        \frac{\lambda}{2} \lVert f \rVert^2 + \frac{1}{T} \sum_{t=1}^T \max(0, 1 - y_t f(x_t))
+
+    and the step size 1 / (lam t): at step t, f <- (1 - 1/t) f, plus y / (lam t) k(x, .) if y f(x) < 1; then f is
+    projected into the ball of radius 1 / sqrt(lam).
 
     References
     ----------

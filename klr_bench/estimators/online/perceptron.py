@@ -17,6 +17,11 @@ def step_on_mistake(y, f, u, t, parameters):
 class KernelPerceptron(OnlineClassifier):
     r"""Kernel perceptron, which makes each misclassified example a support vector.
 
+    Use it as the simplest online baseline: it has no settings beside the kernel, few support vectors, and no
+    probabilities.
+
+    Notes
+    -----
     At an example with y f(x) <= 0, and only there,
 
     .. math::

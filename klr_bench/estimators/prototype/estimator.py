@@ -32,16 +32,8 @@ from klr_bench.estimators.prototype.losses import LOSSES
 class PrototypeKLR(PrototypeClassifier):
     r"""Kernel logistic regression with a few learned prototypes, for two or more classes.
 
-    The prototypes need not be training rows.
-
-    .. math::
-
-        & P(y \mid x) = \frac{e^{f_y(x)}}{\sum_c e^{f_c(x)}} \\
-        & f_y(x) = b_{y0} + \sum_{j=1}^J b_{yj} k(x, u_j)
-
-    The mean log loss + ``l1 sum |u_jk| + (l2/2) sum b_yj^2`` is minimized over b, the prototypes u and the width theta
-    of the kernel, ``k = exp(-exp(theta) ||x - u||^2)``.  With two classes only f of the second is learned; the other is
-    0.  With ``loss="squared_hinge"`` the model is a support vector machine with J learned support vectors.
+    Use it for a model of a few points, which predicts fast and can be looked at, with probabilities and any number of
+    classes.  A fit takes time in proportion to rows and prototypes.  Scale the features first.
 
     Parameters
     ----------
@@ -140,6 +132,19 @@ class PrototypeKLR(PrototypeClassifier):
         Whether the last pass gained less than ``tol``; with "adam" its decreasing rate may be the reason.
     n_iter_, n_support_ : int
         Numbers of passes and of prototypes.
+
+    Notes
+    -----
+    The prototypes need not be training rows.
+
+    .. math::
+
+        & P(y \mid x) = \frac{e^{f_y(x)}}{\sum_c e^{f_c(x)}} \\
+        & f_y(x) = b_{y0} + \sum_{j=1}^J b_{yj} k(x, u_j)
+
+    The mean log loss + ``l1 sum |u_jk| + (l2/2) sum b_yj^2`` is minimized over b, the prototypes u and the width theta
+    of the kernel, ``k = exp(-exp(theta) ||x - u||^2)``.  With two classes only f of the second is learned; the other is
+    0.  With ``loss="squared_hinge"`` the model is a support vector machine with J learned support vectors.
 
     References
     ----------

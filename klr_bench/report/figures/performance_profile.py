@@ -10,20 +10,22 @@ solvers.  Problems are omitted unless all of their fits ran on one idle machine,
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from klr_bench.errors import fail
 from klr_bench.report.figures.core.figure import Figure, Inputs, Needs
-from klr_bench.report.figures.core.plot import Axis, Curve, Facet, Plot, connected, curve_of, looks_of
+from klr_bench.report.figures.core.plot import Axis, Curve, Facet, Look, Plot, Series, connected, curve_of, looks_of
 from klr_bench.report.labels import pluralize
 from klr_bench.report.measured import conditions_of
 from klr_bench.report.statistics.across import profile, ratios
 from klr_bench.report.statistics.paired import Array
 from klr_bench.results.store import FINISHED
 
+T = TypeVar("T")
 GAPS = (1e-1, 1e-2, 1e-3)
 FACTOR = Axis("factor", "Time / time of the fastest", logarithmic=True)
 SOLVED = Axis("solved", "Problems solved (%)")
@@ -37,17 +39,30 @@ def _plot(inputs: Inputs) -> Plot | None:
         lambda line: curve_of(line, *_along(inputs)),
         dashed=True,
     )
-    largest = 1.1 * max(values[np.isfinite(values)].max(initial=2.0) for values in all_ratios.values())
-    facets = []
-    for gap, values in all_ratios.items():
-        series = []
-        for solver, column in zip(solvers, values.T, strict=True):
+    facets = [
+        Facet(f"gap {gap:g}: {pluralize(len(all_ratios[gap]), 'problem')}", SOLVED, series)
+        for gap, series in profiles(solvers, looks, all_ratios).items()
+        if len(all_ratios[gap])
+    ]
+    return Plot(FACTOR, facets, steps=True) if facets else None
+
+
+def profiles(
+    curves: Sequence[Curve], looks: Mapping[Curve, Look], by_panel: Mapping[T, Array]
+) -> dict[T, list[Series]]:
+    """Return one step function per curve, keyed by panel; the panels end at the same factor.
+
+    The ratios have the shape (n_problems, n_curves), and are infinite for problems that were not solved.
+    """
+    largest = 1.1 * max(values[np.isfinite(values)].max(initial=2.0) for values in by_panel.values())
+    panels: dict[T, list[Series]] = {}
+    for panel, values in by_panel.items():
+        for curve, column in zip(curves, values.T, strict=True):
             steps = np.unique([1.0, *column[np.isfinite(column)], largest])
             shares = 100 * profile(column[:, None], steps)[:, 0]
-            series.append(connected(solver, looks[solver], np.repeat(steps, 2)[1:], np.repeat(shares, 2)[:-1]))
-        if len(values):
-            facets.append(Facet(f"gap {gap:g}: {pluralize(len(values), 'problem')}", SOLVED, series))
-    return Plot(FACTOR, facets) if facets else None
+            series = connected(curve, looks[curve], np.repeat(steps, 2)[1:], np.repeat(shares, 2)[:-1])
+            panels.setdefault(panel, []).append(series)
+    return panels
 
 
 def profiles_of(inputs: Inputs) -> tuple[list[Curve], dict[float, Array]]:

@@ -308,7 +308,9 @@ def _commands(folder: Path, manifest: Manifest) -> list[str]:
     run = ["klr-bench", "run", *map(str, manifest.command or [f"experiment={manifest.experiment_file}"])]
     if manifest.experiment != manifest.experiment_file and not any(word.startswith("name=") for word in run):
         run.append(f"name={manifest.experiment}")
-    report = ["klr-bench", "report", f"experiment={folder.name}", f"results_dir={folder.parent}"]
+    report = ["klr-bench", "report", f"experiment={folder.name}"]
+    if not folder.is_absolute():  # an absolute path is right on one machine only
+        report.append(f"results_dir={folder.parent}")
     return [shlex.join(run), shlex.join(report)]
 
 

@@ -84,15 +84,6 @@ def experiments_of(name: str) -> list[str]:
     return list(dict.fromkeys(experiment for paper in papers for experiment in paper.named()))
 
 
-def measured_hours() -> dict[str, float]:
-    """Return the hours of reference results, keyed by experiment; empty outside a checkout."""
-    path = locations.reference_results() / "times.csv"
-    if not path.is_file():
-        return {}
-    with path.open(encoding="utf-8", newline="") as file:
-        return {row["reference"]: float(row["seconds"]) / 3600 for row in csv.DictReader(file)}
-
-
 def read_paper(folder: Path, searched: Sequence[Path]) -> Paper:
     """Read and check paper.yaml; raise KlrBenchError for unknown experiments or data sets."""
     path = folder / "paper.yaml"

@@ -77,17 +77,18 @@ def caption(table: Table) -> list[str]:
 
 
 def failures_of(block: Block) -> list[str]:
-    """Return a sentence for each method with failed or missing repeats."""
-    sentences = []
+    """Return sentences on failed or missing repeats; methods with the same words share one."""
+    labels: dict[str, list[str]] = {}
     for line in block.lines:
         parts = [
             f"{status} (repeat {', '.join(map(str, repeats))}){f': {message}' if message else ''}"
             for status, repeats, message in line.failures
         ]
-        parts += [f"{line.n_missing} not run"] if line.n_missing else []
+        parts += [f"{line.n_missing} not run so far"] if line.n_missing else []
         if parts:
-            sentences.append(f"{line_label(line)}: {line.n_ok} of {line.n_repeats} repeats ok; {'; '.join(parts)}")
-    return sentences
+            words = f"{line.n_ok} of {line.n_repeats} repeats ok; {'; '.join(parts)}"
+            labels.setdefault(words, []).append(line_label(line))
+    return [f"{join_names(names)}: {words}" for words, names in labels.items()]
 
 
 def _sources(table: Table, *, is_compared: bool) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from klr_bench.console import is_unlimited
+from klr_bench.report.labels import pluralize
 from klr_bench.report.papers.verdicts import BY_SIGN, WEAK_MARK, Verdict
 from klr_bench.report.render.document import ALIKE, BEST, SEPARATOR, Document, Grid, fitting
 
@@ -31,6 +32,8 @@ COUNT = re.compile(r"[\d,]+|-")
 """Entries of a column that is aligned on the right; others are aligned already."""
 MOST_GRIDS = 200
 """Largest number of printed grids, because rich takes some milliseconds per grid."""
+LEAST_NOTES = 10
+"""Number of lines that the notes below small tables may have on a terminal."""
 MIN_PLAIN_WIDTH = 120
 """Minimum width of plain text, in which values are never truncated."""
 
@@ -65,13 +68,27 @@ def show(document: Document, console: Console) -> None:
         if more > 0:
             console.print(f"{more:,} more tables are omitted. Use format=md to write all tables.")
         narrow = f"Omitted at this width: {', '.join(omitted)}; format=md shows all."
-        for line in [*([narrow] if omitted else []), *document.caption]:
+        caption = document.caption if unlimited else _notes(document, page_width)
+        for line in [*([narrow] if omitted else []), *caption]:
             console.print(_text(line, console, "dim"))
         for code in document.code:
             console.print(_text(f"\n{code.sentence}", console))
             console.print(_text(f"\n{code.text}", console), soft_wrap=True)
     finally:
         console.width = width
+
+
+def _notes(document: Document, width: int) -> list[str]:
+    """Return the caption without its longest sentences if it has more lines than the tables."""
+    lines = {sentence: -(-len(sentence) // width) for sentence in document.caption}
+    most = max(LEAST_NOTES, sum(len(grid.rows) + 2 for grid in document.grids[:MOST_GRIDS]))
+    left_out = set[str]()
+    for sentence in sorted(lines, key=lines.__getitem__, reverse=True):
+        if sum(lines.values()) - sum(lines[long] for long in left_out) + bool(left_out) <= most:
+            break
+        left_out.add(sentence)
+    more = [f"Omitted: {pluralize(len(left_out), 'longer note')}; format=md shows all."] if left_out else []
+    return [*(sentence for sentence in document.caption if sentence not in left_out), *more]
 
 
 def _natural_width(grid: Grid) -> int:

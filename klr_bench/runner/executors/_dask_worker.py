@@ -13,7 +13,7 @@ from klr_bench.datasets import dataset_hash, default_cache
 from klr_bench.datasets.dataset import OWN_PATHS, fetched
 from klr_bench.datasets.download import cached_path, files
 from klr_bench.errors import KlrBenchError
-from klr_bench.files import expanded
+from klr_bench.files import expanded, replace_file
 from klr_bench.runner import machine
 from klr_bench.runner.executors import Failure, call_safely
 from klr_bench.runner.plan import Cell, Fold, Source
@@ -96,4 +96,4 @@ def receive(cache: Path, place: Path, chunk: bytes, number: int) -> None:
     with part.open("wb" if number == 0 else "ab") as file:
         file.write(chunk)
     if number == -1:
-        part.replace(target)
+        replace_file(part, target)

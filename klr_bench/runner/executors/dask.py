@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import time
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -23,6 +22,7 @@ from uuid import uuid4
 from klr_bench.config.models import ParallelConfig
 from klr_bench.errors import KlrBenchError, StoppedError, fail, sanitize
 from klr_bench.runner.executors import Failure, Say, Task
+from klr_bench.runner.executors._dask_clusters import SETTINGS, job_cluster, local_cluster
 from klr_bench.runner.executors._dask_worker import NO_DATA, OTHER_CODE, files_to_send, receive, run_here
 
 if TYPE_CHECKING:
@@ -54,7 +54,15 @@ def open_executor(parallel: ParallelConfig, n_jobs: int | None, say: Say) -> Das
 
 
 class DaskExecutor:
-    """Executor that uses the configured dask cluster, or a new local one with `n_jobs` workers."""
+    """Executor that uses the configured dask cluster, or a new one.
+
+    A new cluster has `n_jobs` workers, on this machine or as jobs of the queueing system `parallel.jobqueue`.
+    """
+
+    _jobs: Any = None
+    """Cluster of jobs that this executor has submitted, or None."""
+    _n_jobs = 0
+    """Number of jobs in this cluster."""
 
     def __init__(self, parallel: ParallelConfig, n_jobs: int | None, say: Say) -> None:
         try:
@@ -74,7 +82,7 @@ class DaskExecutor:
         self._sent: set[tuple[str, str]] = set()
         """Pairs (host, data set key) of the files already sent."""
         workers = self._workers()
-        self.n_workers = max(1, len(workers))
+        self.n_workers = max(1, len(workers), self._n_jobs)
         say(f"dask cluster {self._address}: {_format_workers(workers)}")
 
     def __enter__(self) -> DaskExecutor:
@@ -109,6 +117,8 @@ class DaskExecutor:
                     polled, workers = time.monotonic(), self._workers()
                     yield from self._lost(workers)
                     absent_since = self._check_absence(workers, absent_since)
+                    if len(workers) < self._n_jobs:
+                        self._jobs.scale(self._n_jobs)  # submits jobs in place of those that have ended
         finally:
             with suppress(Exception):  # the scheduler may be gone
                 self._client.cancel([attempt.future for attempt in self._running.values()])
@@ -207,7 +217,8 @@ class DaskExecutor:
                 self._say(f"continuing with {_format_workers(workers)}")
             return None
         if since and time.monotonic() - since > PATIENCE_S:
-            self._say(f"waiting for a worker. Start one with: dask worker {self._address}")
+            advice = "Its jobs are in the queue." if self._jobs else f"Start one with: dask worker {self._address}"
+            self._say(f"waiting for a worker. {advice}")
             return 0.0
         return time.monotonic() if since is None else since
 
@@ -231,7 +242,7 @@ class DaskExecutor:
     def _connect(self, distributed: Any, parallel: ParallelConfig, n_jobs: int | None) -> Client:
         address = parallel.address or (parallel.scheduler_file and _address_in(Path(parallel.scheduler_file)))
         if address is None:
-            cluster = self._start_cluster(distributed, n_jobs)
+            cluster = self._start_cluster(parallel, n_jobs)
             client = distributed.Client(cluster, set_as_default=False)
         else:
             try:
@@ -245,24 +256,15 @@ class DaskExecutor:
         self._stack.callback(client.close, timeout=2)
         return client
 
-    def _start_cluster(self, distributed: Any, n_jobs: int | None) -> Any:
+    def _start_cluster(self, parallel: ParallelConfig, n_jobs: int | None) -> Any:
         import dask
 
-        # Dask must not give up on a worker that does not respond during a long fit.
-        # Returning freed memory to the system would be slow, because the worker soon allocates it again.
-        settings = {
-            "distributed.scheduler.worker-ttl": None,
-            "distributed.worker.daemon": False,
-            "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 2**30,
-        }
-        self._stack.enter_context(dask.config.set(settings))
-        cluster = distributed.LocalCluster(
-            n_workers=n_jobs if n_jobs and n_jobs > 0 else os.cpu_count(),
-            threads_per_worker=1,
-            memory_limit=0,
-            dashboard_address=":0",
-            silence_logs=logging.CRITICAL,
-        )
+        self._stack.enter_context(dask.config.set(SETTINGS))
+        if parallel.jobqueue is None:
+            cluster = local_cluster(n_jobs)
+        else:
+            cluster = self._jobs = job_cluster(parallel.jobqueue, n_jobs)
+            self._n_jobs = n_jobs or 0
         self._stack.callback(cluster.close, timeout=10)
         return cluster
 
@@ -271,7 +273,7 @@ def _address_in(path: Path) -> str:
     end = time.monotonic() + CONNECT_S
     while True:
         try:
-            return str(json.loads(path.read_text())["address"])
+            return str(json.loads(path.read_text(encoding="utf-8"))["address"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             if time.monotonic() > end:
                 fail(

@@ -20,6 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import psutil
 from joblib import Parallel, cpu_count, delayed, parallel_config
 from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.process_executor import BrokenProcessPool
@@ -137,7 +138,7 @@ def _prepare_worker(parent: int) -> None:
     machine.follow(parent)
 
     def watch() -> None:
-        while os.getppid() == parent:
+        while os.getppid() == parent and psutil.pid_exists(parent):  # on Windows the first stays equal
             time.sleep(PARENT_CHECK_S)
         os._exit(1)
 

@@ -18,6 +18,8 @@ from klr_bench.results.record import CellFile
 from tests.report.figures import made
 
 SHIPPED, USUAL = names(), {"accuracy_support", "accuracy_examples", "support_examples"}
+OVER_DATA_SETS = {"critical_difference", "score_boxes", "score_profile"}
+"""Figures that need several data sets or repeats; test_statistics.py draws them."""
 
 
 WORDS = {
@@ -37,7 +39,7 @@ def needed(needs: Needs) -> list[tuple[str, str]]:
 
 
 def test_the_shipped_figures_are_all_that_experiments_ask_for() -> None:
-    assert {*CURVES, "critical_difference", "prototype_pictures"} < {*SHIPPED}
+    assert {*CURVES, "critical_difference", "prototype_pictures", "score_boxes", "score_profile"} < {*SHIPPED}
     assert {name for name in SHIPPED if find(name).usual} == USUAL
     assert all(needed(find(name).needs) and find(name).title for name in SHIPPED)
     for path in (config_dir() / "experiment").glob("*.yaml"):
@@ -51,7 +53,7 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> Inputs:
     return made.everything(tmp_path_factory.mktemp("made"), datasets={"magic": label}, algorithms={"all": label})
 
 
-@pytest.mark.parametrize("name", [name for name in SHIPPED if name != "critical_difference"])
+@pytest.mark.parametrize("name", [name for name in SHIPPED if name not in OVER_DATA_SETS])
 def test_a_figure_is_drawn(name: str, everything: Inputs) -> None:
     drawn = draw_all(everything, [name])
     fits = {"prototypes_magic_1_0.1_2_5_50.png", "prototypes_magic_2_0.2_4_10_100.png"}

@@ -1,8 +1,10 @@
 """Labels of points and ticks of axes."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import matplotlib.style
 import pytest
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
@@ -11,9 +13,11 @@ from klr_bench.config import locations
 from klr_bench.config.presentation import LookConfig
 from klr_bench.report.figures import draw_all, find
 from klr_bench.report.figures.accuracy_support import MOST_LABELS, write_labels
-from klr_bench.report.figures.core.drawing import scale_axis
+from klr_bench.report.figures.core.drawing import STYLE, scale_axis
 from klr_bench.report.figures.core.plot import SUPPORT, curve_of, looks_of
 from klr_bench.report.labels import line_label
+from klr_bench.report.paper_picture import LOOKS
+from klr_bench.report.paper_picture import _draw as draw_panels
 from tests.report.figures import made
 
 CROWDED = [(10.0, 90.0), (11.0, 90.5), (12.0, 88.0), (30.0, 91.0), (30.0, 80.0), (10.0, 80.0)]
@@ -69,8 +73,11 @@ def test_labels_of_variants_are_those_of_the_yaml_files(tmp_path: Path, monkeypa
 def test_each_algorithm_has_a_look_of_its_own_in_every_figure(tmp_path: Path) -> None:
     searched = locations.folders()
     paths = [locations.find("algorithm", name, searched) for name in locations.names("algorithm", searched)]
-    looks = [LookConfig(**locations.read(path)["look"]) for path in paths]
-    assert len({(look.color, look.marker) for look in looks}) == len(looks)
+    looks = {path.stem: LookConfig(**locations.read(path)["look"]) for path in paths}
+    algorithms = {name: name.removesuffix("_default").removeprefix("calibrated_") for name in looks}
+    pairs = {name: (look.color, look.marker) for name, look in looks.items()}
+    assert {name: pairs[algorithm] for name, algorithm in algorithms.items()} == pairs, "as with other settings"
+    assert len({*pairs.values()}) == len({*algorithms.values()})
     cells = [made.cell(name) for name in ("nc", "mine", "yours", "oskl")]
     lines = made.inputs(tmp_path, *cells).table.blocks[0].lines
     alone = looks_of([line for line in lines if line.algorithm == "nc"], curve_of)
@@ -96,3 +103,19 @@ def test_a_logarithmic_axis_has_some_ticks_and_not_too_many(values: tuple[float,
     scale_axis(axes.xaxis, SUPPORT)
     low, high = axes.get_xlim()
     assert 2 <= sum(low <= tick <= high for tick in axes.get_xticks()) <= 6
+
+
+@pytest.mark.parametrize("n_panels", [1, 2, 5])
+def test_no_text_of_the_picture_of_a_paper_is_cut(n_panels: int) -> None:
+    matches: list[Any] = [
+        SimpleNamespace(verdict=verdict, mean=float(number), printed=SimpleNamespace(value=1.0))
+        for number, verdict in enumerate(LOOKS, 1)
+    ]
+    with matplotlib.style.context(["default", STYLE]):
+        drawing = draw_panels({f"Properties of the data {number}": matches for number in range(n_panels)})
+        drawing.draw_without_rendering()
+    texts = [*drawing.legends[0].get_texts(), *(axes.title for axes in drawing.axes)]
+    assert len(texts) == len(LOOKS) + n_panels
+    for box in (text.get_window_extent() for text in texts):
+        assert 0 <= box.x0 <= box.x1 <= drawing.bbox.x1
+        assert 0 <= box.y0 <= box.y1 <= drawing.bbox.y1

@@ -1,4 +1,4 @@
-"""The critical difference diagram and the performance profiles show what the statistics say."""
+"""The figures over data sets and the performance profiles show what the statistics say."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +11,7 @@ import pytest
 from klr_bench.report.figures import draw_all, find
 from klr_bench.report.figures.core.drawing import STYLE
 from klr_bench.report.figures.performance_profile import profiles_of
+from klr_bench.report.figures.score_boxes import scores_of
 from klr_bench.report.pairwise import over_data_sets
 from klr_bench.results.store import CellFile
 from tests.report.figures import made
@@ -47,6 +48,52 @@ def test_the_diagram_has_a_place_for_each_method_and_a_bar_for_each_group(tmp_pa
     assert len(found.groups[0]) == 4
 
 
+def test_a_box_is_the_distance_from_the_best_of_each_data_set(tmp_path: Path) -> None:
+    scores = [[0.9, 0.8, 0.7], [0.6, 0.9, 0.5], [0.7, 0.7, 0.4]]
+    inputs = ranked(tmp_path / "sets", scores)
+    found = scores_of(inputs.table)
+    assert found is not None
+    np.testing.assert_allclose(found.values, scores)
+    (axes,) = find("score_boxes").draw(inputs).axes
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["nc G=0", "nc G=1", "nc G=2"]
+    medians = [lines.get_segments()[0][0] for lines in axes.collections if lines.get_linewidth() == 2.0]
+    np.testing.assert_allclose(medians, [(0, -0.3), (0, 0.7), (30, 1.7)], atol=1e-9)
+    boxes = [(box.get_x(), box.get_x() + box.get_width()) for box in axes.patches]
+    np.testing.assert_allclose(boxes, [(0, 15), (0, 5), (25, 35)], atol=1e-9)
+    assert axes.get_xlabel() == "Points of accuracy below the best, 3 data sets"
+
+
+def test_boxes_of_a_single_data_set_show_its_repeats(tmp_path: Path) -> None:
+    cells = [
+        made.cell("nc", {"G": G}, repeat=repeat, metrics={"accuracy": 0.5 + 0.1 * G + 0.01 * repeat})
+        for G in (0, 1)
+        for repeat in range(3)
+    ]
+    (axes,) = find("score_boxes").draw(made.inputs(tmp_path, *cells)).axes
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["nc G=1", "nc G=0"]
+    assert axes.get_xlabel() == "Accuracy (%), 3 repeats"
+    low, high = axes.get_xlim()
+    assert 45 < low < 50 < 62 < high < 65
+
+
+def test_a_profile_of_errors_is_a_share_of_data_sets(tmp_path: Path) -> None:
+    (facet,) = find("score_profile").plot(ranked(tmp_path, [[0.9, 0.8], [0.75, 0.9], [0.5, 0.5]])).facets
+    first, second = facet.series
+    np.testing.assert_allclose(first.x, [1, 2.5, 2.5, 2.75, 2.75])  # errors of 0.1, 0.25 and 0.5, and 0.2, 0.1 and 0.5
+    np.testing.assert_allclose(first.y, [200 / 3, 200 / 3, 100, 100, 100])
+    np.testing.assert_allclose(second.x, [1, 2, 2, 2.75, 2.75])
+    np.testing.assert_allclose(second.y, [200 / 3, 200 / 3, 100, 100, 100])
+
+
+def test_a_method_that_failed_on_a_data_set_is_within_no_factor(tmp_path: Path) -> None:
+    cells = [
+        made.cell(name, dataset=data, metrics={"accuracy": 0.5}, status=status)
+        for name, data, status in (("nc", "a", "ok"), ("nc", "b", "ok"), ("oskl", "a", "ok"), ("oskl", "b", "killed"))
+    ]
+    (facet,) = find("score_profile").plot(made.inputs(tmp_path, *cells)).facets
+    assert [series.y[-1] for series in facet.series] == [100, 50]
+
+
 @pytest.mark.parametrize("n_methods", [2, 30])
 def test_no_label_of_the_diagram_covers_another(tmp_path: Path, n_methods: int) -> None:
     label = r"A name $\bad{ that is long 50% _x^ <&"
@@ -69,6 +116,10 @@ def test_with_too_few_data_sets_or_solvers_nothing_is_drawn(tmp_path: Path) -> N
     assert not any(name.startswith("critical") for name in drawn.files)
     note = "figure critical_difference: not drawn: 5 data sets; a comparison over data sets needs at least 6."
     assert drawn.notes == [note]
+    for name in ("score_boxes", "score_profile"):
+        drawn = draw_all(ranked(tmp_path / name, ordered(1, 3)), [name])
+        note = "expected 2 to 30 methods with values and at least 2 repeats, got 3 methods and 1 repeat."
+        assert (drawn.files.keys() & {f"{name}.svg"}, drawn.notes) == (set(), [f"figure {name}: not drawn: {note}"])
     drawn = draw_all(made.inputs(tmp_path / "one", solver("nc", 0, [(1.0, 0.05)])), ["performance_profile"])
     note = "not drawn: expected at least two methods whose times at checkpoints are comparable, got 1."
     assert (drawn.files, drawn.notes) == ({}, [f"figure performance_profile: {note}"])

@@ -34,6 +34,8 @@ SIZES = {"star": 6.5, "pentagon": 4.5, "hexagon": 4.5}
 """Sizes of markers in points; others have SIZE."""
 SIZE = 4.0
 LIGHT_GREY = "#999999"
+MARKED = 0.12
+"""Distance between two markers of a step function, as a share of the diagonal of the panel."""
 
 
 def draw_plot(plot: Plot) -> Drawing | None:
@@ -53,8 +55,8 @@ def draw_plot(plot: Plot) -> Drawing | None:
     n_columns = 2 if len(plot.facets) == 4 else min(max(PANELS), len(plot.facets))
     n_rows = math.ceil(len(plot.facets) / n_columns)
     across, up = PANELS[n_columns]
-    legend_columns = _legend_columns([str(handle.get_label()) for handle in handles], n_columns * across)
-    legend_rows = math.ceil(len(handles) / legend_columns)
+    n_across = legend_columns([str(handle.get_label()) for handle in handles], n_columns * across)
+    legend_rows = math.ceil(len(handles) / n_across)
     size = n_columns * across, n_rows * up + 0.1 + 0.16 * legend_rows
     drawing = Drawing(figsize=size, layout="constrained")
     same = len({facet.y.label for facet in plot.facets}) == 1
@@ -68,11 +70,11 @@ def draw_plot(plot: Plot) -> Drawing | None:
         if number % n_columns == 0 or not same:
             axes.set_ylabel(facet.y.label)
         _draw_facet(axes, plot, facet)
-    drawing.legend(handles=handles, loc="outside lower center", ncols=legend_columns, columnspacing=1.2)
+    drawing.legend(handles=handles, loc="outside lower center", ncols=n_across, columnspacing=1.2)
     return drawing
 
 
-def _legend_columns(labels: Sequence[str], width: float) -> int:
+def legend_columns(labels: Sequence[str], width: float) -> int:
     """Return the number of columns of a legend that is at most `width` inches wide."""
     sizes = [0.45 + 0.066 * len(label) for label in labels]
     fitting = (n for n in range(len(sizes), 1, -1) if sum(map(max, np.array_split(sizes, n))) <= width)
@@ -92,7 +94,7 @@ def _draw_facet(axes: Axes, plot: Plot, facet: Facet) -> None:
         axes.plot([0, 1], [0, 1], color=LIGHT_GREY, linewidth=0.8)
     for series in facet.series:
         if series.kind == "mean":
-            _draw_means(axes, series, band=plot.band)
+            _draw_means(axes, series, band=plot.band, markers=MARKED if plot.steps else None)
         elif series.kind == "published":
             (hollow,) = axes.plot(series.x, series.y, color=series.look.color, linestyle="none")
             hollow.set(marker=MARKERS[series.look.marker], markersize=6, mew=0.8, mfc="none", clip_on=False)
@@ -107,12 +109,13 @@ def _draw_facet(axes: Axes, plot: Plot, facet: Facet) -> None:
         axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
 
 
-def _draw_means(axes: Axes, series: Series, *, band: bool) -> None:
+def _draw_means(axes: Axes, series: Series, *, band: bool, markers: float | None) -> None:
     look, has_spread = series.look, any(series.spread)
     style = marker_style(look, connected=series.connected) | ({"marker": ""} if series.sizes else {})
     y_errors = series.spread if has_spread and not band else None
     x_errors = series.x_spread if any(series.x_spread) and not series.connected else None
     line, _, _ = axes.errorbar(series.x, series.y, y_errors, x_errors, **style, elinewidth=0.6)
+    line.set_markevery(markers)
     line.set_clip_on(False)  # a marker at an end of the axis is drawn whole; error bars end there
     if series.sizes:
         axes.scatter(series.x, series.y, series.sizes, color=look.color, marker=MARKERS[look.marker], linewidths=0)

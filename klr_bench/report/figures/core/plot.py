@@ -183,12 +183,14 @@ class Plot:
     ----------
     diagonal : draw the line y = x
     band : draw the spread of a curve as a band instead of error bars
+    steps : the curves are step functions, of which only some corners have a marker in files
     """
 
     x: Axis
     facets: list[Facet]
     diagonal: bool = False
     band: bool = False
+    steps: bool = False
 
     @property
     def is_flat(self) -> bool:

@@ -1,0 +1,50 @@
+"""Groups and the order of time in the validation inside estimators."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from klr_bench.datasets.grouping import later_folds
+from klr_bench.errors import fail
+from klr_bench.estimators.batch.folds import MEDIUM, MOST_TRAINING, MOST_VALIDATION
+
+FOLDS, FIRST = 5, 0.75
+"""Number of folds for few rows; the share of training rows in the only fold of many rows."""
+
+
+def takes_groups(estimator: Any) -> bool:
+    """Return True if the method `fit` of an estimator has a parameter `groups`."""
+    try:
+        return "groups" in inspect.signature(estimator.fit).parameters
+    except (ValueError, TypeError):  # compiled functions may have no signature
+        return False
+
+
+def with_groups(
+    estimator: Any, y: NDArray[Any], groups: NDArray[np.int64] | None, *, is_later: bool
+) -> tuple[Any, dict[str, Any]]:
+    """Return an estimator whose own validation respects groups, and options of its `fit`.
+
+    `groups` (n,) are codes, or the ranks of the times of the rows if `is_later`, and then validation rows are later
+    than training rows.  An estimator whose `fit` takes no groups is returned as it is.  Raises KlrBenchError if no fold
+    has training rows of each class.
+    """
+    if groups is None or not takes_groups(estimator):
+        return estimator, {}
+    if not is_later:
+        return estimator, {"groups": groups}
+    n_folds, first = (FOLDS, 0.0) if len(y) <= MEDIUM else (1, FIRST)
+    n_classes, folds = len(np.unique(y)), []
+    for parts in later_folds(groups, n_folds, first=first):
+        train, valid = (
+            part[np.linspace(0, len(part) - 1, min(len(part), most)).astype(int)]
+            for part, most in zip(parts, (MOST_TRAINING, MOST_VALIDATION), strict=True)
+        )
+        folds += [(train, valid)] * (len(np.unique(y[train])) == n_classes)
+    if not folds:
+        fail("data.time: no early part of the rows has all classes; expected rows of each class among the earliest.")
+    return estimator.set_params(cv=folds), {}

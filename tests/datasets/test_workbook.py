@@ -1,0 +1,105 @@
+"""Excel workbooks and Parquet files are read as the same table in CSV; without the library they are refused by name."""
+
+import importlib.util
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from klr_bench import TablePreparer
+from klr_bench.datasets import workbook
+from klr_bench.datasets.compression import DamagedFileError, open_utf8
+from klr_bench.datasets.readers import Reading, read, recognize
+from klr_bench.datasets.readers.user_table import read_frame, take_labels
+from klr_bench.errors import KlrBenchError
+
+READING = Reading(table=1, multiclass=True)
+
+
+def table(n: int = 60) -> pd.DataFrame:
+    random = np.random.RandomState(0)
+    return pd.DataFrame(
+        {
+            "id": [f"{7 * i % 60:05}" for i in range(n)],
+            "size": np.where(np.arange(n) % 9 == 4, np.nan, random.randint(0, 50, n)),
+            "weight": [f"{i % 7}.5 kg" for i in range(n)],
+            "plan": pd.Categorical(random.choice(["1", "2", "3"], n)),
+            "zip": [f"{1067 + i % 7:05}" for i in range(n)],
+            "day": pd.date_range("2021-03-04", periods=n, freq="31h"),
+            "ok": random.rand(n) < 0.5,
+            "class": random.choice(["no", "yes"], n),
+        }
+    )
+
+
+def write_excel(frame: pd.DataFrame, path: Path) -> None:
+    frame.astype({"plan": str}).to_excel(path, index=False, startrow=3)
+    import openpyxl
+
+    book = openpyxl.load_workbook(path)
+    book.active["A1"] = "Customers of the year 2021"
+    book.save(path)
+
+
+def write_parquet(frame: pd.DataFrame, path: Path) -> None:
+    frame.to_parquet(path)
+
+
+@pytest.mark.parametrize("save", [write_excel, write_parquet])
+def test_a_workbook_has_the_features_of_the_data_frame(
+    save: Callable[[pd.DataFrame, Path], None], tmp_path: Path
+) -> None:
+    frame, path = table(), tmp_path / "mine.xlsx"
+    save(frame, path)
+    columns = frame.drop(columns="class")
+    if save is write_excel:  # which is read as if it had been saved as CSV
+        columns = columns.astype({"plan": int, "zip": int})
+    expected = TablePreparer().fit(columns)
+    found, _, _ = take_labels(read_frame(path)[0], "class")
+    again = TablePreparer().fit(found)
+    assert again.get_feature_names_out().tolist() == expected.get_feature_names_out().tolist()
+    np.testing.assert_allclose(again.transform(found), expected.transform(columns), atol=1e-6)
+    arrays = read([path], READING)
+    assert (arrays.y == np.where(frame["class"] == "yes", 1, -1)).all()
+    assert ("left out: 3 lines above the table" in "".join(arrays.said)) == (save is write_excel)
+
+
+@pytest.mark.parametrize(("save", "library"), [(write_excel, "openpyxl"), (write_parquet, "pyarrow")])
+def test_without_the_library_the_message_names_it(
+    save: Callable[[pd.DataFrame, Path], None], library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save(table(), tmp_path / "mine.xlsx")
+    for module in (workbook, recognize):
+        monkeypatch.setattr(
+            module, "find_spec", lambda name: None if name == library else importlib.util.find_spec(name)
+        )
+    with pytest.raises(KlrBenchError, match=rf"mine\.xlsx: expected .* run pip install {library}, or "):
+        read([tmp_path / "mine.xlsx"], READING)
+
+
+@pytest.mark.parametrize("save", [write_excel, write_parquet])
+def test_a_damaged_workbook_is_refused(save: Callable[[pd.DataFrame, Path], None], tmp_path: Path) -> None:
+    path = tmp_path / "mine.xlsx"
+    save(table(), path)
+    content = path.read_bytes()
+    path.write_bytes(content[:200] + b"\0" * 200 + content[400:])
+    with pytest.raises((KlrBenchError, DamagedFileError), match="mine"):
+        read_frame(path)
+
+
+def test_a_workbook_that_unpacks_to_too_much_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.xlsx"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("xl/workbook.xml", b" " * 20_000_000)
+    with pytest.raises(DamagedFileError, match="more than 200 times its size"), open_utf8(path, None):
+        pass
+
+
+def test_a_changed_workbook_is_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "mine.xlsx"
+    for n in (40, 50):
+        write_excel(table(n), path)
+        assert len(read([path], READING).y) == n
