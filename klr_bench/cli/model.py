@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from klr_bench.cli.arguments import items, split_keys
 from klr_bench.cli.outputs import check_model, check_table, write_table
@@ -23,6 +23,9 @@ from klr_bench.files import expanded, no_file, write_atomic
 from klr_bench.instantiate import check_parameters, import_from_here
 from klr_bench.parsing import between, parse, parse_value
 from klr_bench.printing import printable, warn, warning_lines
+
+if TYPE_CHECKING:
+    from klr_bench.datasets.table_preparer import TablePreparer
 
 FIT_KEYS = (
     *("data.path", "data.label", "data.positive", "data.columns", "data.coerce", "data.decimal", "data.scale"),
@@ -56,10 +59,8 @@ def fit(arguments: Sequence[str]) -> int:
 
     from klr_bench import model_file
     from klr_bench.cli.losses import validation_losses
-    from klr_bench.datasets.column import LEAVE_OUT
     from klr_bench.datasets.column_notes import describe
     from klr_bench.datasets.readers.user_table import frame_groups, read_frame, take_labels
-    from klr_bench.datasets.table_preparer import TablePreparer
     from klr_bench.report.labels import pluralize
     from klr_bench.runner.bandwidth import resolve_gamma, substitute_gamma
     from klr_bench.runner.grouped import takes_groups, with_groups
@@ -71,12 +72,7 @@ def fit(arguments: Sequence[str]) -> int:
     frame, train = read_frame(path, label_column(data), encoding=data.encoding)
     table, y, notes = take_labels(frame, train.label, data.positive)
     by, groups = frame_groups(table, data.group, data.time)
-    preparer = TablePreparer(
-        {**(data.columns or {}), **({} if by is None else {by: LEAVE_OUT})},
-        coerce=bool(data.coerce),
-        decimal="," if data.decimal == "comma" else ".",
-        scale={None: "auto", "none": None}.get(data.scale, data.scale),
-    )
+    preparer = _preparer(data, by)
     with error_context(f"algorithm={name}"):
         model_file.check_storable(make(substitute_gamma(estimator), {}, seed))
     with _warning_lines():
@@ -142,6 +138,19 @@ def predict(arguments: Sequence[str]) -> int:
     listed = ", ".join(f"{name} ({n:,})" for name, n in counts.items())
     _say(f"{output}: {pluralize(len(table), 'row')}, predicted as {listed}")
     return 0
+
+
+def _preparer(data: DataConfig, by: str | None) -> TablePreparer:
+    """Return an unfitted `TablePreparer` that leaves out the column `by` of groups or times."""
+    from klr_bench.datasets.column import LEAVE_OUT
+    from klr_bench.datasets.table_preparer import TablePreparer
+
+    return TablePreparer(
+        {**(data.columns or {}), **({} if by is None else {by: LEAVE_OUT})},
+        coerce=bool(data.coerce),
+        decimal="," if data.decimal == "comma" else ".",
+        scale={None: "auto", "none": None}.get(data.scale, data.scale),
+    )
 
 
 def _kept(frame: Any, keep: str | None, path: Path) -> Any:

@@ -91,9 +91,13 @@ def declared_types(path: Path | None) -> dict[str, str]:
     """
     if path is None or find_spec(LIBRARIES[PARQUET]) is None:
         return {}
-    with path.open("rb") as file:
-        if library_of(path, file.read(len(PARQUET))) != LIBRARIES[PARQUET]:
-            return {}
+    try:
+        with path.open("rb") as file:
+            library = library_of(path, file.read(len(PARQUET)))
+    except OSError:  # a file that is gone is refused where its rows are read
+        return {}
+    if library != LIBRARIES[PARQUET]:
+        return {}
     import pyarrow.parquet
     from pyarrow import types
 

@@ -165,7 +165,7 @@ def fit_in_child(estimator: Any, X: Any, y: Any, time_limit_s: float) -> Fitted:
 
 
 def _output(process: subprocess.Popen[bytes], task: bytes, time_limit_s: float, timed_out: threading.Event) -> bytes:
-    """Send the task to a process, and return its output; kill it after `time_limit_s` between two marks."""
+    """Send the task to a process, and return its output; kill it after `time_limit_s`."""
 
     def stop() -> None:
         timed_out.set()

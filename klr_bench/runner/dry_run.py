@@ -24,7 +24,7 @@ UNKNOWN = (
 def print_plan(
     cells: Sequence[Cell], folder: Path, config: RunConfig, cache: Path, console: Console, *, quiet: bool, verbose: bool
 ) -> tuple[int, Estimate | None]:
-    """Print what a run would compute; return the number of finished cells and the estimated time.
+    """Print what a run would compute; return how many cells are finished, and the time.
 
     Cells are counted by algorithm and data set; with `verbose`, each cell is listed.
     """

@@ -64,7 +64,7 @@ class _Reference:
         return (cell.source.name, cell.algorithm, cell.variant) in self._means
 
     def cell_s(self, cell: Cell) -> float:
-        """Return the mean seconds of the most similar cells: those of its method, algorithm or data set, or all."""
+        """Return the mean seconds of cells of the method, or else the algorithm, data set or all."""
         method = cell.source.name, cell.algorithm, cell.variant
         return next(self._means[method[:n]] for n in (3, 2, 1, 0) if method[:n] in self._means)
 
@@ -83,7 +83,7 @@ class _Reference:
 def estimate(
     cells: Sequence[Cell], folds: Sequence[Fold], folder: Path, config: RunConfig, cache: Path
 ) -> Estimate | None:
-    """Return the estimated time of unfinished cells and selection folds, or None if no times are stored.
+    """Return the estimated time of cells and selection folds, or None without stored times.
 
     A run on a user's own file has no reference.  `folder` is the results folder of the run.
     """

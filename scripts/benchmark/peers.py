@@ -147,7 +147,7 @@ def compare(name, X, y, X_test, y_test):
     @cache
     def oskl(n):
         """Return seconds and accuracy of OSKL() on the first n rows."""
-        fit = timed(METHODS["OSKL"], X[:n], y[:n])
+        fit = timed(METHODS["OSKL"].make, X[:n], y[:n])
         return fit.seconds, accuracy(fit.model)
 
     share = float(np.mean(y_test == y_test.max()))
@@ -199,25 +199,25 @@ def largest(method, X, y):
     """
     n, power = min(FIRST, len(y)), 2.0
     method.make().fit(X[:n], y[:n])
-    fit = timed(method, X[:n], y[:n])
+    fit = timed(method.make, X[:n], y[:n])
     while n < len(y):
         more = min(len(y), 2 * n, int(n * (LIMIT_S / fit.seconds) ** (1 / power)))
         if more < min(1.2 * n, len(y)):
             break
-        before, fit = fit.seconds, timed(method, X[:more], y[:more])
+        before, fit = fit.seconds, timed(method.make, X[:more], y[:more])
         power = min(3.5, max(1.0, math.log(fit.seconds / before) / math.log(more / n)))
         n = more
     return n, fit
 
 
-def timed(method, X, y):
-    """Fit a method once, or three times if it is fast."""
+def timed(make, X, y):
+    """Fit a new model once, or three times if it is fast."""
     times = []
     machine.load()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         while not times or (len(times) < 3 and times[0] < REPEATED_S):
-            model = method.make()
+            model = make()
             times.append(once(lambda model=model: model.fit(X, y))[0])
     converged = all(warning.category.__name__ != "ConvergenceWarning" for warning in caught)
     return Fit(model, min(times), converged, machine.load())

@@ -58,7 +58,7 @@ RIGHT = float(np.mean(Nearest().fit(X, Y).predict(X) == Y))
 
 def data(sparse: bool) -> Prepared:
     """Return rows as a run prepares them."""
-    dataset = SimpleNamespace(name="rows", X=sp.csr_matrix(X) if sparse else X, y=Y, relevant=None)
+    dataset = SimpleNamespace(name="rows", X=sp.csr_matrix(X) if sparse else X, y=Y, relevant=None, groups=None)
     return prepare(dataset, Split(ROWS, ROWS), None)  # type: ignore[arg-type]
 
 

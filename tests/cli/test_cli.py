@@ -380,7 +380,10 @@ OSKLS = [f"oskl_{name} " for name in ("adult", "covtype", "covtype_radius", "los
         ("fit algorithm=kl", ["algorithm=klr "]),
         (
             "fit data.",
-            ["data.path=", "data.label=", "data.positive=", "data.columns=", "data.scale=", "data.encoding="],
+            [
+                *("data.path=", "data.label=", "data.positive=", "data.columns=", "data.coerce=", "data.decimal="),
+                *("data.scale=", "data.group=", "data.time=", "data.encoding="),
+            ],
         ),
         ("predict m", ["model="]),
     ],

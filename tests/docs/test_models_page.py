@@ -29,8 +29,8 @@ def test_the_code_runs_and_models_agree(
             continue
         exec(compile(block, PAGE.name, "exec"), scope)
         printed.append(capsys.readouterr().out)
-    assert len(blocks) == 5
+    assert len(blocks) == 6
     assert printed[1] == "0.0\n"
     assert re.fullmatch(r"\[.*\]\n", printed[2])
     if find_spec("onnxruntime"):
-        assert float(printed[3].split()[-1]) < 1e-5
+        assert max(float(output.split()[-1]) for output in printed[3:5]) < 1e-5

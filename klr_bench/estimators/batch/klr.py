@@ -52,13 +52,13 @@ class KLR(Classifier):
 
     It is the classifier to try first, if a fit may take seconds to minutes: the features need no scaling, width and
     penalty are chosen by validation, outliers are limited, and the probabilities have a low log loss.  On two threads,
-    8,000 rows of 50 features take some seconds and 100,000 rows about a minute.  `OSKL` and `DualCDKLR` with given
-    settings are much faster, and `PartitionedKLR` is for more rows.
+    8,000 rows of 50 features take some seconds, and some 100,000 rows minutes.  `OSKL` and `DualCDKLR` with given
+    settings are much faster.
 
     Parameters
     ----------
     max_support : int or None, default=None
-        Largest number of support vectors, >= 1; None is all rows up to 10,000, and 3,000 support vectors for more rows.
+        Largest number of support vectors, >= 1; None is all rows up to 10,000, and for more rows 3,000 or partitions.
         Fewer make the model smaller, and its predictions faster and less accurate; the fit takes longer.  They are not
         training rows, unless X is sparse or they are 3,000 or more: then they are rows drawn by k-means++.
     max_rounds : int, default=4

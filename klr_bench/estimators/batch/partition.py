@@ -29,6 +29,8 @@ POWER_STEPS = 30
 """Number of steps towards the first principal direction."""
 SAMPLE_ROWS = 2**19
 """Largest number of rows that are divided at once."""
+PARTS, LEAST_SAMPLE = 16, 100
+"""More rows have at most so many parts per SAMPLE_ROWS, and each part at least so many rows of the sample."""
 ROWS = 2**14
 """Number of rows that are scaled and projected at a time."""
 HASHED_VALUES = 2**22
@@ -128,6 +130,18 @@ class Partition:
         return [(-1 - ends[rows[0]], rows) for rows in np.split(order, np.flatnonzero(np.diff(ends[order])) + 1)]
 
 
+@dataclass(frozen=True)
+class _Subset:
+    """Some of the rows of X, which are read whenever they are used."""
+
+    X: Any
+    rows: np.ndarray
+    shape = property(lambda self: (len(self.rows), self.X.shape[1]))
+
+    def __getitem__(self, places):
+        return self.X[self.rows[places]]
+
+
 def divided(X, order, leaf_size, n_steps, random):
     """Divide the rows of X (n, d) until no part has more than `leaf_size` rows.
 
@@ -139,26 +153,21 @@ def divided(X, order, leaf_size, n_steps, random):
     n = len(order)
     if n <= SAMPLE_ROWS:
         return _halved(X, order, leaf_size, n_steps, random)
-    most = max(SAMPLE_ROWS**2 // (2 * n), 1)
-    top, _ = _halved(_read(X, order[:SAMPLE_ROWS]), np.arange(SAMPLE_ROWS), most, n_steps, random)
+    most = max(SAMPLE_ROWS**2 // (PARTS * n), LEAST_SAMPLE)
+    top, _ = _halved(_Subset(X, order[:SAMPLE_ROWS]), np.arange(SAMPLE_ROWS), most, n_steps, random)
     ranks, parts = np.empty(n, dtype=np.int64), sorted(top.leaves(X), key=itemgetter(0))
     ranks[order] = np.arange(n)
 
     def divide(part):
         (_, rows), seed = part
         rows = rows[np.argsort(ranks[rows])]
-        partition, leaves = _halved(
-            _read(X, rows), np.arange(len(rows)), leaf_size, n_steps, np.random.RandomState(seed)
-        )
+        of_part = _Subset(X, rows)
+        of_part = stacked([of_part[places] for places in slices(len(rows), ROWS)])  # scaled once, in little memory
+        partition, leaves = _halved(of_part, np.arange(len(rows)), leaf_size, n_steps, np.random.RandomState(seed))
         return partition, [rows[leaf] for leaf in leaves]
 
     pairs = parallel_map(divide, zip(parts, random.randint(SEEDS, size=len(parts)), strict=True))
     return _grafted(top, [partition for partition, _ in pairs]), [leaf for _, leaves in pairs for leaf in leaves]
-
-
-def _read(X, rows):
-    """Return some rows of X, read in parts, which limits the memory for scaling them."""
-    return stacked([X[rows[part]] for part in slices(len(rows), ROWS)])
 
 
 def _grafted(top, parts):

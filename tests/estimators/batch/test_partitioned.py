@@ -98,6 +98,7 @@ def test_a_partition_divides_all_rows(sample_rows, sample, leaf_size, n_steps):
     X = X[np.random.default_rng(0).permutation(len(X))].astype(np.float32)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(partition_module, "SAMPLE_ROWS", sample_rows)
+        patch.setattr(partition_module, "LEAST_SAMPLE", 5)
         partition, leaves = divided(X, np.arange(len(X)), leaf_size, n_steps, np.random.RandomState(0))
     assert len(leaves) == len(partition.children) + 1
     np.testing.assert_array_equal(np.sort(np.concatenate(leaves)), np.arange(len(X)))
@@ -121,12 +122,19 @@ def test_the_parts_of_rows_without_ties_are_halves():
     assert sorted(map(len, leaves)) == [25, 25, 25, 26]
 
 
+def test_a_level_may_have_fewer_nodes_than_the_one_above():
+    X = np.concatenate([np.repeat([1.0, 2.0, 4.0], 20), np.linspace(3, 3.1, 20)])[:, None]
+    for rows in (X, X[::-1].copy()):
+        _, leaves = divided(sp.csr_matrix(rows), np.arange(80), 5, 0, np.random.RandomState(0))
+        assert sorted(map(len, leaves)) == [5, 5, 5, 5, 20, 20, 20]
+
+
 def test_parts_of_a_sample_are_divided_further(monkeypatch):
     monkeypatch.setattr(partition_module, "SAMPLE_ROWS", 1000)
     X = np.random.default_rng(0).standard_normal((20_000, 3)).astype(np.float32)
     partition, leaves = divided(X, np.arange(20_000), 400, 0, np.random.RandomState(0))
     assert len(leaves) == len(partition.children) + 1
-    assert 50 <= len(leaves) <= 100  # medians of a sample divide all rows less evenly
+    assert 50 <= len(leaves) <= 110  # medians of a sample divide all rows less evenly
     for number, rows in partition.leaves(X):
         np.testing.assert_array_equal(np.sort(leaves[number]), rows)
 

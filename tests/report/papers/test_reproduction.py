@@ -156,7 +156,7 @@ def test_a_cause_that_its_run_does_not_show_explains_nothing(make: Make, change:
     assert (judged.verdict, judged.reason) == (Verdict.UNEXPLAINED, "")
     page = table_page(whole, "2")
     assert page.grids[0].rows[0][-1] == "80.0 ± 0.5*"
-    possible = "Possible cause that is not shown, for digits, OSKL, G 2, Accuracy (%): The paper scales by two."
+    possible = "Possible cause that is not shown, for Digits, OSKL, G 2, Accuracy (%): The paper scales by two."
     (sentence,) = (line for line in page.caption if line.startswith(possible))
     assert sentence.endswith(f"Examined by mine. {text}")
     rows = list(csv.DictReader(io.StringIO(numbers_csv([whole]))))
@@ -178,7 +178,7 @@ def test_what_was_tried_is_no_cause(make: Make) -> None:
     assert (judged.verdict, judged.reason) == (Verdict.UNEXPLAINED, "Scaling changed nothing.")
     page = table_page(whole, "2")
     assert page.grids[0].rows[0][-1] == "80.0 ± 0.5*"
-    assert "Tried, for digits, OSKL, G 2, Accuracy (%): Scaling changed nothing. See mine. Holds: " in "\n".join(
+    assert "Tried, for Digits, OSKL, G 2, Accuracy (%): Scaling changed nothing. See mine. Holds: " in "\n".join(
         page.caption
     )
 
@@ -190,7 +190,7 @@ def test_a_number_with_a_calibrated_setting_is_marked_and_shown_without_it(make:
     assert [match.is_calibrated for match in whole.matches_by_table["2"]][:3] == [False, True, False]
     page = table_page(whole, "2")
     assert page.grids[0].rows[0] == ["Accuracy (%)", "90.2 ± 0.5~°", "88.4 ± 0.5§~°", "80.0 ± 0.5 [1]"]
-    assert "§ G was chosen. With G=2: digits, OSKL, G 1, Accuracy (%): 80.0 ± 0.5." in page.caption
+    assert "§ G was chosen. With G=2: Digits, OSKL, G 1, Accuracy (%): 80.0 ± 0.5." in page.caption
     board, _ = scoreboard_page(whole).grids
     assert board.header[-4:] == ["differs, explained", "calibrated", "paper's protocol run", "agree with it"]
     assert board.rows[-1][-4:] == ["1", "1", "1", "1"], "80.0 in place of 88.4 differs from 88.0"
@@ -200,7 +200,7 @@ def test_a_number_with_a_calibrated_setting_is_marked_and_shown_without_it(make:
     of_both = {"experiments": ["mine", "other"]}
     tables = PAPER["tables"] | {"2": PAPER["tables"]["2"] | of_both}
     other = make(calibrated=[elsewhere], tables=tables)
-    assert "§ G was chosen. In other: digits, OSKL, G 1, Accuracy (%): 88.0 ± 0.0." in table_page(other, "2").caption
+    assert "§ G was chosen. In other: Digits, OSKL, G 1, Accuracy (%): 88.0 ± 0.0." in table_page(other, "2").caption
     assert scoreboard_page(other).grids[0].rows[-1][-1] == "2"
     rows = csv.DictReader(io.StringIO(numbers_csv([whole])))
     assert [row["calibrated"] for row in rows][2:4] == ["G was chosen.", ""]
@@ -228,7 +228,7 @@ def test_the_page_of_a_table(make: Make) -> None:
     assert digits.papers == [1, 3]
     for words in (
         "[1] The paper scales by two. Shown by mine. Holds: Digits, Accuracy: NC 90.2 % is above published 70.0 %. "
-        "digits, OSKL, G 2, Accuracy (%): 80.0 ± 0.5 against 70.0 ± 0.1.",
+        "Digits, OSKL, G 2, Accuracy (%): 80.0 ± 0.5 against 70.0 ± 0.1.",
         "magic: measured on other data (Moons), so the values are not compared.",
         "Unavailable: 1 number (adult, Baseline). It was never published.",
         "Not run: 1 number (covtype, Baseline).",
