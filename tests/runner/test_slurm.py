@@ -2,13 +2,16 @@
 
 import os
 import signal
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pandas as pd
+import psutil
 import pytest
 
 from klr_bench.cli import main
-from tests.runner.test_interruptions import Workplace, alive, ended, patiently
+from tests.runner.test_interruptions import Workplace, ended, patiently
 
 pytest.importorskip("dask_jobqueue")
 
@@ -19,7 +22,7 @@ echo "$!" >>{folder}/jobs
 echo "Submitted batch job $!"
 """
 SCANCEL = """#!/bin/sh
-kill -- "-$1"
+kill -KILL -- "-$1"
 """
 REFUSING = """#!/bin/sh
 echo "sbatch: error: Invalid account or account/partition combination specified" >&2
@@ -42,14 +45,25 @@ class Slurm:
         file = self.folder / "jobs"
         return [int(line) for line in file.read_text().split()] if file.exists() else []
 
+    def running(self) -> list[int]:
+        """Return the submitted jobs that have a process."""
+        groups = set()
+        for process in psutil.process_iter():
+            with suppress(psutil.Error, ProcessLookupError):
+                if process.status() != psutil.STATUS_ZOMBIE:
+                    groups.add(os.getpgid(process.pid))
+        return [job for job in self.jobs() if job in groups]
+
 
 @pytest.fixture
-def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Slurm:
+def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Slurm]:
     slurm = Slurm(tmp_path / "slurm", sbatch=SBATCH, scancel=SCANCEL)
     monkeypatch.setenv("PATH", f"{slurm.folder}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("DASK_JOBQUEUE__SLURM__WALLTIME", "12:00:00")
     monkeypatch.setenv("DASK_DISTRIBUTED__DEPLOY__LOST_WORKER_TIMEOUT", "1s")
-    return slurm
+    yield slurm
+    for job in slurm.running():
+        os.killpg(job, signal.SIGKILL)
 
 
 ON_SLURM = ("parallel=dask", "parallel.jobqueue=slurm")
@@ -73,7 +87,7 @@ def test_jobs_run_the_cells_and_an_ended_job_is_replaced(slurm: Slurm, tmp_path:
     for line in ("#SBATCH -n 1", "#SBATCH --cpus-per-task=1", "#SBATCH --mem=4G", "#SBATCH -t 12:00:00"):
         assert all(f"{line}\n" in script for script in scripts)
     assert all("--memory-limit 0" in script for script in scripts)
-    patiently(lambda: not any(alive(str(job)) for job in slurm.jobs()))
+    patiently(lambda: not slurm.running())
 
 
 @pytest.mark.parametrize(
