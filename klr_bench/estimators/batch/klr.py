@@ -130,10 +130,11 @@ class KLR(Classifier):
     each feature.  The rounds end when two in turn do not improve on the best one, for up to 3,000 rows by more than a
     standard error of the validation log loss.  The first round tries both kernels and all values of gamma and lambda of
     a grid, and each of the others the kernel of the round before and the penalties next to its best one: in two repeats
-    of 5-fold cross-validation for up to 500 rows, in one for up to 3,000, and with a single split, of at most 15,000
-    rows, for more.  After the first fold, and after the third, kernels and values of gamma are left out whose loss is
-    significantly larger than the least one.  Folds of more than 1,000 training rows try only values of gamma and lambda
-    next to the best ones of 1,000 rows; the rounds use 1,500 rows of each fold, and all of a single split.
+    of 5-fold cross-validation for up to 500 rows of fewer than five classes, in one for up to 3,000, and with a single
+    split, of at most 15,000 rows, for more.  After the first fold, and after the third, kernels and values of gamma are
+    left out whose loss is significantly larger than the least one, apart from the best ones of the round before.  Folds
+    of more than 1,000 training rows try only values of gamma and lambda next to the best ones of 1,000 rows; the rounds
+    use 1,500 rows of each fold, and all of a single split.
 
     The final model is fitted to all rows by `DualCDKLR` for up to 10,000 rows.  For more, `NystroemKLR` and the leaves
     of two partitions, as of `PartitionedKLR`, are fitted to at most 50,000 rows other than the validation rows, and the

@@ -157,9 +157,8 @@ class Search:
 
     X (n, d) are standardized rows, y (n,) class indices, signs (k, n) the labels of the k problems, and shares (n,) the
     weights of the rows.  `folds` are pairs of training and validation rows.  `center` (d,) is the mean of sparse rows.
-    When `is_late()` becomes true, only the fits that have begun are finished, up to the next penalty.  `unit` is gamma
-    for the width 1, or None for "scale".
-    `kernels` are the names of those that are tried.
+    When `is_late()` becomes true, the fits that have begun end after an epoch.  `unit` is gamma for the width 1, or
+    None for "scale".  `kernels` are the names of those that are tried.
     """
 
     def __init__(self, X, y, signs, shares, folds, center=0.0, is_late=lambda: False, unit=None, kernels=KERNELS):
@@ -174,16 +173,18 @@ class Search:
         tried = [shape for kernel in self.kernels for shape in shapes_of(kernel)]
         is_coarse = len(self.folds[0][0]) > COARSE
         if is_coarse:
-            grid = self.grid(self._few(COARSE), weights, tried, lams)
+            coarse = self.grid(self._few(COARSE), weights, tried, lams)
             if self.is_late():
-                yield grid.round(weights)
+                yield coarse.round(weights)
                 return
-            tried, lams = grid.shape.neighbors(), neighbors(LAMS, grid.lam)
+            tried, lams = coarse.shape.neighbors(), neighbors(LAMS, coarse.lam)
         folds, last = self._few(ROUND_ROWS if len(self.folds) > 1 else MOST_TRAINING), None
         for number in range(max_rounds + 1):
             grid = self.grid(folds, weights, tried, lams, last)
             if number and len(grid.paths) < len(folds):
                 return
+            if is_coarse and not number and self.is_late():  # then some fits were ended
+                grid = min(grid, coarse, key=lambda grid: grid.means.min())
             yield grid.round(weights)
             if number < max_rounds:
                 weights = [updated(*fold) for fold in zip(weights, grid.slopes(), strict=True)]
@@ -264,7 +265,7 @@ class Search:
         memory = self._matrix(n + len(valid), n)
         blocks, K = KernelBlocks(operands, rows, math.inf, memory[:n]), memory[n:]
         operands.fill(operands.left(valid_rows), operands.right(rows), K)
-        centers, models = solutions(blocks, np.ascontiguousarray(self.signs[:, train]), lams, shares)
+        centers, models = solutions(blocks, np.ascontiguousarray(self.signs[:, train]), lams, shares, self.is_late)
         coefs, decisions, means, K = [], [], [], K[:, centers]
         for b in models:
             coefs.append(b)
@@ -276,7 +277,7 @@ class Search:
         return Path(decisions, rows, rows[centers], shares, kernel, coefs)
 
 
-def solutions(blocks, signs, lams, shares):
+def solutions(blocks, signs, lams, shares, is_late):
     """Return the rows that are centers, and a generator of their coefficients for each penalty.
 
     A wide kernel has a matrix of low rank, for which Newton's method is faster than coordinate ascent.
@@ -284,7 +285,8 @@ def solutions(blocks, signs, lams, shares):
     L, pivots, left = factor(blocks.whole, LEFT, largest_rank(blocks.n, len(signs)))
     if left <= MOST_LEFT:
         return pivots, low_rank_path(L, pivots, signs, lams, shares, GAP)
-    return slice(None), warm_path(blocks, signs, lams, shares, np.random.RandomState(0), GAP, MAX_EPOCHS)
+    random = np.random.RandomState(0)
+    return slice(None), warm_path(blocks, signs, lams, shares, random, GAP, MAX_EPOCHS, is_late)
 
 
 def largest_rank(n, m):

@@ -32,6 +32,12 @@ def test_a_search_does_not_see_copies_of_its_validation_rows(layout):
     assert model.best_score_ < -0.65
 
 
+@pytest.mark.parametrize(("n_classes", "expected"), [(4, 10), (5, 5)])
+def test_folds_of_many_classes_are_not_repeated(n_classes, expected):
+    X, _ = noise()
+    assert len(split(X, np.arange(40) % n_classes)) == expected
+
+
 def test_equal_rows_with_different_classes_are_no_copies():
     X = np.random.RandomState(0).randint(2, size=(200, 2)).astype(float)
     y = np.random.RandomState(1).randint(2, size=200)

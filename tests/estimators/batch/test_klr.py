@@ -255,6 +255,21 @@ def test_a_time_limit_holds_in_the_first_round(n, cv, monkeypatch):
     assert model.decision_function(X).shape == (n,)
 
 
+def test_a_late_search_takes_the_result_of_few_rows_if_it_is_better(monkeypatch):
+    monkeypatch.setattr(selection, "COARSE", 30)
+    X, y = rows(120)
+    search, labels, sizes = search_of(X, y, np.ones(120), 3), np.where(y == 1, 1.0, -1.0), []
+
+    def path(train, valid, weights, shape, lams):
+        sizes.append(len(train))
+        scale = 2.0 if len(train) == 30 else 0.1
+        return selection.Path([(scale * labels)[valid][:, None]], None, None, None, None, [])
+
+    search._path, search.is_late = path, lambda: max(sizes, default=0) > 30
+    assert next(search.rounds(1)).loss == pytest.approx(np.log1p(np.exp(-2.0)))
+    assert max(sizes) == 80
+
+
 def test_a_callback_sees_the_rounds_and_the_final_fit_and_can_end_them():
     X, y = rows(100)
     calls = []
