@@ -140,7 +140,7 @@ class Grid:
         return Round(weights, self.shape, self.lam, *chosen, results)
 
     def unbeaten(self, n_errors):
-        """Return the places of the shapes whose loss is at most so many standard errors above the least."""
+        """Return the places of shapes at most so many standard errors above the least loss."""
         losses = self.losses[np.arange(len(self.shapes)), self.means.argmin(axis=1)]
         excess = (losses - losses[self.best[0]]) * self.shares / self.shares.mean()
         errors = excess.std(axis=1) / math.sqrt(excess.shape[1])
@@ -327,5 +327,5 @@ def updated(weights, slopes):
 
 
 def operands_for(kernel, X):
-    """Return operands (see `klr_bench.estimators.kernel_values.operands`) of a kernel of distances."""
+    """Return the operands of a kernel of distances."""
     return operands_of(kernel, X).fitting(X) if sp.issparse(X) else Dense(kernel, origin_of(X))

@@ -1,4 +1,4 @@
-"""Mean squared derivatives of kernel expansions along each feature, for kernels of distances.
+"""Mean squared derivatives of kernel expansions along each feature.
 
 With T_ic = a_c k(x_i, z_c) and t_i = sum_c T_ic, the derivative of f(x) = sum_c a_c k(x, z_c) along feature j at a row
 x_i is
@@ -57,7 +57,7 @@ def _signature(real):
 
 @compiled([_signature(float32), _signature(float64)], fastmath={"reassoc", "contract"})
 def add_signs(terms, X, Z, sums):
-    """Set `sums` (n, d) to sum_c terms_ic sign(x_ij - z_jc) for terms (n, m), X (n, d) and Z (d, m)."""
+    """Set `sums` (n, d) to sum_c terms_ic sign(x_ij - z_jc), with terms (n, m), Z (d, m)."""
     for i in range(len(X)):
         row = terms[i]
         for j in range(X.shape[1]):

@@ -13,9 +13,9 @@ FEATURE_WEIGHTS = ["array-like", StrOptions({"auto"}), None]
 
 
 def learned_weights(X, y, weights, random_state):
-    """Return the feature weights (d,) that `KLR` learns for the rbf kernel, divided by the standard deviations.
+    """Return the feature weights (d,) that `KLR` learns for the rbf kernel.
 
-    The rows are X (n, d) with classes y (n,) and weights (n,) or None.
+    They are divided by the standard deviations.  The rows are X (n, d) with classes y (n,) and weights (n,) or None.
     """
     from klr_bench import KLR  # imported here to avoid a circular import
 

@@ -71,7 +71,7 @@ class Kernel:
         return self.gamma / math.log(2)
 
     def finish(self, values):
-        """Convert inner products, or exponents of 2 for kernels of distances, to kernel values in place."""
+        """Convert inner products, or exponents of 2 of distances, to kernel values in place."""
         if self.name in OF_DISTANCES:
             if values.dtype == np.float32:
                 exp2_negative(values)

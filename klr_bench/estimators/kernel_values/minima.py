@@ -21,7 +21,7 @@ def _signature(real):
 
 @compiled([_signature(float32), _signature(float64)], fastmath={"contract", "reassoc", "nnan", "nsz"})
 def set_exponents(left, right, n_words, exponents):
-    """Set `exponents` (n, m) for a left (n, d) and a right operand (d, m), without the first n_words columns."""
+    """Set `exponents` (n, m) for a left and a right operand, from column n_words on."""
     last = left.shape[1] - 2
     whole = last - (last - n_words) % 4
     for start in range(0, right.shape[1], COLUMNS):

@@ -57,7 +57,7 @@ def _augment(real):
 
 @compiled([_augment(float32), _augment(float64)])
 def augment(X, origin, factor, is_squared, operand):
-    """Set the rows of `operand` (n, d + 2) to v = factor (x - origin), -||v||^2 / 2 or -sum_j v_j / 2, and 1."""
+    """Set rows of `operand` (n, d + 2): v = factor (x - origin), -||v||^2/2 or -sum v_j/2, 1."""
     d = X.shape[1]
     for i in range(len(X)):
         total = 0.0
@@ -255,7 +255,7 @@ class Packed(Operands):
 
 
 def combined(kernel, left, right, n_words=0):
-    """Return the products (n, m) of two operands without their words, or the exponents of the laplacian kernel."""
+    """Return the products (n, m) without words, or the exponents of the laplacian kernel."""
     if kernel.name != "laplacian":
         return left[:, n_words:] @ right[n_words:]
     exponents = np.empty((len(left), right.shape[1]), dtype=left.dtype)
@@ -321,6 +321,6 @@ def packed_ns(features):
 
 
 def origin_of(X):
-    """Return the median of the first rows of X, which dense operands of kernels of distances use as the origin."""
+    """Return the median of the first rows of X, the origin of dense operands."""
     rows = X[:ORIGIN_ROWS]
     return np.median(rows.toarray() if sp.issparse(rows) else rows, axis=0).astype(X.dtype)

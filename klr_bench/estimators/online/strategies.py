@@ -178,7 +178,7 @@ def _as_words_by_precision(array):
 
 
 def _set_in_tiles(rows, columns, n_words, per_bit, kernel, values):
-    """Set `values` and return True if the kernel is one of distances in float32; otherwise return False."""
+    """Set `values` and return True if the kernel is one of distances in float32."""
     return False
 
 
