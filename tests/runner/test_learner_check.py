@@ -1,5 +1,6 @@
 """The check of a learner finds each defect that an experiment would meet, and none in the shipped algorithms."""
 
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -97,8 +98,10 @@ class NegatesSparseRows(Means):
 
 
 class Unseeded(Means):
+    calls = count()
+
     def fit(self, X, y, callback=None):
-        return super().fit(X + np.random.default_rng().normal(0, 9, X.shape), y, callback)
+        return super().fit(X if next(self.calls) % 2 else -X, y, callback)  # no two fits in turn are equal
 
 
 class Remembers(Means):
