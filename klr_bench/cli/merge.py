@@ -13,9 +13,10 @@ from klr_bench.cli.outputs import COMPRESSED, check_folder, check_table, write_t
 from klr_bench.errors import fail
 from klr_bench.files import expanded, write_atomic
 from klr_bench.printing import printable
+from klr_bench.results.archive import ENDING, archive
 
 KEYS = ("into",)
-PARQUET, ARCHIVE = ".parquet", ".zip"
+PARQUET = ".parquet"
 
 
 def merge(arguments: Sequence[str]) -> int:
@@ -27,7 +28,7 @@ def merge(arguments: Sequence[str]) -> int:
     sources, into = [expanded(word) for word in words], Path(values["into"])
     ending = into.suffix.lower()
     is_table = (into.with_suffix("") if ending in COMPRESSED else into).suffix.lower() == ".csv"
-    if not into.is_dir() and (is_table or ending in (PARQUET, ARCHIVE)):
+    if not into.is_dir() and (is_table or ending in (PARQUET, ENDING)):
         return _write_file(sources, into, ending if not is_table else ".csv")
     check_folder("into", into)
     from klr_bench.results.merge import merge
@@ -42,13 +43,12 @@ def merge(arguments: Sequence[str]) -> int:
 def _write_file(sources: Sequence[Path], into: Path, ending: str) -> int:
     """Write all runs as a table or as an archive, and return the exit status."""
     from klr_bench.report.load import read_runs
-    from klr_bench.results.archive import archive
 
     if ending == ".csv":
         check_table(into)
     folders = _runs(sources)
     records = read_runs(folders)
-    if ending == ARCHIVE:
+    if ending == ENDING:
         write_atomic(into, archive(folders))
     elif ending == PARQUET:
         content = io.BytesIO()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from numba import float32, float64, int32, types, void
+from numba import boolean, float32, float64, int32, types, void
 
 from klr_bench.estimators.core.jit import compiled
 
@@ -47,28 +47,21 @@ def sparse_products(left, right, *, are_distances=False):
     arrays = [left.data, right.data]
     for matrix in (left, right):
         arrays += [matrix.indptr.astype(np.int32, copy=False), matrix.indices.astype(np.int32, copy=False)]
-    (_inverted_index_distances if are_distances else _inverted_index_products)(*arrays, out)
+    _inverted_index_products(*arrays, are_distances, out)
     return out
 
 
 def _index_signature(real):
     values, places = (types.Array(of, 1, "C", readonly=True) for of in (real, int32))
-    return void(values, values, places, places, places, places, real[:, ::1])
+    return void(values, values, places, places, places, places, boolean, real[:, ::1])
 
 
 @compiled([_index_signature(float32), _index_signature(float64)])
-def _inverted_index_products(data, posted, indptr, indices, lists, rows, out):
+def _inverted_index_products(data, posted, indptr, indices, lists, rows, are_distances, out):
     for i in range(len(indptr) - 1):
         for p in range(indptr[i], indptr[i + 1]):
             value, feature = data[p], indices[p]
             for q in range(lists[feature], lists[feature + 1]):
-                out[i, rows[q]] += value * posted[q]
-
-
-@compiled([_index_signature(float32), _index_signature(float64)])
-def _inverted_index_distances(data, posted, indptr, indices, lists, rows, out):
-    for i in range(len(indptr) - 1):
-        for p in range(indptr[i], indptr[i + 1]):
-            value, feature = data[p], indices[p]
-            for q in range(lists[feature], lists[feature + 1]):
-                out[i, rows[q]] += abs(value) + abs(posted[q]) - abs(value - posted[q])
+                other = posted[q]
+                term = abs(value) + abs(other) - abs(value - other) if are_distances else value * other
+                out[i, rows[q]] += term

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from klr_bench.errors import fail
 from klr_bench.estimators.core.threads import single_threaded_blas
-from klr_bench.runner.executors._dask_rows import make_from, reference
+from klr_bench.runner.executors._dask_rows import client_with_workers, make_from, reference, submit
 
 Job = Callable[[], tuple[NDArray[np.int64], Callable[[Any], Any]]]
 AHEAD = 2
@@ -56,12 +54,9 @@ def dask_leaves(X: Any, jobs: Sequence[Job]) -> list[Any]:
     >>> model.score(X, y) > 0.95
     True
     """
-    try:
-        from distributed import as_completed, default_client
-    except ImportError:
-        fail("dask_leaves needs distributed, which is not installed. Run: pip install 'klr-bench[dask]'")
-    client, rows = default_client(), reference(X)
-    client.wait_for_workers(1)
+    client, rows = client_with_workers("dask_leaves"), reference(X)
+    from distributed import as_completed
+
     places: dict[str, int] = {}
     models, waiting, futures = [None] * len(jobs), iter(enumerate(jobs)), as_completed()
     while True:
@@ -69,9 +64,7 @@ def dask_leaves(X: Any, jobs: Sequence[Job]) -> list[Any]:
         for place, job in (pair for _, pair in zip(range(room), waiting, strict=False)):
             leaf, fit = job()
             arguments = (X[leaf], slice(None)) if rows is X else (rows, leaf)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # dask warns about large arguments
-                future = client.submit(_fit, fit, *arguments, pure=False)
+            future = submit(client, _fit, fit, *arguments)
             places[future.key] = place
             futures.add(future)
         if not places:

@@ -73,12 +73,7 @@ def dask_rows(
     >>> model.score(X, y) > 0.95
     True
     """
-    try:
-        from distributed import default_client
-    except ImportError:
-        fail("dask_rows needs distributed, which is not installed. Run: pip install 'klr-bench[dask]'")
-    client, key = default_client(), uuid4().hex
-    client.wait_for_workers(1)
+    client, key = client_with_workers("dask_rows"), uuid4().hex
     workers = list(client.nthreads())
     n_blocks = -(-X.shape[0] // block_rows)
     ends = [n_blocks * i // len(workers) for i in range(len(workers) + 1)]
@@ -117,9 +112,7 @@ class _Parts:
 
     def _submit(self, place: int, calls: Sequence[Call], part: partial[Any] | None) -> Future:
         arguments = self._key, place, len(self._calls) - len(calls), calls, part
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # dask warns about large arguments
-            return self._client.submit(_work, *arguments, workers=[self._workers[place]], pure=False)
+        return submit(self._client, _work, *arguments, workers=[self._workers[place]])
 
     def _result(self, place: int, future: Future) -> Any:
         """Return the result of a task, or None if its worker is lost or missed earlier calls."""
@@ -159,6 +152,27 @@ def _work(key: str, place: int, n_before: int, calls: Sequence[Call], part: part
 
 def _forget(key: str) -> None:
     _parts.pop(key, None)
+
+
+def client_with_workers(name: str) -> Client:
+    """Return the dask client that was created last, once it has a worker.
+
+    `name` is the function that needs it.  Raises KlrBenchError without distributed, and ValueError without a client.
+    """
+    try:
+        from distributed import default_client
+    except ImportError:
+        fail(f"{name} needs distributed, which is not installed. Run: pip install 'klr-bench[dask]'")
+    client = default_client()
+    client.wait_for_workers(1)
+    return client
+
+
+def submit(client: Client, function: Callable[..., Any], *arguments: Any, **options: Any) -> Future:
+    """Submit a task whose arguments may be large."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # dask warns about large arguments
+        return client.submit(function, *arguments, pure=False, **options)
 
 
 @dataclass
