@@ -154,7 +154,7 @@ def _preparer(data: DataConfig, by: str | None) -> TablePreparer:
 
 
 def _kept(frame: Any, keep: str | None, path: Path) -> Any:
-    """Return a copy of the columns of new rows that the predictions keep, such as identifiers."""
+    """Return the columns of new rows to copy to the predictions, such as identifiers."""
     names = items("keep", keep) if keep else []
     for name in names:
         if name not in frame.columns or name.startswith(("prediction", "probability_")):

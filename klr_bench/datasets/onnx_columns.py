@@ -75,7 +75,7 @@ def _looked_up(graph: Any, column: Column, values: dict[str, float], default: fl
 
 
 def _scaled(graph: Any, rows: str, scaling: Scaling) -> str:
-    """Impute and scale rows (n, d) as `Scaling.transform`."""
+    """Impute and scale rows (n, d) as `Scaling.transform` does."""
     imputer, constant, node = scaling.imputer, graph.constant, graph.node
     is_missing = node("IsNaN", rows)
     filled = node("Where", is_missing, constant(imputer.statistics_[None].astype(np.float64)), rows)

@@ -273,7 +273,7 @@ def serve_in_background(folder: Path, port: int = 0) -> Iterator[str]:
 
 
 def lower_priority() -> None:
-    """Give this process a lower priority than that of fits, where the system has `nice`."""
+    """Lower the priority of this process below that of fits, where the system has `nice`."""
     if hasattr(os, "nice"):
         os.nice(NICENESS)
 
