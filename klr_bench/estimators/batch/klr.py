@@ -16,7 +16,7 @@ from klr_bench.estimators.batch.approximation import move_support
 from klr_bench.estimators.batch.comparison import leaves_if_better
 from klr_bench.estimators.batch.cross_validation import class_sizes
 from klr_bench.estimators.batch.dual import DualCDKLR
-from klr_bench.estimators.batch.folds import MEDIUM, MOST_TRAINING, folds_of
+from klr_bench.estimators.batch.folds import MOST_TRAINING, SMALL, folds_of
 from klr_bench.estimators.batch.leaf import CACHE_MB
 from klr_bench.estimators.batch.nystroem import NystroemKLR
 from klr_bench.estimators.batch.scaling import Scaling
@@ -135,7 +135,7 @@ class KLR(Classifier):
     split, of at most 15,000 rows, for more.  After the first fold, and after the third, kernels and values of gamma are
     left out whose loss is significantly larger than the least one, apart from the best ones of the round before.  Folds
     of more than 1,000 training rows try only values of gamma and lambda next to the best ones of 1,000 rows; the rounds
-    use 1,500 rows of each fold, and all of a single split.
+    use 1,500 rows of each fold, and two thirds of a single split, at most 10,000.
 
     The final model is fitted to all rows by `DualCDKLR` for up to 10,000 rows.  For more, `NystroemKLR` and the leaves
     of two partitions, as of `PartitionedKLR`, are fitted to at most 50,000 rows other than the validation rows, and the
@@ -257,7 +257,7 @@ class KLR(Classifier):
             X, y, codes, shares, weights = X[rows], y[rows], codes[rows], shares[rows], weights[rows]
         self._scaling = scaling = Scaling.of(X, weights)
         self.limits_, self.mean_, self.scale_ = scaling.limits, scaling.origin, scaling.deviation
-        self._dtype = np.dtype(np.float64 if len(y) <= MEDIUM else np.float32)
+        self._dtype = np.dtype(np.float64 if len(y) <= SMALL else np.float32)
         rows, signs = scaling.transform(X, self._dtype), np.atleast_2d(self._signs(y))
         center = ((scaling.mean - scaling.origin) / scaling.deviation)[scaling.columns]
         search = Search(rows, codes, signs, shares, folds, center, deadline, kernels=kernels)

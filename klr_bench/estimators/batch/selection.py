@@ -32,6 +32,8 @@ KERNELS = "rbf", "laplacian"
 LAMS = tuple(10.0**-p for p in range(1, 7))
 ROUND_ROWS = 1500
 """Largest number of training rows of a fold in the rounds, if there are several folds; the last fits have all."""
+ROUND_SHARE = 2 / 3
+"""Share of the training rows of a single split in the rounds, at least COARSE and at most MOST_TRAINING."""
 TIMED_ROUNDS = 3
 """Before a deadline, the rounds have at most as many training rows as so many rounds have time for."""
 BEATEN = 1.0, 0.3
@@ -64,16 +66,16 @@ class Search:
         self.unit, self.kernels = unit, kernels
         self.folds, self.deadline, self._memory = folds, deadline, threading.local()
         self._valid = np.concatenate([valid for _, valid in folds])
-        self._longest = 0, 0.0  # most rows of a path so far, and the longest time of a path with so many
+        self._times = {}  # lists of the times of paths by number of training rows; the first one may load code
 
     def is_late(self):
         """Return True after the deadline."""
         return time.monotonic() > self.deadline
 
     def seconds(self, n):
-        """Return the expected time of a path of n training rows, from the longest one with the most rows so far."""
-        rows, seconds = self._longest
-        return seconds * (n / rows) ** 2 if rows else 0.0
+        """Return the expected time of a path of n training rows, by those with the most rows so far."""
+        rows, times = max(self._times.items(), default=(1, []))
+        return float(np.median(times)) * (n / rows) ** 2 if times else 0.0
 
     def rounds(self, max_rounds):
         """Yield a `Round` for equal feature weights, and then one for each update of the weights."""
@@ -111,7 +113,8 @@ class Search:
 
     def _n_rows(self):
         """Return the largest number of training rows of a fold in the rounds."""
-        most, left = ROUND_ROWS if len(self.folds) > 1 else MOST_TRAINING, self.deadline - time.monotonic()
+        n, left = len(self.folds[0][0]), self.deadline - time.monotonic()
+        most = ROUND_ROWS if len(self.folds) > 1 else min(max(int(ROUND_SHARE * n), COARSE), MOST_TRAINING)
         expected = max(TIMED_ROUNDS * len(self.folds) * self.seconds(COARSE), np.finfo(float).tiny)
         return int(min(most, COARSE * max(1.0, math.sqrt(max(left, 0.0) / expected))))
 
@@ -168,11 +171,13 @@ class Search:
 
     def _path_in_time(self, item):
         """Return the path of an item, or None if it is expected to end after the deadline."""
-        begun, (n, seconds) = time.monotonic(), (len(item[0]), self._longest[1])
-        if seconds and begun + self.seconds(n) > self.deadline:
+        begun, n, is_first = time.monotonic(), len(item[0]), not self._times
+        if not is_first and begun + self.seconds(n) > self.deadline:
             return None
+        times = self._times.setdefault(n, [])
         path = self._path(*item)
-        self._longest = max(self._longest, (n, time.monotonic() - begun))
+        if not is_first:
+            times.append(time.monotonic() - begun)
         return path
 
     def _path(self, train, valid, weights, shape, lams):

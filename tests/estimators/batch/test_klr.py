@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.special import expit, softmax
 from sklearn.metrics import log_loss
+from sklearn.model_selection import ShuffleSplit
 from sklearn.preprocessing import StandardScaler
 
 from klr_bench import KLR, DualCDKLR, NystroemKLR
@@ -114,6 +115,24 @@ def test_all_training_rows_are_used_only_next_to_the_best_point_of_few(monkeypat
     assert kernels == {few.shape.kernel}
     assert widths == set(grid.WIDTHS[max(i - 1, 0) : i + 2])
     assert lams <= set(selection.LAMS[max(j - 1, 0) : j + 2])
+
+
+def test_rounds_of_a_single_split_use_two_thirds_of_its_training_rows(monkeypatch):
+    monkeypatch.setattr(selection, "COARSE", 30)
+    X, y = rows(120)
+    search, path, sizes = (
+        search_of(X, y, np.ones(120), ShuffleSplit(1, train_size=90, random_state=0)),
+        Search._path,
+        [],
+    )
+
+    def recorded(train, *others):
+        sizes.append(len(train))
+        return path(search, train, *others)
+
+    search._path = recorded
+    list(search.rounds(1))
+    assert set(sizes) == {30, 60}
 
 
 @pytest.mark.parametrize("kernel", selection.KERNELS)
@@ -268,7 +287,7 @@ def test_a_time_limit_holds_in_the_first_round(n, cv, monkeypatch):
     for module in (klr, selection):
         monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
     model = KLR(cv=cv, time_limit=0.3, n_jobs=1, random_state=0).fit(X, y)
-    assert now[0] == pytest.approx(0.1)  # two fits take longer than half of the limit
+    assert now[0] == pytest.approx(0.2)  # after the first two fits
     assert model.best_params_["rounds"] == 0
     assert model.decision_function(X).shape == (n,)
 
@@ -289,7 +308,7 @@ def test_fits_begin_only_if_they_are_expected_to_end_before_the_deadline(deadlin
     search._path, search.deadline = slow, deadline
     rounds = list(search.rounds(2))
     search.with_all_rows(rounds[-1])
-    assert now[0] <= deadline or len(sizes) == 1
+    assert now[0] <= deadline or len(sizes) == 1  # the first fit tells nothing about the time
     assert max(sizes) == most
 
 
