@@ -7,6 +7,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, ShuffleSplit, Stra
 from sklearn.utils._param_validation import InvalidParameterError
 
 from klr_bench import OSKL, OSKLCV, DualCDKLR, DualCDKLRCV
+from klr_bench.estimators.batch import cross_validation
 from klr_bench.estimators.core.kernels import gamma_of
 from tests.estimators.samples import toy
 
@@ -128,12 +129,40 @@ def test_class_weights_weight_the_rows(cls):
 def test_default_grids_threads_and_text(cls, capsys):
     X, y = rows(2, 60)
     serial = cls(n_jobs=1, random_state=0, verbose=True).fit(X, y)
-    assert len(capsys.readouterr().out.splitlines()) == 5
+    assert 5 < len(capsys.readouterr().out.splitlines()) < 10  # five in the first two folds, and some in the others
     threaded = cls(n_jobs=3, random_state=0).fit(X, y)
     np.testing.assert_array_equal(serial.cv_results_["mean_test_score"], threaded.cv_results_["mean_test_score"])
     widths = np.unique(serial.cv_results_["param_gamma"]) / gamma_of("scale", X)
     np.testing.assert_allclose(widths, [0.03, 0.1, 0.3, 1.0, 3.0])
     assert serial.n_support_ == serial.best_estimator_.n_support_
+
+
+@pytest.mark.parametrize("coarse", [1000, 40])
+@CLASSES
+def test_default_grids_leave_out_what_is_worse_in_the_first_folds_or_with_few_rows(cls, coarse, monkeypatch):
+    monkeypatch.setattr(cross_validation, "COARSE", coarse)
+    X, y = rows(2)
+    gammas = [width * gamma_of("scale", X) for width in cross_validation.WIDTHS]
+    fast = cls(random_state=0).fit(X, y)
+    lams = {"lams": np.unique(fast.cv_results_["param_lam"])} if cls is DualCDKLRCV else {}
+    slow = cls(gammas, **lams, random_state=0).fit(X, y)
+    scores, expected = (
+        np.array([model.cv_results_[f"split{i}_test_score"] for i in range(5)]).reshape(5, 5, -1)
+        for model in (fast, slow)
+    )
+    expected = expected[..., ::-1] if cls is DualCDKLRCV else expected  # lams in the other order
+    tried = np.isfinite(scores)
+    np.testing.assert_allclose(scores[tried], expected[tried], rtol=1e-12)
+    assert fast.best_score_ == pytest.approx(np.nanmax(scores.mean(axis=0)))
+    first, last = tried[:2].any(axis=(0, 2)), tried[2:].any(axis=(0, 2))
+    if coarse == 40:
+        assert first.sum() in (2, 3)
+        assert np.ptp(np.flatnonzero(first)) < 3
+        return
+    assert fast.best_params_ == pytest.approx(slow.best_params_)
+    assert 0 < last.sum() < first.sum() == 5
+    best = expected[:2].mean(axis=0).max(axis=1)
+    assert best[last].max() > best[first & ~last].max()
 
 
 @CLASSES

@@ -39,6 +39,8 @@ FOLDS = 5
 """Default number of folds."""
 COARSE = 1000
 """Number of training rows with which a whole grid is tried; more rows are used only next to its best point."""
+FIRST_FOLDS = 2
+"""Number of folds after which values of gamma are left out whose loss is larger by more than a standard error."""
 WORSE = 1.05
 """A path of decreasing penalties ends when the loss is larger than its minimum by this factor."""
 GRID = ["array-like", StrOptions({"auto"})]
@@ -58,7 +60,9 @@ class KernelClassifierCV(KernelClassifier):
     ----------
     gammas : array of shape (n_gammas,) or "auto", default="auto"
         Values > 0 of gamma.  "auto" is 0.03, 0.1, 0.3, 1 and 3 times 1 / (n_features X.var()), for all rows X, and a
-        single value for kernels without gamma.
+        single value for kernels without gamma.  The scores of some of these are nan: folds of more than 1,000 training
+        rows leave out values that are not next to the best one of 1,000 rows, and after two folds those are left out
+        whose loss is larger by more than a standard error.
     cv : int, splitter, iterable or None, default=None
         Number of folds >= 2, which are stratified, shuffled by `random_state`, and not more than the smallest class has
         rows; or an object of scikit-learn that splits the rows; or pairs of indices of training and validation rows.
@@ -70,7 +74,7 @@ class KernelClassifierCV(KernelClassifier):
     n_jobs : int or None, default=None
         Number of threads; None uses as many as BLAS would, -1 one per core.  The result does not depend on it.
     verbose : int or bool, default=False
-        Whether to print the best log loss for each gamma.
+        Whether to print the best log loss for each gamma, in the first two folds and the others.
 
     Attributes
     ----------
@@ -85,7 +89,7 @@ class KernelClassifierCV(KernelClassifier):
     cv_results_ : dict
         As that of scikit-learn's `GridSearchCV`: params, a list of dicts; and arrays of shape (n_candidates,):
         mean_test_score, std_test_score, rank_test_score, split0_test_score and so on, and param_gamma and so on.  A
-        score is the negative mean log loss of the validation rows, nan if a fit failed.
+        score is the negative mean log loss of the validation rows, nan if a fit failed or was left out.
     n_support_ : int
         Number of support vectors of `best_estimator_`.
     n_features_in_ : int
@@ -124,24 +128,16 @@ class KernelClassifierCV(KernelClassifier):
         ValueError
             If parameters or data are refused, or a class is missing in the training rows of a fold.
         """
-        begun, self._keeps_rows = time.monotonic(), self._has_own_folds()
+        self._keeps_rows = self._has_own_folds()
         X, y, weights = self._first_rows(X, y, sample_weight)
         self._seed = self.random_state if isinstance(self.random_state, Integral) else self._random.randint(SEEDS)
         codes, self._n_rows = np.searchsorted(self.classes_, y), len(y)
         shares = np.ones(len(y)) if weights is None else weights
         folds = self._folds(X, codes, shares)
         grids = {name: self._values(of, name, default) for of, (name, default) in self._grids.items()}
-        params, scores, settings = [], [], list(ParameterGrid(grids))
-        for gamma in self._gammas(X):
-            losses = self._fold_losses(X, y, codes, weights, gamma, settings)
-            of_folds = parallel_map(lambda fold: np.average(losses(*fold), axis=1, weights=shares[fold[1]]), folds)  # noqa: B023
-            scores.append(-np.array(of_folds))
-            params += [{"gamma": gamma, **setting} for setting in settings]
-            if self.verbose:
-                least = -np.max(scores[-1].mean(axis=0))
-                took = time.monotonic() - begun
-                print(f"[{type(self).__name__}] gamma {gamma}: log loss {least:.4f}, {took:.1f} s", flush=True)  # noqa: T201
-        self._rank(params, np.concatenate(scores, axis=1))
+        gammas, settings = self._gammas(X), list(ParameterGrid(grids))
+        scores = self._fold_scores((X, y, codes, weights), folds, gammas, settings)
+        self._rank([{"gamma": gamma, **setting} for gamma in gammas for setting in settings], scores)
         self.best_estimator_ = self._learner(**self.best_params_).fit(X, y, weights)
         for name in self._copied:
             setattr(self, name, getattr(self.best_estimator_, name))
@@ -209,6 +205,47 @@ class KernelClassifierCV(KernelClassifier):
                 )
                 raise ValueError(message)
         return folds
+
+    def _fold_scores(self, data, folds, gammas, settings):
+        """Return the scores (n_folds, n_gammas n_settings), nan for values of gamma that are left out."""
+        codes, weights, begun = data[2], data[3], time.monotonic()
+        shares = np.ones(len(codes)) if weights is None else weights
+        scores = np.full((len(folds), len(gammas), len(settings)), np.nan)
+        is_race, kept = isinstance(self.gammas, str) and len(gammas) > 1, range(len(gammas))
+        if is_race and len(folds[0][0]) > COARSE:
+            kept = self._near_best(data, folds[0], gammas, settings)
+        n_first = FIRST_FOLDS if is_race else len(folds)
+        for part in filter(len, (range(len(folds))[:n_first], range(len(folds))[n_first:])):
+            best, valid = [], np.concatenate([folds[i][1] for i in part])
+            for place in kept:
+                losses = self._fold_losses(*data, gammas[place], settings)
+                of_folds = parallel_map(lambda i: losses(*folds[i]), part)  # noqa: B023
+                for i, of_fold in zip(part, of_folds, strict=True):
+                    scores[i, place] = -np.average(of_fold, axis=1, weights=shares[folds[i][1]])
+                means = np.nan_to_num(scores[part, place].mean(axis=0), nan=-np.inf)
+                best.append(np.hstack(of_folds)[np.argmax(means)])
+                if self.verbose:
+                    text = f"gamma {gammas[place]}: log loss {-means.max():.4f}, {time.monotonic() - begun:.1f} s"
+                    print(f"[{type(self).__name__}] {text}", flush=True)  # noqa: T201
+            kept = [kept[i] for i in unbeaten(np.array(best), shares[valid], 1.0)]
+        return scores.reshape(len(folds), -1)
+
+    def _near_best(self, data, fold, gammas, settings):
+        """Return the places of the best gamma for few rows of a fold, and of those next to it."""
+        n = len(gammas)
+        few = [evenly(part, data[2], COARSE) for part in fold]
+        if len(np.unique(data[2][few[0]])) < len(self.classes_):
+            return range(n)
+        rows, places = np.concatenate(few), np.split(np.arange(sum(map(len, few))), [len(few[0])])
+        X, y, codes, weights = (None if values is None else values[rows] for values in data)
+        shares = None if weights is None else weights[places[1]]
+
+        def loss(gamma):
+            losses = self._fold_losses(X, y, codes, weights, gamma, settings)(*places)
+            return np.nan_to_num(np.average(losses, axis=1, weights=shares), nan=np.inf).min()
+
+        best = int(np.argmin(parallel_map(loss, gammas)))
+        return range(n)[max(best - 1, 0) : best + 2]
 
     def _rank(self, params, scores):
         """Set the attributes of the search from the scores (n_folds, n_candidates)."""

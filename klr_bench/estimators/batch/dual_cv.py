@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from klr_bench.estimators.batch.base import KernelBlocks
-from klr_bench.estimators.batch.cross_validation import GRID, KernelClassifierCV, log_losses
+from klr_bench.estimators.batch.cross_validation import GRID, WORSE, KernelClassifierCV, log_losses
 from klr_bench.estimators.batch.dual import DualCDKLR, warm_path
 from klr_bench.estimators.batch.selection import LAMS
 from klr_bench.estimators.core.expansion import decide
@@ -28,7 +28,8 @@ class DualCDKLRCV(KernelClassifierCV):
     Parameters
     ----------
     lams : array of shape (n_lams,) or "auto", default="auto"
-        Values > 0 of lam; "auto" is 0.1, 0.01, ..., 1e-6.
+        Values > 0 of lam; "auto" is 0.1, 0.01, ..., 1e-6, of which a fold leaves out those that follow a loss 5 % above
+        the least one.
     tol : float, default=1e-3
         Relative duality gap >= 0 at which a fit ends.
     max_iter : int, default=100
@@ -100,7 +101,12 @@ class DualCDKLRCV(KernelClassifierCV):
             blocks, random = KernelBlocks(operands, rows[train], self.cache_size), np.random.RandomState(self._seed)
             of_fold = np.ascontiguousarray(signs[:, train])
             path = warm_path(blocks, of_fold, lams[order], shares / shares.sum(), random, self.tol, self.max_iter)
-            f = np.split(decide(operands, rows[train], np.concatenate(list(path)), rows[valid]), len(lams), axis=1)
-            return np.array([log_losses(f[i], codes[valid]) for i in np.argsort(order)])
+            losses, means = np.full((len(lams), len(valid)), np.nan), []
+            for place, b in zip(order, path, strict=True):
+                losses[place] = log_losses(decide(operands, rows[train], b, rows[valid]), codes[valid])
+                means.append(np.average(losses[place], weights=None if weights is None else weights[valid]))
+                if isinstance(self.lams, str) and means[-1] > WORSE * min(means):
+                    break
+            return losses
 
         return losses
