@@ -207,7 +207,10 @@ class KernelClassifierCV(KernelClassifier):
         return folds
 
     def _fold_scores(self, data, folds, gammas, settings):
-        """Return the scores (n_folds, n_gammas n_settings), nan for values of gamma that are left out."""
+        """Return the scores (n_folds, n_gammas n_settings).
+
+        They are nan for values of gamma that are left out.
+        """
         codes, weights, begun = data[2], data[3], time.monotonic()
         shares = np.ones(len(codes)) if weights is None else weights
         scores = np.full((len(folds), len(gammas), len(settings)), np.nan)
@@ -272,7 +275,10 @@ def evenly(rows, codes, n):
 
 
 def unbeaten(losses, shares, n_errors):
-    """Return the places of losses (n_candidates, n_rows) at most so many standard errors above the least mean."""
+    """Return the places of candidates whose loss is not significantly larger than the least one.
+
+    The means of their losses (n_candidates, n_rows) are at most `n_errors` standard errors larger.
+    """
     means = np.nan_to_num(np.average(losses, axis=1, weights=shares), nan=np.inf)
     excess = (losses - losses[means.argmin()]) * shares / shares.mean()
     errors = excess.std(axis=1) / math.sqrt(excess.shape[1])

@@ -1,4 +1,4 @@
-"""Models of shapes of the kernel and penalties, with their losses at validation rows: `Grid`."""
+"""Models of kernels, widths and penalties, with their losses at validation rows: `Grid`."""
 
 from __future__ import annotations
 

@@ -275,7 +275,10 @@ class KLR(Classifier):
         return DualCDKLR if self.max_support is None and n <= MOST_TRAINING else NystroemKLR
 
     def _model(self, kept, gamma, n, random, max_support, seconds=0.0, left=math.inf):
-        """Return the final model, with few centers if all rows are expected to take more `seconds` than are left."""
+        """Return the final model.
+
+        It has few centers if all rows are expected to take more `seconds` than are left.
+        """
         shared = {
             "kernel": kept.shape.kernel,
             "gamma": gamma,
