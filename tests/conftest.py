@@ -108,9 +108,9 @@ def missing_files(names: Iterable[str], folder: Path) -> list[str]:
 @pytest.fixture(scope="module")
 def short_search() -> Iterator[None]:
     """Let `KLR` and `PartitionedKLR` search among two kernel widths and two penalties."""
-    from klr_bench.estimators.batch import selection  # imports numba, which few tests need
+    from klr_bench.estimators.batch import grid, selection  # import numba, which few tests need
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(selection, "WIDTHS", (0.5, 1.0))
+        patch.setattr(grid, "WIDTHS", (0.5, 1.0))
         patch.setattr(selection, "LAMS", (1e-2, 1e-3))
         yield
