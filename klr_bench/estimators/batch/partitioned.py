@@ -179,16 +179,9 @@ class PartitionedKLR(Classifier):
         self._search(X, y, labels, random)
         n_leading = 1 if self.directions == "principal" else 0
         steps = [POWER_STEPS if p < n_leading else 0 for p in range(self.n_partitions)]
-        self.model_.fit(
-            self._rows(X),
-            labels,
-            random,
-            leaf_size=self.leaf_size,
-            steps=steps,
-            max_support=self.max_support,
-            map_leaves=self.map_leaves,
-            report=self._report,
-        )
+        rows, options = self._rows(X), {"leaf_size": self.leaf_size, "steps": steps, "report": self._report}
+        parts = self.model_.divide(rows, labels, random, **options)
+        self.model_.fit(rows, labels, random, parts, max_support=self.max_support, map_leaves=self.map_leaves)
         self.temperature_ = self.model_.temperature
         self.best_params_ |= {"gamma": self.model_.gamma, "lam": self.model_.lam}
         return self
