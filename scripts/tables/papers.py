@@ -28,24 +28,21 @@ def first_page(results_dir: Path) -> dict[str, str]:
 
 
 def verdicts(results_dir: Path) -> dict[str, str]:
-    """Return verdicts, what is counted apart, and claims that do not hold or are undecided."""
+    """Return verdicts, what is counted apart, and claims that do not hold."""
     papers = reproductions(results_dir)
     names = {reproduction.name: reproduction.paper.reference for reproduction in papers}
     grids = [
         table(grid.header, [[names.get(first, first), *rest] for first, *rest in grid.rows], 1)
         for grid in numbers_and_claims(papers)
     ]
-    failing, undecided = (
-        [
-            [claim.claim.says, f"{names[reproduction.name]}, {claim.claim.where}", claim.count()]
-            for reproduction in papers
-            for claim in reproduction.claims
-            if claim.verdict == verdict
-        ]
-        for verdict in (FAILS, UNDECIDED)
-    )
-    claims = [table(["claim", "source", "comparisons that hold"], rows, 2) for rows in (failing, undecided)]
-    return dict(zip(("numbers", "apart", "claims", "failing", "undecided"), [*grids, *claims], strict=True))
+    failing = [
+        [claim.claim.says, f"{names[reproduction.name]}, {claim.claim.where}", claim.count()]
+        for reproduction in papers
+        for claim in reproduction.claims
+        if claim.verdict == FAILS
+    ]
+    claims = table(["claim", "source", "comparisons that hold"], failing, 2)
+    return dict(zip(("numbers", "apart", "claims", "failing"), [*grids, claims], strict=True))
 
 
 def _scoreboard(results_dir: Path, source: str, columns: list[str]) -> str:
