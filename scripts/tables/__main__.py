@@ -41,7 +41,7 @@ PAGES: dict[str, tuple[tuple[Callable[[Path], dict[str, str]], str], ...]] = {
     "docs/index.md": ((facts_of_docs, ""), (install, ""), (first_page, "")),
     "docs/get_started.md": ((install, ""), (quickstart, "quickstart"), (magic, "oskl_magic")),
     "docs/your_data.md": ((own_file, "own_file"),),
-    "docs/reports/records.md": ((records_columns, ""), (other_columns, "")),
+    "docs/api/records.md": ((records_columns, ""), (other_columns, "")),
     "docs/papers/index.md": ((verdicts, ""),),
     "docs/how_it_works/bits.md": ((bits, "benchmark"),),
     "docs/how_it_works/blocks.md": ((blocks, "benchmark"),),
