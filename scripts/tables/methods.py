@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import cache
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +25,8 @@ BUDGET = 414
 TITLES = {"magic": "MAGIC", "adult": "Adult", "ijcnn1": "IJCNN1", "cod_rna": "cod-rna", "covtype": "Covertype"}
 OURS = ("oskl_default", "auxiliary_default", "dcd_default", "prototype_default")
 OTHERS = ("gradient_boosting", "lr_linear", "svc")
-
-
+SHOWN = 8
+"""Number of learners in the table of small data."""
 POINTS = {"PrototypeKLR": "prototypes", "ImportVectorMachine": "import vectors"}
 """Terms for the points of a model that are not support vectors, by class."""
 TEXTS = yaml.safe_load(Path(__file__).with_name("methods.yaml").read_text("utf-8"))
@@ -37,7 +36,6 @@ def choose(reference: Path) -> dict[str, str]:
     """Return the tables of the page by name."""
     return {
         "choose": _decisions(reference),
-        "one_pass": _one_pass(reference / "benchmark" / "peers.csv"),
         "support": _support(reference / "budget_all"),
         "fixed_budget": _fixed_budget(reference / "budget_all"),
         "endless": _endless(reference / "stream_covtype"),
@@ -46,7 +44,6 @@ def choose(reference: Path) -> dict[str, str]:
         "classes": _each(reference / "oskl_mnist", "mnist", by="log_loss"),
         "selected": _selected(reference / "sbcw_rcv1"),
         "small": _small(reference / "many_small"),
-        "winners": _winners(reference / "defaults"),
     }
 
 
@@ -56,6 +53,11 @@ def _results(folder: Path) -> tuple[Results, pd.DataFrame]:
     results = read_results(folder)
     records = results.records[results.records["status"] == "ok"]
     return results, records.groupby(["dataset", "algorithm", "variant"], sort=False).mean(numeric_only=True)
+
+
+def means_of(folder: Path) -> pd.DataFrame:
+    """Return the means of successful fits over the repeats, by data set, algorithm and variant."""
+    return _results(folder)[1]
 
 
 def _fit(folder: Path, dataset: str, algorithm: str, variant: Mapping[str, object]) -> pd.Series:
@@ -96,18 +98,6 @@ def _decision(reference: Path, *, key: str, fit: Mapping[str, Any], arguments: s
     take = f"`{texts['class']}`" + (f" `{arguments}`" if arguments else "") + f", key `{key}`"
     costs = f"{two_digits(values['fit_time_s'])} s, {values['peak_memory_mb']:,.0f} MB"
     return [f"{texts['you have']}, {texts['you want']}", take, f"{costs}, {', '.join(gives)} ({where})"]
-
-
-def _one_pass(file: Path) -> str:
-    """Compare one pass of OSKL with several passes and a batch solver, if all have all rows."""
-    rows = []
-    for dataset, values in pd.read_csv(file).groupby("dataset", sort=False):
-        fits = values.set_index("method").loc[["OSKL, one pass", "OSKL", "DualCDKLR"]]
-        if (fits["n"] == fits["rows"]).all():
-            results = [[two_digits(fit.seconds), _percent(fit.accuracy)] for fit in fits.itertuples()]
-            rows.append([TITLES[dataset], f"{fits['rows'].iloc[0]:,}", *chain(*results)])
-    head = ["data set", "rows", "one pass of OSKL, s", "%", "`OSKL()`, s", "%", "`DualCDKLR()`, s", "%"]
-    return table(head, rows, 1)
 
 
 def _support(folder: Path) -> str:
@@ -265,22 +255,22 @@ def _small(folder: Path) -> str:
             _number(middle.loc[name, "n_support"], ",.0f"),
             f"{1000 * middle.loc[name, 'fit_time_s']:.1f}",
         ]
-        for name in rank.index
+        for name in rank.index[:SHOWN]
     ]
     head = [f"{len(accuracy)} data sets", "key", "rank of accuracy", "differs from the best", "rank of log loss"]
     return table([*head, "support vectors", "ms"], rows, 2)
 
 
-def _winners(folder: Path) -> str:
-    """Return the data sets on which each default estimator is the best."""
+def winners(folder: Path) -> dict[str, str]:
+    """Return the table of the data sets on which each default estimator is the best."""
     results, means = _results(folder)
     means = means.reset_index("variant", drop=True)
     accuracy, loss, time = (means[metric].unstack("algorithm") for metric in ("accuracy", "log_loss", "fit_time_s"))
     names = [*OURS, *OTHERS]
     best, least = accuracy[names].idxmax(axis=1), loss[names].idxmin(axis=1)
 
-    def sets(winners: pd.Series, name: str) -> str:
-        won = sorted(results.manifest.dataset_label(dataset) for dataset in winners.index[winners == name])
+    def sets(first: pd.Series, name: str) -> str:
+        won = sorted(results.manifest.dataset_label(dataset) for dataset in first.index[first == name])
         return f"{len(won)}: {'; '.join(won)}" if won else "0"
 
     rows = [
@@ -292,4 +282,4 @@ def _winners(folder: Path) -> str:
         ]
         for name in names
     ]
-    return table(["", "median s", "highest accuracy", "lowest log loss"], rows, 4)
+    return {"winners": table(["", "median s", "highest accuracy", "lowest log loss"], rows, 4)}

@@ -34,7 +34,7 @@ def test_what_stands_between_the_lines_is_replaced_and_nothing_else() -> None:
 
 
 def test_the_figures_are_those_of_the_records() -> None:
-    shown = "".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in ("index.md", "speed.md"))
+    shown = "".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in ("index.md", "results.md"))
     for name, picture in SCRIPT["all_pictures"](BENCHMARK.parent).items():
         committed = (ROOT / "docs" / name).read_bytes()
         assert name in shown
