@@ -31,7 +31,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-exclude_patterns = ["examples", "_ext", "_templates", "papers/generated/_*", "release.md", "decisions.md"]
+exclude_patterns = ["examples", "_ext", "_templates", "papers/generated/_*"]
 templates_path = ["_templates"]
 nitpicky = True
 suppress_warnings = ["config.cache"]
