@@ -314,13 +314,22 @@ def _facts(manifest: Manifest) -> dict[str, str]:
 
 
 def _commands(folder: Path, manifest: Manifest) -> list[str]:
-    run = ["klr-bench", "run", *map(str, manifest.command or [f"experiment={manifest.experiment_file}"])]
+    words = map(str, manifest.command or [f"experiment={manifest.experiment_file}"])
+    run = ["klr-bench", "run", *map(_shareable, words)]
     if manifest.experiment != manifest.experiment_file and not any(word.startswith("name=") for word in run):
         run.append(f"name={manifest.experiment}")
     report = ["klr-bench", "report", f"experiment={folder.name}"]
     if not folder.is_absolute():  # an absolute path is right on one machine only
         report.append(f"results_dir={folder.parent}")
     return [shlex.join(run), shlex.join(report)]
+
+
+def _shareable(word: str) -> str:
+    """Return a setting without quotes that it does not need, and with the name of a file in place of its full path."""
+    key, equals, value = word.partition("=")
+    if re.fullmatch(r"'[\w./@:-]+'", value):
+        value = value[1:-1]
+    return f"{key}{equals}{Path(value).name if Path(value).is_absolute() else value}"
 
 
 def _picture(file: str, content: bytes) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from klr_bench.cli import main
 from klr_bench.report.load import read_texts
-from klr_bench.report.page.content import data_table
+from klr_bench.report.page.content import _shareable, data_table
 from klr_bench.report.page.html import SCRIPTS, script_json, write_page
 from klr_bench.report.page.site import write_site
 from tests.report.folders import REFERENCE, record, write
@@ -156,6 +156,20 @@ def test_methods_are_ranked_where_all_were_run_on_six_data_sets(tmp_path: Path) 
         assert 1 <= low <= rank <= high <= len(rows)
     page = (tmp_path / "site" / "experiments" / "tables.html").read_text(encoding="utf-8")
     assert page.index(": ranks") < page.index('data-plot="tables-rank_time"') < page.index('<details class="folded">')
+
+
+@pytest.mark.parametrize(
+    ("word", "shown"),
+    [
+        ("experiment=own_file", "experiment=own_file"),
+        ("data.path='docs/mine.csv'", "data.path=docs/mine.csv"),
+        ("data.path='/home/you/mine.csv'", "data.path=mine.csv"),
+        ("data.path='of mine.csv'", "data.path='of mine.csv'"),
+        ("force", "force"),
+    ],
+)
+def test_a_command_of_a_page_has_no_needless_quotes_and_no_place_of_one_machine(word: str, shown: str) -> None:
+    assert _shareable(word) == shown
 
 
 def test_mistakes_are_refused_in_one_message(
