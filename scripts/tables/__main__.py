@@ -19,7 +19,7 @@ from facts import against_boosting, facts, facts_of_docs, install
 from hero import pictures
 from learners import budget_all, defaults, mistakes
 from methods import choose
-from papers import first_page, scoreboard, verdicts
+from papers import scoreboard, verdicts
 from real_tables import real_tables, tables_picture
 from scale import bits, blocks, far_end, few_rows, how_long, machine, many, speed, stream_learners, threads
 from sources import sources
@@ -39,7 +39,7 @@ def with_tables(text: str, tables: dict[str, str]) -> str:
 PAGES: dict[str, tuple[tuple[Callable[[Path], dict[str, str]], str], ...]] = {
     "README.md": ((facts, ""), (described("docs/methods/"), ""), (install, ""), (scoreboard, "")),
     "data/README.md": ((sources, ""),),
-    "docs/index.md": ((facts_of_docs, ""), (described("methods/"), ""), (install, ""), (first_page, "")),
+    "docs/index.md": ((facts_of_docs, ""), (described("methods/"), ""), (install, "")),
     "docs/get_started.md": ((install, ""), (quickstart, "quickstart"), (magic, "oskl_magic")),
     "docs/your_data.md": ((own_file, "own_file"),),
     "docs/api/records.md": ((records_columns, ""), (other_columns, "")),

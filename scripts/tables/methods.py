@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
-import yaml
 from markup import table, two_digits
 
 from klr_bench.report.load import Results, read_results
@@ -27,15 +24,11 @@ OURS = ("oskl_default", "auxiliary_default", "dcd_default", "prototype_default")
 OTHERS = ("gradient_boosting", "lr_linear", "svc")
 SHOWN = 8
 """Number of learners in the table of small data."""
-POINTS = {"PrototypeKLR": "prototypes", "ImportVectorMachine": "import vectors"}
-"""Terms for the points of a model that are not support vectors, by class."""
-TEXTS = yaml.safe_load(Path(__file__).with_name("methods.yaml").read_text("utf-8"))
 
 
 def choose(reference: Path) -> dict[str, str]:
     """Return the tables of the page by name."""
     return {
-        "choose": _decisions(reference),
         "support": _support(reference / "budget_all"),
         "fixed_budget": _fixed_budget(reference / "budget_all"),
         "endless": _endless(reference / "stream_covtype"),
@@ -60,44 +53,12 @@ def means_of(folder: Path) -> pd.DataFrame:
     return _results(folder)[1]
 
 
-def _fit(folder: Path, dataset: str, algorithm: str, variant: Mapping[str, object]) -> pd.Series:
-    """Return the means of the fit with this data set, algorithm and variant."""
-    means = _results(folder)[1]
-    matches = [key for key in means.index if key[:2] == (dataset, algorithm) and dict(key[2]) == dict(variant)]
-    assert len(matches) == 1, (
-        f"{folder.name}: expected {algorithm} with {dict(variant)} on {dataset} once, got {matches}."
-    )
-    return means.loc[matches[0]]
-
-
 def _number(value: float, form: str) -> str:
     return "-" if math.isnan(value) else f"{value:{form}}"
 
 
 def _percent(value: float) -> str:
     return _number(100 * value, ".1f")
-
-
-def _decisions(reference: Path) -> str:
-    head = ["situation and goal", "estimator", "cost and result"]
-    return table(head, [_decision(reference, **decision) for decision in TEXTS["decisions"]], len(head))
-
-
-def _decision(reference: Path, *, key: str, fit: Mapping[str, Any], arguments: str = "", **texts: str) -> list[str]:
-    """Return the cells of a decision: situation, estimator, cost and result."""
-    results, _ = _results(reference / fit["experiment"])
-    values = _fit(reference / fit["experiment"], fit["dataset"], key, fit["variant"])
-    before = "last_" if fit.get("last") else ""
-    n_support = values[f"{before}n_support"]
-    gives = [f"{_percent(values[f'{before}accuracy'])} %"]
-    gives += [] if math.isnan(values["log_loss"]) else [f"log loss {values['log_loss']:.3f}"]
-    gives += [] if math.isnan(n_support) else [f"{n_support:,.0f} {POINTS.get(texts['class'], 'support vectors')}"]
-    gives += [f"{values['n_selected']:,.0f} features"] if "n_features_to_select" in fit["variant"] else []
-    gives += [f"{100 * values['nonzero_fraction']:.0f} % of the weights"] if "two_stage" in fit["variant"] else []
-    where = f"{results.manifest.dataset_label(fit['dataset'])}, {values['n_train']:,.0f} rows"
-    take = f"`{texts['class']}`" + (f" `{arguments}`" if arguments else "") + f", key `{key}`"
-    costs = f"{two_digits(values['fit_time_s'])} s, {values['peak_memory_mb']:,.0f} MB"
-    return [f"{texts['you have']}, {texts['you want']}", take, f"{costs}, {', '.join(gives)} ({where})"]
 
 
 def _support(folder: Path) -> str:
