@@ -7,11 +7,12 @@ Object.assign(
     const MOST_REPEATS = 2000;
 
     const coarse = matchMedia("(pointer: coarse)");
-    /* Paper is white, whatever the screen is. */
+    /* Paper is white and narrow, whatever the screen is. */
     let printing = false;
     const isDark = () => document.documentElement.dataset.theme === "dark" && !printing;
     const print = (on) => {
       printing = on;
+      document.documentElement.classList.toggle("printing", on);
       for (const redraw of klr.redrawn) redraw();
     };
     /* The colors of Okabe and Ito, lighter on a dark ground. */
