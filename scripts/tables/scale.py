@@ -175,7 +175,7 @@ def bits(folder: Path) -> dict[str, str]:
 
 def speed(folder: Path) -> dict[str, str]:
     """Return the table of the other benchmarks, with one row each."""
-    names = ("loop", "grid", "budget", "features", "sparse", "batch", "growth", "confidence", "l1")
+    names = ("budget", "features", "sparse", "batch", "growth", "confidence", "l1")
     read = {name: pd.read_csv(folder / f"{name}.csv") for name in names}
 
     def of_each(name: str, key: str, form: str) -> str:
@@ -196,20 +196,7 @@ def speed(folder: Path) -> dict[str, str]:
     ours = seconds.pop("prox_newton")
     large_l1 = read["l1"].query("dataset == 'cod-rna'").set_index("solver")
     sparse = _mean(folder.parent / "prototypes_sparse", "prototype", solver="alternating", validation_fraction=0)
-    ten, svc = (_mean(folder.parent / "oskl_mnist", algorithm) for algorithm in ("oskl", "svc"))
     rows = [
-        (
-            "one pass of NC, against a compiled loop over single kernel values",
-            of_each("loop", "dataset", "{ratio:.1f} times faster ({engine_s:.3f} s)"),
-        ),
-        (
-            "the 88 learners of a grid in one pass",
-            of_each(
-                "grid",
-                "dataset",
-                "{shared_over_one:.1f} times the time of one learner; separately {alone_over_shared:.0f} times as long",
-            ),
-        ),
         (
             f"learners with a budget of {' and '.join(map('{:,.0f}'.format, budgets))}, against compiled loops, MAGIC",
             "; ".join(f"{method} {' and '.join(map('{:.1f}'.format, of))}" for method, of in budget) + " times faster",
@@ -255,13 +242,6 @@ def speed(folder: Path) -> dict[str, str]:
             f"PrototypeKLR with lazy updates, ten alternating passes over {sparse['n_train']:,.0f} x "
             f"{sparse['n_features']:,.0f} binary features, {sparse['n_support']:,.0f} prototypes",
             f"{sparse['fit_time_s']:.1f} s",
-        ),
-        (
-            "one pass of OSKL over the ten classes of MNIST (scikit-learn's SVC)",
-            "; ".join(
-                f"{row['fit_time_s']:.1f} s, {100 * row['accuracy']:.1f} %, {row['n_support']:,.0f} support vectors"
-                for row in (ten, svc)
-            ),
         ),
     ]
     return {"speed": pipe_table(Grid(["task", "result"], [list(row) for row in rows], [], []))}
