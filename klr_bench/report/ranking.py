@@ -16,7 +16,7 @@ TIME = "fit_time_s"
 
 
 def ranked(table: Table) -> OverDatasets | None:
-    """Return the comparison over data sets for the first metric with a best value, or None if there is none."""
+    """Return the comparison over data sets by the first metric with a best value, if any."""
     metrics = [] if table.columns else chosen_metrics(table, None)
     over = over_data_sets(table, metrics[0]) if metrics else None
     return over if over and not over.missing else None

@@ -148,7 +148,7 @@ def _box(top: float, choice: Choice, reference: Path, *, first: bool = False) ->
 
 
 def described(folder: str) -> Callable[[Path], dict[str, str]]:
-    """Return a function that returns the line of Markdown with the chart, which is in this folder."""
+    """Return a function that returns the chart in Markdown, from a path to its folder."""
 
     def which(reference: Path) -> dict[str, str]:
         del reference

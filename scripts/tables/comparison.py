@@ -70,7 +70,7 @@ def accuracy_beside_oskl(rows: pd.DataFrame) -> str:
 
 
 def _compact(data: pd.DataFrame) -> str:
-    """Return seconds, accuracy and log loss by method and data set, with the number of rows if limited."""
+    """Return seconds, accuracy and log loss by method and data set, and limited numbers of rows."""
     cells = {
         (row.method, row.dataset): f"{two_digits(row.seconds)}{NO_BREAK}s, {100 * row.accuracy:.1f}{NO_BREAK}%"
         + ("" if pd.isna(row.log_loss) else f", {row.log_loss:.3f}")

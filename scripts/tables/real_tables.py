@@ -22,7 +22,7 @@ PLAIN = LookConfig(color="black", marker="x")
 
 
 def _by_metric(folder: Path) -> tuple[dict[str, pd.DataFrame], pd.Series, Manifest]:
-    """Return means by data set and algorithm of each metric, the medians of the support vectors, and the manifest."""
+    """Return means of each metric, medians of the support vectors, and the manifest."""
     results = read_results(folder)
     manifest, records = results.manifest, results.records
     records = records[records["status"] == "ok"]
@@ -36,7 +36,7 @@ def _by_metric(folder: Path) -> tuple[dict[str, pd.DataFrame], pd.Series, Manife
 
 
 def losses(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return log losses and seconds of fits, a row a data set and a column an algorithm."""
+    """Return log losses and seconds of fits by data set (rows) and algorithm (columns)."""
     by_metric, _, _ = _by_metric(folder)
     return by_metric["log_loss"], by_metric["fit_time_s"]
 

@@ -243,7 +243,7 @@ def _plot(name: str, plot: Plot, table: str, places: Mapping[str, int]) -> Plain
 
 
 def thumbnail(part: Part) -> tuple[str, list[Curve]]:
-    """Return a thumbnail of the first figure: an image, or curves of its first facet if it has several points."""
+    """Return a thumbnail of the first figure: an image, or curves of several points."""
     if not part.plots:
         return next(iter(part.pictures.values()), ""), []
     plot = part.plots[0]
@@ -325,7 +325,7 @@ def _commands(folder: Path, manifest: Manifest) -> list[str]:
 
 
 def _shareable(word: str) -> str:
-    """Return a setting without quotes that it does not need, and with the name of a file in place of its full path."""
+    """Return a setting without needless quotes, and with a file's name in place of its path."""
     key, equals, value = word.partition("=")
     if re.fullmatch(r"'[\w./@:-]+'", value):
         value = value[1:-1]

@@ -43,9 +43,9 @@ def complete(scores: ArrayLike) -> Array:
 
 
 def ranks_on_each(scores: ArrayLike) -> Array:
-    """Return the rank of each method on each data set, of shape (n_data_sets, n_methods); 1 is the best.
+    """Return the rank of each method on each data set; 1 is the best.
 
-    Tied methods share their mean rank.
+    The shape is (n_data_sets, n_methods), and tied methods share their mean rank.
     """
     places: Array = stats.rankdata(-complete(scores), axis=1)
     return places
