@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.batch.approximation import move_support
-from klr_bench.estimators.batch.comparison import leaves_if_better
+from klr_bench.estimators.batch.comparison import CENTERS, leaves_or_centers
 from klr_bench.estimators.batch.cross_validation import class_sizes
 from klr_bench.estimators.batch.dual import DualCDKLR
 from klr_bench.estimators.batch.folds import MOST_TRAINING, SMALL, folds_of
@@ -37,8 +37,6 @@ from klr_bench.estimators.core.parameters import (
 )
 from klr_bench.estimators.core.rows import with_scaled_columns
 
-CENTERS = 3000
-"""Number of centers for more than MOST_TRAINING rows."""
 CENTERS_PER_ROOT, LEAST_CENTERS = 500, 100
 """With a time limit, the number of centers per square root of a second that is left, and its minimum."""
 TOL = 1e-5
@@ -59,7 +57,8 @@ class KLR(Classifier):
     Parameters
     ----------
     max_support : int or None, default=None
-        Largest number of support vectors, >= 1; None is all rows up to 10,000, and for more rows 3,000 or partitions.
+        Largest number of support vectors, >= 1; None is all rows up to 10,000, and for more rows 1,000, 3,000 or
+        partitions.
         Fewer make the model smaller, and its predictions faster and less accurate; the fit takes longer.  They are not
         training rows, unless X is sparse or they are 3,000 or more: then they are rows drawn by k-means++.
     max_rounds : int, default=4
@@ -137,12 +136,13 @@ class KLR(Classifier):
     of more than 1,000 training rows try only values of gamma and lambda next to the best ones of 1,000 rows; the rounds
     use 1,500 rows of each fold, and two thirds of a single split, at most 10,000.
 
-    The final model is fitted to all rows by `DualCDKLR` for up to 10,000 rows.  For more, `NystroemKLR` and the leaves
-    of two partitions, as of `PartitionedKLR`, are fitted to at most 50,000 rows other than the validation rows, and the
-    one with the lower validation log loss is fitted to all rows; with `max_support`, `time_limit` or several folds it
-    is `NystroemKLR`.  With `max_support` it is approximated: support vectors, which begin as rows drawn by k-means++,
-    their coefficients and gamma are moved to lower the cross-entropy of its probabilities and those of the small model
-    at the training rows.
+    The final model is fitted to all rows by `DualCDKLR` for up to 10,000 rows.  For more, `NystroemKLR` with 1,000
+    centers and the leaves of two partitions, as of `PartitionedKLR`, are fitted to at most 50,000 rows other than the
+    validation rows, and the one with the lower validation log loss is fitted to all rows; `NystroemKLR` has 3,000
+    centers then if a narrower kernel was better in leaves.  With `max_support`, `time_limit` or several folds it is
+    `NystroemKLR` with 3,000 centers.  With `max_support` it is approximated: support vectors, which begin as rows drawn
+    by k-means++, their coefficients and gamma are moved to lower the cross-entropy of its probabilities and those of
+    the small model at the training rows.
 
     With more than two classes, one f per class separates it from all others, and the probabilities are softmax(f / T).
     The temperature T is the number from 1 to 4 with the lowest validation log loss.
@@ -217,8 +217,9 @@ class KLR(Classifier):
         kept, search, y, weights, random = self._choose(
             X, y, sample_weight, kernels, groups, callback, begun + limit / 2
         )
+        n_centers = CENTERS
         if self._may_have_leaves(search) and not watch(self, 0):
-            leaves = leaves_if_better(self, search, kept, y, random)
+            leaves, n_centers = leaves_or_centers(self, search, kept, y, random)
             if leaves is not None:
                 self.model_, self.temperature_ = leaves, 1.0
                 self.best_params_ |= {"gamma": leaves.gamma, "lam": leaves.lam}
@@ -226,11 +227,11 @@ class KLR(Classifier):
         rows, gamma = search.weighted(slice(None), kept.weights, kept.shape.width)
         seconds = search.seconds(len(y))
         del search  # free its memory
-        self.model_ = self._model(kept, gamma, len(y), random, self.max_support, seconds, left())
+        self.model_ = self._model(kept, gamma, len(y), random, self.max_support, n_centers, seconds, left())
         self.model_.fit(rows, y, weights, callback=watch)
         is_small = self.max_support is not None and self.max_support < min(len(y), CENTERS)
         if is_small and not sp.issparse(rows) and left():
-            large = self._model(kept, gamma, len(y), random, None, seconds, left() / 2)
+            large = self._model(kept, gamma, len(y), random, None, CENTERS, seconds, left() / 2)
             f = large.fit(rows, y, weights, callback=lambda *_: not left()).decision_function(rows)
             move_support(self.model_, f, rows, weights, self.temperature_, random, deadline)
         self.best_params_ |= {"gamma": self.model_.gamma, "lam": self.model_.lam}
@@ -274,7 +275,7 @@ class KLR(Classifier):
     def _model_class(self, n):
         return DualCDKLR if self.max_support is None and n <= MOST_TRAINING else NystroemKLR
 
-    def _model(self, kept, gamma, n, random, max_support, seconds=0.0, left=math.inf):
+    def _model(self, kept, gamma, n, random, max_support, n_centers=CENTERS, seconds=0.0, left=math.inf):
         """Return the final model.
 
         It has few centers if all rows are expected to take more `seconds` than are left.
@@ -289,7 +290,7 @@ class KLR(Classifier):
             return DualCDKLR(kept.lam, **shared)
         centers = "uniform" if max_support is None else "kmeans++"
         lam = kept.lam * min(MOST_TRAINING / n, 1.0)
-        n_centers = int(min(CENTERS, max(CENTERS_PER_ROOT * math.sqrt(left), LEAST_CENTERS)))
+        n_centers = int(min(n_centers, max(CENTERS_PER_ROOT * math.sqrt(left), LEAST_CENTERS)))
         return NystroemKLR(lam, min(max_support or n_centers, n), centers=centers, tol=TOL, **shared)
 
     def _search(self, search, callback):
