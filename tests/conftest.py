@@ -36,7 +36,7 @@ collect_ignore = [] if (ROOT / "results" / "reference").is_dir() else OF_REFEREN
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    seed = random.SystemRandom().randrange(10**6)
+    seed = os.environ.setdefault("EXHAUSTIVE_SEED", str(random.SystemRandom().randrange(10**6)))  # for xdist's workers
     parser.addoption("--attacks", type=int, default=1000, help="number of drawn attacks in tests/attack (1000)")
     parser.addoption("--exhaustive", type=float, default=0.0, help="share of the tests marked exhaustive that run (0)")
     parser.addoption("--exhaustive-seed", type=int, default=seed, help="seed that draws that share (a random one)")
@@ -108,9 +108,9 @@ def missing_files(names: Iterable[str], folder: Path) -> list[str]:
 @pytest.fixture(scope="module")
 def short_search() -> Iterator[None]:
     """Let `KLR` and `PartitionedKLR` search among two kernel widths and two penalties."""
-    from klr_bench.estimators.batch import selection  # imports numba, which few tests need
+    from klr_bench.estimators.batch import grid, selection  # import numba, which few tests need
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(selection, "WIDTHS", (0.5, 1.0))
+        patch.setattr(grid, "WIDTHS", (0.5, 1.0))
         patch.setattr(selection, "LAMS", (1e-2, 1e-3))
         yield

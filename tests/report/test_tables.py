@@ -35,7 +35,7 @@ def test_what_stands_between_the_lines_is_replaced_and_nothing_else() -> None:
 
 
 def test_the_figures_are_those_of_the_records() -> None:
-    pages = ("index.md", "speed.md", "scale/index.md")
+    pages = ("index.md", "results.md", "scale/index.md")
     shown = "".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in pages)
     for name, picture in SCRIPT["all_pictures"](BENCHMARK.parent).items():
         committed = (ROOT / "docs" / name).read_bytes()
