@@ -126,7 +126,7 @@ def measured_rows(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         row
         for name in ("covtype", "adult")
         for method, (most, _) in part["METHODS"].items()
-        for row in part["series"](name, method, DummyClassifier, [20, 40][: 1 + (most > 30_000)], (X, y, X, y))
+        for row in part["series"](name, method, DummyClassifier, [20, 40][: 1 + (most > 40_000)], (X, y, X, y))
     ]
     pd.DataFrame(rows).to_csv(folder / "many_rows.csv")
     sizes = {"n": 5_000_000, "features": 100, "threads": 2, "file_mb": 2000.0, "limit_mb": 1600.0, "levels": 13}
