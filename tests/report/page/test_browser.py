@@ -285,6 +285,9 @@ def test_a_dark_page_is_printed_on_white(open_page: Open, pages: dict[str, Path]
     assert "#000000" in page.evaluate(colors)
     assert page.evaluate("document.querySelector('.panel').layout.font.color") == "#000000"
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    wider = "[...document.querySelectorAll('.panel')].filter(panel => panel.scrollWidth > panel.clientWidth).length"
+    assert page.evaluate(wider) == 0
+    assert page.evaluate("document.querySelector('.panel .main-svg').clientWidth") < 700, "the width of paper"
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert "#000000" not in page.evaluate(colors)
 

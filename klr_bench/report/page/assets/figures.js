@@ -297,6 +297,7 @@ Object.assign(
           plot_bgcolor: "rgba(0,0,0,0)",
           margin: { l: 60, r: 12, t: 34, b: 48 },
           height: 340,
+          ...(printing ? { width: places[at].clientWidth } : {}),
           hovermode: "closest",
           dragmode: coarse.matches ? false : "zoom",
           xaxis: side(plot.x.label, scale("x", plot.x.log), "x", whole ? null : zoom.slice(0, 2)),
