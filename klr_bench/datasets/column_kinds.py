@@ -207,10 +207,10 @@ def as_category(column: Column, numbers: NDArray[np.float64]) -> Column | None:
     if column.kind != NUMBER or column.unit or column.n_unreadable:
         return None
     present = numbers[~np.isnan(numbers)]
-    values, counts = np.unique(present[:, None], return_counts=True)
+    values, n_rows = np.unique(present, return_counts=True)
     if not 2 < len(values) <= FEW_VALUES or (values != np.round(values)).any():
         return None
-    counts = Counter(dict(zip(map(text_of, values), counts.tolist(), strict=True)))
+    counts = Counter(dict(zip(map(text_of, values), n_rows.tolist(), strict=True)))
     return replace(column, kind=TEXT, whole=True, **_text_values(counts, has_missing=len(present) < len(numbers)))
 
 

@@ -45,9 +45,11 @@ class Treated:
 
     def at(self, rows: NDArray[np.intp]) -> Treated:
         """Return the column of some rows."""
-        of = self.values.of
+        of, features = self.values.of, self.features[rows]
+        if not self.column.width:
+            return replace(self, features=features)
         some = [of[row] for row in rows] if isinstance(of, list) else of[rows]
-        return replace(self, features=self.features[rows], values=replace(self.values, of=some))
+        return replace(self, features=features, values=replace(self.values, of=some))
 
     def treated_as(self, column: Column) -> Treated:
         """Return the column with another treatment."""
@@ -113,22 +115,23 @@ def _sample(codes: NDArray[np.intp]) -> NDArray[np.intp]:
 def _by_validation(
     table: list[Treated], changes: Sequence[Mapping[int, Column]], codes: NDArray[np.intp], groups: NDArray[Any] | None
 ) -> list[Treated]:
-    """Try the changes in turn, and keep those that lower the validation log loss."""
-    least = _loss(table, codes, groups)
+    """Try the changes in turn, and keep those that lower the validation log loss by more than a standard error."""
+    least = _losses(table, codes, groups)
     for change in changes:
         tried = [
             treated.treated_as(change[place]) if place in change else treated for place, treated in enumerate(table)
         ]
-        loss = _loss(tried, codes, groups)
-        if loss < least:
-            note = f"validation log loss {loss:.3f}, {least:.3f} otherwise"
-            table, least = (
-                [
-                    replace(treated, column=_noted(treated.column, note)) if place in change else treated
-                    for place, treated in enumerate(tried)
-                ],
-                loss,
-            )
+        if not sum(treated.column.width for treated in tried):
+            continue
+        losses = _losses(tried, codes, groups)
+        gains = least - losses
+        if len(gains) and gains.mean() > gains.std() / len(gains) ** 0.5:
+            note = f"validation log loss {losses.mean():.3f}, {least.mean():.3f} otherwise"
+            least = losses
+            table = [
+                replace(treated, column=_noted(treated.column, note)) if place in change else treated
+                for place, treated in enumerate(tried)
+            ]
     return table
 
 
@@ -136,9 +139,9 @@ def _noted(column: Column, note: str) -> Column:
     return replace(column, why=note) if column.kind == LEAVE_OUT else replace(column, validation=note)
 
 
-def _loss(table: Sequence[Treated], codes: NDArray[np.intp], groups: NDArray[Any] | None) -> float:
-    """Return the mean validation log loss, or NaN if no fold has training rows of each class."""
-    losses = []
+def _losses(table: Sequence[Treated], codes: NDArray[np.intp], groups: NDArray[Any] | None) -> NDArray[np.float64]:
+    """Return the log losses of the validation rows; none if no fold has training rows of each class."""
+    losses = [np.empty((len(PENALTIES), 0))]
     for train, valid in _folds(codes, groups):
         if len(np.unique(codes[train])) <= codes.max():
             continue
@@ -157,7 +160,7 @@ def _loss(table: Sequence[Treated], codes: NDArray[np.intp], groups: NDArray[Any
         models = [LogisticRegression(C=C, max_iter=MOST_ITERATIONS).fit(X, codes[train]) for C in PENALTIES]
         chosen = [model.predict_proba(new)[np.arange(len(valid)), codes[valid]] for model in models]
         losses.append(-np.log(np.maximum(chosen, SMALLEST)))
-    return float(np.hstack(losses).mean(axis=1).min()) if losses else np.nan
+    return min(np.hstack(losses), key=np.sum)
 
 
 def _of_training_rows(treated: Treated, codes: NDArray[np.intp], groups: NDArray[Any] | None) -> NDArray[np.float64]:
@@ -173,7 +176,7 @@ def _of_training_rows(treated: Treated, codes: NDArray[np.intp], groups: NDArray
 def _shares(treated: Treated, codes: NDArray[np.intp], values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the smoothed shares (m, width) of the classes for codes of values (m, 1), from training rows."""
     classes = range(len(treated.column.classes)) if len(treated.column.classes) > 1 else [1]
-    encoders = [TargetEncoder(target_type="continuous").fit(treated.features, codes == k) for k in classes]
+    encoders = [TargetEncoder(target_type="continuous").fit(treated.features, 1.0 * (codes == k)) for k in classes]
     return np.hstack([encoder.transform(values) for encoder in encoders])
 
 

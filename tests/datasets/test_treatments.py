@@ -67,7 +67,7 @@ def test_a_noise_column_of_many_values_does_no_harm() -> None:
 
 
 def test_a_useful_column_of_many_values_becomes_the_shares_of_the_classes() -> None:
-    table, y = with_texts(60, effect=3.0)
+    table, y = with_texts(200, effect=3.0)
     preparer = TablePreparer(scale=None)
     assert loss_of(preparer, table, y) < loss_of(TablePreparer({"city": "leave_out"}), table, y) - 0.05
     assert preparer.report_["features"][2] == ["city_share_yes"]
@@ -80,15 +80,15 @@ def test_a_useful_column_of_many_values_becomes_the_shares_of_the_classes() -> N
 
 
 def test_the_share_of_a_training_row_is_that_of_other_rows() -> None:
-    table, y = with_texts(60, effect=3.0)
-    preparer = TablePreparer({"a": "leave_out", "b": "leave_out"}, scale=None)
-    X = preparer.fit_transform(table[:N_TRAIN], y[:N_TRAIN])[:, 0]
+    table, y = with_texts(200, effect=3.0)
+    preparer = TablePreparer(scale=None)
+    X = preparer.fit_transform(table[:N_TRAIN], y[:N_TRAIN])[:, 2]
     for _, rows in pd.Series(range(N_TRAIN)).groupby(table["city"][:N_TRAIN]):
         shares = pd.Series(X[rows])
         assert 1 <= shares.nunique() <= 5  # each fold has its own
         same = pd.Series(y[rows] == "yes")
         assert len(rows) < 5 or same.nunique() == 1 or shares.nunique() > 1
-    assert pd.Series(preparer.transform(table)[:, 0]).groupby(table["city"]).nunique().max() == 1
+    assert pd.Series(preparer.transform(table)[:, 2]).groupby(table["city"]).nunique().max() == 1
 
 
 def test_three_classes_have_a_share_each() -> None:
@@ -114,12 +114,14 @@ def test_spellings_of_whole_numbers_are_one_value() -> None:
 def test_each_column_is_described() -> None:
     table, y = nominal(12)
     table["city"] = with_texts(60, effect=0.0)[0]["city"]
-    with pytest.warns(UserWarning, match="TablePreparer leaves out city: validation log loss"):
-        preparer = TablePreparer().fit(table[:N_TRAIN], y[:N_TRAIN])
+    preparer = TablePreparer().fit(table[:N_TRAIN], y[:N_TRAIN])
     notes = describe(None, preparer.columns_)
     assert all(any(name in note for note in notes) for name in table)
     assert notes[0].startswith("12 columns of whole numbers as 48 binary features: c0 (4), ")
     assert "; validation log loss 0." in notes[0]
+    assert notes[1].startswith(
+        "1 column of text as shares of the classes in the rows of each value: city (validation log"
+    )
 
 
 @pytest.mark.parametrize("kind", ["number", "text"])
@@ -143,11 +145,12 @@ def test_groups_stay_together() -> None:
     random = np.random.RandomState(0)
     groups = np.repeat(np.arange(60), 7)
     y = random.randint(0, 2, 60)[groups]
-    table = pd.DataFrame({"x": random.standard_normal(len(y)), "device": [f"device {group}" for group in groups]})
-    assert TablePreparer().fit(table, y).report_["features"].map(len).tolist()[1] > 0
-    with pytest.warns(UserWarning, match="leaves out device: validation log loss"):
-        report = TablePreparer().fit(table, y, groups).report_
-    assert report["features"].map(len).tolist() == [1, 0]
+    table = pd.DataFrame({"x": y + random.standard_normal(len(y)), "device": [f"device {group}" for group in groups]})
+    for known, least, most in ((None, 0.99, 1.0), (groups, -0.5, 0.5)):
+        preparer = TablePreparer(scale=None)
+        shares = preparer.fit_transform(table, y, known)[:, 1]
+        assert preparer.report_["features"][1] == ["device_share_1"]
+        assert least <= np.corrcoef(shares, y)[0, 1] <= most
 
 
 def test_a_pipeline_with_few_rows_of_a_class_can_be_fitted() -> None:
