@@ -50,7 +50,7 @@ REPOSITORY = (
     tomllib.loads((HERE.parent / "pyproject.toml").read_text("utf-8"))["project"].get("urls", {}).get("Repository")
 )
 html_context = {"default_mode": "auto", "repository": REPOSITORY}
-html_sidebars = {page: [] for page in ("index", "get_started", "speed", "cheat_sheet")}
+html_sidebars = {page: [] for page in ("index", "get_started", "results", "cheat_sheet")}
 html_theme_options = {
     "logo": {"text": "klr-bench"},
     "header_links_before_dropdown": 7,

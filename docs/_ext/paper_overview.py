@@ -46,4 +46,4 @@ def contents(papers: Sequence[Reproduction]) -> str:
     entries = [
         f"{first_upper(reproduction.paper.reference)} <generated/{reproduction.name}>" for reproduction in papers
     ]
-    return "\n".join(["```{toctree}", ":hidden:", "", "running", *entries, "generated/experiments", "```", ""])
+    return "\n".join(["```{toctree}", ":hidden:", "", *entries, "generated/experiments", "```", ""])

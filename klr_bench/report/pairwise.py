@@ -17,6 +17,7 @@ from klr_bench.report.manifest import Column
 from klr_bench.report.render.document import Document, Grid, aligned
 from klr_bench.report.significance import LEVEL, MOST_LINES, ROPE, Marks, Pair, is_marked, pairs, samples
 from klr_bench.report.statistics import across
+from klr_bench.report.statistics.paired import corrected_interval
 from klr_bench.report.table import Block, Line, Table
 
 MOST_METHODS = 30
@@ -57,6 +58,8 @@ class OverDatasets:
     left_out: Sequence[Line]
     lines: Sequence[Line] = ()
     ranks: Sequence[float] = ()
+    intervals: Sequence[tuple[float, float]] = ()
+    """95 % intervals of the average ranks."""
     friedman: across.Friedman | None = None
     wilcoxon: across.Pairwise | None = None
     groups: Sequence[Sequence[int]] = ()
@@ -111,7 +114,8 @@ def over_data_sets(table: Table, metric: Metric) -> OverDatasets:
     scores = sign * np.array([[means[column][dataset] for column in compared] for dataset in data_sets])
     order = np.argsort(across.ranks(scores), kind="stable")
     scores = scores[:, order]
-    ranks, wilcoxon = across.ranks(scores), across.wilcoxon(scores)
+    of_each, wilcoxon = across.ranks_on_each(scores), across.wilcoxon(scores)
+    ranks, intervals = of_each.mean(axis=0), [corrected_interval(column, level=LEVEL) for column in of_each.T]
     return OverDatasets(
         metric,
         n,
@@ -119,6 +123,7 @@ def over_data_sets(table: Table, metric: Metric) -> OverDatasets:
         left_out,
         [lines[compared[place]] for place in order],
         ranks.tolist(),
+        [(max(1.0, float(found.low)), min(float(k), float(found.high))) for found in intervals],
         across.friedman(scores),
         wilcoxon,
         across.groups(ranks, wilcoxon.p_holm >= 1 - LEVEL),

@@ -11,15 +11,17 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from choose import chart, described
 from columns import magic, other_columns, own_file, quickstart, records_columns
-from comparison import all_fits, compared, figures, projection
+from comparison import compared, figures, projection
 from estimators import estimators
-from facts import facts, facts_of_docs, install
+from facts import against_boosting, facts, facts_of_docs, install
 from hero import pictures
-from learners import budget_all, budget_oskl, defaults, mistakes
+from learners import budget_all, defaults, mistakes
+from many_rows import file_fit, leaves, many_rows, rows_figure
 from methods import choose
-from papers import first_page, scoreboard, verdicts
-from real_tables import real_tables
+from papers import scoreboard, verdicts
+from real_tables import real_tables, tables_picture
 from scale import bits, blocks, far_end, few_rows, how_long, machine, many, speed, stream_learners, threads
 from sources import sources
 
@@ -36,26 +38,31 @@ def with_tables(text: str, tables: dict[str, str]) -> str:
 
 
 PAGES: dict[str, tuple[tuple[Callable[[Path], dict[str, str]], str], ...]] = {
-    "README.md": ((facts, ""), (install, ""), (scoreboard, "")),
+    "README.md": ((facts, ""), (described("docs/methods/"), ""), (install, ""), (scoreboard, "")),
     "data/README.md": ((sources, ""),),
-    "docs/index.md": ((facts_of_docs, ""), (install, ""), (first_page, "")),
+    "docs/index.md": ((facts_of_docs, ""), (described("methods/"), ""), (install, "")),
     "docs/get_started.md": ((install, ""), (quickstart, "quickstart"), (magic, "oskl_magic")),
     "docs/your_data.md": ((own_file, "own_file"),),
-    "docs/reports/records.md": ((records_columns, ""), (other_columns, "")),
+    "docs/api/records.md": ((records_columns, ""), (other_columns, "")),
     "docs/papers/index.md": ((verdicts, ""),),
     "docs/how_it_works/bits.md": ((bits, "benchmark"),),
     "docs/how_it_works/blocks.md": ((blocks, "benchmark"),),
     "docs/how_it_works/many.md": ((many, "benchmark"),),
-    "docs/methods/index.md": ((choose, ""),),
+    "docs/methods/index.md": ((described(""), ""), (choose, "")),
     "docs/methods/estimators.md": ((estimators, ""),),
-    "docs/methods/defaults.md": ((defaults, "defaults"),),
-    "docs/methods/tables.md": ((real_tables, "tables"),),
-    "docs/methods/budget_oskl.md": ((budget_oskl, ""), (budget_all, "budget_all"), (mistakes, "mistakes")),
+    "docs/methods/budget_oskl.md": ((budget_all, "budget_all"), (mistakes, "mistakes")),
     "docs/how_it_works/measurements.md": ((machine, "benchmark"), (threads, "benchmark"), (speed, "benchmark")),
-    "docs/speed.md": ((compared, "benchmark"), (few_rows, "benchmark"), (all_fits, "benchmark")),
-    "docs/scale/index.md": ((how_long, "benchmark"),),
-    "docs/scale/clusters.md": ((far_end, "benchmark"), (projection, "benchmark")),
-    "docs/scale/streams.md": ((stream_learners, "benchmark"),),
+    "docs/results.md": (
+        (described("methods/"), ""),
+        (against_boosting, ""),
+        (real_tables, "tables"),
+        (compared, "benchmark"),
+        (few_rows, "benchmark"),
+        (defaults, "defaults"),
+    ),
+    "docs/scale/index.md": ((many_rows, "benchmark"), (how_long, "benchmark")),
+    "docs/scale/clusters.md": ((far_end, "benchmark"), (projection, "benchmark"), (leaves, "benchmark")),
+    "docs/scale/streams.md": ((stream_learners, "benchmark"), (file_fit, "benchmark")),
 }
 """Functions that create the tables of each page, with the folder of results/reference that they read."""
 
@@ -67,8 +74,10 @@ def made_for(page: str, reference: Path) -> dict[str, str]:
 
 def all_pictures(reference: Path) -> dict[str, bytes]:
     """Return the pictures that are drawn from the references, by path below docs/."""
-    of_speed = {f"speed/{name}": picture for name, picture in figures(reference / "benchmark").items()}
-    return of_speed | {f"_static/{name}": picture for name, picture in pictures(reference).items()}
+    of_results = {f"results/{name}": picture for name, picture in figures(reference / "benchmark").items()}
+    of_results |= {"results/tables.svg": tables_picture(reference / "tables"), "methods/choose.svg": chart(reference)}
+    of_results |= {f"scale/{name}": picture for name, picture in rows_figure(reference / "benchmark").items()}
+    return of_results | {f"_static/{name}": picture for name, picture in pictures(reference).items()}
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from klr_bench.report.render.layout import document
 from klr_bench.report.table import results_table
 from klr_bench.results.record import COLUMNS, IDENTITY, RELIABILITY_COLUMNS, ROWS_COLUMNS, TRACE_COLUMNS
 
-UNITS = {"percent": "fraction, 0 to 1", "count": "number", "s": "s", "MB": "MB", "small": "", "": ""}
+UNITS = {"percent": "fraction", "count": "", "s": "s", "MB": "MB", "small": "", "": ""}
 """Units in records.csv, by printed unit."""
 IDENTITY_MEANS = {
     "key": "hash of everything that the result depends on; the cell is stored in `cells/<key>.json`",
@@ -31,36 +31,36 @@ METRICS_MEAN = {
     "accuracy": "fraction of correctly classified test rows",
     "error_rate": "1 - accuracy",
     "balanced_accuracy": "mean recall over the classes",
-    "f1": "2 tp / (2 tp + fp + fn) of the positive class; with more than two classes, the mean over the classes",
-    "last_accuracy": "accuracy of the last classifier, if the averaged classifier is tested as well",
-    "mistake_rate": "fraction of training rows with y f(x) <= 0 before the learner updated on them",
+    "f1": "2 tp / (2 tp + fp + fn) of the positive class, or the mean over several classes",
+    "last_accuracy": "accuracy of the last classifier, beside an average",
+    "mistake_rate": "training rows with y f(x) <= 0 before the update on them",
     "log_loss": "mean of -log P(y given x)",
-    "brier": "mean of (P(positive) - [y is positive])²; with more than two classes, summed over the classes",
+    "brier": "mean of (P(positive) - [y is positive])², summed over several classes",
     "ece": "expected calibration error over 15 bins of the predicted probability",
-    "auc": "area under the ROC curve; with more than two classes, the mean over the classes, each versus the rest",
+    "auc": "area under the ROC curve; of several classes the mean, each versus the rest",
     "average_precision": "area under the precision-recall curve, as a step function",
     "sparsity": "1 - support vectors / training rows",
     "n_support": "number of support vectors",
-    "last_n_support": "support vectors of the last classifier, if the averaged classifier has more",
-    "n_updates": "number of training rows at which the learner made an update",
+    "last_n_support": "support vectors of the last classifier, if fewer",
+    "n_updates": "training rows at which the learner made an update",
     "n_selected": "number of features with a non-zero weight",
-    "relevant_found": "fraction of the relevant features that were selected, for generated data",
+    "relevant_found": "relevant features that were selected, of generated data",
     "pass_time_s": "time of the pass over the rows, without preparations",
     "fit_time_s": "time of `fit`",
     "predict_time_s": "time to predict the test rows",
     "nonzero_fraction": "fraction of non-zero coefficients",
     "n_iter": "iterations, or passes over the rows",
     "objective": "value of the function that the learner minimizes",
-    "duality_gap": "upper bound of the difference of the objective and its minimum",
-    "cumulative_loss": "sum of the logistic losses at the training rows, before the learner updated on them",
+    "duality_gap": "upper bound of objective - minimum",
+    "cumulative_loss": "sum of the losses at the training rows, before the updates on them",
     "cumulative_h": "the same sum for the upper bound h of the loss (`AuxiliaryKLR`)",
     "norm": "norm of the learned function",
-    "kernel_error": "largest difference between random features and the kernel over pairs of rows",
+    "kernel_error": "largest error of random features over pairs of rows",
     "peak_memory_mb": "peak memory of the worker process during the fit",
-    "load": "share of the machine that other processes used when the fit started",
+    "load": "share of the machine used by other processes at the start",
     "n_train": "number of training rows",
     "n_test": "number of test rows",
-    "n_features": "number of columns of X, after text columns were encoded as columns of 0 and 1",
+    "n_features": "columns of X, after texts became columns of 0 and 1",
     "nnz_per_instance": "mean number of non-zero entries per row",
 }
 

@@ -1,8 +1,10 @@
-"""Tables and figures of docs/speed.md: default parameters compared with other libraries."""
+"""Tables and figures of docs/results.md: default parameters compared with other libraries."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import matplotlib as mpl
 import pandas as pd
@@ -68,9 +70,10 @@ def accuracy_beside_oskl(rows: pd.DataFrame) -> str:
 
 
 def _compact(data: pd.DataFrame) -> str:
-    """Return seconds and accuracy by method and data set, with the number of rows if limited."""
+    """Return seconds, accuracy and log loss by method and data set, and limited numbers of rows."""
     cells = {
         (row.method, row.dataset): f"{two_digits(row.seconds)}{NO_BREAK}s, {100 * row.accuracy:.1f}{NO_BREAK}%"
+        + ("" if pd.isna(row.log_loss) else f", {row.log_loss:.3f}")
         + ("" if row.n == row.rows else f" ({row.n:,.0f}{NO_BREAK}rows)")
         for row in data.itertuples()
     }
@@ -92,9 +95,9 @@ def _notes(data: pd.DataFrame) -> list[str]:
     """Return sentences on missing packages, limited rows, convergence and the machine."""
     measured = data.dropna(subset="seconds")
     notes = [
-        "All fits use one thread, and default parameters except for those listed in the table of all fits. "
-        f"A method that was expected to take more than {data['limit_s'].iloc[0]:g} s for all rows was fitted to as "
-        "many as take about that long, and to at least 1,000."
+        "All fits use one thread. A method that was expected to take more than "
+        f"{data['limit_s'].iloc[0]:g} s for all rows was fitted to as many as take about that long, and to at least "
+        "1,000."
     ]
     stopped = measured[measured["converged"] == False]  # noqa: E712  (it may be missing)
     for method, rows in stopped.groupby("method", sort=False):
@@ -115,26 +118,6 @@ def busy(measured: pd.DataFrame) -> str:
     )
 
 
-def all_fits(folder: Path) -> dict[str, str]:
-    """Return the table of all fits with settings, log loss, model size and relative time."""
-    rows = [
-        [
-            TITLES[row.dataset],
-            row.method,
-            f"`{row.settings}`",
-            f"{row.n:,.0f}",
-            two_digits(row.seconds),
-            f"{100 * row.accuracy:.1f}",
-            "-" if pd.isna(row.log_loss) else f"{row.log_loss:.3f}",
-            "-" if pd.isna(row.size) else f"{row.size:,.0f} {row.unit}",
-            two_digits(row.time_ratio),
-        ]
-        for row in pd.read_csv(folder / "peers.csv").dropna(subset="seconds").itertuples()
-    ]
-    head = ["data set", "method", "settings", "rows", "s", "accuracy, %", "log loss", "size", "time / OSKL()'s"]
-    return {"peers": table(head, rows, 3)}
-
-
 def figures(folder: Path) -> dict[str, bytes]:
     """Return a picture of accuracy against seconds for each data set, by file name.
 
@@ -147,26 +130,38 @@ def figures(folder: Path) -> dict[str, bytes]:
 
 def _figure(dataset: str, rows: pd.DataFrame) -> bytes:
     far = rows["accuracy"] < rows["accuracy"].max() - FAR
-    drawn, below = rows[~far], rows[far]
+    points = [Point(row.seconds, 100 * row.accuracy, _label(row), _look(row.method)) for row in rows[~far].itertuples()]
+    names = ", ".join(
+        f"{row.method} ({100 * row.accuracy:.0f} %, {two_digits(row.seconds)} s)" for row in rows[far].itertuples()
+    )
+    note = f"More than {100 * FAR:.0f} points below the best: {names}" if names else ""
+    return scatter(f"{TITLES[dataset]}, {rows['rows'].iloc[0]:,} rows", "Test accuracy (%)", points, note)
+
+
+class Point(NamedTuple):
+    """A method in a picture: its seconds, its value, its label, color and marker."""
+
+    seconds: float
+    value: float
+    label: str
+    look: LookConfig
+
+
+def scatter(title: str, ylabel: str, points: Sequence[Point], note: str = "") -> bytes:
+    """Return a picture of values against seconds, with a label at each point."""
     with mpl.rc_context({**STYLE, "figure.facecolor": "white"}):
         figure = Figure(figsize=(3.8, 2.8), layout="constrained")
-        title = f"{TITLES[dataset]}, {rows['rows'].iloc[0]:,} rows"
-        axes = figure.add_subplot(title=title, xlabel=SECONDS.label, ylabel="Test accuracy (%)")
-        for row in drawn.itertuples():
-            look = _look(row.method)
-            axes.plot(row.seconds, 100 * row.accuracy, MARKERS[look.marker], color=COLORS[look.color], markersize=7)
+        axes = figure.add_subplot(title=title, xlabel=SECONDS.label, ylabel=ylabel)
+        for seconds, value, _, look in points:
+            axes.plot(seconds, value, MARKERS[look.marker], color=COLORS[look.color], markersize=7)
         axes.margins(0.22)
         scale_axis(axes.xaxis, SECONDS)
-        if len(below):
-            names = ", ".join(
-                f"{row.method} ({100 * row.accuracy:.0f} %, {two_digits(row.seconds)} s)" for row in below.itertuples()
-            )
-            figure.supxlabel(f"More than {100 * FAR:.0f} points below the best: {names}", fontsize=7)
+        if note:
+            figure.supxlabel(note, fontsize=7)
         figure.draw_without_rendering()  # gives the axes their size
-        points = [(row.seconds, 100 * row.accuracy) for row in drawn.itertuples()]
-        labels = [(*point, _label(row)) for point, row in zip(points, drawn.itertuples(), strict=True)]
-        write_labels(axes, labels, points, [])
-        colors = {_label(row): COLORS[_look(row.method).color] for row in drawn.itertuples()}
+        places = [(point.seconds, point.value) for point in points]
+        write_labels(axes, [(*place, point.label) for place, point in zip(places, points, strict=True)], places, [])
+        colors = {point.label: COLORS[point.look.color] for point in points}
         for text in axes.texts:
             text.set_color(colors[text.get_text()])
         return saved(figure, "svg", 100)

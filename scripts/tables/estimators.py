@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 from pathlib import Path
 from pydoc import locate
 from typing import Any
@@ -25,6 +24,8 @@ TABLES = {
     "linear": "linear",
 }
 """Tables of classifiers, by folder of klr_bench/estimators."""
+FIRST = ("KLR", "PartitionedKLR")
+"""Classes at the beginning of their table."""
 SELECTING = {"n_features_to_select", "l1"}
 """Linear classifiers with one of these parameters are in the table linear_selection."""
 
@@ -34,7 +35,7 @@ def estimators(reference: Path) -> dict[str, str]:
     del reference
     configs = _configs()
     rows: dict[str, list[list[str]]] = {}
-    for name in klr_bench.__all__:
+    for name in sorted(klr_bench.__all__, key=lambda name: (FIRST.index(name) if name in FIRST else len(FIRST), name)):
         thing = getattr(klr_bench, name)
         if inspect.isclass(thing) and is_classifier(thing()):
             rows.setdefault(_table(thing), []).append(_row(name, thing, configs[f"klr_bench.{name}"]))
@@ -56,7 +57,7 @@ def _table(cls: Any) -> str:
 
 
 def _row(name: str, cls: Any, configs: dict[str, str]) -> list[str]:
-    """Return the cells of a class: name and keys, method and source, and further methods."""
+    """Return the cells of a class: name and keys, method, and further methods."""
     can = ["`partial_fit`"] if hasattr(cls, "partial_fit") else []
     if hasattr(cls(), "predict_proba"):
         can.append("probabilities")
@@ -64,8 +65,7 @@ def _row(name: str, cls: Any, configs: dict[str, str]) -> list[str]:
         can.append('probabilities with `loss="logit"`')
     can += ["weights"] if "sample_weight" in inspect.signature(cls.fit).parameters else []
     named = f"`{name}`, {'keys' if len(configs) > 1 else 'key'} {_keys(configs)}"
-    source = re.match(r"((?:[A-Z][\w-]+|et|al\.|and),? )+\([^)]*\d{4}\)", next(iter(configs.values())))
-    return [named, f"{_summary(cls)} {source[0]}" if source else _summary(cls), ", ".join(can)]
+    return [named, _summary(cls), ", ".join(can)]
 
 
 def _keys(configs: dict[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""Tables of docs/methods: learners with default parameters, and learners with a budget."""
+"""Tables of docs: learners with default parameters, and learners with a budget."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
+from methods import OURS, winners
 
 from klr_bench.report.labels import column_label
 from klr_bench.report.load import read_results
 from klr_bench.report.render.document import Grid, pipe_table
 
-OURS = ("oskl_default", "auxiliary_default", "dcd_default", "prototype_default")
-OTHERS = ("svc", "lr_linear", "gradient_boosting", "majority")
 SIZES = {10: 414, 4: 962, 2: 1821, 1: 3443}
 """Support vectors of OSKL on MAGIC in the paper, by its G: the budgets of `budget_all`."""
+SHOWN = (SIZES[10], SIZES[1])
+"""Sizes in the table."""
 NEAR = {"alma": SIZES[1]}
 """Learners of `budget_all` without a budget, with the size in SIZES closest to their own."""
 LAST_ALONE = ("bsgd_merging", "fogd")
@@ -25,32 +26,13 @@ LARGE = 2000
 
 
 def defaults(folder: Path) -> dict[str, str]:
-    """Return the tables of the experiment `defaults`: means over repeats, per data set."""
+    """Return the summary of the experiment `defaults`, and the best methods of each data set."""
     results = read_results(folder)
     records, manifest = results.records, results.manifest
     means = records[records["status"] == "ok"].groupby(["dataset", "algorithm"]).mean(numeric_only=True)
     labels = {name: manifest.dataset_label(name) for name in manifest.config.datasets}
-    names = {name: manifest.algorithm_label(name) for name in (*OURS, *OTHERS)}
-
-    def table(metric: str, algorithms: tuple[str, ...], digits: int, scale: float = 1.0) -> str:
-        rows = [
-            [label, f"{means.loc[dataset]['n_train'].max():,.0f}"]
-            + [_number(means, dataset, algorithm, metric, digits, scale) for algorithm in algorithms]
-            for dataset, label in labels.items()
-        ]
-        return pipe_table(Grid(["Data set", "rows", *(names[algorithm] for algorithm in algorithms)], rows, [], []))
-
-    return {
-        "accuracy": table("accuracy", (*OURS, *OTHERS), 1, 100.0),
-        "log_loss": table("log_loss", (*OURS, *OTHERS[1:]), 3),
-        "time": table("fit_time_s", (*OURS, *OTHERS[:3]), 3),
-        "verdict": pipe_table(_verdict(means, labels, names)),
-    }
-
-
-def _number(means: pd.DataFrame, dataset: str, algorithm: str, metric: str, digits: int, scale: float) -> str:
-    value = means[metric].get((dataset, algorithm))
-    return "-" if value is None or pd.isna(value) else f"{value * scale:.{digits}f}"
+    names = {name: manifest.algorithm_label(name) for name in OURS}
+    return {"verdict": pipe_table(_verdict(means, labels, names))} | winners(folder)
 
 
 def _verdict(means: pd.DataFrame, labels: Mapping[str, str], names: Mapping[str, str]) -> Grid:
@@ -81,27 +63,6 @@ def _verdict(means: pd.DataFrame, labels: Mapping[str, str], names: Mapping[str,
     return Grid(head, rows)
 
 
-def budget_oskl(folder: Path) -> dict[str, str]:
-    """Return the table of OSKL with and without a budget, means over the repeats."""
-    rows = []
-    for name in ("magic", "adult"):
-        results = read_results(folder / f"budget_oskl_{name}")
-        for (algorithm, variant), group in results.records.groupby(["algorithm", "variant"], sort=False):
-            means = group.mean(numeric_only=True)
-            last = [means["last_accuracy"], means["last_n_support"]]
-            rows.append(
-                [
-                    results.manifest.dataset_label(name),
-                    column_label(results.manifest.presentation(algorithm), variant),
-                    f"{100 * means['accuracy']:.1f}",
-                    f"{means['n_support']:,.0f}",
-                    *(["-", "-"] if math.isnan(last[0]) else [f"{100 * last[0]:.1f}", f"{last[1]:,.0f}"]),
-                ]
-            )
-    head = ["data set", "learner", "average, %", "support vectors", "last, %", "support vectors, last"]
-    return {"budget_oskl": pipe_table(Grid(head, rows))}
-
-
 def budget_all(folder: Path) -> dict[str, str]:
     """Return the mean accuracies of the last and averaged classifier of learners with a budget."""
     results = read_results(folder)
@@ -117,10 +78,10 @@ def budget_all(folder: Path) -> dict[str, str]:
         text = " / ".join("-" if math.isnan(accuracy) else f"{100 * accuracy:.1f}" for accuracy in both)
         lines.setdefault((dataset, label), {}).update(dict.fromkeys(sizes, text))
     rows = [
-        [results.manifest.dataset_label(dataset), label, *(texts.get(size, "") for size in SIZES.values())]
+        [results.manifest.dataset_label(dataset), label, *(texts.get(size, "") for size in SHOWN)]
         for (dataset, label), texts in lines.items()
     ]
-    head = ["data set", "learner", *(f"{size:,}" for size in SIZES.values())]
+    head = ["data set", "learner", *(f"{size:,}" for size in SHOWN)]
     return {"budget_all": pipe_table(Grid(head, rows))}
 
 

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from functools import cache
-from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
-import yaml
 from markup import table, two_digits
 
 from klr_bench.report.load import Results, read_results
@@ -26,18 +22,13 @@ BUDGET = 414
 TITLES = {"magic": "MAGIC", "adult": "Adult", "ijcnn1": "IJCNN1", "cod_rna": "cod-rna", "covtype": "Covertype"}
 OURS = ("oskl_default", "auxiliary_default", "dcd_default", "prototype_default")
 OTHERS = ("gradient_boosting", "lr_linear", "svc")
-
-
-POINTS = {"PrototypeKLR": "prototypes", "ImportVectorMachine": "import vectors"}
-"""Terms for the points of a model that are not support vectors, by class."""
-TEXTS = yaml.safe_load(Path(__file__).with_name("methods.yaml").read_text("utf-8"))
+SHOWN = 8
+"""Number of learners in the table of small data."""
 
 
 def choose(reference: Path) -> dict[str, str]:
     """Return the tables of the page by name."""
     return {
-        "choose": _decisions(reference),
-        "one_pass": _one_pass(reference / "benchmark" / "peers.csv"),
         "support": _support(reference / "budget_all"),
         "fixed_budget": _fixed_budget(reference / "budget_all"),
         "endless": _endless(reference / "stream_covtype"),
@@ -46,7 +37,6 @@ def choose(reference: Path) -> dict[str, str]:
         "classes": _each(reference / "oskl_mnist", "mnist", by="log_loss"),
         "selected": _selected(reference / "sbcw_rcv1"),
         "small": _small(reference / "many_small"),
-        "winners": _winners(reference / "defaults"),
     }
 
 
@@ -58,14 +48,9 @@ def _results(folder: Path) -> tuple[Results, pd.DataFrame]:
     return results, records.groupby(["dataset", "algorithm", "variant"], sort=False).mean(numeric_only=True)
 
 
-def _fit(folder: Path, dataset: str, algorithm: str, variant: Mapping[str, object]) -> pd.Series:
-    """Return the means of the fit with this data set, algorithm and variant."""
-    means = _results(folder)[1]
-    matches = [key for key in means.index if key[:2] == (dataset, algorithm) and dict(key[2]) == dict(variant)]
-    assert len(matches) == 1, (
-        f"{folder.name}: expected {algorithm} with {dict(variant)} on {dataset} once, got {matches}."
-    )
-    return means.loc[matches[0]]
+def means_of(folder: Path) -> pd.DataFrame:
+    """Return the means of successful fits over the repeats, by data set, algorithm and variant."""
+    return _results(folder)[1]
 
 
 def _number(value: float, form: str) -> str:
@@ -74,40 +59,6 @@ def _number(value: float, form: str) -> str:
 
 def _percent(value: float) -> str:
     return _number(100 * value, ".1f")
-
-
-def _decisions(reference: Path) -> str:
-    head = ["situation and goal", "estimator", "cost and result"]
-    return table(head, [_decision(reference, **decision) for decision in TEXTS["decisions"]], len(head))
-
-
-def _decision(reference: Path, *, key: str, fit: Mapping[str, Any], arguments: str = "", **texts: str) -> list[str]:
-    """Return the cells of a decision: situation, estimator, cost and result."""
-    results, _ = _results(reference / fit["experiment"])
-    values = _fit(reference / fit["experiment"], fit["dataset"], key, fit["variant"])
-    before = "last_" if fit.get("last") else ""
-    n_support = values[f"{before}n_support"]
-    gives = [f"{_percent(values[f'{before}accuracy'])} %"]
-    gives += [] if math.isnan(values["log_loss"]) else [f"log loss {values['log_loss']:.3f}"]
-    gives += [] if math.isnan(n_support) else [f"{n_support:,.0f} {POINTS.get(texts['class'], 'support vectors')}"]
-    gives += [f"{values['n_selected']:,.0f} features"] if "n_features_to_select" in fit["variant"] else []
-    gives += [f"{100 * values['nonzero_fraction']:.0f} % of the weights"] if "two_stage" in fit["variant"] else []
-    where = f"{results.manifest.dataset_label(fit['dataset'])}, {values['n_train']:,.0f} rows"
-    take = f"`{texts['class']}`" + (f" `{arguments}`" if arguments else "") + f", key `{key}`"
-    costs = f"{two_digits(values['fit_time_s'])} s, {values['peak_memory_mb']:,.0f} MB"
-    return [f"{texts['you have']}, {texts['you want']}", take, f"{costs}, {', '.join(gives)} ({where})"]
-
-
-def _one_pass(file: Path) -> str:
-    """Compare one pass of OSKL with several passes and a batch solver, if all have all rows."""
-    rows = []
-    for dataset, values in pd.read_csv(file).groupby("dataset", sort=False):
-        fits = values.set_index("method").loc[["OSKL, one pass", "OSKL", "DualCDKLR"]]
-        if (fits["n"] == fits["rows"]).all():
-            results = [[two_digits(fit.seconds), _percent(fit.accuracy)] for fit in fits.itertuples()]
-            rows.append([TITLES[dataset], f"{fits['rows'].iloc[0]:,}", *chain(*results)])
-    head = ["data set", "rows", "one pass of OSKL, s", "%", "`OSKL()`, s", "%", "`DualCDKLR()`, s", "%"]
-    return table(head, rows, 1)
 
 
 def _support(folder: Path) -> str:
@@ -265,22 +216,22 @@ def _small(folder: Path) -> str:
             _number(middle.loc[name, "n_support"], ",.0f"),
             f"{1000 * middle.loc[name, 'fit_time_s']:.1f}",
         ]
-        for name in rank.index
+        for name in rank.index[:SHOWN]
     ]
     head = [f"{len(accuracy)} data sets", "key", "rank of accuracy", "differs from the best", "rank of log loss"]
     return table([*head, "support vectors", "ms"], rows, 2)
 
 
-def _winners(folder: Path) -> str:
-    """Return the data sets on which each default estimator is the best."""
+def winners(folder: Path) -> dict[str, str]:
+    """Return the table of the data sets on which each default estimator is the best."""
     results, means = _results(folder)
     means = means.reset_index("variant", drop=True)
     accuracy, loss, time = (means[metric].unstack("algorithm") for metric in ("accuracy", "log_loss", "fit_time_s"))
     names = [*OURS, *OTHERS]
     best, least = accuracy[names].idxmax(axis=1), loss[names].idxmin(axis=1)
 
-    def sets(winners: pd.Series, name: str) -> str:
-        won = sorted(results.manifest.dataset_label(dataset) for dataset in winners.index[winners == name])
+    def sets(first: pd.Series, name: str) -> str:
+        won = sorted(results.manifest.dataset_label(dataset) for dataset in first.index[first == name])
         return f"{len(won)}: {'; '.join(won)}" if won else "0"
 
     rows = [
@@ -292,4 +243,4 @@ def _winners(folder: Path) -> str:
         ]
         for name in names
     ]
-    return table(["", "median s", "highest accuracy", "lowest log loss"], rows, 4)
+    return {"winners": table(["", "median s", "highest accuracy", "lowest log loss"], rows, 4)}

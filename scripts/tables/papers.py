@@ -12,43 +12,34 @@ from klr_bench.report.paper_pages import numbers_and_claims
 from klr_bench.report.papers.claims import FAILS, HOLDS, NOT_JUDGED, UNDECIDED
 from klr_bench.report.papers.reading import paper_files
 from klr_bench.report.papers.reproduction import Reproduction
-from klr_bench.report.papers.scoreboard import AS_STATED, CALIBRATED, HEADLINE, PROTOCOL, apart, counts
+from klr_bench.report.papers.scoreboard import HEADLINE, apart, counts
 from klr_bench.report.papers.verdicts import Verdict
 
 
 def scoreboard(results_dir: Path) -> dict[str, str]:
     """Return the counts of verdicts on results and claims, with one row per paper."""
-    return {"scoreboard": _scoreboard(results_dir, "{reference}", [*HEADLINE, Verdict.NOT_COMPARED.value])}
-
-
-def first_page(results_dir: Path) -> dict[str, str]:
-    """Return the scoreboard of the first page, restricted to compared results, with links."""
-    columns = [column for column in HEADLINE if column not in (CALIBRATED, PROTOCOL, AS_STATED)]
-    return {"scoreboard": _scoreboard(results_dir, "[{reference}](papers/generated/{name}.md)", columns)}
+    return {"scoreboard": _scoreboard(results_dir, [*HEADLINE, Verdict.NOT_COMPARED.value])}
 
 
 def verdicts(results_dir: Path) -> dict[str, str]:
-    """Return verdicts, what is counted apart, and claims that do not hold or are undecided."""
+    """Return verdicts on numbers and claims, and the claims that do not hold."""
     papers = reproductions(results_dir)
     names = {reproduction.name: reproduction.paper.reference for reproduction in papers}
     grids = [
         table(grid.header, [[names.get(first, first), *rest] for first, *rest in grid.rows], 1)
-        for grid in numbers_and_claims(papers)
+        for grid in numbers_and_claims(papers)[::2]
     ]
-    failing, undecided = (
-        [
-            [claim.claim.says, f"{names[reproduction.name]}, {claim.claim.where}", claim.count()]
-            for reproduction in papers
-            for claim in reproduction.claims
-            if claim.verdict == verdict
-        ]
-        for verdict in (FAILS, UNDECIDED)
-    )
-    claims = [table(["claim", "source", "comparisons that hold"], rows, 2) for rows in (failing, undecided)]
-    return dict(zip(("numbers", "apart", "claims", "failing", "undecided"), [*grids, *claims], strict=True))
+    failing = [
+        [claim.claim.says, f"{names[reproduction.name]}, {claim.claim.where}", claim.count()]
+        for reproduction in papers
+        for claim in reproduction.claims
+        if claim.verdict == FAILS
+    ]
+    claims = table(["claim", "source", "comparisons that hold"], failing, 2)
+    return dict(zip(("numbers", "claims", "failing"), [*grids, claims], strict=True))
 
 
-def _scoreboard(results_dir: Path, source: str, columns: list[str]) -> str:
+def _scoreboard(results_dir: Path, columns: list[str]) -> str:
     rows = []
     for reproduction in reproductions(results_dir):
         texts = {name: f"{count:,}" for name, count in counts(reproduction.matches).items() if count}
@@ -56,8 +47,7 @@ def _scoreboard(results_dir: Path, source: str, columns: list[str]) -> str:
         verdicts = [claim.verdict for claim in reproduction.claims if claim.verdict != NOT_JUDGED]
         undecided = f", {verdicts.count(UNDECIDED)} undecided" if UNDECIDED in verdicts else ""
         holding = f"{verdicts.count(HOLDS)} of {len(verdicts)}{undecided}" if verdicts else "-"
-        name = source.format(reference=reproduction.paper.reference, name=reproduction.name)
-        rows.append([name, *(texts.get(column) or "-" for column in columns), holding])
+        rows.append([reproduction.paper.reference, *(texts.get(column) or "-" for column in columns), holding])
     return table(["source", *columns, "claims that hold"], rows, 1)
 
 

@@ -1,4 +1,4 @@
-"""Tables of docs/methods/tables.md: KLR and other classifiers on real tables, from results/reference/tables."""
+"""Tables of docs/results.md: KLR and other classifiers on real tables, from results/reference/tables."""
 
 from __future__ import annotations
 
@@ -6,39 +6,61 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from comparison import Point, scatter
 from markup import table, two_digits
 
+from klr_bench.config.presentation import LookConfig
 from klr_bench.report.load import read_results
+from klr_bench.report.manifest import Manifest
 from klr_bench.report.statistics.across import friedman, nemenyi, ranks, wilcoxon
 from klr_bench.report.statistics.paired import corrected_interval
 
 LEVEL = 0.05
 KLR = "klr"
+PLAIN = LookConfig(color="black", marker="x")
+"""Look of a method whose file has none."""
 
 
-def real_tables(folder: Path) -> dict[str, str]:
-    """Return average ranks, ratios to KLR's log loss, and the log losses on each table."""
+def _by_metric(folder: Path) -> tuple[dict[str, pd.DataFrame], pd.Series, Manifest]:
+    """Return means of each metric, medians of the support vectors, and the manifest."""
     results = read_results(folder)
     manifest, records = results.manifest, results.records
     records = records[records["status"] == "ok"]
     means = records.groupby(["dataset", "algorithm"], sort=False).mean(numeric_only=True)
-    labels = {name: manifest.algorithm_label(name) for name in manifest.config.algorithms}
     datasets = [name for name in manifest.config.datasets if name in means.index.get_level_values("dataset")]
     by_metric = {
-        metric: means[metric].unstack().reindex(datasets)[list(labels)].dropna()
+        metric: means[metric].unstack().reindex(datasets)[[*manifest.config.algorithms]].dropna()
         for metric in ("log_loss", "accuracy", "ece", "fit_time_s")
     }
-    loss = by_metric["log_loss"]
-    n_support = means["n_support"].groupby("algorithm").median()
-    rows = [
-        [manifest.dataset_label(name), f"{means['n_train'][name].max():,.0f}", *(f"{value:.3f}" for value in line)]
-        for name, line in zip(loss.index, loss.to_numpy(), strict=True)
-    ]
+    return by_metric, means["n_support"].groupby("algorithm").median(), manifest
+
+
+def losses(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return log losses and seconds of fits by data set (rows) and algorithm (columns)."""
+    by_metric, _, _ = _by_metric(folder)
+    return by_metric["log_loss"], by_metric["fit_time_s"]
+
+
+def real_tables(folder: Path) -> dict[str, str]:
+    """Return average ranks, and KLR's log loss relative to those of other methods."""
+    by_metric, n_support, manifest = _by_metric(folder)
+    labels = {name: manifest.algorithm_label(name) for name in manifest.config.algorithms}
     return {
         "table_ranks": f"{_ranks(by_metric, n_support, labels)}\nRepeats: {manifest.config.repeats}.",
-        "table_ratios": _ratios(loss, by_metric["fit_time_s"], labels),
-        "table_losses": table(["table", "rows", *labels.values()], rows, 1),
+        "table_ratios": _ratios(by_metric["log_loss"], by_metric["fit_time_s"], labels),
     }
+
+
+def tables_picture(folder: Path) -> bytes:
+    """Return a picture of log loss, relative to that of KLR, against seconds of training."""
+    by_metric, _, manifest = _by_metric(folder)
+    loss, seconds = by_metric["log_loss"], by_metric["fit_time_s"].median()
+    ratio = np.exp(np.log(loss.div(loss[KLR], axis=0)).mean())
+    points = [
+        Point(seconds[name], ratio[name], manifest.algorithm_label(name), manifest.presentation(name).look or PLAIN)
+        for name in loss.columns
+    ]
+    return scatter(f"Medians and geometric means of {len(loss)} tables", "Log loss / log loss of KLR", points)
 
 
 def _ranks(by_metric: dict[str, pd.DataFrame], n_support: pd.Series, labels: dict[str, str]) -> str:

@@ -101,9 +101,9 @@ def test_a_run_is_valid(command: str, tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_the_link_to_the_source_of_a_page_needs_the_address_of_the_repository() -> None:
     template = jinja2.Template((DOCS / "_templates" / "edit_page.html").read_text(encoding="utf-8"))
-    page = {"pagename": "speed", "page_source_suffix": ".md"}
+    page = {"pagename": "results", "page_source_suffix": ".md"}
     address = "https://example.org/klr-bench"
-    assert f'href="{address}/edit/main/docs/speed.md"' in template.render(page, repository=address)
+    assert f'href="{address}/edit/main/docs/results.md"' in template.render(page, repository=address)
     assert "href" not in template.render(page, repository=None)
     assert "href" not in template.render(page | {"pagename": "gallery/index"}, repository=address)
 

@@ -202,7 +202,7 @@ class BatchKLR(ExpansionClassifier):
     ----------
     lam : float or None, default=None
         Weight of the squared norm, > 0; None is 1 / (10 n_samples), with the sum of the weights in place of n_samples
-        if rows have weights: C = 10 of an SVM (docs/methods/defaults.md).  The paper's grid is 1e-5, 1e-4, ..., 1, of
+        if rows have weights: C = 10 of an SVM (docs/methods/estimators.md).  The paper's grid is 1e-5, 1e-4, ..., 1, of
         which cross-validation chose 1e-4 on a9a and on mushrooms, and 1e-5 on ijcnn1 (reference of klr_figure5).
     tol : float, default=1e-3
         The fit ends when (primal - dual) / primal <= tol, in all problems; tol >= 0.  The norm of f needs 1e-4.

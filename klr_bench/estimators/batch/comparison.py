@@ -1,4 +1,4 @@
-"""Choice between one model and those of the leaves of partitions: `leaves_if_better`."""
+"""Choice between one model and those of the leaves of partitions: `leaves_or_centers`."""
 
 from __future__ import annotations
 
@@ -6,43 +6,51 @@ import numpy as np
 
 from klr_bench.estimators.batch.cross_validation import log_losses
 from klr_bench.estimators.batch.folds import MOST_COMPARED, MOST_TRAINING
-from klr_bench.estimators.batch.leaf_models import Labels, LeafModels
+from klr_bench.estimators.batch.leaf_models import LEAF_SIZE, N_PARTITIONS, Labels, LeafModels
 from klr_bench.estimators.batch.partition import WeightedRows
 from klr_bench.estimators.core.kernels import Kernel
 from klr_bench.estimators.core.multiclass import SEEDS
 
-LEAF_SIZE, N_PARTITIONS = 8000, 2
-"""Largest number of rows of a leaf, and number of partitions, as in `PartitionedKLR`."""
+CENTERS, FEW_CENTERS = 3000, 1000
+"""Number of centers of one model, and if no narrower kernel is better in leaves."""
 
 
-def leaves_if_better(klr, search, kept, y, random):
-    """Return `LeafModels` of all rows, or None if one model has the lower loss.
+def leaves_or_centers(klr, search, kept, y, random):
+    """Return `LeafModels` of all rows, or None and the number of centers of one model.
 
-    It is the loss at the validation rows of the search.  Both have the settings and feature weights of the round
-    `kept`; `LeafModels` adapt gamma and the penalty by some of their training rows.
+    The leaves are chosen if their loss at the validation rows of the search is lower than that of one model with
+    `FEW_CENTERS`.  Both have the settings and feature weights of the round `kept`; `LeafModels` adapt gamma and the
+    penalty by some of their training rows.
     """
     ((train, valid),) = search._few(MOST_COMPARED)
     valid_rows, gamma = search.weighted(valid, kept.weights, kept.shape.width)
 
-    def leaves_of(part):
+    def divided(part):
+        """Return `LeafModels` with adapted settings, and the other arguments of its method `fit`."""
         X, codes, shares = search.X[part], search.y[part], search.shares[part]
         kernel, lam = Kernel(kept.shape.kernel, gamma), kept.lam * min(MOST_TRAINING / len(codes), 1.0)
         models = LeafModels(len(klr.classes_), kernel, lam, kept.temperature)
         labels = Labels(X, codes, shares, random.randint(SEEDS))
         rows = WeightedRows(X, None, kept.weights, klr._dtype)
-        models.fit(rows, labels, random, leaf_size=LEAF_SIZE, steps=[0] * N_PARTITIONS)
-        return models
+        parts = models.divide(rows, labels, random, leaf_size=LEAF_SIZE, steps=[0] * N_PARTITIONS)
+        return models, (rows, labels, random, parts)
 
     def loss(model, temperature):
         f = model.decision_function(valid_rows).reshape(len(valid), -1) / temperature
         return np.average(log_losses(f, search.y[valid], is_softmax=True), weights=search.shares[valid])
 
-    single = klr._model(kept, gamma, len(train), random, None)
+    models, arguments = divided(train)
+    models.fit(*arguments)
+    single = klr._model(kept, gamma, len(train), random, None, FEW_CENTERS)
     single.fit(search.weighted(train, kept.weights, kept.shape.width)[0], y[train], search.shares[train])
-    of_single, of_leaves = loss(single, kept.temperature), loss(leaves_of(train), 1.0)
+    of_single, of_leaves = loss(single, kept.temperature), loss(models, 1.0)
     if klr.verbose:
         print(  # noqa: T201
             f"[KLR] validation log loss {of_single:.4f} of one model, {of_leaves:.4f} of {N_PARTITIONS} partitions",
             flush=True,
         )
-    return leaves_of(slice(None)) if of_leaves < of_single else None
+    if of_single <= of_leaves:
+        return None, CENTERS if models.gamma > gamma else FEW_CENTERS
+    models, arguments = divided(slice(None))
+    models.fit(*arguments)
+    return models, None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
-from scipy.special import log_expit, log_softmax, logsumexp
+from scipy.special import log_expit, log_softmax
 
 from klr_bench.estimators.batch.leaf import Leaf, distinct, fit_leaf, in_this_process
 from klr_bench.estimators.batch.partition import Partition, divided, hashed, shuffled
@@ -16,6 +16,8 @@ from klr_bench.estimators.core.kernels import Kernel
 from klr_bench.estimators.core.multiclass import SEEDS
 from klr_bench.estimators.core.threads import parallel_map
 
+LEAF_SIZE, N_PARTITIONS = 8000, 2
+"""Largest number of rows of a leaf, and number of partitions, unless they are given."""
 TUNED_LEAVES, TUNED_ROWS = 3, 20_000
 """Smallest numbers of leaves, and of their rows, with which width and penalty are chosen."""
 WIDTHS, LAMS = (1.0, 2.0, 4.0, 8.0, 16.0), (3.0, 1.0, 0.3, 0.1)
@@ -40,7 +42,7 @@ class Labels:
 class LeafModels:
     """Models of the leaves of several partitions.
 
-    `kernel`, `lam` and `temperature` are those of a model of all rows until `fit` changes them to those of a leaf.
+    `kernel`, `lam` and `temperature` are those of a model of all rows until `divide` changes them to those of a leaf.
     """
 
     n_classes: int
@@ -60,14 +62,15 @@ class LeafModels:
         """Number of support vectors of all leaves."""
         return sum(leaf.support.shape[0] for leaves in self.leaves for leaf in leaves)
 
-    def fit(self, rows, labels, random, *, leaf_size, steps, max_support=None, map_leaves=None, report=None):
-        """Divide `WeightedRows` with their `Labels`, and fit a model to each leaf.
+    def divide(self, rows, labels, random, *, leaf_size, steps, report=None):
+        """Divide `WeightedRows` with their `Labels`, and adapt gamma and lam to the leaves.
 
-        Each of the numbers in `steps` gives a partition, whose directions take so many steps towards the principal
-        ones; a single partition remains if it has a single leaf.  report(grid, i, j) is called with the `Grid` of the
-        widths and penalties that were tried in some leaves, and the places of the chosen ones.
+        Return the indices of the rows of each leaf, a list for each partition.  Each of the numbers in `steps` gives a
+        partition, whose directions take so many steps towards the principal ones; a single partition remains if it has
+        a single leaf.  report(grid, i, j) is called with the `Grid` of the widths and penalties that were tried in some
+        leaves, and the places of the chosen ones.
         """
-        n, tuning = len(labels.codes), np.random.RandomState(random.randint(SEEDS))
+        tuning = np.random.RandomState(random.randint(SEEDS))
         parts = [divided(rows, labels.order, leaf_size, n_steps, random) for n_steps in steps]
         leaves = parts[0][1]
         if len(leaves) == 1:
@@ -76,16 +79,20 @@ class LeafModels:
         self.lam *= len(leaves)  # the same penalty of a row
         if len(leaves) > 1:
             self._tune(rows, labels, leaves, leaf_size, tuning, report)
-        view, kernel, T = replace(rows, X=None), self.kernel, self.temperature
+        return [leaves for _, leaves in parts]
+
+    def fit(self, rows, labels, random, parts, *, max_support=None, map_leaves=None):
+        """Fit a model to each leaf of `parts`, the result of `divide`."""
+        n, view, kernel, T = len(labels.codes), replace(rows, X=None), self.kernel, self.temperature
 
         def job(n_leaves, leaf, seed):
             leaf, totals = distinct(leaf, labels.hashes, labels.weights)
             penalty = self.lam * n / n_leaves / totals.sum()
             return leaf, partial(fit_leaf, view, labels.codes[leaf], totals, penalty, kernel, T, max_support, seed)
 
-        jobs = [partial(job, len(leaves), leaf, random.randint(SEEDS)) for _, leaves in parts for leaf in leaves]
+        jobs = [partial(job, len(leaves), leaf, random.randint(SEEDS)) for leaves in parts for leaf in leaves]
         models = iter((map_leaves or in_this_process)(rows.X, jobs))
-        self.leaves = [[next(models) for _ in leaves] for _, leaves in parts]
+        self.leaves = [[next(models) for _ in leaves] for leaves in parts]
 
     def _tune(self, rows, labels, leaves, leaf_size, random, report):
         """Choose gamma, lam and temperature by validation in some leaves with several classes."""
@@ -139,4 +146,4 @@ def _chosen(losses, shares, i, j):
 
 def _mean(logs):
     """Return the logarithm of the mean of exp(logs) over the first axis."""
-    return logsumexp(logs, axis=0) - math.log(len(logs))
+    return np.logaddexp.reduce(logs) - math.log(len(logs))

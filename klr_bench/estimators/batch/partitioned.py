@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.batch.cross_validation import class_sizes
 from klr_bench.estimators.batch.klr import KLR
-from klr_bench.estimators.batch.leaf_models import Labels, LeafModels
+from klr_bench.estimators.batch.leaf_models import LEAF_SIZE, N_PARTITIONS, Labels, LeafModels
 from klr_bench.estimators.batch.partition import POWER_STEPS, ROWS, WeightedRows
 from klr_bench.estimators.batch.selection import KERNELS
 from klr_bench.estimators.core.checks import checked_decision, checked_fit
@@ -137,9 +137,9 @@ class PartitionedKLR(Classifier):
     (True, [4, 4])
     """
 
-    leaf_size: int = parameter(COUNT, default=8000)
+    leaf_size: int = parameter(COUNT, default=LEAF_SIZE)
     _: KW_ONLY
-    n_partitions: int = parameter(COUNT, default=2)
+    n_partitions: int = parameter(COUNT, default=N_PARTITIONS)
     directions: str = parameter(StrOptions({"random", "principal"}), default="random")
     max_support: int | None = parameter(COUNT, None, default=None)
     max_rounds: int = parameter(Interval(Integral, 0, None, closed="left"), default=4)
@@ -179,16 +179,9 @@ class PartitionedKLR(Classifier):
         self._search(X, y, labels, random)
         n_leading = 1 if self.directions == "principal" else 0
         steps = [POWER_STEPS if p < n_leading else 0 for p in range(self.n_partitions)]
-        self.model_.fit(
-            self._rows(X),
-            labels,
-            random,
-            leaf_size=self.leaf_size,
-            steps=steps,
-            max_support=self.max_support,
-            map_leaves=self.map_leaves,
-            report=self._report,
-        )
+        rows, options = self._rows(X), {"leaf_size": self.leaf_size, "steps": steps, "report": self._report}
+        parts = self.model_.divide(rows, labels, random, **options)
+        self.model_.fit(rows, labels, random, parts, max_support=self.max_support, map_leaves=self.map_leaves)
         self.temperature_ = self.model_.temperature
         self.best_params_ |= {"gamma": self.model_.gamma, "lam": self.model_.lam}
         return self

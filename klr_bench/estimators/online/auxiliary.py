@@ -55,7 +55,7 @@ class AuxiliaryKLR(OnlineClassifier):
     ----------
     eta : float or "R/sqrt(T)", default=3.0
         Step size > 0; T is the number of rows of the first call.  The papers compare "R/sqrt(T)", 0.01, 0.1 and 1 in
-        one pass; 3 with several passes was chosen for log loss, see docs/methods/defaults.md.
+        one pass; 3 with several passes was chosen for log loss, see docs/methods/estimators.md.
     h : {"log_gamma", "log_one_plus_gamma", "hard_cutoff"}, default="log_gamma"
         The upper bound of the loss.  The papers' figures and tables have the first.
     aux_gamma : float, default=1.1

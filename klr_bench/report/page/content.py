@@ -16,7 +16,7 @@ from typing import NamedTuple
 from klr_bench.parsing import Plain
 from klr_bench.report import comparison_texts, conclusions
 from klr_bench.report import paper_pages as pages
-from klr_bench.report.figures import Inputs, draw_all
+from klr_bench.report.figures import DrawnFigures, Inputs, draw_all
 from klr_bench.report.figures.core.plot import Axis, Plot, Series
 from klr_bench.report.labels import join_names
 from klr_bench.report.load import read_results
@@ -24,6 +24,7 @@ from klr_bench.report.manifest import Manifest
 from klr_bench.report.papers.reproduction import Reproduction
 from klr_bench.report.papers.scoreboard import verdict_counts
 from klr_bench.report.papers.verdicts import Verdict
+from klr_bench.report.ranking import ranking_document
 from klr_bench.report.render import Document, document
 from klr_bench.report.table import Table, results_table
 
@@ -40,6 +41,10 @@ MACHINE = {
     **{"cpu": "Processor", "cores": "Cores", "workers": "Workers", "threads_per_worker": "Threads a worker"},
     **{"memory_gb": "Memory (GB)", "platform": "Platform"},
 }
+OVER_DATA_SETS = ("rank_time", "critical_difference")
+"""Figures on the page of an experiment that ranks methods over data sets."""
+MOST_PANELS = 9
+"""Largest number of panels of a figure that is not folded on the page of an experiment with ranks."""
 COLORS = 64  # of a picture on a page
 THUMBNAIL = 160, 90
 """Width and height of the drawing on a card."""
@@ -85,6 +90,8 @@ class Part:
     name: str
     title: str
     documents: Sequence[Document]
+    folded: Sequence[Document] = ()
+    """Documents that are folded at first, below the figures."""
     tables: Sequence[Plain] = ()
     facts: Mapping[str, str] = field(default_factory=dict)
     commands: Sequence[str] = ()
@@ -128,14 +135,18 @@ def experiment_part(
         dataset={name: manifest.dataset_label(name) for name in results.records["dataset"].unique()},
     )
     inputs = Inputs(built, results.records, results.traces, results.reliability, results.rows)
-    figures = draw_all(inputs, built.figures, user_files=own_figures, explored=True)
+    figures, ranks = draw_all(inputs, built.figures, user_files=own_figures, explored=True), ranking_document(built)
+    if ranks:
+        over = draw_all(inputs, OVER_DATA_SETS, explored=True)
+        figures = DrawnFigures(over.files | figures.files, over.plots | figures.plots, figures.notes)
     places = {row[header.index("key")]: place for place, row in enumerate(rows)}
     matches = [match for block in built.blocks for match in block.matches]
     return Part(
         kind="experiment",
         name=folder.name,
         title=built.title or folder.name,
-        documents=[document(built), *([comparison_texts(built, columns)[0]] if statistics else [])],
+        documents=[ranks or document(built), *([comparison_texts(built, columns)[0]] if statistics else [])],
+        folded=[document(built)] if ranks else [],
         tables=[records],
         facts=_facts(manifest),
         commands=_commands(folder, manifest),
@@ -234,7 +245,7 @@ def _plot(name: str, plot: Plot, table: str, places: Mapping[str, int]) -> Plain
 
 
 def thumbnail(part: Part) -> tuple[str, list[Curve]]:
-    """Return a thumbnail of the first figure: an image, or curves of its first facet."""
+    """Return a thumbnail of the first figure: an image, or curves of several points."""
     if not part.plots:
         return next(iter(part.pictures.values()), ""), []
     plot = part.plots[0]
@@ -249,7 +260,7 @@ def thumbnail(part: Part) -> tuple[str, list[Curve]]:
         pairs = zip(across, up, strict=True)
         points = [(x, THUMBNAIL[1] - y) for x, y in pairs if math.isfinite(x) and math.isfinite(y)]
         curves.append(Curve(curve["color"], curve["connected"], points))
-    return "", curves
+    return "", curves if sum(len(curve.points) for curve in curves) > 1 else []
 
 
 def _positions(series: Sequence[Sequence[float | None]], size: float, *, logarithmic: bool) -> list[list[float]]:
@@ -305,13 +316,22 @@ def _facts(manifest: Manifest) -> dict[str, str]:
 
 
 def _commands(folder: Path, manifest: Manifest) -> list[str]:
-    run = ["klr-bench", "run", *map(str, manifest.command or [f"experiment={manifest.experiment_file}"])]
+    words = map(str, manifest.command or [f"experiment={manifest.experiment_file}"])
+    run = ["klr-bench", "run", *map(_shareable, words)]
     if manifest.experiment != manifest.experiment_file and not any(word.startswith("name=") for word in run):
         run.append(f"name={manifest.experiment}")
     report = ["klr-bench", "report", f"experiment={folder.name}"]
     if not folder.is_absolute():  # an absolute path is right on one machine only
         report.append(f"results_dir={folder.parent}")
     return [shlex.join(run), shlex.join(report)]
+
+
+def _shareable(word: str) -> str:
+    """Return a setting without needless quotes, and with a file's name in place of its path."""
+    key, equals, value = word.partition("=")
+    if re.fullmatch(r"'[\w./@:-]+'", value):
+        value = value[1:-1]
+    return f"{key}{equals}{Path(value).name if Path(value).is_absolute() else value}"
 
 
 def _picture(file: str, content: bytes) -> tuple[str, str]:

@@ -42,12 +42,18 @@ def complete(scores: ArrayLike) -> Array:
     return rows
 
 
-def ranks(scores: ArrayLike) -> Array:
-    """Return the average rank of each method, of shape (n_methods,); 1 is the best.
+def ranks_on_each(scores: ArrayLike) -> Array:
+    """Return the rank of each method on each data set; 1 is the best.
 
-    Tied methods share their mean rank.
+    The shape is (n_data_sets, n_methods), and tied methods share their mean rank.
     """
-    average: Array = stats.rankdata(-complete(scores), axis=1).mean(axis=0)
+    places: Array = stats.rankdata(-complete(scores), axis=1)
+    return places
+
+
+def ranks(scores: ArrayLike) -> Array:
+    """Return the average rank of each method over the data sets, of shape (n_methods,)."""
+    average: Array = ranks_on_each(scores).mean(axis=0)
     return average
 
 

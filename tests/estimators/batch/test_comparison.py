@@ -9,7 +9,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedShuffleSplit
 
 from klr_bench import KLR, NystroemKLR, load_model, save_model
-from klr_bench.estimators.batch import comparison, klr, selection
+from klr_bench.estimators.batch import comparison, klr, leaf_models, selection
 from klr_bench.estimators.batch.leaf_models import LeafModels
 
 pytestmark = [
@@ -23,6 +23,8 @@ def few_are_many(monkeypatch):
     for module in (klr, comparison):
         monkeypatch.setattr(module, "MOST_TRAINING", 200)
     monkeypatch.setattr(comparison, "LEAF_SIZE", 300)
+    monkeypatch.setattr(comparison, "CENTERS", 30)
+    monkeypatch.setattr(comparison, "FEW_CENTERS", 20)
     monkeypatch.setattr(klr, "CENTERS", 30)
 
 
@@ -54,12 +56,14 @@ def test_partitions_are_chosen_if_their_validation_loss_is_lower(layout, n_class
     assert fitted.best_params_["gamma"] == fitted.model_.gamma > single.best_params_["gamma"]
 
 
-def test_one_model_is_chosen_if_its_validation_loss_is_lower(monkeypatch, capsys):
+@pytest.mark.parametrize(("width", "n_centers"), [(1.0, 20), (2.0, 30)])
+def test_one_model_is_chosen_if_its_validation_loss_is_lower(width, n_centers, monkeypatch, capsys):
     monkeypatch.setattr(comparison, "LEAF_SIZE", 20)
+    monkeypatch.setattr(leaf_models, "WIDTHS", (width,))  # as if it were the best one in leaves
     X = np.random.default_rng(0).standard_normal((400, 5))
     y = (X.sum(axis=1) > 0).astype(int)
     fitted = model(verbose=True).fit(X, y)
-    assert isinstance(fitted.model_, NystroemKLR)
+    assert fitted.model_.n_centers == n_centers
     losses = re.search(r"validation log loss (.*) of one model, (.*) of 2 partitions", capsys.readouterr().out)
     assert float(losses[1]) <= float(losses[2])
 
@@ -79,7 +83,7 @@ def test_both_are_fitted_without_the_validation_rows(monkeypatch):
     cv = StratifiedShuffleSplit(1, random_state=0)
     fitted = model(cv=cv).fit(X, y)
     ((_, valid),) = cv.split(X, y)
-    single, leaves, final = fits
+    leaves, single, final = fits
     assert single == leaves < final
     assert len(leaves) == 500
     assert not leaves & set(np.round(fitted._scaling.transform(X[valid], np.float32)[:, 0], 5))
@@ -90,7 +94,7 @@ def test_both_are_fitted_without_the_validation_rows(monkeypatch):
     [({"max_support": 20}, None), ({"time_limit": 1e6}, None), ({"cv": 2}, None), ({}, lambda _, t: t == 0)],
 )
 def test_what_limits_the_fit_leaves_partitions_out(parameters, callback, monkeypatch):
-    monkeypatch.setattr(klr, "leaves_if_better", None)  # not called
+    monkeypatch.setattr(klr, "leaves_or_centers", None)  # not called
     X, y = waves(300, 2)
     assert isinstance(model(**parameters).fit(X, y, callback=callback).model_, NystroemKLR)
 
@@ -105,7 +109,7 @@ def test_the_search_has_the_rows_of_its_single_split_in_their_order(monkeypatch)
         return path(self, train, *arguments)
 
     monkeypatch.setattr(selection.Search, "_path", recorded)
-    monkeypatch.setattr(klr, "leaves_if_better", lambda *_: None)
+    monkeypatch.setattr(klr, "leaves_or_centers", lambda *_: (None, 30))
     cv = StratifiedShuffleSplit(1, random_state=0)
     model(cv=cv).fit(X, y)
     ((train, _),) = cv.split(X, y)

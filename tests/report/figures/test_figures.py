@@ -18,7 +18,7 @@ from klr_bench.results.record import CellFile
 from tests.report.figures import made
 
 SHIPPED, USUAL = names(), {"accuracy_support", "accuracy_examples", "support_examples"}
-OVER_DATA_SETS = {"critical_difference", "score_boxes", "score_profile"}
+OVER_DATA_SETS = {"critical_difference", "rank_time", "score_boxes", "score_profile"}
 """Figures that need several data sets or repeats; test_statistics.py draws them."""
 
 
@@ -39,7 +39,7 @@ def needed(needs: Needs) -> list[tuple[str, str]]:
 
 
 def test_the_shipped_figures_are_all_that_experiments_ask_for() -> None:
-    assert {*CURVES, "critical_difference", "prototype_pictures", "score_boxes", "score_profile"} < {*SHIPPED}
+    assert {*CURVES, *OVER_DATA_SETS, "prototype_pictures"} < {*SHIPPED}
     assert {name for name in SHIPPED if find(name).usual} == USUAL
     assert all(needed(find(name).needs) and find(name).title for name in SHIPPED)
     for path in (config_dir() / "experiment").glob("*.yaml"):

@@ -48,6 +48,28 @@ def test_the_diagram_has_a_place_for_each_method_and_a_bar_for_each_group(tmp_pa
     assert len(found.groups[0]) == 4
 
 
+def test_ranks_are_drawn_against_the_median_times(tmp_path: Path) -> None:
+    cells = [
+        made.cell(
+            "nc",
+            {"G": method},
+            dataset=f"set{number}",
+            metrics={"accuracy": float(score), "fit_time_s": (number + 1) * 10.0**method},
+        )
+        for number, row in enumerate(ordered(7, 3))
+        for method, score in enumerate(row)
+    ]
+    plot = find("rank_time").plot(made.inputs(tmp_path / "ranked", *cells))
+    (facet,) = plot.facets
+    assert [(series.names, series.x, series.y) for series in facet.series] == [
+        (["nc G=2"], [400.0], [1.0]),
+        (["nc G=1"], [40.0], [2.0]),
+        (["nc G=0"], [4.0], [3.0]),
+    ]
+    drawn = draw_all(ranked(tmp_path / "few", ordered(5, 3)), ["rank_time"])
+    assert not drawn.files
+
+
 def test_a_box_is_the_distance_from_the_best_of_each_data_set(tmp_path: Path) -> None:
     scores = [[0.9, 0.8, 0.7], [0.6, 0.9, 0.5], [0.7, 0.7, 0.4]]
     inputs = ranked(tmp_path / "sets", scores)

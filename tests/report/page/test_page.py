@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from klr_bench.cli import main
 from klr_bench.report.load import read_texts
-from klr_bench.report.page.content import data_table
+from klr_bench.report.page.content import _shareable, data_table
 from klr_bench.report.page.html import SCRIPTS, script_json, write_page
+from klr_bench.report.page.site import write_site
 from tests.report.folders import REFERENCE, record, write
 
 MB = 10**6
@@ -137,9 +138,39 @@ def test_commands_make_pages_and_a_site(tmp_path: Path, capsys: pytest.CaptureFi
     text = index.read_text(encoding="utf-8")
     assert all(f'href="{page}.html"' in text for page in ("experiments/oskl_mnist", "papers/zhang2012aaai"))
     assert 'class="bar"' in text
-    methods = data_of(text)["tables"]["methods"]["rows"]
-    assert len(methods) > 10
-    assert methods == sorted(methods, key=lambda row: (row[0], -float(row[3])))
+    assert "leaderboard" not in text.lower(), "no experiment has six data sets"
+
+
+def test_methods_are_ranked_where_all_were_run_on_six_data_sets(tmp_path: Path) -> None:
+    for name in ("tables", "oskl_mnist"):
+        (tmp_path / name).symlink_to(REFERENCE / name)
+    index = write_site(tmp_path / "site", tmp_path)[-1].read_text(encoding="utf-8")
+    (board,) = re.findall(r'<section class="part" id="site-leaderboards".*?</section>', index, re.DOTALL)
+    assert board.count("<table") == 1
+    rows = [re.findall(r"<t[hd][^>]*>(?:<span>)?([^<]*)", row) for row in re.findall(r"<tr>.*?</tr>", board)[1:]]
+    ranks = [float(row[1]) for row in rows]
+    assert ranks == sorted(ranks)
+    assert rows[0][0] == "KLR"
+    for rank, row in zip(ranks, rows, strict=True):
+        low, high = map(float, row[2].split(" to "))
+        assert 1 <= low <= rank <= high <= len(rows)
+    page = (tmp_path / "site" / "experiments" / "tables.html").read_text(encoding="utf-8")
+    places = [": ranks", 'data-plot="tables-rank_time"', '<details class="folded">', 'data-plot="tables-reliability"']
+    assert [*map(page.index, places)] == sorted(map(page.index, places))
+
+
+@pytest.mark.parametrize(
+    ("word", "shown"),
+    [
+        ("experiment=own_file", "experiment=own_file"),
+        ("data.path='docs/mine.csv'", "data.path=docs/mine.csv"),
+        ("data.path='/home/you/mine.csv'", "data.path=mine.csv"),
+        ("data.path='of mine.csv'", "data.path='of mine.csv'"),
+        ("force", "force"),
+    ],
+)
+def test_a_command_of_a_page_has_no_needless_quotes_and_no_place_of_one_machine(word: str, shown: str) -> None:
+    assert _shareable(word) == shown
 
 
 def test_mistakes_are_refused_in_one_message(

@@ -3,15 +3,16 @@
 Object.assign(
   klr,
   (() => {
-    const { element, button, save, asCsv, chosen, choose, numberOf, short, asParameters } = klr;
+    const { element, button, save, asCsv, chosen, choose, short, asParameters } = klr;
     const MOST_REPEATS = 2000;
 
     const coarse = matchMedia("(pointer: coarse)");
-    /* Paper is white, whatever the screen is. */
+    /* Paper is white and narrow, whatever the screen is. */
     let printing = false;
     const isDark = () => document.documentElement.dataset.theme === "dark" && !printing;
     const print = (on) => {
       printing = on;
+      document.documentElement.classList.toggle("printing", on);
       for (const redraw of klr.redrawn) redraw();
     };
     /* The colors of Okabe and Ito, lighter on a dark ground. */
@@ -50,47 +51,24 @@ Object.assign(
     /* Plotly reads some markup in its texts; here all of it is text. */
     const plainText = (text) => String(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 
-    const meanOf = (numbers) => numbers.reduce((sum, value) => sum + value, 0) / numbers.length;
-    const spreadOf = (numbers) => {
-      const mean = meanOf(numbers);
-      return Math.sqrt(numbers.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (numbers.length - 1));
-    };
+    const rounded = (value) => short(String(Math.abs(value) < 1000 ? Number(value.toPrecision(4)) : Math.round(value)));
+    const withSpread = (value, spread) => rounded(value) + (spread ? ` ± ${Number(spread.toPrecision(2))}` : "");
 
-    /* Content of the tooltip of a point: the record of a fit, or the means over several fits. */
-    const SILENT = new Set([
-      "key",
-      "experiment",
-      "dataset",
-      "algorithm",
-      "variant",
-      "params",
-      "repeat",
-      "seed",
-      "status",
-      "message",
-      "host",
-      "cpu",
-    ]);
-    const contentOf = (table, series, point) => {
+    /* Lines of the tooltip of a point: the method, the repeats, both values with their units, and the parameters. */
+    const linesOf = (table, series, point, xLabel, yLabel) => {
       const rows = (series.fits[point] || []).map((at) => table.rows[at]);
       const at = (name) => table.columns.findIndex((column) => column.name === name);
-      const found = { title: series.names[point] || series.name, lines: [], numbers: [] };
-      if (series.kind === "published") found.lines.push("published");
-      if (!rows.length || series.kind === "published") return found;
-      found.lines.push(rows.length === 1 ? `repeat ${rows[0][at("repeat")]}` : `mean of ${rows.length} repeats`);
-      const params = new Set(rows.map((row) => row[at("params")]));
-      found.lines.push(params.size === 1 ? asParameters([...params][0]) : "parameters differ between the repeats");
-      table.columns.forEach((column, place) => {
-        if (SILENT.has(column.name) || !column.numeric) return;
-        const values = rows
-          .map((row) => row[place])
-          .filter((text) => text !== "")
-          .map(numberOf);
-        if (!values.length) return;
-        const spread = values.length > 1 ? ` ± ${short(String(Number(spreadOf(values).toPrecision(2))))}` : "";
-        found.numbers.push([column.name, short(String(meanOf(values))) + spread]);
-      });
-      return found;
+      const lines = [series.names[point] || series.name];
+      if (series.kind === "published") lines.push("published");
+      else if (rows.length) lines.push(rows.length === 1 ? `repeat ${rows[0][at("repeat")]}` : `mean of ${rows.length} repeats`);
+      lines.push(
+        `${xLabel}: ${withSpread(series.x[point], series.xSpread[point])}`,
+        `${yLabel}: ${withSpread(series.y[point], series.spread[point])}`,
+      );
+      const params = new Set(series.kind === "published" ? [] : rows.map((row) => row[at("params")]));
+      if (params.size > 1) lines.push("parameters differ between the repeats");
+      else if (params.size) lines.push(asParameters([...params][0]));
+      return lines.filter(Boolean);
     };
 
     const tip = element("div", { class: "tip", hidden: "" });
@@ -99,18 +77,8 @@ Object.assign(
       tip.hidden = true;
     };
     addEventListener("scroll", hideTip, { passive: true });
-    const showTip = (event, content) => {
-      tip.replaceChildren(
-        element("strong", {}, content.title),
-        ...content.lines.map((line) => element("div", {}, line)),
-        element(
-          "dl",
-          {},
-          ...content.numbers.map(([name, text]) =>
-            element("div", {}, element("dt", {}, name), " ", element("dd", {}, text)),
-          ),
-        ),
-      );
+    const showTip = (event, [title, ...lines]) => {
+      tip.replaceChildren(element("strong", {}, title), ...lines.map((line) => element("div", {}, line)));
       tip.hidden = false;
       const box = tip.getBoundingClientRect(),
         room = 14;
@@ -371,12 +339,7 @@ Object.assign(
               places[at].on(name, (found) => {
                 const { curveNumber, pointNumber } = found.points[0],
                   series = shownSeries(facet)[curveNumber];
-                const content = contentOf(table, series, pointNumber);
-                content.lines.push(
-                  `${plot.x.label}: ${short(String(series.x[pointNumber]))}`,
-                  `${facet.y.label}: ${short(String(series.y[pointNumber]))}`,
-                );
-                showTip(found.event, content);
+                showTip(found.event, linesOf(table, series, pointNumber, plot.x.label, facet.y.label));
               });
           if (first) places[at].on("plotly_unhover", hideTip);
           if (first)

@@ -54,7 +54,7 @@
     for (const table of content.querySelectorAll(".sortable")) sortPrinted(table);
     for (const cards of content.querySelectorAll(".cards")) addFilter(cards);
     for (const place of content.querySelectorAll(".command")) {
-      const text = place.textContent;
+      const text = place.textContent.trim();
       const press = button("Copy", async () => {
         press.textContent = (await copy(text)) ? "Copied" : "Not copied";
         setTimeout(() => {

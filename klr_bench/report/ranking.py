@@ -1,0 +1,61 @@
+"""Rank the methods of an experiment over its data sets: a table with intervals and times."""
+
+from __future__ import annotations
+
+import statistics
+
+from klr_bench.metrics.labels import METRICS
+from klr_bench.report.labels import join_names, line_label, number, title_of
+from klr_bench.report.manifest import Column
+from klr_bench.report.pairwise import OverDatasets, chosen_metrics, over_data_sets
+from klr_bench.report.render.document import Document, Grid, aligned
+from klr_bench.report.significance import LEVEL
+from klr_bench.report.table import Table
+
+TIME = "fit_time_s"
+
+
+def ranked(table: Table) -> OverDatasets | None:
+    """Return the comparison over data sets by the first metric with a best value, if any."""
+    metrics = [] if table.columns else chosen_metrics(table, None)
+    over = over_data_sets(table, metrics[0]) if metrics else None
+    return over if over and not over.missing else None
+
+
+def median_seconds(table: Table) -> dict[Column, float]:
+    """Return the median over the data sets of the training time of each method."""
+    times: dict[Column, list[float]] = {}
+    for line in (line for block in table.blocks for line in block.lines):
+        entry = line.entries.get(TIME)
+        if entry and entry.mean is not None and entry.alike:
+            times.setdefault(line.column, []).append(entry.mean)
+    return {column: statistics.median(values) for column, values in times.items()}
+
+
+def ranking_document(table: Table) -> Document | None:
+    """Return a table of the average ranks, the best first, or None if methods cannot be ranked."""
+    over = ranked(table)
+    if over is None or over.wilcoxon is None:
+        return None
+    seconds = median_seconds(table)
+    rows = [
+        [
+            line_label(line),
+            f"{over.ranks[place]:.2f}",
+            f"{low:.2f} to {high:.2f}",
+            "yes" if over.wilcoxon.p_holm[0, place] < 1 - LEVEL else "no",
+            number(seconds.get(line.column), None, METRICS[TIME]),
+        ]
+        for place, (line, (low, high)) in enumerate(zip(over.lines, over.intervals, strict=True))
+    ]
+    head = [f"{over.n} data sets", f"rank of {over.metric.title.lower()}", f"interval ({100 * LEVEL:.0f} %)"]
+    caption = [
+        "Average rank over the data sets, with the interval of the mean; 1 is the best. Whether a method differs from "
+        "the first is decided by Wilcoxon's signed-rank test, with Holm's adjustment for all pairs. Times are medians "
+        "over the data sets."
+    ]
+    if over.left_out:
+        names = join_names([line_label(line) for line in over.left_out])
+        caption.append(f"Left out, because they have no value on at least one data set: {names}.")
+    grid = Grid([*head, "differs from the first", title_of(METRICS[TIME])], rows)
+    return Document(f"{table.title or table.experiment}: ranks", [aligned(grid)], caption)
