@@ -203,7 +203,7 @@ def _text_column(column: Callable[..., Column], counts: Counter[str], profile: C
 
 
 def as_category(column: Column, numbers: NDArray[np.float64]) -> Column | None:
-    """Return a column of numbers (n, 1) as one of text if they are few different whole numbers, or None."""
+    """Return a column of few different whole numbers (n, 1) as one of text, or None."""
     if column.kind != NUMBER or column.unit or column.n_unreadable:
         return None
     present = numbers[~np.isnan(numbers)]

@@ -89,7 +89,10 @@ def choose_treatments(table: list[Treated], y: NDArray[Any], groups: NDArray[Any
 
 
 def _changes(table: Sequence[Treated], classes: tuple[str, ...]) -> list[dict[int, Column]]:
-    """Return the changes to try, as new columns by place: of all whole numbers, then of one text column each."""
+    """Return the changes to try, as new columns by place.
+
+    The first is that of all whole numbers; each of the others is that of one text column.
+    """
     whole: dict[int, Column] = {}
     others: list[dict[int, Column]] = []
     for place, treated in enumerate(table):
@@ -115,7 +118,10 @@ def _sample(codes: NDArray[np.intp]) -> NDArray[np.intp]:
 def _by_validation(
     table: list[Treated], changes: Sequence[Mapping[int, Column]], codes: NDArray[np.intp], groups: NDArray[Any] | None
 ) -> list[Treated]:
-    """Try the changes in turn, and keep those that lower the validation log loss by more than a standard error."""
+    """Try the changes in turn, and keep those that lower the validation log loss.
+
+    It must fall by more than a standard error of the difference.
+    """
     least = _losses(table, codes, groups)
     for change in changes:
         tried = [
@@ -140,7 +146,10 @@ def _noted(column: Column, note: str) -> Column:
 
 
 def _losses(table: Sequence[Treated], codes: NDArray[np.intp], groups: NDArray[Any] | None) -> NDArray[np.float64]:
-    """Return the log losses of the validation rows; none if no fold has training rows of each class."""
+    """Return the log losses of the validation rows.
+
+    There are none if no fold has training rows of each class.
+    """
     losses = [np.empty((len(PENALTIES), 0))]
     for train, valid in _folds(codes, groups):
         if len(np.unique(codes[train])) <= codes.max():
@@ -164,7 +173,7 @@ def _losses(table: Sequence[Treated], codes: NDArray[np.intp], groups: NDArray[A
 
 
 def _of_training_rows(treated: Treated, codes: NDArray[np.intp], groups: NDArray[Any] | None) -> NDArray[np.float64]:
-    """Return the features (n, width) of training rows; shares of the classes are those of the other folds."""
+    """Return the features (n, width) of training rows, with shares of other folds."""
     if not treated.column.classes:
         return treated.features
     shares = np.empty((len(codes), treated.column.width))
@@ -174,7 +183,7 @@ def _of_training_rows(treated: Treated, codes: NDArray[np.intp], groups: NDArray
 
 
 def _shares(treated: Treated, codes: NDArray[np.intp], values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the smoothed shares (m, width) of the classes for codes of values (m, 1), from training rows."""
+    """Return the smoothed shares (m, width) of the classes for codes of values (m, 1)."""
     classes = range(len(treated.column.classes)) if len(treated.column.classes) > 1 else [1]
     encoders = [TargetEncoder(target_type="continuous").fit(treated.features, 1.0 * (codes == k)) for k in classes]
     return np.hstack([encoder.transform(values) for encoder in encoders])

@@ -24,8 +24,9 @@ def has_rare_class(estimator, y):
 def validated_passes(estimator, X, y, weights, most):
     """Return the number of passes, at most `most`, with the lowest validation log loss.
 
-    The validation rows are a stratified share of the rows.  If a class is rare, the losses before the steps, by which passes end otherwise, are small from the beginning.  X
-    (n, d) are rows multiplied by their feature weights; `weights` (n,) include those of the classes, or are None.
+    The validation rows are a stratified share of the rows.  If a class is rare, the losses before the steps, by which
+    passes end otherwise, are small from the beginning.  X (n, d) are rows multiplied by their feature weights;
+    `weights` (n,) include those of the classes, or are None.
     """
     from sklearn.model_selection import train_test_split  # takes long to import
 
