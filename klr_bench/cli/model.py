@@ -76,7 +76,7 @@ def fit(arguments: Sequence[str]) -> int:
     with error_context(f"algorithm={name}"):
         model_file.check_storable(make(substitute_gamma(estimator), {}, seed))
     with _warning_lines():
-        X = preparer.fit_transform(table)
+        X = preparer.fit_transform(table, y, groups)
         model_file.dump(preparer)  # refuse a table with too many columns before a long fit
         for number, note in enumerate([*notes, *describe(path, preparer.columns_)]):
             if note.startswith("warning: "):

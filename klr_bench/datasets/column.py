@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from klr_bench.datasets.amounts import amount_value, is_missing, parse_amount, parse_numbers
+from klr_bench.datasets.amounts import amount_value, is_missing, parse_amount, parse_numbers, text_of
 from klr_bench.datasets.class_labels import LARGEST, first_ten
 from klr_bench.datasets.columns import (
     truth_values,
@@ -76,16 +76,26 @@ class Column:
     """True if values that cannot be read are missing values."""
     n_unreadable: int = 0
     """Number of these values, which `n_missing` includes."""
+    whole: bool = False
+    """True if the values of a text column are whole numbers, so that 1.0 is 1."""
+    classes: tuple[str, ...] = ()
+    """Classes whose shares among the rows with a value are the features of a text column."""
+    shares: tuple[tuple[float, ...], ...] = ()
+    """These shares, for each of `values` and then for any other value."""
+    validation: str = ""
+    """Validation log loss with the treatment of the column and before, if validation has chosen it."""
 
     @property
     def width(self) -> int:
         """Number of features to which the column is converted."""
-        return 1 if self.kind in (NUMBER, ORDERED) else len(self.values) + bool(self.rare)
+        return 1 if self.kind in (NUMBER, ORDERED) else len(self.classes or self.values) + bool(self.rare)
 
     def feature_names(self) -> list[str]:
         """Return the names of the features, as scikit-learn's OneHotEncoder forms them."""
         if self.kind in (NUMBER, ORDERED):
             return [self.name]
+        if self.classes:
+            return [f"{self.name}_share_{name}" for name in self.classes]
         return [f"{self.name}_{value or 'nan'}" for value in self.values] + [f"{self.name}_rare"] * bool(self.rare)
 
     @property
@@ -112,8 +122,9 @@ class Column:
             if unreadable.any() and (self.coerce or (lenient and self._are_few_texts(unreadable, texts))):
                 features[unreadable] = math.nan
             return features
-        code_of = self._codes(texts)
-        codes = np.array([code_of[text] for text in texts])
+        codes = self.codes(texts)
+        if self.classes:
+            return np.array(self.shares)[codes]
         columns: NDArray[np.float64] = (codes[:, None] == np.arange(self.width)).astype(np.float64)
         if self.zero is not None:
             columns = np.array([0.0, 1.0, UNKNOWN])[codes][:, None]
@@ -138,11 +149,19 @@ class Column:
         code_of = self._codes(texts)
         return Counter("" if is_missing(text) else text for text in texts if code_of[text] < 0)
 
+    def codes(self, texts: Sequence[str]) -> NDArray[np.intp]:
+        """Return the places (n,) of the strings of a column of text among its values, or -1."""
+        code_of = self._codes(texts)
+        return np.array([code_of[text] for text in texts])
+
     def _codes(self, texts: Sequence[str]) -> dict[str, int]:
         """Map the strings of a column of text to the places of their values, or to -1."""
         places = {value: place for place, value in enumerate(self.known)}
         truth = truth_values({*places} - {""})
         values = {text: "" if is_missing(text) else truth.get(text.lower(), text) for text in set(texts)}
+        if self.whole:
+            numbers = {text: parse_numbers([value], self.decimal) for text, value in values.items() if value}
+            values |= {text: text_of(number[0]) for text, number in numbers.items() if number is not None}
         return {text: min(places.get(value, -1), len(self.values)) for text, value in values.items()}  # rare ones last
 
     @property

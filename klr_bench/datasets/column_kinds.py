@@ -8,9 +8,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
+import numpy as np
+from numpy.typing import NDArray
+
+from klr_bench.datasets.amounts import text_of
 from klr_bench.datasets.column import (
     CONSTANT,
     DATE,
@@ -194,14 +199,31 @@ def _unclear_comma(profile: ColumnProfile, as_number: str) -> tuple[tuple[int, s
 
 
 def _text_column(column: Callable[..., Column], counts: Counter[str], profile: ColumnProfile, why: str = "") -> Column:
+    return column(TEXT, why, **_text_values(counts, has_missing=profile.n_missing > 0))
+
+
+def as_category(column: Column, numbers: NDArray[np.float64]) -> Column | None:
+    """Return a column of few different whole numbers (n, 1) as one of text, or None."""
+    if column.kind != NUMBER or column.unit or column.n_unreadable:
+        return None
+    present = numbers[~np.isnan(numbers)]
+    values, n_rows = np.unique(present, return_counts=True)
+    if not 2 < len(values) <= FEW_VALUES or (values != np.round(values)).any():
+        return None
+    counts = Counter(dict(zip(map(text_of, values), n_rows.tolist(), strict=True)))
+    return replace(column, kind=TEXT, whole=True, **_text_values(counts, has_missing=len(present) < len(numbers)))
+
+
+def _text_values(counts: Counter[str], *, has_missing: bool) -> dict[str, Any]:
+    """Return the attributes of a `Column` of text whose values occur in `counts` rows."""
     values = sorted(counts, key=lambda value: (-counts[value], value))
-    if len(values) == 2 and not profile.n_missing:  # one feature is enough
+    if len(values) == 2 and not has_missing:  # one feature is enough
         nonzero, zero = ("True", "False") if {*values} == {*BOOLEANS.values()} else (values[1], values[0])
-        return column(TEXT, why, values=(nonzero,), zero=zero)
-    least = min(FEW_ROWS, SMALL_SHARE * profile.n_present)
+        return {"values": (nonzero,), "zero": zero}
+    least = min(FEW_ROWS, SMALL_SHARE * counts.total())
     n_frequent = min(sum(counts[value] >= least for value in values) or len(values), MOST_VALUES)
     frequent, rare = values[:n_frequent], values[n_frequent:]
-    return column(TEXT, why, values=tuple(frequent + [""] * bool(profile.n_missing)), rare=tuple(rare))
+    return {"values": tuple(frequent + [""] * has_missing), "rare": tuple(rare)}
 
 
 def describe_cell(path: Path | None, layout: Layout, line: object, place: int, value: object) -> str:

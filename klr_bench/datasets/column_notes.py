@@ -53,8 +53,12 @@ def describe(path: Path | None, columns: Sequence[Column]) -> list[str]:
     commas = [column for column in numbers if column.commas]
     note("commas separate thousands in {}: {}", [column for column in commas if column.decimal == "."])
     note("points separate thousands in {}: {}", [column for column in commas if column.decimal == ","])
-    width = sum(column.width for column in texts)
-    note(f"{{}} of text as {width} binary features: {{}}", texts, lambda column: column.width)
+    shares = [column for column in texts if column.classes]
+    for kind in ("text", "whole numbers"):
+        binary = [column for column in texts if column.whole == (kind != "text") and column not in shares]
+        width, why = sum(column.width for column in binary), {column.validation for column in binary} - {""}
+        note("; ".join([f"{{}} of {kind} as {width} binary features: {{}}", *why]), binary, lambda column: column.width)
+    note("{} of text as shares of the classes in the rows of each value: {}", shares, lambda column: column.validation)
     rare = [column for column in texts if column.rare]
     note("rare values share a feature in {} of text: {}", rare, lambda column: f"{len(column.rare):,} values")
     note("{} of dates or times: {}", dates, lambda column: ", ".join(column.values))

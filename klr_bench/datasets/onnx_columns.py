@@ -30,6 +30,9 @@ def onnx_features(graph: Any, columns: Sequence[Column], scaling: Scaling) -> tu
             names = column.feature_names()
             inputs += [(name, False) for name in names]
             features += names
+        elif column.whole:
+            inputs.append((column.name, False))
+            features.append(_of_numbers(graph, column))
         else:
             inputs.append((column.name, True))
             features.append(_coded(graph, column))
@@ -44,12 +47,30 @@ def _coded(graph: Any, column: Column) -> str:
         return _looked_up(graph, column, codes | dict.fromkeys(_missing_marks(), np.nan), np.nan)
     if column.zero is not None:
         return _looked_up(graph, column, _spellings({column.zero: 0.0, column.values[0]: 1.0}), UNKNOWN)
+    if column.classes:
+        features = []
+        for *shares, other in zip(*column.shares, strict=True):
+            values = _spellings(dict(zip(column.values, shares, strict=True)))
+            values |= dict.fromkeys(_missing_marks(), values.get("", other))
+            features.append(_looked_up(graph, column, values, other))
+        return str(graph.node("Concat", *features, axis=1))
     places = {text: float(min(place, len(column.values))) for place, text in enumerate(column.known)}
     if "" in places:
         places |= dict.fromkeys(_missing_marks(), places[""])
     codes_of_rows = _looked_up(graph, column, _spellings(places), -1.0)
     equal = graph.node("Equal", codes_of_rows, graph.constant(np.arange(column.width, dtype=np.float64)[None]))
     return str(graph.node("Cast", equal, to=graph.double))
+
+
+def _of_numbers(graph: Any, column: Column) -> str:
+    """Return the name of the float64 features of a column of numbers that is treated as text."""
+    numbers = [value for value in column.known if value]
+    codes = column.codes(numbers + [""] * ("" in column.known))
+    equal = graph.node("Equal", column.name, graph.constant(np.array([numbers], dtype=np.float64)))
+    if len(codes) > len(numbers):
+        equal = graph.node("Concat", equal, graph.node("IsNaN", column.name), axis=1)
+    which = graph.node("Cast", equal, to=graph.double)
+    return str(graph.node("MatMul", which, graph.constant(np.eye(column.width)[codes])))
 
 
 def _missing_marks() -> list[str]:

@@ -14,7 +14,14 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import StrOptions, validate_parameter_constraints
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import (
+    _check_feature_names_in,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
 
 from klr_bench.datasets.class_labels import first_ten
 from klr_bench.datasets.column import LEAVE_OUT, NUMBER, Column
@@ -23,6 +30,7 @@ from klr_bench.datasets.column_notes import unseen_values
 from klr_bench.datasets.frames import Frame, Values, frame_of
 from klr_bench.datasets.onnx_columns import onnx_features
 from klr_bench.datasets.preprocessing import needs_float64, scaling_by
+from klr_bench.datasets.treatments import Treated, choose_treatments
 from klr_bench.errors import KlrBenchError, fail
 
 
@@ -47,6 +55,9 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
       at most a tenth of the rows have one.
     - Row numbers, identifiers, texts that hardly repeat, and columns with one value are left out.  A warning names
       them, apart from those with one value.
+    - With the classes y, columns of 3 to 20 different whole numbers become texts, all of them or none, and a text of
+      more than 10 features becomes the smoothed shares of the classes in the rows of each value, or is left out, if a
+      small kernel model then has a lower validation log loss.
     - Features with a long tail, whose kurtosis exceeds 12, are replaced by their ranks.  Then all features are scaled,
       in float64:
 
@@ -122,15 +133,18 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.decimal = decimal
         self.scale = scale
 
-    def fit(self, X: Any, y: Any = None) -> TablePreparer:
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> TablePreparer:
         """Choose how each column of the table X is treated, and return self.
 
         Parameters
         ----------
         X : table of pandas, polars or Arrow, dict of columns, or array of shape (n_samples, n_features)
             Training rows.  Masked values of an array are missing.
-        y : None
-            Ignored.
+        y : array of shape (n_samples,), default=None
+            Classes of the rows, by which validation chooses between treatments.  Without them, and with other targets,
+            nothing is validated.
+        groups : array of shape (n_samples,), default=None
+            Rows with the same value are kept in the same fold of this validation.
 
         Raises
         ------
@@ -138,18 +152,21 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             If all columns are left out, or a value is unclear, such as a text among numbers, or is none, such as a
             complex number, a list or a duration; the message names the row and the column.
         """
-        self.fit_transform(X)
+        self.fit_transform(X, y, groups)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Choose how each column of the table X is treated, and return the features of X; see `fit`."""
+    def fit_transform(self, X: Any, y: Any = None, groups: Any = None) -> Any:
+        """Choose how each column of the table X is treated, and return the features of X; see `fit`.
+
+        They differ from those of `transform` in the shares of the classes, which are computed from other rows.
+        """
         validate_parameter_constraints(self._parameter_constraints, self.get_params(), type(self).__name__)
         frame = frame_of(X)
         self._check_names(frame, reset=True)
         with _value_errors():
             names = {frame.position(name): name for name in frame.columns}
             kinds = requested_kinds(frame.path, names, self.columns or {})
-            columns, features = [], []
+            table = []
             for place, (position, name) in enumerate(names.items()):
                 kind = kinds.get(position)
                 values = frame.read(name) if kind != LEAVE_OUT else Values([])
@@ -159,16 +176,20 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 column = choose_column(
                     frame.path, frame.layout, position, name, profile, kind, coerce=bool(self.coerce)
                 )
-                features += [_features(column, values, name, frame)] if column.width else []
-                columns.append(replace(column, place=place))
+                features = _features(column, values, name, frame) if column.width else np.empty((len(frame.lines), 0))
+                table.append(Treated(replace(column, place=place), values, features, kind is None))
+            columns = [treated.column for treated in table]
             reasons = "; ".join(first_ten([f"{column.name}: {column.why}" for column in columns]))
             if not sum(column.width for column in columns):
                 setting = "data.columns={NAME: number}" if frame.path else "columns={NAME: 'number'}"
-                table = frame.path or f"X (n_samples={len(frame.lines)})"
-                fail(f"{table}: all feature columns are left out ({reasons}); keep at least one with {setting}.")
+                source = frame.path or f"X (n_samples={len(frame.lines)})"
+                fail(f"{source}: all feature columns are left out ({reasons}); keep at least one with {setting}.")
+        if (classes := _classes(y, frame)) is not None:
+            table = choose_treatments(table, classes, groups)
+            columns = [treated.column for treated in table]
         self._warn_of_guesses(columns, frame)
         self.columns_ = tuple(columns)
-        matrix = np.concatenate(features, axis=1)
+        matrix = np.concatenate([treated.features for treated in table], axis=1)
         if self.scale is None and not needs_float64(matrix):
             matrix = matrix.astype(np.float32)
         self._scaling = scaling_by(matrix, self.scale, impute=True)
@@ -245,7 +266,8 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             ranks = any(start <= place < start + column.width for place in self._scaling.columns)
             counts = {"n_missing": column.n_missing, "n_unreadable": column.n_unreadable}
             treatment = {"column": column.name, "kind": column.kind, "features": [*features, *added]}
-            rows.append({**treatment, "reason": column.why, **counts, "unit": column.unit, "ranks": ranks})
+            reason = "; ".join(filter(None, [column.why, column.validation]))
+            rows.append({**treatment, "reason": reason, **counts, "unit": column.unit, "ranks": ranks})
             start += column.width
         return pd.DataFrame(rows)
 
@@ -272,6 +294,15 @@ class TablePreparer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags
+
+
+def _classes(y: Any, frame: Frame) -> NDArray[Any] | None:
+    """Return the classes of the rows (n,), or None if y is None or no classes."""
+    if y is None:
+        return None
+    y = column_or_1d(y)
+    check_consistent_length(frame.lines, y)
+    return y if type_of_target(y) in {"binary", "multiclass"} else None
 
 
 @contextmanager

@@ -40,6 +40,29 @@ def inputs(frame: pd.DataFrame) -> dict[str, np.ndarray]:
     return {name: value[:, None] for name, value in values.items()}
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_treatments_chosen_by_validation_agree(n_classes: int) -> None:
+    pytest.importorskip("onnx")
+    onnxruntime = pytest.importorskip("onnxruntime")
+    random = np.random.RandomState(0)
+    code, city = random.choice([1.0, 2.0, 3.0, 4.0, 7.0, np.nan], 500), random.randint(0, 200, 500)
+    frame = pd.DataFrame({"code": code, "city": [f"city {value}" for value in city]})
+    frame["city"] = frame["city"].where(city > 3, None)
+    odds = np.where(np.isin(code, [1, 3]), 2, -2) + 2 * random.standard_normal(200)[city]
+    y = np.clip(np.digitize(odds, [-1, 1]), 0, n_classes - 1)
+    model = make_pipeline(TablePreparer(), OSKL(random_state=0)).fit(frame[:400], y[:400])
+    columns = model[0].columns_
+    assert columns[0].whole
+    assert len(columns[1].shares) == len(columns[1].values) + 1
+    session = onnxruntime.InferenceSession(to_onnx(model).SerializeToString(), providers=["CPUExecutionProvider"])
+    frame.loc[499] = [9.0, "new"]
+    texts = frame["city"].fillna("").to_numpy(dtype=object)
+    _, probabilities = session.run(None, {"code": frame[["code"]].to_numpy(), "city": texts[:, None]})
+    with pytest.warns(UserWarning, match="values that the training rows do not have"):
+        expected = model.predict_proba(frame)
+    np.testing.assert_allclose(probabilities, expected, rtol=0, atol=1e-5)
+
+
 @pytest.mark.parametrize("scale", ["auto", "standard", "minmax", None])
 @pytest.mark.parametrize("classifier", [KLR(random_state=0, max_rounds=0, cv=2), OSKL(random_state=0)])
 def test_probabilities_of_a_pipeline_agree(classifier: object, scale: str | None) -> None:
