@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from numba import float32, float64, int32, int64, types
 from scipy.linalg import get_blas_funcs
 
-from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.jit import as_argument, compiled
 from klr_bench.estimators.core.rows import in_layout
 
 RULE_SIGNATURE = types.UniTuple(float64, 2)(float64, float64, float64[::1])
@@ -168,7 +168,7 @@ class Gaussian:
 
         For b rows, `parameters` has shape (1, p), or (b, p) if each row has its own parameters of the rule.
         """
-        self.decided = self._learn(rule, parameters, X, y)
+        self.decided = self._learn(as_argument(rule), parameters, X, y)
         self.t += len(y)
 
 

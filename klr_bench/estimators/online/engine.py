@@ -24,7 +24,7 @@ import scipy.sparse as sp
 from numba import boolean, float32, float64, from_dtype, int64, types, uint32
 
 from klr_bench.estimators.core.expansion import evaluate
-from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.jit import as_argument, compiled
 from klr_bench.estimators.core.losses import softplus
 from klr_bench.estimators.core.rows import Growing, enlarged, growing_like
 from klr_bench.estimators.core.vectors import settled, tie_of_sums
@@ -357,7 +357,7 @@ class OnlineState(Engine):
             members.setdefault(update.rule, []).append((tuple(update.parameters), update.draws, -update.radius, i))
         for rule_of_group, learners in members.items():
             parameters, _, radii, numbers = map(np.array, zip(*sorted(learners), strict=True))
-            self.groups.append((rule_of_group, numbers, parameters.astype(float), -radii.astype(float)))
+            self.groups.append((as_argument(rule_of_group), numbers, parameters.astype(float), -radii.astype(float)))
 
     def learn(self, X, y, u, numbers=None, factors=None):
         """Learn from the rows of X with labels y in {-1, 1} and uniform random numbers u.

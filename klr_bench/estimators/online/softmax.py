@@ -21,7 +21,7 @@ import math
 import numpy as np
 from numba import boolean, float32, float64, int64, types
 
-from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.jit import as_argument, compiled
 from klr_bench.estimators.core.losses import softplus
 from klr_bench.estimators.online import engine
 from klr_bench.estimators.online.engine import FUNCTIONS, _fold, _terms
@@ -132,7 +132,7 @@ class SoftmaxState(engine.OnlineState):
     def _run(self, y, u, factors, gram, diagonal, f, terms, block, tiny):
         rule, parameters, radius = self.update.rule_of_many, self.update.parameters, self.update.radius
         _recursion(
-            rule, np.array(parameters, dtype=np.float64), radius, y, u, factors, gram, diagonal,
+            as_argument(rule), np.array(parameters, dtype=np.float64), radius, y, u, factors, gram, diagonal,
             self.t, len(self.numbers), f, terms, block, self.functions, tiny,
         )  # fmt: skip
 

@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from numba import float32, float64, int64, types
 from numba.extending import overload
 
-from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.jit import as_argument, compiled
 from klr_bench.estimators.core.kernels import KERNELS, LAPLACIAN, RBF, finish
 from klr_bench.estimators.core.rows import Growing, enlarged, growing_like, grown, stacked
 from klr_bench.estimators.core.vectors import dot, settled, tie_of_sums
@@ -343,7 +343,7 @@ class StrategyState(BlockState):
         operands, kernel = self.operands, self.operands.kernel
         left, right = operands.both(X)
         _learn(
-            strategy, parameters, self.budget, size, self.by_age, *operands.packing(X.dtype),
+            as_argument(strategy, X.dtype), parameters, self.budget, size, self.by_age, *operands.packing(X.dtype),
             KERNELS.index(kernel.name), kernel.degree, left, np.ascontiguousarray(right),
             lengths, y, u, f,
             self.left, self.right, self.coef, self.average, self.since, self.length, self.number, self.slot,
