@@ -1,6 +1,7 @@
 """Fixtures that several test files use."""
 
 import os
+import random
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -35,7 +36,15 @@ collect_ignore = [] if (ROOT / "results" / "reference").is_dir() else OF_REFEREN
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    seed = os.environ.setdefault("EXHAUSTIVE_SEED", str(random.SystemRandom().randrange(10**6)))  # for xdist's workers
     parser.addoption("--attacks", type=int, default=1000, help="number of drawn attacks in tests/attack (1000)")
+    parser.addoption("--exhaustive", type=float, default=0.0, help="share of the tests marked exhaustive that run (0)")
+    parser.addoption("--exhaustive-seed", type=int, default=seed, help="seed that draws that share (a random one)")
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    share, seed = config.option.exhaustive, config.option.exhaustive_seed
+    return f"exhaustive tests: a share of {share:g}, drawn with --exhaustive-seed={seed}"
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -48,10 +57,18 @@ def pytest_configure(config: pytest.Config) -> None:
     config.option.loadscopereorder = False
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Start with the files that take longest, judged by their names and numbers of tests."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Draw the exhaustive tests, and start with the files that take longest, judged by names and numbers of tests."""
+    left_out = {item for item in items if item.get_closest_marker("exhaustive") and not is_drawn(item.nodeid, config)}
+    config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+    items[:] = [item for item in items if item not in left_out]
     sizes = Counter(item.path for item in items)
     items.sort(key=lambda item: (item.path.name not in WAITING, -sizes[item.path], str(item.path)))
+
+
+def is_drawn(name: str, config: pytest.Config) -> bool:
+    """Return True if an exhaustive test is in the share that runs, which its name and the seed determine."""
+    return random.Random(f"{config.option.exhaustive_seed} {name}").random() < config.option.exhaustive
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -91,9 +108,9 @@ def missing_files(names: Iterable[str], folder: Path) -> list[str]:
 @pytest.fixture(scope="module")
 def short_search() -> Iterator[None]:
     """Let `KLR` and `PartitionedKLR` search among two kernel widths and two penalties."""
-    from klr_bench.estimators.batch import selection  # imports numba, which few tests need
+    from klr_bench.estimators.batch import grid, selection  # import numba, which few tests need
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(selection, "WIDTHS", (0.5, 1.0))
+        patch.setattr(grid, "WIDTHS", (0.5, 1.0))
         patch.setattr(selection, "LAMS", (1e-2, 1e-3))
         yield

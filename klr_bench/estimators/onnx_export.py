@@ -8,10 +8,14 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.batch.klr import KLR
+from klr_bench.estimators.batch.leaf_models import LeafModels
+from klr_bench.estimators.batch.partitioned import PartitionedKLR
 from klr_bench.estimators.core.kernels import OF_DISTANCES
 
 OPSET, ML_OPSET, IR_VERSION = 17, 3, 8
 """Versions of the format, which ONNX Runtime has read since 1.12."""
+MOST_MB = 2000.0
+"""Largest size of the numbers of a model; ONNX limits a file to 2 GiB."""
 
 
 def to_onnx(model):
@@ -19,6 +23,8 @@ def to_onnx(model):
 
     .. math:: f(x) = \sum_i a_i \exp(-\gamma \lVert x - z_i \rVert^2)
         \quad \text{or} \quad \sum_i a_i \exp(-\gamma \lVert x - z_i \rVert_1)
+
+    The probabilities of `PartitionedKLR`, and of a `KLR` with partitions, are averages over such models of the leaves.
 
     The input `X` is a float32 array of shape (n_samples, n_features).  The model of a pipeline of `TablePreparer` and a
     classifier has an input of shape (n_samples, 1) for each column that is not left out: a string for a text, a column
@@ -30,9 +36,9 @@ def to_onnx(model):
     Parameters
     ----------
     model : estimator
-        Fitted `KLR`, or another kernel classifier of klr-bench with `support_vectors_`, `dual_coef_` and
-        kernel="rbf" or "laplacian", or a pipeline of `TablePreparer` and such a classifier.  The laplacian kernel takes
-        memory for n_samples x n_support x n_features numbers.
+        Fitted `KLR`, `PartitionedKLR`, or another kernel classifier of klr-bench with `support_vectors_`, `dual_coef_`
+        and kernel="rbf" or "laplacian", or a pipeline of `TablePreparer` and such a classifier.  The laplacian kernel
+        takes memory for n_samples x n_support x n_features numbers.
 
     Returns
     -------
@@ -42,7 +48,7 @@ def to_onnx(model):
     Raises
     ------
     ValueError
-        If the model is of another class, has another kernel, or is a KLR with partitions.
+        If the model is of another class, has another kernel, or takes more than 2,000 MB.
     ImportError
         If onnx is not installed.
 
@@ -97,12 +103,17 @@ class Graph:
     def __init__(self, helper, numpy_helper, types):
         self._helper, self._numpy_helper = helper, numpy_helper
         self.float, self.double, self.int64 = types.FLOAT, types.DOUBLE, types.INT64
-        self.nodes, self.constants = [], []
+        self.nodes, self.constants, self._mb = [], [], 0.0
 
     def constant(self, value):
         """Add an array, and return its name."""
-        name = f"constant_{len(self.constants)}"
-        self.constants.append(self._numpy_helper.from_array(np.asarray(value), name))
+        name, value = f"constant_{len(self.constants)}", np.asarray(value)
+        self._mb += value.nbytes / 1e6
+        if self._mb > MOST_MB:
+            limit = f"to_onnx: expected a model of at most {MOST_MB:,.0f} MB, the limit of ONNX, got a larger one"
+            message = f"{limit}; fit it with fewer support vectors, such as max_support=200."
+            raise ValueError(message)
+        self.constants.append(self._numpy_helper.from_array(value, name))
         return name
 
     def node(self, kind, *inputs, name="", **attributes):
@@ -118,25 +129,69 @@ def _add_classifier(graph, model, rows):
     Return the type of its labels, and the number of columns of its other output.
     """
     constant, node = graph.constant, graph.node
-    is_klr = isinstance(model, KLR)
+    is_klr = isinstance(model, (KLR, PartitionedKLR))
     expansion = model.model_ if is_klr else model
-    kernel = _kernel(expansion)
+    has_leaves = isinstance(expansion, LeafModels)
+    kernel = expansion.kernel if has_leaves else _kernel(expansion)
     if kernel is None or kernel.name not in OF_DISTANCES:
-        expected = "KLR with one model, or a classifier with support vectors and kernel='rbf' or 'laplacian'"
+        expected = "KLR, PartitionedKLR, or a classifier with support vectors and kernel='rbf' or 'laplacian'"
         message = f"to_onnx: expected {expected}, got {model}."
         raise ValueError(message)
     if is_klr:
-        lowest, highest = model.limits_
-        rows = node("Min", node("Max", rows, constant(lowest)), constant(highest))
-        rows = node("Sub", rows, constant(model.mean_.astype(np.float64)))
-    if hasattr(model, "feature_weights_"):  # the weights of KLR are for standardized features
-        weights = model.feature_weights_ / getattr(model, "scale_", 1.0)
-        rows = node("Mul", rows, constant(weights.astype(np.float64)))
-    Z = expansion.support_vectors_
-    Z = (Z.toarray() if sp.issparse(Z) else np.asarray(Z)).astype(np.float64)
-    if is_klr and Z.shape[1] < model.n_features_in_:  # those of KLR lack the features that are constant
-        Z, some = np.zeros((len(Z), model.n_features_in_)), Z
-        Z[:, model._scaling.columns] = some
+        rows = _scaled(graph, model, rows)
+    elif hasattr(model, "feature_weights_"):
+        rows = node("Mul", rows, constant(model.feature_weights_.astype(np.float64)))
+    if has_leaves:
+        f = _average(graph, expansion, rows)
+    else:
+        f = _expansion(graph, kernel, expansion.support_vectors_, np.atleast_2d(expansion.dual_coef_), rows)
+        if np.any(intercept := getattr(expansion, "intercept_", 0.0)):
+            f = node("Add", f, constant(np.atleast_1d(intercept)))
+    temperature = None  # of a softmax
+    if has_leaves:
+        temperature = 1.0
+    elif is_klr or getattr(expansion, "_is_softmax", bool)():
+        temperature = getattr(model, "temperature_", 1.0)
+    return _add_outputs(graph, model, node("Cast", f, to=graph.float), temperature)
+
+
+def _add_outputs(graph, model, f, temperature):
+    """Add the nodes of the label and the other output, and return what `_add_classifier` returns."""
+    constant, node, classes = graph.constant, graph.node, model.classes_
+    many = len(classes) > 2
+    scores = f if many else node("Concat", node("Neg", f), f, axis=1)
+    labels = constant(classes.astype(object) if classes.dtype.kind == "U" else classes)  # for onnx 1.15
+    node("Gather", labels, node("ArgMax", scores, axis=1, keepdims=0), name="label")
+    if not hasattr(model, "predict_proba"):
+        node("Identity", f, name="decision")
+    elif not many:
+        node("Sigmoid", scores, name="probabilities")
+    else:
+        logs = node("Neg", node("Softplus", node("Neg", scores))) if temperature is None else scores
+        node("Softmax", node("Div", logs, constant(np.float32(temperature or 1.0))), axis=1, name="probabilities")
+    kind = next(initializer.data_type for initializer in graph.constants if initializer.name == labels)
+    has_columns = many or hasattr(model, "predict_proba")
+    return kind, len(classes) if has_columns else 1
+
+
+def _scaled(graph, model, rows):
+    """Add the nodes that scale and weight float64 rows as `KLR` does, in its precision."""
+    constant, node, scaling = graph.constant, graph.node, model._scaling
+    columns = scaling.columns
+    lowest, highest = (constant(limits[columns]) for limits in scaling.limits)
+    rows = node("Gather", rows, constant(columns), axis=1)
+    rows = node("Min", node("Max", rows, lowest), highest)
+    rows = node("Div", node("Sub", rows, constant(scaling.origin[columns])), constant(scaling.deviation[columns]))
+    weights = model.feature_weights_[columns].astype(model._dtype)
+    real = graph.float if model._dtype == np.float32 else graph.double
+    rows = node("Mul", node("Cast", rows, to=real), constant(weights))
+    return node("Cast", rows, to=graph.double)
+
+
+def _expansion(graph, kernel, support, coef, rows):
+    """Add the nodes of kernel expansions with coefficients (k, n_support) at float64 rows."""
+    constant, node = graph.constant, graph.node
+    Z = (support.toarray() if sp.issparse(support) else np.asarray(support)).astype(np.float64)
     center = Z.mean(axis=0)  # centered rows keep more digits of the squared distances
     Z -= center
     rows = node("Sub", rows, constant(center))
@@ -148,32 +203,65 @@ def _add_classifier(graph, model, rows):
         columns = node("Unsqueeze", rows, constant(np.array([1])))
         distances = node("ReduceL1", node("Sub", columns, constant(Z)), axes=[2], keepdims=0)
     values = node("Exp", node("Mul", distances, constant(np.float64(-kernel.gamma))))
-    f = node("MatMul", values, constant(np.atleast_2d(expansion.dual_coef_).T.astype(np.float64)))
-    if np.any(intercept := getattr(expansion, "intercept_", 0.0)):
-        f = node("Add", f, constant(np.atleast_1d(intercept)))
-    f = node("Cast", f, to=graph.float)
-    many = len(model.classes_) > 2
-    scores = f if many else node("Concat", node("Neg", f), f, axis=1)
-    classes = model.classes_
-    labels = constant(classes.astype(object) if classes.dtype.kind == "U" else classes)  # for onnx 1.15
-    node("Gather", labels, node("ArgMax", scores, axis=1, keepdims=0), name="label")
-    if not hasattr(model, "predict_proba"):
-        node("Identity", f, name="decision")
-    elif not many:
-        node("Sigmoid", scores, name="probabilities")
-    elif is_klr or getattr(expansion, "_is_softmax", bool)():
-        temperature = constant(np.float32(getattr(model, "temperature_", 1.0)))
-        node("Softmax", node("Div", scores, temperature), axis=1, name="probabilities")
-    else:
-        logs = node("Neg", node("Softplus", node("Neg", scores)))
-        node("Softmax", logs, axis=1, name="probabilities")
-    kind = next(initializer.data_type for initializer in graph.constants if initializer.name == labels)
-    has_columns = many or hasattr(model, "predict_proba")
-    return kind, len(model.classes_) if has_columns else 1
+    return node("MatMul", values, constant(coef.T.astype(np.float64)))
+
+
+def _average(graph, models, rows):
+    """Add the nodes of `LeafModels`: the logarithms of the odds, or of multiples of the probabilities."""
+    constant, node, logs = graph.constant, graph.node, []
+    for partition, leaves in zip(models.partitions, models.leaves, strict=True):
+        f = _of_leaves(graph, leaves, models, _routed(graph, partition, rows), rows)
+        logs.append(node("Unsqueeze", node("LogSoftmax", f, axis=1), constant(np.array([0]))))
+    total = node("ReduceLogSumExp", node("Concat", *logs, axis=0), axes=[0], keepdims=0)
+    return total if models.n_classes > 2 else node("MatMul", total, constant(np.array([[-1.0], [1.0]])))
+
+
+def _routed(graph, partition, rows):
+    """Add the nodes that find the number of the leaf of each row."""
+    constant, node = graph.constant, graph.node
+    n_nodes, d = partition.directions.shape
+    ends = np.arange(n_nodes, 2 * n_nodes + 1)  # leaf k is the node n_nodes + k, whose children are itself
+    following = np.where(partition.children < 0, n_nodes - 1 - partition.children, partition.children)
+    following = np.concatenate([following.ravel(), np.repeat(ends, 2)])
+    children = constant(following)
+    directions = constant(np.vstack([partition.directions, np.zeros((len(ends), d))]))
+    thresholds = constant(np.append(partition.thresholds, np.zeros(len(ends))))
+    nodes = node("Cast", node("MatMul", rows, constant(np.zeros(d))), to=graph.int64)
+    reached = np.array([0])
+    while (reached < n_nodes).any():
+        terms = node("Mul", rows, node("Gather", directions, nodes))
+        values = node("ReduceSum", terms, constant(np.array([1])), keepdims=0)
+        is_second = node("Cast", node("Greater", values, node("Gather", thresholds, nodes)), to=graph.int64)
+        nodes = node("Gather", children, node("Add", node("Mul", nodes, constant(np.int64(2))), is_second))
+        reached = np.unique(following[np.concatenate([2 * reached, 2 * reached + 1])])
+    return node("Sub", nodes, constant(np.int64(n_nodes)))
+
+
+def _of_leaves(graph, leaves, models, numbers, rows):
+    """Add the nodes of scores (n, n_classes) of rows in the leaves with the given numbers.
+
+    The softmax of the scores are the probabilities.
+    """
+    constant, node, k, T = graph.constant, graph.node, models.n_classes, models.temperature
+    offsets = np.array([np.where(np.isin(np.arange(k), leaf.classes), 0.0, -leaf.margin) for leaf in leaves]) / T
+    f = node("Gather", constant(offsets), numbers)
+    for number, leaf in enumerate(leaves):
+        if len(leaf.classes) == 1:
+            continue
+        coef = np.zeros((k, leaf.support.shape[0]))
+        of_two = np.array([-leaf.coef, leaf.coef]) / (2 if k == 2 else 1) if leaf.coef.ndim == 1 else leaf.coef
+        coef[leaf.classes] = of_two / T
+        places = node("Transpose", node("NonZero", node("Equal", numbers, constant(np.int64(number)))))
+        values = _expansion(graph, leaf.operands.kernel, leaf.support, coef, node("GatherND", rows, places))
+        f = node("ScatterND", f, places, node("Add", values, constant(offsets[number])))
+    return f
 
 
 def _kernel(expansion):
     """Return the kernel of a fitted classifier with support vectors, otherwise None."""
     learner = (getattr(expansion, "estimators_", None) or [expansion])[0]  # all learners have the same kernel
-    operands = getattr(learner, "_operands", None) or getattr(getattr(learner, "_state", None), "operands", None)
+    state = getattr(learner, "_state", None)
+    holders = learner, state, getattr(state, "features", None)
+    names = "_operands", "operands", "operands"
+    operands = next(filter(None, map(getattr, holders, names, [None] * 3)), None)
     return getattr(operands, "kernel", None) if hasattr(expansion, "dual_coef_") else None

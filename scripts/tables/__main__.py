@@ -17,6 +17,7 @@ from estimators import estimators
 from facts import facts, facts_of_docs, install
 from hero import pictures
 from learners import budget_all, budget_oskl, defaults, mistakes
+from many_rows import file_fit, leaves, many_rows, rows_figure
 from methods import choose
 from papers import first_page, scoreboard, verdicts
 from real_tables import real_tables
@@ -53,9 +54,9 @@ PAGES: dict[str, tuple[tuple[Callable[[Path], dict[str, str]], str], ...]] = {
     "docs/methods/budget_oskl.md": ((budget_oskl, ""), (budget_all, "budget_all"), (mistakes, "mistakes")),
     "docs/how_it_works/measurements.md": ((machine, "benchmark"), (threads, "benchmark"), (speed, "benchmark")),
     "docs/speed.md": ((compared, "benchmark"), (few_rows, "benchmark"), (all_fits, "benchmark")),
-    "docs/scale/index.md": ((how_long, "benchmark"),),
-    "docs/scale/clusters.md": ((far_end, "benchmark"), (projection, "benchmark")),
-    "docs/scale/streams.md": ((stream_learners, "benchmark"),),
+    "docs/scale/index.md": ((many_rows, "benchmark"), (how_long, "benchmark")),
+    "docs/scale/clusters.md": ((far_end, "benchmark"), (projection, "benchmark"), (leaves, "benchmark")),
+    "docs/scale/streams.md": ((stream_learners, "benchmark"), (file_fit, "benchmark")),
 }
 """Functions that create the tables of each page, with the folder of results/reference that they read."""
 
@@ -68,7 +69,8 @@ def made_for(page: str, reference: Path) -> dict[str, str]:
 def all_pictures(reference: Path) -> dict[str, bytes]:
     """Return the pictures that are drawn from the references, by path below docs/."""
     of_speed = {f"speed/{name}": picture for name, picture in figures(reference / "benchmark").items()}
-    return of_speed | {f"_static/{name}": picture for name, picture in pictures(reference).items()}
+    of_scale = {f"scale/{name}": picture for name, picture in rows_figure(reference / "benchmark").items()}
+    return of_speed | of_scale | {f"_static/{name}": picture for name, picture in pictures(reference).items()}
 
 
 if __name__ == "__main__":

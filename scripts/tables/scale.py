@@ -49,7 +49,7 @@ def _estimate(data: pd.DataFrame) -> str:
         [
             f"{row.features}" + (", binary" if row.binary else ""),
             f"{row.engine_ns:.2f}",
-            *(_duration(n * support / 2 * row.engine_ns / 1e9) for n, support in SIZES),
+            *(duration(n * support / 2 * row.engine_ns / 1e9) for n, support in SIZES),
         ]
         for row in data.itertuples()
     ]
@@ -60,13 +60,13 @@ def _estimate(data: pd.DataFrame) -> str:
 def _billion(data: pd.DataFrame) -> str:
     """Return the rate of each learner on a stream, and its estimated time for 10^9 rows."""
     rows = [
-        [LEARNERS.get(row.learner, row.learner), f"{row.rows_a_s:,.0f}", _duration(1e9 / row.rows_a_s)]
+        [LEARNERS.get(row.learner, row.learner), f"{row.rows_a_s:,.0f}", duration(1e9 / row.rows_a_s)]
         for row in data.itertuples()
     ]
     return pipe_table(Grid(["one thread, from a text file", "rows per second", "a billion rows"], rows))
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
     """Return a duration with two significant digits in a suitable unit."""
     unit, size = next(pair for pair in (("h", 3600), ("min", 60), ("s", 1), ("ms", 1e-3)) if seconds >= pair[1])
     value = seconds / size

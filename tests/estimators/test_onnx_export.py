@@ -4,9 +4,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedShuffleSplit
+from sklearn.utils._param_validation import InvalidParameterError
 
-from klr_bench import KLR, OSKL, to_onnx
-from klr_bench.estimators.batch import klr
+from klr_bench import KLR, OSKL, PartitionedKLR, to_onnx
+from klr_bench.estimators import onnx_export
+from klr_bench.estimators.batch import comparison, klr, partitioned
+from klr_bench.estimators.batch.leaf_models import LeafModels
 from klr_bench.estimators.core.kernels import OF_DISTANCES
 from tests.estimators.samples import CLASSIFIERS, small
 
@@ -23,13 +27,12 @@ NAMES = {
     "integer": np.array([7, -1, 3]),
     "float": np.array([1.0, 5.0, 2.0]),
 }
-MODELS = [
-    name
-    for name, cls in CLASSIFIERS.items()
-    if hasattr(cls, "support_vectors_")
-    or name in ("DualCDKLR", "PrimalCDKLR", "NystroemKLR", "ImportVectorMachine", "KLR")
-]
-REFUSED = ["NOGD", "PrototypeKLR", "FOGD", "L1KLR", "ApproximateKernelLR"]
+MESSAGE = "to_onnx: expected KLR, PartitionedKLR, or a classifier with support vectors and kernel='rbf' or 'laplacian'"
+
+
+def is_expansion(model):
+    """Return True if a fitted model is a sum of kernel functions, or has such a model or such leaves."""
+    return hasattr(model, "model_") or (hasattr(model, "support_vectors_") and hasattr(model, "dual_coef_"))
 
 
 def predicted(model, rows):
@@ -41,14 +44,21 @@ def predicted(model, rows):
 
 @pytest.mark.parametrize("n_classes", CUTS)
 @pytest.mark.parametrize("kernel", OF_DISTANCES)
-@pytest.mark.parametrize("name", [name for name in MODELS if name not in REFUSED])
-def test_predictions_agree(name, kernel, n_classes, monkeypatch):
-    monkeypatch.setattr(klr, "KERNELS", (kernel,))
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_predictions_of_kernel_expansions_agree_and_others_are_refused(name, kernel, n_classes, monkeypatch):
+    for module in (klr, partitioned):
+        monkeypatch.setattr(module, "KERNELS", (kernel,))
     y = NAMES["text"][np.digitize((X[:, 0] + RANDOM.standard_normal(90) / 2), CUTS[n_classes])]
-    model = small(CLASSIFIERS[name](), random_state=0, max_iter=50, fit_intercept=True)
-    if name != "KLR":
-        model.set_params(kernel=kernel, gamma=0.01)
-    model.fit(X[:60], y[:60])
+    parameters = {"kernel": kernel, "gamma": 0.01, "max_iter": 50, "fit_intercept": True, "leaf_size": 20}
+    model = small(CLASSIFIERS[name](), random_state=0, **parameters)
+    try:
+        model.fit(X[:60], y[:60])
+    except InvalidParameterError:
+        pytest.skip(f"{name} has no {kernel} kernel")
+    if not is_expansion(model):
+        with pytest.raises(ValueError, match=MESSAGE):
+            to_onnx(model)
+        return
     found = predicted(model, X)
     np.testing.assert_array_equal(found["label"], model.predict(X))
     if hasattr(model, "predict_proba"):
@@ -90,12 +100,38 @@ def test_float64_is_kept_far_from_the_origin():
     np.testing.assert_allclose(predicted(model, rows)["probabilities"], model.predict_proba(rows), rtol=0, atol=1e-5)
 
 
-def test_other_models_are_refused():
-    y = X[:, 0] > 0
-    refused = [LogisticRegression(), OSKL(kernel="poly"), OSKL(kernel="linear")]
-    for model in [*refused, *(small(CLASSIFIERS[name](), max_iter=20) for name in REFUSED)]:
-        with pytest.raises(
-            ValueError,
-            match="to_onnx: expected KLR with one model, or a classifier with support vectors and kernel='rbf'",
-        ):
-            to_onnx(model.fit(X, y))
+@pytest.mark.parametrize("model", [LogisticRegression(), OSKL(kernel="poly"), OSKL(kernel="linear")])
+def test_other_models_are_refused(model):
+    with pytest.raises(ValueError, match=MESSAGE):
+        to_onnx(model.fit(X, X[:, 0] > 0))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_matrix])
+def test_leaves_of_few_classes_and_empty_leaves_agree(layout, n_classes):
+    groups = np.repeat(np.arange(6), 15)
+    rows = np.column_stack([groups * 10.0 + X[:, 0] / 10, X[:, 1], np.ones(90)]).astype(np.float32)
+    y = np.where(groups % 2, groups % n_classes, RANDOM.randint(n_classes, size=90) * (groups > 1))
+    model = PartitionedKLR(8, n_partitions=3, max_rounds=0, random_state=0).fit(layout(rows), y)
+    n_present = {len(leaf.classes) for leaves in model.model_.leaves for leaf in leaves}
+    assert n_present == set(range(1, n_classes + 1))
+    for part in (rows, rows[:1], rows[20:20]):
+        expected = model.predict_proba(layout(part)) if len(part) else np.empty((0, n_classes))
+        np.testing.assert_allclose(predicted(model, part)["probabilities"], expected, rtol=0, atol=1e-5)
+
+
+def test_the_partitions_that_klr_chose_agree(monkeypatch):
+    for module in (klr, comparison):
+        monkeypatch.setattr(module, "MOST_TRAINING", 200)
+    monkeypatch.setattr(comparison, "LEAF_SIZE", 100)
+    rows = np.random.default_rng(0).uniform(-1, 1, (800, 1)).astype(np.float32)
+    cv = StratifiedShuffleSplit(1, random_state=0)
+    model = KLR(max_rounds=0, cv=cv, random_state=0).fit(rows, np.digitize(np.sin(30 * rows[:, 0]), [-0.3, 0.3]))
+    assert isinstance(model.model_, LeafModels)
+    np.testing.assert_allclose(predicted(model, rows)["probabilities"], model.predict_proba(rows), rtol=0, atol=1e-5)
+
+
+def test_a_model_that_is_too_large_is_refused(monkeypatch):
+    monkeypatch.setattr(onnx_export, "MOST_MB", 0.002)
+    with pytest.raises(ValueError, match=r"to_onnx: expected a model of at most 0 MB, the limit of ONNX.* max_support"):
+        to_onnx(OSKL(random_state=0).fit(X, X[:, 0] > 0))

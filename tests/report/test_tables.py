@@ -8,6 +8,7 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.dummy import DummyClassifier
 
 from tests.report.folders import USUAL, record, write
 
@@ -34,10 +35,11 @@ def test_what_stands_between_the_lines_is_replaced_and_nothing_else() -> None:
 
 
 def test_the_figures_are_those_of_the_records() -> None:
-    shown = "".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in ("index.md", "speed.md"))
+    pages = ("index.md", "speed.md", "scale/index.md")
+    shown = "".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in pages)
     for name, picture in SCRIPT["all_pictures"](BENCHMARK.parent).items():
         committed = (ROOT / "docs" / name).read_bytes()
-        assert name in shown
+        assert name.removeprefix("scale/") in shown
         if b"Matplotlib" not in committed or f"Matplotlib v{mpl.__version__}".encode() in committed:
             assert committed == picture, "make them anew: python scripts/tables"
 
@@ -113,3 +115,42 @@ def test_the_clone_line_has_the_address_of_the_setting(address: str, monkeypatch
     monkeypatch.setattr(module, "REPOSITORY", address)
     assert (f"git clone {address} " in module.install(ROOT)["install"]) == bool(address)
     assert ("git clone" in module.install(ROOT)["install"]) == bool(address)
+
+
+def measured_rows(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write records of the parts many_rows, by fits of a constant, and leaves."""
+    monkeypatch.syspath_prepend(str(ROOT / "scripts" / "benchmark"))
+    part = runpy.run_path(str(ROOT / "scripts" / "benchmark" / "many_rows.py"))
+    X, y = np.zeros((60, 2)), np.arange(60) % 2
+    rows = [
+        row
+        for name in ("covtype", "adult")
+        for method, (most, _) in part["METHODS"].items()
+        for row in part["series"](name, method, DummyClassifier, [20, 40][: 1 + (most > 30_000)], (X, y, X, y))
+    ]
+    pd.DataFrame(rows).to_csv(folder / "many_rows.csv")
+    sizes = {"n": 5_000_000, "features": 100, "threads": 2, "file_mb": 2000.0, "limit_mb": 1600.0, "levels": 13}
+    sizes |= {"partitions": 1, "leaves": 8192, "max_support": 30, "accuracy": 0.75, "load": 0.0}
+    seconds = {"order_s": 20.0, "divide_s": 40.0, "leaves_s": 400.0, "fit_s": 470.0, "predict_s": 0.5}
+    pd.DataFrame([sizes | seconds]).to_csv(folder / "leaves.csv")
+
+
+def test_tables_of_many_rows_once_they_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = sys.modules["many_rows"]
+    makers = module.many_rows, module.leaves, module.file_fit
+    before = {name: text for maker in makers for name, text in maker(tmp_path).items()}
+    assert {text.partition(":")[0] for text in before.values()} == {"Not measured yet"}
+    assert module.rows_figure(tmp_path) == {}
+    measured_rows(tmp_path, monkeypatch)
+    after = {name: text for maker in makers for name, text in maker(tmp_path).items()}
+    assert after.keys() == before.keys()
+    assert not any("Not measured" in text for text in after.values())
+    for method in module.LOOKS:
+        assert after["many_rows"].count(f"\n| {method} ") == after["prediction"].count(f"\n| {method} ") * 2 == 2
+    assert "Adult, 20 rows" in after["when"]
+    assert module.PICTURE in after["many_rows"]
+    assert b"</svg>" in module.rows_figure(tmp_path)[module.PICTURE]
+    assert "took 7.8 min on 2 threads, with 8,192 leaves" in after["file_fit"]
+    # 10^9 rows are 1,638,400 such leaves, which take 1.6e5 s on one worker of one core
+    assert "| fits of 1,638,400 leaves" in after["leaves"]
+    assert after["leaves"].rstrip(" |").endswith("27 min")

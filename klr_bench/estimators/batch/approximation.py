@@ -20,6 +20,9 @@ large, so that small steps in a change g much.  For the same reason z_j takes sh
 
 from __future__ import annotations
 
+import math
+import time
+
 import numpy as np
 from scipy.special import expit, softmax
 
@@ -39,11 +42,12 @@ RIDGE = 1e-2
 """Added to the diagonal of the kernel matrix of z, which limits L^{-1}."""
 
 
-def approximate(f, X, weights, support, coef, gamma, random):
+def approximate(f, X, weights, support, coef, gamma, random, deadline=math.inf):
     """Return support vectors, coefficients and gamma of an expansion that approximates f.
 
     f (n, m) are the values of m functions at the rows of X (n, d), and weights (n,) those of the rows, or None.
-    `support` (J, d), `coef` (m, J) and `gamma` are those of the first expansion.
+    `support` (J, d), `coef` (m, J) and `gamma` are those of the first expansion.  Fewer steps are taken if the
+    `deadline`, a value of `time.monotonic`, is earlier.
     """
     targets = probabilities(f).astype(X.dtype)
     shares = np.full(len(X), 1 / BATCH) if weights is None else weights / (weights.mean() * BATCH)
@@ -63,13 +67,17 @@ def approximate(f, X, weights, support, coef, gamma, random):
         by_z, by_a, by_gamma = slopes(X[rows], targets[rows], shares[rows], *expansion())
         return np.concatenate([by_z, by_a @ inverse.T, by_gamma], axis=None)
 
-    mean, square = np.zeros((2, len(x)))
+    (mean, square), begun = np.zeros((2, len(x))), time.monotonic()
     for t in range(N_STEPS):
+        now = time.monotonic()
+        if now >= deadline:
+            break
+        done = max(t / N_STEPS, (now - begun) / (deadline - begun))
         slope = sum(parallel_map(slope_of, np.split(random.randint(len(X), size=BATCH), 2)))
         mean += (1 - MEAN) * (slope - mean)
         square += (1 - SQUARE) * (slope**2 - square)
         spread = np.sqrt(square / (1 - SQUARE ** (t + 1))) + EPSILON
-        x -= (1 - t / N_STEPS) * lengths * mean / (1 - MEAN ** (t + 1)) / spread
+        x -= (1 - done) * lengths * mean / (1 - MEAN ** (t + 1)) / spread
     z, a, gamma = expansion()
     return z, a.astype(np.float64), float(gamma)
 
@@ -96,15 +104,15 @@ def kernel_values(X, Z, gamma):
     return np.exp(-gamma * D), D
 
 
-def move_support(model, f, rows, weights, temperature, random):
+def move_support(model, f, rows, weights, temperature, random, deadline=math.inf):
     """Move the support vectors of a model with the rbf kernel to approximate values f.
 
     f has shape (n,), or (n, n_classes) for probabilities softmax(f / temperature); `rows` (n, d) and `weights` (n,), or
-    None, are the training rows.
+    None, are the training rows.  The steps end before the `deadline`.
     """
     T, f = temperature, f.reshape(len(f), -1)
     start = model.support_vectors_, np.atleast_2d(model.dual_coef_) / T, model.gamma
-    model.support_vectors_, coef, model.gamma = approximate(f / T, rows, weights, *start, random)
+    model.support_vectors_, coef, model.gamma = approximate(f / T, rows, weights, *start, random, deadline)
     model.dual_coef_, model._operands = (
         T * (coef if len(coef) > 1 else coef[0]),
         operands_for(Kernel("rbf", model.gamma), rows),

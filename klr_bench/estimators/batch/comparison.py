@@ -6,13 +6,10 @@ import numpy as np
 
 from klr_bench.estimators.batch.cross_validation import log_losses
 from klr_bench.estimators.batch.folds import MOST_COMPARED, MOST_TRAINING
-from klr_bench.estimators.batch.leaf_models import Labels, LeafModels
+from klr_bench.estimators.batch.leaf_models import LEAF_SIZE, N_PARTITIONS, Labels, LeafModels
 from klr_bench.estimators.batch.partition import WeightedRows
 from klr_bench.estimators.core.kernels import Kernel
 from klr_bench.estimators.core.multiclass import SEEDS
-
-LEAF_SIZE, N_PARTITIONS = 8000, 2
-"""Largest number of rows of a leaf, and number of partitions, as in `PartitionedKLR`."""
 
 
 def leaves_if_better(klr, search, kept, y, random):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import KW_ONLY
@@ -36,6 +37,10 @@ WIDTHS = (0.03, 0.1, 0.3, 1.0, 3.0)
 """Values of gamma, as multiples of 1 / (n_features variance)."""
 FOLDS = 5
 """Default number of folds."""
+COARSE = 1000
+"""Number of training rows with which a whole grid is tried; more rows are used only next to its best point."""
+WORSE = 1.05
+"""A path of decreasing penalties ends when the loss is larger than its minimum by this factor."""
 GRID = ["array-like", StrOptions({"auto"})]
 """Constraints of a grid."""
 
@@ -219,6 +224,22 @@ class KernelClassifierCV(KernelClassifier):
             "std_test_score": scores.std(axis=0),
             "rank_test_score": rankdata(-ordered, method="min").astype(np.int32),
         }
+
+
+def evenly(rows, codes, n):
+    """Return at most n of some rows, evenly spaced over their classes."""
+    if len(rows) <= n:
+        return rows
+    order = np.argsort(codes[rows], kind="stable")
+    return rows[np.sort(order[np.linspace(0, len(order) - 1, n).astype(int)])]
+
+
+def unbeaten(losses, shares, n_errors):
+    """Return the places of losses (n_candidates, n_rows) at most so many standard errors above the least mean."""
+    means = np.nan_to_num(np.average(losses, axis=1, weights=shares), nan=np.inf)
+    excess = (losses - losses[means.argmin()]) * shares / shares.mean()
+    errors = excess.std(axis=1) / math.sqrt(excess.shape[1])
+    return np.flatnonzero(~(excess.mean(axis=1) > n_errors * errors))
 
 
 def class_sizes(estimator, codes):

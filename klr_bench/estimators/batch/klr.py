@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import KW_ONLY
 from numbers import Integral
@@ -15,7 +16,7 @@ from klr_bench.estimators.batch.approximation import move_support
 from klr_bench.estimators.batch.comparison import leaves_if_better
 from klr_bench.estimators.batch.cross_validation import class_sizes
 from klr_bench.estimators.batch.dual import DualCDKLR
-from klr_bench.estimators.batch.folds import MEDIUM, MOST_TRAINING, folds_of
+from klr_bench.estimators.batch.folds import MOST_TRAINING, SMALL, folds_of
 from klr_bench.estimators.batch.leaf import CACHE_MB
 from klr_bench.estimators.batch.nystroem import NystroemKLR
 from klr_bench.estimators.batch.scaling import Scaling
@@ -68,8 +69,8 @@ class KLR(Classifier):
         validation rows.  None chooses the folds by the number of rows, as the notes say.  Folds that are not given
         keep copies of rows together.
     time_limit : float or None, default=None
-        Seconds, > 0.  After about half of them the search ends, if necessary in its first round, and after all of them
-        the final fit, which for more than 10,000 rows has fewer support vectors if little time is left.
+        Seconds, > 0, exceeded by at most half in usual cases.  The search takes up to half of them, and begins no fit
+        that is expected to take longer.  The final fit takes the others, with fewer support vectors if necessary.
     class_weight : dict, "balanced" or None, default=None
         Weights >= 0 of the classes, which multiply the weights of the rows.  "balanced" shifts the probabilities
         towards the rarer class.
@@ -134,7 +135,7 @@ class KLR(Classifier):
     split, of at most 15,000 rows, for more.  After the first fold, and after the third, kernels and values of gamma are
     left out whose loss is significantly larger than the least one, apart from the best ones of the round before.  Folds
     of more than 1,000 training rows try only values of gamma and lambda next to the best ones of 1,000 rows; the rounds
-    use 1,500 rows of each fold, and all of a single split.
+    use 1,500 rows of each fold, and two thirds of a single split, at most 10,000.
 
     The final model is fitted to all rows by `DualCDKLR` for up to 10,000 rows.  For more, `NystroemKLR` and the leaves
     of two partitions, as of `PartitionedKLR`, are fitted to at most 50,000 rows other than the validation rows, and the
@@ -203,14 +204,19 @@ class KLR(Classifier):
         """
         begun = time.monotonic()
 
-        def is_late(share=1.0):
-            return self.time_limit is not None and time.monotonic() - begun > share * self.time_limit
+        limit = self.time_limit or math.inf
+        deadline = begun + limit
+
+        def left():
+            return max(deadline - time.monotonic(), 0.0)
 
         def watch(_, t):
-            return is_late() or (callback is not None and callback(self, t))
+            return not left() or (callback is not None and callback(self, t))
 
         kernels = KERNELS if self.max_support is None else ("rbf",)  # the support vectors of others do not move
-        kept, search, y, weights, random = self._choose(X, y, sample_weight, kernels, groups, callback, is_late)
+        kept, search, y, weights, random = self._choose(
+            X, y, sample_weight, kernels, groups, callback, begun + limit / 2
+        )
         if self._may_have_leaves(search) and not watch(self, 0):
             leaves = leaves_if_better(self, search, kept, y, random)
             if leaves is not None:
@@ -218,18 +224,15 @@ class KLR(Classifier):
                 self.best_params_ |= {"gamma": leaves.gamma, "lam": leaves.lam}
                 return self
         rows, gamma = search.weighted(slice(None), kept.weights, kept.shape.width)
+        seconds = search.seconds(len(y))
         del search  # free its memory
-        n_centers = CENTERS
-        if self.time_limit is not None:
-            left = max(self.time_limit - (time.monotonic() - begun), 0.0)
-            n_centers = min(CENTERS, max(int(CENTERS_PER_ROOT * left**0.5), LEAST_CENTERS))
-        self.model_ = self._model(kept, gamma, len(y), random, self.max_support, n_centers)
+        self.model_ = self._model(kept, gamma, len(y), random, self.max_support, seconds, left())
         self.model_.fit(rows, y, weights, callback=watch)
         is_small = self.max_support is not None and self.max_support < min(len(y), CENTERS)
-        if is_small and not sp.issparse(rows) and not is_late():
-            large = self._model(kept, gamma, len(y), random, None).fit(rows, y, weights)
-            f = large.decision_function(rows)
-            move_support(self.model_, f, rows, weights, self.temperature_, random)
+        if is_small and not sp.issparse(rows) and left():
+            large = self._model(kept, gamma, len(y), random, None, seconds, left() / 2)
+            f = large.fit(rows, y, weights, callback=lambda *_: not left()).decision_function(rows)
+            move_support(self.model_, f, rows, weights, self.temperature_, random, deadline)
         self.best_params_ |= {"gamma": self.model_.gamma, "lam": self.model_.lam}
         return self
 
@@ -237,7 +240,7 @@ class KLR(Classifier):
         """Return the largest t of the callback, and that of the first checkpoint."""
         return self._model_class(n_samples)().steps(n_samples)
 
-    def _choose(self, X, y, sample_weight, kernels, groups=None, callback=None, is_late=lambda *_: False):
+    def _choose(self, X, y, sample_weight, kernels, groups=None, callback=None, deadline=math.inf):
         """Choose one of the kernels, the settings and the feature weights.
 
         Return the best round, the search, y, the weights of the rows or None, and the random numbers.
@@ -254,10 +257,10 @@ class KLR(Classifier):
             X, y, codes, shares, weights = X[rows], y[rows], codes[rows], shares[rows], weights[rows]
         self._scaling = scaling = Scaling.of(X, weights)
         self.limits_, self.mean_, self.scale_ = scaling.limits, scaling.origin, scaling.deviation
-        self._dtype = np.dtype(np.float64 if len(y) <= MEDIUM else np.float32)
+        self._dtype = np.dtype(np.float64 if len(y) <= SMALL else np.float32)
         rows, signs = scaling.transform(X, self._dtype), np.atleast_2d(self._signs(y))
         center = ((scaling.mean - scaling.origin) / scaling.deviation)[scaling.columns]
-        search = Search(rows, codes, signs, shares, folds, center, lambda: is_late(0.5), kernels=kernels)
+        search = Search(rows, codes, signs, shares, folds, center, deadline, kernels=kernels)
         kept = self._search(search, callback)
         self.feature_weights_ = np.zeros(X.shape[1])
         self.feature_weights_[scaling.columns], self.temperature_ = kept.weights, float(kept.temperature)
@@ -271,17 +274,19 @@ class KLR(Classifier):
     def _model_class(self, n):
         return DualCDKLR if self.max_support is None and n <= MOST_TRAINING else NystroemKLR
 
-    def _model(self, kept, gamma, n, random, max_support, n_centers=CENTERS):
+    def _model(self, kept, gamma, n, random, max_support, seconds=0.0, left=math.inf):
+        """Return the final model, with few centers if all rows are expected to take more `seconds` than are left."""
         shared = {
             "kernel": kept.shape.kernel,
             "gamma": gamma,
             "cache_size": CACHE_MB,
             "random_state": random.randint(SEEDS),
         }
-        if max_support is None and n <= MOST_TRAINING:
+        if max_support is None and n <= MOST_TRAINING and seconds <= left:
             return DualCDKLR(kept.lam, **shared)
         centers = "uniform" if max_support is None else "kmeans++"
         lam = kept.lam * min(MOST_TRAINING / n, 1.0)
+        n_centers = int(min(CENTERS, max(CENTERS_PER_ROOT * math.sqrt(left), LEAST_CENTERS)))
         return NystroemKLR(lam, min(max_support or n_centers, n), centers=centers, tol=TOL, **shared)
 
     def _search(self, search, callback):

@@ -13,8 +13,10 @@ from klr_bench.estimators.batch.dual import DualCDKLR
 from klr_bench.estimators.batch.nystroem import NystroemKLR
 from klr_bench.estimators.batch.selection import operands_for
 from klr_bench.estimators.core.expansion import COLUMNS, decide
-from klr_bench.estimators.core.kernels import Kernel
 from klr_bench.estimators.core.threads import parallel_map
+from klr_bench.estimators.kernel_values.operand_base import Operands
+from klr_bench.estimators.kernel_values.operands import Dense
+from klr_bench.estimators.kernel_values.tiles import WIDTH
 
 CACHE_MB = 1000.0
 TOL = 1e-2
@@ -31,23 +33,33 @@ class Leaf:
     """log(1 + n) for n rows.  A class without rows has minus this value, and the only one of several classes has 0."""
     support: np.ndarray | sp.csr_matrix
     coef: np.ndarray
-    kernel: Kernel
+    operands: Operands | None
+    """None if there is a single class."""
 
     def decision_function(self, X, n_classes):
         """Return the values (n, 1) or (n, n_classes) of f at the rows of X (n, d).
 
-        Those of a row do not depend on the other rows: with more rows of equal length, BLAS computes products of the
-        same size.
+        Those of a row do not depend on the other rows.
         """
         k, n = len(self.classes), X.shape[0]
         f = np.full((n, n_classes), -self.margin)
         if k == 1:
             f[:, self.classes] = self.margin if n_classes == 2 else 0.0
         else:
-            padded = X[np.minimum(np.arange(n + -n % COLUMNS), n - 1)]
-            values = decide(operands_for(self.kernel, self.support), self.support, self.coef, padded)[:n]
+            multiple = self._multiple(X)
+            padded = X if n % multiple == 0 else X[np.minimum(np.arange(n + -n % multiple), n - 1)]
+            values = decide(self.operands, self.support, self.coef, padded)[:n]
             f[:, self.classes] = values if k > 2 else np.column_stack([-values, values])
         return f if n_classes > 2 else f[:, 1:]
+
+    def _multiple(self, X):
+        """Return a number of rows, of whose multiples all products are computed alike.
+
+        BLAS rounds differently for products of other sizes; the values of compiled tiles do not depend on other rows.
+        """
+        if isinstance(self.operands, Dense) and X.dtype == np.float32:
+            return 1 if self.coef.ndim == 1 else WIDTH
+        return COLUMNS
 
 
 def in_this_process(X, jobs):
@@ -71,7 +83,7 @@ def fit_leaf(view, codes, weights, lam, kernel, temperature, max_support, seed, 
     rows = replace(view, X=X)[:]
     classes, margin = np.unique(codes), math.log1p(weights.sum())
     if len(classes) == 1:
-        return Leaf(classes, margin, rows[:0].copy(), np.empty(0), kernel)
+        return Leaf(classes, margin, rows[:0].copy(), np.empty(0), None)
     shared = {"kernel": kernel.name, "gamma": kernel.gamma, "tol": TOL, "random_state": seed}
     model = DualCDKLR(lam, cache_size=CACHE_MB, **shared).fit(rows, codes, weights)
     if max_support is not None and max_support < len(codes):
@@ -80,7 +92,8 @@ def fit_leaf(view, codes, weights, lam, kernel, temperature, max_support, seed, 
         model.fit(rows, codes, weights)
         if kernel.name == "rbf" and not sp.issparse(rows):
             move_support(model, f, rows, weights, temperature, np.random.RandomState(seed))
-    return Leaf(classes, margin, model.support_vectors_, model.dual_coef_, replace(kernel, gamma=model.gamma))
+    support = model.support_vectors_
+    return Leaf(classes, margin, support, model.dual_coef_, operands_for(replace(kernel, gamma=model.gamma), support))
 
 
 def distinct(leaf, hashes, weights):

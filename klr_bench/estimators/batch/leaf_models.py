@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
-from scipy.special import log_expit, log_softmax, logsumexp
+from scipy.special import log_expit, log_softmax
 
 from klr_bench.estimators.batch.leaf import Leaf, distinct, fit_leaf, in_this_process
 from klr_bench.estimators.batch.partition import Partition, divided, hashed, shuffled
@@ -16,6 +16,8 @@ from klr_bench.estimators.core.kernels import Kernel
 from klr_bench.estimators.core.multiclass import SEEDS
 from klr_bench.estimators.core.threads import parallel_map
 
+LEAF_SIZE, N_PARTITIONS = 8000, 2
+"""Largest number of rows of a leaf, and number of partitions, unless they are given."""
 TUNED_LEAVES, TUNED_ROWS = 3, 20_000
 """Smallest numbers of leaves, and of their rows, with which width and penalty are chosen."""
 WIDTHS, LAMS = (1.0, 2.0, 4.0, 8.0, 16.0), (3.0, 1.0, 0.3, 0.1)
@@ -139,4 +141,4 @@ def _chosen(losses, shares, i, j):
 
 def _mean(logs):
     """Return the logarithm of the mean of exp(logs) over the first axis."""
-    return logsumexp(logs, axis=0) - math.log(len(logs))
+    return np.logaddexp.reduce(logs) - math.log(len(logs))

@@ -70,7 +70,10 @@ class Scaling:
             X = X[:, self.columns]
             limits, origin, deviation = limits[:, self.columns], origin[self.columns], deviation[self.columns]
         if not keeps_zeros:
-            return ((np.clip(X, *limits) - origin) / deviation).astype(dtype)
+            values = np.clip(X, *limits, dtype=np.float64)
+            values -= origin
+            values /= deviation
+            return values.astype(dtype, copy=False)
         data = (np.clip(X.data, *limits[:, X.indices]) - origin[X.indices]) / deviation[X.indices]
         return sp.csr_matrix((data.astype(dtype), X.indices, X.indptr), X.shape)
 

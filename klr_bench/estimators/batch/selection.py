@@ -12,18 +12,17 @@ from __future__ import annotations
 
 import math
 import threading
-from dataclasses import dataclass
-from typing import NamedTuple
+import time
 
 import numpy as np
 import scipy.sparse as sp
 
 from klr_bench.estimators.batch.base import KernelBlocks
-from klr_bench.estimators.batch.cross_validation import WIDTHS, log_losses
+from klr_bench.estimators.batch.cross_validation import COARSE, WORSE, evenly
 from klr_bench.estimators.batch.dual import warm_path
 from klr_bench.estimators.batch.folds import MEDIUM, MOST_TRAINING
+from klr_bench.estimators.batch.grid import Grid, Path, neighbors, shapes_of, tempered_losses
 from klr_bench.estimators.batch.low_rank import factor, low_rank_path
-from klr_bench.estimators.batch.slopes import mean_squared_slopes
 from klr_bench.estimators.core.kernels import Kernel, gamma_of
 from klr_bench.estimators.core.rows import with_scaled_columns
 from klr_bench.estimators.core.threads import parallel_map
@@ -31,125 +30,25 @@ from klr_bench.estimators.kernel_values.operands import Dense, operands_of, orig
 
 KERNELS = "rbf", "laplacian"
 LAMS = tuple(10.0**-p for p in range(1, 7))
-COARSE = 1000
-"""Number of training rows with which the whole grid is tried; more rows are used only next to its best point."""
 ROUND_ROWS = 1500
 """Largest number of training rows of a fold in the rounds, if there are several folds; the last fits have all."""
+ROUND_SHARE = 2 / 3
+"""Share of the training rows of a single split in the rounds, at least COARSE and at most MOST_TRAINING."""
+TIMED_ROUNDS = 3
+"""Before a deadline, the rounds have at most as many training rows as so many rounds have time for."""
 BEATEN = 1.0, 0.3
 """Standard errors by which the loss of a shape must be larger than the least one to be left out of further folds.
 
 The first number is for the first fold, the second one for the first three.
 """
-SLOPE_ROWS = 2000
-"""Number of rows whose derivatives are averaged."""
 LEAST_SHARE = 1e-4
 """Added to each mean squared derivative, as a share of their mean, so that no weight becomes 0."""
-WORSE = 1.05
-"""A path of decreasing penalties ends when the loss is larger than its minimum by this factor."""
 GAP, MAX_EPOCHS = 1e-2, 30
 """Relative duality gap, or distance from the minimum, at which a fit ends, and its largest number of epochs."""
 LEFT, MOST_LEFT = 1e-4, 3e-3
 """Share of the kernel matrix's diagonal at which its factorization ends, and above which its result is not used."""
 PROBLEMS = 50
 """Number of binary problems from which on the rank is not limited."""
-TEMPERATURES = 2.0 ** np.linspace(0, 2, 9)
-"""Temperatures T of the probabilities softmax(f / T) of more than two classes."""
-
-
-class Shape(NamedTuple):
-    """A kernel and its width, a multiple of gamma="scale"."""
-
-    kernel: str
-    width: float
-
-    def neighbors(self):
-        """Return the shapes of the same kernel with the nearest widths, and the shape itself."""
-        return shapes_of(self.kernel, neighbors(WIDTHS, self.width))
-
-
-@dataclass
-class Round:
-    """Best shape and penalty for given feature weights, with the loss of each validation row."""
-
-    fold_weights: list
-    shape: Shape
-    lam: float
-    temperature: float
-    losses: np.ndarray
-    loss: float
-    results: list
-    """A dict for each shape and penalty: kernel, width, lam, and mean log loss."""
-
-    @property
-    def weights(self):
-        """The root mean square of the folds' feature weights."""
-        return np.sqrt(np.mean(np.square(self.fold_weights), axis=0))
-
-
-@dataclass
-class Path:
-    """Models for one shape of the kernel and decreasing penalties.
-
-    `decisions` are their values (n_valid, m) of f at the validation rows, `shares` those of the training rows, and
-    `coefs` the coefficients (m, n_centers) of the kernel functions of the centers.
-    """
-
-    decisions: list
-    rows: np.ndarray
-    centers: np.ndarray
-    shares: np.ndarray
-    kernel: Kernel | None
-    coefs: list
-
-    def mean_squared_slopes(self, place):
-        """Return each feature's weighted mean squared derivative, summed over the binary problems."""
-        n = min(self.rows.shape[0], SLOPE_ROWS)
-        shares = self.shares[:n] / self.shares[:n].sum()
-        operands = operands_for(self.kernel, self.rows)
-        return mean_squared_slopes(operands, self.rows[:n], self.centers, self.coefs[place], shares)
-
-
-class Grid:
-    """Models of shapes and penalties, with their losses at validation rows.
-
-    `paths` has a list for each fold, with a path for each shape.  `losses` (n_shapes, n_lams, n_valid) and `means`
-    (n_shapes, n_lams) are inf without a model in each fold.  `best` are the places of the shape and the penalty with
-    the least mean.  `y` and `shares` are those of the validation rows.
-    """
-
-    def __init__(self, shapes, lams, paths, y, shares):
-        self.shapes, self.lams, self.paths, self.shares = shapes, lams, paths, shares
-        self.losses = np.full((len(shapes), len(lams), len(y)), np.inf)
-        self.means, self.temperatures = (np.full(self.losses.shape[:2], value) for value in (np.inf, 1.0))
-        for i in range(len(shapes)):
-            for j, of_folds in enumerate(zip(*(of_fold[i].decisions for of_fold in paths), strict=False)):
-                self.losses[i, j], self.temperatures[i, j] = tempered_losses(np.concatenate(of_folds), y, shares)
-                self.means[i, j] = np.average(self.losses[i, j], weights=shares)
-        self.best = np.unravel_index(np.argmin(self.means), self.means.shape)
-
-    shape = property(lambda self: self.shapes[self.best[0]])
-    lam = property(lambda self: self.lams[self.best[1]])
-
-    def round(self, weights):
-        """Return the `Round` of the best shape and penalty, with the folds' weights."""
-        results = [
-            {**self.shapes[i]._asdict(), "lam": self.lams[j], "mean_log_loss": float(self.means[i, j])}
-            for i, j in np.argwhere(np.isfinite(self.means))
-        ]
-        chosen = self.temperatures[self.best], self.losses[self.best], self.means[self.best]
-        return Round(weights, self.shape, self.lam, *chosen, results)
-
-    def unbeaten(self, n_errors):
-        """Return the places of shapes at most so many standard errors above the least loss."""
-        losses = self.losses[np.arange(len(self.shapes)), self.means.argmin(axis=1)]
-        excess = (losses - losses[self.best[0]]) * self.shares / self.shares.mean()
-        errors = excess.std(axis=1) / math.sqrt(excess.shape[1])
-        return np.flatnonzero(excess.mean(axis=1) <= n_errors * errors)
-
-    def slopes(self):
-        """Return each fold's mean squared derivatives of the best model."""
-        shape, lam = self.best
-        return [of_fold[shape].mean_squared_slopes(lam) for of_fold in self.paths]
 
 
 class Search:
@@ -157,15 +56,26 @@ class Search:
 
     X (n, d) are standardized rows, y (n,) class indices, signs (k, n) the labels of the k problems, and shares (n,) the
     weights of the rows.  `folds` are pairs of training and validation rows.  `center` (d,) is the mean of sparse rows.
-    When `is_late()` becomes true, the fits that have begun end after an epoch.  `unit` is gamma for the width 1, or
-    None for "scale".  `kernels` are the names of those that are tried.
+    A fit begins only if it is expected to end before the `deadline`, a value of `time.monotonic`, apart from the first
+    one, and ends after an epoch if it does not.  `unit` is gamma for the width 1, or None for "scale".  `kernels` are
+    the names of those that are tried.
     """
 
-    def __init__(self, X, y, signs, shares, folds, center=0.0, is_late=lambda: False, unit=None, kernels=KERNELS):
+    def __init__(self, X, y, signs, shares, folds, center=0.0, deadline=math.inf, unit=None, kernels=KERNELS):
         self.X, self.y, self.signs, self.shares, self.center = X, y, signs, shares, center
         self.unit, self.kernels = unit, kernels
-        self.folds, self.is_late, self._memory = folds, is_late, threading.local()
+        self.folds, self.deadline, self._memory = folds, deadline, threading.local()
         self._valid = np.concatenate([valid for _, valid in folds])
+        self._times = {}  # lists of the times of paths by number of training rows; the first one may load code
+
+    def is_late(self):
+        """Return True after the deadline."""
+        return time.monotonic() > self.deadline
+
+    def seconds(self, n):
+        """Return the expected time of a path of n training rows, by those with the most rows so far."""
+        rows, times = max(self._times.items(), default=(1, []))
+        return float(np.median(times)) * (n / rows) ** 2 if times else 0.0
 
     def rounds(self, max_rounds):
         """Yield a `Round` for equal feature weights, and then one for each update of the weights."""
@@ -174,18 +84,18 @@ class Search:
         is_coarse = len(self.folds[0][0]) > COARSE
         if is_coarse:
             coarse = self.grid(self._few(COARSE), weights, tried, lams)
-            if self.is_late():
-                yield coarse.round(weights)
-                return
             tried, lams = coarse.shape.neighbors(), neighbors(LAMS, coarse.lam)
-        folds, last = self._few(ROUND_ROWS if len(self.folds) > 1 else MOST_TRAINING), None
+        folds, last = self._few(self._n_rows()), None
         for number in range(max_rounds + 1):
             grid = self.grid(folds, weights, tried, lams, last)
-            if number and len(grid.paths) < len(folds):
+            is_whole = grid is not None and len(grid.paths) == len(folds)
+            if number and not is_whole:
                 return
-            if is_coarse and not number and self.is_late():  # then some fits were ended
-                grid = min(grid, coarse, key=lambda grid: grid.means.min())
+            if is_coarse and not number and (not is_whole or self.is_late()):  # then some fits have ended early
+                grid = min(filter(None, (grid, coarse)), key=lambda grid: grid.means.min())
             yield grid.round(weights)
+            if len(grid.paths) < len(folds):
+                return
             if number < max_rounds:
                 weights = [updated(*fold) for fold in zip(weights, grid.slopes(), strict=True)]
                 tried = grid.shape.neighbors() if is_coarse else shapes_of(grid.shape.kernel)
@@ -198,37 +108,41 @@ class Search:
         if len(self.folds) == 1 or len(self.folds[0][0]) <= ROUND_ROWS or self.is_late():
             return None
         grid = self.grid(self.folds, chosen.fold_weights, chosen.shape.neighbors(), neighbors(LAMS, chosen.lam))
-        return None if self.is_late() else grid.round(chosen.fold_weights)
+        is_whole = grid is not None and len(grid.paths) == len(self.folds) and not self.is_late()
+        return grid.round(chosen.fold_weights) if is_whole else None
+
+    def _n_rows(self):
+        """Return the largest number of training rows of a fold in the rounds."""
+        n, left = len(self.folds[0][0]), self.deadline - time.monotonic()
+        most = ROUND_ROWS if len(self.folds) > 1 else min(max(int(ROUND_SHARE * n), COARSE), MOST_TRAINING)
+        expected = max(TIMED_ROUNDS * len(self.folds) * self.seconds(COARSE), np.finfo(float).tiny)
+        return int(min(most, COARSE * max(1.0, math.sqrt(max(left, 0.0) / expected))))
 
     def _few(self, n):
         """Return the folds with at most n of their training rows, evenly spaced over the classes."""
-        folds = []
-        for train, valid in self.folds:
-            if len(train) > n:
-                order = np.argsort(self.y[train], kind="stable")
-                train = train[np.sort(order[np.linspace(0, len(order) - 1, n).astype(int)])]
-            folds.append((train, valid))
-        return folds
+        return [(evenly(train, self.y, n), valid) for train, valid in self.folds]
 
     def grid(self, folds, weights, shapes, lams, last=None):
         """Fit a model for each fold, shape and penalty, with the fold's feature weights.
 
         After the first and the third fold, shapes are left out whose loss is significantly larger than the least one,
         apart from the `last` best one.
-        When time is up, only the folds are returned that have all paths, or some paths of the first fold.
+        If the time is too short, only the folds are returned that have all paths, or some paths of the first fold, or
+        None without any path.
         """
         jobs, paths = [(*fold, of_fold) for fold, of_fold in zip(folds, weights, strict=True)], []
         for part, beaten in zip((jobs[:1], jobs[1:3], jobs[3:]), (*BEATEN, 0.0), strict=True):
-            items = [(not paths and i == 0, *fold, shape, lams) for fold in part for i, shape in enumerate(shapes)]
-            new = parallel_map(lambda item: self._path(*item[1:]) if item[0] or not self.is_late() else None, items)
-            new = [new[i : i + len(shapes)] for i in range(0, len(new), len(shapes))]
+            new = parallel_map(self._path_in_time, [(*fold, shape, lams) for fold in part for shape in shapes])
+            is_over, new = None in new, [new[i : i + len(shapes)] for i in range(0, len(new), len(shapes))]
             if not paths:
                 tried = [i for i, path in enumerate(new[0]) if path is not None]
+                if not tried:
+                    return None
                 shapes, new = [shapes[i] for i in tried], [[new[0][i] for i in tried]]
             paths += [of_fold for of_fold in new if None not in of_fold]
             valid = np.concatenate([valid for _, valid in folds[: len(paths)]])
             grid = Grid(shapes, lams, paths, self.y[valid], self.shares[valid])
-            if len(paths) == len(folds) or self.is_late():
+            if len(paths) == len(folds) or is_over:
                 return grid
             kept = [i for i in range(len(shapes)) if i in grid.unbeaten(beaten) or shapes[i] == last]
             shapes, paths = [shapes[i] for i in kept], [[of_fold[i] for i in kept] for of_fold in paths]
@@ -255,6 +169,17 @@ class Search:
             self._memory.values = np.empty(size, dtype=self.X.dtype)
         return self._memory.values[:size].reshape(n_rows, n_columns)
 
+    def _path_in_time(self, item):
+        """Return the path of an item, or None if it is expected to end after the deadline."""
+        begun, n, is_first = time.monotonic(), len(item[0]), not self._times
+        if not is_first and begun + self.seconds(n) > self.deadline:
+            return None
+        times = self._times.setdefault(n, [])
+        path = self._path(*item)
+        if not is_first:
+            times.append(time.monotonic() - begun)
+        return path
+
     def _path(self, train, valid, weights, shape, lams):
         """Fit models for one shape and decreasing penalties to the training rows of a fold."""
         rows, gamma = self.weighted(train, weights, shape.width)
@@ -274,7 +199,7 @@ class Search:
             means.append(np.average(losses, weights=self.shares[valid]))
             if means[-1] > WORSE * min(means) or self.is_late():
                 break
-        return Path(decisions, rows, rows[centers], shares, kernel, coefs)
+        return Path(decisions, rows, rows[centers], shares, operands, coefs)
 
 
 def solutions(blocks, signs, lams, shares, is_late):
@@ -293,31 +218,6 @@ def largest_rank(n, m):
     """Return the largest rank at which m problems on n rows are solved by Newton's method."""
     most = min(12 * math.sqrt(n), 1.2e6 / n) if m == 1 else n * max(0.6, m / PROBLEMS)
     return math.ceil(min(most, n))
-
-
-def shapes_of(kernel, widths=WIDTHS):
-    """Return the shapes of a kernel with the given widths."""
-    return [Shape(kernel, width) for width in widths]
-
-
-def neighbors(grid, value):
-    """Return a value of a grid and its neighbors on both sides."""
-    place = grid.index(value)
-    return grid[max(place - 1, 0) : place + 2]
-
-
-def tempered_losses(f, y, shares):
-    """Return the log loss of each row and the temperature T, which minimizes their mean.
-
-    f has shape (n, m).  With one binary problem T is 1; with more, the probabilities are softmax(f / T).
-    """
-    if f.shape[1] == 1:
-        return log_losses(f, y), 1.0
-    f = f - f.max(axis=1, keepdims=True)
-    scaled = f[None] / TEMPERATURES[:, None, None]
-    losses = np.log(np.exp(scaled).sum(axis=2)) - scaled[:, np.arange(len(y)), y]
-    best = int(np.argmin(losses @ shares))
-    return losses[best], TEMPERATURES[best]
 
 
 def updated(weights, slopes):

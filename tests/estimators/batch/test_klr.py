@@ -8,10 +8,11 @@ import pytest
 import scipy.sparse as sp
 from scipy.special import expit, softmax
 from sklearn.metrics import log_loss
+from sklearn.model_selection import ShuffleSplit
 from sklearn.preprocessing import StandardScaler
 
 from klr_bench import KLR, DualCDKLR, NystroemKLR
-from klr_bench.estimators.batch import approximation, klr, selection, slopes
+from klr_bench.estimators.batch import approximation, grid, klr, selection, slopes
 from klr_bench.estimators.batch.folds import folds_of
 from klr_bench.estimators.batch.selection import Search
 from klr_bench.estimators.core.kernels import Kernel, gamma_of
@@ -70,16 +71,16 @@ def test_shapes_are_left_out_of_further_folds_if_their_loss_is_larger_by_more_th
     labels, noise = np.where(y == 1, 1.0, -1.0), np.random.RandomState(0).standard_normal((3, 60))
 
     def path(scale, noise):
-        return selection.Path([(scale * labels + noise)[:, None]], None, None, None, None, [])
+        return grid.Path([(scale * labels + noise)[:, None]], None, None, None, None, [])
 
-    grid = selection.Grid((1, 2, 3), selection.LAMS, [[*map(path, (2.0, 2.0, 0.5), noise)]], y, np.ones(60))
-    np.testing.assert_array_equal(grid.unbeaten(1.0), [0, 1])
-    shapes = selection.shapes_of("rbf") + selection.shapes_of("laplacian", (0.1, 1.0))
+    of_shapes = grid.Grid((1, 2, 3), selection.LAMS, [[*map(path, (2.0, 2.0, 0.5), noise)]], y, np.ones(60))
+    np.testing.assert_array_equal(of_shapes.unbeaten(1.0), [0, 1])
+    shapes = grid.shapes_of("rbf") + grid.shapes_of("laplacian", (0.1, 1.0))
     counts = dict.fromkeys(shapes, 0)
 
     def counted(train, valid, weights, shape, lams):
         counts[shape] += 1
-        return selection.Path([(min(shape.width, 1.0) * labels)[valid][:, None]], None, None, None, None, [])
+        return grid.Path([(min(shape.width, 1.0) * labels)[valid][:, None]], None, None, None, None, [])
 
     search._path = counted
     search.grid(search.folds, [None, None], shapes, selection.LAMS)
@@ -110,10 +111,28 @@ def test_all_training_rows_are_used_only_next_to_the_best_point_of_few(monkeypat
     np.testing.assert_array_equal(np.bincount(y[search.folds[0][0]]), [15, 15])
     few = next(iter(search.rounds(0)))
     kernels, widths, lams = ({result[name] for result in results} for name in ("kernel", "width", "lam"))
-    i, j = selection.WIDTHS.index(few.shape.width), selection.LAMS.index(few.lam)
+    i, j = grid.WIDTHS.index(few.shape.width), selection.LAMS.index(few.lam)
     assert kernels == {few.shape.kernel}
-    assert widths == set(selection.WIDTHS[max(i - 1, 0) : i + 2])
+    assert widths == set(grid.WIDTHS[max(i - 1, 0) : i + 2])
     assert lams <= set(selection.LAMS[max(j - 1, 0) : j + 2])
+
+
+def test_rounds_of_a_single_split_use_two_thirds_of_its_training_rows(monkeypatch):
+    monkeypatch.setattr(selection, "COARSE", 30)
+    X, y = rows(120)
+    search, path, sizes = (
+        search_of(X, y, np.ones(120), ShuffleSplit(1, train_size=90, random_state=0)),
+        Search._path,
+        [],
+    )
+
+    def recorded(train, *others):
+        sizes.append(len(train))
+        return path(search, train, *others)
+
+    search._path = recorded
+    list(search.rounds(1))
+    assert set(sizes) == {30, 60}
 
 
 @pytest.mark.parametrize("kernel", selection.KERNELS)
@@ -126,11 +145,11 @@ def test_mean_squared_slopes_are_those_of_differences(most_left, kernel, monkeyp
     search = search_of(X, y, np.ones(60), 2)
     train, valid = search.folds[0]
     weights = np.linspace(0.5, 1.5, 8)
-    path = search._path(train, valid, weights, selection.Shape(kernel, 0.1), selection.LAMS)
+    path = search._path(train, valid, weights, grid.Shape(kernel, 0.1), selection.LAMS)
     rows_of_path, step, expected = X[train] * weights, 1e-5, []
 
     def f(Z):
-        return reference.kernel_matrix(Z, path.centers, kernel, path.kernel.gamma) @ path.coefs[1][0]
+        return reference.kernel_matrix(Z, path.centers, kernel, path.operands.kernel.gamma) @ path.coefs[1][0]
 
     assert (len(path.centers) == len(train)) == (most_left < 0)
     for e in np.eye(8) * step:
@@ -196,6 +215,23 @@ def test_moved_support_vectors_are_those_that_predict(n_classes, monkeypatch):
     np.testing.assert_allclose(model.decision_function(X), expected, rtol=1e-8, atol=1e-8)
 
 
+def test_steps_of_support_vectors_end_before_a_deadline_with_the_shortest_ones(monkeypatch):
+    now, random = [0.0], np.random.RandomState(0)
+    X, coef, moves = random.standard_normal((50, 2)), np.ones((1, 5)), []
+
+    def slow(X, targets, shares, z, a, gamma):
+        now[0] += 1.0
+        moves.append(z)
+        return np.ones_like(z), np.zeros_like(a), 0.0
+
+    monkeypatch.setattr(approximation, "slopes", slow)
+    monkeypatch.setattr(approximation, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    approximation.approximate(np.zeros((50, 1)), X, None, X[:5], coef, 2.0, random, deadline=20.0)
+    lengths = np.abs(np.diff(moves[::2], axis=0)).max(axis=(1, 2))
+    assert len(moves) == 20
+    assert lengths[-1] < 0.3 * lengths[0]
+
+
 def test_moved_support_vectors_approximate_probabilities(monkeypatch):
     monkeypatch.setattr(approximation, "N_STEPS", 1000)
     random = np.random.RandomState(0)
@@ -248,11 +284,32 @@ def test_a_time_limit_holds_in_the_first_round(n, cv, monkeypatch):
         return path(*arguments)
 
     monkeypatch.setattr(Search, "_path", slow)
-    monkeypatch.setattr(klr, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    for module in (klr, selection):
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
     model = KLR(cv=cv, time_limit=0.3, n_jobs=1, random_state=0).fit(X, y)
-    assert now[0] == pytest.approx(0.2)
+    assert now[0] == pytest.approx(0.2)  # after the first two fits
     assert model.best_params_["rounds"] == 0
     assert model.decision_function(X).shape == (n,)
+
+
+@pytest.mark.parametrize(("deadline", "most"), [(1.0, 30), (2e4, 30), (3e4, 39), (5e4, 60), (2e5, 80)])
+def test_fits_begin_only_if_they_are_expected_to_end_before_the_deadline(deadline, most, monkeypatch):
+    monkeypatch.setattr(selection, "COARSE", 30)
+    monkeypatch.setattr(selection, "ROUND_ROWS", 60)
+    X, y = rows(120)
+    search, path, now, sizes = search_of(StandardScaler().fit_transform(X), y, np.ones(120), 3), Search._path, [0.0], []
+
+    def slow(train, *others):
+        sizes.append(len(train))
+        now[0] += len(train) ** 2
+        return path(search, train, *others)
+
+    monkeypatch.setattr(selection, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    search._path, search.deadline = slow, deadline
+    rounds = list(search.rounds(2))
+    search.with_all_rows(rounds[-1])
+    assert now[0] <= deadline or len(sizes) == 1  # the first fit tells nothing about the time
+    assert max(sizes) == most
 
 
 def test_a_late_search_takes_the_result_of_few_rows_if_it_is_better(monkeypatch):
@@ -263,7 +320,7 @@ def test_a_late_search_takes_the_result_of_few_rows_if_it_is_better(monkeypatch)
     def path(train, valid, weights, shape, lams):
         sizes.append(len(train))
         scale = 2.0 if len(train) == 30 else 0.1
-        return selection.Path([(scale * labels)[valid][:, None]], None, None, None, None, [])
+        return grid.Path([(scale * labels)[valid][:, None]], None, None, None, None, [])
 
     search._path, search.is_late = path, lambda: max(sizes, default=0) > 30
     assert next(search.rounds(1)).loss == pytest.approx(np.log1p(np.exp(-2.0)))

@@ -79,6 +79,12 @@ def values_of(frame: pd.DataFrame, match: Match) -> "pd.Series[float]":
     return chosen[metric].dropna()
 
 
+def load_of(frame: pd.DataFrame, match: Match) -> float:
+    """Return the highest load by other processes when the fits of a number's method began."""
+    assert match.column is not None
+    return float(counting(frame, rows_of(frame, match.dataset, *match.column))["load"].max())
+
+
 def fact_of(frame: pd.DataFrame, match: Match) -> float:
     rows = frame[(frame["dataset"] == match.dataset) & (frame["n_train"] > 0)]
     if match.printed.metric == "lam":
@@ -154,6 +160,7 @@ def recomputed(paper: str, matches: Mapping[str, list[Match]], records: Records)
                 row |= {"n": 1, "ours": fact_of(frame, match) / scale}
         stand_in = match.dataset in content.get("stand_ins", {})
         is_time = line["algorithm"] and line["unit"] in ("s", "min")
+        row["is_busy"] = bool(is_time and match.experiment and load_of(records[match.experiment], match) > 0.1)
         row["why"] = "missing" if not row["n"] else "other data" if stand_in else "time" if is_time else ""
         arguments = row["ours"], row["s"], row["n"], row["repeats"]
         row["verdict"] = "" if row["why"] else verdict(line, *arguments)
@@ -189,7 +196,7 @@ def with_context(table: pd.DataFrame, content: Any) -> pd.DataFrame:
 
 def ordered(table: pd.DataFrame) -> dict[tuple[str, ...], tuple[int, int]]:
     """Return the pairs in the published order, and all, for each table, data set and metric that is not compared."""
-    rows = table[table["why"].isin(["time", "other data"]) & (table["algorithm"] != "")]
+    rows = table[table["why"].isin(["time", "other data"]) & (table["algorithm"] != "") & ~table["is_busy"]]
     found = {}
     for place, group in rows.groupby(["table", "dataset", "on", "metric"]):
         pairs = combinations(zip(group["mean"].astype(float), group["ours"], strict=True), 2)

@@ -1,0 +1,179 @@
+"""Tables and figure of docs/scale: fits to increasing numbers of rows, and an estimate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from pathlib import Path
+
+import matplotlib as mpl
+import pandas as pd
+from comparison import NO_BREAK, ROWS, WORKERS, busy
+from markup import table, two_digits
+from matplotlib.figure import Figure
+from methods import TITLES
+from scale import duration
+
+from klr_bench.report.figures.core.drawing import STYLE, saved, scale_axis
+from klr_bench.report.figures.core.plot import Axis
+
+PICTURE = "many_rows.svg"
+CORES = 16
+"""Number of cores of the process that divides the rows, in the estimate."""
+LOOKS = {
+    "PartitionedKLR": ("p", "#D55E00"),
+    "KLR": ("H", "#0072B2"),
+    "NystroemKLR": ("^", "#56B4E9"),
+    "DualCDKLR": ("D", "#56B4E9"),
+    "LightGBM, 100 trees": ("x", "#009E73"),
+    "LightGBM, 500 trees": ("P", "#009E73"),
+    "LightGBM, 2,000 trees": ("X", "#009E73"),
+    "HistGradientBoosting": ("v", "#7A5C00"),
+    "RandomForest": ("s", "#666666"),
+}
+"""Marker and color of each method in the figure."""
+USES = {
+    "PartitionedKLR": ("more than about 10,000 rows, no settings", "rows"),
+    "KLR": ("no settings; it chooses between the others by validation, which takes longer", "rows"),
+    "NystroemKLR": ("many rows whose classes vary slowly; dask", "rows, and the cube of the centers"),
+    "DualCDKLR": ("up to about 10,000 rows, known settings", "square of the rows"),
+}
+"""Purpose of each class of klr-bench, and what the time of a fit is proportional to."""
+SIZES = Axis("n", "Training rows", logarithmic=True)
+AXES = (
+    Axis("log_loss", "Log loss of test rows", logarithmic=True),
+    Axis("seconds", "Seconds of fit", logarithmic=True),
+)
+
+
+def many_rows(folder: Path) -> dict[str, str]:
+    """Return the tables of log loss and seconds, of predictions, and of when to use which class."""
+    if (data := _read(folder, "many_rows")) is None:
+        return dict.fromkeys(("many_rows", "when", "prediction"), _not_measured("many_rows"))
+    picture = f"![Log loss and seconds of fits against the number of training rows]({PICTURE})"
+    tables = [_losses(str(name), rows) for name, rows in data.groupby("dataset", sort=False)]
+    notes = (
+        f"Log loss of test rows, and seconds of `fit`, on {data['cpu'].iloc[0]}, with default settings except for the "
+        f"number of trees and `max_support`. Methods without a number were not fitted to so many rows.{busy(data)}"
+    )
+    return {
+        "many_rows": "\n\n".join([picture, *tables, notes]),
+        "when": _when(data),
+        "prediction": _prediction(data),
+    }
+
+
+def _read(folder: Path, part: str) -> pd.DataFrame | None:
+    """Return the results of a part of scripts/benchmark, or None before it is measured."""
+    file = folder / f"{part}.csv"
+    return pd.read_csv(file) if file.exists() else None
+
+
+def _not_measured(part: str) -> str:
+    return f"Not measured yet: `python scripts/benchmark {part}`."
+
+
+def _cells(data: pd.DataFrame, column: str) -> dict[tuple[str, object], str]:
+    """Return log loss and seconds, by method and the value of a column."""
+    return {
+        (row["method"], row[column]): f"{row['log_loss']:.3f}, {two_digits(row['seconds'])}{NO_BREAK}s"
+        for _, row in data.iterrows()
+    }
+
+
+def _row(cells: dict[tuple[str, object], str], method: str, places: Iterable[object]) -> list[str]:
+    return [cells.get((method, place), "-") for place in places]
+
+
+def _losses(dataset: str, data: pd.DataFrame) -> str:
+    sizes, cells = sorted(data["n"].unique()), _cells(data, "n")
+    rows = [[method, *_row(cells, method, sizes)] for method in data["method"].unique()]
+    return table([f"{TITLES[dataset]}, training rows:", *(f"{n:,}" for n in sizes)], rows, 1)
+
+
+def _when(data: pd.DataFrame) -> str:
+    """Return what each class is for, with its results at the largest number of rows that all classes have."""
+    ours = data[data["method"].isin(list(USES))]
+    common = ours.groupby(["dataset", "method"])["n"].max().groupby("dataset").min()
+    datasets = list(data["dataset"].unique())
+    cells = _cells(ours[ours["n"] == ours["dataset"].map(common)], "dataset")
+    rows = [[f"`{name}`", *uses, *_row(cells, name, datasets)] for name, uses in USES.items()]
+    head = ["class", "use it for", "time is proportional to"]
+    return table([*head, *(f"{TITLES[name]}, {common[name]:,} rows" for name in datasets)], rows, 3)
+
+
+def _prediction(data: pd.DataFrame) -> str:
+    """Return the seconds of 100,000 predictions by the models of the most rows."""
+    largest = data[data["n"] == data.groupby(["dataset", "method"])["n"].transform("max")]
+    datasets = list(largest["dataset"].unique())
+    cells: dict[tuple[str, object], str] = {
+        (row["method"], row["dataset"]): f"{two_digits(row['predict_s'])}{NO_BREAK}s ({row['n']:,} rows)"
+        for _, row in largest.iterrows()
+    }
+    rows = [[method, *_row(cells, method, datasets)] for method in largest["method"].unique()]
+    return table(["100,000 predictions, after a fit to", *(TITLES[name] for name in datasets)], rows, 1)
+
+
+def rows_figure(folder: Path) -> dict[str, bytes]:
+    """Return a picture of log loss and seconds against the number of rows, by file name, once measured."""
+    if (data := _read(folder, "many_rows")) is None:
+        return {}
+    names = list(data["dataset"].unique())
+    with mpl.rc_context({**STYLE, "figure.facecolor": "white"}):
+        figure = Figure(figsize=(7.2, 2.7 * len(names) + 0.6), layout="constrained")
+        for place, (name, side) in enumerate(((name, side) for name in names for side in AXES), 1):
+            axes = figure.add_subplot(len(names), 2, place, title=TITLES[name], xlabel=SIZES.label, ylabel=side.label)
+            for method, (marker, color) in LOOKS.items():
+                rows = data[(data["dataset"] == name) & (data["method"] == method)]
+                axes.plot(rows["n"], rows[side.metric], marker=marker, color=color, ms=4, lw=0.9, label=method)
+            scale_axis(axes.xaxis, SIZES)
+            scale_axis(axes.yaxis, side)
+        figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4)
+        return {PICTURE: saved(figure, "svg", 100)}
+
+
+def leaves(folder: Path) -> dict[str, str]:
+    """Return rates of PartitionedKLR on a mapped file, and an estimate for 10^9 rows."""
+    if (data := _read(folder, "leaves")) is None:
+        return {"leaves": _not_measured("leaves")}
+    row = data.iloc[0]
+    partitions, threads, levels = (row[name] for name in ("partitions", "threads", "levels"))
+    projected, deeper = row["n"] * partitions, levels + math.log2(ROWS / row["n"])
+    order = row["n"] / row["order_s"]
+    divide = projected * levels / row["divide_s"] / threads
+    fit = projected / row["leaves_s"] / threads
+    fixed = row["fit_s"] - row["order_s"] - row["divide_s"] - row["leaves_s"]
+    rows = [
+        ["search, width and penalty", "this process", "-", duration(fixed)],
+        ["order of the rows", "this process, one core", f"{order:,.0f} rows", duration(ROWS / order)],
+        [
+            f"division, {deeper:.0f} levels, partitions: {partitions:.0f}",
+            f"this process, {CORES} cores",
+            f"{divide:,.0f} rows and levels",
+            duration(ROWS * partitions * deeper / divide / CORES),
+        ],
+        [
+            f"fits of {ROWS / row['n'] * row['leaves'] * partitions:,.0f} leaves",
+            f"{WORKERS} workers of one core",
+            f"{fit:,.0f} rows",
+            duration(ROWS * partitions / fit / WORKERS),
+        ],
+    ]
+    return {"leaves": table(["part", "where", "rate per second and core", "10^9 rows"], rows, 2)}
+
+
+def file_fit(folder: Path) -> dict[str, str]:
+    """Return a sentence on the fit to a file that is larger than the memory limit."""
+    if (data := _read(folder, "leaves")) is None:
+        return {"file_fit": _not_measured("leaves")}
+    row = data.iloc[0]
+    return {
+        "file_fit": (
+            f"A fit to {row['n']:,.0f} rows of {row['features']:.0f} features in a file of {row['file_mb']:,.0f} MB, "
+            f"with a limit of {row['limit_mb']:,.0f} MB for the data of the process, took {duration(row['fit_s'])} on "
+            f"{row['threads']:.0f} thread{'s' if row['threads'] > 1 else ''}, with {row['leaves']:,.0f} leaves in each "
+            f"partition (number of partitions: {row['partitions']:.0f}) and at most {row['max_support']:.0f} support "
+            f"vectors in a leaf. 100,000 predictions took {duration(row['predict_s'])}, and "
+            f"{100 * row['accuracy']:.1f} % were correct.{busy(data)}"
+        )
+    }
