@@ -48,13 +48,13 @@ class OnlineLinearClassifier(IncrementalClassifier):
 
         engine, engine.update = self._state, self._update
         run_passes(
-            engine, X, signs, None, (None, weights), self._check, None if callback is None else report,
+            engine, X, signs, None, (None, weights), self._check_update, None if callback is None else report,
             repeat(None, n_passes), merging=False, enough=lambda: False,
         )  # fmt: skip
         engine.update = None  # so that nothing refers to itself
         self._publish()
 
-    def _check(self):
+    def _check_update(self):
         """Raise ValueError if the engine has refused an example."""
         refused, _ = self._state.failure()
         if refused:
