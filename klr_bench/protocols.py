@@ -160,6 +160,8 @@ def pass_key(estimator: Any, n_classes: int) -> Hashable | None:
 
 LOADERS: list[Callable[[], None]] = []
 """Functions that load or compile code before a fit is timed; a module with such code appends its function."""
+WEIGHT_LEARNERS: list[Callable[..., Any]] = []
+"""Function that learns feature weights with a classifier, for other classifiers, which it may itself be made of."""
 _WARM: set[tuple[type, str, bool]] = set()
 
 

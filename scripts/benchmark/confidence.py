@@ -22,7 +22,7 @@ from klr_bench.config.datasets import read_dataset
 from klr_bench.datasets import default_cache, load
 from klr_bench.datasets.splits import make_split, prepare
 from klr_bench.datasets.synthetic import dense_factors
-from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.jit import as_argument, compiled
 from klr_bench.estimators.linear.arow import adaptive
 from klr_bench.estimators.linear.cw import confident, softly_confident
 from klr_bench.estimators.linear.engine import RULE
@@ -116,7 +116,7 @@ def measure_blocks():
             numbers = np.array(parameters, dtype=np.float64)
             blocked = best(lambda learner=learner, rows=rows: learner.fit(rows, y[:N]), 3)
 
-            def loop(rule=rule, numbers=numbers, rows=rows, real=real):
+            def loop(rule=as_argument(rule), numbers=numbers, rows=rows, real=real):
                 return rank_one(rule, numbers, rows, signs[:N], np.eye(D, dtype=real))
 
             plain, mean = once(loop)

@@ -10,25 +10,25 @@ from typing import Any
 from klr_bench.estimators.budget.base import MANY, BudgetClassifier, Unlimited
 from klr_bench.estimators.core.kernels import ANY_KERNEL
 from klr_bench.estimators.core.parameters import POSITIVE, SHARE, estimator, fixed, parameter
-from klr_bench.estimators.online.state import Update
-from klr_bench.estimators.online.strategies import EVER, FIRST, SQUARED, N, decide, enter, shrink, strategy
+from klr_bench.estimators.online.passes import Update
+from klr_bench.estimators.online.strategies import decide, enter, shrink, strategy
 
 
 @strategy
 def step_inside_the_ball(book, parameters):
-    margin, C = parameters[1], parameters[2]
-    y, counts, scalars = book.y, book.counts, book.scalars
+    _, margin, C = parameters
+    y, state = book.y, book.state
     for i in range(len(y)):
-        value, length = decide(book, i), book.length[counts[FIRST] + i]
+        value, length = decide(book, i), book.length[state["first"] + i]
         if math.isnan(value):
             break
-        root = math.sqrt(counts[EVER] + 1)
+        root = math.sqrt(state["ever"] + 1)
         if length == 0.0 or y[i] * value > margin / root * length:
             continue
-        enter(book, i, counts[N], C * y[i] / (root * length), value)
-        if scalars[SQUARED] > 1.0:
-            shrink(book, 1.0 / math.sqrt(scalars[SQUARED]))
-            scalars[SQUARED] = 1.0
+        enter(book, i, state["n"], C * y[i] / (root * length), value)
+        if state["squared"] > 1.0:
+            shrink(book, 1.0 / math.sqrt(state["squared"]))
+            state["squared"] = 1.0
     return len(y)
 
 

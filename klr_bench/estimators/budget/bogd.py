@@ -9,8 +9,8 @@ import numpy as np
 from klr_bench.estimators.budget.base import BudgetClassifier, refuse_large_lam
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.parameters import NOT_NEGATIVE, POSITIVE, estimator, parameter
-from klr_bench.estimators.online.state import SCALE, SUM, Update
-from klr_bench.estimators.online.strategies import FIRST, N, decide, drop, enter, shrink, strategy
+from klr_bench.estimators.online.passes import Update
+from klr_bench.estimators.online.strategies import decide, drop, enter, shrink, strategy
 
 _STRIPE = 64
 
@@ -55,7 +55,7 @@ def _draw(book, m, s):
 
     Returns its slot and the sum of all weights.
     """
-    coef, length, first, n = book.coef, book.length, book.counts[FIRST], book.counts[N]
+    coef, length, first, n = book.coef, book.length, book.state["first"], book.state["n"]
     sums = np.zeros((n + _STRIPE - 1) // _STRIPE)
     for k in range(len(sums)):
         stripe = slice(k * _STRIPE, min((k + 1) * _STRIPE, first))
@@ -85,7 +85,7 @@ def _enlarge_coefficients(book, m, s, sum_of_weights, cap):
     The first m columns are processed, and the absolute values are limited to `cap`.
     """
     coef, average, since, length = book.coef, book.average, book.since, book.length
-    now, to_p = book.scalars[SUM], 1.0 / sum_of_weights
+    now, to_p = book.state["scale_sum"], 1.0 / sum_of_weights
     for j in range(m):
         a = coef[j]
         average[j] += a * (now - since[j])
@@ -96,9 +96,8 @@ def _enlarge_coefficients(book, m, s, sum_of_weights, cap):
 
 @strategy
 def replace_and_make_up(book, parameters):
-    budget, by_length = int(parameters[0]), parameters[4]
-    eta, cap, shrinking = parameters[1], parameters[2], parameters[3]
-    y, counts, scalars, coef, length = book.y, book.counts, book.scalars, book.coef, book.length
+    budget, eta, cap, shrinking, by_length = parameters
+    y, state, coef, length = book.y, book.state, book.coef, book.length
     for i in range(len(y)):
         value = decide(book, i)
         if math.isnan(value):
@@ -106,15 +105,15 @@ def replace_and_make_up(book, parameters):
         shrink(book, shrinking)
         if y[i] * value >= 1.0:
             continue
-        slot = counts[N]
+        slot = state["n"]
         if slot == budget:
-            m = counts[FIRST] + i
+            m = state["first"] + i
             if by_length:
                 s = removal_scale(budget, _sum_of_lengths(coef, length, m))
                 slot, sum_of_weights = _draw(book, m, s)
             else:
-                s, slot, sum_of_weights = 0.0, int(book.u[i] * budget), float(budget)
-            _enlarge_coefficients(book, m, s, sum_of_weights, cap / scalars[SCALE])
+                s, slot, sum_of_weights = 0.0, int(book.u[i] * budget), budget
+            _enlarge_coefficients(book, m, s, sum_of_weights, cap / state["scale"])
             drop(book, book.column[slot])
         enter(book, i, slot, eta * y[i], value)
     return len(y)

@@ -14,8 +14,8 @@ from klr_bench.estimators.core.kernels import kernel_of
 from klr_bench.estimators.core.losses import LOSSES, derivative
 from klr_bench.estimators.core.parameters import POSITIVE, estimator, parameter
 from klr_bench.estimators.core.vectors import tie
-from klr_bench.estimators.online.state import SCALE, T, Update
-from klr_bench.estimators.online.strategies import EVER, FIRST, N, decide, drop, enter, shrink, strategy
+from klr_bench.estimators.online.passes import Update
+from klr_bench.estimators.online.strategies import decide, drop, enter, shrink, strategy
 
 STATES = {"merging": MergingState, "projection": ProjectingState}
 """Budget maintenance methods other than removal, with the states of their learners."""
@@ -37,9 +37,9 @@ def _least(book):
     Returns its slot, and the norm without the scale of f.  Among ties the oldest one is chosen.
     """
     coef, length, number = book.coef, book.length, book.number
-    least = _least_norm(coef, length, book.counts[FIRST] + len(book.y))
-    first, oldest, most = 0, book.counts[EVER], least * (1.0 + tie(book.values))
-    for slot in range(book.counts[N]):
+    least = _least_norm(coef, length, book.state["first"] + len(book.y))
+    first, oldest, most = 0, book.state["ever"], least * (1.0 + tie(book.values))
+    for slot in range(book.state["n"]):
         j = book.column[slot]
         if number[j] < oldest and abs(coef[j]) * length[j] <= most:
             first, oldest = slot, number[j]
@@ -48,21 +48,21 @@ def _least(book):
 
 @strategy
 def step_and_remove_least(book, parameters):
-    budget, loss, lam = int(parameters[0]), int(parameters[1]), parameters[2]
-    y, counts, scalars = book.y, book.counts, book.scalars
+    budget, loss, lam = parameters
+    y, state = book.y, book.state
     for i in range(len(y)):
         value = decide(book, i)
         if math.isnan(value):
             break
-        t, slope = counts[T], derivative(loss, y[i], value, 0.0)
+        t, slope = state["t"], derivative(int(loss), y[i], value, 0.0)
         if t > 1:  # f_1 = 0 needs no shrinking
             shrink(book, 1.0 - 1.0 / t)
         if slope == 0.0:
             continue
-        c, slot = -slope / (lam * t), counts[N]
+        c, slot = -slope / (lam * t), state["n"]
         if slot == budget:
             slot, least = _least(book)
-            if abs(c) * book.length[counts[FIRST] + i] < scalars[SCALE] * least * (1.0 - tie(book.values)):
+            if abs(c) * book.length[state["first"] + i] < state["scale"] * least * (1.0 - tie(book.values)):
                 continue  # the term of the new support vector is so small that it would be removed at once
             drop(book, book.column[slot])
         enter(book, i, slot, c, value)

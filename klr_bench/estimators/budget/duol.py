@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numba import float64, int64
+from numba import float64, void
 
 from klr_bench.estimators.budget.base import MANY, BudgetClassifier, Unlimited
 from klr_bench.estimators.core.jit import compiled
@@ -18,7 +17,7 @@ from klr_bench.estimators.core.parameters import POSITIVE, SHARE, estimator, fix
 from klr_bench.estimators.core.rows import Growing, enlarged, growing_like, stacked
 from klr_bench.estimators.core.vectors import add_scaled, first_of_largest
 from klr_bench.estimators.kernel_values.operands import nonnegative_diagonal, operands_of
-from klr_bench.estimators.online.state import LAST, MISTAKES, REFUSED, BlockState, T
+from klr_bench.estimators.online.passes import STATES, BlockState, count_example
 
 ROUNDING = 1e-9
 """Margins that updates set to 1 count as 1 up to this difference."""
@@ -62,25 +61,21 @@ def _conflict(y, row, f, labels, coef, n):
     return place, -abs(row[place])
 
 
-@compiled(float64(_matrix, _matrix, _vector, _vector, _vector, _vector, float64, float64, int64[::1]))
-def _block(gram, values, labels, f, coef, sums, C, rho, counts):
-    """Learn from a block of examples; return the decision value f(x) of the last one.
+@compiled(void(_matrix, _matrix, _vector, _vector, _vector, _vector, float64, float64, STATES))
+def _block(gram, values, labels, f, coef, sums, C, rho, states):
+    """Learn from a block of examples.
 
     gram: kernel values of the n support vectors, in its first n rows and columns; values (b, n + b): those of the
     examples with the support vectors and each other; labels, f, coef (n + b,), of both: labels, values of f,
     coefficients; sums (n + b,): the changes of the coefficients, each times its t.
     """
-    n, last = len(labels) - len(values), 0.0
+    n, state = len(labels) - len(values), states[0]
     for i in range(len(values)):
         place, row = n + i, values[i]
-        y, last, length = labels[place], f[place], row[place]
-        counts[T] += 1
-        t = counts[T]
-        if not math.isfinite(last + length):
-            counts[REFUSED] = t
+        y, length = labels[place], row[place]
+        if not count_example(y, f[place], length, state):
             break
-        counts[MISTAKES] += y * last <= 0.0
-        loss = 1.0 - y * last
+        t, loss = state["t"], 1.0 - y * f[place]
         if loss <= ROUNDING:
             continue
         b, w = _conflict(y, row, f, labels, coef, place)
@@ -101,7 +96,6 @@ def _block(gram, values, labels, f, coef, sums, C, rho, counts):
             step = min(C, loss / length) if length > 0.0 else C
         coef[place], sums[place] = step * y, step * y * t
         add_scaled(f, step * y, row)
-    return last
 
 
 class DoubleState(BlockState):
@@ -111,12 +105,12 @@ class DoubleState(BlockState):
     """
 
     def __init__(self, kernel, X):
+        super().__init__()
         self.sparse = sp.issparse(X)
         self.operands = operands_of(kernel, X).plain
         self.support, self.numbers = growing_like(X), Growing((0,), np.int64)
         self.gram = np.zeros((0, 0))
         self.labels, self.f, self.coef, self.sums = np.zeros((4, 0))
-        self.counts, self.scalars = np.zeros(3, dtype=np.int64), np.zeros(LAST + 1)
 
     def _learn_block(self, X, y, C, rho):
         n, b = len(self.support), len(y)
@@ -128,7 +122,7 @@ class DoubleState(BlockState):
         labels, coef, sums = np.r_[self.labels, y], np.r_[self.coef, np.zeros(b)], np.r_[self.sums, np.zeros(b)]
         f = np.r_[self.f, self.coef @ values[:, :n].T]
         before = self.t
-        self.scalars[LAST] = _block(self.gram, values, labels, f, coef, sums, C, rho, self.counts)
+        _block(self.gram, values, labels, f, coef, sums, C, rho, self.states)
         new = np.flatnonzero(coef[n:])
         places = np.r_[np.arange(n), n + new]
         self.labels, self.f, self.coef, self.sums = labels[places], f[places], coef[places], sums[places]

@@ -9,19 +9,8 @@ from sklearn.utils._param_validation import StrOptions
 from klr_bench.estimators.budget.base import BudgetClassifier
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.parameters import estimator, parameter
-from klr_bench.estimators.online.state import MISTAKES, SCALE, Update
-from klr_bench.estimators.online.strategies import (
-    MEMORY,
-    SQUARED,
-    TURNS,
-    N,
-    decide,
-    drop,
-    enter,
-    f_at,
-    shrink,
-    strategy,
-)
+from klr_bench.estimators.online.passes import Update
+from klr_bench.estimators.online.strategies import decide, drop, enter, f_at, shrink, strategy
 
 BASIC, SELF_TUNED = 0, 1
 
@@ -33,23 +22,24 @@ def _largest_shrinking_factor(book, a, mu):
     Removals damage f; the limit of the total damage, Q in the paper, is 15/32 of the number of mistakes.  a is the
     coefficient of the oldest support vector r, and mu is y_r f(x_r); both before the shrinking.
     """
-    damages, allowed, d = book.scalars[MEMORY], 15.0 / 32.0 * book.counts[MISTAKES], abs(a)
+    state, d = book.state, abs(a)
+    damages, allowed = state["damages"], 15.0 / 32.0 * state["mistakes"]
     square, linear, constant = d * d - 2.0 * d * mu, 2.0 * d, damages - allowed
     phi = 1.0
     if square + linear + constant > 0.0:
         phi = -2.0 * constant / (linear + math.sqrt(linear * linear - 4.0 * square * constant))
-    book.scalars[MEMORY] += (d * phi) ** 2 + 2.0 * d * phi * (1.0 - phi * mu)
+    state["damages"] += (d * phi) ** 2 + 2.0 * d * phi * (1.0 - phi * mu)
     return phi
 
 
 @strategy
 def forget_oldest(book, parameters):
-    budget, variant, rate, bound = int(parameters[0]), parameters[1], parameters[2], parameters[3]
-    y, counts, scalars = book.y, book.counts, book.scalars
+    budget, variant, rate, bound = parameters
+    y, state = book.y, book.state
     n_computed = len(book.values) - len(y)  # number of oldest support vectors whose kernel values have been computed
     forgotten = 0
     for i in range(len(y)):
-        full = counts[N] == budget
+        full = state["n"] == budget
         if full and forgotten == n_computed:
             return i
         value = decide(book, i)
@@ -57,20 +47,20 @@ def forget_oldest(book, parameters):
             break
         if y[i] * value > 0.0:
             continue
-        slot = counts[TURNS] % budget if full else counts[N]
+        slot = state["turns"] % int(budget) if full else state["n"]
         oldest = book.column[slot]
         enter(book, i, slot, y[i], value)
         if variant == BASIC:
-            shrink(book, min(rate, bound / math.sqrt(scalars[SQUARED])))
+            shrink(book, min(rate, bound / math.sqrt(state["squared"])))
         if full:
-            a, f_oldest = scalars[SCALE] * book.coef[oldest], f_at(book, len(y) + forgotten, i + 1)
+            a, f_oldest = state["scale"] * book.coef[oldest], f_at(book, len(y) + forgotten, i + 1)
             if variant == SELF_TUNED:
                 phi = _largest_shrinking_factor(book, a, math.copysign(1.0, a) * f_oldest)
                 shrink(book, phi)
                 a, f_oldest = phi * a, phi * f_oldest
             drop(book, oldest)
-            scalars[SQUARED] += (a * book.length[oldest]) ** 2 - 2.0 * a * f_oldest
-            counts[TURNS] += 1
+            state["squared"] += (a * book.length[oldest]) ** 2 - 2.0 * a * f_oldest
+            state["turns"] += 1
             forgotten += 1
     return len(y)
 

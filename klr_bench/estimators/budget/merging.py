@@ -30,10 +30,8 @@ from klr_bench.estimators.core.losses import derivative
 from klr_bench.estimators.core.rows import Growing, enlarged, grown, refuse_dense
 from klr_bench.estimators.core.vectors import TIE, dot
 from klr_bench.estimators.kernel_values.operands import operands_of
-from klr_bench.estimators.online.state import EVER, SCALE, SUM, BlockState, N, T, count_example, decay
+from klr_bench.estimators.online.passes import STATES, BlockState, count_example, decay
 
-FREE = EVER + 1
-"""Index into `counts` of the slot for the next point."""
 _EQUAL = 1e-12
 """Residuals of two merge partners count as equal up to this share of a^2."""
 
@@ -127,71 +125,75 @@ def partner(coef, distances, number, m):
 
 
 @compiled()
-def _place(slot, c, coef, average, since, number, counts, scalars):
-    coef[slot], average[slot], since[slot], number[slot] = c / scalars[SCALE], 0.0, scalars[SUM], counts[EVER]
-    counts[EVER] += 1
+def _place(slot, c, coef, average, since, number, state):
+    coef[slot], average[slot] = c / state["scale"], 0.0
+    since[slot], number[slot] = state["scale_sum"], state["ever"]
+    state["ever"] += 1
 
 
 @compiled()
-def _retire(slot, coef, average, since, number, total, scalars):
+def _retire(slot, coef, average, since, number, total, state):
     """Remove the support vector in a slot, but keep its contribution to the averaged model."""
-    total[number[slot]] = average[slot] + coef[slot] * (scalars[SUM] - since[slot])
+    total[number[slot]] = average[slot] + coef[slot] * (state["scale_sum"] - since[slot])
     coef[slot] = 0.0
 
 
 _vector, _numbers, _matrix = float64[::1], int64[::1], float64[:, ::1]
 
 
-@compiled(types.void(
-    int64, float64, float64, _vector, _matrix, _matrix, _matrix, _matrix, _matrix, _matrix, _vector, _vector, _vector,
-    _numbers, _vector, _matrix, _numbers, _numbers, _vector,
-))  # fmt: skip
-def _block(
-    loss, lam, gamma, y, X, distances, values, mutual, mutual_values, points, coef, average, since,
-    number, total, inserted, numbers, counts, scalars,
-):  # fmt: skip
+@compiled(
+    types.void(
+        int64, float64, float64, types.Tuple((_vector, *[_matrix] * 5)),
+        types.Tuple((_matrix, *[_vector] * 3, _numbers, _vector)), _matrix, _numbers, STATES,
+    )
+)  # fmt: skip
+def _block(loss, lam, gamma, rows, slots, inserted, numbers, states):
     """Learn from a block of examples, merging support vectors when the budget is full.
 
-    X (b, d) are the b examples, y (b,) their labels; there are S = B + 1 slots.  distances, values (b, S) and mutual,
-    mutual_values (b, b): scaled distances and kernel values of the examples from the slots and each other.  Per slot:
-    points (S, d), coef, average, since, number (S,), as in `online.strategies.Book`; total, per point that was ever in
-    f, too.  Written: inserted (2b, d), the new points, and numbers (2b,), which examples they are, -1 for a merged one.
+    `rows` are those of y (b,), the labels of the b examples; X (b, d); distances, values (b, S) and mutual,
+    mutual_values (b, b): scaled distances and kernel values of the examples from the S = B + 1 slots and each other.
+    `slots` are points (S, d), coef, average, since, number (S,), as in `online.strategies.Book`, and total, per point
+    that was ever in f, too.  Written: inserted (2b, d), the new points, and numbers (2b,), which examples they are, -1
+    for a merged one.
     """
-    before, S = counts[EVER], len(coef)
+    y, X, distances, values, mutual, mutual_values = rows
+    points, coef, average, since, number, total = slots
+    state = states[0]
+    before, S = state["ever"], len(coef)
     from_m = np.empty(S)
     for i in range(len(y)):
-        value = scalars[SCALE] * dot(coef, values[i], S)
-        if not count_example(y[i], value, 0.0, counts, scalars):
+        value = state["scale"] * dot(coef, values[i], S)
+        if not count_example(y[i], value, 0.0, state):
             return
-        t = counts[T]
+        t = state["t"]
         if t > 1:  # f_1 = 0 needs no shrinking
-            decay(1.0 - 1.0 / t, S, coef, average, since, scalars)
+            decay(1.0 - 1.0 / t, S, coef, average, since, state)
         slope = derivative(loss, y[i], value, 0.0)
         if slope == 0.0:
             continue
-        new = counts[FREE]
-        points[new], inserted[counts[EVER] - before], numbers[counts[EVER] - before] = X[i], X[i], t - 1
-        _place(new, -slope / (lam * t), coef, average, since, number, counts, scalars)
+        new, n_new = state["free"], state["ever"] - before
+        points[new], inserted[n_new], numbers[n_new] = X[i], X[i], t - 1
+        _place(new, -slope / (lam * t), coef, average, since, number, state)
         for r in range(i + 1, len(y)):
             distances[r, new], values[r, new] = mutual[r, i], mutual_values[r, i]
-        counts[N] += 1
-        counts[FREE] = counts[N]
-        if counts[N] < S:
+        state["n"] += 1
+        state["free"] = state["n"]
+        if state["n"] < S:
             continue
         m = least(coef, number)
         _distances_from(points, m, gamma, from_m)
         n, h, weight = partner(coef, from_m, number, m)
         if n >= 0:
-            apart, c = h * (1.0 - h) * from_m[n], math.copysign(weight * scalars[SCALE], coef[m])
+            apart, c = h * (1.0 - h) * from_m[n], math.copysign(weight * state["scale"], coef[m])
             points[n] = h * points[m] + (1.0 - h) * points[n]
             for r in range(i + 1, len(y)):
                 distances[r, n] = max(h * distances[r, m] + (1.0 - h) * distances[r, n] - apart, 0.0)
                 values[r, n] = math.exp(-distances[r, n])
-            inserted[counts[EVER] - before], numbers[counts[EVER] - before] = points[n], -1
-            _retire(n, coef, average, since, number, total, scalars)
-            _place(n, c, coef, average, since, number, counts, scalars)
-        _retire(m, coef, average, since, number, total, scalars)
-        counts[N], counts[FREE] = S - 1, m
+            inserted[n_new + 1], numbers[n_new + 1] = points[n], -1
+            _retire(n, coef, average, since, number, total, state)
+            _place(n, c, coef, average, since, number, state)
+        _retire(m, coef, average, since, number, total, state)
+        state["n"], state["free"] = S - 1, m
 
 
 class MergingState(BlockState):
@@ -206,6 +208,7 @@ class MergingState(BlockState):
     sparse = False
 
     def __init__(self, kernel, X, budget):
+        super().__init__()
         n, instead = budget + 3 * self.block, "use maintenance='removal' or 'projection'"
         refuse_dense("BSGD", f"{n} dense support vectors and rows", X, n, instead)
         X = X[:1].toarray() if sp.issparse(X) else X[:1]
@@ -215,29 +218,27 @@ class MergingState(BlockState):
         self.points, self.total = np.zeros((0, X.shape[1])), np.zeros(0)
         self.coef, self.average, self.since = np.zeros((3, 0))
         self.number = np.zeros(0, dtype=np.int64)
-        self.counts, self.scalars = np.zeros(6, dtype=np.int64), np.array([1.0, 0.0, 0.0])
 
     def _learn_block(self, X, y, loss, lam):
         rows = X.astype(np.float64)
         self._enlarge(len(y))
         inserted, numbers = np.empty((2 * len(y), X.shape[1])), np.empty(2 * len(y), dtype=np.int64)
         distances, mutual = self._distances(rows, self.points), self._distances(rows, rows)
-        _block(
-            loss, lam, self.gamma, y, rows, distances, np.exp(-distances), mutual, np.exp(-mutual), self.points,
-            self.coef, self.average, self.since, self.number, self.total, inserted, numbers, self.counts, self.scalars,
-        )  # fmt: skip
-        new = slice(0, self.counts[EVER] - len(self.support))
+        rows = y, rows, distances, np.exp(-distances), mutual, np.exp(-mutual)
+        slots = self.points, self.coef, self.average, self.since, self.number, self.total
+        _block(loss, lam, self.gamma, rows, slots, inserted, numbers, self.states)
+        new = slice(0, self.states["ever"].item() - len(self.support))
         self.support.append(inserted[new])
         self.numbers.append(numbers[new])
 
     def _enlarge(self, n):
-        slots = min(self.size, self.counts[N] + n + 1)
+        slots = min(self.size, self.states["n"].item() + n + 1)
         if slots > len(self.coef):
             slots = min(self.size, 2 * slots)
             for name in ("points", "coef", "average", "since", "number"):
                 values = getattr(self, name)
                 setattr(self, name, enlarged(values, (slots, *values.shape[1:])))
-        self.total = grown(self.total, self.counts[EVER] + 2 * n)
+        self.total = grown(self.total, self.states["ever"].item() + 2 * n)
 
     def _distances(self, A, B):
         """Return gamma ||a - b||^2 for every row a of the matrix A and every row b of B."""

@@ -9,27 +9,29 @@ from sklearn.utils._param_validation import StrOptions
 from klr_bench.estimators.budget.base import BudgetClassifier, refuse_large_lam
 from klr_bench.estimators.core.losses import LOSSES, derivative
 from klr_bench.estimators.core.parameters import NOT_NEGATIVE, POSITIVE, estimator, parameter
-from klr_bench.estimators.online.state import Update
-from klr_bench.estimators.online.strategies import TURNS, N, decide, drop, enter, shrink, strategy
+from klr_bench.estimators.online.passes import Update
+from klr_bench.estimators.online.strategies import decide, drop, enter, shrink, strategy
 
 
 @strategy
 def step_and_truncate(book, parameters):
-    budget, loss, eta, shrinking = int(parameters[0]), int(parameters[1]), parameters[2], parameters[3]
-    y, counts = book.y, book.counts
+    budget, loss, eta, shrinking = parameters
+    y, state = book.y, book.state
     for i in range(len(y)):
         value = decide(book, i)
         if math.isnan(value):
             break
-        slope = derivative(loss, y[i], value, 0.0)
+        slope = derivative(int(loss), y[i], value, 0.0)
         shrink(book, shrinking)
         if slope == 0.0:
             continue
-        slot = counts[N]
+        slot = state["n"]
         if slot == budget:
-            slot = counts[TURNS] % budget  # slots are reused in turn, so this slot holds the oldest support vector
+            slot = state["turns"] % int(
+                budget
+            )  # slots are reused in turn, so this slot holds the oldest support vector
             drop(book, book.column[slot])
-            counts[TURNS] += 1
+            state["turns"] += 1
         enter(book, i, slot, -eta * slope, value)
     return len(y)
 

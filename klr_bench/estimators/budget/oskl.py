@@ -21,7 +21,7 @@ from klr_bench.estimators.core.vectors import add_scaled, first_of_largest
 from klr_bench.estimators.kernel_values.newton import newton_steps
 from klr_bench.estimators.kernel_values.tiles import LANES, set_values, sums_and_nearest
 from klr_bench.estimators.online.oskl import SMOOTH_LOSSES, refuse_slope, step_size
-from klr_bench.estimators.online.state import REFUSED, SCALE, SUM, N, T, Update, count_example
+from klr_bench.estimators.online.passes import STATES, Update, count_example
 from klr_bench.estimators.online.strategies import StrategyState, decide, enter, strategy
 
 TOL = 1e-10
@@ -37,33 +37,33 @@ BLOCK = 64
 @compiled()
 def _inverse_lengths(book):
     inverse = np.zeros(book.values.shape[1], dtype=book.values.dtype)
-    for column in book.column[: book.counts[N]]:
+    for column in book.column[: book.state["n"]]:
         inverse[column] = 1.0 / book.length[column] if book.length[column] > 0.0 else 0.0
     return inverse
 
 
 @compiled()
-def _move(change, place, coef, average, since, scalars):
+def _move(change, place, coef, average, since, state):
     """Add `change` to the coefficient of a support vector."""
-    average[place] += coef[place] * (scalars[SUM] - since[place])
-    since[place] = scalars[SUM]
+    average[place] += coef[place] * (state["scale_sum"] - since[place])
+    since[place] = state["scale_sum"]
     coef[place] += change
 
 
 @strategy
 def sample_then_project(book, parameters):
-    budget, loss, delta, G, eta = int(parameters[0]), int(parameters[1]), parameters[2], parameters[3], parameters[4]
-    y, u, counts, scalars, coef, length = book.y, book.u, book.counts, book.scalars, book.coef, book.length
+    budget, loss, delta, G, eta = parameters
+    y, u, state, coef, length = book.y, book.u, book.state, book.coef, book.length
     inverse = np.zeros(0, dtype=book.values.dtype)
     for i in range(len(y)):
         value = decide(book, i)
         if math.isnan(value):
             break
-        slope = derivative(loss, y[i], value, delta)
+        slope = derivative(int(loss), y[i], value, delta)
         if not abs(slope) <= G:
-            counts[REFUSED] = counts[T]
+            state["refused"] = state["t"]
             break
-        slot = counts[N]
+        slot = state["n"]
         if slot < budget:
             if u[i] < abs(slope) / G:
                 enter(book, i, slot, -math.copysign(eta * G, slope), value)
@@ -72,44 +72,44 @@ def sample_then_project(book, parameters):
             inverse = _inverse_lengths(book)
         nearest = first_of_largest(book.values[i], inverse)
         if nearest >= 0:
-            change = -eta * slope * (book.values[i, nearest] / length[nearest] ** 2) / scalars[SCALE]
-            _move(change, nearest, coef, book.average, book.since, scalars)
+            change = -eta * slope * (book.values[i, nearest] / length[nearest] ** 2) / state["scale"]
+            _move(change, nearest, coef, book.average, book.since, state)
     return len(y)
 
 
 @compiled(
     void(
         float64[::1], int64, float64, int64, float32[:, ::1], float32[:, ::1], float64[::1], float64[::1],
-        float32[:, ::1], float32[:, ::1], *[float64[::1]] * 3, int64[::1], float64[::1],
+        float32[:, ::1], float32[:, ::1], *[float64[::1]] * 3, STATES,
     )
 )  # fmt: skip
 def _project(
-    parameters, n_words, per_bit, kernel, queries, keys, y, f, left, right, coef, average, since, counts, scalars
+    parameters, n_words, per_bit, kernel, queries, keys, y, f, left, right, coef, average, since, states
 ):  # fmt: skip
     """Learn like `sample_then_project` with a full budget and a kernel of distances in float32.
 
     The arguments are those of `strategies._learn`.  The sums of a block take the coefficients before the block; each
     step adds the values of its support vector at the later rows of the block.
     """
-    budget, loss, delta, G, eta = int(parameters[0]), int(parameters[1]), parameters[2], parameters[3], parameters[4]
-    left = left[:budget]
+    budget, loss, delta, G, eta = parameters
+    left, state = left[: int(budget)], states[0]
     for start in range(0, len(y), BLOCK):
         block = slice(start, min(start + BLOCK, len(y)))
-        columns, weights = keys[:, block].copy(), coef[:budget].astype(np.float32)
+        columns, weights = keys[:, block].copy(), coef[: len(left)].astype(np.float32)
         sums, nearest = sums_and_nearest(left, weights, right, columns, queries[block], n_words, per_bit, kernel)
         values = np.empty((len(sums), len(sums)), dtype=np.float32)
         set_values(left[nearest], columns, n_words, per_bit, kernel, values)
         for i in range(len(sums)):
             t = start + i
-            f[t] = scalars[SCALE] * sums[i]
-            if not count_example(y[t], f[t], 0.0, counts, scalars):
+            f[t] = state["scale"] * sums[i]
+            if not count_example(y[t], f[t], 0.0, state):
                 return
-            slope = derivative(loss, y[t], f[t], delta)
+            slope = derivative(int(loss), y[t], f[t], delta)
             if not abs(slope) <= G:
-                counts[REFUSED] = counts[T]
+                state["refused"] = state["t"]
                 return
-            change = -eta * slope * values[i, i] / scalars[SCALE]
-            _move(change, nearest[i], coef, average, since, scalars)
+            change = -eta * slope * values[i, i] / state["scale"]
+            _move(change, nearest[i], coef, average, since, state)
             add_scaled(sums[i + 1 :], change, values[i, i + 1 :])
 
 
@@ -121,16 +121,16 @@ class FixedState(StrategyState):
 
     refitted = None
 
-    def _learn_dense(self, strategy, parameters, size, X, y, u, f, lengths):
+    def _learn_dense(self, columns, size, X, y, u, f, lengths):
         if not self.operands.in_tiles(self.right) or len(y) < LANES or self.budget < LANES:
-            return super()._learn_dense(strategy, parameters, size, X, y, u, f, lengths)
-        if self.counts[N] < self.budget:
+            return super()._learn_dense(columns, size, X, y, u, f, lengths)
+        if self.states["n"].item() < self.budget:
             some = (rows[:AT_ONCE] for rows in (X, y, u, f, lengths))
-            return super()._learn_dense(strategy, parameters, size, *some)
+            return super()._learn_dense(columns, size, *some)
         left, right = self.operands.both(X)
         _project(
-            parameters, *self.operands.layout(left), left, np.ascontiguousarray(right), y, f, self.left, self.right,
-            self.coef, self.average, self.since, self.counts, self.scalars,
+            self.parameters, *self.operands.layout(left), left, np.ascontiguousarray(right), y, f, self.left,
+            self.right, self.coef, self.average, self.since, self.states,
         )  # fmt: skip
         return len(y)
 

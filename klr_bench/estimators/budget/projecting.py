@@ -24,7 +24,7 @@ from klr_bench.estimators.core.losses import derivative
 from klr_bench.estimators.core.rows import Growing, enlarged, growing_like, grown
 from klr_bench.estimators.core.vectors import TIE
 from klr_bench.estimators.kernel_values.operands import operands_of
-from klr_bench.estimators.online.state import EVER, SCALE, SUM, BlockState, N, T, count_example, decay, settle
+from klr_bench.estimators.online.passes import STATES, BlockState, count_example, decay, settle
 
 _vector, _numbers, _matrix = float64[::1], int64[::1], float64[:, ::1]
 
@@ -117,46 +117,48 @@ def _least(m, coef, length):
 
 
 @compiled()
-def _remove(p, m, coef, average, since, number, column, length, total, scalars):
+def _remove(p, m, coef, average, since, number, column, length, total):
     total[number[p]] = average[p]
     for j in range(p, m - 1):
         coef[j], average[j], since[j] = coef[j + 1], average[j + 1], since[j + 1]
         number[j], column[j], length[j] = number[j + 1], column[j + 1], length[j + 1]
 
 
-@compiled(types.void(
-    int64, float64, int64, _vector, _matrix, _vector, _matrix, _vector, _vector, _vector, _vector, _numbers, _numbers,
-    _vector, _numbers, _numbers, _vector,
-))  # fmt: skip
-def _block(
-    loss, lam, budget, y, values, squares, factor, coef, average, since, length, number, column, total, entered, counts,
-    scalars,
-):  # fmt: skip
+@compiled(
+    types.void(
+        int64, float64, int64, types.Tuple((_vector, _matrix, _vector)), _matrix,
+        types.Tuple((*[_vector] * 4, _numbers, _numbers, _vector)), _numbers, STATES,
+    )
+)  # fmt: skip
+def _block(loss, lam, budget, rows, factor, columns, entered, states):
     """Learn from a block of examples, projecting support vectors when the budget is full.
 
-    The b examples have the labels y (b,) and the squares k(x, x) (b,).  values (b, n + b): kernel values with the n
-    support vectors at the start and with each other.  Per support vector, in the order of their insertion: coef,
-    average, since, number as in `online.strategies.Book`, length, ||k(x_i, .)||, and column, that in `values`; with one
-    place more than `budget`, and so is the factor, U.  total: per example that was ever inserted.  Written: entered,
-    which of all examples the inserted ones are.
+    `rows` are the labels y (b,) of the b examples, their kernel values (b, n + b) with the n support vectors at the
+    start and with each other, and the squares k(x, x) (b,).  `columns` are, per support vector, in the order of their
+    insertion: coef, average, since as in `online.strategies.Book`, length, ||k(x_i, .)||, number as there, and column,
+    that in the kernel values; with one place more than `budget`, and so is the factor, U; and total, per example that
+    was ever inserted.  Written: entered, which of all examples the inserted ones are.
     """
+    y, values, squares = rows
+    coef, average, since, length, number, column, total = columns
     first, k, q = values.shape[1] - len(y), np.empty(len(coef)), np.empty(len(coef))
-    before = counts[EVER]
+    state = states[0]
+    before = state["ever"]
     for i in range(len(y)):
-        m, f = counts[N], 0.0
+        m, f = state["n"], 0.0
         for j in range(m):
             k[j] = values[i, column[j]]
             f += coef[j] * k[j]
-        f *= scalars[SCALE]
-        if not count_example(y[i], f, squares[i], counts, scalars):
+        f *= state["scale"]
+        if not count_example(y[i], f, squares[i], state):
             return
-        t = counts[T]
+        t = state["t"]
         if t > 1:  # f_1 = 0 needs no shrinking
-            decay(1.0 - 1.0 / t, m, coef, average, since, scalars)
+            decay(1.0 - 1.0 / t, m, coef, average, since, state)
         slope = derivative(loss, y[i], f, 0.0)
         if slope == 0.0:
             continue
-        c, p = -slope / (lam * t) / scalars[SCALE], m
+        c, p = -slope / (lam * t) / state["scale"], m
         forward(factor, 0, m, k)
         away = squares[i]
         for j in range(m):
@@ -167,21 +169,21 @@ def _block(
             # an example that would be removed at once is projected without being inserted
             inside = abs(c) * math.sqrt(squares[i]) < least * (1.0 - TIE)
         if inside:
-            settle(m, coef, average, since, scalars)
+            settle(m, coef, average, since, state)
             backward(factor, m, k)
             for j in range(m):
                 coef[j] += c * k[j]
             continue
         factor[:m, m], factor[m, m] = k[:m], math.sqrt(away)
-        coef[m], average[m], since[m], length[m] = c, 0.0, scalars[SUM], math.sqrt(squares[i])
-        number[m], column[m] = counts[EVER], first + i
-        entered[counts[EVER] - before] = t - 1
-        counts[EVER] += 1
-        counts[N] += 1
+        coef[m], average[m], since[m], length[m] = c, 0.0, state["scale_sum"], math.sqrt(squares[i])
+        number[m], column[m] = state["ever"], first + i
+        entered[state["ever"] - before] = t - 1
+        state["ever"] += 1
+        state["n"] += 1
         if m < budget:
             continue
-        m = counts[N]
-        settle(m, coef, average, since, scalars)
+        m = state["n"]
+        settle(m, coef, average, since, state)
         q[:m] = 0.0
         q[p] = 1.0
         forward(factor, p, m, q)
@@ -190,8 +192,8 @@ def _block(
         for j in range(m):
             coef[j] -= share * q[j]
         without(factor, p, m)
-        _remove(p, m, coef, average, since, number, column, length, total, scalars)
-        counts[N] -= 1
+        _remove(p, m, coef, average, since, number, column, length, total)
+        state["n"] -= 1
 
 
 class ProjectingState(BlockState):
@@ -202,35 +204,34 @@ class ProjectingState(BlockState):
     """
 
     def __init__(self, kernel, X, budget):
+        super().__init__()
         self.budget, self.sparse = budget, sp.issparse(X)
         self.operands = operands_of(kernel, X).plain
         self.support, self.numbers = growing_like(X), Growing((0,), np.int64)
         self.factor, self.total = np.zeros((0, 0)), np.zeros(0)
         self.coef, self.average, self.since, self.length = np.zeros((4, 0))
         self.number = np.zeros(0, dtype=np.int64)
-        self.counts, self.scalars = np.zeros(EVER + 1, dtype=np.int64), np.array([1.0, 0.0, 0.0])
 
     def _learn_block(self, X, y, loss, lam):
-        n, before, rows = self.counts[N], self.t, X.astype(np.float64)
+        n, before, rows = self.states["n"].item(), self.t, X.astype(np.float64)
         self._extend(len(y))
         left, right = self.operands.both(rows)
         old = self.operands.right(self.support.rows[self.number[:n]].astype(np.float64))
         values = np.hstack([self.operands.values(left, old), self.operands.values(left, right)])
         entered = np.empty(len(y), dtype=np.int64)
-        _block(
-            loss, lam, self.budget, y, np.ascontiguousarray(values), values[:, n:].diagonal().copy(), self.factor,
-            self.coef, self.average, self.since, self.length, self.number, np.arange(len(self.coef)), self.total,
-            entered, self.counts, self.scalars,
-        )  # fmt: skip
-        entered = entered[: self.counts[EVER] - len(self.support)]
+        rows = y, np.ascontiguousarray(values), values[:, n:].diagonal().copy()
+        column = np.arange(len(self.coef))
+        columns = self.coef, self.average, self.since, self.length, self.number, column, self.total
+        _block(loss, lam, self.budget, rows, self.factor, columns, entered, self.states)
+        entered = entered[: self.states["ever"].item() - len(self.support)]
         self.support.append(X[entered - before])
         self.numbers.append(entered)
 
     def _extend(self, n):
-        places = min(self.budget + 1, self.counts[N] + n + 1)
+        places = min(self.budget + 1, self.states["n"].item() + n + 1)
         if places > len(self.coef):
             places = min(self.budget + 1, 2 * places)
             for name in ("factor", "coef", "average", "since", "length", "number"):
                 values = getattr(self, name)
                 setattr(self, name, enlarged(values, (places,) * values.ndim))
-        self.total = grown(self.total, self.counts[EVER] + n)
+        self.total = grown(self.total, self.states["ever"].item() + n)

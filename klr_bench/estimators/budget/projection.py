@@ -20,7 +20,7 @@ from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.rows import Growing, enlarged, growing_like, grown
 from klr_bench.estimators.core.vectors import add_scaled, settled, tie_of_sums
 from klr_bench.estimators.kernel_values.operands import operands_of
-from klr_bench.estimators.online.state import Engine
+from klr_bench.estimators.online.passes import Engine
 
 BLOCK = 128
 AHEAD = 512

@@ -6,20 +6,21 @@ import math
 
 from klr_bench.estimators.budget.base import BudgetClassifier
 from klr_bench.estimators.core.parameters import estimator
-from klr_bench.estimators.online.state import Update
-from klr_bench.estimators.online.strategies import N, decide, drop, enter, strategy
+from klr_bench.estimators.online.passes import Update
+from klr_bench.estimators.online.strategies import decide, drop, enter, strategy
 
 
 @strategy
 def replace_at_random(book, parameters):
-    budget, y, counts = int(parameters[0]), book.y, book.counts
+    (budget,) = parameters
+    y, state = book.y, book.state
     for i in range(len(y)):
         value = decide(book, i)
         if math.isnan(value):
             break
         if y[i] * value > 0.0:
             continue
-        slot = counts[N]
+        slot = state["n"]
         if slot == budget:
             slot = int(book.u[i] * budget)
             drop(book, book.column[slot])

@@ -19,10 +19,11 @@ from klr_bench.estimators.core.checks import (
     refuse_weightless,
     row_weights,
 )
-from klr_bench.estimators.core.feature_weights import given_weights, learned_weights, refuse_auto, weighted
+from klr_bench.estimators.core.feature_weights import given_weights, refuse_auto, weighted
 from klr_bench.estimators.core.multiclass import fit_classes
 from klr_bench.estimators.core.parameters import PRECOMPUTED
 from klr_bench.estimators.core.rows import make_writable
+from klr_bench.protocols import WEIGHT_LEARNERS
 
 
 def _has_probabilities(classifier):
@@ -191,6 +192,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         if not self._any_scale:
             refuse_scale(self, X)
         if isinstance(getattr(self, "feature_weights", None), str):  # "auto"
+            (learned_weights,) = WEIGHT_LEARNERS
             self.feature_weights_ = learned_weights(X, y, weights, self.random_state)
             X = weighted(self, X)
         return X, y, weights

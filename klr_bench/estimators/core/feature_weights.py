@@ -12,18 +12,6 @@ FEATURE_WEIGHTS = ["array-like", StrOptions({"auto"}), None]
 """Constraints of `feature_weights`."""
 
 
-def learned_weights(X, y, weights, random_state):
-    """Return the feature weights (d,) that `KLR` learns for the rbf kernel.
-
-    They are divided by the standard deviations.  The rows are X (n, d) with classes y (n,) and weights (n,) or None.
-    """
-    from klr_bench import KLR  # imported here to avoid a circular import
-
-    learner = KLR(random_state=random_state)
-    learner._choose(X, y, weights, ("rbf",))
-    return learner.feature_weights_ / learner.scale_
-
-
 def refuse_auto(estimator):
     """Raise ValueError if the weights are to be learned, which `partial_fit` cannot do."""
     if isinstance(getattr(estimator, "feature_weights", None), str):

@@ -1,6 +1,5 @@
 """Compilation of functions by numba on first use, with a cache that never goes stale.
 
-A function is compiled for a declared signature, or loaded from the cache, when it is first called with such arguments.
 numba itself would compile explicit signatures at import, and without them an engine again for each rule.
 
 Compiled code is stored in ``<base>/<hash of the estimators' source files>``, where the base is the first folder that
@@ -18,19 +17,21 @@ import logging
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from functools import cache, update_wrapper, wraps
+from functools import cache, cached_property, partial, reduce, update_wrapper, wraps
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import platformdirs
-from numba import config, njit, types
+from numba import config, types
+from numba.core.caching import NullCache
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.registry import CPUDispatcher
 from numba.core.sigutils import normalize_signature
-from numba.core.types.function_type import CompileResultWAP
-from numba.extending import intrinsic, typeof_impl
+from numba.extending import intrinsic
 from numba.np.numpy_support import as_dtype
 
 from klr_bench.protocols import LOADERS
@@ -81,9 +82,12 @@ def compiled(*signatures: Any, **options: Any) -> Callable[[Callable[..., Any]],
     def decorate(function: Callable[..., Any]) -> Any:
         if config.DISABLE_JIT:
             return _interpreted(function)
-        if not signatures:
-            return _dispatcher(function, options)
-        return Compiled(function, signatures[0] if isinstance(signatures[0], list) else signatures, options)
+        groups: dict[tuple[Any, ...], list[Any]] = {}
+        for signature in signatures[0] if signatures and isinstance(signatures[0], list) else signatures:
+            groups.setdefault(tuple(_dtypes(signature).values()), []).append(signature)
+        if len(groups) > 1:
+            return ByDtype(function, list(groups.values()), options)
+        return Lazy.of(function, next(iter(groups.values()), ()), options)
 
     return decorate
 
@@ -107,156 +111,136 @@ def _interpreted(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def compile_all() -> None:
     """Compile all functions of the imported modules, or load them from the cache."""
-    _messages.clear()
-    for variant in _waiting:
-        variant.ready()
-    _waiting.clear()
+    next(_messages, None)
+    for function in _declared:
+        function.ready()
 
 
 LOADERS.append(compile_all)
 
 
-def _dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
-    before = config.CACHE_DIR
-    config.CACHE_DIR = str(cache_folder())  # numba reads CACHE_DIR only when it decorates a function
-    try:
-        return njit(cache=True, nogil=True, error_model="numpy", **options)(function)
-    finally:
-        config.CACHE_DIR = before
+class Lazy(CPUDispatcher):
+    """Function that numba compiles for its declared signatures when it is first needed.
 
-
-class Variant:
-    """A function that numba compiles on first use, for a subset of its signatures.
-
-    Arguments are converted to the types of the signatures.
+    Arguments are converted to the declared types.  numba calls `_compile_for_args` if there is no code for the types of
+    a call from Python, and `get_call_template` for a call from a function that is compiled.
     """
 
-    def __init__(self, function: Callable[..., Any], signatures: Sequence[Any], options: dict[str, Any]) -> None:
-        self.dispatcher, self._signatures = _dispatcher(function, options), signatures
-        self.argument_types = normalize_signature(signatures[0])[0]
+    declared: Sequence[Any] = ()
 
-    def ready(self) -> Any:
-        """Return the numba dispatcher, compiling it on the first call of this method."""
-        with global_compiler_lock:  # several threads may request the dispatcher at once
-            if not self.dispatcher.signatures:
-                if _messages and is_cold():
-                    logger.warning(_messages[0])
-                _messages.clear()
-                for signature in self._signatures:
-                    self.dispatcher.compile(signature)
-                self.dispatcher.disable_compile()
-        return self.dispatcher
+    @classmethod
+    def of(cls, function: Callable[..., Any], declared: Sequence[Any], options: dict[str, Any]) -> Lazy:
+        """Return a function with the given signatures and numba's options; it is not compiled yet."""
+        cache_folder()  # before a source file can change
+        lazy = cls(function, targetoptions={"nopython": True, "nogil": True, "error_model": "numpy", **options})
+        lazy.declared = declared
+        if declared:
+            _declared.append(lazy)
+        return lazy
+
+    def ready(self) -> Lazy:
+        """Compile the function for its declared signatures, or load it from the cache; return it."""
+        with global_compiler_lock:  # several threads may call the function at once
+            if self.declared and self._can_compile:
+                message = next(_messages, None)
+                if message and is_cold():
+                    logger.warning(message)
+                for signature in self.declared:
+                    self.compile(signature)
+                self.disable_compile()
+        return self
+
+    def compile(self, signature: Any) -> Any:
+        with global_compiler_lock:
+            if isinstance(self._cache, NullCache):
+                before, config.CACHE_DIR = config.CACHE_DIR, str(cache_folder())
+                try:
+                    self.enable_caching()
+                finally:
+                    config.CACHE_DIR = before
+            return super().compile(signature)
+
+    def _compile_for_args(self, *arguments: Any, **keywords: Any) -> Any:
+        return self.ready() if self.declared else super()._compile_for_args(*arguments, **keywords)
+
+    def get_call_template(self, arguments: Any, keywords: Any) -> Any:
+        self.ready()
+        return super().get_call_template(arguments, keywords)
 
 
-class Compiled:
-    """Function with declared signatures, callable from Python and from compiled code.
+class ByDtype:
+    """Function with signatures for several dtypes of its arrays, which are compiled separately.
 
-    A call from Python compiles the signatures with its dtypes of arrays; a compiled function that calls this one
-    compiles all.
+    `variants` has a function for each combination of dtypes, and `_places` says which arrays determine it.
     """
 
-    def __init__(self, function: Callable[..., Any], signatures: Sequence[Any], options: dict[str, Any]) -> None:
+    def __init__(self, function: Callable[..., Any], groups: Sequence[Sequence[Any]], options: dict[str, Any]) -> None:
         update_wrapper(self, function)
-        groups: dict[tuple[Any, ...], list[Any]] = {}
-        for signature in signatures:
-            groups.setdefault(tuple(_dtypes(normalize_signature(signature)[0])), []).append(signature)
-        self.variants = {key: Variant(function, group, options) for key, group in groups.items()}
-        self.whole = Variant(function, signatures, options) if len(groups) > 1 else next(iter(self.variants.values()))
-        self._arrays, functions = _deciding_places(signatures)
-        self._deciding = self._arrays + functions
-        self._calls: dict[tuple[Any, ...], tuple[Any, dict[int, Any]]] = {}
-        _waiting.extend(self.variants.values())
+        dtypes = [_dtypes(group[0]) for group in groups]
+        self._places: list[tuple[int, ...]] = []
+        for place in dtypes[0]:
+            keys = {tuple(by_place[chosen] for chosen in (*self._places, place)) for by_place in dtypes}
+            if len(keys) > len({key[:-1] for key in keys}):
+                self._places.append(place)
+        self.variants = {
+            tuple(by_place[place] for place in self._places): Lazy.of(function, group, options)
+            for by_place, group in zip(dtypes, groups, strict=True)
+        }
+        self._of_all = function, [signature for group in groups for signature in group], options
+
+    @cached_property
+    def whole(self) -> Lazy:
+        """The function with all signatures, which compiled functions call."""
+        return Lazy.of(*self._of_all)
+
+    @property
+    def _numba_type_(self) -> Any:
+        return self.whole._numba_type_
 
     def __call__(self, *arguments: Any) -> Any:
-        if self._arrays or len(self.variants) == 1:
-            kinds = []
-            for place in self._deciding:
-                kinds.append(getattr(arguments[place], "dtype", arguments[place]))
-            key = tuple(kinds)
-        else:
-            key = tuple(_kinds(arguments))
-        if key not in self._calls:
-            self._calls[key] = self._prepare(arguments)
-        dispatcher, functions = self._calls[key]
-        if not functions:
-            return dispatcher(*arguments)
-        changed = list(arguments)
-        for place, function in functions.items():
-            changed[place] = function
-        return dispatcher(*changed)
-
-    def variant(self, dtypes: Iterable[Any]) -> Variant:
-        """Return the variant that accepts array arguments with the given dtypes.
-
-        If there is none, its dispatcher raises TypeError for every argument.
-        """
-        return self.variants.get(tuple(dtypes), self.whole)
-
-    def _prepare(self, arguments: tuple[Any, ...]) -> tuple[Any, dict[int, Any]]:
-        """Return the dispatcher for the arguments, and replacements for the `Compiled` arguments."""
-        variant = self.variant(kind for kind in _kinds(arguments) if not isinstance(kind, Compiled))
-        functions = {
-            place: FunctionArgument(argument, variant.argument_types[place])
-            for place, argument in enumerate(arguments)
-            if isinstance(argument, Compiled)
-        }
-        return variant.ready(), functions
+        dtypes = []
+        for place in self._places:
+            array = arguments[place[0]] if len(place) == 1 else reduce(getitem, place, arguments)
+            dtypes.append(getattr(array, "dtype", None))
+        variant = self.variants.get(tuple(dtypes))
+        return (self.whole if variant is None else variant)(*arguments)
 
 
-class FunctionArgument(CompileResultWAP):
-    """Compiled function that is an argument of another one.
+def _dtypes(signature: Any) -> dict[tuple[int, ...], np.dtype[Any]]:
+    """Return the dtypes of the arrays of a signature by their places, which are paths if they are in tuples."""
+    dtypes = {}
 
-    Its type and address are looked up only once, because that takes longer than some calls.
+    def add(kinds: Iterable[Any], path: tuple[int, ...]) -> None:
+        for place, kind in enumerate(kinds):
+            if isinstance(kind, types.Array):
+                dtypes[*path, place] = as_dtype(kind.dtype)
+            elif isinstance(kind, types.BaseTuple):
+                add(kind, (*path, place))
+
+    add(normalize_signature(signature)[0], ())
+    return dtypes
+
+
+@cache
+def as_argument(function: Any, *dtypes: np.dtype[Any]) -> Any:
+    """Return a compiled function in the form in which it is passed to another one, which calls it by its address.
+
+    `dtypes` are those of its arrays, if it is compiled for several.
     """
-
-    def __init__(self, function: Compiled, function_type: types.FunctionType) -> None:
-        dispatcher = function.variant(_dtypes(function_type.signature.args)).ready()
-        super().__init__(dispatcher.get_compile_result(function_type.signature))
-        self.function_type = function_type
+    return function if config.DISABLE_JIT else FunctionArgument(function.variants[dtypes] if dtypes else function)
 
 
-@typeof_impl.register(FunctionArgument)
-def _typeof_argument(function: FunctionArgument, context: Any) -> Any:
-    return function.function_type
+class FunctionArgument:
+    """Type and address of a compiled function; numba would look both up at each call, which takes longer than some."""
+
+    def __init__(self, function: Lazy) -> None:
+        self.result = function.ready().get_compile_result(function.declared[0])
+        address = self.result.library.get_pointer_to_function(self.result.fndesc.llvm_cfunc_wrapper_name)
+        self._numba_type_ = types.FunctionType(function.declared[0])
+        self.__wrapper_address__ = partial(int, address)  # numba calls it
 
 
-@typeof_impl.register(Compiled)
-def _typeof(function: Compiled, context: Any) -> Any:
-    return typeof_impl(function.whole.ready(), context)
-
-
-def _dtypes(numba_types: Iterable[Any]) -> Iterator[np.dtype[Any]]:
-    for numba_type in numba_types:
-        if isinstance(numba_type, types.Array):
-            yield as_dtype(numba_type.dtype)
-        elif isinstance(numba_type, types.BaseTuple):
-            yield from _dtypes(numba_type)
-
-
-def _deciding_places(signatures: Sequence[Any]) -> tuple[list[int], list[int]]:
-    """Return the positions of the array and function arguments that determine the variant.
-
-    The arrays are those whose dtype is not the same in all signatures.
-    """
-    by_place = list(zip(*(normalize_signature(signature)[0] for signature in signatures), strict=True))
-    arrays = [i for i, kinds in enumerate(by_place) if isinstance(kinds[0], types.Array) and len(set(kinds)) > 1]
-    return arrays, [i for i, kinds in enumerate(by_place) if isinstance(kinds[0], types.FunctionType)]
-
-
-def _kinds(arguments: Iterable[Any]) -> list[Any]:
-    """Return the dtype of each array, including arrays in tuples, and each `Compiled` function."""
-    kinds = []
-    for argument in arguments:
-        if isinstance(argument, np.ndarray):
-            kinds.append(argument.dtype)
-        elif isinstance(argument, tuple):
-            kinds.extend(_kinds(argument))
-        elif isinstance(argument, Compiled):
-            kinds.append(argument)
-    return kinds
-
-
-_waiting: list[Variant] = []
-"""Variants that may not be compiled yet."""
-_messages = ["klr-bench is compiling the code for this fit, which takes a few seconds once per version."]
-"""Message logged at the first compilation if the cache was empty."""
+_declared: list[Lazy] = []
+"""Functions with declared signatures."""
+_messages = iter(["klr-bench is compiling the code for this fit, which takes a few seconds once per version."])
+"""Message that is logged at the first compilation if the cache is empty."""

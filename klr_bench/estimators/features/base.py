@@ -12,7 +12,7 @@ import math
 from dataclasses import KW_ONLY
 
 import numpy as np
-from numba import float32, float64, int64
+from numba import float32, float64, int64, void
 from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.core.jit import compiled
@@ -21,10 +21,7 @@ from klr_bench.estimators.core.losses import derivative
 from klr_bench.estimators.core.parameters import COUNT, CompiledKernels, estimator, fixed, parameter
 from klr_bench.estimators.online.classifier import OnlineClassifier
 from klr_bench.estimators.online.engine import BLOCK
-from klr_bench.estimators.online.state import Engine
-
-MISTAKES, UPDATES, REFUSED = range(3)
-"""Indices into `counts`: mistakes (y f <= 0), updates, and the 1-based index of a rejected example (0 if none)."""
+from klr_bench.estimators.online.passes import STATES, BlockState
 
 IN_CACHE = 2**19
 """Number of feature values in a chunk of examples, about two megabytes in float32."""
@@ -37,34 +34,34 @@ def rows_of_chunk(n_features):
 
 def _signature(real):
     matrix = float64[:, ::1]
-    return float64(int64, float64, real[:, ::1], matrix, float64[::1], matrix, matrix, matrix, int64[::1], int64)
+    return void(int64, float64, real[:, ::1], matrix, float64[::1], matrix, matrix, matrix, STATES)
 
 
 @compiled([_signature(float32), _signature(float64)], fastmath={"reassoc", "contract"})
-def _descend(loss, eta, Z, y, factors, weights, steps, values, counts, t):
-    """Take a gradient step for each row of the feature matrix Z; return the last decision value.
+def _descend(loss, eta, Z, y, factors, weights, steps, values, states):
+    """Take a gradient step for each row of the feature matrix Z.
 
     Updates the weights (M, D), and sets the steps c (M, b) and the values of f (M, b).
     """
-    f = 0.0
+    state = states[0]
     for i in range(Z.shape[0]):
         z = Z[i]
+        state["t"] += 1
         for k in range(weights.shape[0]):
             w, f = weights[k], 0.0
             for j in range(len(z)):
                 f += w[j] * z[j]
-            values[k, i] = f
+            values[k, i] = state["last"] = f
             if not math.isfinite(f):
-                counts[REFUSED] = t + i + 1
-                return f
-            counts[MISTAKES] += y[k, i] * f <= 0.0
+                state["refused"] = state["t"]
+                return
+            state["mistakes"] += y[k, i] * f <= 0.0
             step = -eta * factors[i] * derivative(loss, y[k, i], f, 0.0)
             if step != 0.0:
-                counts[UPDATES] += 1
+                state["updates"] += 1
                 steps[k, i] = step
                 for j in range(len(z)):
                     w[j] += step * z[j]
-    return f
 
 
 class Descent:
@@ -78,17 +75,13 @@ class Descent:
         self.weights, self.late, self.n = weights, np.zeros_like(weights), 0
         self.values = np.zeros((len(weights), 0))
 
-    def learn(self, loss, eta, Z, y, factors, counts, t):
-        """Take a gradient step for each row of the feature matrix Z.
-
-        Mistakes and updates are added to `counts`; the result is the last decision value.
-        """
+    def learn(self, loss, eta, Z, y, factors, states):
+        """Take a gradient step for each row of the feature matrix Z, and count them in `states`."""
         steps, self.values = np.zeros((2, *y.shape))
-        last = _descend(loss, eta, Z, y, factors, self.weights, steps, self.values, counts, t)
+        _descend(loss, eta, Z, y, factors, self.weights, steps, self.values, states)
         steps *= np.arange(self.n + 1, self.n + 1 + len(Z))
         self.late += steps.astype(Z.dtype) @ Z
         self.n += len(Z)
-        return last
 
     def sum(self):
         """Return the sum of the weight vectors that were used to predict the examples."""
@@ -100,7 +93,7 @@ class Descent:
         self.n = 0
 
 
-class FeatureEngine(Engine):
+class FeatureEngine(BlockState):
     """Base class of the engines of M functions that learn with the step size `eta`.
 
     `loss` is the index of the loss in LOSSES.
@@ -110,8 +103,8 @@ class FeatureEngine(Engine):
     dtype = None
 
     def __init__(self, dtype, *, sparse):
+        super().__init__()
         self.dtype, self.sparse = dtype, sparse
-        self.counts, self.last_value, self.t = np.zeros(3, dtype=np.int64), 0.0, 0
 
     @property
     def watched_chunk(self):
@@ -122,11 +115,6 @@ class FeatureEngine(Engine):
         """Learn from the rows of X with labels in {-1, 1}, (b,) or (M, b)."""
         weights = np.ones(X.shape[0]) if factors is None else factors
         self._learn(X, np.ascontiguousarray(np.atleast_2d(labels)), weights)
-
-    @property
-    def refused(self):
-        """1-based index of the example whose f(x) was not finite, or 0."""
-        return self.counts[REFUSED]
 
 
 @estimator
@@ -192,7 +180,7 @@ class FeatureDescentClassifier(OnlineClassifier):
     def _shown_coefficients(self):
         """Set the attributes that hold counts, and return the coefficients of the decision function."""
         state = self._state
-        self.n_mistakes_, self.n_updates_ = int(state.counts[MISTAKES]), int(state.counts[UPDATES])
+        self.n_mistakes_, self.n_updates_ = state.n_mistakes, state.states["updates"].item()
         self.t_ = state.t
         coef = state.coefficients(average=self.average)
         return coef if self._has_many() else coef[0]

@@ -132,8 +132,7 @@ class FourierState(FeatureEngine):
 
     def _learn(self, X, y, weights):
         Z = self.features.transform(X)
-        self.last_value = self.descent.learn(self.loss, self.eta, Z, y, weights, self.counts, self.t)
-        self.t += len(Z)
+        self.descent.learn(self.loss, self.eta, Z, y, weights, self.states)
 
     @property
     def decided(self):

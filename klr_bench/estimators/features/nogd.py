@@ -24,16 +24,10 @@ from klr_bench.estimators.core.kernels import kernel_of
 from klr_bench.estimators.core.losses import LOSSES, derivative
 from klr_bench.estimators.core.parameters import COUNT, POSITIVE, estimator, parameter
 from klr_bench.estimators.core.rows import stacked
-from klr_bench.estimators.features.base import (
-    MISTAKES,
-    REFUSED,
-    UPDATES,
-    Descent,
-    FeatureDescentClassifier,
-    FeatureEngine,
-)
+from klr_bench.estimators.features.base import Descent, FeatureDescentClassifier, FeatureEngine
 from klr_bench.estimators.kernel_values.features import KernelFeatures
 from klr_bench.estimators.kernel_values.operands import operands_of
+from klr_bench.estimators.online.passes import STATES
 
 SHARE = 0.2
 """Default rank of the kernel matrix per support vector, as in the authors' code."""
@@ -44,33 +38,34 @@ CHUNK = 1024
 
 
 def _signature(real):
-    matrix, numbers = float64[:, ::1], int64[::1]
-    return int64(int64, float64, real[:, ::1], matrix, float64[::1], matrix, int64, numbers, int64, float64[::1])
+    matrix = float64[:, ::1]
+    return int64(int64, float64, real[:, ::1], matrix, float64[::1], matrix, int64, STATES)
 
 
 @compiled([_signature(float32), _signature(float64)], fastmath={"reassoc", "contract"})
-def _insert(loss, eta, K, y, factors, coef, room, counts, t, last):
+def _insert(loss, eta, K, y, factors, coef, room, states):
     """Learn from examples until the budget is full; return the number of examples learned.
 
     K (b, n + b) are the kernel values with n support vectors and the examples, coef (M, n + b) the coefficients, y
-    (M, b) the labels, factors (b,) the weights; last (1,) becomes the last f.
+    (M, b) the labels, factors (b,) the weights.
     """
     b = K.shape[0]
-    n = K.shape[1] - b
+    n, state = K.shape[1] - b, states[0]
     for i in range(b):
         entered = False
+        state["t"] += 1
         for k in range(coef.shape[0]):
             f = 0.0
             for j in range(n + i):
                 f += coef[k, j] * K[i, j]
-            last[0] = f
+            state["last"] = f
             if not math.isfinite(f):
-                counts[REFUSED] = t + i + 1
+                state["refused"] = state["t"]
                 return i + 1
-            counts[MISTAKES] += y[k, i] * f <= 0.0
+            state["mistakes"] += y[k, i] * f <= 0.0
             step = -eta * factors[i] * derivative(loss, y[k, i], f, 0.0)
             if step != 0.0:
-                counts[UPDATES] += 1
+                state["updates"] += 1
                 coef[k, n + i] = step
                 entered = True
         room -= entered
@@ -85,8 +80,7 @@ class NystroemState(FeatureEngine):
     Attributes: `features`, kernel values with the support vectors; `coef` (M, n), their coefficients while there is
     room; `late` (M, n), the sum of t c_t over their steps; `n`, the number of examples that the average of this time is
     over, and `total` (M, n), the sum of the coefficients before each of them, once there is no room; `projection`, P in
-    the precision of the kernel values, and `descent` on the features, None while there is room; `counts`, as in
-    `klr_bench.estimators.features.base`; `last_value`, the last f; `t`, the number of examples.
+    the precision of the kernel values, and `descent` on the features, None while there is room.
     """
 
     def __init__(self, kernel, X, budget, rank, n_functions):
@@ -104,37 +98,34 @@ class NystroemState(FeatureEngine):
 
     def _learn(self, X, y, weights):
         start, loss, eta = 0, self.loss, self.eta
-        while start < len(weights) and self.descent is None and not self.counts[REFUSED]:
+        while start < len(weights) and self.descent is None and not self.refused:
             rows = slice(start, start + BLOCK)
             start += self._fill(loss, eta, X[rows], np.ascontiguousarray(y[:, rows]), weights[rows])
             if self.features.n_features == self.budget:
                 self._project()
-        if start < len(weights) and not self.counts[REFUSED]:
+        if start < len(weights) and not self.refused:
             Z = self.features.transform(X[start:]) @ self.projection
             y = np.ascontiguousarray(y[:, start:])
-            self.last_value = self.descent.learn(loss, eta, Z, y, weights[start:], self.counts, self.t)
-            self.t += len(Z)
+            self.descent.learn(loss, eta, Z, y, weights[start:], self.states)
 
     def _fill(self, loss, eta, X, y, weights):
         """Learn from rows until the budget is full; return the number of rows learned."""
         b, n = len(weights), self.features.n_features
         rows = stacked([self.features.centers, X])
         features = KernelFeatures(self.features.operands.fitting(X), rows)
-        coef, last = np.ascontiguousarray(np.hstack([self.coef, np.zeros(y.shape)])), np.zeros(1)
+        coef = np.ascontiguousarray(np.hstack([self.coef, np.zeros(y.shape)]))
         K = np.ascontiguousarray(features.transform(X))
-        done = _insert(loss, eta, K, y, weights, coef, self.budget - n, self.counts, self.t, last)
+        done = _insert(loss, eta, K, y, weights, coef, self.budget - n, self.states)
         places = np.r_[:n, n + np.flatnonzero(coef[:, n:].any(axis=0))]
         late = np.hstack([self.late, coef[:, n:] * np.arange(self.n + 1, self.n + 1 + b)])
         self.features, self.coef, self.late = features.take(places), coef[:, places], late[:, places]
-        self.last_value = last[0]
         self.n += done
-        self.t += done
         return done
 
     def _project(self):
         K = self.features.transform(self.features.centers)
         if not np.isfinite(K).all():
-            self.counts[REFUSED], self.last_value = self.t, math.nan
+            self.states["refused"], self.states["last"] = self.t, math.nan
             return
         k = len(K)
         values, vectors = eigh(K.astype(np.float64), subset_by_index=[k - self.rank, k - 1])

@@ -12,7 +12,8 @@ from klr_bench.estimators.linear.engine import rule
 def adaptive(m, v, parameters):
     if m >= 1.0:
         return 0.0, 0.0
-    beta = 1.0 / (v + parameters[0])
+    (r,) = parameters
+    beta = 1.0 / (v + r)
     return (1.0 - m) * beta, beta
 
 
@@ -66,7 +67,7 @@ class AROW(Weighted, ConfidenceLearner):
 
 @rule
 def narrow(m, v, parameters):
-    b = parameters[0]
+    (b,) = parameters
     if m >= 1.0 or b * v <= 1.0:
         return 0.0, 0.0
     beta = (b * v - 1.0) / (b * v * v)  # beta = 1 / (v + r) with r = v / (b v - 1)

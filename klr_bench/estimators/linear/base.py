@@ -108,7 +108,7 @@ class IncrementalClassifier(LinearClassifier):
     """Base class of linear classifiers with `partial_fit`.
 
     A subclass implements `_start(X)`, which initializes the state for rows of the shape and dtype of X, and
-    `_learn(X, signs, callback, weights)`, which learns from all rows and returns True if the callback returned True.
+    `_learn(X, signs, callback, weights, n_passes)`, which learns from all rows until the callback returns True.
     The row weights (n,) are all positive, or None.
 
     Attributes
@@ -151,9 +151,7 @@ class IncrementalClassifier(LinearClassifier):
     def _fit(self, X, y, sample_weight, callback):
         X, y, weights = self._first_rows(X, y, sample_weight)
         self._start(X)
-        for _ in range(self.n_epochs):
-            if self._learn(X, self._signs(y), callback, weights):
-                break
+        self._learn(X, self._signs(y), callback, weights, self.n_epochs)
         return self
 
     def _partial_fit(self, X, y, classes, sample_weight, callback):
@@ -162,7 +160,7 @@ class IncrementalClassifier(LinearClassifier):
         if first:
             self._start(X)
         if len(y):
-            self._learn(X, self._signs(y), callback, weights)
+            self._learn(X, self._signs(y), callback, weights, 1)
         return self
 
     def steps(self, n_samples):

@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY
 
 import numpy as np
 import scipy.sparse as sp
-from numba import float32, float64, int64, types
+from numba import float32, float64, types
 from scipy.linalg import eigh, get_blas_funcs
 from sklearn.utils._param_validation import Options
 from sklearn.utils.validation import check_is_fitted
@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.parameters import POSITIVE, estimator, parameter
 from klr_bench.estimators.linear.base import IncrementalClassifier, Weighted, box, check_memory, per_row
-from klr_bench.estimators.linear.engine import MISTAKES, UPDATES
+from klr_bench.estimators.online.passes import STATE, STATES
 
 GRAM_ROWS = 2048
 """Number of rows per matrix product in the computation of X'X."""
@@ -25,18 +25,19 @@ TILE = 1 << 18
 
 def _signature(real):
     vector = float64[::1]
-    return types.void(real[:, ::1], vector, vector, vector, vector, int64[::1])
+    return types.void(real[:, ::1], vector, vector, vector, vector, STATES)
 
 
 @compiled([_signature(float32), _signature(float64)], fastmath={"reassoc", "contract"})
-def _coordinate_steps(Z, y, w, bound, softness, counts):
+def _coordinate_steps(Z, y, w, bound, softness, states):
     """Update the whitened weights w in place by one dual coordinate step per whitened row of Z."""
+    state = states[0]
     for i in range(len(y)):
         z, f = Z[i], 0.0
         for k in range(len(w)):
             f += z[k] * w[k]
         loss = 1.0 - y[i] * f
-        counts[MISTAKES] += loss >= 1.0
+        state["mistakes"] += loss >= 1.0
         if loss <= 0.0:
             continue
         squared = 0.0
@@ -46,7 +47,7 @@ def _coordinate_steps(Z, y, w, bound, softness, counts):
             step = y[i] * min(bound[i], loss / (squared + softness[i]))
             for k in range(len(w)):
                 w[k] += step * z[k]
-            counts[UPDATES] += 1
+            state["updates"] += 1
 
 
 @estimator
@@ -128,9 +129,10 @@ class BatchConfidenceWeighted(Weighted, IncrementalClassifier):
         d = X.shape[1]
         check_memory(self, d, np.dtype(np.float64), "SparseBatchConfidenceWeighted, which selects features")
         self.precision_, self._mean = np.eye(d), np.zeros(d)
-        self.t_, self.n_batches_, self._counts = 0, 0, np.zeros(2, dtype=np.int64)
+        self.t_, self.n_batches_, self._states = 0, 0, np.zeros(1, STATE)
 
-    def _learn(self, X, signs, callback, weights=None):
+    def _learn(self, X, signs, callback, weights, n_passes):
+        del n_passes  # a batch is learned once
         d = X.shape[1]
         weight = self.C if self.r is None else 1 / self.r
         precision = self.precision_ + weight * gram(X, weights)
@@ -151,15 +153,14 @@ class BatchConfidenceWeighted(Weighted, IncrementalClassifier):
             block = slice(start, start + rows)
             Z, y = np.ascontiguousarray(X[block] @ U), signs[block]
             start_time = time.perf_counter()
-            _coordinate_steps(Z, y, w, bound[block], softness[block], self._counts)
+            _coordinate_steps(Z, y, w, bound[block], softness[block], self._states)
             self.pass_time_ += time.perf_counter() - start_time
             self.t_ += len(y)
             if callback is not None:
                 self._publish(w)
                 if callback(self, self.t_):
-                    return True
+                    return
         self._publish(w)
-        return False
 
     def summary(self):
         """Return the fraction of non-zero weights, update count and pass time, as a dict."""
@@ -167,7 +168,7 @@ class BatchConfidenceWeighted(Weighted, IncrementalClassifier):
 
     def _publish(self, w):
         self.coef_ = self._mean = self._root @ w
-        self.n_mistakes_, self.n_updates_ = map(int, self._counts)
+        self.n_mistakes_, self.n_updates_ = (self._states[name].item() for name in ("mistakes", "updates"))
 
 
 def gram(X, weights=None):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import KW_ONLY
+from itertools import repeat
 from numbers import Real
 
 import numpy as np
@@ -12,7 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.core.parameters import COUNT, POSITIVE, Interval, estimator, parameter
 from klr_bench.estimators.linear.base import IncrementalClassifier, check_memory
-from klr_bench.estimators.linear.engine import LIMITS, MISTAKES, REFUSED, UPDATES, Blocked, Diagonal, Full
+from klr_bench.estimators.linear.engine import LIMITS, Blocked, Diagonal, Full
+from klr_bench.estimators.online.passes import run_passes
 
 CONFIDENCE = Interval(Real, 0.5, 1, closed="neither")
 """Constraint of a probability between 0.5 and 1, both excluded."""
@@ -39,33 +41,36 @@ class OnlineLinearClassifier(IncrementalClassifier):
     def _start(self, X):
         self._state = Diagonal(X.shape[1], math.inf, 1.0)
 
-    def _learn(self, X, signs, callback, weights=None):
-        state = self._state
-        rule, arguments = self._update() if weights is None else self._update(weights)
-        parameters = np.column_stack(np.broadcast_arrays(*map(np.atleast_1d, arguments))).astype(np.float64)
-        for start in range(0, len(signs), state.rows):
-            block = slice(start, start + state.rows)
-            state.learn(rule, parameters if weights is None else parameters[block], X[block], signs[block])
-            refused = state.counts[REFUSED]
-            if refused or callback is not None:
-                self._publish()
-            if refused:
-                message = (
-                    f"{type(self).__name__}: the margin, variance or update at example number {refused} is not finite; "
-                    "scale the features, for example to [0, 1], or choose parameters that give smaller steps."
-                )
-                raise ValueError(message)
-            if self._decided is not None:
-                self._decided.append(state.decided)
-            if callback is not None and callback(self, state.t):
-                return True
+    def _learn(self, X, signs, callback, weights, n_passes):
+        def report(t):
+            self._publish()
+            return callback(self, t)
+
+        engine, engine.update = self._state, self._update
+        run_passes(
+            engine, X, signs, None, (None, weights), self._check_update, None if callback is None else report,
+            repeat(None, n_passes), merging=False, enough=lambda: False,
+        )  # fmt: skip
+        engine.update = None  # so that nothing refers to itself
         self._publish()
-        return False
+
+    def _check_update(self):
+        """Raise ValueError if the engine has refused an example."""
+        refused, _ = self._state.failure()
+        if refused:
+            self._publish()
+            message = (
+                f"{type(self).__name__}: the margin, variance or update at example number {refused} is not finite; "
+                "scale the features, for example to [0, 1], or choose parameters that give smaller steps."
+            )
+            raise ValueError(message)
+        if self._decided is not None:
+            self._decided.append(self._state.decided)
 
     def _publish(self):
-        state = self._state
-        self.coef_, self.t_ = state.mean, state.t
-        self.n_mistakes_, self.n_updates_ = int(state.counts[MISTAKES]), int(state.counts[UPDATES])
+        engine = self._state
+        self.coef_, self.t_ = engine.mean, engine.t
+        self.n_mistakes_, self.n_updates_ = engine.n_mistakes, engine.states["updates"].item()
 
 
 @estimator

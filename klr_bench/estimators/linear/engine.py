@@ -21,8 +21,9 @@ import scipy.sparse as sp
 from numba import float32, float64, int32, int64, types
 from scipy.linalg import get_blas_funcs
 
-from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.jit import as_argument, compiled
 from klr_bench.estimators.core.rows import in_layout
+from klr_bench.estimators.online.passes import STATES, BlockState
 
 RULE_SIGNATURE = types.UniTuple(float64, 2)(float64, float64, float64[::1])
 """Numba signature of ``rule(m, v, parameters) -> (alpha, beta)``, with v > 0 and beta >= 0; (0, 0) means no update."""
@@ -32,14 +33,8 @@ RULE = types.FunctionType(RULE_SIGNATURE)
 rule = compiled(RULE_SIGNATURE)
 """Decorator that compiles an update rule."""
 
-MISTAKES, UPDATES, REFUSED = range(3)
-"""Indices of `counts`: mistakes, updates, and the number of the first example with non-finite values, or 0."""
-
 BLOCK = 128
 """Number of examples per block for the full covariance of many features."""
-
-ROWS = 4096
-"""Number of examples between two calls of a callback, for learners without blocks."""
 
 LIMITS = {"float64": 1e8, "float32": 1e4}
 """Largest eigenvalue that one example may add to S^-1, per precision of S; CW can disable the limit."""
@@ -51,32 +46,32 @@ def read_only(real, dimensions):
 
 
 @compiled(inline="always")
-def apply_rule(rule, m, v, squared, limit, parameters, counts, t):
-    """Compute the step sizes alpha and beta of an update rule, and update the counts.
+def apply_rule(rule, m, v, squared, limit, parameters, state, i):
+    """Compute the step sizes alpha and beta of an update rule for row i; count a mistake and an update.
 
-    beta is limited, and `counts[REFUSED]` is set to the example number t if a value is not finite.
+    beta is limited, and the row is refused if a value is not finite.
     """
-    counts[MISTAKES] += m <= 0.0
+    state["mistakes"] += m <= 0.0
     alpha, beta = 0.0, 0.0
     if v > 0.0:
         alpha, beta = rule(m, v, parameters)
         if beta * squared > limit * (1.0 - beta * v):
             beta = limit / (squared + limit * v)
-        counts[UPDATES] += alpha != 0.0 or beta != 0.0
+        state["updates"] += alpha != 0.0 or beta != 0.0
     if not math.isfinite(m + v + alpha + beta):
-        counts[REFUSED] = t
+        state["refused"] = state["t"] + i + 1
     return alpha, beta
 
 
 def _full_signature(real):
     vector = float64[::1]
     matrix = float64[:, ::1]
-    return types.void(RULE, matrix, float64, read_only(real, 2), vector, vector, vector, matrix, int64[::1], int64)
+    return types.void(RULE, matrix, float64, read_only(real, 2), vector, vector, vector, matrix, STATES)
 
 
 @compiled([_full_signature(float32), _full_signature(float64)])
-def _learn_full(rule, parameters, limit, X, y, decided, mean, S, counts, t):
-    d = len(mean)
+def _learn_full(rule, parameters, limit, X, y, decided, mean, S, states):
+    d, state = len(mean), states[0]
     x, u = np.empty(d), np.empty(d)
     for i in range(len(y)):
         f, v, squared = 0.0, 0.0, 0.0
@@ -93,8 +88,8 @@ def _learn_full(rule, parameters, limit, X, y, decided, mean, S, counts, t):
             squared += x[j] * x[j]
         decided[i] = f
         arguments = parameters[min(i, len(parameters) - 1)]
-        alpha, beta = apply_rule(rule, y[i] * f, v, squared, limit, arguments, counts, t + i + 1)
-        if counts[REFUSED]:
+        alpha, beta = apply_rule(rule, y[i] * f, v, squared, limit, arguments, state, i)
+        if state["refused"]:
             return
         if alpha != 0.0:
             step = alpha * y[i]
@@ -114,16 +109,18 @@ def _learn_full(rule, parameters, limit, X, y, decided, mean, S, counts, t):
 def _diagonal_signature(real, index):
     vector, integers = float64[::1], int64[::1]
     rows = read_only(real, 1), integers, read_only(index, 1), integers, integers
-    return types.void(RULE, float64[:, ::1], float64, *rows, *[vector] * 4, integers, int64)
+    return types.void(RULE, float64[:, ::1], float64, types.Tuple(rows), *[vector] * 4, STATES)
 
 
 @compiled([_diagonal_signature(real, index) for real in (float32, float64) for index in (int32, int64)])
-def _learn_diagonal(rule, parameters, limit, data, starts, indices, offsets, lengths, y, decided, mean, S, counts, t):
+def _learn_diagonal(rule, parameters, limit, rows, y, decided, mean, S, states):
     """Update the weights and their variances from sparse rows, one row after the other.
 
-    Row i has the values data[starts[i] : starts[i] + lengths[i]] of the features indices[offsets[i] : offsets[i] +
-    lengths[i]].
+    `rows` are arrays data, starts, indices, offsets and lengths: row i has the values data[starts[i] : starts[i] +
+    lengths[i]] of the features indices[offsets[i] : offsets[i] + lengths[i]].
     """
+    data, starts, indices, offsets, lengths = rows
+    state = states[0]
     for i in range(len(y)):
         values = data[starts[i] : starts[i] + lengths[i]]
         features = indices[offsets[i] : offsets[i] + lengths[i]]
@@ -135,8 +132,8 @@ def _learn_diagonal(rule, parameters, limit, data, starts, indices, offsets, len
             squared += value * value
         decided[i] = f
         arguments = parameters[min(i, len(parameters) - 1)]
-        alpha, beta = apply_rule(rule, y[i] * f, v, squared, limit, arguments, counts, t + i + 1)
-        if counts[REFUSED]:
+        alpha, beta = apply_rule(rule, y[i] * f, v, squared, limit, arguments, state, i)
+        if state["refused"]:
             return
         if alpha != 0.0 or beta != 0.0:
             step = alpha * y[i]
@@ -147,29 +144,30 @@ def _learn_diagonal(rule, parameters, limit, data, starts, indices, offsets, len
                 S[j] -= beta * u * u
 
 
-class Gaussian:
-    """State of an online linear learner: the distribution of its weights, and its counts.
+class Gaussian(BlockState):
+    """Engine of an online linear learner: the distribution of its weights, and its counts.
 
+    `update`, called with the weights of rows or nothing, returns the rule and its parameters; it is set by the learner.
     After `learn`, `decided` has the decision value of each row, computed before learning from it.
     """
 
-    rows = ROWS
-    """Recommended number of rows per call of `learn`."""
+    watched_chunk = BlockState.chunk
 
     def __init__(self, d, limit):
+        super().__init__()
         self.limit = limit
         self.mean = np.zeros(d)
-        self.counts = np.zeros(3, dtype=np.int64)
-        self.t = 0
         self.decided = np.zeros(0)
 
-    def learn(self, rule, parameters, X, y):
-        """Update the weights from the rows of X and their labels y, one row after the other.
-
-        For b rows, `parameters` has shape (1, p), or (b, p) if each row has its own parameters of the rule.
-        """
-        self.decided = self._learn(rule, parameters, X, y)
-        self.t += len(y)
+    def learn(self, X, y, draws=None, numbers=None, factors=None):
+        """Update the weights from the rows of X and their labels y, one row after the other."""
+        rule, values = self.update() if factors is None else self.update(factors)
+        parameters = np.array([values] if factors is None else np.broadcast_arrays(*values), dtype=np.float64)
+        if factors is not None:
+            parameters = np.ascontiguousarray(parameters.T)
+        self.decided = np.zeros(len(y))
+        self._learn(as_argument(rule), parameters, X, y)
+        self.states["t"] += len(y)
 
 
 class Diagonal(Gaussian):
@@ -187,12 +185,8 @@ class Diagonal(Gaussian):
         else:
             data, indices, starts = X.reshape(-1), np.arange(d), d * np.arange(n + 1)
             offsets, lengths = np.zeros(n, dtype=np.int64), np.full(n, d)
-        decided = np.zeros(n)
-        _learn_diagonal(
-            rule, parameters, self.limit, data, starts[:-1], indices, offsets, lengths, y, decided, self.mean,
-            self.variance, self.counts, self.t,
-        )  # fmt: skip
-        return decided
+        rows = data, starts[:-1], indices, offsets, lengths
+        _learn_diagonal(rule, parameters, self.limit, rows, y, self.decided, self.mean, self.variance, self.states)
 
     def covariance(self):
         """Return a copy of the variances of the weights, of shape (d,)."""
@@ -207,9 +201,8 @@ class Full(Gaussian):
         self.S = first * np.eye(d)
 
     def _learn(self, rule, parameters, X, y):
-        X, decided = in_layout(X, sparse=False), np.zeros(len(y))
-        _learn_full(rule, parameters, self.limit, X, y, decided, self.mean, self.S, self.counts, self.t)
-        return decided
+        X = in_layout(X, sparse=False)
+        _learn_full(rule, parameters, self.limit, X, y, self.decided, self.mean, self.S, self.states)
 
     def covariance(self):
         """Return a copy of the covariance matrix of the weights, of shape (d, d)."""
@@ -219,18 +212,18 @@ class Full(Gaussian):
 _vector, _matrix = float64[::1], float64[:, ::1]
 
 
-@compiled(types.void(RULE, _matrix, float64, _vector, _vector, _vector, _matrix, _vector, _vector, int64[::1], int64))
-def _decide(rule, parameters, limit, squared, y, f, P, alpha, beta, counts, t):
+@compiled(types.void(RULE, _matrix, float64, _vector, _vector, _vector, _matrix, _vector, _vector, STATES))
+def _decide(rule, parameters, limit, squared, y, f, P, alpha, beta, states):
     """Compute the step sizes alpha and beta of a block of examples, one after the other.
 
     P (b, b) and f (b,) are updated in place: initially P is X S_0 X' and f has mean_0'x_i; at the end they have the
     p_ji and f(x_i) of `Blocked`.
     """
-    b = len(y)
+    b, state = len(y), states[0]
     for i in range(b):
         arguments = parameters[min(i, len(parameters) - 1)]
-        alpha[i], beta[i] = apply_rule(rule, y[i] * f[i], P[i, i], squared[i], limit, arguments, counts, t + i + 1)
-        if counts[REFUSED]:
+        alpha[i], beta[i] = apply_rule(rule, y[i] * f[i], P[i, i], squared[i], limit, arguments, state, i)
+        if state["refused"]:
             return
         if alpha[i] == 0.0 and beta[i] == 0.0:
             continue
@@ -258,7 +251,7 @@ class Blocked(Gaussian):
     recursion on X S_0 X', a triangular solve for the u_j, and one product that adds V to S.
     """
 
-    rows = BLOCK
+    chunk = watched_chunk = BLOCK
 
     def __init__(self, d, limit, first, dtype):
         super().__init__(d, limit)
@@ -266,27 +259,17 @@ class Blocked(Gaussian):
         self.S[np.diag_indices(d)] = first
 
     def _learn(self, rule, parameters, X, y):
-        decided = np.zeros(len(y))
-        for start in range(0, len(y), BLOCK):
-            block = slice(start, start + BLOCK)
-            arguments = parameters[block] if len(parameters) > 1 else parameters
-            self._learn_block(rule, arguments, X[block], y[block], decided[block], self.t + start)
-            if self.counts[REFUSED]:
-                break
-        return decided
-
-    def _learn_block(self, rule, parameters, X, y, f, t):
         X = in_layout(X, sparse=False)
-        f[:] = X @ self.mean
+        self.decided[:] = X @ self.mean
         symm, trsm, syrk = get_blas_funcs(("symm", "trsm", "syrk"), (self.S,))
         SX = symm(1.0, self.S, X.T, lower=1)  # (d, b): one column per example
         with np.errstate(over="ignore", invalid="ignore"):  # `_decide` detects non-finite values
             P = (X @ SX).astype(np.float64)
         alpha, beta = np.zeros(len(y)), np.zeros(len(y))
         squared = np.einsum("ij,ij->i", X, X, dtype=np.float64)
-        _decide(rule, parameters, self.limit, squared, y, f, P, alpha, beta, self.counts, t)
+        _decide(rule, parameters, self.limit, squared, y, self.decided, P, alpha, beta, self.states)
         active = np.flatnonzero((alpha != 0.0) | (beta != 0.0))
-        if self.counts[REFUSED] or not len(active):
+        if self.refused or not len(active):
             return
         # U T = S_0 X' is a triangular system; solve it for the matrix U
         T = (beta[active, None] * P[np.ix_(active, active)]).astype(SX.dtype)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY
-
 import numpy as np
 import scipy.sparse as sp
 from numba import float32, float64, int32, int64, types
@@ -11,8 +9,10 @@ from sklearn.preprocessing import normalize
 
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.parameters import COUNT, POSITIVE, estimator, parameter
-from klr_bench.estimators.linear.base import IncrementalClassifier, Weighted, per_row
-from klr_bench.estimators.linear.engine import MISTAKES, ROWS, UPDATES, read_only
+from klr_bench.estimators.linear.base import Weighted, per_row
+from klr_bench.estimators.linear.confidence import OnlineLinearClassifier
+from klr_bench.estimators.linear.engine import read_only
+from klr_bench.estimators.online.passes import STATES, BlockState
 
 ABSENT = -1  # the heap position of a feature that is not in the heap
 _integers, _vector = int64[::1], float64[::1]
@@ -57,12 +57,14 @@ def rise(heap, position, variance, at):
 
 def _signature(real, index):
     indices, heap = read_only(index, 1), (_integers, _integers)
-    return types.int64(read_only(real, 1), indices, indices, *[_vector] * 4, *heap, int64, _integers)
+    return int64(types.Tuple((read_only(real, 1), indices, indices)), *[_vector] * 4, *heap, int64, STATES)
 
 
 @compiled([_signature(real, index) for real in (float32, float64) for index in (int32, int64)])
-def _pass(data, indices, indptr, y, r, mean, variance, heap, position, size, counts):
-    """Learn from CSR rows of norm 1 in one pass; return the new number of selected features."""
+def _pass(rows, y, r, mean, variance, heap, position, size, states):
+    """Learn from rows of norm 1, the arrays of a CSR matrix; return the new number of selected features."""
+    data, indices, indptr = rows
+    state = states[0]
     for i in range(len(y)):
         row, x = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
         f, v = 0.0, 0.0
@@ -70,10 +72,10 @@ def _pass(data, indices, indptr, y, r, mean, variance, heap, position, size, cou
             f += mean[row[s]] * x[s]
             v += variance[row[s]] * x[s] * x[s]
         margin = y[i] * f
-        counts[MISTAKES] += margin <= 0.0
+        state["mistakes"] += margin <= 0.0
         if margin >= 1.0 or v == 0.0:
             continue
-        counts[UPDATES] += 1
+        state["updates"] += 1
         beta = 1.0 / (v + r[i])
         step = (1.0 - margin) * beta * y[i]
         for s in range(len(row)):
@@ -101,8 +103,29 @@ def _pass(data, indices, indptr, y, r, mean, variance, heap, position, size, cou
     return size
 
 
+class SelectingState(BlockState):
+    """Engine of `SOFS`: the mean and the variance of each weight, and a heap of the selected features.
+
+    `update`, called with the weights of rows or nothing, returns r; it is set by the learner.
+    """
+
+    watched_chunk = BlockState.chunk
+
+    def __init__(self, d, n_selected):
+        super().__init__()
+        self.mean, self.variance = np.zeros(d), np.ones(d)
+        self.heap, self.position, self.size = np.zeros(min(d, n_selected), dtype=np.int64), np.full(d, ABSENT), 0
+
+    def learn(self, X, y, draws=None, numbers=None, factors=None):
+        """Update the weights from the rows of X and their labels y, one row after the other."""
+        X, r = normalize(sp.csr_matrix(X)), per_row(self.update() if factors is None else self.update(factors), len(y))
+        rows = X.data, X.indices, X.indptr
+        self.size = _pass(rows, y, r, self.mean, self.variance, self.heap, self.position, self.size, self.states)
+        self.states["t"] += len(y)
+
+
 @estimator
-class SOFS(Weighted, IncrementalClassifier):
+class SOFS(Weighted, OnlineLinearClassifier):
     r"""Online classifier that selects the features whose weights have the smallest variances.
 
     Use it to select a given number of features in one fast pass over many sparse rows.  It was the fastest of our
@@ -157,29 +180,14 @@ class SOFS(Weighted, IncrementalClassifier):
     _fixed = ("n_features_to_select",)
     n_features_to_select: int = parameter(COUNT, default=100)
     r: float = parameter(POSITIVE, default=1.0)
-    _: KW_ONLY
-    n_epochs: int = parameter(COUNT, default=1)
 
     def _start(self, X):
-        d = X.shape[1]
-        self.coef_, self.variance_ = np.zeros(d), np.ones(d)
-        self._heap = np.zeros(min(d, self.n_features_to_select), dtype=np.int64)
-        self._position, self._size = np.full(d, ABSENT), 0
-        self.selected_features_ = self._heap[:0]
-        self._counts, self.t_ = np.zeros(2, dtype=np.int64), 0
+        self._state = SelectingState(X.shape[1], self.n_features_to_select)
 
-    def _learn(self, X, signs, callback, weights=None):
-        r = per_row(self.r if weights is None else self.r / weights, len(signs))
-        for start in range(0, len(signs), ROWS):
-            block = slice(start, start + ROWS)
-            rows, y = normalize(sp.csr_matrix(X[block])), signs[block]
-            self._size = _pass(
-                rows.data, rows.indices, rows.indptr, y, r[block], self.coef_, self.variance_, self._heap,
-                self._position, self._size, self._counts,
-            )  # fmt: skip
-            self.selected_features_ = np.sort(self._heap[: self._size])
-            self.n_mistakes_, self.n_updates_ = map(int, self._counts)
-            self.t_ += len(y)
-            if callback is not None and callback(self, self.t_):
-                return True
-        return False
+    def _update(self, weights=1.0):
+        return self.r / weights
+
+    def _publish(self):
+        super()._publish()
+        self.variance_ = self._state.variance
+        self.selected_features_ = np.sort(self._state.heap[: self._state.size])

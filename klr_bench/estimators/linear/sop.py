@@ -18,10 +18,11 @@ def second_order(m, v, parameters):
 
     A mistake adds S x (y - x'S w) / (1 + v) to S w; if only S changes, the term with y is missing.
     """
+    (always,) = parameters
     beta = 1.0 / (1.0 + v)
     if m <= 0.0:
         return (1.0 - m) * beta, beta
-    return (-m * beta, beta) if parameters[0] else (0.0, 0.0)
+    return (-m * beta, beta) if always else (0.0, 0.0)
 
 
 @estimator

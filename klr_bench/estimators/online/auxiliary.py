@@ -12,8 +12,8 @@ from klr_bench.estimators.core.losses import sigmoid, softplus
 from klr_bench.estimators.core.parameters import COUNT, NUMBER, POSITIVE, Interval, estimator, parameter
 from klr_bench.estimators.online.classifier import BY_RADIUS, RADIUS, OnlineClassifier, SeveralPasses
 from klr_bench.estimators.online.engine import rule
+from klr_bench.estimators.online.passes import Update
 from klr_bench.estimators.online.softmax import rule_of_many
-from klr_bench.estimators.online.state import Update
 
 H = {"log_gamma": 0, "log_one_plus_gamma": 1, "hard_cutoff": 2}
 """Codes of the auxiliary functions in the compiled rule."""
@@ -23,7 +23,7 @@ LOG_GAMMA, LOG_ONE_PLUS_GAMMA, HARD_CUTOFF = H.values()
 
 @rule
 def step_on_auxiliary(y, f, u, t, parameters):
-    eta, h, log_gamma, delta = parameters[0], parameters[1], parameters[2], parameters[3]
+    eta, h, log_gamma, delta = parameters
     z = y * f
     if h == HARD_CUTOFF:
         return z <= delta, 1.0, eta * y * sigmoid(-z)

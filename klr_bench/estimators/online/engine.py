@@ -24,12 +24,12 @@ import scipy.sparse as sp
 from numba import boolean, float32, float64, from_dtype, int64, types, uint32
 
 from klr_bench.estimators.core.expansion import evaluate
-from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.jit import as_argument, compiled
 from klr_bench.estimators.core.losses import softplus
 from klr_bench.estimators.core.rows import Growing, enlarged, growing_like
 from klr_bench.estimators.core.vectors import settled, tie_of_sums
 from klr_bench.estimators.kernel_values.operands import operands_of
-from klr_bench.estimators.online.state import FOLD_BELOW, Engine
+from klr_bench.estimators.online.passes import FOLD_BELOW, Engine
 
 BLOCK = 256
 """Number of examples per block."""
@@ -96,21 +96,20 @@ def _copy_row(terms, n, m, new):
 def _signature(real):
     function = types.FunctionType(RULE_SIGNATURE)
     vector, numbers, matrix = float64[::1], int64[::1], float64[:, ::1]
+    group = types.Tuple((numbers, matrix, vector, numbers))
+    examples = types.Tuple((matrix, matrix, matrix, real[:, ::1], vector))
     return types.void(
-        function, numbers, matrix, vector, numbers, matrix, matrix, matrix, real[:, ::1], vector, int64, int64, numbers,
-        matrix, _terms(real), _terms(real), FUNCTIONS, float64,
-    )  # fmt: skip
+        function, group, examples, int64, int64, numbers, matrix, _terms(real), _terms(real), FUNCTIONS, float64
+    )
 
 
 @compiled([_signature(float32), _signature(float64)])
-def _recursion(
-    rule, learners, parameters, radii, begin, y, u, factors, gram, diagonal, t, n_support, row, f,
-    terms, block, functions, tiny,
-):  # fmt: skip
+def _recursion(rule, group, examples, t, n_support, row, f, terms, block, functions, tiny):
     """Process a block of examples with all learners that have the same update rule.
 
-    `learners` are their numbers, with parameters (len(learners), p), radii and the example to `begin` with; labels y,
-    draws u and factors of the steps c are (n_learners, b); gram (b, b) and diagonal (b,) are the block's kernel values.
+    `group` are the numbers of the learners, with parameters (n, p), radii and the example to begin with.  `examples`
+    are labels y, draws u and factors of the steps c, (n_learners, b), and the block's kernel values: gram (b, b), and
+    its diagonal (b,).
 
     row (n_learners,) gives the function of each learner: its record in `functions`, and its row in f (n_learners, b),
     the sums so far, without the scale, and in (coef, average, since, weights, inserted), the first `n_support` columns
@@ -123,6 +122,8 @@ def _recursion(
     Learners that share a row are adjacent, by decreasing radius.  Only the first of them runs.  When its norm exceeds
     the radius of another, that learner continues in a row of its own.
     """
+    learners, parameters, radii, begin = group
+    y, u, factors, gram, diagonal = examples
     coef, average, since, weights, _ = terms
     new_coef, new_average, new_since, new_weights, new_inserted = block
     for k in range(len(learners)):
@@ -243,10 +244,9 @@ def _learn_one(rule, parameters, radii, y, u, gram, diagonal, t, n_support, f, t
         np.zeros(shape), np.zeros(shape), np.zeros(shape), np.zeros(shape, dtype=gram.dtype),
         np.zeros(shape, dtype=np.uint32),
     )  # fmt: skip
-    _recursion(
-        rule, numbers[0], parameters, radii, numbers[1], y.reshape(shape), u.reshape(shape), np.ones(shape), gram,
-        diagonal, t, n_support, numbers[0], f, terms, block, functions, tiny,
-    )  # fmt: skip
+    examples = y.reshape(shape), u.reshape(shape), np.ones(shape), gram, diagonal
+    group = numbers[0], parameters, radii, numbers[1]
+    _recursion(rule, group, examples, t, n_support, numbers[0], f, terms, block, functions, tiny)
     return len(_keep(block, terms, n_support))
 
 
@@ -357,7 +357,7 @@ class OnlineState(Engine):
             members.setdefault(update.rule, []).append((tuple(update.parameters), update.draws, -update.radius, i))
         for rule_of_group, learners in members.items():
             parameters, _, radii, numbers = map(np.array, zip(*sorted(learners), strict=True))
-            self.groups.append((rule_of_group, numbers, parameters.astype(float), -radii.astype(float)))
+            self.groups.append((as_argument(rule_of_group), numbers, parameters.astype(float), -radii.astype(float)))
 
     def learn(self, X, y, u, numbers=None, factors=None):
         """Learn from the rows of X with labels y in {-1, 1} and uniform random numbers u.
@@ -426,12 +426,12 @@ class OnlineState(Engine):
     def _run(self, y, u, factors, gram, diagonal, f, terms, block, tiny):
         arguments = np.empty((3, *f.shape))
         arguments[0], arguments[1], arguments[2] = y, u, factors
-        y, u, factors = arguments
+        examples = *arguments, gram, diagonal
         for rule, learners, parameters, radii in self.groups:
+            group = learners, parameters, radii, np.zeros_like(learners)
             _recursion(
-                rule, learners, parameters, radii, np.zeros_like(learners), y, u, factors, gram, diagonal, self.t,
-                len(self.numbers), self.row, f, terms, block, self.functions, tiny,
-            )  # fmt: skip
+                rule, group, examples, self.t, len(self.numbers), self.row, f, terms, block, self.functions, tiny
+            )
 
     @property
     def n_insertions(self):

@@ -12,13 +12,13 @@ from klr_bench.estimators.core.losses import sigmoid
 from klr_bench.estimators.core.parameters import COUNT, Interval, estimator, parameter
 from klr_bench.estimators.online.classifier import BY_RADIUS, RADIUS, OnlineClassifier, SeveralPasses
 from klr_bench.estimators.online.engine import rule
+from klr_bench.estimators.online.passes import Update
 from klr_bench.estimators.online.softmax import rule_of_many
-from klr_bench.estimators.online.state import Update
 
 
 @rule
 def gradient_step_by_margin(y, f, u, t, parameters):
-    eta = parameters[0]
+    (eta,) = parameters
     if not eta < 2.0:
         return False, 1.0, math.nan
     probability = (2.0 - eta) / (2.0 - eta + eta * sigmoid(y * f))
@@ -27,7 +27,7 @@ def gradient_step_by_margin(y, f, u, t, parameters):
 
 @rule_of_many
 def softmax_gradient_step_by_length(z, r, u, parameters):
-    eta = parameters[0]
+    (eta,) = parameters
     if not eta < 2.0:
         return False, math.nan
     length = r * sigmoid(-z)

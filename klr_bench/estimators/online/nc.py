@@ -10,19 +10,20 @@ from klr_bench.estimators.core.losses import sigmoid
 from klr_bench.estimators.core.parameters import COUNT, POSITIVE, estimator, parameter
 from klr_bench.estimators.online.classifier import BY_RADIUS, RADIUS, OnlineClassifier, SeveralPasses
 from klr_bench.estimators.online.engine import rule
+from klr_bench.estimators.online.passes import Update
 from klr_bench.estimators.online.softmax import rule_of_many
-from klr_bench.estimators.online.state import Update
 
 
 @rule
 def gradient_step(y, f, u, t, parameters):
-    eta = parameters[0]
+    (eta,) = parameters
     return True, 1.0, eta * y * sigmoid(-y * f)
 
 
 @rule_of_many
 def softmax_gradient_step(z, r, u, parameters):
-    return True, parameters[0] * sigmoid(-z)
+    (eta,) = parameters
+    return True, eta * sigmoid(-z)
 
 
 @estimator

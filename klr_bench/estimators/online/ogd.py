@@ -8,12 +8,12 @@ from klr_bench.estimators.core.losses import LOSSES, derivative
 from klr_bench.estimators.core.parameters import POSITIVE, estimator, parameter
 from klr_bench.estimators.online.classifier import OnlineClassifier
 from klr_bench.estimators.online.engine import rule
-from klr_bench.estimators.online.state import Update
+from klr_bench.estimators.online.passes import Update
 
 
 @rule
 def loss_gradient_step(y, f, u, t, parameters):
-    loss, eta = parameters[0], parameters[1]
+    loss, eta = parameters
     slope = derivative(int(loss), y, f, 0.0)
     return slope != 0.0, 1.0, -eta * slope
 

@@ -14,8 +14,8 @@ from klr_bench.estimators.core.losses import LOSSES, derivative, sigmoid
 from klr_bench.estimators.core.parameters import COUNT, POSITIVE, estimator, parameter
 from klr_bench.estimators.online.classifier import RADIUS, OnlineClassifier, SeveralPasses
 from klr_bench.estimators.online.engine import rule
+from klr_bench.estimators.online.passes import Update
 from klr_bench.estimators.online.softmax import rule_of_many
-from klr_bench.estimators.online.state import Update
 
 SMOOTH_LOSSES = ("logit", "exponential", "square")
 
@@ -43,7 +43,7 @@ def refuse_slope(learner, t, limit):
 
 @rule
 def sampled_sign_step(y, f, u, t, parameters):
-    loss, delta, G, step = parameters[0], parameters[1], parameters[2], parameters[3]
+    loss, delta, G, step = parameters
     slope = derivative(int(loss), y, f, delta)
     if not abs(slope) <= G:
         return False, 1.0, math.nan
@@ -52,7 +52,7 @@ def sampled_sign_step(y, f, u, t, parameters):
 
 @rule_of_many
 def sampled_direction_step(z, r, u, parameters):
-    G, step = parameters[2], parameters[3]
+    _, _, G, step = parameters
     return u < r * sigmoid(-z) / G, step / r
 
 

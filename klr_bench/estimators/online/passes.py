@@ -1,15 +1,42 @@
-"""What a fit of an online learner does: `run_passes`."""
+"""What a fit of an online learner does: `run_passes`, and what it needs of an engine."""
 
 from __future__ import annotations
 
+import math
 import warnings
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+from numba import from_dtype, types
+
+from klr_bench.estimators.core.jit import compiled
 
 ENOUGH = 100_000
 """Number of steps after which a further pass improves little."""
 SORTED = 50
 """Minimum number of rows for which sorted labels trigger a warning."""
+BLOCK = 128
+"""Number of examples per block."""
+CHUNK = 4096
+"""Number of rows whose operands are prepared at once."""
+STATE = np.dtype(
+    [
+        *((name, np.int64) for name in ("t", "mistakes", "updates", "refused", "n", "ever", "turns", "first", "free")),
+        *((name, np.float64) for name in ("scale", "scale_sum", "last", "squared", "damages")),
+    ]
+)
+"""What a learner knows besides its support vectors and coefficients, as one record.
+
+The numbers of examples seen, of mistakes, and of updates; that of the example at which f(x) was not finite, or 0; the
+numbers of used slots, of support vectors inserted so far, and of those that were replaced; the first column of a block
+and the next free slot; the scale of the coefficients, the sum of the scales so far, the last f(x), ||f||^2, and the
+damage of the Forgetron.
+"""
+STATES = types.Array(from_dtype(STATE), 1, "C")
+"""Type of an array with one `STATE`, which compiled functions read and write."""
+FOLD_BELOW = 1e-3
+"""Minimum scale; a smaller scale is multiplied into the coefficients."""
 
 
 def default_passes(n, most):
@@ -23,18 +50,18 @@ def run_passes(engine, X, labels, random, factors, check, callback, orders, *, m
     Parameters
     ----------
     engine : Engine
-        The learner's state and update, see `klr_bench.estimators.online.state.Engine`.
+        The learner's state and update.
     X, labels : array or CSR matrix of shape (n, d), array of shape (n,) or (m, n)
         Rows, and their labels for each of m functions.
-    random : RandomState
-        Source of a uniform draw for each row of a block.
+    random : RandomState or None
+        Source of a uniform draw for each row of a block, if the engine needs draws.
     factors : pair of arrays of shape (n,) or None
         Factors of the draws and of the steps, from the weights of the rows; None for 1.
     check, enough, callback : callable
         `check()` raises an error if the last block was refused; `callback(t)`, or None, ends the passes where it
         returns True; `enough()` ends them after the second or a later one.
-    orders : iterable of arrays
-        The order of the rows in each pass.
+    orders : iterable of arrays or None
+        The order of the rows in each pass; None is that of X, without a copy of the rows.
     merging : bool
         Whether copies of a row from different passes become one support vector.
     """
@@ -58,7 +85,7 @@ def learn_in_order(engine, X, labels, random, factors, check, callback, order=No
     for start in range(0, n, size):
         block = slice(start, min(start + size, n))
         rows = block if order is None else order[block]
-        draws = random.random_sample(block.stop - start)
+        draws = None if random is None else random.random_sample(block.stop - start)
         of_draws, of_steps = factors
         draws = draws if of_draws is None else draws * of_draws[..., rows]
         of_steps = None if of_steps is None else of_steps[..., rows]
@@ -74,3 +101,140 @@ def warn_of_order(estimator, y):
     if len(y) >= SORTED and np.count_nonzero(y[1:] != y[:-1]) < len(estimator.classes_):
         message = f"{type(estimator).__name__}: the rows are sorted by class; use shuffle=True, or permute the rows."
         warnings.warn(message, stacklevel=4)
+
+
+class Update(NamedTuple):
+    """What a learner does with an example: a compiled rule or strategy, and its numbers.
+
+    `radius` is the largest norm of f, `rule_of_many` the rule for the softmax of more than two classes.  In a shared
+    pass, learners with the same `draws` get the same random draws.
+    """
+
+    rule: Any
+    parameters: Sequence[float] = ()
+    radius: float = math.inf
+    rule_of_many: Any = None
+    draws: int = 0
+
+
+class Engine:
+    """Base class of engines: what a learner knows so far, and how it learns from more rows.
+
+    `run_passes` says how they are used.  A subclass has
+    `learn(X, labels, draws, numbers, factors)`, where draws (b,) are uniform random numbers, numbers (b,) tell which
+    rows of several passes are the same, and factors (b,) >= 0 multiply the steps, all 1 if None; `t`, the number of
+    examples seen; `refused`, the number of the example whose update was not finite, or 0, and `last_value`, its f(x);
+    `support`, the support vectors; and `sparse`, whether rows come as CSR.
+    """
+
+    chunk, watched_chunk = CHUNK, BLOCK
+    """Number of rows for a call of `learn`, in general and if a callback follows it."""
+    UNSTORED = ("groups", "update", "strategy")
+    """Compiled rules, which a learner sets again."""
+
+    def __getstate__(self):
+        return {name: value for name, value in vars(self).items() if name not in self.UNSTORED}
+
+    @property
+    def dtype(self):
+        """Precision of the rows."""
+        return self.support.dtype
+
+    def failure(self):
+        """Return `refused` and `last_value`."""
+        return self.refused, self.last_value
+
+    def average_from_here(self):
+        """Begin a new average of the f_t; in this base class it is that of all passes."""
+
+    def merge(self):
+        """Merge copies of a row at the end of a pass; this base class keeps them apart."""
+
+
+class BlockState(Engine):
+    """Base class of engines that keep their statistics in `states`, an array with one `STATE`.
+
+    A subclass with the method `learn` of this class has `_learn_block(X, y, *parameters)`, and gets `parameters`.
+    """
+
+    block = BLOCK
+    """Number of examples per block."""
+
+    def __init__(self):
+        self.states = np.zeros(1, STATE)
+        self.states["scale"] = 1.0
+
+    def learn(self, X, y, *_):
+        """Learn from the rows of X with labels y in {-1, 1}, block by block."""
+        for start in range(0, len(y), self.block):
+            if self.refused:
+                break
+            self._learn_block(X[start : start + self.block], y[start : start + self.block], *self.parameters)
+
+    @property
+    def t(self):
+        """Number of examples seen."""
+        return self.states["t"].item()
+
+    @property
+    def n_mistakes(self):
+        """Number of mistakes: examples with y f(x) <= 0 before f was updated with them."""
+        return self.states["mistakes"].item()
+
+    @property
+    def refused(self):
+        """1-based index of the example at which f(x) was not finite, or 0 if there was none."""
+        return self.states["refused"].item()
+
+    def failure(self):
+        """Return `refused` and the most recently computed decision value f(x)."""
+        return self.states["refused"].item(), self.states["last"].item()
+
+    def coefficients(self, slots=None, *, average):
+        """Return the indices of the support vectors in `support`, and their coefficients.
+
+        `slots` are those in use, by default the first ones.
+        """
+        states = self.states
+        slots = slice(0, states["n"].item()) if slots is None else slots
+        number, coef = self.number[slots], self.coef[slots]
+        if not average:
+            order = np.argsort(number)
+            return number[order], states["scale"] * coef[order]
+        total = self.total[: states["ever"].item()].copy()
+        total[number] = self.average[slots] + coef * (states["scale_sum"] - self.since[slots])
+        return np.arange(len(total)), total / max(self.t, 1)
+
+
+@compiled()
+def count_example(y, f, k, state):
+    """Count an example and its mistake; return False if f(x) or k(x, x) is not finite."""
+    state["last"] = f
+    state["t"] += 1
+    if not math.isfinite(f + k):
+        state["refused"] = state["t"]
+        return False
+    state["scale_sum"] += state["scale"]
+    state["mistakes"] += y * f <= 0.0
+    return True
+
+
+@compiled()
+def settle(m, coef, average, since, state):
+    """Bring the averaged coefficients of the first m support vectors up to date."""
+    now = state["scale_sum"]
+    for j in range(m):
+        average[j] += coef[j] * (now - since[j])
+        since[j] = now
+
+
+@compiled()
+def decay(phi, m, coef, average, since, state):
+    """Multiply the function f, which has m coefficients, by the factor phi > 0."""
+    state["scale"] *= phi
+    if state["scale"] < FOLD_BELOW:
+        settle(m, coef, average, since, state)
+        for j in range(m):
+            coef[j] *= state["scale"]
+            since[j] = 0.0
+        state["scale"], state["scale_sum"] = 1.0, 0.0

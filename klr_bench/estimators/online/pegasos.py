@@ -7,12 +7,12 @@ import math
 from klr_bench.estimators.core.parameters import POSITIVE, estimator, parameter
 from klr_bench.estimators.online.classifier import OnlineClassifier
 from klr_bench.estimators.online.engine import rule
-from klr_bench.estimators.online.state import Update
+from klr_bench.estimators.online.passes import Update
 
 
 @rule
 def hinge_step(y, f, u, t, parameters):
-    lam = parameters[0]
+    (lam,) = parameters
     shrink = 1.0 - 1.0 / t if t > 1 else 1.0  # f_1 = 0 needs no shrinking
     return y * f < 1.0, shrink, y / (lam * t)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from klr_bench.estimators.core.parameters import estimator
 from klr_bench.estimators.online.classifier import OnlineClassifier
 from klr_bench.estimators.online.engine import rule
-from klr_bench.estimators.online.state import Update
+from klr_bench.estimators.online.passes import Update
 
 
 @rule

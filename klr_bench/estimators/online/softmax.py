@@ -21,11 +21,11 @@ import math
 import numpy as np
 from numba import boolean, float32, float64, int64, types
 
-from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.jit import as_argument, compiled
 from klr_bench.estimators.core.losses import softplus
 from klr_bench.estimators.online import engine
 from klr_bench.estimators.online.engine import FUNCTIONS, _fold, _terms
-from klr_bench.estimators.online.state import FOLD_BELOW
+from klr_bench.estimators.online.passes import FOLD_BELOW
 
 RULE_SIGNATURE = types.Tuple((boolean, float64))(float64, float64, float64, float64[::1])
 """``rule(z, r, u, parameters) -> (insert, c)``, with log-odds, gradient length over sigma(-z), and a uniform draw."""
@@ -35,24 +35,23 @@ rule_of_many = compiled(RULE_SIGNATURE)
 
 
 def _signature(real):
-    vector, matrix = float64[::1], float64[:, ::1]
+    function, vector, matrix = types.FunctionType(RULE_SIGNATURE), float64[::1], float64[:, ::1]
+    examples = types.Tuple((int64[::1], vector, vector, real[:, ::1], vector))
     return types.void(
-        types.FunctionType(RULE_SIGNATURE), vector, float64, int64[::1], vector, vector, real[:, ::1], vector,
-        int64, int64, matrix, _terms(real), _terms(real), FUNCTIONS, float64,
-    )  # fmt: skip
+        function, vector, float64, examples, int64, int64, matrix, _terms(real), _terms(real), FUNCTIONS, float64
+    )
 
 
 @compiled([_signature(float32), _signature(float64)])
-def _recursion(
-    rule, parameters, radius, y, u, factors, gram, diagonal, t, n_support, f, terms, block, functions, tiny
-):  # fmt: skip
+def _recursion(rule, parameters, radius, examples, t, n_support, f, terms, block, functions, tiny):
     """Learn from a block of examples of M classes, one example after the other.
 
-    The b examples have the classes y (b,) in {0, ..., M - 1}.  As in `engine._recursion`, with factors (b,), and with
-    one function per class: f (M, b), the sums so far, without the scale; `terms`; `block`; and `functions`, which are
-    the same but for the first non-zero coefficient, with the last z in place of f(x), and mistakes and the refused
-    example only in the first.
+    `examples` are the classes y (b,) in {0, ..., M - 1}, draws (b,), factors (b,), and kernel values as in
+    `engine._recursion`.  So is the rest, with one function per class: f (M, b), the sums so far, without the scale;
+    `terms`; `block`; and `functions`, which are the same but for the first non-zero coefficient, with the last z in
+    place of f(x), and mistakes and the refused example only in the first.
     """
+    y, u, factors, gram, diagonal = examples
     coef, average, since, weights, _ = terms
     new_coef, new_average, new_since, new_weights, new_inserted = block
     n_classes, first = len(f), functions[0]
@@ -132,7 +131,7 @@ class SoftmaxState(engine.OnlineState):
     def _run(self, y, u, factors, gram, diagonal, f, terms, block, tiny):
         rule, parameters, radius = self.update.rule_of_many, self.update.parameters, self.update.radius
         _recursion(
-            rule, np.array(parameters, dtype=np.float64), radius, y, u, factors, gram, diagonal,
+            as_argument(rule), np.array(parameters, dtype=np.float64), radius, (y, u, factors, gram, diagonal),
             self.t, len(self.numbers), f, terms, block, self.functions, tiny,
         )  # fmt: skip
 

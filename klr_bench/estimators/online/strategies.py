@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from numba import float32, float64, int64, types
 from numba.extending import overload
 
-from klr_bench.estimators.core.jit import compiled
+from klr_bench.estimators.core.jit import as_argument, compiled
 from klr_bench.estimators.core.kernels import KERNELS, LAPLACIAN, RBF, finish
 from klr_bench.estimators.core.rows import Growing, enlarged, growing_like, grown, stacked
 from klr_bench.estimators.core.vectors import dot, settled, tie_of_sums
@@ -30,16 +30,10 @@ from klr_bench.estimators.kernel_values.bits import add_counts
 from klr_bench.estimators.kernel_values.minima import set_exponents
 from klr_bench.estimators.kernel_values.operands import nonnegative_diagonal, operands_of
 from klr_bench.estimators.kernel_values.tiles import set_values
-from klr_bench.estimators.online.state import (
+from klr_bench.estimators.online.passes import (
     BLOCK,
-    EVER,
-    LAST,
-    REFUSED,
-    SCALE,
-    SUM,
+    STATES,
     BlockState,
-    N,
-    T,
     count_example,
     decay,
 )
@@ -50,7 +44,7 @@ SHORT = 32
 NEAR = 1e-3
 """Distance of f(x) from -1, 0 or 1, per unit of ||k(x, .)||, from which on rounding errors are not estimated."""
 
-Book = namedtuple("Book", "values y u f coef average since length number slot column total entered counts scalars")
+Book = namedtuple("Book", "values y u f coef average since length number slot column total entered state")
 Book.__doc__ = """What a strategy reads and writes: b examples, v next victims, B slots, columns as above.
 
 values (b + v, n + b)   kernel values of the examples, and of the v oldest support vectors, in order
@@ -61,19 +55,14 @@ slot                    per column that is in f: its slot
 column (B,)             per slot: its column
 total                   per inserted example: its contribution to the sum, once it is removed
 entered                 numbers of the inserted examples of the chunk
-counts                  T, MISTAKES, REFUSED, N, EVER, TURNS, FIRST
-scalars                 SCALE, SUM, LAST, SQUARED, and two for the strategy
+state                   a `klr_bench.estimators.online.passes.STATE`
 """
-TURNS, FIRST = EVER + 1, EVER + 2
-"""Further indices into `counts`: replaced support vectors, and the first column of the block."""
-SQUARED, MEMORY = LAST + 1, LAST + 2
-"""Indices into `scalars`: the squared norm of f, and the first of the strategy's own values."""
+_COLUMNS = types.Tuple((*[float64[::1]] * 4, *[int64[::1]] * 3, float64[::1], int64[::1]))
+"""Type of the arrays of a `Book` that last longer than a block, coef to entered."""
 
 
 def _book(real):
-    vector, numbers = float64[::1], int64[::1]
-    fields = [real[:, ::1], *[vector] * 7, numbers, numbers, numbers, vector, numbers, numbers, vector]
-    return types.NamedTuple(fields, Book)
+    return types.NamedTuple([real[:, ::1], *[float64[::1]] * 3, *_COLUMNS, STATES.dtype], Book)
 
 
 def _strategy(real):
@@ -90,7 +79,7 @@ def f_at(book, row, i):
 
     f contains the examples of the block before number i.
     """
-    return book.scalars[SCALE] * dot(book.coef, book.values[row], book.counts[FIRST] + i)
+    return book.state["scale"] * dot(book.coef, book.values[row], book.state["first"] + i)
 
 
 @compiled()
@@ -99,14 +88,14 @@ def decide(book, i):
 
     f(x_i) is -1, 0 or 1 if it is so up to a rounding error, a share of the root of the sum of the squares of its terms.
     """
-    value, m = f_at(book, i, i), book.counts[FIRST] + i
+    value, m = f_at(book, i, i), book.state["first"] + i
     book.f[i], length = value, book.length[m]
     if settled(value, NEAR * length) != value:
         squares = 0.0
         for j in range(m):
             squares += (book.coef[j] * book.values[i, j]) ** 2
-        value = settled(value, tie_of_sums(book.values) * book.scalars[SCALE] * math.sqrt(squares))
-    return value if count_example(book.y[i], value, 0.0, book.counts, book.scalars) else math.nan
+        value = settled(value, tie_of_sums(book.values) * book.state["scale"] * math.sqrt(squares))
+    return value if count_example(book.y[i], value, 0.0, book.state) else math.nan
 
 
 @compiled()
@@ -115,15 +104,15 @@ def enter(book, i, slot, c, value):
 
     `slot` is free, or its support vector has just been dropped; `value` is f(x_i).
     """
-    counts, scalars = book.counts, book.scalars
-    column = counts[FIRST] + i
-    book.coef[column], book.average[column], book.since[column] = c / scalars[SCALE], 0.0, scalars[SUM]
-    book.number[column] = counts[EVER]
+    state = book.state
+    column = state["first"] + i
+    book.coef[column], book.average[column], book.since[column] = c / state["scale"], 0.0, state["scale_sum"]
+    book.number[column] = state["ever"]
     book.slot[column], book.column[slot] = slot, column
-    scalars[SQUARED] += 2.0 * c * value + (c * book.length[column]) ** 2
-    counts[N] = max(counts[N], slot + 1)
-    book.entered[counts[EVER]] = counts[T] - 1
-    counts[EVER] += 1
+    state["squared"] += 2.0 * c * value + (c * book.length[column]) ** 2
+    state["n"] = max(state["n"], slot + 1)
+    book.entered[state["ever"]] = state["t"] - 1
+    state["ever"] += 1
 
 
 @compiled()
@@ -132,7 +121,7 @@ def drop(book, column):
 
     The caller updates the norm.
     """
-    earned = book.average[column] + book.coef[column] * (book.scalars[SUM] - book.since[column])
+    earned = book.average[column] + book.coef[column] * (book.state["scale_sum"] - book.since[column])
     book.total[book.number[column]] = earned
     book.coef[column] = 0.0
 
@@ -140,15 +129,15 @@ def drop(book, column):
 @compiled()
 def shrink(book, phi):
     """Multiply the function f by the factor phi > 0."""
-    book.scalars[SQUARED] *= phi * phi
-    decay(phi, book.counts[FIRST] + len(book.y), book.coef, book.average, book.since, book.scalars)
+    book.state["squared"] *= phi * phi
+    decay(phi, book.state["first"] + len(book.y), book.coef, book.average, book.since, book.state)
 
 
 @compiled()
 def _commit(book, right, left, block_left):
     """Move newly inserted examples from their temporary columns to their permanent slots."""
-    first = book.counts[FIRST]
-    for slot in range(book.counts[N]):
+    first = book.state["first"]
+    for slot in range(book.state["n"]):
         column = book.column[slot]
         if column < first:
             continue
@@ -218,49 +207,65 @@ def _kernel_values(rows, columns, n_words, differ, per_bit, base, kernel, degree
     return values
 
 
+def _block(real):
+    matrix, vector = real[:, ::1], float64[::1]
+    function, rows = types.FunctionType(_strategy(real)), types.UniTuple(vector, 3)
+    return int64(function, vector, matrix, matrix, rows, matrix, matrix, _COLUMNS, STATES)
+
+
+@compiled([_block(float32), _block(float64)])
+def _learn_block(strategy, parameters, values, block_left, rows, left, right, columns, states):
+    """Learn from a block of examples with a compiled strategy; return the number of processed examples.
+
+    `rows` are y, u and f of a `Book`, `columns` its arrays from coef to entered.  block_left (b, d'), left (B, d') and
+    right (d', B + b) are the operands of the examples, slots and columns.
+    """
+    y, u, f = rows
+    coef, average, since, length, number, slot, column, total, entered = columns
+    state = states[0]
+    book = Book(values, y, u, f, coef, average, since, length, number, slot, column, total, entered, state)
+    done = strategy(book, parameters)
+    _commit(book, right, left, block_left)
+    return done
+
+
 def _pass(real):
-    matrix, vector, numbers = real[:, ::1], float64[::1], int64[::1]
+    matrix, vector = real[:, ::1], float64[::1]
+    sizes = types.Tuple((int64, int64, types.boolean))
+    layout = types.Tuple((int64, types.boolean, float64, float64, int64, float64))
+    operands, rows = types.Tuple((matrix, matrix, vector)), types.UniTuple(vector, 3)
     function = types.FunctionType(_strategy(real))
-    packing = int64, types.boolean, float64, float64
-    operands, columns = (matrix, matrix, vector), (*[vector] * 4, *[numbers] * 3)
-    return types.void(
-        function, vector, int64, int64, types.boolean, *packing, int64, float64, *operands, *[vector] * 3,
-        matrix, matrix, *columns, vector, numbers, numbers, vector,
-    )  # fmt: skip
+    return types.void(function, vector, sizes, layout, operands, rows, matrix, matrix, _COLUMNS, STATES)
 
 
 @compiled([_pass(float32), _pass(float64)])
-def _learn(
-    strategy, parameters, budget, block, by_age, n_words, differ, per_bit, base, kernel, degree, queries, keys, lengths,
-    y, u, f,
-    left, right, coef, average, since, length, number, slot, column, total, entered, counts, scalars,
-):  # fmt: skip
+def _learn(strategy, parameters, sizes, layout, operands, rows, left, right, columns, states):
     """Learn from dense rows with a compiled strategy, block by block.
 
-    The rows are given by left operands `queries`, right operands `keys` and `lengths`, ||k(x, .)||.  Sets f (n,).
-
-    left (B, d') and right (d', B + block) are the operands of slots and columns; the rest as in `Book`.
+    `sizes` are the budget, the number of rows in a block, and whether f at the oldest examples is needed; `layout` is
+    a `Packing`, and the number and the degree of the kernel; `operands` are left and right ones of the rows, and
+    ||k(x, .)||.  The rest is as in `_learn_block`.
     """
-    start = 0
-    while start < len(y) and not counts[REFUSED]:
+    budget, block, by_age = sizes
+    n_words, differ, per_bit, base, kernel, degree = layout
+    queries, keys, lengths = operands
+    y, u, f = rows
+    coef, length, state, start = columns[0], columns[3], states[0], 0
+    while start < len(y) and not state["refused"]:
         stop = min(start + block, len(y))
-        first, b = counts[N], stop - start
+        first, b = state["n"], stop - start
         v = n_victims(by_age, first, b, budget)
-        rows = np.empty((b + v, queries.shape[1]), dtype=queries.dtype)
-        rows[:b] = queries[start:stop]
+        block_left = np.empty((b + v, queries.shape[1]), dtype=queries.dtype)
+        block_left[:b] = queries[start:stop]
         for j in range(v):
-            rows[b + j] = left[(counts[TURNS] + j) % budget]
+            block_left[b + j] = left[(state["turns"] + j) % budget]
         right[:, first : first + b], length[first : first + b] = keys[:, start:stop], lengths[start:stop]
         coef[first : first + b] = 0.0
-        values = _kernel_values(rows, right[:, : first + b].copy(), n_words, differ, per_bit, base, kernel, degree)
-        counts[FIRST] = first
-        book = Book(
-            values, y[start:stop], u[start:stop], f[start:stop], coef, average, since, length, number, slot, column,
-            total, entered, counts, scalars,
-        )  # fmt: skip
-        done = strategy(book, parameters)
-        _commit(book, right, left, rows)
-        start += done
+        new = right[:, : first + b].copy()
+        values = _kernel_values(block_left, new, n_words, differ, per_bit, base, kernel, degree)
+        state["first"] = first
+        of_block = y[start:stop], u[start:stop], f[start:stop]
+        start += _learn_block(strategy, parameters, values, block_left, of_block, left, right, columns, states)
 
 
 class StrategyState(BlockState):
@@ -276,6 +281,7 @@ class StrategyState(BlockState):
 
         `by_age` is True if the strategy needs f at the oldest examples.
         """
+        super().__init__()
         self.budget, self.by_age = budget, by_age
         self.sparse = sp.issparse(X)
         self.operands = operands_of(kernel, X)
@@ -284,32 +290,20 @@ class StrategyState(BlockState):
         self.right = self.left.T.copy()
         self.decided, self.coef, self.average, self.since, self.length, self.total = np.zeros((6, 0))
         self.number, self.slot, self.column, self.entered = np.zeros((4, 0), dtype=np.int64)
-        self.counts, self.scalars = np.zeros(7, dtype=np.int64), np.zeros(MEMORY + 2)
-        self.scalars[SCALE] = 1.0
 
     def learn(self, X, y, u, *_):
         """Learn from the rows of X with labels y in {-1, 1} and uniform random numbers u."""
         size = BLOCK if self.budget <= LARGE else SHORT
         self._fit_operands(X)
-        self._make_room(len(y), size)
-        rows = self.operands.rows(X)
+        columns, rows = self._make_room(len(y), size), self.operands.rows(X)
         lengths = np.sqrt(nonnegative_diagonal(self.operands, rows))
         learn = self._learn_outside if self.operands.left_is_rows else self._learn_dense
-        self.decided, done = np.zeros(len(y)), 0
-        while done < len(y) and not self.counts[REFUSED]:
-            before, ever = self.t - done, self.counts[EVER]
-            done += learn(
-                self.strategy,
-                self.parameters,
-                size,
-                rows[done:],
-                y[done:],
-                u[done:],
-                self.decided[done:],
-                lengths[done:],
-            )
-            if self.counts[EVER] > ever:
-                entered = self.entered[ever : self.counts[EVER]]
+        self.decided, done, states = np.zeros(len(y)), 0, self.states
+        while done < len(y) and not states["refused"].item():
+            before, ever = states["t"].item() - done, states["ever"].item()
+            done += learn(columns, size, rows[done:], y[done:], u[done:], self.decided[done:], lengths[done:])
+            if states["ever"].item() > ever:
+                entered = self.entered[ever : states["ever"].item()]
                 self.support.append(X[entered - before])
                 self.numbers.append(entered)
 
@@ -323,7 +317,7 @@ class StrategyState(BlockState):
         if operands is self.operands:
             return
         self.operands = operands
-        n, width = self.counts[N], self._n_operand_columns(X)
+        n, width = self.states["n"].item(), self._n_operand_columns(X)
         rows = self.support.rows[self.number[:n]]
         self.left = np.zeros((len(self.left), width), dtype=X.dtype)
         self.right = np.zeros((width, self.right.shape[1]), dtype=X.dtype)
@@ -331,41 +325,43 @@ class StrategyState(BlockState):
             self.left[:n], self.right[:, :n] = operands.both(rows)
 
     def _make_room(self, n, size):
-        slots, ever = min(self.budget, self.counts[N] + n), self.counts[EVER] + n
+        """Make room for n examples in blocks of a size; return the arrays of a `Book` that outlast a block."""
+        states = self.states
+        slots, ever = min(self.budget, states["n"].item() + n), states["ever"].item() + n
         self.left, self.column = grown(self.left, slots), grown(self.column, slots)
         if slots + size > len(self.coef):
             for name in ("coef", "average", "since", "length", "number", "slot"):
                 setattr(self, name, grown(getattr(self, name), slots + size))
             self.right = enlarged(self.right, (len(self.right), len(self.coef)))
         self.total, self.entered = grown(self.total, ever), grown(self.entered, ever)
+        return (
+            self.coef, self.average, self.since, self.length, self.number, self.slot, self.column, self.total,
+            self.entered,
+        )  # fmt: skip
 
-    def _learn_dense(self, strategy, parameters, size, X, y, u, f, lengths):
+    def _learn_dense(self, columns, size, X, y, u, f, lengths):
         operands, kernel = self.operands, self.operands.kernel
         left, right = operands.both(X)
+        layout = *operands.packing(X.dtype), KERNELS.index(kernel.name), float(kernel.degree)
         _learn(
-            strategy, parameters, self.budget, size, self.by_age, *operands.packing(X.dtype),
-            KERNELS.index(kernel.name), kernel.degree, left, np.ascontiguousarray(right),
-            lengths, y, u, f,
-            self.left, self.right, self.coef, self.average, self.since, self.length, self.number, self.slot,
-            self.column, self.total, self.entered, self.counts, self.scalars,
+            as_argument(self.strategy, X.dtype), self.parameters, (self.budget, size, self.by_age), layout,
+            (left, np.ascontiguousarray(right), lengths), (y, u, f), self.left, self.right, columns, self.states,
         )  # fmt: skip
         return len(y)
 
-    def _learn_outside(self, strategy, parameters, size, X, y, u, f, lengths):
+    def _learn_outside(self, columns, size, X, y, u, f, lengths):
         """Learn from the first rows of X; return the number of rows learned.
 
         Their kernel values are computed outside of compiled code.
         """
-        first, b = self.counts[N], min(size, len(y))
-        columns = stacked([self.support.rows[self.number[:first]], X[:b]])
-        victims = (self.counts[TURNS] + np.arange(n_victims(self.by_age, first, b, self.budget))) % self.budget
-        values = self.operands.values(columns[np.r_[first : first + b, victims]], self.operands.right(columns))
+        states = self.states
+        first, b = states["n"].item(), min(size, len(y))
+        rows = stacked([self.support.rows[self.number[:first]], X[:b]])
+        victims = (states["turns"].item() + np.arange(n_victims(self.by_age, first, b, self.budget))) % self.budget
+        values = self.operands.values(rows[np.r_[first : first + b, victims]], self.operands.right(rows))
         self.coef[first : first + b], self.length[first : first + b] = 0.0, lengths[:b]
-        self.counts[FIRST] = first
-        book = Book(
-            values, y[:b], u[:b], f[:b], self.coef, self.average, self.since, self.length, self.number, self.slot,
-            self.column, self.total, self.entered, self.counts, self.scalars,
+        states["first"] = first
+        return _learn_block(
+            as_argument(self.strategy, X.dtype), self.parameters, values, np.empty((b, 0), X.dtype),
+            (y[:b], u[:b], f[:b]), self.left, self.right, columns, self.states,
         )  # fmt: skip
-        done = strategy(book, parameters)
-        _commit(book, self.right, self.left, np.empty((b, 0), dtype=X.dtype))
-        return done

@@ -45,8 +45,7 @@ def mode(request, monkeypatch):
     if request.param.startswith("blocks"):
         monkeypatch.setattr(confidence, "IN_CACHE", 0)
         size = int(request.param.split()[-1])
-        monkeypatch.setattr(engine, "BLOCK", size)
-        monkeypatch.setattr(engine.Blocked, "rows", size)
+        monkeypatch.setattr(engine.Blocked, "chunk", size)
     return request.param
 
 
