@@ -156,7 +156,7 @@ def _add_classifier(graph, model, rows):
 
 
 def _add_outputs(graph, model, f, temperature):
-    """Add the nodes of the label and the other output, and return what `_add_classifier` returns."""
+    """Add the nodes of the label and the other output; return as `_add_classifier`."""
     constant, node, classes = graph.constant, graph.node, model.classes_
     many = len(classes) > 2
     scores = f if many else node("Concat", node("Neg", f), f, axis=1)
@@ -207,7 +207,7 @@ def _expansion(graph, kernel, support, coef, rows):
 
 
 def _average(graph, models, rows):
-    """Add the nodes of `LeafModels`: the logarithms of the odds, or of multiples of the probabilities."""
+    """Add the nodes of `LeafModels`: logarithms of odds, or of multiples of probabilities."""
     constant, node, logs = graph.constant, graph.node, []
     for partition, leaves in zip(models.partitions, models.leaves, strict=True):
         f = _of_leaves(graph, leaves, models, _routed(graph, partition, rows), rows)

@@ -92,7 +92,7 @@ def _losses(dataset: str, data: pd.DataFrame) -> str:
 
 
 def _when(data: pd.DataFrame) -> str:
-    """Return what each class is for, with its results at the largest number of rows that all classes have."""
+    """Return what each class is for, with results at the most rows that all have."""
     ours = data[data["method"].isin(list(USES))]
     common = ours.groupby(["dataset", "method"])["n"].max().groupby("dataset").min()
     datasets = list(data["dataset"].unique())
@@ -115,7 +115,7 @@ def _prediction(data: pd.DataFrame) -> str:
 
 
 def rows_figure(folder: Path) -> dict[str, bytes]:
-    """Return a picture of log loss and seconds against the number of rows, by file name, once measured."""
+    """Return a picture of loss and seconds against the number of rows, once measured."""
     if (data := _read(folder, "many_rows")) is None:
         return {}
     names = list(data["dataset"].unique())

@@ -60,14 +60,17 @@ class WeightedRows:
 
 
 def _signatures(*others):
-    """Return signatures for rows X (n, d) in both precisions, directions (n_nodes, d) and other arguments."""
+    """Return signatures, with rows X (n, d) in both precisions and directions (n_nodes, d)."""
     arrays = [types.Array(real, 2, "C", readonly=True) for real in (float32, float64)]
     return [void(X, arrays[1], *others) for X in arrays]
 
 
 @compiled()
 def _product(X, i, directions, node):
-    """Return the product of row i with the direction of a node: four sums of every fourth term, added in pairs."""
+    """Return the product of row i with the direction of a node.
+
+    Four sums of every fourth term are added in pairs.
+    """
     d, a, b, c, e = directions.shape[1], 0.0, 0.0, 0.0, 0.0
     whole = d - d % 4
     for j in range(0, whole, 4):

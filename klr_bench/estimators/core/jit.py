@@ -207,7 +207,7 @@ class ByDtype:
 
 
 def _dtypes(signature: Any) -> dict[tuple[int, ...], np.dtype[Any]]:
-    """Return the dtypes of the arrays of a signature by their places, which are paths if they are in tuples."""
+    """Return the dtypes of the arrays of a signature by their places, paths in tuples."""
     dtypes = {}
 
     def add(kinds: Iterable[Any], path: tuple[int, ...]) -> None:
@@ -223,7 +223,7 @@ def _dtypes(signature: Any) -> dict[tuple[int, ...], np.dtype[Any]]:
 
 @cache
 def as_argument(function: Any, *dtypes: np.dtype[Any]) -> Any:
-    """Return a compiled function in the form in which it is passed to another one, which calls it by its address.
+    """Return a compiled function as it is passed to another one, which calls its address.
 
     `dtypes` are those of its arrays, if it is compiled for several.
     """
@@ -231,7 +231,7 @@ def as_argument(function: Any, *dtypes: np.dtype[Any]) -> Any:
 
 
 class FunctionArgument:
-    """Type and address of a compiled function; numba would look both up at each call, which takes longer than some."""
+    """Type and address of a compiled function, which numba would look up at each call."""
 
     def __init__(self, function: Lazy) -> None:
         self.result = function.ready().get_compile_result(function.declared[0])

@@ -47,9 +47,9 @@ def read_only(real, dimensions):
 
 @compiled(inline="always")
 def apply_rule(rule, m, v, squared, limit, parameters, state, i):
-    """Compute the step sizes alpha and beta of an update rule for row i; count a mistake and an update.
+    """Compute the step sizes of an update rule for row i; count a mistake and an update.
 
-    beta is limited, and the row is refused if a value is not finite.
+    alpha and beta are set, beta is limited, and the row is refused if a value is not finite.
     """
     state["mistakes"] += m <= 0.0
     alpha, beta = 0.0, 0.0

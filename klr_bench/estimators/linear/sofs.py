@@ -62,7 +62,7 @@ def _signature(real, index):
 
 @compiled([_signature(real, index) for real in (float32, float64) for index in (int32, int64)])
 def _pass(rows, y, r, mean, variance, heap, position, size, states):
-    """Learn from rows of norm 1, the arrays of a CSR matrix; return the new number of selected features."""
+    """Learn from rows of norm 1, in CSR; return the new number of selected features."""
     data, indices, indptr = rows
     state = states[0]
     for i in range(len(y)):
@@ -104,7 +104,7 @@ def _pass(rows, y, r, mean, variance, heap, position, size, states):
 
 
 class SelectingState(BlockState):
-    """Engine of `SOFS`: the mean and the variance of each weight, and a heap of the selected features.
+    """Engine of `SOFS`: means and variances of the weights, a heap of the features.
 
     `update`, called with the weights of rows or nothing, returns r; it is set by the learner.
     """

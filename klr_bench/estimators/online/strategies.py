@@ -215,7 +215,7 @@ def _block(real):
 
 @compiled([_block(float32), _block(float64)])
 def _learn_block(strategy, parameters, values, block_left, rows, left, right, columns, states):
-    """Learn from a block of examples with a compiled strategy; return the number of processed examples.
+    """Learn from a block with a compiled strategy; return the number of processed examples.
 
     `rows` are y, u and f of a `Book`, `columns` its arrays from coef to entered.  block_left (b, d'), left (B, d') and
     right (d', B + b) are the operands of the examples, slots and columns.
@@ -325,7 +325,7 @@ class StrategyState(BlockState):
             self.left[:n], self.right[:, :n] = operands.both(rows)
 
     def _make_room(self, n, size):
-        """Make room for n examples in blocks of a size; return the arrays of a `Book` that outlast a block."""
+        """Make room for n examples; return the arrays of a `Book` that outlast a block."""
         states = self.states
         slots, ever = min(self.budget, states["n"].item() + n), states["ever"].item() + n
         self.left, self.column = grown(self.left, slots), grown(self.column, slots)
