@@ -203,7 +203,7 @@ class KLR(Classifier):
             or made of `groups`, lack a class.
         """
         begun = time.monotonic()
-
+        self._validate_params()
         limit = self.time_limit or math.inf
         deadline = begun + limit
 

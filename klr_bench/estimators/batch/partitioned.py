@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from klr_bench.estimators.batch.cross_validation import class_sizes
 from klr_bench.estimators.batch.klr import KLR
-from klr_bench.estimators.batch.leaf_models import LEAF_SIZE, N_PARTITIONS, Labels, LeafModels
+from klr_bench.estimators.batch.leaf_models import Labels, LeafModels
 from klr_bench.estimators.batch.partition import POWER_STEPS, ROWS, WeightedRows
 from klr_bench.estimators.batch.selection import KERNELS
 from klr_bench.estimators.core.checks import checked_decision, checked_fit
@@ -137,9 +137,9 @@ class PartitionedKLR(Classifier):
     (True, [4, 4])
     """
 
-    leaf_size: int = parameter(COUNT, default=LEAF_SIZE)
+    leaf_size: int = parameter(COUNT, default=8000)  # LEAF_SIZE, which a type checker would show by its name
     _: KW_ONLY
-    n_partitions: int = parameter(COUNT, default=N_PARTITIONS)
+    n_partitions: int = parameter(COUNT, default=2)  # N_PARTITIONS
     directions: str = parameter(StrOptions({"random", "principal"}), default="random")
     max_support: int | None = parameter(COUNT, None, default=None)
     max_rounds: int = parameter(Interval(Integral, 0, None, closed="left"), default=4)

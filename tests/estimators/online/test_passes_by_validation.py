@@ -8,7 +8,12 @@ from sklearn.metrics.pairwise import rbf_kernel
 from klr_bench import OSKL, AuxiliaryKLR, MarginKLR, NonConservativeKLR
 
 N = 3000
-LEARNERS = [OSKL(random_state=0), AuxiliaryKLR(random_state=0), MarginKLR(), NonConservativeKLR()]
+LEARNERS = [
+    OSKL(random_state=0),
+    AuxiliaryKLR(random_state=0),
+    MarginKLR(random_state=0),
+    NonConservativeKLR(random_state=0),
+]
 
 
 def noisy_rows(intercept: float, n_classes: int = 2) -> tuple[np.ndarray, np.ndarray]:
