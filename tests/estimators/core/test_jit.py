@@ -178,7 +178,7 @@ def test_all_classifiers_learn_the_same_without_compilation():
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(
-    "file", ["estimators/core/test_operands.py", "estimators/test_kernels.py", "datasets/test_readers.py"]
+    "file", ["estimators/kernel_values/test_operands.py", "estimators/test_kernels.py", "datasets/test_readers.py"]
 )
 def test_kernel_values_and_files_are_right_without_compilation(file):
     without_compiling("-m", "pytest", "-k", "not cosine", f"tests/{file}")  # its bound needs fused multiply-adds
