@@ -25,32 +25,29 @@ def leaves_or_centers(klr, search, kept, y, random):
     ((train, valid),) = search._few(MOST_COMPARED)
     valid_rows, gamma = search.weighted(valid, kept.weights, kept.shape.width)
 
-    def divided(part):
-        """Return `LeafModels` with adapted settings, and the other arguments of its method `fit`."""
+    def leaves_of(part):
         X, codes, shares = search.X[part], search.y[part], search.shares[part]
         kernel, lam = Kernel(kept.shape.kernel, gamma), kept.lam * min(MOST_TRAINING / len(codes), 1.0)
         models = LeafModels(len(klr.classes_), kernel, lam, kept.temperature)
         labels = Labels(X, codes, shares, random.randint(SEEDS))
         rows = WeightedRows(X, None, kept.weights, klr._dtype)
         parts = models.divide(rows, labels, random, leaf_size=LEAF_SIZE, steps=[0] * N_PARTITIONS)
-        return models, (rows, labels, random, parts)
+        models.fit(rows, labels, random, parts)
+        return models
 
     def loss(model, temperature):
         f = model.decision_function(valid_rows).reshape(len(valid), -1) / temperature
         return np.average(log_losses(f, search.y[valid], is_softmax=True), weights=search.shares[valid])
 
-    models, arguments = divided(train)
-    models.fit(*arguments)
+    leaves = leaves_of(train)
     single = klr._model(kept, gamma, len(train), random, None, FEW_CENTERS)
     single.fit(search.weighted(train, kept.weights, kept.shape.width)[0], y[train], search.shares[train])
-    of_single, of_leaves = loss(single, kept.temperature), loss(models, 1.0)
+    of_single, of_leaves = loss(single, kept.temperature), loss(leaves, 1.0)
     if klr.verbose:
         print(  # noqa: T201
             f"[KLR] validation log loss {of_single:.4f} of one model, {of_leaves:.4f} of {N_PARTITIONS} partitions",
             flush=True,
         )
     if of_single <= of_leaves:
-        return None, CENTERS if models.gamma > gamma else FEW_CENTERS
-    models, arguments = divided(slice(None))
-    models.fit(*arguments)
-    return models, None
+        return None, CENTERS if leaves.gamma > gamma else FEW_CENTERS
+    return leaves_of(slice(None)), None

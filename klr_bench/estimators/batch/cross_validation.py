@@ -247,8 +247,7 @@ class KernelClassifierCV(KernelClassifier):
             losses = self._fold_losses(X, y, codes, weights, gamma, settings)(*places)
             return np.nan_to_num(np.average(losses, axis=1, weights=shares), nan=np.inf).min()
 
-        best = int(np.argmin(parallel_map(loss, gammas)))
-        return range(n)[max(best - 1, 0) : best + 2]
+        return neighbors(range(n), int(np.argmin(parallel_map(loss, gammas))))
 
     def _rank(self, params, scores):
         """Set the attributes of the search from the scores (n_folds, n_candidates)."""
@@ -264,6 +263,12 @@ class KernelClassifierCV(KernelClassifier):
             "std_test_score": scores.std(axis=0),
             "rank_test_score": rankdata(-ordered, method="min").astype(np.int32),
         }
+
+
+def neighbors(grid, value):
+    """Return a value of a grid and its neighbors on both sides."""
+    place = grid.index(value)
+    return grid[max(place - 1, 0) : place + 2]
 
 
 def evenly(rows, codes, n):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from klr_bench.estimators.batch.cross_validation import WIDTHS, log_losses, unbeaten
+from klr_bench.estimators.batch.cross_validation import WIDTHS, log_losses, neighbors, unbeaten
 from klr_bench.estimators.batch.slopes import mean_squared_slopes
 
 SLOPE_ROWS = 2000
@@ -111,12 +111,6 @@ class Grid:
 def shapes_of(kernel, widths=None):
     """Return the shapes of a kernel with the given widths, or with `WIDTHS`."""
     return [Shape(kernel, width) for width in widths or WIDTHS]
-
-
-def neighbors(grid, value):
-    """Return a value of a grid and its neighbors on both sides."""
-    place = grid.index(value)
-    return grid[max(place - 1, 0) : place + 2]
 
 
 def tempered_losses(f, y, shares):

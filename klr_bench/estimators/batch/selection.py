@@ -18,10 +18,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from klr_bench.estimators.batch.base import KernelBlocks
-from klr_bench.estimators.batch.cross_validation import COARSE, WORSE, evenly
+from klr_bench.estimators.batch.cross_validation import COARSE, WORSE, evenly, neighbors
 from klr_bench.estimators.batch.dual import warm_path
 from klr_bench.estimators.batch.folds import MEDIUM, MOST_TRAINING
-from klr_bench.estimators.batch.grid import Grid, Path, neighbors, shapes_of, tempered_losses
+from klr_bench.estimators.batch.grid import Grid, Path, shapes_of, tempered_losses
 from klr_bench.estimators.batch.low_rank import factor, low_rank_path
 from klr_bench.estimators.core.kernels import Kernel, gamma_of
 from klr_bench.estimators.core.rows import with_scaled_columns
@@ -35,7 +35,7 @@ ROUND_ROWS = 1500
 ROUND_SHARE = 2 / 3
 """Share of the training rows of a single split in the rounds, at least COARSE and at most MOST_TRAINING."""
 TIMED_ROUNDS = 3
-"""Before a deadline, the rounds have at most as many training rows as so many rounds have time for."""
+"""Number of rounds that should end before the deadline; if it is near, the rounds have fewer training rows."""
 BEATEN = 1.0, 0.3
 """Standard errors by which the loss of a shape must be larger than the least one to be left out of further folds.
 

@@ -58,7 +58,7 @@ entered                 numbers of the inserted examples of the chunk
 state                   a `klr_bench.estimators.online.passes.STATE`
 """
 _COLUMNS = types.Tuple((*[float64[::1]] * 4, *[int64[::1]] * 3, float64[::1], int64[::1]))
-"""Type of the arrays of a `Book` that last longer than a block, coef to entered."""
+"""Type of the arrays of a `Book` that outlast a block: those from `coef` to `entered`."""
 
 
 def _book(real):
