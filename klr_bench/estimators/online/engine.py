@@ -56,19 +56,14 @@ TINY = {np.dtype(real): float(np.finfo(real).tiny) for real in (np.float32, np.f
 _SMALLEST = 1e-290  # Coefficients below this become 0, because subnormal numbers are slow and do not affect f(x).
 
 
-def _fold_signature(real):
-    vector = float64[::1]
-    return int64(vector, vector, vector, real[::1], int64, int64, float64, float64, float64)
-
-
-@compiled([_fold_signature(float32), _fold_signature(float64)])
-def _fold(coef, average, since, weights, first, n, scale, scale_sum, tiny):
-    """Multiply the coefficients of f by their common scale factor, and reset the factor to 1.
+@compiled()
+def _fold(terms, m, first, n, scale, scale_sum, tiny):
+    """Multiply the coefficients of function m by their common scale factor, and reset the factor to 1.
 
     Coefficients first, ..., n-1 are changed, and belong to the scale sum 0.  Returns the index of the first nonzero
     coefficient.
     """
-    leading = first
+    coef, average, since, weights, leading = terms[0][m], terms[1][m], terms[2][m], terms[3][m], first
     for i in range(first, n):
         average[i] += coef[i] * (scale_sum - since[i])
         since[i] = 0.0
@@ -124,8 +119,7 @@ def _recursion(rule, group, examples, t, n_support, row, f, terms, block, functi
     """
     learners, parameters, radii, begin = group
     y, u, factors, gram, diagonal = examples
-    coef, average, since, weights, _ = terms
-    new_coef, new_average, new_since, new_weights, new_inserted = block
+    new_coef, _, new_since, new_weights, new_inserted = block
     for k in range(len(learners)):
         m = row[learners[k]]
         if functions[m]["refused"] or (k > 0 and row[learners[k - 1]] == m):
@@ -180,18 +174,9 @@ def _recursion(rule, group, examples, t, n_support, row, f, terms, block, functi
                 squared = radius * radius
                 squares *= (radius / norm) ** 2
             if scale < FOLD_BELOW:
-                functions[m]["leading"] = _fold(
-                    coef[m],
-                    average[m],
-                    since[m],
-                    weights[m],
-                    functions[m]["leading"],
-                    n_support,
-                    scale,
-                    scale_sum,
-                    tiny,
-                )
-                _fold(new_coef[m], new_average[m], new_since[m], new_weights[m], 0, i + 1, scale, scale_sum, tiny)
+                leading = functions[m]["leading"]
+                functions[m]["leading"] = _fold(terms, m, leading, n_support, scale, scale_sum, tiny)
+                _fold(block, m, 0, i + 1, scale, scale_sum, tiny)
                 sums[i + 1 :] *= scale
                 scale, scale_sum = 1.0, 0.0
         functions[m]["scale"], functions[m]["scale_sum"] = scale, scale_sum

@@ -52,17 +52,11 @@ def _recursion(rule, parameters, radius, examples, t, n_support, f, terms, block
     place of f(x), and mistakes and the refused example only in the first.
     """
     y, u, factors, gram, diagonal = examples
-    coef, average, since, weights, _ = terms
-    new_coef, new_average, new_since, new_weights, new_inserted = block
+    new_coef, _, new_since, new_weights, new_inserted = block
     n_classes, first = len(f), functions[0]
     values, direction = np.empty(n_classes), np.empty(n_classes)
-    scale, scale_sum, squared, z, loss = (
-        first["scale"],
-        first["scale_sum"],
-        first["squared"],
-        first["last"],
-        first["loss"],
-    )
+    scale, scale_sum, squared = first["scale"], first["scale_sum"], first["squared"]
+    z, loss = first["last"], first["loss"]
     for i in range(len(y)):
         right, largest, total = y[i], -math.inf, 0.0
         for k in range(n_classes):
@@ -102,18 +96,9 @@ def _recursion(rule, parameters, radius, examples, t, n_support, f, terms, block
             squared = radius * radius
         if scale < FOLD_BELOW:
             for k in range(n_classes):
-                functions[k]["leading"] = _fold(
-                    coef[k],
-                    average[k],
-                    since[k],
-                    weights[k],
-                    functions[k]["leading"],
-                    n_support,
-                    scale,
-                    scale_sum,
-                    tiny,
-                )
-                _fold(new_coef[k], new_average[k], new_since[k], new_weights[k], 0, i + 1, scale, scale_sum, tiny)
+                leading = functions[k]["leading"]
+                functions[k]["leading"] = _fold(terms, k, leading, n_support, scale, scale_sum, tiny)
+                _fold(block, k, 0, i + 1, scale, scale_sum, tiny)
                 f[k, i + 1 :] *= scale
             scale, scale_sum = 1.0, 0.0
     for function in functions:
