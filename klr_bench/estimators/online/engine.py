@@ -51,19 +51,24 @@ log-odds of more than two classes; the sum of the logistic losses, each before i
 norms of the terms of f; the number of mistakes; the first non-zero coefficient; and the example that was refused, or 0.
 """
 FUNCTIONS = types.Array(from_dtype(FUNCTION), 1, "C")
-TINY = {np.dtype(real): float(np.finfo(real).tiny) for real in (np.float32, np.float64)}
-"""Smallest normal number of each precision of the weights."""
 _SMALLEST = 1e-290  # Coefficients below this become 0, because subnormal numbers are slow and do not affect f(x).
 
 
 @compiled()
-def _fold(terms, m, first, n, scale, scale_sum, tiny):
+def _tiny(weights):
+    """Return the smallest normal number in the precision of the weights."""
+    return 2.0**-126 if weights.itemsize == 4 else 2.0**-1022
+
+
+@compiled()
+def _fold(terms, m, first, n, scale, scale_sum):
     """Multiply the coefficients of function m by their common scale factor, and reset the factor to 1.
 
     Coefficients first, ..., n-1 are changed, and belong to the scale sum 0.  Returns the index of the first nonzero
     coefficient.
     """
     coef, average, since, weights, leading = terms[0][m], terms[1][m], terms[2][m], terms[3][m], first
+    tiny = _tiny(weights)
     for i in range(first, n):
         average[i] += coef[i] * (scale_sum - since[i])
         since[i] = 0.0
@@ -93,13 +98,11 @@ def _signature(real):
     vector, numbers, matrix = float64[::1], int64[::1], float64[:, ::1]
     group = types.Tuple((numbers, matrix, vector, numbers))
     examples = types.Tuple((matrix, matrix, matrix, real[:, ::1], vector))
-    return types.void(
-        function, group, examples, int64, int64, numbers, matrix, _terms(real), _terms(real), FUNCTIONS, float64
-    )
+    return types.void(function, group, examples, int64, int64, numbers, matrix, _terms(real), _terms(real), FUNCTIONS)
 
 
 @compiled([_signature(float32), _signature(float64)])
-def _recursion(rule, group, examples, t, n_support, row, f, terms, block, functions, tiny):
+def _recursion(rule, group, examples, t, n_support, row, f, terms, block, functions):
     """Process a block of examples with all learners that have the same update rule.
 
     `group` are the numbers of the learners, with parameters (n, p), radii and the example to begin with.  `examples`
@@ -175,8 +178,8 @@ def _recursion(rule, group, examples, t, n_support, row, f, terms, block, functi
                 squares *= (radius / norm) ** 2
             if scale < FOLD_BELOW:
                 leading = functions[m]["leading"]
-                functions[m]["leading"] = _fold(terms, m, leading, n_support, scale, scale_sum, tiny)
-                _fold(block, m, 0, i + 1, scale, scale_sum, tiny)
+                functions[m]["leading"] = _fold(terms, m, leading, n_support, scale, scale_sum)
+                _fold(block, m, 0, i + 1, scale, scale_sum)
                 sums[i + 1 :] *= scale
                 scale, scale_sum = 1.0, 0.0
         functions[m]["scale"], functions[m]["scale_sum"] = scale, scale_sum
@@ -214,12 +217,12 @@ def _row_signature(real):
     vector, matrix = float64[::1], float64[:, ::1]
     return int64(
         types.FunctionType(RULE_SIGNATURE), matrix, vector, vector, vector, real[:, ::1], vector, int64, int64, matrix,
-        _terms(real), FUNCTIONS, float64,
+        _terms(real), FUNCTIONS,
     )  # fmt: skip
 
 
 @compiled([_row_signature(float32), _row_signature(float64)])
-def _learn_one(rule, parameters, radii, y, u, gram, diagonal, t, n_support, f, terms, functions, tiny):
+def _learn_one(rule, parameters, radii, y, u, gram, diagonal, t, n_support, f, terms, functions):
     """Process one example with one learner; return the number of inserted examples.
 
     The arguments are those of `_recursion` and `_keep`.
@@ -231,23 +234,24 @@ def _learn_one(rule, parameters, radii, y, u, gram, diagonal, t, n_support, f, t
     )  # fmt: skip
     examples = y.reshape(shape), u.reshape(shape), np.ones(shape), gram, diagonal
     group = numbers[0], parameters, radii, numbers[1]
-    _recursion(rule, group, examples, t, n_support, numbers[0], f, terms, block, functions, tiny)
+    _recursion(rule, group, examples, t, n_support, numbers[0], f, terms, block, functions)
     return len(_keep(block, terms, n_support))
 
 
 def _merge_signature(real):
     matrix = float64[:, ::1]
     merged = types.Tuple((int64[::1], matrix, matrix, matrix, real[:, ::1], uint32[:, ::1]))
-    return merged(int64[::1], float64[::1], _terms(real), float64)
+    return merged(int64[::1], float64[::1], _terms(real))
 
 
 @compiled([_merge_signature(float32), _merge_signature(float64)])
-def _merge(numbers, sums, terms, tiny):
+def _merge(numbers, sums, terms):
     """Merge the columns of repeated examples, which have the same row number, by adding them.
 
     Returns the first place of each number in sorted order, and matrices like `terms` with the merged columns.
     """
     coef, average, since, weights, inserted = terms
+    tiny = _tiny(weights)
     first = np.empty_like(numbers)
     place = np.empty_like(numbers)
     m = 0
@@ -366,7 +370,7 @@ class OnlineState(Engine):
         coef, average, since = np.zeros((3, *shape))
         block = coef, average, since, np.zeros(shape, X.dtype), np.zeros(shape, np.uint32)
         factors = np.ones(b) if factors is None else factors
-        self._run(y, u, factors, gram, operands.diagonal(rows), f, terms, block, TINY[X.dtype])
+        self._run(y, u, factors, gram, operands.diagonal(rows), f, terms, block)
         new = _keep(block, terms, n)
         self.support.append(X[new])
         if not operands.left_is_rows:
@@ -382,7 +386,7 @@ class OnlineState(Engine):
         f = self.operands.expand(self.left.rows, self.terms.weights[:, :n], right)
         inserted = _learn_one(
             rule, parameters, radii, y, u, np.zeros((1, 1), X.dtype), self.operands.diagonal(rows), self.t, n, f, terms,
-            self.functions, TINY[X.dtype],
+            self.functions,
         )  # fmt: skip
         if inserted:
             self.support.append(X)
@@ -402,21 +406,19 @@ class OnlineState(Engine):
         Coefficients, and weights in the average, are added: no f_t and no average changes, but for rounding.
         """
         sums, terms = self.functions["scale_sum"].copy(), self.terms
-        first, *merged = _merge(self.numbers.rows, sums, terms.arrays(), TINY[terms.weights.dtype])
+        first, *merged = _merge(self.numbers.rows, sums, terms.arrays())
         terms.replace(merged)
         for rows in [self.numbers, self.support, *([] if self.left is self.support else [self.left])]:
             rows.keep(first)
         self.functions["leading"] = 0
 
-    def _run(self, y, u, factors, gram, diagonal, f, terms, block, tiny):
+    def _run(self, y, u, factors, gram, diagonal, f, terms, block):
         arguments = np.empty((3, *f.shape))
         arguments[0], arguments[1], arguments[2] = y, u, factors
         examples = *arguments, gram, diagonal
         for rule, learners, parameters, radii in self.groups:
             group = learners, parameters, radii, np.zeros_like(learners)
-            _recursion(
-                rule, group, examples, self.t, len(self.numbers), self.row, f, terms, block, self.functions, tiny
-            )
+            _recursion(rule, group, examples, self.t, len(self.numbers), self.row, f, terms, block, self.functions)
 
     @property
     def n_insertions(self):

@@ -37,13 +37,11 @@ rule_of_many = compiled(RULE_SIGNATURE)
 def _signature(real):
     function, vector, matrix = types.FunctionType(RULE_SIGNATURE), float64[::1], float64[:, ::1]
     examples = types.Tuple((int64[::1], vector, vector, real[:, ::1], vector))
-    return types.void(
-        function, vector, float64, examples, int64, int64, matrix, _terms(real), _terms(real), FUNCTIONS, float64
-    )
+    return types.void(function, vector, float64, examples, int64, int64, matrix, _terms(real), _terms(real), FUNCTIONS)
 
 
 @compiled([_signature(float32), _signature(float64)])
-def _recursion(rule, parameters, radius, examples, t, n_support, f, terms, block, functions, tiny):
+def _recursion(rule, parameters, radius, examples, t, n_support, f, terms, block, functions):
     """Learn from a block of examples of M classes, one example after the other.
 
     `examples` are the classes y (b,) in {0, ..., M - 1}, draws (b,), factors (b,), and kernel values as in
@@ -97,8 +95,8 @@ def _recursion(rule, parameters, radius, examples, t, n_support, f, terms, block
         if scale < FOLD_BELOW:
             for k in range(n_classes):
                 leading = functions[k]["leading"]
-                functions[k]["leading"] = _fold(terms, k, leading, n_support, scale, scale_sum, tiny)
-                _fold(block, k, 0, i + 1, scale, scale_sum, tiny)
+                functions[k]["leading"] = _fold(terms, k, leading, n_support, scale, scale_sum)
+                _fold(block, k, 0, i + 1, scale, scale_sum)
                 f[k, i + 1 :] *= scale
             scale, scale_sum = 1.0, 0.0
     for function in functions:
@@ -113,11 +111,11 @@ class SoftmaxState(engine.OnlineState):
         """Set the update rule and its parameters, of the first of several equal updates."""
         self.groups, self.update = (), updates[0]
 
-    def _run(self, y, u, factors, gram, diagonal, f, terms, block, tiny):
+    def _run(self, y, u, factors, gram, diagonal, f, terms, block):
         rule, parameters, radius = self.update.rule_of_many, self.update.parameters, self.update.radius
         _recursion(
             as_argument(rule), np.array(parameters, dtype=np.float64), radius, (y, u, factors, gram, diagonal),
-            self.t, len(self.numbers), f, terms, block, self.functions, tiny,
+            self.t, len(self.numbers), f, terms, block, self.functions,
         )  # fmt: skip
 
     @property
