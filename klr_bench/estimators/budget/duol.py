@@ -17,7 +17,7 @@ from klr_bench.estimators.core.parameters import POSITIVE, SHARE, estimator, fix
 from klr_bench.estimators.core.rows import Growing, enlarged, growing_like, stacked
 from klr_bench.estimators.core.vectors import add_scaled, first_of_largest
 from klr_bench.estimators.kernel_values.operands import nonnegative_diagonal, operands_of
-from klr_bench.estimators.online.passes import STATES, BlockState, count_example
+from klr_bench.estimators.online.state import STATES, BlockState, count_example
 
 ROUNDING = 1e-9
 """Margins that updates set to 1 count as 1 up to this difference."""

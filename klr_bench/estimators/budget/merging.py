@@ -30,7 +30,8 @@ from klr_bench.estimators.core.losses import derivative
 from klr_bench.estimators.core.rows import Growing, enlarged, grown, refuse_dense
 from klr_bench.estimators.core.vectors import TIE, dot
 from klr_bench.estimators.kernel_values.operands import operands_of
-from klr_bench.estimators.online.passes import STATES, BlockState, count_example, decay
+from klr_bench.estimators.online.passes import BLOCK
+from klr_bench.estimators.online.state import STATES, BlockState, count_example, decay
 
 _EQUAL = 1e-12
 """Residuals of two merge partners count as equal up to this share of a^2."""
@@ -209,7 +210,7 @@ class MergingState(BlockState):
 
     def __init__(self, kernel, X, budget):
         super().__init__()
-        n, instead = budget + 3 * self.block, "use maintenance='removal' or 'projection'"
+        n, instead = budget + 3 * BLOCK, "use maintenance='removal' or 'projection'"
         refuse_dense("BSGD", f"{n} dense support vectors and rows", X, n, instead)
         X = X[:1].toarray() if sp.issparse(X) else X[:1]
         self.gamma, self.origin, self.size = kernel.gamma, X[0].astype(np.float64), budget + 1

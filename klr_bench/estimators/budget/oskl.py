@@ -21,7 +21,8 @@ from klr_bench.estimators.core.vectors import add_scaled, first_of_largest
 from klr_bench.estimators.kernel_values.newton import newton_steps
 from klr_bench.estimators.kernel_values.tiles import LANES, set_values, sums_and_nearest
 from klr_bench.estimators.online.oskl import SMOOTH_LOSSES, refuse_slope, step_size
-from klr_bench.estimators.online.passes import STATES, Update, count_example
+from klr_bench.estimators.online.passes import Update
+from klr_bench.estimators.online.state import STATES, count_example
 from klr_bench.estimators.online.strategies import StrategyState, decide, enter, strategy
 
 TOL = 1e-10

@@ -24,7 +24,7 @@ from klr_bench.estimators.core.losses import derivative
 from klr_bench.estimators.core.rows import Growing, enlarged, growing_like, grown
 from klr_bench.estimators.core.vectors import TIE
 from klr_bench.estimators.kernel_values.operands import operands_of
-from klr_bench.estimators.online.passes import STATES, BlockState, count_example, decay, settle
+from klr_bench.estimators.online.state import STATES, BlockState, count_example, decay, settle
 
 _vector, _numbers, _matrix = float64[::1], int64[::1], float64[:, ::1]
 

@@ -21,7 +21,7 @@ from klr_bench.estimators.core.losses import derivative
 from klr_bench.estimators.core.parameters import COUNT, CompiledKernels, estimator, fixed, parameter
 from klr_bench.estimators.online.classifier import OnlineClassifier
 from klr_bench.estimators.online.engine import BLOCK
-from klr_bench.estimators.online.passes import STATES, BlockState
+from klr_bench.estimators.online.state import STATES, BlockState
 
 IN_CACHE = 2**19
 """Number of feature values in a chunk of examples, about two megabytes in float32."""

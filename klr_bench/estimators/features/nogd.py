@@ -27,7 +27,7 @@ from klr_bench.estimators.core.rows import stacked
 from klr_bench.estimators.features.base import Descent, FeatureDescentClassifier, FeatureEngine
 from klr_bench.estimators.kernel_values.features import KernelFeatures
 from klr_bench.estimators.kernel_values.operands import operands_of
-from klr_bench.estimators.online.passes import STATES
+from klr_bench.estimators.online.state import STATES
 
 SHARE = 0.2
 """Default rank of the kernel matrix per support vector, as in the authors' code."""

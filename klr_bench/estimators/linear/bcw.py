@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.parameters import POSITIVE, estimator, parameter
 from klr_bench.estimators.linear.base import IncrementalClassifier, Weighted, box, check_memory, per_row
-from klr_bench.estimators.online.passes import STATE, STATES
+from klr_bench.estimators.online.state import STATE, STATES
 
 GRAM_ROWS = 2048
 """Number of rows per matrix product in the computation of X'X."""

@@ -23,7 +23,7 @@ from scipy.linalg import get_blas_funcs
 
 from klr_bench.estimators.core.jit import as_argument, compiled
 from klr_bench.estimators.core.rows import in_layout
-from klr_bench.estimators.online.passes import STATES, BlockState
+from klr_bench.estimators.online.state import STATES, BlockState
 
 RULE_SIGNATURE = types.UniTuple(float64, 2)(float64, float64, float64[::1])
 """Numba signature of ``rule(m, v, parameters) -> (alpha, beta)``, with v > 0 and beta >= 0; (0, 0) means no update."""

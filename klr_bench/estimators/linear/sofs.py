@@ -12,7 +12,7 @@ from klr_bench.estimators.core.parameters import COUNT, POSITIVE, estimator, par
 from klr_bench.estimators.linear.base import Weighted, per_row
 from klr_bench.estimators.linear.confidence import OnlineLinearClassifier
 from klr_bench.estimators.linear.engine import read_only
-from klr_bench.estimators.online.passes import STATES, BlockState
+from klr_bench.estimators.online.state import STATES, BlockState
 
 ABSENT = -1  # the heap position of a feature that is not in the heap
 _integers, _vector = int64[::1], float64[::1]

@@ -29,7 +29,8 @@ from klr_bench.estimators.core.losses import softplus
 from klr_bench.estimators.core.rows import Growing, enlarged, growing_like
 from klr_bench.estimators.core.vectors import settled, tie_of_sums
 from klr_bench.estimators.kernel_values.operands import operands_of
-from klr_bench.estimators.online.passes import FOLD_BELOW, Engine
+from klr_bench.estimators.online.passes import Engine
+from klr_bench.estimators.online.state import FOLD_BELOW
 
 BLOCK = 256
 """Number of examples per block."""

@@ -25,7 +25,7 @@ from klr_bench.estimators.core.jit import as_argument, compiled
 from klr_bench.estimators.core.losses import softplus
 from klr_bench.estimators.online import engine
 from klr_bench.estimators.online.engine import FUNCTIONS, _fold, _terms
-from klr_bench.estimators.online.passes import FOLD_BELOW
+from klr_bench.estimators.online.state import FOLD_BELOW
 
 RULE_SIGNATURE = types.Tuple((boolean, float64))(float64, float64, float64, float64[::1])
 """``rule(z, r, u, parameters) -> (insert, c)``, with log-odds, gradient length over sigma(-z), and a uniform draw."""

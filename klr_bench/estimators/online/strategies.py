@@ -27,13 +27,8 @@ from klr_bench.estimators.core.rows import Growing, enlarged, growing_like, grow
 from klr_bench.estimators.core.vectors import dot, settled, tie_of_sums
 from klr_bench.estimators.kernel_values.dense import dense_values
 from klr_bench.estimators.kernel_values.operands import nonnegative_diagonal, operands_of
-from klr_bench.estimators.online.passes import (
-    BLOCK,
-    STATES,
-    BlockState,
-    count_example,
-    decay,
-)
+from klr_bench.estimators.online.passes import BLOCK
+from klr_bench.estimators.online.state import STATES, BlockState, count_example, decay
 
 LARGE = 16_384
 """With a larger budget, blocks have SHORT rows, so that their kernel values fit into the cache."""
@@ -52,7 +47,7 @@ slot                    per column that is in f: its slot
 column (B,)             per slot: its column
 total                   per inserted example: its contribution to the sum, once it is removed
 entered                 numbers of the inserted examples of the chunk
-state                   a `klr_bench.estimators.online.passes.STATE`
+state                   a `klr_bench.estimators.online.state.STATE`
 """
 _COLUMNS = types.Tuple((*[float64[::1]] * 4, *[int64[::1]] * 3, float64[::1], int64[::1]))
 """Type of the arrays of a `Book` that outlast a block: those from `coef` to `entered`."""

@@ -13,10 +13,10 @@ from scipy.optimize import nnls
 from scipy.special import expit
 from sklearn.base import clone
 
-from klr_bench.estimators.budget import duol, projecting, projection
+from klr_bench.estimators.budget import duol, projection
 from klr_bench.estimators.budget.bogd import removal_scale, removal_weight
 from klr_bench.estimators.core.vectors import CHUNK, first_of_largest
-from klr_bench.estimators.online import strategies
+from klr_bench.estimators.online import state, strategies
 from tests.cover import cover
 from tests.estimators import one_pass
 from tests.estimators.samples import ALL_KERNELS, KERNELS, LAYOUTS, draws, laid_out, small, suited, toy
@@ -107,8 +107,7 @@ def test_equals_the_reference_in_double(case, budget, kernel, layout, block, ave
     monkeypatch.setattr(strategies, "BLOCK", block)
     monkeypatch.setattr(strategies, "LARGE", 10)  # shorter blocks for a budget of 40
     monkeypatch.setattr(strategies, "SHORT", min(block, 32))
-    monkeypatch.setattr(duol.DoubleState, "block", block)
-    monkeypatch.setattr(projecting.ProjectingState, "block", block)
+    monkeypatch.setattr(state, "BLOCK", block)
     monkeypatch.setattr(projection, "BLOCK", block)
     monkeypatch.setattr(projection, "AHEAD", block)
     monkeypatch.setattr(projection, "PANEL", block)
