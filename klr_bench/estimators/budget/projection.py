@@ -20,7 +20,7 @@ from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.rows import Growing, enlarged, growing_like, grown
 from klr_bench.estimators.core.vectors import add_scaled, settled, tie_of_sums
 from klr_bench.estimators.kernel_values.operands import operands_of
-from klr_bench.estimators.online.passes import Engine
+from klr_bench.estimators.online.state import STATES, BlockState
 
 BLOCK = 128
 AHEAD = 512
@@ -32,23 +32,22 @@ DEPENDENT = 1e-10
 
 
 @compiled(int64(float64[::1], float64[:, ::1], float64[:, ::1], float64[::1], int64, boolean, float64,
-                float64[::1], int64[::1], float64[:, ::1], int64[::1], float64[::1]))  # fmt: skip
-def _block(y, gram, projected, f, room, margins, eta, c, inserted, new, counts, squares):
+                float64[::1], int64[::1], float64[:, ::1], float64[::1], STATES))  # fmt: skip
+def _block(y, gram, projected, f, room, margins, eta, c, inserted, new, squares, states):
     """Learn from a block of examples; return the number of new support vectors.
 
     gram and projected (b, b) are the inner products of the k(x_i, .) and of their projections; `projected` changes with
     each insertion.  f (b,) is the function at the start of the block.  Written: c (b,), the steps along the
     projections; inserted (b,), the places of the inserted examples; new (b, b), the coordinates along each new
-    direction; counts, the number of mistakes and the place where f was not finite, or 0; squares (1,), the sum of the
-    squared norms of all steps.
+    direction; squares (1,), the sum of the squared norms of all steps; the mistakes and a refused example in `states`.
     """
-    n = 0
+    n, state = 0, states[0]
     for i in range(len(y)):
         if not math.isfinite(f[i] + gram[i, i]):
-            counts[1] = i + 1
+            state["refused"], state["last"] = state["t"] + i + 1, f[i]
             break
         z = y[i] * settled(f[i], tie_of_sums(gram) * math.sqrt(squares[0] * gram[i, i]))
-        counts[0] += z <= 0.0
+        state["mistakes"] += z <= 0.0
         away = max(gram[i, i] - projected[i, i], 0.0)
         if z <= 0.0:
             c[i] = y[i]
@@ -111,7 +110,7 @@ def _new_directions(left_over, lengths, inserted, new):
     return n
 
 
-class ProjectionState(Engine):
+class ProjectionState(BlockState):
     """State that a Projectron carries from one block of examples to the next.
 
     Attributes: `support`, the support vectors; `numbers`, which of the examples they are; `v` and `v_sum`, the
@@ -121,16 +120,14 @@ class ProjectionState(Engine):
     """
 
     def __init__(self, kernel, X, budget):
-        self.kernel, self.budget = kernel, budget
-        self.sparse = sp.issparse(X)
+        super().__init__()
+        self.budget, self.sparse = budget, sp.issparse(X)
         self.operands = operands_of(kernel, X).plain
         self.support, self.numbers = growing_like(X), Growing((0,), np.int64)
         self._left = growing_like(self._operand(X[:1]))
         self.factor, self.inverses = np.zeros((0, 0)), np.zeros((0, PANEL))
         self.v, self.v_sum, self.a = np.zeros(0), np.zeros(0), None
         self.squares = np.zeros(1)
-        self.t = self.n_mistakes = self.refused = 0
-        self.last_value = 0.0
 
     def _operand(self, X):
         return self.operands.left(X.astype(np.float64))
@@ -165,11 +162,9 @@ class ProjectionState(Engine):
         self._insert(self.t + rows, X[rows], left[rows], w[:, inserted], new[:, inserted])
         self._step(np.vstack([w, new]), c, seen - 1 - mistakes, seen)
         self.a = np.append(self.a, c) if m == len(c) else None
-        self.n_mistakes += len(c)
+        self.states["mistakes"] += len(c)
         if seen < len(y) and len(c) < room:
-            self.refused, self.last_value = self.t + 1, f[seen]
-        else:
-            self.last_value = f[seen - 1]
+            self.states["refused"], self.states["last"] = self.t + 1, f[seen]
         return seen
 
     def _learn_block(self, X, y, margins, eta):
@@ -178,14 +173,11 @@ class ProjectionState(Engine):
         w = self._coordinates(k)
         f = self.v[:n] @ w
         c, inserted, new = np.zeros(b), np.zeros(b, dtype=np.int64), np.zeros((b, b))
-        counts = np.zeros(2, dtype=np.int64)
-        m = _block(y, gram, w.T @ w, f, self.budget - n, margins, eta, c, inserted, new, counts, self.squares)
+        room, states = self.budget - n, self.states
+        m = _block(y, gram, w.T @ w, f, room, margins, eta, c, inserted, new, self.squares, states)
         inserted, new, self.a = inserted[:m], new[:m], None
         self._insert(self.t + inserted, X[inserted], left[inserted], w[:, inserted], new[:, inserted])
         self._step(np.vstack([w, new]), c, np.arange(b - 1, -1, -1), b)
-        self.n_mistakes += int(counts[0])
-        self.refused = self.t - b + int(counts[1]) if counts[1] else 0
-        self.last_value = f[counts[1] - 1]  # if no example was refused, counts[1] is 0 and the index is -1
 
     def _kernel_values(self, X):
         left = self._operand(X)
@@ -237,7 +229,7 @@ class ProjectionState(Engine):
         n = len(w)
         self.v_sum[:n] += b * self.v[:n] + w @ (c * behind)
         self.v[:n] += w @ c
-        self.t += b
+        self.states["t"] += b
 
     def _grow(self, n):
         self.v, self.v_sum, self.inverses = grown(self.v, n), grown(self.v_sum, n), grown(self.inverses, n)

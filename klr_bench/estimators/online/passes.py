@@ -103,8 +103,10 @@ class Engine:
     `run_passes` says how they are used.  A subclass has
     `learn(X, labels, draws, numbers, factors)`, where draws (b,) are uniform random numbers, numbers (b,) tell which
     rows of several passes are the same, and factors (b,) >= 0 multiply the steps, all 1 if None; `t`, the number of
-    examples seen; `refused`, the number of the example whose update was not finite, or 0, and `last_value`, its f(x);
-    `support`, the support vectors; and `sparse`, whether rows come as CSR.
+    examples seen; and `failure()`, which returns the number of the example whose update was not finite, or 0, and its
+    f(x).  That of an `OnlineClassifier` also has `sparse`, True if rows come as CSR, `support`, the support vectors, or
+    a `dtype` of its own, and `coefficients(average=...)`.  If the learner is `_progressive`, `decided` are the f(x) of
+    the last call of `learn`, each before its step.
     """
 
     chunk, watched_chunk = CHUNK, BLOCK
@@ -119,10 +121,6 @@ class Engine:
     def dtype(self):
         """Precision of the rows."""
         return self.support.dtype
-
-    def failure(self):
-        """Return `refused` and `last_value`."""
-        return self.refused, self.last_value
 
     def average_from_here(self):
         """Begin a new average of the f_t; in this base class it is that of all passes."""
