@@ -177,8 +177,8 @@ class OnlineClassifier(Classifier):
     """Whether more than two classes have one update for all, with the logistic loss."""
     _state = None
     """The engine, or None before the first row."""
-    _complete = None
-    """Method that is called at the end of `fit` with validated rows and classes, or None."""
+    _rows_of_step = None
+    """Number of rows T of the step size R/sqrt(T); None is that of the first call."""
     _n_again = 0
     """Number of examples seen again in further passes."""
     _learn_row = None
@@ -208,13 +208,12 @@ class OnlineClassifier(Classifier):
         if self._chooses_passes() and has_rare_class(self, y):
             n_passes, enough = validated_passes(self, X, y, weights, n_passes), bool
         first = self._order(places)  # before the engine is made: both may draw random numbers
-        learner = self._learning_from(X, y, weights, callback)
+        arguments = self._learning_from(X, y, weights, callback)
         orders = chain([first], map(self._order, repeat(places, n_passes - 1)))
-        run_passes(*learner, orders, merging=n_passes > 1, enough=enough)
+        run_passes(*arguments, orders, merging=n_passes > 1, enough=enough)
         self._n_again = max(self._state.t - n, 0)
         self._publish()
-        if self._complete is not None:
-            self._complete(X, y)
+        self._complete(X, y)
         return self
 
     @available_if(has_rows)
@@ -342,13 +341,16 @@ class OnlineClassifier(Classifier):
         if self._decided is not None:
             self._decided.append(self._state.decided)
 
+    def _complete(self, X, y):
+        """Finish `fit`, with validated rows and classes."""
+
     def _publish(self):
         engine = self._state
         coef = engine.coefficients(average=self.average)
         self.dual_coef_ = coef if self._has_many() else coef[0]
         self.n_support_, self.n_updates_ = len(engine.support), engine.n_insertions
         self.n_mistakes_, self.t_ = int(engine.functions["mistakes"].sum()), engine.t
-        if self._learns_softmax and self._is_logistic():
+        if self._learns_log_loss:
             self.cumulative_loss_ = float(engine.functions["loss"][0])
 
     def _publish_if_due(self):
@@ -366,15 +368,20 @@ class OnlineClassifier(Classifier):
         return f if self._is_softmax() else super()._scores(f)
 
     def _is_softmax(self):
-        return self._has_many() and self._learns_softmax and self._is_logistic()
+        return self._has_many() and self._learns_log_loss
+
+    @property
+    def _learns_log_loss(self):
+        """True if the loss is logistic, for more than two classes that of the softmax."""
+        return self._learns_softmax and self._is_logistic()
 
     def _losses(self):
-        return {"cumulative_loss": self.cumulative_loss_} if self._learns_softmax and self._is_logistic() else {}
+        return {"cumulative_loss": self.cumulative_loss_} if self._learns_log_loss else {}
 
     def _step_size(self):
         if self.eta != BY_RADIUS:
             return self.eta
-        return self.R / math.sqrt(getattr(self, "_rows_of_step", None) or self._n_first)
+        return self.R / math.sqrt(self._rows_of_step or self._n_first)
 
     def _weight_factors(self, weights):
         """Return the factors of the draws and of the steps of rows with these weights, or None."""
@@ -384,7 +391,7 @@ class OnlineClassifier(Classifier):
         return default_passes(n, self._most_passes) if self.n_epochs is None else self.n_epochs
 
     def _chooses_passes(self):
-        return self.n_epochs is None and self._learns_softmax and self._is_logistic()
+        return self.n_epochs is None and self._learns_log_loss
 
     def _passes_suffice(self):
         """Return True if further passes, whose number is not given, would fit noise."""

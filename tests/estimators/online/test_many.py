@@ -127,7 +127,7 @@ def test_learners_must_share_the_kernel():
         fit_many([OSKL(), NonConservativeKLR(eta=-1.0)], X, y)
 
 
-LOGISTIC = [case for case in CASES if CASES[case]._learns_softmax and CASES[case]._is_logistic()]
+LOGISTIC = [case for case in CASES if CASES[case]._learns_log_loss]
 SOFTMAX_LEARNERS = [NonConservativeKLR(R=3.0), MarginKLR(eta=1.5), AuxiliaryKLR(aux_gamma=3.0), OSKL(G=1.5)]
 
 
