@@ -228,18 +228,18 @@ class MergingState(BlockState):
         rows = y, rows, distances, np.exp(-distances), mutual, np.exp(-mutual)
         slots = self.points, self.coef, self.average, self.since, self.number, self.total
         _block(loss, lam, self.gamma, rows, slots, inserted, numbers, self.states)
-        new = slice(0, self.states["ever"].item() - len(self.support))
+        new = slice(0, self.n_inserted - len(self.support))
         self.support.append(inserted[new])
         self.numbers.append(numbers[new])
 
     def _enlarge(self, n):
-        slots = min(self.size, self.states["n"].item() + n + 1)
+        slots = min(self.size, self.n_slots + n + 1)
         if slots > len(self.coef):
             slots = min(self.size, 2 * slots)
             for name in ("points", "coef", "average", "since", "number"):
                 values = getattr(self, name)
                 setattr(self, name, enlarged(values, (slots, *values.shape[1:])))
-        self.total = grown(self.total, self.states["ever"].item() + 2 * n)
+        self.total = grown(self.total, self.n_inserted + 2 * n)
 
     def _distances(self, A, B):
         """Return gamma ||a - b||^2 for every row a of the matrix A and every row b of B."""

@@ -125,7 +125,7 @@ class FixedState(StrategyState):
     def _learn_dense(self, columns, size, X, y, u, f, lengths):
         if not self.operands.in_tiles(self.right) or len(y) < LANES or self.budget < LANES:
             return super()._learn_dense(columns, size, X, y, u, f, lengths)
-        if self.states["n"].item() < self.budget:
+        if self.n_slots < self.budget:
             some = (rows[:AT_ONCE] for rows in (X, y, u, f, lengths))
             return super()._learn_dense(columns, size, *some)
         left, right = self.operands.both(X)

@@ -213,7 +213,7 @@ class ProjectingState(BlockState):
         self.number = np.zeros(0, dtype=np.int64)
 
     def _learn_block(self, X, y, loss, lam):
-        n, before, rows = self.states["n"].item(), self.t, X.astype(np.float64)
+        n, before, rows = self.n_slots, self.t, X.astype(np.float64)
         self._extend(len(y))
         left, right = self.operands.both(rows)
         old = self.operands.right(self.support.rows[self.number[:n]].astype(np.float64))
@@ -223,15 +223,15 @@ class ProjectingState(BlockState):
         column = np.arange(len(self.coef))
         columns = self.coef, self.average, self.since, self.length, self.number, column, self.total
         _block(loss, lam, self.budget, rows, self.factor, columns, entered, self.states)
-        entered = entered[: self.states["ever"].item() - len(self.support)]
+        entered = entered[: self.n_inserted - len(self.support)]
         self.support.append(X[entered - before])
         self.numbers.append(entered)
 
     def _extend(self, n):
-        places = min(self.budget + 1, self.states["n"].item() + n + 1)
+        places = min(self.budget + 1, self.n_slots + n + 1)
         if places > len(self.coef):
             places = min(self.budget + 1, 2 * places)
             for name in ("factor", "coef", "average", "since", "length", "number"):
                 values = getattr(self, name)
                 setattr(self, name, enlarged(values, (places,) * values.ndim))
-        self.total = grown(self.total, self.states["ever"].item() + n)
+        self.total = grown(self.total, self.n_inserted + n)

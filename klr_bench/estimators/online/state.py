@@ -52,6 +52,16 @@ class BlockState(Engine):
         return self.states["t"].item()
 
     @property
+    def n_slots(self):
+        """Number of slots in use."""
+        return self.states["n"].item()
+
+    @property
+    def n_inserted(self):
+        """Number of support vectors inserted so far."""
+        return self.states["ever"].item()
+
+    @property
     def n_mistakes(self):
         """Number of mistakes: examples with y f(x) <= 0 before f was updated with them."""
         return self.states["mistakes"].item()
@@ -63,7 +73,7 @@ class BlockState(Engine):
 
     def failure(self):
         """Return `refused` and the most recently computed decision value f(x)."""
-        return self.states["refused"].item(), self.states["last"].item()
+        return self.refused, self.states["last"].item()
 
     def coefficients(self, slots=None, *, average):
         """Return the indices of the support vectors in `support`, and their coefficients.
@@ -71,12 +81,12 @@ class BlockState(Engine):
         `slots` are those in use, by default the first ones.
         """
         states = self.states
-        slots = slice(0, states["n"].item()) if slots is None else slots
+        slots = slice(0, self.n_slots) if slots is None else slots
         number, coef = self.number[slots], self.coef[slots]
         if not average:
             order = np.argsort(number)
             return number[order], states["scale"] * coef[order]
-        total = self.total[: states["ever"].item()].copy()
+        total = self.total[: self.n_inserted].copy()
         total[number] = self.average[slots] + coef * (states["scale_sum"] - self.since[slots])
         return np.arange(len(total)), total / max(self.t, 1)
 

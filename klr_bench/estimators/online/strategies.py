@@ -49,12 +49,13 @@ total                   per inserted example: its contribution to the sum, once 
 entered                 numbers of the inserted examples of the chunk
 state                   a `klr_bench.estimators.online.state.STATE`
 """
-_COLUMNS = types.Tuple((*[float64[::1]] * 4, *[int64[::1]] * 3, float64[::1], int64[::1]))
-"""Type of the arrays of a `Book` that outlast a block: those from `coef` to `entered`."""
+COLUMNS = Book._fields[4:13]
+"""Names of the arrays of a `Book` that outlast a block; the first six are per column."""
+_COLUMN_TYPES = types.Tuple((*[float64[::1]] * 4, *[int64[::1]] * 3, float64[::1], int64[::1]))
 
 
 def _book(real):
-    return types.NamedTuple([real[:, ::1], *[float64[::1]] * 3, *_COLUMNS, STATES.dtype], Book)
+    return types.NamedTuple([real[:, ::1], *[float64[::1]] * 3, *_COLUMN_TYPES, STATES.dtype], Book)
 
 
 def _strategy(real):
@@ -149,20 +150,17 @@ def n_victims(by_age, first, b, budget):
 def _block(real):
     matrix, vector = real[:, ::1], float64[::1]
     function, rows = types.FunctionType(_strategy(real)), types.UniTuple(vector, 3)
-    return int64(function, vector, matrix, matrix, rows, matrix, matrix, _COLUMNS, STATES)
+    return int64(function, vector, matrix, matrix, rows, matrix, matrix, _COLUMN_TYPES, STATES)
 
 
 @compiled([_block(float32), _block(float64)])
 def _learn_block(strategy, parameters, values, block_left, rows, left, right, columns, states):
     """Learn from a block with a compiled strategy; return the number of processed examples.
 
-    `rows` are y, u and f of a `Book`, `columns` its arrays from coef to entered.  block_left (b, d'), left (B, d') and
-    right (d', B + b) are the operands of the examples, slots and columns.
+    `rows` are y, u and f of a `Book`, `columns` its COLUMNS.  block_left (b, d'), left (B, d') and right (d', B + b)
+    are the operands of the examples, slots and columns.
     """
-    y, u, f = rows
-    coef, average, since, length, number, slot, column, total, entered = columns
-    state = states[0]
-    book = Book(values, y, u, f, coef, average, since, length, number, slot, column, total, entered, state)
+    book = Book(values, *rows, *columns, states[0])
     done = strategy(book, parameters)
     _commit(book, right, left, block_left)
     return done
@@ -174,7 +172,7 @@ def _pass(real):
     layout = types.Tuple((int64, types.boolean, float64, float64, int64, float64))
     operands, rows = types.Tuple((matrix, matrix, vector)), types.UniTuple(vector, 3)
     function = types.FunctionType(_strategy(real))
-    return types.void(function, vector, sizes, layout, operands, rows, matrix, matrix, _COLUMNS, STATES)
+    return types.void(function, vector, sizes, layout, operands, rows, matrix, matrix, _COLUMN_TYPES, STATES)
 
 
 @compiled([_pass(float32), _pass(float64)])
@@ -237,12 +235,12 @@ class StrategyState(BlockState):
         columns, rows = self._make_room(len(y), size), self.operands.rows(X)
         lengths = np.sqrt(nonnegative_diagonal(self.operands, rows))
         learn = self._learn_outside if self.operands.left_is_rows else self._learn_dense
-        self.decided, done, states = np.zeros(len(y)), 0, self.states
-        while done < len(y) and not states["refused"].item():
-            before, ever = states["t"].item() - done, states["ever"].item()
+        self.decided, done = np.zeros(len(y)), 0
+        while done < len(y) and not self.refused:
+            before, ever = self.t - done, self.n_inserted
             done += learn(columns, size, rows[done:], y[done:], u[done:], self.decided[done:], lengths[done:])
-            if states["ever"].item() > ever:
-                entered = self.entered[ever : states["ever"].item()]
+            if self.n_inserted > ever:
+                entered = self.entered[ever : self.n_inserted]
                 self.support.append(X[entered - before])
                 self.numbers.append(entered)
 
@@ -256,7 +254,7 @@ class StrategyState(BlockState):
         if operands is self.operands:
             return
         self.operands = operands
-        n, width = self.states["n"].item(), self._n_operand_columns(X)
+        n, width = self.n_slots, self._n_operand_columns(X)
         rows = self.support.rows[self.number[:n]]
         self.left = np.zeros((len(self.left), width), dtype=X.dtype)
         self.right = np.zeros((width, self.right.shape[1]), dtype=X.dtype)
@@ -264,19 +262,15 @@ class StrategyState(BlockState):
             self.left[:n], self.right[:, :n] = operands.both(rows)
 
     def _make_room(self, n, size):
-        """Make room for n examples; return the arrays of a `Book` that outlast a block."""
-        states = self.states
-        slots, ever = min(self.budget, states["n"].item() + n), states["ever"].item() + n
+        """Make room for n examples; return the COLUMNS of a `Book`."""
+        slots, ever = min(self.budget, self.n_slots + n), self.n_inserted + n
         self.left, self.column = grown(self.left, slots), grown(self.column, slots)
         if slots + size > len(self.coef):
-            for name in ("coef", "average", "since", "length", "number", "slot"):
+            for name in COLUMNS[:6]:
                 setattr(self, name, grown(getattr(self, name), slots + size))
             self.right = enlarged(self.right, (len(self.right), len(self.coef)))
         self.total, self.entered = grown(self.total, ever), grown(self.entered, ever)
-        return (
-            self.coef, self.average, self.since, self.length, self.number, self.slot, self.column, self.total,
-            self.entered,
-        )  # fmt: skip
+        return tuple(getattr(self, name) for name in COLUMNS)
 
     def _learn_dense(self, columns, size, X, y, u, f, lengths):
         operands, kernel = self.operands, self.operands.kernel
@@ -293,13 +287,12 @@ class StrategyState(BlockState):
 
         Their kernel values are computed outside of compiled code.
         """
-        states = self.states
-        first, b = states["n"].item(), min(size, len(y))
+        first, b = self.n_slots, min(size, len(y))
         rows = stacked([self.support.rows[self.number[:first]], X[:b]])
-        victims = (states["turns"].item() + np.arange(n_victims(self.by_age, first, b, self.budget))) % self.budget
+        victims = (self.states["turns"].item() + np.arange(n_victims(self.by_age, first, b, self.budget))) % self.budget
         values = self.operands.values(rows[np.r_[first : first + b, victims]], self.operands.right(rows))
         self.coef[first : first + b], self.length[first : first + b] = 0.0, lengths[:b]
-        states["first"] = first
+        self.states["first"] = first
         return _learn_block(
             as_argument(self.strategy, X.dtype), self.parameters, values, np.empty((b, 0), X.dtype),
             (y[:b], u[:b], f[:b]), self.left, self.right, columns, self.states,
