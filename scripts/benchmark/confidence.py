@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 import numpy as np
-from numba import float32, float64
+from numba import float64
 from scipy.special import ndtri
 from timing import ROOT, best, once
 
@@ -53,7 +53,7 @@ def _signature(real):
     return float64[::1](RULE, float64[::1], real[:, ::1], float64[::1], real[:, ::1])
 
 
-@compiled([_signature(float32), _signature(float64)], fastmath={"reassoc", "contract"})
+@compiled(_signature, fastmath={"reassoc", "contract"})
 def rank_one(rule, parameters, X, y, S):
     """Learn row by row with rank-one updates of S (d, d); return the mean of the weights (d,).
 

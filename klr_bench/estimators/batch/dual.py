@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY
 
 import numpy as np
-from numba import float32, float64, int64, void
+from numba import float64, int64, void
 from numpy.typing import ArrayLike
 
 from klr_bench.estimators.batch.base import TILE, BatchKLR
@@ -63,7 +63,7 @@ def _signature(real, *others):
     return void(real[:, ::1], *others, matrix, matrix, matrix, matrix, float64[::1], float64[::1])
 
 
-@compiled([_signature(float32), _signature(float64)], fastmath={"contract", "reassoc"})
+@compiled(_signature, fastmath={"contract", "reassoc"})
 def _sweep(gram, y, f, a, margin, scale, least):
     """Update decision values, dual variables and margins in place by sweeps over some rows.
 
@@ -87,7 +87,7 @@ def _sweep(gram, y, f, a, margin, scale, least):
                     values[j] += change * row[j]
 
 
-@compiled([_signature(real, int64[::1]) for real in (float32, float64)], fastmath={"contract", "reassoc"})
+@compiled(lambda real: _signature(real, int64[::1]), fastmath={"contract", "reassoc"})
 def _visit(gram, order, y, f, a, margin, scale, least):
     """Update the dual variables of all rows in the given order, using a stored kernel matrix."""
     n, m = len(order), len(y)

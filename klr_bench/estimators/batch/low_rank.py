@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import float32, float64, int64, types
+from numba import float64, int64, types
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from klr_bench.estimators.core.jit import compiled
@@ -35,7 +35,7 @@ def _signature(real):
     return types.Tuple((real[:, ::1], int64[::1], float64))(real[:, ::1], float64, int64)
 
 
-@compiled([_signature(float32), _signature(float64)], fastmath={"contract", "reassoc"})
+@compiled(_signature, fastmath={"contract", "reassoc"})
 def factor(K, tol, most):
     """Factorize a kernel matrix (n, n) until little of its diagonal is left.
 

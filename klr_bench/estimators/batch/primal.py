@@ -15,7 +15,7 @@ b'_i = y_i s_i / (n lam), minus the gradient of the objective in f, divided by l
 from __future__ import annotations
 
 import numpy as np
-from numba import float32, float64, int64, void
+from numba import float64, int64, void
 
 from klr_bench.estimators.batch.base import LARGEST, BatchKLR
 from klr_bench.estimators.core.jit import compiled
@@ -33,7 +33,7 @@ def _signature(real):
     return void(real[:, ::1], int64[::1], int64[::1], vector, vector, vector, vector, vector, float64)
 
 
-@compiled([_signature(float32), _signature(float64)], fastmath={"contract", "reassoc"})
+@compiled(_signature, fastmath={"contract", "reassoc"})
 def _sweep(values, places, rows, y, shares, b, f, s, lam):
     """Update coefficients, decision values and probabilities by one Newton step per given row."""
     n = len(y)

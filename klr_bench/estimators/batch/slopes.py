@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from numba import float32, float64, int64, void
+from numba import float64, int64, void
 
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.rows import in_layout, slices
@@ -55,7 +55,7 @@ def _signature(real):
     return void(real[:, ::1], real[:, ::1], real[:, ::1], float64[:, ::1])
 
 
-@compiled([_signature(float32), _signature(float64)], fastmath={"reassoc", "contract"})
+@compiled(_signature, fastmath={"reassoc", "contract"})
 def add_signs(terms, X, Z, sums):
     """Set `sums` (n, d) to sum_c terms_ic sign(x_ij - z_jc), with terms (n, m), Z (d, m)."""
     for i in range(len(X)):

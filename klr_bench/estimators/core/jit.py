@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 import platformdirs
-from numba import config, types
+from numba import config, float32, float64, types
 from numba.core.caching import NullCache
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
@@ -73,17 +73,22 @@ def is_cold() -> bool:
     return not config.DISABLE_JIT and next(cache_folder().rglob("*.nbc"), None) is None
 
 
-def compiled(*signatures: Any, **options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Decorate a function so that it is compiled for the given signatures on first use.
+def compiled(signatures: Any = (), **options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Decorate a function so that it is compiled for its signatures on first use.
 
-    Without signatures it is compiled for whatever types another compiled function passes.
+    `signatures` is one signature, a list, or a function of the precision, which is called with float32 and float64.
+    Without signatures the function is compiled for whatever types another compiled function passes.
     """
+    if callable(signatures):
+        signatures = [signatures(float32), signatures(float64)]
+    elif not isinstance(signatures, list | tuple):
+        signatures = [signatures]
 
     def decorate(function: Callable[..., Any]) -> Any:
         if config.DISABLE_JIT:
             return _interpreted(function)
         groups: dict[tuple[Any, ...], list[Any]] = {}
-        for signature in signatures[0] if signatures and isinstance(signatures[0], list) else signatures:
+        for signature in signatures:
             groups.setdefault(tuple(_dtypes(signature).values()), []).append(signature)
         if len(groups) > 1:
             return ByDtype(function, list(groups.values()), options)

@@ -238,7 +238,7 @@ def _exp2_by_precision(x):
     return (lambda x: exp2_of_negative(x)) if x == float32 else (lambda x: 2.0 ** min(x, 0.0))
 
 
-@compiled([void(float32[:, ::1], int64, float64), void(float64[:, ::1], int64, float64)], fastmath=True)
+@compiled(lambda real: void(real[:, ::1], int64, float64), fastmath=True)
 def finish(products, kernel, degree):
     """Convert the matrix product of two operands to kernel values, in place.
 

@@ -12,7 +12,7 @@ import math
 from dataclasses import KW_ONLY
 
 import numpy as np
-from numba import float32, float64, int64, void
+from numba import float64, int64, void
 from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.core.jit import compiled
@@ -37,7 +37,7 @@ def _signature(real):
     return void(int64, float64, real[:, ::1], matrix, float64[::1], matrix, matrix, matrix, STATES)
 
 
-@compiled([_signature(float32), _signature(float64)], fastmath={"reassoc", "contract"})
+@compiled(_signature, fastmath={"reassoc", "contract"})
 def _descend(loss, eta, Z, y, factors, weights, steps, values, states):
     """Take a gradient step for each row of the feature matrix Z.
 

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 import scipy.sparse as sp
-from numba import float32, float64, int64
+from numba import float64, int64
 from scipy.linalg import eigh
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -42,7 +42,7 @@ def _signature(real):
     return int64(int64, float64, real[:, ::1], matrix, float64[::1], matrix, int64, STATES)
 
 
-@compiled([_signature(float32), _signature(float64)], fastmath={"reassoc", "contract"})
+@compiled(_signature, fastmath={"reassoc", "contract"})
 def _insert(loss, eta, K, y, factors, coef, room, states):
     """Learn from examples until the budget is full; return the number of examples learned.
 

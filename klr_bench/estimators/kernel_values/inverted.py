@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from numba import boolean, float32, float64, int32, types, void
+from numba import boolean, int32, types, void
 
 from klr_bench.estimators.core.jit import compiled
 
@@ -56,7 +56,7 @@ def _index_signature(real):
     return void(values, values, places, places, places, places, boolean, real[:, ::1])
 
 
-@compiled([_index_signature(float32), _index_signature(float64)])
+@compiled(_index_signature)
 def _inverted_index_products(data, posted, indptr, indices, lists, rows, are_distances, out):
     for i in range(len(indptr) - 1):
         for p in range(indptr[i], indptr[i + 1]):

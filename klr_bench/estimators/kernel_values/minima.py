@@ -6,7 +6,7 @@ feature, where the absolute value of a difference and a sum are three.
 
 from __future__ import annotations
 
-from numba import float32, float64, int64, types, void
+from numba import int64, types, void
 
 from klr_bench.estimators.core.jit import compiled
 
@@ -19,7 +19,7 @@ def _signature(real):
     return void(operand, operand, int64, real[:, ::1])
 
 
-@compiled([_signature(float32), _signature(float64)], fastmath={"contract", "reassoc", "nnan", "nsz"})
+@compiled(_signature, fastmath={"contract", "reassoc", "nnan", "nsz"})
 def set_exponents(left, right, n_words, exponents):
     """Set `exponents` (n, m) for a left and a right operand, from column n_words on."""
     last = left.shape[1] - 2

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from numba import boolean, float32, float64, types, void
+from numba import boolean, float64, types, void
 
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.kernels import KERNELS, OF_DISTANCES, Kernel, squared_norms
@@ -55,7 +55,7 @@ def _augment(real):
     return void(*(types.Array(real, n, "C", readonly=True) for n in (2, 1)), float64, boolean, real[:, ::1])
 
 
-@compiled([_augment(float32), _augment(float64)])
+@compiled(_augment)
 def augment(X, origin, factor, is_squared, operand):
     """Set rows of `operand` (n, d + 2): v = factor (x - origin), -||v||^2/2 or -sum v_j/2, 1."""
     d = X.shape[1]

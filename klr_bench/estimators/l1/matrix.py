@@ -11,7 +11,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from numba import float32, float64, int64, types, void
+from numba import float64, int64, types, void
 
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.kernel_values.features import KernelFeatures, LinearFeatures
@@ -136,7 +136,7 @@ _REALS = _read_only(float64, 1)
 
 
 @compiled(
-    [void(_read_only(real, 2), _read_only(int64, 1), _REALS, float64[::1]) for real in (float32, float64)],
+    lambda real: void(_read_only(real, 2), _read_only(int64, 1), _REALS, float64[::1]),
     fastmath=True,
 )
 def _add_columns(Z, J, w, out):
@@ -151,10 +151,7 @@ def _add_columns(Z, J, w, out):
 
 
 @compiled(
-    [
-        void(_read_only(real, 2), _read_only(float64, 2), _REALS, float64[:, ::1], float64[::1])
-        for real in (float32, float64)
-    ],
+    lambda real: void(_read_only(real, 2), _read_only(float64, 2), _REALS, float64[:, ::1], float64[::1]),
     fastmath=True,
 )
 def _add_sums(Z, V, h, out, squares):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import float32, float64, int64, types, void
+from numba import float64, int64, types, void
 
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.l1.problem import Iterate
@@ -41,10 +41,7 @@ _READ = types.Array(float64, 1, "C", readonly=True)
 
 
 @compiled(
-    [
-        void(types.Array(real, 2, "C"), _READ, _READ, _READ, int64, float64, int64, *[float64[::1]] * 4)
-        for real in (float32, float64)
-    ],
+    lambda real: void(types.Array(real, 2, "C"), _READ, _READ, _READ, int64, float64, int64, *[float64[::1]] * 4),
     fastmath={"contract", "reassoc"},
 )
 def _learn(Z, y, v, penalty, N, eta0, k, w, u, q, h):

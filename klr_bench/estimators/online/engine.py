@@ -21,7 +21,7 @@ import math
 
 import numpy as np
 import scipy.sparse as sp
-from numba import boolean, float32, float64, from_dtype, int64, types, uint32
+from numba import boolean, float64, from_dtype, int64, types, uint32
 
 from klr_bench.estimators.core.expansion import evaluate
 from klr_bench.estimators.core.jit import as_argument, compiled
@@ -102,7 +102,7 @@ def _signature(real):
     return types.void(function, group, examples, int64, int64, numbers, matrix, _terms(real), _terms(real), FUNCTIONS)
 
 
-@compiled([_signature(float32), _signature(float64)])
+@compiled(_signature)
 def _recursion(rule, group, examples, t, n_support, row, f, terms, block, functions):
     """Process a block of examples with all learners that have the same update rule.
 
@@ -191,7 +191,7 @@ def _keep_signature(real):
     return int64[::1](_terms(real), _terms(real), int64)
 
 
-@compiled([_keep_signature(float32), _keep_signature(float64)])
+@compiled(_keep_signature)
 def _keep(block, terms, n):
     """Append the columns of inserted examples to `terms`; return their indices in the block."""
     coef, average, since, weights, inserted = terms
@@ -222,7 +222,7 @@ def _row_signature(real):
     )  # fmt: skip
 
 
-@compiled([_row_signature(float32), _row_signature(float64)])
+@compiled(_row_signature)
 def _learn_one(rule, parameters, radii, y, u, gram, diagonal, t, n_support, f, terms, functions):
     """Process one example with one learner; return the number of inserted examples.
 
@@ -245,7 +245,7 @@ def _merge_signature(real):
     return merged(int64[::1], float64[::1], _terms(real))
 
 
-@compiled([_merge_signature(float32), _merge_signature(float64)])
+@compiled(_merge_signature)
 def _merge(numbers, sums, terms):
     """Merge the columns of repeated examples, which have the same row number, by adding them.
 

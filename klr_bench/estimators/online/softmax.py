@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import boolean, float32, float64, int64, types
+from numba import boolean, float64, int64, types
 
 from klr_bench.estimators.core.jit import as_argument, compiled
 from klr_bench.estimators.core.losses import softplus
@@ -40,7 +40,7 @@ def _signature(real):
     return types.void(function, vector, float64, examples, int64, int64, matrix, _terms(real), _terms(real), FUNCTIONS)
 
 
-@compiled([_signature(float32), _signature(float64)])
+@compiled(_signature)
 def _recursion(rule, parameters, radius, examples, t, n_support, f, terms, block, functions):
     """Learn from a block of examples of M classes, one example after the other.
 

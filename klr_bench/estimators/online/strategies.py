@@ -19,7 +19,7 @@ from collections import namedtuple
 
 import numpy as np
 import scipy.sparse as sp
-from numba import float32, float64, int64, types
+from numba import float64, int64, types
 
 from klr_bench.estimators.core.jit import as_argument, compiled
 from klr_bench.estimators.core.kernels import KERNELS
@@ -62,7 +62,7 @@ def _strategy(real):
     return int64(_book(real), float64[::1])
 
 
-strategy = compiled([_strategy(float32), _strategy(float64)])
+strategy = compiled(_strategy)
 """Decorator of a strategy: ``strategy(book, parameters) -> number of processed examples``."""
 
 
@@ -153,7 +153,7 @@ def _block(real):
     return int64(function, vector, matrix, matrix, rows, matrix, matrix, _COLUMN_TYPES, STATES)
 
 
-@compiled([_block(float32), _block(float64)])
+@compiled(_block)
 def _learn_block(strategy, parameters, values, block_left, rows, left, right, columns, states):
     """Learn from a block with a compiled strategy; return the number of processed examples.
 
@@ -175,7 +175,7 @@ def _pass(real):
     return types.void(function, vector, sizes, layout, operands, rows, matrix, matrix, _COLUMN_TYPES, STATES)
 
 
-@compiled([_pass(float32), _pass(float64)])
+@compiled(_pass)
 def _learn(strategy, parameters, sizes, layout, operands, rows, left, right, columns, states):
     """Learn from dense rows with a compiled strategy, block by block.
 

@@ -9,7 +9,7 @@ passes, with plain gradient steps and no safeguards, are `by_gradient`.
 from __future__ import annotations
 
 import numpy as np
-from numba import float32, float64, int64, void
+from numba import float64, int64, void
 from scipy.optimize import minimize
 
 from klr_bench.estimators.core.jit import compiled
@@ -42,7 +42,7 @@ class Adam:
             _adam_step(x[place], slope, self.mean[place], self.square[place], self.unit[place], rate, l1, self.t)
 
 
-@compiled([void(*[real[::1]] * 5, float64, float64, int64) for real in (float32, float64)])
+@compiled(lambda real: void(*[real[::1]] * 5, float64, float64, int64))
 def _adam_step(x, slopes, mean, square, unit, rate, l1, t):
     unbias_mean, unbias_square = 1 / (1 - MEAN**t), 1 / (1 - SQUARE**t)
     for i in range(len(x)):
