@@ -42,7 +42,8 @@ class BudgetClassifier(OnlineClassifier):
     With more than two classes there is one learner per class, which separates it from the others, with a budget of its
     own.
 
-    A subclass has `_update()`, which returns its compiled strategy and the numbers that this gets after `budget`.
+    A subclass has `_update()`, which returns its compiled strategy and the numbers that this gets after `budget`, or
+    an `_engine(X, weights)` of its own.
 
     Parameters
     ----------

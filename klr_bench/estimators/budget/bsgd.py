@@ -7,8 +7,8 @@ import math
 from sklearn.utils._param_validation import StrOptions
 
 from klr_bench.estimators.budget.base import BudgetClassifier
+from klr_bench.estimators.budget.bsgd_projection import ProjectingState
 from klr_bench.estimators.budget.merging import MergingState
-from klr_bench.estimators.budget.projecting import ProjectingState
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.kernels import kernel_of
 from klr_bench.estimators.core.losses import LOSSES, derivative
@@ -17,7 +17,7 @@ from klr_bench.estimators.core.vectors import tie
 from klr_bench.estimators.online.passes import Update
 from klr_bench.estimators.online.strategies import decide, drop, enter, shrink, strategy
 
-STATES = {"merging": MergingState, "projection": ProjectingState}
+MAINTENANCE = {"merging": MergingState, "projection": ProjectingState}
 """Budget maintenance methods other than removal, with the states of their learners."""
 
 
@@ -135,7 +135,7 @@ class BSGD(BudgetClassifier):
 
     lam: float = parameter(POSITIVE, default=1e-4)
     loss: str = parameter(StrOptions({"hinge", "logit"}), default="hinge")
-    maintenance: str = parameter(StrOptions({"removal", *STATES}), default="removal")
+    maintenance: str = parameter(StrOptions({"removal", *MAINTENANCE}), default="removal")
 
     _fixed = (*BudgetClassifier._fixed, "maintenance")
 
@@ -147,9 +147,9 @@ class BSGD(BudgetClassifier):
             raise ValueError(message)
 
     def _engine(self, X, weights):
-        if self.maintenance not in STATES:
+        if self.maintenance not in MAINTENANCE:
             return super()._engine(X, weights)
-        engine = self._state or STATES[self.maintenance](kernel_of(self, X, weights), X, self.budget)
+        engine = self._state or MAINTENANCE[self.maintenance](kernel_of(self, X, weights), X, self.budget)
         engine.parameters = self._update().parameters
         return engine
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from klr_bench.estimators.budget.base import BudgetClassifier
-from klr_bench.estimators.budget.projection import ProjectionState
+from klr_bench.estimators.budget.projectron_state import ProjectronState
 from klr_bench.estimators.core.kernels import kernel_of
 from klr_bench.estimators.core.parameters import POSITIVE, estimator, parameter
 
@@ -56,9 +56,7 @@ class Projectron(BudgetClassifier):
     grows = False  # what is inserted stays
 
     def _engine(self, X, weights):
-        engine = self._state or ProjectionState(kernel_of(self, X, weights), X, self.budget)
-        engine.eta = getattr(self, "eta", None)
-        return engine
+        return self._state or ProjectronState(kernel_of(self, X, weights), X, self.budget)
 
 
 @estimator
@@ -99,3 +97,8 @@ class ProjectronPlusPlus(Projectron):
     """
 
     eta: float = parameter(POSITIVE, default=0.1)
+
+    def _engine(self, X, weights):
+        engine = super()._engine(X, weights)
+        engine.eta = self.eta
+        return engine

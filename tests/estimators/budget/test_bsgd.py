@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from klr_bench.estimators.budget import merging, projecting
+from klr_bench.estimators.budget import bsgd_projection, merging
 from tests.estimators.one_pass import BSGD, KernelPegasos
 from tests.estimators.samples import toy
 from tests.reference import kernel as reference
@@ -106,7 +106,7 @@ def test_without_equals_the_factor_of_the_smaller_matrix(m, data):
     p, seed = data.draw(st.integers(0, m - 1)), data.draw(st.integers(0, 1000))
     A = np.random.RandomState(seed).standard_normal((m, m + 2))
     factor, stay = np.linalg.cholesky(A @ A.T).T.copy(), np.delete(np.arange(m), p)
-    projecting.without(factor, p, m)
+    bsgd_projection.without(factor, p, m)
     expected = np.linalg.cholesky((A @ A.T)[np.ix_(stay, stay)]).T
     np.testing.assert_allclose(np.triu(factor[: m - 1, : m - 1]), expected, rtol=1e-8, atol=1e-8)
 

@@ -13,7 +13,7 @@ from scipy.optimize import nnls
 from scipy.special import expit
 from sklearn.base import clone
 
-from klr_bench.estimators.budget import duol, projection
+from klr_bench.estimators.budget import duol, projectron_state
 from klr_bench.estimators.budget.bogd import removal_scale, removal_weight
 from klr_bench.estimators.core.vectors import CHUNK, first_of_largest
 from klr_bench.estimators.online import state, strategies
@@ -108,9 +108,9 @@ def test_equals_the_reference_in_double(case, budget, kernel, layout, block, ave
     monkeypatch.setattr(strategies, "LARGE", 10)  # shorter blocks for a budget of 40
     monkeypatch.setattr(strategies, "SHORT", min(block, 32))
     monkeypatch.setattr(state, "BLOCK", block)
-    monkeypatch.setattr(projection, "BLOCK", block)
-    monkeypatch.setattr(projection, "AHEAD", block)
-    monkeypatch.setattr(projection, "PANEL", block)
+    monkeypatch.setattr(projectron_state, "BLOCK", block)
+    monkeypatch.setattr(projectron_state, "AHEAD", block)
+    monkeypatch.setattr(projectron_state, "PANEL", block)
     X, y = toy(n=150, empty_rows="duol" not in case)
     kernel = KERNELS["rbf"] if "duol" in case and kernel["kernel"] == "linear" else kernel
     X = suited(X, layout)

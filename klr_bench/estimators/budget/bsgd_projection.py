@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 from numba import float64, int64, types
 
-from klr_bench.estimators.budget.projection import DEPENDENT
+from klr_bench.estimators.budget.projectron_state import DEPENDENT
 from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.losses import derivative
 from klr_bench.estimators.core.rows import Growing, enlarged, growing_like, grown

@@ -110,14 +110,16 @@ def _new_directions(left_over, lengths, inserted, new):
     return n
 
 
-class ProjectionState(BlockState):
+class ProjectronState(BlockState):
     """State that a Projectron carries from one block of examples to the next.
 
     Attributes: `support`, the support vectors; `numbers`, which of the examples they are; `v` and `v_sum`, the
     coordinates of f and the sum of those of the f_t; `a`, the coefficients of f, or None if not computed; `factor`, L;
-    `inverses`, those of its diagonal blocks of PANEL rows and columns; `squares`, as in `_block`; `eta`, of
-    Projectron++, or None.
+    `inverses`, those of its diagonal blocks of PANEL rows and columns; `squares`, as in `_block`.
     """
+
+    eta = None
+    """That of Projectron++, which also learns from examples with 0 < y f(x) < 1; None for the Projectron."""
 
     def __init__(self, kernel, X, budget):
         super().__init__()
@@ -133,10 +135,7 @@ class ProjectionState(BlockState):
         return self.operands.left(X.astype(np.float64))
 
     def learn(self, X, y, *_):
-        """Learn from the rows of X with labels y in {-1, 1}, block by block.
-
-        With `eta` (Projectron++), also learn from examples with 0 < y f(x) < 1.
-        """
+        """Learn from the rows of X with labels y in {-1, 1}, block by block."""
         start, margins, eta = 0, self.eta is not None, self.eta or 1.0
         while start < len(y) and not self.refused:
             if not margins and self.budget - len(self.support) > AHEAD // 8:
