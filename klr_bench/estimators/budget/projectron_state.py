@@ -20,9 +20,9 @@ from klr_bench.estimators.core.jit import compiled
 from klr_bench.estimators.core.rows import Growing, enlarged, growing_like, grown
 from klr_bench.estimators.core.vectors import add_scaled, settled, tie_of_sums
 from klr_bench.estimators.kernel_values.operands import operands_of
+from klr_bench.estimators.online.passes import BLOCK
 from klr_bench.estimators.online.state import STATES, BlockState
 
-BLOCK = 128
 AHEAD = 512
 """Number of examples per block while the budget is not full."""
 PANEL = 128

@@ -27,15 +27,15 @@ from klr_bench.estimators.online import engine
 from klr_bench.estimators.online.engine import FUNCTIONS, _fold, _terms
 from klr_bench.estimators.online.state import FOLD_BELOW
 
-RULE_SIGNATURE = types.Tuple((boolean, float64))(float64, float64, float64, float64[::1])
+RULE_OF_MANY_SIGNATURE = types.Tuple((boolean, float64))(float64, float64, float64, float64[::1])
 """``rule(z, r, u, parameters) -> (insert, c)``, with log-odds, gradient length over sigma(-z), and a uniform draw."""
 
-rule_of_many = compiled(RULE_SIGNATURE)
+rule_of_many = compiled(RULE_OF_MANY_SIGNATURE)
 """Decorator of an update rule for more than two classes."""
 
 
 def _signature(real):
-    function, vector, matrix = types.FunctionType(RULE_SIGNATURE), float64[::1], float64[:, ::1]
+    function, vector, matrix = types.FunctionType(RULE_OF_MANY_SIGNATURE), float64[::1], float64[:, ::1]
     examples = types.Tuple((int64[::1], vector, vector, real[:, ::1], vector))
     return types.void(function, vector, float64, examples, int64, int64, matrix, _terms(real), _terms(real), FUNCTIONS)
 
