@@ -101,16 +101,3 @@ def path_of(line: Method) -> tuple[str, Variant]:
     The key is the algorithm and its variant without the `PATH` parameters.
     """
     return line.algorithm, line.variant.without(*PATH)
-
-
-def along_path(lines: Sequence[Method], metric: str, factor: float = 1.0) -> list[tuple[float, float, float]]:
-    """Return (number of selected features, mean, standard deviation) for each variant.
-
-    They are sorted, and are the points of a curve of the metric against the number of selected features.
-    """
-    points = [(line.entries["n_selected"].mean, line.entries[metric]) for line in lines]
-    return sorted(
-        (n_features, factor * entry.mean, factor * (entry.std or 0.0))
-        for n_features, entry in points
-        if n_features and entry.mean is not None
-    )
