@@ -20,7 +20,8 @@ from klr_bench.metrics.labels import METRICS
 from klr_bench.metrics.metric import Metric
 from klr_bench.parsing import FileName, Model, Words, between, check_choice, parse, refuse
 from klr_bench.printing import shortened
-from klr_bench.results.store import SCHEMA_VERSION, refuse_newer
+from klr_bench.results.record import SCHEMA_VERSION
+from klr_bench.results.store import refuse_newer
 from klr_bench.results.variants import Variant
 from klr_bench.yaml_file import read_yaml
 

@@ -34,26 +34,16 @@ from klr_bench.printing import shortened
 from klr_bench.results.record import (
     COLUMNS,
     FINISHED,
-    IDENTITY,
     RELIABILITY_COLUMNS,
     ROWS_COLUMNS,
     SCHEMA_VERSION,
     TRACE_COLUMNS,
-    Bin,
     CellFile,
-    Checkpoint,
-    PlanePoint,
-    Record,
     parse_cell,
 )
 from klr_bench.results.row_cache import Row, csv_text, make_row, read_index, write_index
 from klr_bench.results.variants import Variant, variant_text
 from klr_bench.yaml_file import read_yaml
-
-__all__ = [
-    "COLUMNS", "FINISHED", "IDENTITY", "RELIABILITY_COLUMNS", "ROWS_COLUMNS", "SCHEMA_VERSION", "TRACE_COLUMNS",
-    "Bin", "CellFile", "Checkpoint", "PlanePoint", "Record", "Store", "Summary", "read_variant",
-]  # fmt: skip
 
 T = TypeVar("T")
 
