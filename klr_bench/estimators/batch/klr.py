@@ -21,7 +21,7 @@ from klr_bench.estimators.batch.leaf import CACHE_MB
 from klr_bench.estimators.batch.nystroem import NystroemKLR
 from klr_bench.estimators.batch.scaling import Scaling
 from klr_bench.estimators.batch.selection import KERNELS, Search
-from klr_bench.estimators.core.checks import checked_decision, checked_fit
+from klr_bench.estimators.core.checks import checked_decision, checked_fit, print_progress
 from klr_bench.estimators.core.classifier import Classifier
 from klr_bench.estimators.core.multiclass import SEEDS
 from klr_bench.estimators.core.parameters import (
@@ -297,13 +297,11 @@ class KLR(Classifier):
         """Run the search, set its attributes, and return the best round."""
         kept, results, n_worse, begun = None, [], 0, time.monotonic()
         for number, candidate in enumerate(search.rounds(self.max_rounds)):
-            if self.verbose:
-                print(  # noqa: T201
-                    f"[KLR] round {number}: validation log loss {candidate.loss:.4f}, "
-                    f"{candidate.shape.kernel}, width {candidate.shape.width:g}, lam {candidate.lam:g}, "
-                    f"{time.monotonic() - begun:.1f} s",
-                    flush=True,
-                )
+            settings = f"{candidate.shape.kernel}, width {candidate.shape.width:g}, lam {candidate.lam:g}"
+            seconds = time.monotonic() - begun
+            print_progress(
+                self, f"round {number}: validation log loss {candidate.loss:.4f}, {settings}, {seconds:.1f} s"
+            )
             results += [{"rounds": number, **result} for result in candidate.results]
             if kept is None or search.improves(candidate, kept):
                 kept, n_worse, self.best_params_ = candidate, 0, {"rounds": number, "kernel": candidate.shape.kernel}
