@@ -84,9 +84,9 @@ def line_label(line: Method) -> str:
     return column_label(line.presentation, line.variant)
 
 
-def join_names(names: Sequence[str], *, most: int = MOST_NAMED, of: str = "more") -> str:
+def join_names(names: Sequence[str], *, most: int = MOST_NAMED) -> str:
     """Join the first names with commas, and state how many more there are."""
-    more = [f"and {len(names) - most:,} {of}"] if len(names) > most else []
+    more = [f"and {len(names) - most:,} more"] if len(names) > most else []
     return ", ".join([*names[:most], *more])
 
 
