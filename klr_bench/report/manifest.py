@@ -86,11 +86,6 @@ class Manifest(Model):
         """Built-in metrics, followed by user metrics, which cannot replace built-in ones."""
         return METRICS | self.own_metrics | METRICS
 
-    @property
-    def has_referenced_budgets(self) -> bool:
-        """True if the budgets are the numbers of support vectors of another run."""
-        return isinstance(self.config.budget, str)
-
     def columns(self) -> list[Column]:
         """Return the methods in the order of the configuration."""
         return [

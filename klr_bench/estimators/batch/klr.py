@@ -239,7 +239,8 @@ class KLR(Classifier):
 
     def steps(self, n_samples):
         """Return the largest t of the callback, and that of the first checkpoint."""
-        return self._model_class(n_samples)().steps(n_samples)
+        is_small = self.max_support is None and n_samples <= MOST_TRAINING
+        return (DualCDKLR() if is_small else NystroemKLR()).steps(n_samples)
 
     def _choose(self, X, y, sample_weight, kernels, groups=None, callback=None, deadline=math.inf):
         """Choose one of the kernels, the settings and the feature weights.
@@ -271,9 +272,6 @@ class KLR(Classifier):
         """Return True if the rows are many, and nothing limits the model to a single one."""
         is_limited = self.max_support is not None or self.time_limit is not None
         return len(search.y) > MOST_TRAINING and len(search.folds) == 1 and not is_limited
-
-    def _model_class(self, n):
-        return DualCDKLR if self.max_support is None and n <= MOST_TRAINING else NystroemKLR
 
     def _model(self, kept, gamma, n, random, max_support, n_centers=CENTERS, seconds=0.0, left=math.inf):
         """Return the final model.
